@@ -1,0 +1,85 @@
+/**
+ * What proposers and acceptors say to each other (section 3.4 of `docs/flease.md`).
+ *
+ * One flat, reusable record serves for every kind: the codec fills it in place and the state machines read it, so
+ * that the hot path allocates nothing. Whoever keeps a message beyond the call that handed it over must copy it
+ * (`copyMessage`).
+ */
+
+export const Kind = {
+  /** Requests of a proposer. */
+  read: 1,
+  write: 2,
+  acquire: 3,
+  release: 4,
+  query: 5,
+  /** Replies of an acceptor. */
+  promise: 6,
+  ack: 7,
+  nack: 8,
+  state: 9,
+} as const;
+export type Kind = (typeof Kind)[keyof typeof Kind];
+
+/** Why an acceptor refused. */
+export const Refusal = {
+  none: 0,
+  /** A live lease of another owner stands in the way (net G). */
+  held: 1,
+  /** A higher ballot was promised (net B). */
+  promised: 2,
+  /** A newer write of the same owner has been accepted. */
+  stale: 3,
+  /** The ballot or the lease lies outside what this acceptor's clock and settings allow. */
+  outOfBounds: 4,
+  /** The message belongs to another view of the membership. */
+  otherView: 5,
+  /** The acceptor keeps as many resources as it may. */
+  full: 6,
+} as const;
+export type Refusal = (typeof Refusal)[keyof typeof Refusal];
+
+/** What an acceptor says of the lease it keeps. */
+export const LeaseState = {
+  none: 0,
+  /** Unfinished: its owner may still rely on it. */
+  live: 1,
+  /** Over by the acceptor's own two clocks. */
+  over: 2,
+  released: 3,
+} as const;
+export type LeaseState = (typeof LeaseState)[keyof typeof LeaseState];
+
+export class Message {
+  kind: Kind = Kind.read;
+  /** Number of the membership view that the sender is in. */
+  view = 0;
+  /** The proposer's handle for its operation, echoed by the acceptor. Unsigned 32 bits. */
+  slot = 0;
+  /** Requests and `state`; empty in other replies. */
+  resource = "";
+  /** Requests: owner of the ballot, which is the sender. Empty in replies: those go to the owner alone. */
+  owner = "";
+  /** Ballot number N. */
+  number = 0;
+  /** Position s of the write within its ballot. */
+  sequence = 0;
+  /** write, acquire: the lease's end on the wall clock, in ms. */
+  until = 0;
+  /** write, acquire: the lease's length D, in ms. */
+  duration = 0;
+  /** nack: why. */
+  refusal: Refusal = Refusal.none;
+  /** nack, state: the number the acceptor has promised. */
+  promised = 0;
+  /** promise, nack, state: the lease the acceptor keeps. The fields below count only when this is not `none`. */
+  leaseState: LeaseState = LeaseState.none;
+  leaseOwner = "";
+  leaseNumber = 0;
+  leaseSequence = 0;
+  leaseUntil = 0;
+}
+
+export function copyMessage(from: Message, to: Message = new Message()): Message {
+  return Object.assign(to, from);
+}

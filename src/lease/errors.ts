@@ -1,0 +1,50 @@
+/**
+ * Every error of Leasehold, in one table. `docs/errors.md` shows the same table; a test holds the two together.
+ */
+export const errorCodes = {
+  LEASE_LOST: "The lease has run out or can no longer be trusted; stop using the resource.",
+  LEASE_HELD: "Another holds the resource, and the call was told not to wait.",
+  NO_QUORUM: "No majority of the members answered in time.",
+  TIMEOUT: "The turn did not come within the time that the call was willing to wait.",
+  CLOCK_SKEW: "The clocks of this machine and of its peers disagree by more than the cluster allows.",
+  INVALID_NAME: "A resource's name must be 1 to 512 bytes of UTF-8 without control characters.",
+  INVALID_DURATION: "A duration is a number of milliseconds or text such as \"15s\".",
+  TTL_OUT_OF_RANGE: "The ttl is outside what the provider allows; its guarantees name both bounds.",
+  INVALID_CONFIG: "The settings break a rule that safety or progress needs; the message says which, with the numbers.",
+  INVALID_URL: "The address is not one that Leasehold understands.",
+  TOO_MANY_WAITERS: "Too many callers of this process already wait for the resource.",
+  CLUSTER_MISMATCH: "The peer belongs to another cluster.",
+  CONFIG_MISMATCH: "The peer runs with other settings; all members must have the same.",
+  VERSION_MISMATCH: "The peer speaks another version of the protocol.",
+  UNREACHABLE: "No member could be reached.",
+  CLOSED: "This participant has been closed.",
+} as const;
+
+export type ErrorCode = keyof typeof errorCodes;
+
+/** The base of every error that Leasehold throws. Programs test `code`; people read `message`. */
+export class LeaseholdError extends Error {
+  readonly code: ErrorCode;
+
+  constructor(code: ErrorCode, message: string = errorCodes[code], options?: ErrorOptions) {
+    super(message, options);
+    this.name = "LeaseholdError";
+    this.code = code;
+  }
+}
+
+/** Why a tenure ended without a release. */
+export type LossReason = "expired" | "clock-fault" | "max-hold" | "closed" | "released";
+
+/** The lease can no longer be trusted. Thrown by `assertHeld` and `renew`, and the reason of `lease.signal`. */
+export class LeaseLostError extends LeaseholdError {
+  readonly resource: string;
+  readonly reason: LossReason;
+
+  constructor(resource: string, reason: LossReason, detail?: string) {
+    super("LEASE_LOST", `lease on ${JSON.stringify(resource)} is gone (${reason})${detail ? `: ${detail}` : ""}`);
+    this.name = "LeaseLostError";
+    this.resource = resource;
+    this.reason = reason;
+  }
+}

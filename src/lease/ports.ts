@@ -1,0 +1,37 @@
+/**
+ * What the waist and the protocols need from the world. There are two worlds: the real one (`src/host`) and
+ * virtual time (`src/testing`, later the simulator); both run the same code above these interfaces.
+ */
+
+/** The two clocks of a process. Reading one never blocks. */
+export interface Clock {
+  /** Steady clock in milliseconds (fractions allowed), from an arbitrary origin. It may stand still while the machine is suspended. */
+  monotonicMs(): number;
+  /** System time in milliseconds since 1970-01-01 UTC. It may step either way. */
+  wallMs(): number;
+}
+
+/** A pending call. */
+export interface Timer {
+  /** Idempotent; after it the call does not happen. */
+  cancel(): void;
+}
+
+export interface Timers {
+  /**
+   * Calls `run` once, not before `delayMs` on the steady clock, and possibly much later: timers only *wake* code,
+   * which then reads the clock and decides.
+   */
+  after(delayMs: number, run: () => void): Timer;
+}
+
+/** Uniform random numbers in `[0, 1)`. They spread retries; nothing that is about safety rests on them. */
+export interface Random {
+  next(): number;
+}
+
+export interface World {
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly random: Random;
+}

@@ -1,0 +1,61 @@
+import type { Guarantees, HolderHint, ResourceHint } from "./types.js";
+import type { LeaseholdError, LeaseLostError } from "./errors.js";
+
+/**
+ * One tenure as a provider granted it. The waist wraps it in a {@link Lease}.
+ */
+export interface Grant {
+  readonly resource: string;
+  readonly token: bigint;
+  /**
+   * Milliseconds that the tenure can still be trusted, by a fresh reading of the provider's clocks, counted from
+   * before the request was sent. Never optimistic. Once it has answered 0 it answers 0 for ever.
+   */
+  remainingMs(): number;
+}
+
+export interface AttemptRequest {
+  readonly resource: string;
+  readonly ttlMs: number;
+  /** The provider stops trying after this long and answers `unanswered`. */
+  readonly timeoutMs: number;
+  /** True when the caller has reason to think that others want the resource (it was refused a moment ago). */
+  readonly contended: boolean;
+}
+
+export type AttemptOutcome =
+  | { readonly kind: "granted"; readonly grant: Grant }
+  /** Another holds it. Trying again before `retryInMs` is useless, unless a hint says otherwise. */
+  | { readonly kind: "held"; readonly holder?: string; readonly retryInMs: number }
+  /** No answer was reached; what the attempt may have left behind has been withdrawn. */
+  | { readonly kind: "unanswered"; readonly error: LeaseholdError };
+
+/** What a provider tells the waist unasked. */
+export interface ProviderEvents {
+  /** The tenure ended without a release (expiry noticed, clock fault, shutdown). At most once for each grant. */
+  lost(grant: Grant, error: LeaseLostError): void;
+  /** The resource may have become free: whoever waits for it should try now. A convenience. */
+  hint(resource: string): void;
+}
+
+/**
+ * The narrow port below the waist: what a ground (peers, stores, a core) has to do. Names and durations were
+ * checked before they arrive here, and the waist makes at most one call at a time for one resource.
+ */
+export interface Provider {
+  readonly guarantees: Guarantees;
+  /** The name and incarnation under which this provider holds leases. */
+  readonly holder: string;
+  /** Called once, before anything else. */
+  attach(events: ProviderEvents): void;
+  /** Aborting `signal` ends the attempt soon with `unanswered`, after it has withdrawn what it left behind. */
+  attempt(request: AttemptRequest, signal?: AbortSignal): Promise<AttemptOutcome>;
+  /** True when the grant now lasts longer than before; false when that was not reached (the grant runs on unchanged). */
+  renew(grant: Grant, ttlMs: number): Promise<boolean>;
+  /** The holder has stopped: frees the resource for others, best effort. `grant.remainingMs()` is 0 as soon as this returns its promise. */
+  release(grant: Grant): Promise<void>;
+  query(resource: string, timeoutMs: number): Promise<HolderHint>;
+  list(prefix: string, timeoutMs: number): Promise<ResourceHint[]>;
+  /** Leaves no handle open. The waist has released everything before. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,144 @@
+/**
+ * The waist: what every program sees, whichever ground its leases rest on.
+ */
+
+/** Milliseconds, or text such as `"500ms"`, `"15s"`, `"1m"`, `"2h"` (one number, one unit). */
+export type Duration = number | string;
+
+/**
+ * The right to a resource until a time, as one uninterrupted tenure.
+ *
+ * Only {@link Lease.remaining} and {@link Lease.assertHeld} are authoritative: they read the clocks when they are
+ * called, and are therefore right after a blocked event loop, a stopped process or a suspended machine.
+ */
+export interface Lease extends AsyncDisposable {
+  readonly resource: string;
+  /** The name and incarnation that holds the lease. */
+  readonly holder: string;
+  /**
+   * The fencing token: the same through one tenure, strictly greater in every later tenure of the resource. Hand it
+   * to whatever the lease protects and let that refuse a token smaller than the greatest it has seen.
+   */
+  readonly token: bigint;
+  /** The length in milliseconds that each renewal asks for. */
+  readonly ttlMs: number;
+  /**
+   * Aborted, with a {@link LeaseLostError} as its reason, when the loss is noticed; also aborted by a release. A
+   * convenience: when the event loop is blocked it is late. Reading this property looks at the clock first.
+   */
+  readonly signal: AbortSignal;
+  /** Milliseconds for which the lease can still be trusted, 0 when it is lost or released. Never optimistic. */
+  remaining(): number;
+  /**
+   * Returns only if the lease is held now and for at least `atLeastMs` more milliseconds (default 0).
+   *
+   * @throws LeaseLostError (`LEASE_LOST`) otherwise.
+   */
+  assertHeld(atLeastMs?: number): void;
+  /**
+   * Extends the lease to a full `ttlMs` from now. Leases renew themselves; this is for those that should not wait.
+   *
+   * @throws LeaseLostError (`LEASE_LOST`) when the lease has run out. When no majority answered in time but the
+   * lease still runs, throws `NO_QUORUM` and the lease stays as it was.
+   */
+  renew(): Promise<void>;
+  /**
+   * Gives the resource back. The program must have stopped using it. Idempotent, and never throws because the lease
+   * was lost already.
+   */
+  release(): Promise<void>;
+  /** Plain data for logs; the token is a decimal string. */
+  toJSON(): { resource: string; holder: string; token: string; remainingMs: number };
+}
+
+export interface TryAcquireOptions {
+  /** Length of the lease. Default and maximum: the provider's `ttlMaxMs`; minimum: its `ttlMinMs`. */
+  ttl?: Duration;
+  /** Ends the call; the promise rejects with the signal's reason. */
+  signal?: AbortSignal;
+  /** Renew at a third of the TTL until released. Default true. */
+  autoRenew?: boolean;
+  /** The tenure ends at the latest this long after it began, whatever the renewals say. Default: no bound. */
+  maxHold?: Duration;
+}
+
+export interface AcquireOptions extends TryAcquireOptions {
+  /** How long to wait for a turn. Default `"1m"`; `Infinity` waits until the signal aborts; `0` does not wait. */
+  wait?: Duration;
+}
+
+export interface LeadOptions {
+  ttl?: Duration;
+  /** Ends the campaign, or the leadership; `lead` then returns when the callback has settled. */
+  signal?: AbortSignal;
+}
+
+export interface QueryOptions {
+  /** How long to wait for an answer. Default `"5s"`. */
+  timeout?: Duration;
+}
+
+/** What is known of a resource's holder: a hint, out of date as soon as it is read. Never base exclusion on it. */
+export interface HolderHint {
+  readonly state: "held" | "free" | "unknown";
+  readonly holder?: string;
+  readonly token?: bigint;
+  /** At most this long until the lease runs out unless it is renewed. */
+  readonly remainingMs?: number;
+  /** True when a whole majority said the same. */
+  readonly confirmed?: boolean;
+}
+
+export interface ResourceHint extends HolderHint {
+  readonly resource: string;
+}
+
+/** What a provider promises and what that rests on; for programs to check and for people to read. */
+export interface Guarantees {
+  readonly ground: "flease" | "memory";
+  /** One sentence each. */
+  readonly exclusion: string;
+  readonly token: string;
+  readonly progress: string;
+  readonly assumptions: readonly string[];
+  readonly ttlMinMs: number;
+  readonly ttlMaxMs: number;
+  /** How far the clocks of two participants may be apart, in milliseconds. */
+  readonly maxClockSkewMs: number;
+  /** The longest time from a holder's crash until another can have the resource, when a majority is up: for a lease of `ttlMaxMs`. */
+  readonly takeoverMsMax: number;
+}
+
+/** The leases of one participant on one ground. */
+export interface Leases extends AsyncDisposable {
+  readonly guarantees: Guarantees;
+  /** The name and incarnation under which this participant holds leases. */
+  readonly self: string;
+  /**
+   * Waits its turn and takes the lease.
+   *
+   * @throws LeaseholdError `LEASE_HELD` (with `wait: 0`), `TIMEOUT`, `NO_QUORUM`, `CLOCK_SKEW`, `INVALID_NAME`,
+   * `INVALID_DURATION`, `TTL_OUT_OF_RANGE`, `TOO_MANY_WAITERS`, `CLOSED`; the signal's reason when it aborts.
+   */
+  acquire(resource: string, options?: AcquireOptions): Promise<Lease>;
+  /**
+   * Takes the lease if it is free now; `undefined` if another has it (also another caller in this process).
+   *
+   * @throws as {@link Leases.acquire}, but for `LEASE_HELD` and `TIMEOUT`.
+   */
+  tryAcquire(resource: string, options?: TryAcquireOptions): Promise<Lease | undefined>;
+  /** Who holds the resource: a hint. */
+  holder(resource: string, options?: QueryOptions): Promise<HolderHint>;
+  /** The resources below a prefix that are held: hints. Sorted by name. */
+  list(prefix?: string, options?: QueryOptions): Promise<ResourceHint[]>;
+  /**
+   * Campaigns for the resource, runs `work` while it is held, and campaigns again whenever the lease was lost.
+   * The next campaign begins only after `work` has settled. When `work` returns, the leader steps down and `lead`
+   * resolves with its value; when it throws, the lease is released and the error rethrown. An `AbortError` or the
+   * signal's own reason, thrown after the lease was lost, counts as the answer to the loss.
+   * Resolves with `undefined` when `signal` aborts.
+   */
+  lead<T>(resource: string, work: (lease: Lease) => Promise<T>, options?: LeadOptions): Promise<T | undefined>;
+  /** Releases what is held, within a bound, ends what waits (`CLOSED`) and leaves no handle open. Idempotent. */
+  close(): Promise<void>;
+}

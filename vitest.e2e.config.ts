@@ -1,0 +1,13 @@
+import { defineConfig } from "vitest/config";
+import { alias } from "./vitest.config.ts";
+
+/** Real processes, one file after another: they start servers and measure time. */
+export default defineConfig({
+  resolve: { alias },
+  test: {
+    include: ["test/e2e/**/*.test.ts"],
+    testTimeout: 180_000,
+    hookTimeout: 60_000,
+    fileParallelism: false,
+  },
+});
