@@ -1,0 +1,91 @@
+import type { Duration, Leases } from "../lease/types.js";
+
+/** Where the library says what it notices. `console` fits, and so does a pino logger. Default: silence. */
+export interface Logger {
+  info(message: string): void;
+  warn(message: string): void;
+  error(message: string): void;
+}
+
+export interface OpenOptions {
+  /** Name under which this participant holds leases; an incarnation is appended. Default: host name and process id. */
+  name?: string;
+  /** Name of the cluster. Default: whatever the first member that answers says. */
+  cluster?: string;
+  /** How long to look for a first member that answers. Default `"5s"`. */
+  timeout?: Duration;
+  logger?: Logger;
+}
+
+export interface MemberOptions {
+  /** This member's name in `members`: 1 to 64 characters of `A-Z a-z 0-9 _ -`. */
+  id: string;
+  /** All members, this one among them: id to `host:port`, the same on every member. */
+  members: Record<string, string>;
+  /** Address to listen on, `host:port`. Default: this member's entry in `members`. */
+  listen?: string;
+  /** Name of the cluster, the same on every member. Default `"leasehold"`. */
+  cluster?: string;
+  /** t_max, the longest lease of the cluster, the same on every member. Default `"15s"`. */
+  ttlMax?: Duration;
+  /** ε, how far the wall clocks of any two participants may be apart, the same on every member. Default `"500ms"`. */
+  maxClockSkew?: Duration;
+  /** ρ, how much faster or slower than real time a steady clock may run, the same on every member. Default 0.001. */
+  clockRateError?: number;
+  /** How long one phase of an operation waits for a majority. Default: ttlMax / 15, at least 50 ms, at most `"1s"`. */
+  rpcTimeout?: Duration;
+  /** Allows plain TCP beyond loopback: anybody who reaches the port can then take part. Default false. */
+  insecure?: boolean;
+  logger?: Logger;
+}
+
+/** How a member sees another member. */
+export interface PeerStatus {
+  id: string;
+  address: string;
+  connected: boolean;
+  /** Smallest recent round trip, ms. */
+  roundTripMs?: number;
+  /** How far the peer's wall clock is ahead of ours, ms, give or take half a round trip. */
+  skewMs?: number;
+}
+
+export interface MemberStatus {
+  id: string;
+  address: string;
+  cluster: string;
+  view: number;
+  incarnation: string;
+  /** `recovering`: started a short while ago and silent until every lease it may have forgotten is over. */
+  state: "ready" | "recovering" | "clock-fault";
+  /** Time until it takes part, 0 when it does. */
+  readyInMs: number;
+  /** Resources that its acceptor keeps. */
+  resources: number;
+  ttlMaxMs: number;
+  maxClockSkewMs: number;
+  peers: PeerStatus[];
+  clients: number;
+  /** Frames and messages dropped or refused, by cause. */
+  counters: Record<string, number>;
+  cpuMs: number;
+  rssBytes: number;
+}
+
+/** A member of the cluster that lives in this process. */
+export interface Member {
+  readonly id: string;
+  /** The address it really listens on. */
+  readonly address: string;
+  /** This process's own leases, taken through its own cluster. Usable at once, also while the member recovers. */
+  readonly leases: Leases;
+  status(): MemberStatus;
+  /** Resolves when the recovery wait is over. */
+  ready(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** What `clusterStatus` found at one member. */
+export type MemberReport =
+  | { id: string; address: string; reachable: true; status: MemberStatus }
+  | { id: string; address: string; reachable: false; reason: string };
