@@ -1,0 +1,67 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { type DeadlineItem, Deadlines } from "./deadlines.js";
+
+interface Item extends DeadlineItem {
+  id: number;
+}
+
+const item = (id: number): Item => ({ id, dueMs: 0, heapIndex: -1, heapSequence: 0 });
+
+test("an empty heap has nothing due", () => {
+  const deadlines = new Deadlines<Item>();
+  expect(deadlines.nextDueMs()).toBe(Infinity);
+  expect(deadlines.popDue(Infinity)).toBeUndefined();
+  expect(deadlines.cancel(item(1))).toBe(false);
+});
+
+test("NaN is refused", () => {
+  expect(() => new Deadlines<Item>().schedule(item(1), Number.NaN)).toThrow(RangeError);
+});
+
+test("items due at the same moment come in scheduling order, and re-scheduling puts one last", () => {
+  const deadlines = new Deadlines<Item>();
+  const items = [item(0), item(1), item(2), item(3)];
+  for (const each of items) deadlines.schedule(each, 5);
+  deadlines.schedule(items[1]!, 5);
+  const order: number[] = [];
+  for (let due = deadlines.popDue(5); due !== undefined; due = deadlines.popDue(5)) order.push(due.id);
+  expect(order).toEqual([0, 2, 3, 1]);
+});
+
+test("behaves as a sorted list under any schedule of calls", () => {
+  const step = fc.oneof(
+    fc.record({ kind: fc.constant("schedule"), id: fc.nat(15), at: fc.nat(20) }),
+    fc.record({ kind: fc.constant("cancel"), id: fc.nat(15), at: fc.constant(0) }),
+    fc.record({ kind: fc.constant("pop"), id: fc.constant(0), at: fc.nat(20) }),
+  );
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+      const deadlines = new Deadlines<Item>();
+      const items = Array.from({ length: 16 }, (_, id) => item(id));
+      let model: { id: number; dueMs: number; sequence: number }[] = [];
+      let sequence = 0;
+      for (const { kind, id, at } of steps) {
+        if (kind === "schedule") {
+          deadlines.schedule(items[id]!, at);
+          model = model.filter((entry) => entry.id !== id);
+          model.push({ id, dueMs: at, sequence: sequence++ });
+          model.sort((a, b) => a.dueMs - b.dueMs || a.sequence - b.sequence);
+        } else if (kind === "cancel") {
+          const present = model.some((entry) => entry.id === id);
+          expect(deadlines.cancel(items[id]!)).toBe(present);
+          model = model.filter((entry) => entry.id !== id);
+        } else {
+          const first = model[0] !== undefined && model[0].dueMs <= at ? model.shift() : undefined;
+          expect(deadlines.popDue(at)?.id).toBe(first?.id);
+        }
+        expect(deadlines.size).toBe(model.length);
+        expect(deadlines.nextDueMs()).toBe(model[0]?.dueMs ?? Infinity);
+        for (const each of items) {
+          expect(each.heapIndex !== -1).toBe(model.some((entry) => entry.id === each.id));
+        }
+      }
+    }),
+    { numRuns: 300 },
+  );
+});
