@@ -1,0 +1,347 @@
+import { faults } from "#faults";
+import { ballotsPerMs, numberAt, supersedes } from "./ballot.js";
+import type { Reading } from "./clock.js";
+import { Kind, LeaseState, Refusal } from "./message.js";
+import type { Message } from "./message.js";
+import type { FleaseSettings } from "./settings.js";
+import type { StateHash } from "./state-hash.js";
+
+/** What an acceptor keeps of one resource. The lease counts only while `leaseOwner` is not empty. */
+export interface Entry {
+  promisedNumber: number;
+  promisedOwner: string;
+  leaseOwner: string;
+  leaseNumber: number;
+  leaseSequence: number;
+  /** When the lease ends on the wall clock, as its owner wrote it. */
+  leaseUntil: number;
+  /** When it ends by this acceptor's steady clock. */
+  leaseEnd: number;
+  released: boolean;
+}
+
+/**
+ * The acceptor of section 3.4: the report's Algorithm 1 (a round-based register without a disk) with its repairs.
+ *
+ * It protects a lease twice. Net G: it never replaces an unfinished lease of another owner. Net B: it never goes
+ * along with a ballot below the one it promised. And it calls a lease over only when both of its clocks say so.
+ */
+export class Acceptor {
+  readonly #settings: FleaseSettings;
+  readonly #entries = new Map<string, Entry>();
+  /** Where `discardIdle` goes on. Not part of the state: it decides only when an entry goes, never whether it may. */
+  #sweep: Iterator<[string, Entry]> | undefined;
+  #floor = 0;
+  #ready = false;
+  #silentSinceMono = 0;
+  #silentSinceWall = 0;
+
+  /** Starts with an empty memory, and therefore silent (3.7). */
+  constructor(settings: FleaseSettings, now: Reading) {
+    this.#settings = settings;
+    this.silence(now);
+    this.wake(now);
+  }
+
+  get ready(): boolean {
+    return this.#ready;
+  }
+
+  /** Ballots up to this number are refused for resources that have no entry. */
+  get floor(): number {
+    return this.#floor;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  entry(resource: string): Readonly<Entry> | undefined {
+    return this.#entries.get(resource);
+  }
+
+  entries(): IterableIterator<[string, Readonly<Entry>]> {
+    return this.#entries.entries();
+  }
+
+  /**
+   * Begins the recovery wait: at a start, and again after a clock fault. It forgets nothing: after clocks that
+   * stepped back together, a wait that is counted from the new wall clock would be too short for forgetting (3.2).
+   */
+  silence(now: Reading): void {
+    this.#ready = false;
+    this.#silentSinceMono = now.mono;
+    this.#silentSinceWall = now.wall;
+    if (faults.clockFaultForgets) this.#entries.clear();
+  }
+
+  /** How much of the recovery wait is left on the slower of the two clocks; 0 when it is over. */
+  remainingSilenceMs(now: Reading): number {
+    if (this.#ready) return 0;
+    const rate = this.#silentSinceMono + this.#waitRateMs() - now.mono;
+    const wall = this.#silentSinceWall + this.#waitWallMs() - now.lo;
+    return Math.max(0, rate, wall);
+  }
+
+  /**
+   * Ends the recovery wait when it is over on both clocks (repairs F1, F2, F12). The floor makes up for the
+   * promises that were forgotten: every ballot that may have been promised before the start lies below it.
+   */
+  wake(now: Reading): void {
+    if (this.#ready || this.remainingSilenceMs(now) > 0) return;
+    const floor = numberAt(this.#silentSinceWall + this.#settings.floorLeadMs) + ballotsPerMs;
+    if (!faults.noFloor) this.#floor = Math.max(this.#floor, floor);
+    this.#ready = true;
+  }
+
+  /** Handles a request. Returns true when `reply` has been filled in and must be sent to the requester. */
+  receive(request: Message, now: Reading, reply: Message): boolean {
+    if (!this.#ready) return false;
+    if (request.kind === Kind.release) {
+      this.#release(request);
+      return false;
+    }
+    reply.view = this.#settings.view;
+    reply.slot = request.slot;
+    reply.number = request.number;
+    reply.sequence = request.sequence;
+    reply.refusal = Refusal.none;
+    reply.promised = 0;
+    reply.leaseState = LeaseState.none;
+    if (request.kind === Kind.query) this.#query(request, now, reply);
+    else if (request.kind === Kind.read) this.#read(request, now, reply);
+    else this.#write(request, now, reply);
+    return true;
+  }
+
+  /** READ: promise the ballot and tell the lease (Algorithm 1, the read half). */
+  #read(request: Message, now: Reading, reply: Message): void {
+    const entry = this.#entries.get(request.resource);
+    if (!this.#admits(request, entry, now, reply)) return;
+    // A promise to others would keep the holder from renewing: while its lease runs there is none (repair F17).
+    if (!faults.netGOff && this.#blocks(entry, request.owner, now)) {
+      refuse(reply, Refusal.held, entry, this.#stateOf(entry, now));
+      return;
+    }
+    const promising = entry ?? this.#create(request.resource);
+    promising.promisedNumber = request.number;
+    promising.promisedOwner = request.owner;
+    reply.kind = Kind.promise;
+    describe(reply, promising, this.#stateOf(promising, now));
+  }
+
+  /** WRITE, and ACQ, which is a write with sequence 0 that needs no READ before it. */
+  #write(request: Message, now: Reading, reply: Message): void {
+    const entry = this.#entries.get(request.resource);
+    if (!this.#withinBounds(request, now)) {
+      refuse(reply, Refusal.outOfBounds, entry, this.#stateOf(entry, now));
+      return;
+    }
+    if (!this.#admits(request, entry, now, reply)) return;
+    if (this.#guards(request) && this.#blocks(entry, request.owner, now)) {
+      refuse(reply, Refusal.held, entry, this.#stateOf(entry, now));
+      return;
+    }
+    const accepting = entry ?? this.#create(request.resource);
+    if (accepting.leaseOwner === request.owner) {
+      const order = accepting.leaseNumber - request.number || accepting.leaseSequence - request.sequence;
+      if (order > 0 || (order === 0 && accepting.released)) {
+        refuse(reply, Refusal.stale, accepting, this.#stateOf(accepting, now));
+        return;
+      }
+      if (order === 0) {
+        reply.kind = Kind.ack; // A duplicate (repair F15).
+        return;
+      }
+    }
+    this.#accept(accepting, request, now);
+    reply.kind = Kind.ack;
+  }
+
+  #accept(entry: Entry, request: Message, now: Reading): void {
+    // A renewal never shortens the guard: its owner may still rely on the longer lease that it renews.
+    const renewal = entry.leaseOwner === request.owner && !entry.released && !faults.renewalShortensGuard;
+    const end = now.mono + request.duration * (1 + this.#settings.mutualRateError);
+    entry.leaseUntil = renewal ? Math.max(entry.leaseUntil, request.until) : request.until;
+    entry.leaseEnd = renewal ? Math.max(entry.leaseEnd, end) : end;
+    entry.leaseOwner = request.owner;
+    entry.leaseNumber = request.number;
+    entry.leaseSequence = request.sequence;
+    entry.released = false;
+    entry.promisedNumber = request.number;
+    entry.promisedOwner = request.owner;
+  }
+
+  /** REL frees exactly the ballot that it names: it never overwrites anything else (repair F19). */
+  #release(request: Message): void {
+    const entry = this.#entries.get(request.resource);
+    if (entry === undefined || entry.leaseOwner === "") return;
+    if (entry.leaseOwner !== request.owner && !faults.releaseByAnybody) return;
+    const exact = entry.leaseNumber === request.number && entry.leaseSequence < request.sequence;
+    if (!exact && !faults.unconditionalRelease) return;
+    entry.leaseSequence = request.sequence;
+    entry.released = true;
+  }
+
+  /** QUERY changes nothing (3.9). */
+  #query(request: Message, now: Reading, reply: Message): void {
+    const entry = this.#entries.get(request.resource);
+    reply.kind = Kind.state;
+    reply.promised = entry?.promisedNumber ?? this.#floor;
+    describe(reply, entry, this.#stateOf(entry, now));
+  }
+
+  /** The tests that READ, WRITE and ACQ have in common; fills in the refusal when one fails. */
+  #admits(request: Message, entry: Entry | undefined, now: Reading, reply: Message): boolean {
+    const why = this.#refusal(request, entry, now);
+    if (why === Refusal.none) return true;
+    refuse(reply, why, entry, this.#stateOf(entry, now));
+    reply.promised = entry?.promisedNumber ?? this.#floor;
+    return false;
+  }
+
+  #refusal(request: Message, entry: Entry | undefined, now: Reading): Refusal {
+    if (request.view !== this.#settings.view) return Refusal.otherView;
+    // One more millisecond for the granularity of the two readings.
+    if (request.number > numberAt(now.wall + this.#settings.maxClockSkewMs + 1)) return Refusal.outOfBounds;
+    if (entry === undefined && this.#entries.size >= this.#settings.resourcesMax) return Refusal.full;
+    if (faults.renewalSkipsPromiseCheck && entry?.leaseOwner === request.owner && !entry.released)
+      return Refusal.none;
+    const promised = entry?.promisedNumber ?? this.#floor;
+    const promisedOwner = entry?.promisedOwner ?? "";
+    const { owner, number } = request;
+    return supersedes(number, owner, promised, promisedOwner, this.#settings.maxClockSkewMs)
+      ? Refusal.none
+      : Refusal.promised;
+  }
+
+  /**
+   * A lease that is too long would outlive the recovery wait (repair F18), one that is over already would only
+   * block (F11). The bound uses the plain wall clock: `hi` may have run far ahead, and would let in a lease computed
+   * before the clocks stepped back together.
+   */
+  #withinBounds(request: Message, now: Reading): boolean {
+    const { maxClockSkewMs, ttlMaxMs } = this.#settings;
+    const upper = faults.untilBoundByUpperClock ? now.hi : now.wall;
+    if (request.duration > ttlMaxMs && !faults.anyLengthAccepted) return false;
+    if (request.until > upper + maxClockSkewMs + ttlMaxMs && !faults.anyLengthAccepted) return false;
+    return now.lo < request.until + maxClockSkewMs;
+  }
+
+  /** Whether net G applies to a write. For ACQ the test is part of its meaning: it has read nothing before. */
+  #guards(request: Message): boolean {
+    if (request.kind === Kind.acquire) return !faults.fastAcquireWithoutFreeTest;
+    return !faults.netGOff;
+  }
+
+  #blocks(entry: Entry | undefined, owner: string, now: Reading): entry is Entry {
+    return entry !== undefined && entry.leaseOwner !== owner && !this.isOver(entry, now);
+  }
+
+  /**
+   * Whether a lease is over: released, or past the safety period ε on the wall clock *and* past its length on the
+   * steady one, so that exclusion survives the failure of either clock assumption (Algorithm 3, line "t < now + ε",
+   * with repairs F4 to F6).
+   */
+  isOver(entry: Readonly<Entry>, now: Reading): boolean {
+    if (entry.leaseOwner === "" || entry.released) return true;
+    const wallOver = faults.wallTestOff || now.lo >= entry.leaseUntil + this.#safetyPeriodMs();
+    const rateOver = faults.rateTestOff || now.mono >= entry.leaseEnd;
+    return faults.overByEitherClock ? wallOver || rateOver : wallOver && rateOver;
+  }
+
+  #stateOf(entry: Entry | undefined, now: Reading): LeaseState {
+    if (entry === undefined || entry.leaseOwner === "") return LeaseState.none;
+    if (entry.released) return LeaseState.released;
+    return this.isOver(entry, now) ? LeaseState.over : LeaseState.live;
+  }
+
+  #create(resource: string): Entry {
+    const entry: Entry = {
+      promisedNumber: this.#floor,
+      promisedOwner: "",
+      leaseOwner: "",
+      leaseNumber: 0,
+      leaseSequence: 0,
+      leaseUntil: 0,
+      leaseEnd: 0,
+      released: false,
+    };
+    this.#entries.set(resource, entry);
+    return entry;
+  }
+
+  /**
+   * Forgets resources that have been idle long enough, at most `limit` looked at in one call. Forgetting a promise is
+   * a crash in disguise, so the floor rises to it (repair F20, section 3.8).
+   */
+  discardIdle(now: Reading, limit: number): void {
+    const { maxClockSkewMs, discardAfterMs } = this.#settings;
+    const idleBelow = numberAt(now.lo - 3 * maxClockSkewMs) - ballotsPerMs * discardAfterMs;
+    for (let looked = 0; looked < limit; looked += 1) {
+      this.#sweep ??= this.#entries.entries();
+      const next = this.#sweep.next();
+      if (next.done === true) {
+        this.#sweep = undefined;
+        return;
+      }
+      const [resource, entry] = next.value;
+      if (entry.promisedNumber >= idleBelow || !this.isOver(entry, now)) continue;
+      if (!faults.discardWithoutFloor) this.#floor = Math.max(this.#floor, entry.promisedNumber);
+      this.#entries.delete(resource);
+    }
+  }
+
+  #safetyPeriodMs(): number {
+    if (faults.noSafetyPeriod) return 0;
+    return this.#settings.maxClockSkewMs - (faults.safetyPeriodOneTickShort ? 1 : 0);
+  }
+
+  #waitWallMs(): number {
+    const { ttlMaxMs, maxClockSkewMs, waitWallMs } = this.#settings;
+    if (faults.noRecoveryWait) return 0;
+    if (faults.waitOnlyTtlMax) return ttlMaxMs;
+    return faults.waitTtlMaxAndOneSkew ? ttlMaxMs + maxClockSkewMs : waitWallMs;
+  }
+
+  #waitRateMs(): number {
+    if (faults.noRecoveryWait || faults.rateTestOff) return 0;
+    return this.#settings.waitRateMs;
+  }
+
+  clone(): Acceptor {
+    const copy = new Acceptor(this.#settings, { mono: 0, wall: 0, lo: 0, hi: 0 });
+    copy.#floor = this.#floor;
+    copy.#ready = this.#ready;
+    copy.#silentSinceMono = this.#silentSinceMono;
+    copy.#silentSinceWall = this.#silentSinceWall;
+    for (const [resource, entry] of this.#entries) copy.#entries.set(resource, { ...entry });
+    return copy;
+  }
+
+  /** Feeds the whole state into `hash`. Two acceptors that hash alike behave alike. */
+  hashInto(hash: StateHash): void {
+    hash.flag(this.#ready).number(this.#floor).number(this.#silentSinceMono).number(this.#silentSinceWall);
+    const sorted = [...this.#entries].sort(([left], [right]) => (left < right ? -1 : 1));
+    for (const [resource, entry] of sorted) {
+      hash.text(resource).number(entry.promisedNumber).text(entry.promisedOwner).text(entry.leaseOwner);
+      hash.number(entry.leaseNumber).number(entry.leaseSequence).number(entry.leaseUntil);
+      hash.number(entry.leaseEnd).flag(entry.released);
+    }
+  }
+}
+
+function refuse(reply: Message, why: Refusal, entry: Entry | undefined, state: LeaseState): void {
+  reply.kind = Kind.nack;
+  reply.refusal = why;
+  describe(reply, entry, state);
+}
+
+function describe(reply: Message, entry: Entry | undefined, state: LeaseState): void {
+  reply.leaseState = state;
+  if (entry === undefined || state === LeaseState.none) return;
+  reply.leaseOwner = entry.leaseOwner;
+  reply.leaseNumber = entry.leaseNumber;
+  reply.leaseSequence = entry.leaseSequence;
+  reply.leaseUntil = entry.leaseUntil;
+}

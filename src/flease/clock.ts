@@ -1,0 +1,92 @@
+import { faults } from "#faults";
+
+/**
+ * The clock module (section 3.2). From two imperfect clocks it makes two bounds on the time: one that is
+ * certainly not ahead, to declare the leases of *others* over, and one that is certainly not behind, to declare
+ * one's *own* over. All in milliseconds.
+ */
+export interface Reading {
+  /** Steady clock: durations, time-outs and the second expiry test. */
+  mono: number;
+  /** System time as it was read: ballot numbers, and the bound on `until`. */
+  wall: number;
+  /** Certainly reached. May move back (a wall clock that stepped back must be believed). */
+  lo: number;
+  /** Possibly reached already. Never moves back in one incarnation. */
+  hi: number;
+}
+
+/** A disagreement between the clocks must last this long on the steady clock before it counts as a fault, not a glitch. */
+const faultPersistsMs = 1_000;
+
+export class FleaseClock {
+  /** Wall minus steady time: `anchor + mono` is the wall clock carried on by the steady one. */
+  #anchor: number;
+  #hi: number;
+  #lo = -Infinity;
+  #lastMono: number;
+  #disagreesSince = Infinity;
+  readonly #skewMs: number;
+  readonly #slewRate: number;
+
+  constructor(mono: number, wall: number, skewMs: number, clockRateError: number) {
+    this.#anchor = wall - mono;
+    this.#hi = wall;
+    this.#lastMono = mono;
+    this.#skewMs = skewMs;
+    this.#slewRate = clockRateError / 2;
+  }
+
+  /**
+   * Makes a reading of two clock values. Call it once for each handler, *after* the message has been received, and
+   * pass the reading down: one decision, one reading (repair F4).
+   */
+  read(mono: number, wall: number, into: Reading): Reading {
+    this.#slew(mono, wall);
+    const carried = this.#anchor + mono;
+    this.#hi = Math.max(this.#hi, carried, wall);
+    let lo = Math.min(carried, wall);
+    if (faults.lowerClockMonotone) lo = this.#lo = Math.max(this.#lo, lo);
+    into.mono = mono;
+    into.wall = wall;
+    into.lo = faults.clockBoundsSwapped ? this.#hi : lo;
+    into.hi = faults.clockBoundsSwapped ? lo : this.#hi;
+    return into;
+  }
+
+  /** True when wall and steady clock have disagreed by more than ε/2 for a while: whoever owns this clock must start over (3.2). */
+  isFaulty(now: Reading): boolean {
+    const carried = this.#anchor + now.mono;
+    const apart = Math.max(Math.abs(carried - now.wall), this.#hi - Math.max(carried, now.wall));
+    if (apart <= this.#skewMs / 2) this.#disagreesSince = Infinity;
+    else this.#disagreesSince = Math.min(this.#disagreesSince, now.mono);
+    return now.mono - this.#disagreesSince >= faultPersistsMs;
+  }
+
+  /** A new anchor, for a new incarnation: only here may `hi` move back. */
+  restart(mono: number, wall: number): void {
+    this.#anchor = wall - mono;
+    this.#hi = wall;
+    this.#lo = -Infinity;
+    this.#lastMono = mono;
+    this.#disagreesSince = Infinity;
+  }
+
+  /** Lets the anchor follow small corrections of the wall clock, at ρ/2. */
+  #slew(mono: number, wall: number): void {
+    const allowed = Math.max(0, mono - this.#lastMono) * this.#slewRate;
+    this.#lastMono = mono;
+    const apart = wall - (this.#anchor + mono);
+    this.#anchor += Math.max(-allowed, Math.min(allowed, apart));
+  }
+
+  clone(): FleaseClock {
+    const copy = new FleaseClock(0, 0, this.#skewMs, this.#slewRate * 2);
+    copy.#anchor = this.#anchor;
+    copy.#hi = this.#hi;
+    copy.#lo = this.#lo;
+    copy.#lastMono = this.#lastMono;
+    copy.#disagreesSince = this.#disagreesSince;
+    return copy;
+  }
+}

@@ -1,0 +1,154 @@
+import { LeaseholdError } from "../lease/errors.js";
+
+/** The constants of section 3.1, which all members of a cluster must have alike. Times in ms. */
+export interface FleaseSettings {
+  /** Ids of all members, sorted: a member's index in this list is its name in the protocol. */
+  readonly members: readonly string[];
+  /** Number of this membership. */
+  readonly view: number;
+  /** ε: bound on the difference of any two wall clocks, with 2 ms for the granularity of readings. */
+  readonly maxClockSkewMs: number;
+  /** ρ: bound on the error of a steady clock's rate. */
+  readonly clockRateError: number;
+  /** ρ̂ = 2ρ/(1-ρ): the same for a round trip between two clocks. */
+  readonly mutualRateError: number;
+  /** t_max: the longest lease. */
+  readonly ttlMaxMs: number;
+  /** The shortest lease that leaves time for a renewal. */
+  readonly ttlMinMs: number;
+  /** How long a phase waits for a majority. */
+  readonly rpcTimeoutMs: number;
+  /** Recovery wait on the wall clock. */
+  readonly waitWallMs: number;
+  /** Recovery wait on the steady clock. */
+  readonly waitRateMs: number;
+  /** How far the ballot floor of a rejoining acceptor lies ahead of its start. */
+  readonly floorLeadMs: number;
+  /** An idle resource is forgotten this long after 3ε. */
+  readonly discardAfterMs: number;
+  /** An acceptor keeps at most this many resources; it refuses further ones. */
+  readonly resourcesMax: number;
+}
+
+export interface FleaseSettingsInput {
+  readonly members: readonly string[];
+  readonly view?: number;
+  readonly maxClockSkewMs: number;
+  readonly clockRateError?: number;
+  readonly ttlMaxMs: number;
+  readonly rpcTimeoutMs: number;
+  readonly waitWallMs?: number;
+  readonly waitRateMs?: number;
+  readonly floorLeadMs?: number;
+}
+
+/** Sets of acceptors are bit masks of 32 bits. */
+const membersMax = 31;
+
+const defaultClockRateError = 0.001;
+
+/** A million resources are some 250 MB at an acceptor. */
+const resourcesMax = 1_000_000;
+
+/** Granularity of a wall-clock reading: 1 ms on either side. */
+const granularityMs = 2;
+
+/** Fills in what follows from the input, and refuses a configuration in which an inequality of section 3.1 does not hold. */
+export function fleaseSettings(input: FleaseSettingsInput): FleaseSettings {
+  const ε = input.maxClockSkewMs;
+  const ρ = input.clockRateError ?? defaultClockRateError;
+  require(ρ >= 0 && ρ < 0.1, `clockRateError must be at least 0 and below 0.1, and is ${ρ}`);
+  const mutualRateError = (2 * ρ) / (1 - ρ);
+  const ttlMaxMs = input.ttlMaxMs;
+  const settings: FleaseSettings = {
+    members: [...input.members].sort(),
+    view: input.view ?? 1,
+    maxClockSkewMs: ε,
+    clockRateError: ρ,
+    mutualRateError,
+    ttlMaxMs,
+    ttlMinMs: Math.floor(4 * input.rpcTimeoutMs + 2 * ε) + 1,
+    rpcTimeoutMs: input.rpcTimeoutMs,
+    waitWallMs: input.waitWallMs ?? ttlMaxMs + 3 * ε,
+    waitRateMs: input.waitRateMs ?? ttlMaxMs * (1 + mutualRateError),
+    floorLeadMs: input.floorLeadMs ?? 2 * ε,
+    discardAfterMs: 1_000,
+    resourcesMax,
+  };
+  checkMembers(settings.members);
+  checkTimes(settings);
+  return settings;
+}
+
+function checkMembers(members: readonly string[]): void {
+  require(members.length > 0, "a cluster needs at least one member");
+  require(
+    members.length <= membersMax,
+    `a cluster has at most ${membersMax} members, and this one has ${members.length}`,
+  );
+  for (const [index, id] of members.entries()) {
+    require(/^[A-Za-z0-9_-]{1,64}$/.test(
+      id,
+    ), `a member's id is 1 to 64 characters of A-Z a-z 0-9 _ -, and ${JSON.stringify(id)} is not`);
+    require(id !== members[index - 1], `the member ${JSON.stringify(id)} is listed twice`);
+  }
+}
+
+/** The inequalities of section 3.1, each with its numbers when it does not hold. */
+function checkTimes(s: FleaseSettings): void {
+  for (const [name, value] of Object.entries(s)) {
+    if (typeof value === "number")
+      require(Number.isFinite(value) && value >= 0, `${name} must be a number of 0 or more, and is ${value}`);
+  }
+  const ε = s.maxClockSkewMs;
+  require(ε >= granularityMs, `maxClockSkew (ε) ≥ ${granularityMs} ms does not hold: maxClockSkew is ${ε} ms`);
+  require(s.rpcTimeoutMs > 0, "rpcTimeout > 0 does not hold: rpcTimeout is 0 ms");
+  require(s.ttlMaxMs > ε, `ttlMax > maxClockSkew does not hold: ttlMax is ${s.ttlMaxMs} ms, maxClockSkew ${ε} ms`);
+  require(
+    4 * s.rpcTimeoutMs + 2 * ε < s.ttlMaxMs && s.ttlMinMs <= s.ttlMaxMs,
+    `4·rpcTimeout + 2·maxClockSkew < ttlMax does not hold: 4·${s.rpcTimeoutMs} ms + 2·${ε} ms = ${4 * s.rpcTimeoutMs + 2 * ε} ms, ttlMax is ${s.ttlMaxMs} ms`,
+  );
+  require(
+    s.waitWallMs >= s.ttlMaxMs + 2 * ε,
+    `waitWall ≥ ttlMax + 2·maxClockSkew does not hold: waitWall is ${s.waitWallMs} ms, ${s.ttlMaxMs} ms + 2·${ε} ms = ${s.ttlMaxMs + 2 * ε} ms`,
+  );
+  const waitRateMin = s.ttlMaxMs * (1 + s.mutualRateError);
+  require(
+    s.waitRateMs >= waitRateMin,
+    `waitRate ≥ ttlMax·(1+ρ̂) does not hold: waitRate is ${s.waitRateMs} ms, ${s.ttlMaxMs} ms·(1+${s.mutualRateError}) = ${waitRateMin} ms`,
+  );
+  require(
+    s.floorLeadMs >= 2 * ε,
+    `floorLead ≥ 2·maxClockSkew does not hold: floorLead is ${s.floorLeadMs} ms, 2·${ε} ms = ${2 * ε} ms`,
+  );
+  require(
+    s.floorLeadMs <= s.waitWallMs - ε,
+    `floorLead ≤ waitWall - maxClockSkew does not hold: floorLead is ${s.floorLeadMs} ms, ${s.waitWallMs} ms - ${ε} ms = ${s.waitWallMs - ε} ms`,
+  );
+}
+
+function require(holds: boolean, message: string): asserts holds {
+  if (!holds) throw new LeaseholdError("INVALID_CONFIG", message);
+}
+
+/** What is sound but unwise, in sentences for a log. */
+export function settingsAdvice(s: FleaseSettings): string[] {
+  if (s.ttlMaxMs >= 10 * s.maxClockSkewMs) return [];
+  return [
+    `ttlMax (${s.ttlMaxMs} ms) is less than ten times maxClockSkew (${s.maxClockSkewMs} ms): much of each lease is spent on clock uncertainty`,
+  ];
+}
+
+/** What must be alike everywhere, as text to be hashed: two participants with different texts refuse each other (repair F18). */
+export function canonicalSettings(s: FleaseSettings): string {
+  return JSON.stringify([
+    "flease-1",
+    s.maxClockSkewMs,
+    s.ttlMaxMs,
+    s.clockRateError,
+    s.waitWallMs,
+    s.waitRateMs,
+    s.floorLeadMs,
+    s.members,
+  ]);
+}
