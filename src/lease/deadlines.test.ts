@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { type DeadlineItem, Deadlines } from "./deadlines.js";
 
@@ -42,19 +42,22 @@ test("behaves as a sorted list under any schedule of calls", () => {
       let model: { id: number; dueMs: number; sequence: number }[] = [];
       let sequence = 0;
       for (const { kind, id, at } of steps) {
+        let actual: boolean | number | undefined;
+        let expected: boolean | number | undefined;
         if (kind === "schedule") {
           deadlines.schedule(items[id]!, at);
           model = model.filter((entry) => entry.id !== id);
           model.push({ id, dueMs: at, sequence: sequence++ });
           model.sort((a, b) => a.dueMs - b.dueMs || a.sequence - b.sequence);
         } else if (kind === "cancel") {
-          const present = model.some((entry) => entry.id === id);
-          expect(deadlines.cancel(items[id]!)).toBe(present);
+          expected = model.some((entry) => entry.id === id);
+          actual = deadlines.cancel(items[id]!);
           model = model.filter((entry) => entry.id !== id);
         } else {
-          const first = model[0] !== undefined && model[0].dueMs <= at ? model.shift() : undefined;
-          expect(deadlines.popDue(at)?.id).toBe(first?.id);
+          expected = model[0] !== undefined && model[0].dueMs <= at ? model.shift()!.id : undefined;
+          actual = deadlines.popDue(at)?.id;
         }
+        expect(actual).toBe(expected);
         expect(deadlines.size).toBe(model.length);
         expect(deadlines.nextDueMs()).toBe(model[0]?.dueMs ?? Infinity);
         for (const each of items) {

@@ -8,9 +8,10 @@ export const errorCodes = {
   TIMEOUT: "The turn did not come within the time that the call was willing to wait.",
   CLOCK_SKEW: "The clocks of this machine and of its peers disagree by more than the cluster allows.",
   INVALID_NAME: "A resource's name must be 1 to 512 bytes of UTF-8 without control characters.",
-  INVALID_DURATION: "A duration is a number of milliseconds or text such as \"15s\".",
+  INVALID_DURATION: 'A duration is a number of milliseconds or text such as "15s".',
   TTL_OUT_OF_RANGE: "The ttl is outside what the provider allows; its guarantees name both bounds.",
-  INVALID_CONFIG: "The settings break a rule that safety or progress needs; the message says which, with the numbers.",
+  INVALID_CONFIG:
+    "The settings break a rule that safety or progress needs; the message says which, with the numbers.",
   INVALID_URL: "The address is not one that Leasehold understands.",
   TOO_MANY_WAITERS: "Too many callers of this process already wait for the resource.",
   CLUSTER_MISMATCH: "The peer belongs to another cluster.",
@@ -42,7 +43,10 @@ export class LeaseLostError extends LeaseholdError {
   readonly reason: LossReason;
 
   constructor(resource: string, reason: LossReason, detail?: string) {
-    super("LEASE_LOST", `lease on ${JSON.stringify(resource)} is gone (${reason})${detail ? `: ${detail}` : ""}`);
+    super(
+      "LEASE_LOST",
+      `lease on ${JSON.stringify(resource)} is gone (${reason})${detail ? `: ${detail}` : ""}`,
+    );
     this.name = "LeaseLostError";
     this.resource = resource;
     this.reason = reason;

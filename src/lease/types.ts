@@ -138,7 +138,11 @@ export interface Leases extends AsyncDisposable {
    * signal's own reason, thrown after the lease was lost, counts as the answer to the loss.
    * Resolves with `undefined` when `signal` aborts.
    */
-  lead<T>(resource: string, work: (lease: Lease) => Promise<T>, options?: LeadOptions): Promise<T | undefined>;
+  lead<T>(
+    resource: string,
+    work: (lease: Lease) => Promise<T>,
+    options?: LeadOptions,
+  ): Promise<T | undefined>;
   /** Releases what is held, within a bound, ends what waits (`CLOSED`) and leaves no handle open. Idempotent. */
   close(): Promise<void>;
 }

@@ -1,0 +1,98 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { formatDuration, parseDuration } from "./duration.js";
+
+describe("parseDuration", () => {
+  test.each([
+    [0, 0],
+    [1500, 1500],
+    [0.25, 0.25],
+    ["0s", 0],
+    ["500ms", 500],
+    ["15s", 15_000],
+    ["1.5s", 1_500],
+    ["1.001s", 1_001],
+    ["1m", 60_000],
+    ["2h", 7_200_000],
+  ])("%s is %d ms", (input, ms) => {
+    expect(parseDuration(input)).toBe(ms);
+  });
+
+  test.each([
+    "",
+    "15",
+    "15 s",
+    " 15s",
+    "s",
+    "1d",
+    "-1s",
+    "+1s",
+    "1e3s",
+    ".5s",
+    "1.s",
+    "1,5s",
+    "1m30s",
+    "Infinity",
+    "NaN",
+    "15S",
+  ])("refuses %j and quotes it", (input) => {
+    expect(() => parseDuration(input, "ttl")).toThrow(
+      expect.objectContaining({
+        code: "INVALID_DURATION",
+        message: expect.stringContaining(`ttl: ${JSON.stringify(input)}`),
+      }),
+    );
+  });
+
+  test.each([Number.NaN, -1, -Infinity, Infinity])("refuses the number %d", (input) => {
+    expect(() => parseDuration(input)).toThrow(
+      expect.objectContaining({ code: "INVALID_DURATION", message: expect.stringContaining(String(input)) }),
+    );
+  });
+
+  test("Infinity passes only where the caller says so, and never out of text", () => {
+    expect(parseDuration(Infinity, "wait", { infinity: true })).toBe(Infinity);
+    expect(() => parseDuration(`${"9".repeat(400)}s`, "wait", { infinity: true })).toThrow(
+      /is not a duration/,
+    );
+    expect(() => parseDuration(Number.NaN, "wait", { infinity: true })).toThrow(/NaN/);
+  });
+
+  test.each([undefined, null, {}, [], true, 15n])("refuses %s from programs without types", (input) => {
+    expect(() => parseDuration(input as never)).toThrow(
+      expect.objectContaining({ code: "INVALID_DURATION" }),
+    );
+  });
+
+  test("a long refused text is not repeated whole", () => {
+    expect(() => parseDuration("x".repeat(10_000))).toThrow(
+      expect.objectContaining({ message: expect.stringMatching(/^.{1,250}$/) }),
+    );
+  });
+});
+
+describe("formatDuration", () => {
+  test.each([
+    [0, "0ms"],
+    [1, "1ms"],
+    [0.5, "0.5ms"],
+    [999, "999ms"],
+    [1_000, "1s"],
+    [1_500, "1.5s"],
+    [15_000, "15s"],
+    [60_000, "1m"],
+    [90_000, "90s"],
+    [7_200_000, "2h"],
+    [Infinity, "forever"],
+  ])("%d ms is %s", (ms, text) => {
+    expect(formatDuration(ms)).toBe(text);
+  });
+
+  test("what it writes can be read again, for whole milliseconds", () => {
+    fc.assert(
+      fc.property(fc.nat(1_000_000_000), (ms) => {
+        expect(parseDuration(formatDuration(ms))).toBe(ms);
+      }),
+    );
+  });
+});
