@@ -1,6 +1,7 @@
 import { faults } from "#faults";
 import { ballotsPerMs, numberAt, supersedes } from "./ballot.js";
 import type { Reading } from "./clock.js";
+import { leaseIsOver } from "./expiry.js";
 import { Kind, LeaseState, Refusal } from "./message.js";
 import type { Message } from "./message.js";
 import type { FleaseSettings } from "./settings.js";
@@ -18,6 +19,8 @@ export interface Entry {
   /** When it ends by this acceptor's steady clock. */
   leaseEnd: number;
   released: boolean;
+  /** The tenure's fencing token as its owner says; shown to those who ask, never decided on. */
+  token: number;
 }
 
 /**
@@ -168,6 +171,7 @@ export class Acceptor {
     entry.leaseNumber = request.number;
     entry.leaseSequence = request.sequence;
     entry.released = false;
+    entry.token = request.token;
     entry.promisedNumber = request.number;
     entry.promisedOwner = request.owner;
   }
@@ -238,16 +242,9 @@ export class Acceptor {
     return entry !== undefined && entry.leaseOwner !== owner && !this.isOver(entry, now);
   }
 
-  /**
-   * Whether a lease is over: released, or past the safety period ε on the wall clock *and* past its length on the
-   * steady one, so that exclusion survives the failure of either clock assumption (Algorithm 3, line "t < now + ε",
-   * with repairs F4 to F6).
-   */
   isOver(entry: Readonly<Entry>, now: Reading): boolean {
     if (entry.leaseOwner === "" || entry.released) return true;
-    const wallOver = faults.wallTestOff || now.lo >= entry.leaseUntil + this.#safetyPeriodMs();
-    const rateOver = faults.rateTestOff || now.mono >= entry.leaseEnd;
-    return faults.overByEitherClock ? wallOver || rateOver : wallOver && rateOver;
+    return leaseIsOver(entry.leaseUntil, entry.leaseEnd, now, this.#settings);
   }
 
   #stateOf(entry: Entry | undefined, now: Reading): LeaseState {
@@ -266,6 +263,7 @@ export class Acceptor {
       leaseUntil: 0,
       leaseEnd: 0,
       released: false,
+      token: 0,
     };
     this.#entries.set(resource, entry);
     return entry;
@@ -290,11 +288,6 @@ export class Acceptor {
       if (!faults.discardWithoutFloor) this.#floor = Math.max(this.#floor, entry.promisedNumber);
       this.#entries.delete(resource);
     }
-  }
-
-  #safetyPeriodMs(): number {
-    if (faults.noSafetyPeriod) return 0;
-    return this.#settings.maxClockSkewMs - (faults.safetyPeriodOneTickShort ? 1 : 0);
   }
 
   #waitWallMs(): number {
@@ -344,4 +337,5 @@ function describe(reply: Message, entry: Entry | undefined, state: LeaseState): 
   reply.leaseNumber = entry.leaseNumber;
   reply.leaseSequence = entry.leaseSequence;
   reply.leaseUntil = entry.leaseUntil;
+  reply.leaseToken = entry.token;
 }

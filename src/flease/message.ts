@@ -68,6 +68,8 @@ export class Message {
   until = 0;
   /** write, acquire: the lease's length D, in ms. */
   duration = 0;
+  /** write: the tenure's fencing token, for those who ask who holds the resource; an acquire's token is its number. */
+  token = 0;
   /** nack: why. */
   refusal: Refusal = Refusal.none;
   /** nack, state: the number the acceptor has promised. */
@@ -78,6 +80,7 @@ export class Message {
   leaseNumber = 0;
   leaseSequence = 0;
   leaseUntil = 0;
+  leaseToken = 0;
 }
 
 export function copyMessage(from: Message, to: Message = new Message()): Message {

@@ -82,10 +82,8 @@ export function fleaseSettings(input: FleaseSettingsInput): FleaseSettings {
 
 function checkMembers(members: readonly string[]): void {
   require(members.length > 0, "a cluster needs at least one member");
-  require(
-    members.length <= membersMax,
-    `a cluster has at most ${membersMax} members, and this one has ${members.length}`,
-  );
+  require(members.length <=
+    membersMax, `a cluster has at most ${membersMax} members, and this one has ${members.length}`);
   for (const [index, id] of members.entries()) {
     require(/^[A-Za-z0-9_-]{1,64}$/.test(
       id,
@@ -101,30 +99,27 @@ function checkTimes(s: FleaseSettings): void {
       require(Number.isFinite(value) && value >= 0, `${name} must be a number of 0 or more, and is ${value}`);
   }
   const ε = s.maxClockSkewMs;
-  require(ε >= granularityMs, `maxClockSkew (ε) ≥ ${granularityMs} ms does not hold: maxClockSkew is ${ε} ms`);
+  require(ε >=
+    granularityMs, `maxClockSkew (ε) ≥ ${granularityMs} ms does not hold: maxClockSkew is ${ε} ms`);
   require(s.rpcTimeoutMs > 0, "rpcTimeout > 0 does not hold: rpcTimeout is 0 ms");
-  require(s.ttlMaxMs > ε, `ttlMax > maxClockSkew does not hold: ttlMax is ${s.ttlMaxMs} ms, maxClockSkew ${ε} ms`);
-  require(
-    4 * s.rpcTimeoutMs + 2 * ε < s.ttlMaxMs && s.ttlMinMs <= s.ttlMaxMs,
-    `4·rpcTimeout + 2·maxClockSkew < ttlMax does not hold: 4·${s.rpcTimeoutMs} ms + 2·${ε} ms = ${4 * s.rpcTimeoutMs + 2 * ε} ms, ttlMax is ${s.ttlMaxMs} ms`,
-  );
-  require(
-    s.waitWallMs >= s.ttlMaxMs + 2 * ε,
-    `waitWall ≥ ttlMax + 2·maxClockSkew does not hold: waitWall is ${s.waitWallMs} ms, ${s.ttlMaxMs} ms + 2·${ε} ms = ${s.ttlMaxMs + 2 * ε} ms`,
-  );
+  require(s.ttlMaxMs >
+    ε, `ttlMax > maxClockSkew does not hold: ttlMax is ${s.ttlMaxMs} ms, maxClockSkew ${ε} ms`);
+  require(4 * s.rpcTimeoutMs + 2 * ε < s.ttlMaxMs &&
+    s.ttlMinMs <=
+      s.ttlMaxMs, `4·rpcTimeout + 2·maxClockSkew < ttlMax does not hold: 4·${s.rpcTimeoutMs} ms + 2·${ε} ms = ${4 * s.rpcTimeoutMs + 2 * ε} ms, ttlMax is ${s.ttlMaxMs} ms`);
+  require(s.waitWallMs >=
+    s.ttlMaxMs +
+      2 *
+        ε, `waitWall ≥ ttlMax + 2·maxClockSkew does not hold: waitWall is ${s.waitWallMs} ms, ${s.ttlMaxMs} ms + 2·${ε} ms = ${s.ttlMaxMs + 2 * ε} ms`);
   const waitRateMin = s.ttlMaxMs * (1 + s.mutualRateError);
-  require(
-    s.waitRateMs >= waitRateMin,
-    `waitRate ≥ ttlMax·(1+ρ̂) does not hold: waitRate is ${s.waitRateMs} ms, ${s.ttlMaxMs} ms·(1+${s.mutualRateError}) = ${waitRateMin} ms`,
-  );
-  require(
-    s.floorLeadMs >= 2 * ε,
-    `floorLead ≥ 2·maxClockSkew does not hold: floorLead is ${s.floorLeadMs} ms, 2·${ε} ms = ${2 * ε} ms`,
-  );
-  require(
-    s.floorLeadMs <= s.waitWallMs - ε,
-    `floorLead ≤ waitWall - maxClockSkew does not hold: floorLead is ${s.floorLeadMs} ms, ${s.waitWallMs} ms - ${ε} ms = ${s.waitWallMs - ε} ms`,
-  );
+  require(s.waitRateMs >=
+    waitRateMin, `waitRate ≥ ttlMax·(1+ρ̂) does not hold: waitRate is ${s.waitRateMs} ms, ${s.ttlMaxMs} ms·(1+${s.mutualRateError}) = ${waitRateMin} ms`);
+  require(s.floorLeadMs >=
+    2 *
+      ε, `floorLead ≥ 2·maxClockSkew does not hold: floorLead is ${s.floorLeadMs} ms, 2·${ε} ms = ${2 * ε} ms`);
+  require(s.floorLeadMs <=
+    s.waitWallMs -
+      ε, `floorLead ≤ waitWall - maxClockSkew does not hold: floorLead is ${s.floorLeadMs} ms, ${s.waitWallMs} ms - ${ε} ms = ${s.waitWallMs - ε} ms`);
 }
 
 function require(holds: boolean, message: string): asserts holds {

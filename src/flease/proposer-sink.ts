@@ -1,0 +1,23 @@
+import type { Message } from "./message.js";
+import type { Slot } from "./slot.js";
+
+/** Why an acquisition ended without an answer. */
+export type Unanswered = "no-quorum" | "contention" | "cancelled" | "clock-fault";
+
+/**
+ * Where a proposer writes its effects. It is called in the middle of a step: do not call the proposer back from it,
+ * and encode or copy the message, which is reused, before returning.
+ */
+export interface ProposerSink {
+  send(to: number, message: Message): void;
+  /** A tenure has begun; its token is `slot.token`. */
+  acquired(slot: Slot): void;
+  /** Another, `holder`, has the resource; trying before `retryInMs` is useless. The slot is no longer the caller's. */
+  refused(slot: Slot, holder: string, retryInMs: number): void;
+  /** No answer was found, and what the attempt may have left behind was withdrawn. The slot is no longer the caller's. */
+  unanswered(slot: Slot, why: Unanswered): void;
+  /** A renewal has ended: the hold is now longer, or is as it was. */
+  renewed(slot: Slot, longer: boolean): void;
+  /** The tenure has lapsed. The slot stays the caller's until it calls `release`. */
+  lapsed(slot: Slot, why: "expired" | "clock-fault"): void;
+}

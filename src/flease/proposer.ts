@@ -1,0 +1,486 @@
+import { faults } from "#faults";
+import { Deadlines } from "../lease/deadlines.js";
+import { Xorshift } from "../lease/xorshift.js";
+import { BallotSource } from "./ballot-source.js";
+import type { Reading } from "./clock.js";
+import { holdIsValid, reportedLeaseIsFinished, validForMs } from "./expiry.js";
+import { Kind, LeaseState, Refusal } from "./message.js";
+import type { Message } from "./message.js";
+import type { ProposerSink, Unanswered } from "./proposer-sink.js";
+import { cellOf, sizeOf } from "./quorum.js";
+import type { Cell } from "./quorum.js";
+import { Requests } from "./requests.js";
+import type { FleaseSettings } from "./settings.js";
+import { Operation, Phase, SlotTable } from "./slot.js";
+import type { Slot } from "./slot.js";
+import type { StateHash } from "./state-hash.js";
+
+/** First guess of a round trip, until one has been measured. */
+const roundTripGuessMs = 5;
+
+/** Tries in one renewal, the first in one round trip and the second in two; the waist asks again. */
+const renewalTriesMax = 2;
+
+/** Tries of an acquisition that found the votes split among several before it believes that the resource is held. */
+const splitTriesMax = 6;
+
+/** A waiter looks again this many times during the longest lease, as the resource may have been released. */
+const looksPerLease = 16;
+
+/**
+ * The proposer of sections 3.5 and 3.6: the report's Algorithms 2 (read and write on a majority), 3 (acquire) and 4
+ * (GetLease), with their repairs. It never reads a clock and never sets a timer: every call brings a reading, and
+ * `nextDueMono` says when it wants to be woken.
+ */
+export class Proposer {
+  readonly #settings: FleaseSettings;
+  readonly #sink: ProposerSink;
+  readonly #everybody: Cell;
+  readonly #deadlines = new Deadlines<Slot>();
+  #slots = new SlotTable();
+  #ballots = new BallotSource();
+  #random: Xorshift;
+  readonly #requests: Requests;
+  #roundTripMs = roundTripGuessMs;
+
+  constructor(settings: FleaseSettings, owner: string, seed: number, sink: ProposerSink) {
+    this.#settings = settings;
+    this.#sink = sink;
+    this.#requests = new Requests(settings, owner, sink);
+    this.#random = new Xorshift(seed);
+    this.#everybody = cellOf(settings.members.map((_, index) => index));
+  }
+
+  get owner(): string {
+    return this.#requests.owner;
+  }
+
+  /** When `tick` has something to do, on the steady clock; `Infinity` when never. */
+  get nextDueMono(): number {
+    return this.#deadlines.nextDueMs();
+  }
+
+  /** Number of operations and holds. */
+  get size(): number {
+    return this.#slots.size;
+  }
+
+  slotOf(resource: string): Slot | undefined {
+    return this.#slots.of(resource);
+  }
+
+  /**
+   * Begins an acquisition. `fast` tries one round trip first; use it only without a recent sign of contention.
+   * The resource must have no operation and no hold here: within one proposer callers queue (3.3).
+   */
+  acquire(resource: string, ttlMs: number, giveUpInMs: number, fast: boolean, now: Reading): Slot {
+    if (this.#slots.of(resource) !== undefined)
+      throw new Error(`assertion failed: ${resource} is in use here`);
+    const slot = this.#slots.take(resource, this.#everybody);
+    slot.operation = Operation.acquire;
+    slot.ttl = ttlMs;
+    slot.giveUpAt = now.mono + giveUpInMs;
+    slot.tries = 0;
+    slot.heardMajority = false;
+    if (fast) this.#startFast(slot, now);
+    else this.#startReading(slot, now);
+    return slot;
+  }
+
+  /** Ends an acquisition under way; what it may have left behind is withdrawn. */
+  cancel(slot: Slot): void {
+    if (slot.operation === Operation.acquire) this.#giveUp(slot, "cancelled");
+  }
+
+  /** Begins a renewal of a hold: in one round trip if its ballot still allows that, else in two. */
+  renew(slot: Slot, ttlMs: number, now: Reading): void {
+    if (slot.operation !== Operation.none || !this.isHeld(slot, now)) {
+      this.#sink.renewed(slot, false);
+      return;
+    }
+    slot.operation = Operation.renew;
+    slot.ttl = ttlMs;
+    slot.tries = 0;
+    slot.giveUpAt = slot.holdEnd;
+    if (slot.renewable) {
+      // Nobody's ballot lies between (N, s) and (N, s + 1), so no READ is needed.
+      slot.number = slot.holdNumber;
+      slot.sequence = ++slot.holdSequence;
+      this.#write(slot, Kind.write, now);
+    } else {
+      this.#startReading(slot, now);
+    }
+  }
+
+  /**
+   * Gives the resource back, or lays down a lapsed tenure. In this order (MUST): the hold ends, its ballots are
+   * closed, and only then do the acceptors hear of it.
+   */
+  release(slot: Slot, now: Reading): void {
+    if (faults.releaseBeforeStopping && slot.holding) {
+      this.#releaseTenure(slot, now);
+      return;
+    }
+    const renewing = slot.operation === Operation.renew;
+    const abandoned = renewing && slot.number !== slot.holdNumber ? slot.number : 0;
+    if (abandoned !== 0) this.#keepPast(slot, slot.number, slot.sequence, slot.until, now);
+    slot.holding = false;
+    this.#close(slot);
+    this.#releaseTenure(slot, now);
+    this.#slots.give(slot);
+    if (renewing) this.#sink.renewed(slot, false);
+  }
+
+  /** The holder rule (3.6): evaluated at each use. The first look at a lapsed hold ends the tenure for good. */
+  isHeld(slot: Slot, now: Reading): boolean {
+    if (!slot.holding) return false;
+    if (faults.heldIsCached || holdIsValid(slot.holdUntil, slot.holdEnd, now)) return true;
+    this.#lapse(slot, "expired");
+    return false;
+  }
+
+  /** Milliseconds for which the hold can be trusted; 0 when there is none. */
+  remainingMs(slot: Slot, now: Reading): number {
+    return this.isHeld(slot, now) ? validForMs(slot.holdUntil, slot.holdEnd, now) : 0;
+  }
+
+  /**
+   * A clock fault (3.2, 3.10): all holds and attempts are dropped, and the proposer goes on as another owner. Nothing
+   * is released, as the program has not stopped yet; what the old owner left at acceptors runs out.
+   */
+  restart(owner: string): void {
+    this.#requests.owner = owner;
+    for (const slot of this.#slots.values()) {
+      slot.pastBallots = [];
+      slot.holdNumber = 0;
+      if (slot.holding) {
+        this.#lapse(slot, "clock-fault");
+      } else if (slot.operation === Operation.acquire) {
+        this.#close(slot);
+        this.#slots.give(slot);
+        this.#sink.unanswered(slot, "clock-fault");
+      }
+    }
+  }
+
+  /** Handles a reply of the acceptor with index `from`. */
+  receive(from: number, reply: Message, now: Reading): void {
+    const slot = this.#slots.at(reply.slot);
+    // Exactly this ballot and this write, or it is a reply to something that is closed (3.5).
+    if (slot === undefined || slot.number !== reply.number || slot.sequence !== reply.sequence) return;
+    const position = slot.cell.members.indexOf(from);
+    if (slot.number === 0 || position === -1 || reply.view !== this.#settings.view) return;
+    const bit = 1 << position;
+    if (reply.kind === Kind.promise) this.#onPromise(slot, bit, reply, now);
+    else if (reply.kind === Kind.ack) this.#onAck(slot, bit, now);
+    else if (reply.kind === Kind.nack) this.#onNack(slot, bit, reply, now);
+  }
+
+  /** Does what has fallen due: time-outs of phases, and new tries after a back-off. */
+  tick(now: Reading): void {
+    for (;;) {
+      const slot = this.#deadlines.popDue(now.mono);
+      if (slot === undefined) return;
+      if (slot.phase === Phase.backoff) this.#retry(slot, now);
+      else if (slot.phase !== Phase.idle) this.#onTimeout(slot, now);
+    }
+  }
+
+  // Phases
+
+  #startFast(slot: Slot, now: Reading): void {
+    slot.number = this.#ballots.next(now);
+    slot.sequence = 0;
+    this.#write(slot, Kind.acquire, now);
+  }
+
+  /** Two phases: READ first, to learn every unfinished lease that a majority knows of (Algorithm 3). */
+  #startReading(slot: Slot, now: Reading): void {
+    slot.number = this.#ballots.next(now);
+    slot.sequence = 0;
+    slot.highestRead = 0;
+    if (slot.operation === Operation.renew && faults.renewalWithFreshBallotWithoutRead) {
+      this.#write(slot, Kind.write, now);
+      return;
+    }
+    this.#startPhase(slot, Phase.reading, now);
+    this.#requests.send(slot, Kind.read);
+  }
+
+  #write(slot: Slot, kind: typeof Kind.write | typeof Kind.acquire, now: Reading): void {
+    this.#startPhase(slot, kind === Kind.acquire ? Phase.fast : Phase.writing, now);
+    slot.until = now.lo + slot.ttl;
+    slot.duration = slot.ttl;
+    if (slot.holding) {
+      // A renewal must not end sooner than the hold that it renews, on either clock (3.5).
+      slot.until = Math.max(slot.until, slot.holdUntil);
+      slot.duration = Math.max(slot.duration, slot.holdEnd - now.mono);
+    }
+    this.#requests.send(slot, kind);
+  }
+
+  #startPhase(slot: Slot, phase: Phase, now: Reading): void {
+    slot.phase = phase;
+    slot.acks = 0;
+    slot.ackMessages = 0;
+    slot.nacks = 0;
+    slot.blockedUntil = 0;
+    slot.blockedBy = "";
+    slot.blockedVotes = 0;
+    slot.sentMono = now.mono;
+    slot.sentLo = now.lo;
+    const timeout = Math.min(this.#settings.rpcTimeoutMs, Math.max(0, slot.giveUpAt - now.mono));
+    this.#deadlines.schedule(slot, now.mono + timeout);
+  }
+
+  // Replies
+
+  #onPromise(slot: Slot, bit: number, reply: Message, now: Reading): void {
+    if (slot.phase !== Phase.reading) return;
+    slot.acks |= bit;
+    slot.ackMessages += 1;
+    this.#noteReportedLease(slot, reply, now);
+    if (!hasMajority(slot)) return;
+    this.#hear(slot, now);
+    if (slot.blockedUntil > 0) {
+      slot.blockedVotes = slot.cell.majority;
+      this.#fail(slot, now);
+    } else {
+      this.#write(slot, Kind.write, now);
+    }
+  }
+
+  /** Every unfinished lease of another blocks, not only the one with the highest ballot (MUST, as there is ACQ). */
+  #noteReportedLease(slot: Slot, reply: Message, now: Reading): void {
+    if (faults.onlyHighestBallotIsRead && reply.leaseState !== LeaseState.none) {
+      if (reply.leaseNumber < slot.highestRead) return;
+      slot.highestRead = reply.leaseNumber;
+      slot.blockedUntil = 0;
+    }
+    if (reportedLeaseIsFinished(reply, this.owner, slot.sentLo, now, this.#settings)) return;
+    noteBlocker(slot, reply);
+  }
+
+  #onAck(slot: Slot, bit: number, now: Reading): void {
+    if (slot.phase !== Phase.writing && slot.phase !== Phase.fast) return;
+    slot.acks |= bit;
+    slot.ackMessages += 1;
+    if (!hasMajority(slot)) return;
+    this.#hear(slot, now);
+    this.#decide(slot, now);
+  }
+
+  #onNack(slot: Slot, bit: number, reply: Message, now: Reading): void {
+    if (reply.refusal === Refusal.promised) {
+      if (reply.promised > slot.number) slot.renewable = false;
+      this.#ballots.learn(reply.promised, now, this.#settings.maxClockSkewMs);
+    }
+    if (slot.phase === Phase.idle || (slot.nacks & bit) !== 0) return;
+    slot.nacks |= bit;
+    if (reply.refusal === Refusal.held) noteBlocker(slot, reply);
+    // Refusals are counted whenever they arrive; one alone decides nothing (repair F16).
+    if (sizeOf(slot.nacks) <= slot.cell.members.length - slot.cell.majority) return;
+    this.#hear(slot, now);
+    this.#fail(slot, now);
+  }
+
+  #onTimeout(slot: Slot, now: Reading): void {
+    if (slot.phase === Phase.fast && faults.renewalAfterUndecidedFastAttempt) {
+      slot.sequence += 1;
+      this.#write(slot, Kind.write, now);
+      return;
+    }
+    slot.blockedUntil = 0; // The word of a minority: the next try may succeed without it.
+    this.#fail(slot, now);
+  }
+
+  #hear(slot: Slot, now: Reading): void {
+    slot.heardMajority = true;
+    this.#roundTripMs += (now.mono - slot.sentMono - this.#roundTripMs) / 8;
+  }
+
+  // Outcomes
+
+  /** The holder rule (3.6), at the last acknowledgement that was missing. */
+  #decide(slot: Slot, now: Reading): void {
+    const end = slot.sentMono + slot.duration;
+    if (!holdIsValid(slot.until, end, now)) {
+      this.#fail(slot, now); // Decided when it was over already (repair F9).
+    } else if (slot.operation === Operation.acquire) {
+      slot.holding = true;
+      slot.token = slot.number;
+      slot.holdUntil = slot.until;
+      slot.holdEnd = end;
+      this.#adoptBallot(slot);
+      this.#sink.acquired(slot);
+    } else if (this.isHeld(slot, now)) {
+      if (slot.number !== slot.holdNumber)
+        this.#keepPast(slot, slot.holdNumber, slot.holdSequence, slot.holdUntil, now);
+      slot.holdUntil = Math.max(slot.holdUntil, slot.until);
+      slot.holdEnd = Math.max(slot.holdEnd, end);
+      this.#adoptBallot(slot);
+      this.#sink.renewed(slot, true);
+    } else if (faults.lapsedTenureReopened || faults.lateRenewalStartsTenure) {
+      // As it must not be: `isHeld` has ended the tenure, and a renewal neither reopens it nor starts another.
+      if (faults.lateRenewalStartsTenure) slot.token = slot.number;
+      slot.holding = true;
+      slot.holdUntil = slot.until;
+      slot.holdEnd = end;
+      this.#adoptBallot(slot);
+    }
+  }
+
+  #adoptBallot(slot: Slot): void {
+    slot.holdNumber = slot.number;
+    slot.holdSequence = slot.sequence;
+    slot.renewable = true;
+    this.#finish(slot);
+  }
+
+  /** The try under way came to nothing. */
+  #fail(slot: Slot, now: Reading): void {
+    slot.tries += 1;
+    if (slot.operation === Operation.renew) {
+      this.#failRenewal(slot, now);
+      return;
+    }
+    this.#withdraw(slot);
+    const majorityAgainst = slot.blockedVotes > slot.cell.members.length - slot.cell.majority;
+    if (slot.blockedUntil > 0 && (majorityAgainst || slot.tries >= splitTriesMax)) {
+      const retryInMs = this.#retryInMs(slot, now);
+      this.#close(slot);
+      this.#slots.give(slot);
+      this.#sink.refused(slot, slot.blockedBy, retryInMs);
+    } else if (now.mono >= slot.giveUpAt) {
+      this.#giveUp(slot, slot.heardMajority ? "contention" : "no-quorum");
+    } else {
+      this.#backOff(slot, now);
+    }
+  }
+
+  /** An abandoned renewal is not released while its hold exists (MUST): the acceptors' guard is what protects it. */
+  #failRenewal(slot: Slot, now: Reading): void {
+    slot.renewable = false;
+    if (slot.phase === Phase.writing && slot.number !== slot.holdNumber)
+      this.#keepPast(slot, slot.number, slot.sequence, slot.until, now);
+    if (faults.abandonedRenewalReleased) this.#requests.release(slot, slot.number, slot.sequence + 1);
+    if (!this.isHeld(slot, now)) return; // The look has ended the tenure and its renewal, and said so.
+    if (slot.tries < renewalTriesMax) {
+      this.#startReading(slot, now);
+    } else {
+      this.#finish(slot);
+      this.#sink.renewed(slot, false);
+    }
+  }
+
+  #giveUp(slot: Slot, why: Unanswered): void {
+    this.#withdraw(slot);
+    if (!faults.lateAcksCount) {
+      this.#close(slot);
+      this.#slots.give(slot);
+    }
+    this.#sink.unanswered(slot, why);
+  }
+
+  #lapse(slot: Slot, why: "expired" | "clock-fault"): void {
+    const renewing = slot.operation === Operation.renew;
+    slot.holding = false;
+    if (faults.lapsedTenureReopened || faults.lateRenewalStartsTenure) return;
+    this.#close(slot);
+    if (renewing) this.#sink.renewed(slot, false);
+    this.#sink.lapsed(slot, why);
+  }
+
+  /** After contention: a random pause that doubles with each try. Jitter, not the comparison of clocks, makes it fair. */
+  #backOff(slot: Slot, now: Reading): void {
+    const ceiling = Math.min(slot.ttl / 2, 2 * this.#roundTripMs * 2 ** Math.min(slot.tries, 16));
+    slot.phase = Phase.backoff;
+    slot.number = 0;
+    this.#deadlines.schedule(slot, Math.min(now.mono + this.#random.next() * ceiling, slot.giveUpAt));
+  }
+
+  #retry(slot: Slot, now: Reading): void {
+    if (now.mono >= slot.giveUpAt) this.#giveUp(slot, slot.heardMajority ? "contention" : "no-quorum");
+    else this.#startReading(slot, now);
+  }
+
+  #retryInMs(slot: Slot, now: Reading): number {
+    const { maxClockSkewMs, ttlMaxMs } = this.#settings;
+    const untilOverMs = Math.max(0, slot.blockedUntil + maxClockSkewMs - now.lo);
+    const jitterMs = this.#random.next() * 4 * this.#roundTripMs;
+    return Math.min(untilOverMs, ttlMaxMs / looksPerLease) + jitterMs;
+  }
+
+  /** The operation is over and its ballot stays that of the hold. */
+  #finish(slot: Slot): void {
+    slot.operation = Operation.none;
+    slot.phase = Phase.idle;
+    this.#deadlines.cancel(slot);
+  }
+
+  /** The operation is over and late acknowledgements of its ballot are ignored for ever. */
+  #close(slot: Slot): void {
+    this.#finish(slot);
+    slot.number = 0;
+  }
+
+  /** Withdraws an acquisition's write, whose outcome is unknown. There is no hold, so it may. */
+  #withdraw(slot: Slot): void {
+    if (slot.phase !== Phase.fast && slot.phase !== Phase.writing) return;
+    this.#requests.release(slot, slot.number, slot.sequence + 1);
+    if (!faults.lateAcksCount) slot.phase = Phase.idle;
+  }
+
+  /** One REL for each ballot of the tenure, best effort. */
+  #releaseTenure(slot: Slot, now: Reading): void {
+    if (slot.holdNumber !== 0) this.#requests.release(slot, slot.holdNumber, slot.holdSequence + 1);
+    for (const past of slot.pastBallots) {
+      if (this.#mayLive(past.until, now)) this.#requests.release(slot, past.number, past.sequence + 1);
+    }
+  }
+
+  /** Keeps a ballot for the release, and drops those whose leases are over, so that the list stays short. */
+  #keepPast(slot: Slot, number: number, sequence: number, until: number, now: Reading): void {
+    slot.pastBallots = slot.pastBallots.filter((past) => this.#mayLive(past.until, now));
+    slot.pastBallots.push({ number, sequence, until });
+  }
+
+  #mayLive(until: number, now: Reading): boolean {
+    return until + this.#settings.maxClockSkewMs > now.lo;
+  }
+
+  // State
+
+  clone(sink: ProposerSink): Proposer {
+    const copy = new Proposer(this.#settings, this.owner, this.#random.state, sink);
+    copy.#slots = this.#slots.clone();
+    copy.#ballots = this.#ballots.clone();
+    copy.#roundTripMs = this.#roundTripMs;
+    const waiting = [...this.#slots.values()].filter((slot) => slot.heapIndex !== -1);
+    waiting.sort((left, right) => left.heapSequence - right.heapSequence);
+    for (const slot of waiting) copy.#deadlines.schedule(copy.#slots.at(slot.index)!, slot.dueMs);
+    return copy;
+  }
+
+  /** Feeds the whole state into `hash`. Two proposers that hash alike behave alike. */
+  hashInto(hash: StateHash): void {
+    hash.text(this.owner).number(this.#ballots.last).number(this.#ballots.seen);
+    hash.number(this.#random.state).number(this.#roundTripMs);
+    const sorted = [...this.#slots.values()].sort((left, right) => left.index - right.index);
+    for (const slot of sorted) slot.hashInto(hash);
+  }
+}
+
+function hasMajority(slot: Slot): boolean {
+  const acks = faults.acksCountedNotAckers ? slot.ackMessages : sizeOf(slot.acks);
+  return acks >= slot.cell.majority;
+}
+
+/** Remembers who stands in the way the longest, and how many acceptors name that one. */
+function noteBlocker(slot: Slot, reply: Message): void {
+  if (reply.leaseOwner === slot.blockedBy) slot.blockedVotes += 1;
+  else if (reply.leaseUntil > slot.blockedUntil) slot.blockedVotes = 1;
+  if (reply.leaseUntil <= slot.blockedUntil) return;
+  slot.blockedUntil = reply.leaseUntil;
+  slot.blockedBy = reply.leaseOwner;
+}

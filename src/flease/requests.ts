@@ -1,0 +1,45 @@
+import { Kind, Message } from "./message.js";
+import type { ProposerSink } from "./proposer-sink.js";
+import type { FleaseSettings } from "./settings.js";
+import type { Slot } from "./slot.js";
+
+/** Writes a proposer's requests into its sink: one for each member of the resource's cell, through one reused message. */
+export class Requests {
+  readonly #settings: FleaseSettings;
+  readonly #sink: ProposerSink;
+  readonly #out = new Message();
+  owner: string;
+
+  constructor(settings: FleaseSettings, owner: string, sink: ProposerSink) {
+    this.#settings = settings;
+    this.#sink = sink;
+    this.owner = owner;
+  }
+
+  /** READ, WRITE or ACQ in the ballot that the slot is in. */
+  send(slot: Slot, kind: typeof Kind.read | typeof Kind.write | typeof Kind.acquire): void {
+    const out = this.#address(slot, kind, slot.number, slot.sequence);
+    out.until = slot.until;
+    out.duration = slot.duration;
+    out.token = slot.holding ? slot.token : slot.number;
+    for (const member of slot.cell.members) this.#sink.send(member, out);
+  }
+
+  /** REL for one ballot. */
+  release(slot: Slot, number: number, sequence: number): void {
+    const out = this.#address(slot, Kind.release, number, sequence);
+    for (const member of slot.cell.members) this.#sink.send(member, out);
+  }
+
+  #address(slot: Slot, kind: Kind, number: number, sequence: number): Message {
+    const out = this.#out;
+    out.kind = kind;
+    out.view = this.#settings.view;
+    out.slot = slot.index;
+    out.resource = slot.resource;
+    out.owner = this.owner;
+    out.number = number;
+    out.sequence = sequence;
+    return out;
+  }
+}
