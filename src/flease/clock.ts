@@ -56,11 +56,15 @@ export class FleaseClock {
 
   /** True when wall and steady clock have disagreed by more than ε/2 for a while: whoever owns this clock must start over (3.2). */
   isFaulty(now: Reading): boolean {
-    const carried = this.#anchor + now.mono;
-    const apart = Math.max(Math.abs(carried - now.wall), this.#hi - Math.max(carried, now.wall));
-    if (apart <= this.#skewMs / 2) this.#disagreesSince = Infinity;
+    if (this.disagreementMs(now) <= this.#skewMs / 2) this.#disagreesSince = Infinity;
     else this.#disagreesSince = Math.min(this.#disagreesSince, now.mono);
     return now.mono - this.#disagreesSince >= faultPersistsMs;
+  }
+
+  /** How far the two clocks, or the upper bound and both of them, are apart. */
+  disagreementMs(now: Reading): number {
+    const carried = this.#anchor + now.mono;
+    return Math.max(Math.abs(carried - now.wall), this.#hi - Math.max(carried, now.wall));
   }
 
   /** A new anchor, for a new incarnation: only here may `hi` move back. */

@@ -56,7 +56,7 @@ export class Message {
   view = 0;
   /** The proposer's handle for its operation, echoed by the acceptor. Unsigned 32 bits. */
   slot = 0;
-  /** Requests and `state`; empty in other replies. */
+  /** Requests; empty in replies, which are matched by `slot`. */
   resource = "";
   /** Requests: owner of the ballot, which is the sender. Empty in replies: those go to the owner alone. */
   owner = "";

@@ -32,9 +32,11 @@ class Query implements DeadlineItem {
   dueMs = 0;
   heapIndex = -1;
   heapSequence = 0;
+  readonly handle: number;
   readonly done: (answer: QueryAnswer) => void;
 
-  constructor(done: (answer: QueryAnswer) => void) {
+  constructor(handle: number, done: (answer: QueryAnswer) => void) {
+    this.handle = handle;
     this.done = done;
   }
 }
@@ -69,8 +71,8 @@ export class Queries {
     now: Reading,
     done: (answer: QueryAnswer) => void,
   ): void {
-    const query = new Query(done);
     const handle = (this.#lastHandle = (this.#lastHandle % 0xffff_ffff) + 1);
+    const query = new Query(handle, done);
     this.#open.set(handle, query);
     this.#deadlines.schedule(query, now.mono + timeoutMs);
     const out = this.#out;
@@ -103,21 +105,19 @@ export class Queries {
     } else if (tells && order === 0 && sameOwner && query.leaseState === reply.leaseState) {
       query.same += 1;
     }
-    if (sizeOf(query.answers) >= this.#everybody.majority) this.#close(reply.slot, query, true, now);
+    if (sizeOf(query.answers) >= this.#everybody.majority) this.#close(query, true, now);
   }
 
   tick(now: Reading): void {
     for (;;) {
       const query = this.#deadlines.popDue(now.mono);
       if (query === undefined) return;
-      for (const [handle, open] of this.#open) {
-        if (open === query) this.#close(handle, query, false, now);
-      }
+      this.#close(query, false, now);
     }
   }
 
-  #close(handle: number, query: Query, answered: boolean, now: Reading): void {
-    this.#open.delete(handle);
+  #close(query: Query, answered: boolean, now: Reading): void {
+    this.#open.delete(query.handle);
     this.#deadlines.cancel(query);
     const unfinished = query.leaseState === LeaseState.live;
     query.done({

@@ -1,0 +1,53 @@
+import type { Acceptor } from "./acceptor.js";
+import type { Reading } from "./clock.js";
+
+/** What one acceptor says of one resource whose lease is unfinished; goes over the wire as JSON. */
+export interface ListedLease {
+  readonly resource: string;
+  readonly owner: string;
+  readonly number: number;
+  readonly sequence: number;
+  readonly until: number;
+  readonly token: number;
+}
+
+/** An answer lists at most this many resources: it must fit into one frame. */
+export const listedMax = 1_000;
+
+/** The unfinished leases that an acceptor knows of below a prefix, in order of name. */
+export function listLeases(acceptor: Acceptor, prefix: string, now: Reading): ListedLease[] {
+  const listed: ListedLease[] = [];
+  for (const [resource, entry] of acceptor.entries()) {
+    if (!resource.startsWith(prefix) || acceptor.isOver(entry, now)) continue;
+    listed.push({
+      resource,
+      owner: entry.leaseOwner,
+      number: entry.leaseNumber,
+      sequence: entry.leaseSequence,
+      until: entry.leaseUntil,
+      token: entry.token,
+    });
+  }
+  listed.sort((left, right) => (left.resource < right.resource ? -1 : 1));
+  return listed.slice(0, listedMax);
+}
+
+export interface MergedLease extends ListedLease {
+  /** How many acceptors told of exactly this lease or an earlier write of the same owner. */
+  readonly votes: number;
+}
+
+/** Puts the answers of several acceptors together: of each resource the lease with the highest ballot. */
+export function mergeListings(listings: readonly (readonly ListedLease[])[]): MergedLease[] {
+  const merged = new Map<string, MergedLease>();
+  for (const lease of listings.flat()) {
+    const known = merged.get(lease.resource);
+    const newer =
+      known === undefined ||
+      lease.number > known.number ||
+      (lease.number === known.number && lease.sequence > known.sequence);
+    const votes = known?.owner === lease.owner ? known.votes + 1 : newer ? 1 : known.votes;
+    merged.set(lease.resource, { ...(newer ? lease : known), votes });
+  }
+  return [...merged.values()].sort((left, right) => (left.resource < right.resource ? -1 : 1));
+}

@@ -1,0 +1,126 @@
+import { Acceptor } from "./acceptor.js";
+import { FleaseClock } from "./clock.js";
+import type { Reading } from "./clock.js";
+import { Kind } from "./message.js";
+import type { Message } from "./message.js";
+import { Proposer } from "./proposer.js";
+import type { ProposerSink } from "./proposer-sink.js";
+import { Queries } from "./queries.js";
+import { cellOf } from "./quorum.js";
+import type { FleaseSettings } from "./settings.js";
+import { SkewWatch } from "./skew.js";
+
+export interface FleasePeerOptions {
+  /** The first incarnation's owner name. */
+  readonly owner: string;
+  readonly seed: number;
+  /** A member has an acceptor; a client is a proposer only. */
+  readonly acceptor: boolean;
+}
+
+export interface FleasePeerSink extends ProposerSink {
+  /** The clocks cannot be trusted: everything held is gone, and the peer asks to be restarted as another owner. */
+  clockFault(reason: string): void;
+}
+
+/** Resources looked at in one call of `maintain`: at ten calls a second a million pass in under a minute. */
+const discardLimit = 2_000;
+
+/**
+ * One participant of a Flease cluster, pure: a proposer, and for members an acceptor, on one clock. Whoever runs it
+ * hands in messages and clock values and carries out what it writes into the sink.
+ */
+export class FleasePeer {
+  readonly settings: FleaseSettings;
+  readonly proposer: Proposer;
+  readonly queries: Queries;
+  readonly acceptor: Acceptor | undefined;
+  readonly skew: SkewWatch;
+  readonly #clock: FleaseClock;
+  readonly #sink: FleasePeerSink;
+  readonly #reading: Reading = { mono: 0, wall: 0, lo: 0, hi: 0 };
+  #fault: string | undefined;
+
+  constructor(
+    settings: FleaseSettings,
+    options: FleasePeerOptions,
+    mono: number,
+    wall: number,
+    sink: FleasePeerSink,
+  ) {
+    this.settings = settings;
+    this.#sink = sink;
+    this.#clock = new FleaseClock(mono, wall, settings.maxClockSkewMs, settings.clockRateError);
+    const now = this.read(mono, wall);
+    this.proposer = new Proposer(settings, options.owner, options.seed, sink);
+    this.queries = new Queries(settings, (to, message) => sink.send(to, message));
+    this.acceptor = options.acceptor ? new Acceptor(settings, now) : undefined;
+    const members = settings.members.map((_, index) => index);
+    this.skew = new SkewWatch(settings.maxClockSkewMs, cellOf(members).majority);
+  }
+
+  /** Why this peer does not trust its own clock at present. */
+  get fault(): string | undefined {
+    return this.#fault;
+  }
+
+  /** When `tick` has something to do, on the steady clock. */
+  get nextDueMono(): number {
+    return Math.min(this.proposer.nextDueMono, this.queries.nextDueMono);
+  }
+
+  /** Makes a reading of two clock values. It is one reused record: it counts until the next call. */
+  read(mono: number, wall: number): Reading {
+    return this.#clock.read(mono, wall, this.#reading);
+  }
+
+  /**
+   * Handles a message from peer `from`. The reading must have been made after the message was received (MUST: an
+   * older one makes an acceptor's guard end too early). Returns true when `reply` must be sent back.
+   */
+  receive(from: number, message: Message, now: Reading, reply: Message): boolean {
+    if (message.kind <= Kind.query) return this.acceptor?.receive(message, now, reply) ?? false;
+    if (message.kind === Kind.state) this.queries.receive(from, message, now);
+    else this.proposer.receive(from, message, now);
+    return false;
+  }
+
+  tick(now: Reading): void {
+    this.proposer.tick(now);
+    this.queries.tick(now);
+  }
+
+  /** To be called several times a second: ends a recovery wait, forgets idle resources, looks for clock faults. */
+  maintain(now: Reading): void {
+    this.#checkClocks(now);
+    this.acceptor?.wake(now);
+    this.acceptor?.discardIdle(now, discardLimit);
+  }
+
+  #checkClocks(now: Reading): void {
+    if (this.skew.weAreFaulty) {
+      // Silent until the peers have found our clock sane for a whole recovery wait (3.10).
+      this.acceptor?.silence(now);
+      if (this.#fault !== undefined) return;
+      this.#fault = "a majority of the members contradicts this clock";
+      this.#sink.clockFault(this.#fault);
+      return;
+    }
+    this.#fault = undefined;
+    if (this.#clock.isFaulty(now)) {
+      const apartMs = Math.round(this.#clock.disagreementMs(now));
+      this.#sink.clockFault(`the wall clock and the steady clock of this machine moved ${apartMs} ms apart`);
+    }
+  }
+
+  /**
+   * Goes on as another owner after a clock fault, with a new anchor. The acceptor is silent for a recovery wait but
+   * forgets nothing (3.2).
+   */
+  restart(owner: string, mono: number, wall: number): void {
+    this.#clock.restart(mono, wall);
+    const now = this.read(mono, wall);
+    this.proposer.restart(owner);
+    this.acceptor?.silence(now);
+  }
+}

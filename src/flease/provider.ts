@@ -1,0 +1,210 @@
+import { LeaseholdError, LeaseLostError } from "../lease/errors.js";
+import type { AttemptOutcome, AttemptRequest, Grant, Provider, ProviderEvents } from "../lease/provider.js";
+import type { Guarantees, HolderHint, ResourceHint } from "../lease/types.js";
+import type { Reading } from "./clock.js";
+import { fleaseGuarantees } from "./guarantees.js";
+import type { MergedLease } from "./listing.js";
+import type { FleasePeer } from "./peer.js";
+import type { ProposerSink, Unanswered } from "./proposer-sink.js";
+import { Operation } from "./slot.js";
+import type { Slot } from "./slot.js";
+
+/** What runs a {@link FleasePeer}: the host's driver, or the simulator's. */
+export interface FleaseDriver {
+  readonly peer: FleasePeer;
+  /** A fresh reading of the peer's clock. */
+  now(): Reading;
+  /** Something was asked of the peer: send what it wrote, and look when it is due next. */
+  poke(): void;
+  /** Asks all members for what they hold, and puts together what a majority said; rejects with `NO_QUORUM`. */
+  list(prefix: string, timeoutMs: number): Promise<MergedLease[]>;
+  /** How many members are connected, for error messages. */
+  reachable(): number;
+  close(): Promise<void>;
+}
+
+class FleaseGrant implements Grant {
+  readonly resource: string;
+  readonly token: bigint;
+  readonly slot: Slot;
+  ended = false;
+  renewing: ((longer: boolean) => void) | undefined;
+  readonly #driver: FleaseDriver;
+
+  constructor(slot: Slot, driver: FleaseDriver) {
+    this.resource = slot.resource;
+    this.token = BigInt(slot.token);
+    this.slot = slot;
+    this.#driver = driver;
+  }
+
+  remainingMs(): number {
+    if (this.ended) return 0;
+    return this.#driver.peer.proposer.remainingMs(this.slot, this.#driver.now());
+  }
+}
+
+interface PendingAttempt {
+  readonly settle: (outcome: AttemptOutcome) => void;
+  readonly signal: AbortSignal | undefined;
+  readonly abort: () => void;
+}
+
+/** Leases among peers, as a ground for the waist: turns its calls into operations of a proposer, and outcomes into promises. */
+export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
+  readonly guarantees: Guarantees;
+  readonly #driver: FleaseDriver;
+  /** By slot handle. */
+  readonly #attempts: (PendingAttempt | undefined)[] = [];
+  readonly #grants: (FleaseGrant | undefined)[] = [];
+  #events: ProviderEvents | undefined;
+
+  constructor(driver: FleaseDriver) {
+    this.#driver = driver;
+    this.guarantees = fleaseGuarantees(driver.peer.settings);
+  }
+
+  get holder(): string {
+    return this.#driver.peer.proposer.owner;
+  }
+
+  attach(events: ProviderEvents): void {
+    this.#events = events;
+  }
+
+  attempt(request: AttemptRequest, signal?: AbortSignal): Promise<AttemptOutcome> {
+    const { peer } = this.#driver;
+    const fault = peer.fault;
+    if (fault !== undefined)
+      return Promise.resolve({ kind: "unanswered", error: new LeaseholdError("CLOCK_SKEW", fault) });
+    const now = this.#driver.now();
+    const lapsed = peer.proposer.slotOf(request.resource);
+    if (lapsed !== undefined && lapsed.operation === Operation.none) this.#letGo(lapsed, now);
+    return new Promise((settle) => {
+      const { resource, ttlMs, timeoutMs, contended } = request;
+      const slot = peer.proposer.acquire(resource, ttlMs, timeoutMs, !contended, now);
+      const abort = () => {
+        peer.proposer.cancel(slot);
+        this.#driver.poke();
+      };
+      this.#attempts[slot.index] = { settle, signal, abort };
+      if (signal?.aborted === true) abort();
+      else signal?.addEventListener("abort", abort);
+      this.#driver.poke();
+    });
+  }
+
+  renew(grant: Grant, ttlMs: number): Promise<boolean> {
+    const held = grant as FleaseGrant;
+    if (held.ended) return Promise.resolve(false);
+    return new Promise((settle) => {
+      held.renewing = settle;
+      this.#driver.peer.proposer.renew(held.slot, ttlMs, this.#driver.now());
+      this.#driver.poke();
+    });
+  }
+
+  release(grant: Grant): Promise<void> {
+    const held = grant as FleaseGrant;
+    if (!held.ended) {
+      this.#letGo(held.slot, this.#driver.now());
+      this.#driver.poke();
+    }
+    return Promise.resolve();
+  }
+
+  async query(resource: string, timeoutMs: number): Promise<HolderHint> {
+    const { peer } = this.#driver;
+    const answer = await new Promise<Parameters<Parameters<typeof peer.queries.ask>[4]>[0]>((done) => {
+      peer.queries.ask(resource, peer.proposer.owner, timeoutMs, this.#driver.now(), done);
+      this.#driver.poke();
+    });
+    if (!answer.answered) return { state: "unknown" };
+    if (!answer.held) return { state: "free", confirmed: true };
+    return { state: "held", confirmed: answer.confirmed, ...this.#holding(answer) };
+  }
+
+  async list(prefix: string, timeoutMs: number): Promise<ResourceHint[]> {
+    const leases = await this.#driver.list(prefix, timeoutMs);
+    const majority = Math.floor(this.#driver.peer.settings.members.length / 2) + 1;
+    return leases.map((lease) => ({
+      resource: lease.resource,
+      state: "held",
+      confirmed: lease.votes >= majority,
+      ...this.#holding(lease),
+    }));
+  }
+
+  close(): Promise<void> {
+    return this.#driver.close();
+  }
+
+  #holding(lease: { owner: string; token: number; until: number }): Omit<HolderHint, "state"> {
+    const remainingMs = Math.max(0, lease.until - this.#driver.now().wall);
+    return { holder: lease.owner, token: BigInt(lease.token), remainingMs };
+  }
+
+  #letGo(slot: Slot, now: Reading): void {
+    const grant = this.#grants[slot.index];
+    if (grant !== undefined) grant.ended = true;
+    this.#driver.peer.proposer.release(slot, now);
+    this.#grants[slot.index] = undefined;
+  }
+
+  // Outcomes, written by the proposer in the middle of a step
+
+  acquired(slot: Slot): void {
+    const grant = new FleaseGrant(slot, this.#driver);
+    this.#grants[slot.index] = grant;
+    this.#settle(slot, { kind: "granted", grant });
+  }
+
+  refused(slot: Slot, holder: string, retryInMs: number): void {
+    this.#settle(slot, { kind: "held", holder, retryInMs });
+  }
+
+  unanswered(slot: Slot, why: Unanswered): void {
+    this.#settle(slot, { kind: "unanswered", error: this.#errorFor(why) });
+  }
+
+  renewed(slot: Slot, longer: boolean): void {
+    const grant = this.#grants[slot.index];
+    const settle = grant?.renewing;
+    if (grant === undefined || settle === undefined) return;
+    grant.renewing = undefined;
+    settle(longer);
+  }
+
+  lapsed(slot: Slot, why: "expired" | "clock-fault"): void {
+    const grant = this.#grants[slot.index];
+    if (grant === undefined) return;
+    const error = new LeaseLostError(grant.resource, why);
+    // Not at once: the waist will answer with a release, and the proposer must not be called in the middle of a step.
+    void Promise.resolve().then(() => this.#events?.lost(grant, error));
+  }
+
+  #settle(slot: Slot, outcome: AttemptOutcome): void {
+    const pending = this.#attempts[slot.index];
+    if (pending === undefined) return;
+    this.#attempts[slot.index] = undefined;
+    pending.signal?.removeEventListener("abort", pending.abort);
+    pending.settle(outcome);
+  }
+
+  #errorFor(why: Unanswered): LeaseholdError {
+    const total = this.#driver.peer.settings.members.length;
+    switch (why) {
+      case "no-quorum":
+        return new LeaseholdError(
+          "NO_QUORUM",
+          `no majority of the ${total} members answered in time; ${this.#driver.reachable()} are connected`,
+        );
+      case "contention":
+        return new LeaseholdError("TIMEOUT", "others competed for the resource all the time");
+      case "cancelled":
+        return new LeaseholdError("TIMEOUT", "the attempt was ended by its caller");
+      case "clock-fault":
+        return new LeaseholdError("CLOCK_SKEW", this.#driver.peer.fault);
+    }
+  }
+}
