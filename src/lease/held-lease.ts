@@ -1,0 +1,211 @@
+import { formatDuration } from "./duration.js";
+import { LeaseholdError, LeaseLostError, type LossReason } from "./errors.js";
+import type { Timer, World } from "./ports.js";
+import type { Grant, Provider } from "./provider.js";
+import type { Lease } from "./types.js";
+
+/** A lease is renewed when a third of it has passed: two more thirds are left for what may go wrong. */
+const RENEWALS_PER_TTL = 3;
+
+/** The least time between two requests of automatic renewal, as a part of the TTL: at most eight retries before the end. */
+const RENEWAL_RETRIES_PER_TTL = 12;
+
+export interface HeldLeaseOptions {
+  readonly ttlMs: number;
+  readonly autoRenew: boolean;
+  /** `Infinity` for no bound. */
+  readonly maxHoldMs: number;
+}
+
+/** Who made the lease and takes it back. */
+export interface LeaseKeeper {
+  readonly provider: Provider;
+  readonly world: World;
+  /** Called once, when the lease has ended and no request for it is under way. Never rejects. */
+  takeBack(lease: HeldLease): Promise<void>;
+}
+
+/**
+ * A tenure in the hands of the program. Its timer only wakes it (to renew, or to notice the end); every answer is a
+ * fresh look at the clocks, and a lease that was once seen to have run out is lost for ever.
+ */
+export class HeldLease implements Lease {
+  readonly resource: string;
+  readonly holder: string;
+  readonly token: bigint;
+  readonly ttlMs: number;
+  readonly grant: Grant;
+  /** A callback of `lead` works under this lease. */
+  isLeading = false;
+
+  readonly #keeper: LeaseKeeper;
+  readonly #autoRenew: boolean;
+  /** The end that `maxHold` sets, on the steady clock. */
+  readonly #endMs: number;
+  readonly #onTimer = () => this.#wake();
+  #timer: Timer | undefined;
+  #nextRenewalMs = Infinity;
+  #renewing: Promise<boolean> | undefined;
+  #renewalError: unknown;
+  #controller: AbortController | undefined;
+  #ended: LeaseLostError | undefined;
+  #returned: Promise<void> | undefined;
+
+  constructor(keeper: LeaseKeeper, grant: Grant, options: HeldLeaseOptions) {
+    this.#keeper = keeper;
+    this.grant = grant;
+    this.resource = grant.resource;
+    this.token = grant.token;
+    this.holder = keeper.provider.holder;
+    this.ttlMs = options.ttlMs;
+    this.#autoRenew = options.autoRenew;
+    this.#endMs = keeper.world.clock.monotonicMs() + options.maxHoldMs;
+    this.#planRenewal();
+    this.#setTimer();
+  }
+
+  get signal(): AbortSignal {
+    this.remaining();
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#ended !== undefined) this.#controller.abort(this.#ended);
+    }
+    return this.#controller.signal;
+  }
+
+  /** Why the lease ended; undefined while it is held. */
+  get ended(): LossReason | undefined {
+    this.remaining();
+    return this.#ended?.reason;
+  }
+
+  remaining(): number {
+    if (this.#ended !== undefined) return 0;
+    const holdLeftMs = this.#endMs - this.#nowMs();
+    const leftMs = Math.min(this.grant.remainingMs(), holdLeftMs);
+    if (leftMs > 0) return leftMs;
+    this.end(new LeaseLostError(this.resource, holdLeftMs <= 0 ? "max-hold" : "expired"));
+    return 0;
+  }
+
+  assertHeld(atLeastMs = 0): void {
+    const leftMs = this.remaining();
+    if (this.#ended !== undefined) throw this.#ended;
+    // Written so that NaN fails.
+    if (leftMs >= atLeastMs) return;
+    const detail = `${formatDuration(leftMs)} remain, ${formatDuration(atLeastMs)} were asked for`;
+    throw new LeaseLostError(this.resource, "expired", detail);
+  }
+
+  async renew(): Promise<void> {
+    this.assertHeld();
+    const extended = await this.#requestRenewal();
+    this.assertHeld();
+    if (extended) return;
+    throw new LeaseholdError(
+      "NO_QUORUM",
+      `the lease on ${JSON.stringify(this.resource)} was not renewed; it runs for ${formatDuration(this.remaining())} more`,
+      { cause: this.#renewalError },
+    );
+  }
+
+  release(): Promise<void> {
+    return this.end(new LeaseLostError(this.resource, "released"));
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.release();
+  }
+
+  toJSON(): { resource: string; holder: string; token: string; remainingMs: number } {
+    return {
+      resource: this.resource,
+      holder: this.holder,
+      token: this.token.toString(),
+      remainingMs: this.remaining(),
+    };
+  }
+
+  /** Ends the tenure, if it has not ended yet. Resolves when the resource has been given back. */
+  end(error: LeaseLostError): Promise<void> {
+    if (this.#returned === undefined) {
+      this.#ended = error;
+      this.#timer?.cancel();
+      this.#timer = undefined;
+      // Set before the signal aborts: what listens there may call release().
+      this.#returned = this.#giveBack();
+      this.#controller?.abort(error);
+    }
+    return this.#returned;
+  }
+
+  /** Asks the program, by the signal, to stop; the lease stays held and is renewed until it is released. */
+  resign(reason: unknown): void {
+    if (this.#ended !== undefined) return;
+    this.#controller ??= new AbortController();
+    this.#controller.abort(reason);
+  }
+
+  async #giveBack(): Promise<void> {
+    // One request at a time; awaiting nothing also lets the signal's listeners run before the resource is given back.
+    await this.#renewing;
+    await this.#keeper.takeBack(this);
+  }
+
+  #nowMs(): number {
+    return this.#keeper.world.clock.monotonicMs();
+  }
+
+  #wake(): void {
+    this.#timer = undefined;
+    if (this.remaining() === 0) return;
+    if (this.#nowMs() >= this.#nextRenewalMs) void this.#requestRenewal();
+    this.#setTimer();
+  }
+
+  #setTimer(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    const leftMs = this.remaining();
+    if (leftMs === 0) return;
+    const delayMs = Math.min(leftMs, this.#nextRenewalMs - this.#nowMs());
+    this.#timer = this.#keeper.world.timers.after(Math.max(0, delayMs), this.#onTimer);
+  }
+
+  /** What remains counts from when the request was sent, and so does the third of the TTL after which to ask again. */
+  #planRenewal(): void {
+    const nowMs = this.#nowMs();
+    const leftMs = this.grant.remainingMs();
+    if (!this.#autoRenew || nowMs + leftMs >= this.#endMs) {
+      this.#nextRenewalMs = Infinity;
+      return;
+    }
+    const untilThirdMs = leftMs - this.ttlMs + this.ttlMs / RENEWALS_PER_TTL;
+    this.#nextRenewalMs = nowMs + Math.max(untilThirdMs, this.ttlMs / RENEWAL_RETRIES_PER_TTL);
+  }
+
+  /** Callers at the same time share one request. True when it extended the lease; never rejects. */
+  #requestRenewal(): Promise<boolean> {
+    this.#renewing ??= this.#sendRenewal().finally(() => (this.#renewing = undefined));
+    return this.#renewing;
+  }
+
+  async #sendRenewal(): Promise<boolean> {
+    this.#nextRenewalMs = Infinity;
+    this.#renewalError = undefined;
+    let extended = false;
+    try {
+      extended = await this.#keeper.provider.renew(this.grant, this.ttlMs);
+    } catch (error) {
+      this.#renewalError = error;
+    }
+    if (this.remaining() === 0) return false;
+    if (extended) {
+      this.#planRenewal();
+    } else if (this.#autoRenew) {
+      this.#nextRenewalMs = this.#nowMs() + this.ttlMs / RENEWAL_RETRIES_PER_TTL;
+    }
+    this.#setTimer();
+    return extended;
+  }
+}

@@ -1,0 +1,321 @@
+import { Contender } from "./contender.js";
+import { formatDuration, parseDuration } from "./duration.js";
+import { type ErrorCode, LeaseholdError, LeaseLostError } from "./errors.js";
+import { HeldLease, type HeldLeaseOptions, type LeaseKeeper } from "./held-lease.js";
+import { lead } from "./lead.js";
+import { LocalQueue } from "./local-queue.js";
+import type { World } from "./ports.js";
+import type { AttemptOutcome, Grant, Provider, ProviderEvents } from "./provider.js";
+import { checkResourceName, checkResourcePrefix } from "./resource-name.js";
+import type {
+  AcquireOptions,
+  Guarantees,
+  HolderHint,
+  LeadOptions,
+  Lease,
+  Leases,
+  QueryOptions,
+  ResourceHint,
+  TryAcquireOptions,
+} from "./types.js";
+
+const WAIT_DEFAULT = "1m";
+const QUERY_TIMEOUT_DEFAULT = "5s";
+
+/** However little time the caller has left, an attempt gets this much: less could not succeed on any network. */
+const ATTEMPT_TIMEOUT_MS_MIN = 100;
+
+/** The least sleep between two attempts, so that no provider can make a busy loop. */
+const RETRY_MS_MIN = 1;
+
+/** Without an answer the sleep before the next attempt is random, its bound doubles up to the maximum. */
+const BACKOFF_MS_BASE = 50;
+const BACKOFF_MS_MAX = 2_000;
+
+/** How long `close` waits for the work of leaders to settle, and then again for resources to be given back. */
+const CLOSE_STEP_MS = 1_000;
+
+/** Errors that may pass by themselves; with any other an attempt is not repeated. */
+const passing: ReadonlySet<ErrorCode> = new Set(["NO_QUORUM", "TIMEOUT", "CLOCK_SKEW", "UNREACHABLE"]);
+
+interface Wish extends HeldLeaseOptions {
+  readonly resource: string;
+  readonly signal: AbortSignal | undefined;
+}
+
+/**
+ * The waist over one provider: checks what callers give, queues them, repeats attempts, renews and ends leases. It
+ * makes at most one call of `attempt`, `renew` or `release` at a time for one resource.
+ */
+export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
+  readonly provider: Provider;
+  readonly world: World;
+
+  readonly #queues = new Map<string, LocalQueue>();
+  readonly #contenders = new Set<Contender>();
+  readonly #held = new Map<Grant, HeldLease>();
+  #closing: Promise<void> | undefined;
+  /** Called when the last queue has become empty. */
+  #onQuiet: (() => void) | undefined;
+
+  constructor(provider: Provider, world: World) {
+    this.provider = provider;
+    this.world = world;
+    provider.attach(this);
+  }
+
+  get guarantees(): Guarantees {
+    return this.provider.guarantees;
+  }
+
+  get self(): string {
+    return this.provider.holder;
+  }
+
+  async acquire(resource: string, options: AcquireOptions = {}): Promise<Lease> {
+    const wish = this.#wish(resource, options);
+    const waitMs = parseDuration(options.wait ?? WAIT_DEFAULT, "wait", { infinity: true });
+    if (waitMs > 0) return this.#wait(wish, waitMs);
+    const lease = await this.#try(wish);
+    if (lease !== undefined) return lease;
+    throw new LeaseholdError("LEASE_HELD", `${JSON.stringify(resource)} is held by another`);
+  }
+
+  async tryAcquire(resource: string, options: TryAcquireOptions = {}): Promise<Lease | undefined> {
+    return this.#try(this.#wish(resource, options));
+  }
+
+  async holder(resource: string, options: QueryOptions = {}): Promise<HolderHint> {
+    this.#assertOpen();
+    checkResourceName(resource);
+    return this.provider.query(resource, queryTimeoutMs(options));
+  }
+
+  async list(prefix = "", options: QueryOptions = {}): Promise<ResourceHint[]> {
+    this.#assertOpen();
+    checkResourcePrefix(prefix);
+    const hints = await this.provider.list(prefix, queryTimeoutMs(options));
+    return hints.toSorted((a, b) => (a.resource < b.resource ? -1 : 1));
+  }
+
+  async lead<T>(
+    resource: string,
+    work: (lease: Lease) => Promise<T>,
+    options: LeadOptions = {},
+  ): Promise<T | undefined> {
+    const wish = this.#wish(resource, options);
+    return lead(() => this.#wait(wish, Infinity), work, options.signal);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** From the provider. */
+  lost(grant: Grant, error: LeaseLostError): void {
+    void this.#held.get(grant)?.end(error);
+  }
+
+  /** From the provider. */
+  hint(resource: string): void {
+    this.#queues.get(resource)?.hint();
+  }
+
+  /** From a lease that has ended. */
+  async takeBack(lease: HeldLease): Promise<void> {
+    await this.#giveBack(lease.grant);
+    this.#held.delete(lease.grant);
+    const queue = this.#queueOf(lease.resource);
+    queue.vacate();
+    this.#dropIfEmpty(queue);
+  }
+
+  #wish(resource: string, options: TryAcquireOptions): Wish {
+    checkResourceName(resource);
+    const { ttlMinMs, ttlMaxMs } = this.guarantees;
+    const ttlMs = options.ttl === undefined ? ttlMaxMs : parseDuration(options.ttl, "ttl");
+    if (ttlMs < ttlMinMs || ttlMs > ttlMaxMs) {
+      throw new LeaseholdError(
+        "TTL_OUT_OF_RANGE",
+        `ttl ${formatDuration(ttlMs)} is outside ${formatDuration(ttlMinMs)} to ${formatDuration(ttlMaxMs)}`,
+      );
+    }
+    const maxHoldMs = parseDuration(options.maxHold ?? Infinity, "maxHold", { infinity: true });
+    if (maxHoldMs === 0) throw new LeaseholdError("INVALID_DURATION", "maxHold: must be more than 0");
+    return { resource, ttlMs, maxHoldMs, autoRenew: options.autoRenew ?? true, signal: options.signal };
+  }
+
+  /** Waits its turn for at most `waitMs`, and repeats attempts until one is granted. */
+  #wait(wish: Wish, waitMs: number): Promise<HeldLease> {
+    return this.#contend(wish, true, waitMs, async (queue, contender) => {
+      for (let failures = 0; ;) {
+        while (!contender.hasTurn) {
+          contender.throwIfLate();
+          await contender.sleep(Infinity);
+          contender.throwIfGivenUp();
+        }
+        const outcome = await this.#attempt(wish, queue, contender);
+        if (outcome instanceof HeldLease) return outcome;
+        if (outcome.kind === "held") {
+          failures = 0;
+          contender.lastError = undefined;
+        } else {
+          failures++;
+          contender.lastError = outcome.error;
+          if (!passing.has(outcome.error.code)) throw outcome.error;
+        }
+        queue.settle(contender, outcome.kind);
+        await contender.sleep(
+          Math.max(RETRY_MS_MIN, outcome.kind === "held" ? outcome.retryInMs : this.#backoffMs(failures)),
+        );
+        contender.throwIfGivenUp();
+        contender.throwIfLate();
+        queue.rejoin(contender);
+      }
+    });
+  }
+
+  /** One answer: a lease, or `undefined` if another has it. */
+  #try(wish: Wish): Promise<HeldLease | undefined> {
+    return this.#contend(wish, false, Infinity, async (queue, contender) => {
+      while (!contender.hasTurn) {
+        if (contender.refused) return undefined;
+        await contender.sleep(Infinity);
+        contender.throwIfGivenUp();
+      }
+      const outcome = await this.#attempt(wish, queue, contender);
+      if (outcome instanceof HeldLease) return outcome;
+      queue.settle(contender, outcome.kind);
+      if (outcome.kind === "held") return undefined;
+      throw outcome.error;
+    });
+  }
+
+  /** Puts a caller into the queue of its resource for as long as `compete` runs. */
+  async #contend<R>(
+    wish: Wish,
+    patient: boolean,
+    waitMs: number,
+    compete: (queue: LocalQueue, contender: Contender) => Promise<R>,
+  ): Promise<R> {
+    const { resource, signal } = wish;
+    this.#assertOpen();
+    signal?.throwIfAborted();
+    const contender = new Contender(this.world, resource, patient, waitMs);
+    const giveUp = () => contender.giveUp(signal?.reason);
+    const queue = this.#queueOf(resource);
+    queue.join(contender);
+    this.#contenders.add(contender);
+    signal?.addEventListener("abort", giveUp, { once: true });
+    try {
+      return await compete(queue, contender);
+    } finally {
+      signal?.removeEventListener("abort", giveUp);
+      this.#contenders.delete(contender);
+      queue.leave(contender);
+      this.#dropIfEmpty(queue);
+    }
+  }
+
+  /** One attempt through the provider by the contender that has the turn. */
+  async #attempt(
+    wish: Wish,
+    queue: LocalQueue,
+    contender: Contender,
+  ): Promise<HeldLease | Exclude<AttemptOutcome, { kind: "granted" }>> {
+    contender.forgetWakes();
+    const leftMs = contender.deadlineMs - this.world.clock.monotonicMs();
+    const timeoutMs = Math.min(Math.max(leftMs, ATTEMPT_TIMEOUT_MS_MIN), this.guarantees.ttlMaxMs);
+    const { resource, ttlMs } = wish;
+    const outcome = await this.provider.attempt(
+      { resource, ttlMs, timeoutMs, contended: queue.contended },
+      contender.attemptSignal,
+    );
+    if (outcome.kind !== "granted") {
+      contender.throwIfGivenUp();
+      return outcome;
+    }
+    if (!contender.hasGivenUp && outcome.grant.remainingMs() > 0) {
+      const lease = new HeldLease(this, outcome.grant, wish);
+      this.#held.set(outcome.grant, lease);
+      queue.occupy(contender, lease);
+      return lease;
+    }
+    await this.#giveBack(outcome.grant);
+    contender.throwIfGivenUp();
+    const error = new LeaseholdError(
+      "NO_QUORUM",
+      "the answer came when the lease that it granted had run out",
+    );
+    return { kind: "unanswered", error };
+  }
+
+  /** Best effort: a resource that can't be given back now becomes free when its lease runs out. */
+  async #giveBack(grant: Grant): Promise<void> {
+    try {
+      await this.provider.release(grant);
+    } catch {
+      // The program has stopped using the resource, which is all that it can do; there is nobody to tell.
+    }
+  }
+
+  #backoffMs(failures: number): number {
+    const boundMs = Math.min(BACKOFF_MS_MAX, BACKOFF_MS_BASE * 2 ** failures);
+    return this.world.random.next() * boundMs;
+  }
+
+  async #close(): Promise<void> {
+    for (const contender of this.#contenders) contender.giveUp(new LeaseholdError("CLOSED"));
+    for (const lease of this.#held.values()) {
+      const error = new LeaseLostError(lease.resource, "closed");
+      // The work of a leader is asked to stop and given time for it, before another may lead.
+      if (lease.isLeading) lease.resign(error);
+      else void lease.end(error);
+    }
+    await this.#quiet();
+    for (const lease of this.#held.values()) void lease.end(new LeaseLostError(lease.resource, "closed"));
+    await this.#quiet();
+    await this.provider.close();
+  }
+
+  /** Resolves when no caller waits and nothing is held, or after a while. */
+  async #quiet(): Promise<void> {
+    if (this.#queues.size === 0) return;
+    await new Promise<void>((resolve) => {
+      const timer = this.world.timers.after(CLOSE_STEP_MS, resolve);
+      this.#onQuiet = () => {
+        timer.cancel();
+        resolve();
+      };
+    });
+    this.#onQuiet = undefined;
+  }
+
+  #assertOpen(): void {
+    if (this.#closing !== undefined) throw new LeaseholdError("CLOSED");
+  }
+
+  #queueOf(resource: string): LocalQueue {
+    let queue = this.#queues.get(resource);
+    if (queue === undefined) {
+      queue = new LocalQueue(resource);
+      this.#queues.set(resource, queue);
+    }
+    return queue;
+  }
+
+  #dropIfEmpty(queue: LocalQueue): void {
+    if (!queue.isEmpty) return;
+    this.#queues.delete(queue.resource);
+    if (this.#queues.size === 0) this.#onQuiet?.();
+  }
+}
+
+function queryTimeoutMs(options: QueryOptions): number {
+  return parseDuration(options.timeout ?? QUERY_TIMEOUT_DEFAULT, "timeout");
+}

@@ -1,0 +1,142 @@
+import type { Contender } from "./contender.js";
+import { LeaseholdError } from "./errors.js";
+
+/** Callers of one process that may wait for one resource: more than this is a leak, not a queue. */
+export const WAITERS_MAX = 10_000;
+
+/** What the queue looks at to know whether a lease of this process still stands. */
+export interface Standing {
+  remaining(): number;
+}
+
+/**
+ * The callers of this process that want one resource, and the lease on it if this process has one. It passes on one
+ * *turn*: whoever has it makes the process's only attempt, and a lease that was granted keeps it until it has been
+ * given back.
+ *
+ * Waiters take turns first in, first out. A try never queues behind waiters: it shares the answer of the attempt
+ * that it meets, and makes its own only when that one found no answer.
+ */
+export class LocalQueue {
+  readonly resource: string;
+  /** The last attempt was not granted: others seem to want the resource. */
+  contended = false;
+
+  readonly #waiters = new Set<Contender>();
+  readonly #tries = new Set<Contender>();
+  #turn: "free" | "attempt" | "lease" = "free";
+  #lease: Standing | undefined;
+  /** The first waiter has just been told that another participant has the resource, and sleeps that out. */
+  #heldElsewhere = false;
+
+  constructor(resource: string) {
+    this.resource = resource;
+  }
+
+  get isEmpty(): boolean {
+    return this.#turn === "free" && this.#waiters.size === 0 && this.#tries.size === 0;
+  }
+
+  /** @throws LeaseholdError `TOO_MANY_WAITERS` */
+  join(contender: Contender): void {
+    const lane = contender.patient ? this.#waiters : this.#tries;
+    if (lane.size >= WAITERS_MAX) {
+      throw new LeaseholdError(
+        "TOO_MANY_WAITERS",
+        `${WAITERS_MAX} callers of this process already wait for ${JSON.stringify(this.resource)}`,
+      );
+    }
+    lane.add(contender);
+    contender.wantsTurn = true;
+    if (!contender.patient && this.#isHeld()) this.#refuse(contender);
+    this.#passOn("waiter");
+  }
+
+  /** The contender, back from its sleep, wants to try again. */
+  rejoin(contender: Contender): void {
+    contender.wantsTurn = true;
+    this.#passOn("waiter");
+  }
+
+  /** The attempt brought no lease. */
+  settle(contender: Contender, outcome: "held" | "unanswered"): void {
+    contender.hasTurn = false;
+    this.#turn = "free";
+    this.contended = true;
+    if (!contender.patient) this.#tries.delete(contender);
+    if (outcome === "held") {
+      this.#heldElsewhere = contender.patient;
+      this.#refuseTries();
+    }
+    // After a waiter's attempt without an answer the tries that met it make theirs; after a try's, a waiter is next:
+    // neither can starve the other.
+    this.#passOn(outcome === "unanswered" && contender.patient ? "try" : "waiter");
+  }
+
+  /** The attempt brought a lease, which keeps the turn. */
+  occupy(contender: Contender, lease: Standing): void {
+    contender.hasTurn = false;
+    this.#turn = "lease";
+    this.#lease = lease;
+    this.contended = false;
+    this.#refuseTries();
+  }
+
+  /** The lease has been given back. */
+  vacate(): void {
+    this.#lease = undefined;
+    this.#turn = "free";
+    this.#passOn("waiter");
+  }
+
+  /** The caller is served or has gone. */
+  leave(contender: Contender): void {
+    if (contender.hasTurn) this.settle(contender, "unanswered");
+    this.#tries.delete(contender);
+    if (this.#waiters.delete(contender)) this.#heldElsewhere = false;
+    contender.wantsTurn = false;
+    this.#passOn("waiter");
+  }
+
+  /** The resource may have become free: the first waiter should not sleep on. */
+  hint(): void {
+    this.#heldElsewhere = false;
+    first(this.#waiters)?.wake();
+  }
+
+  /** Another has it, as far as this process knows. It looks at its own lease, whose loss nobody may have noticed yet. */
+  #isHeld(): boolean {
+    if (this.#turn === "lease") return this.#lease !== undefined && this.#lease.remaining() > 0;
+    return this.#turn === "free" && this.#heldElsewhere;
+  }
+
+  #passOn(preferred: "waiter" | "try"): void {
+    if (this.#turn !== "free") return;
+    const head = first(this.#waiters);
+    const waiter = head?.wantsTurn === true ? head : undefined;
+    const attempter = first(this.#tries);
+    const next = preferred === "waiter" ? (waiter ?? attempter) : (attempter ?? waiter);
+    if (next === undefined) return;
+    this.#turn = "attempt";
+    this.#heldElsewhere = false;
+    next.wantsTurn = false;
+    next.hasTurn = true;
+    next.wake();
+  }
+
+  #refuseTries(): void {
+    for (const contender of this.#tries) {
+      if (!contender.hasTurn) this.#refuse(contender);
+    }
+  }
+
+  #refuse(contender: Contender): void {
+    this.#tries.delete(contender);
+    contender.refused = true;
+    contender.wake();
+  }
+}
+
+function first(contenders: Set<Contender>): Contender | undefined {
+  return contenders.values().next().value;
+}
