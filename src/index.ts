@@ -1,22 +1,99 @@
-import type { Leases } from "./lease/types.js";
+/**
+ * Leasehold: exclusive, time-bounded ownership of a named resource in a distributed system. This file is the
+ * composition root, the one place that knows every ground and the real host.
+ */
+import { openFleaseClient } from "./host/client.js";
+import { askClusterStatus } from "./host/cluster-status.js";
+import { startFleaseMember } from "./host/member.js";
 import type { Member, MemberOptions, MemberReport, OpenOptions } from "./host/types.js";
+import { realWorld } from "./host/world.js";
+import { LeaseholdError } from "./lease/errors.js";
+import { LeaseManager } from "./lease/lease-manager.js";
+import type { Leases } from "./lease/types.js";
+import { openMemory } from "./testing/memory-registry.js";
 
 export type * from "./lease/types.js";
-export type { Logger, Member, MemberOptions, MemberReport, MemberStatus, OpenOptions, PeerStatus } from "./host/types.js";
+export type {
+  Logger,
+  Member,
+  MemberOptions,
+  MemberReport,
+  MemberStatus,
+  OpenOptions,
+  PeerStatus,
+} from "./host/types.js";
 export { errorCodes, LeaseholdError, LeaseLostError } from "./lease/errors.js";
 export type { ErrorCode, LossReason } from "./lease/errors.js";
 
-/** Opens the leases behind one or more addresses: `flease://host:port` (one for each known member) or `memory:name`. */
-export function open(...args: [...urls: string[], options: OpenOptions] | string[]): Promise<Leases> {
-  throw new Error(`to be written ${args.length}`);
+/**
+ * Opens the leases of a ground:
+ *
+ * - `flease://host:port`, one or more: a client of the members there. One address is enough, as the member tells the
+ *   others; more are safer. Resolves when a majority is connected, or at the timeout if at least one is.
+ * - `memory:name`: leases among the participants of this process, for tests.
+ *
+ * @throws LeaseholdError `INVALID_URL`, `UNREACHABLE`, `CLUSTER_MISMATCH`, `CONFIG_MISMATCH`, `VERSION_MISMATCH`.
+ * @example
+ * ```ts
+ * const leases = await open("flease://10.0.0.1:7400", "flease://10.0.0.2:7400");
+ * await using lease = await leases.acquire("reports/nightly");
+ * ```
+ */
+export async function open(...args: [...urls: string[], options: OpenOptions] | string[]): Promise<Leases> {
+  const { urls, options } = split(args);
+  const world = realWorld();
+  if (urls.length === 1 && urls[0]!.startsWith("memory:")) {
+    return openMemory(urls[0]!.slice("memory:".length), world, options.name);
+  }
+  const node = await openFleaseClient(fleaseAddresses(urls), options, world);
+  return new LeaseManager(node.provider, world);
 }
 
-/** Makes this process a member of a Flease cluster. */
+/**
+ * Makes this process a member of a Flease cluster: it helps to decide for everybody, and takes leases of its own
+ * through `member.leases`. Resolves when it listens. For a recovery wait of a little more than `ttlMax` its vote does
+ * not count, as it may have forgotten what it promised before it was started; its own leases can be taken at once if
+ * a majority of the others is ready.
+ *
+ * @throws LeaseholdError `INVALID_CONFIG`, `INVALID_DURATION`, `INVALID_URL`.
+ * @example
+ * ```ts
+ * const member = await startMember({
+ *   id: "a",
+ *   members: { a: "10.0.0.1:7400", b: "10.0.0.2:7400", c: "10.0.0.3:7400" },
+ * });
+ * ```
+ */
 export function startMember(options: MemberOptions): Promise<Member> {
-  throw new Error(`to be written ${options.id}`);
+  return startFleaseMember(options);
 }
 
-/** Asks every member how it is. */
-export function clusterStatus(...args: [...urls: string[], options: OpenOptions] | string[]): Promise<MemberReport[]> {
-  throw new Error(`to be written ${args.length}`);
+/**
+ * Asks every member of a Flease cluster how it is.
+ *
+ * @throws LeaseholdError as {@link open}.
+ */
+export function clusterStatus(
+  ...args: [...urls: string[], options: OpenOptions] | string[]
+): Promise<MemberReport[]> {
+  const { urls, options } = split(args);
+  return askClusterStatus(fleaseAddresses(urls), options, realWorld());
+}
+
+function split(args: readonly (string | OpenOptions)[]): { urls: string[]; options: OpenOptions } {
+  const last = args.at(-1);
+  const options = typeof last === "object" ? last : {};
+  return { urls: args.filter((arg) => typeof arg === "string"), options };
+}
+
+function fleaseAddresses(urls: readonly string[]): string[] {
+  if (urls.length === 0) throw new LeaseholdError("INVALID_URL", "at least one address is needed");
+  return urls.map((url) => {
+    const address = /^flease:\/\/([^/]+)\/?$/.exec(url)?.[1];
+    if (address !== undefined) return address;
+    throw new LeaseholdError(
+      "INVALID_URL",
+      `${JSON.stringify(url)} is not an address of leases: it should be flease://host:port or, alone, memory:name`,
+    );
+  });
 }

@@ -1,0 +1,175 @@
+import { hostname } from "node:os";
+import { parseDuration } from "../lease/duration.js";
+import { LeaseholdError } from "../lease/errors.js";
+import type { World } from "../lease/ports.js";
+import { cellFunctionVersion, readClusterDocument } from "./cluster.js";
+import type { Cluster } from "./cluster.js";
+import { FleaseNode } from "./flease-node.js";
+import type { Link } from "./link.js";
+import { silent } from "./logger.js";
+import { Transport } from "./transport.js";
+import type { TransportHandler } from "./transport-handler.js";
+import type { OpenOptions } from "./types.js";
+import { incarnation } from "./world.js";
+
+const defaultTimeout = "5s";
+
+/**
+ * Connects to a cluster of which some addresses are known, as a client. Resolves as soon as a majority of the members
+ * is connected, or, with fewer, when `timeout` is over: the others may come later.
+ *
+ * @throws LeaseholdError `UNREACHABLE`, or why every member that answered refused.
+ */
+export async function openFleaseClient(
+  addresses: readonly string[],
+  options: OpenOptions,
+  world: World,
+): Promise<FleaseNode> {
+  const timeoutMs = parseDuration(options.timeout ?? defaultTimeout);
+  const deadline = world.clock.monotonicMs() + timeoutMs;
+  const found = await discover(addresses, options, timeoutMs, world);
+  const node = new FleaseNode({
+    world,
+    cluster: found.cluster,
+    role: "client",
+    nodeId: clientName(options.name),
+    logger: options.logger ?? silent,
+  });
+  node.dialMembers(found.addresses);
+  await majorityOf(node, Math.max(0, deadline - world.clock.monotonicMs()), world);
+  return node;
+}
+
+/** Names end up in tables that people read: host and process tell them where to look. */
+function clientName(name: string | undefined): string {
+  return (name ?? `${hostname()}-${process.pid}`).replaceAll(/[^A-Za-z0-9_-]/g, "-").slice(0, 64) || "client";
+}
+
+interface Discovery {
+  readonly cluster: Cluster;
+  /** Addresses at which members were really found. */
+  readonly addresses: Map<string, string>;
+}
+
+/** Asks the addresses for the cluster; the first member that answers tells all of it. */
+function discover(
+  addresses: readonly string[],
+  options: OpenOptions,
+  timeoutMs: number,
+  world: World,
+): Promise<Discovery> {
+  return new Promise((resolve, reject) => {
+    const failures = new Map<string, LeaseholdError>();
+    const finish = (settle: () => void) => {
+      timer.cancel();
+      void transport.close().then(settle);
+    };
+    const timer = world.timers.after(timeoutMs, () => finish(() => reject(unreachable(addresses, failures))));
+    const handler = new Discoverer(
+      {
+        found: (link) => {
+          try {
+            const cluster = readClusterDocument(link.clusterDocument);
+            finish(() => resolve({ cluster, addresses: new Map([[link.peerId, link.address]]) }));
+          } catch (error) {
+            finish(() => reject(error));
+          }
+        },
+        failed: (address, error) => {
+          failures.set(address, error);
+          const refusals = [...failures.values()].filter((failure) => failure.code !== "UNREACHABLE");
+          // Members that refuse this client will refuse it again: there is nothing to wait for.
+          if (refusals.length === addresses.length) finish(() => reject(refusals[0]!));
+        },
+      },
+      world,
+    );
+    const identity = {
+      role: "client",
+      nodeId: clientName(options.name),
+      incarnation: incarnation(),
+      cluster: options.cluster ?? "",
+      configHash: "",
+      view: 0,
+      cellFunction: cellFunctionVersion,
+    } as const;
+    const transport = new Transport(identity, world, handler);
+    for (const address of addresses) transport.dial(address);
+  });
+}
+
+function unreachable(
+  addresses: readonly string[],
+  failures: ReadonlyMap<string, LeaseholdError>,
+): LeaseholdError {
+  const refusal = [...failures.values()].find((failure) => failure.code !== "UNREACHABLE");
+  if (refusal !== undefined) return refusal;
+  const causes = addresses.map((address) => `${address} (${failures.get(address)?.message ?? "no answer"})`);
+  return new LeaseholdError("UNREACHABLE", `no member could be reached at ${causes.join(", ")}`);
+}
+
+/** The transport's owner while a client does not know its cluster: it waits for the first member, and has nothing to say. */
+class Discoverer implements TransportHandler {
+  readonly #found: (link: Link) => void;
+  readonly #failed: (address: string, error: LeaseholdError) => void;
+  readonly #world: World;
+
+  constructor(
+    outcome: { found: (link: Link) => void; failed: (address: string, error: LeaseholdError) => void },
+    world: World,
+  ) {
+    this.#found = outcome.found;
+    this.#failed = outcome.failed;
+    this.#world = world;
+  }
+
+  connected(link: Link): void {
+    this.#found(link);
+  }
+
+  refused(address: string, error: LeaseholdError): void {
+    this.#failed(address, error);
+  }
+
+  unreachable(address: string, reason: string): void {
+    this.#failed(address, new LeaseholdError("UNREACHABLE", reason));
+  }
+
+  stamp(into: { monoMs: number; loMs: number; hiMs: number }): void {
+    into.monoMs = this.#world.clock.monotonicMs();
+    into.loMs = into.hiMs = this.#world.clock.wallMs();
+  }
+
+  admit(): string | undefined {
+    return "a client accepts no connections";
+  }
+
+  clusterDocument(): string {
+    return "";
+  }
+
+  answer(): unknown {
+    return null;
+  }
+
+  disconnected(): void {}
+  chunk(): void {}
+  stamped(): void {}
+  message(): void {}
+  chunkEnd(): void {}
+}
+
+function majorityOf(node: FleaseNode, timeoutMs: number, world: World): Promise<void> {
+  const majority = Math.floor(node.cluster.settings.members.length / 2) + 1;
+  return new Promise((resolve) => {
+    const finish = () => {
+      timer.cancel();
+      node.onMembersChanged = () => {};
+      resolve();
+    };
+    const timer = world.timers.after(timeoutMs, finish);
+    node.onMembersChanged = () => {
+      if (node.reachable() >= majority) finish();
+    };
+  });
+}

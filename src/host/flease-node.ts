@@ -1,0 +1,326 @@
+import { LeaseholdError } from "../lease/errors.js";
+import type { Timer, World } from "../lease/ports.js";
+import type { Reading } from "../flease/clock.js";
+import { ownerName } from "../flease/ballot.js";
+import { listLeases, mergeListings } from "../flease/listing.js";
+import type { ListedLease, MergedLease } from "../flease/listing.js";
+import { Message } from "../flease/message.js";
+import { FleasePeer } from "../flease/peer.js";
+import type { FleasePeerSink } from "../flease/peer.js";
+import { FleaseProvider } from "../flease/provider.js";
+import type { FleaseDriver } from "../flease/provider.js";
+import { cellFunctionVersion, writeClusterDocument } from "./cluster.js";
+import type { Cluster } from "./cluster.js";
+import type { Link } from "./link.js";
+import { memberStatus } from "./status.js";
+import { Transport } from "./transport.js";
+import type {
+  ClockStamp,
+  Echo,
+  Identity,
+  Role,
+  TransportHandler,
+  TransportOptions,
+} from "./transport-handler.js";
+import type { Logger } from "./types.js";
+import { incarnation } from "./world.js";
+
+export interface FleaseNodeOptions {
+  readonly world: World;
+  readonly cluster: Cluster;
+  readonly role: Role;
+  readonly nodeId: string;
+  readonly logger: Logger;
+  readonly transport?: Partial<TransportOptions>;
+}
+
+/** How often the peer looks after itself: recovery, idle resources, clock faults. */
+const maintainEveryMs = 100;
+
+/**
+ * Runs a {@link FleasePeer} on the real world: reads the clocks for it, carries its messages, wakes it when it is
+ * due, and answers for it what is beside the protocol.
+ */
+export class FleaseNode implements TransportHandler, FleaseDriver {
+  readonly peer: FleasePeer;
+  readonly provider: FleaseProvider;
+  readonly cluster: Cluster;
+  readonly nodeId: string;
+  transport: Transport;
+  readonly #options: FleaseNodeOptions;
+  readonly #world: World;
+  /** Links to members, by their index in the cluster. */
+  readonly #members: (Link | undefined)[] = [];
+  /** Links whose last batch contradicted our clock. */
+  readonly #distrusted = new Set<Link>();
+  readonly #reply = new Message();
+  #now: Reading;
+  #listening: string | undefined;
+  /** When the host will wake the peer, on the steady clock. */
+  #wakeAt = Infinity;
+  #wakeTimer: Timer | undefined;
+  #maintainTimer: Timer | undefined;
+  #closed: Promise<void> | undefined;
+  /** Called whenever a member has been connected or lost. */
+  onMembersChanged: () => void = () => {};
+
+  constructor(options: FleaseNodeOptions) {
+    this.#options = options;
+    this.#world = options.world;
+    this.cluster = options.cluster;
+    this.nodeId = options.nodeId;
+    const { clock, random } = options.world;
+    this.transport = this.#makeTransport();
+    const first = {
+      owner: this.#ownerName(),
+      seed: Math.floor(random.next() * 0x1_0000_0000),
+      acceptor: options.role === "member",
+    };
+    this.peer = new FleasePeer(
+      options.cluster.settings,
+      first,
+      clock.monotonicMs(),
+      clock.wallMs(),
+      this.#sink(),
+    );
+    this.#now = this.now();
+    this.provider = new FleaseProvider(this);
+    this.#attachLoopback();
+    this.#maintain();
+  }
+
+  /** Starts to listen, for a member; resolves with the address. */
+  async listen(address: string): Promise<string> {
+    this.#listening = await this.transport.listen(address);
+    return this.#listening;
+  }
+
+  /** Connects to all other members; a dialed address may be known better than the cluster knows it. */
+  dialMembers(known: ReadonlyMap<string, string> = new Map()): void {
+    for (const [index, id] of this.cluster.settings.members.entries()) {
+      if (this.#options.role === "member" && id === this.nodeId) continue;
+      this.transport.dial(known.get(id) ?? this.cluster.addresses[index]!, id);
+    }
+  }
+
+  link(member: number): Link | undefined {
+    return this.#members[member];
+  }
+
+  // FleaseDriver
+
+  now(): Reading {
+    const { clock } = this.#world;
+    return this.peer.read(clock.monotonicMs(), clock.wallMs());
+  }
+
+  poke(): void {
+    const dueAt = this.peer.nextDueMono;
+    if (dueAt >= this.#wakeAt || this.#closed !== undefined) return;
+    this.#wakeTimer?.cancel();
+    this.#wakeAt = dueAt;
+    this.#wakeTimer = this.#world.timers.after(dueAt - this.#world.clock.monotonicMs(), () => {
+      this.#wakeAt = Infinity;
+      this.peer.tick(this.now());
+      this.poke();
+    });
+  }
+
+  reachable(): number {
+    return this.#members.filter((link) => link !== undefined).length;
+  }
+
+  async list(prefix: string, timeoutMs: number): Promise<MergedLease[]> {
+    const members = this.cluster.settings.members.map((_, index) => this.#listAt(index, prefix, timeoutMs));
+    const answers = await Promise.allSettled(members);
+    const listings = answers.filter((answer) => answer.status === "fulfilled").map((answer) => answer.value);
+    const majority = Math.floor(members.length / 2) + 1;
+    if (listings.length < majority) {
+      throw new LeaseholdError("NO_QUORUM", `${listings.length} of the ${members.length} members answered`);
+    }
+    return mergeListings(listings);
+  }
+
+  async #listAt(member: number, prefix: string, timeoutMs: number): Promise<ListedLease[]> {
+    const link = this.#members[member];
+    if (link === undefined) throw new LeaseholdError("UNREACHABLE");
+    const listed =
+      link === this.transport.loopback
+        ? this.answer(link, "list", { prefix })
+        : await this.transport.call(link, "list", { prefix }, timeoutMs);
+    if (!Array.isArray(listed))
+      throw new LeaseholdError("UNREACHABLE", "a member that recovers lists nothing");
+    return listed as ListedLease[];
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#shutDown();
+    return this.#closed;
+  }
+
+  async #shutDown(): Promise<void> {
+    this.#wakeTimer?.cancel();
+    this.#maintainTimer?.cancel();
+    await this.transport.close();
+  }
+
+  // TransportHandler
+
+  connected(link: Link): void {
+    const index = link.role === "member" ? this.cluster.settings.members.indexOf(link.peerId) : -1;
+    link.handle = index;
+    if (index === -1) return;
+    this.#members[index] = link;
+    this.#options.logger.info(`connected to member ${link.peerId} at ${link.address}`);
+    this.onMembersChanged();
+  }
+
+  disconnected(link: Link, reason: string): void {
+    this.#distrusted.delete(link);
+    if (link.handle === -1 || this.#members[link.handle] !== link) return;
+    this.#members[link.handle] = undefined;
+    this.peer.skew.forget(link.handle);
+    this.#options.logger.warn(`lost member ${link.peerId}: ${reason}`);
+    this.onMembersChanged();
+  }
+
+  refused(address: string, error: LeaseholdError): void {
+    this.#options.logger.error(`${address} refused this ${this.#options.role}: ${error.message}`);
+  }
+
+  unreachable(): void {
+    // Said once, by `disconnected`; the transport keeps trying and counts.
+  }
+
+  admit(peer: Identity): string | undefined {
+    if (peer.role === "client" || this.cluster.settings.members.includes(peer.nodeId)) return undefined;
+    return `${peer.nodeId} is no member of this cluster`;
+  }
+
+  clusterDocument(): string {
+    return writeClusterDocument(this.cluster);
+  }
+
+  stamp(into: ClockStamp): void {
+    const now = this.now();
+    into.monoMs = now.mono;
+    into.loMs = now.lo;
+    into.hiMs = now.hi;
+  }
+
+  chunk(): void {
+    this.#now = this.now();
+  }
+
+  stamped(link: Link, stamp: ClockStamp, echo: Echo): void {
+    const { skew } = this.peer;
+    const possible =
+      link.handle === -1
+        ? skew.isPossible(stamp.loMs, stamp.hiMs, echo.loMs, this.#now)
+        : skew.observe(link.handle, stamp.loMs, stamp.hiMs, echo.loMs, this.#now);
+    if (possible) this.#distrusted.delete(link);
+    else this.#distrusted.add(link);
+  }
+
+  message(link: Link, message: Message): void {
+    // A pair whose clocks contradict each other does not count for each other's quorums (3.10).
+    if (this.#distrusted.has(link)) return;
+    if (this.peer.receive(link.handle, message, this.#now, this.#reply))
+      this.transport.send(link, this.#reply);
+  }
+
+  chunkEnd(): void {
+    this.poke();
+  }
+
+  answer(_link: Link, method: string, params: unknown): unknown {
+    if (method === "status") return memberStatus(this, this.#listening ?? "");
+    if (method === "list") {
+      const { acceptor } = this.peer;
+      // What a recovering acceptor knows is too little to be told (I15).
+      if (acceptor === undefined || !acceptor.ready) return null;
+      const prefix = (params as { prefix?: unknown } | null)?.prefix;
+      return listLeases(acceptor, typeof prefix === "string" ? prefix : "", this.now());
+    }
+    throw new LeaseholdError(
+      "VERSION_MISMATCH",
+      `this member does not know the call ${JSON.stringify(method)}`,
+    );
+  }
+
+  // The peer's effects
+
+  #sink(): FleasePeerSink {
+    return {
+      send: (to, message) => {
+        const link = this.#members[to];
+        if (link !== undefined) this.transport.send(link, message);
+      },
+      acquired: (slot) => this.provider.acquired(slot),
+      refused: (slot, holder, retryInMs) => this.provider.refused(slot, holder, retryInMs),
+      unanswered: (slot, why) => this.provider.unanswered(slot, why),
+      renewed: (slot, longer) => this.provider.renewed(slot, longer),
+      lapsed: (slot, why) => this.provider.lapsed(slot, why),
+      clockFault: (reason) => this.#restart(reason),
+    };
+  }
+
+  /** Goes on as another owner, which every peer has to be told: with new connections (3.2, 3.10). */
+  #restart(reason: string): void {
+    this.#options.logger.error(`clock fault: ${reason}; every lease of this process is lost`);
+    const { clock } = this.#world;
+    const before = this.transport;
+    this.#members.length = 0;
+    this.#distrusted.clear();
+    this.transport = this.#makeTransport();
+    this.peer.restart(this.#ownerName(), clock.monotonicMs(), clock.wallMs());
+    this.#attachLoopback();
+    void this.#reconnect(before);
+  }
+
+  async #reconnect(before: Transport): Promise<void> {
+    await before.close();
+    if (this.#closed !== undefined) return;
+    if (this.#listening !== undefined) {
+      try {
+        await this.transport.listen(this.#listening);
+      } catch (error) {
+        this.#options.logger.error(`cannot listen on ${this.#listening} any more: ${String(error)}`);
+      }
+    }
+    this.dialMembers();
+  }
+
+  #makeTransport(): Transport {
+    const { cluster, role, nodeId, world, transport } = this.#options;
+    const identity: Identity = {
+      role,
+      nodeId,
+      incarnation: incarnation(),
+      cluster: cluster.name,
+      configHash: cluster.configHash,
+      view: cluster.settings.view,
+      cellFunction: cellFunctionVersion,
+    };
+    return new Transport(identity, world, this, transport);
+  }
+
+  #ownerName(): string {
+    return ownerName(this.nodeId, this.transport.identity.incarnation);
+  }
+
+  #attachLoopback(): void {
+    const { loopback } = this.transport;
+    if (loopback === undefined) return;
+    const index = this.cluster.settings.members.indexOf(this.nodeId);
+    loopback.handle = index;
+    this.#members[index] = loopback;
+  }
+
+  #maintain(): void {
+    if (this.#closed !== undefined) return;
+    this.peer.maintain(this.now());
+    this.poke();
+    this.#maintainTimer = this.#world.timers.after(maintainEveryMs, () => this.#maintain());
+  }
+}

@@ -1,0 +1,45 @@
+import type { FleaseNode } from "./flease-node.js";
+import type { MemberStatus, PeerStatus } from "./types.js";
+
+/** How a member is, as it tells those who ask. */
+export function memberStatus(node: FleaseNode, address: string): MemberStatus {
+  const { peer, cluster, transport } = node;
+  const now = node.now();
+  const readyInMs = Math.ceil(peer.acceptor?.remainingSilenceMs(now) ?? 0);
+  const usage = process.cpuUsage();
+  return {
+    id: node.nodeId,
+    address,
+    cluster: cluster.name,
+    view: cluster.settings.view,
+    incarnation: transport.identity.incarnation,
+    state: peer.fault !== undefined ? "clock-fault" : readyInMs > 0 ? "recovering" : "ready",
+    readyInMs,
+    resources: peer.acceptor?.size ?? 0,
+    ttlMaxMs: cluster.settings.ttlMaxMs,
+    maxClockSkewMs: cluster.settings.maxClockSkewMs,
+    peers: peerStatuses(node),
+    clients: [...transport.links].filter((link) => link.role === "client").length,
+    counters: { ...transport.counters },
+    cpuMs: (usage.user + usage.system) / 1_000,
+    rssBytes: process.memoryUsage.rss(),
+  };
+}
+
+function peerStatuses(node: FleaseNode): PeerStatus[] {
+  const statuses: PeerStatus[] = [];
+  for (const [index, id] of node.cluster.settings.members.entries()) {
+    if (id === node.nodeId) continue;
+    const link = node.link(index);
+    const roundTripMs = link?.roundTripMs;
+    const skewMs = link === undefined ? undefined : node.peer.skew.skewMs(index);
+    statuses.push({
+      id,
+      address: node.cluster.addresses[index]!,
+      connected: link !== undefined,
+      ...(roundTripMs === undefined ? {} : { roundTripMs }),
+      ...(skewMs === undefined ? {} : { skewMs }),
+    });
+  }
+  return statuses;
+}
