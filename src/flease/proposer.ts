@@ -7,13 +7,21 @@ import { holdIsValid, reportedLeaseIsFinished, validForMs } from "./expiry.js";
 import { Kind, LeaseState, Refusal } from "./message.js";
 import type { Message } from "./message.js";
 import type { ProposerSink, Unanswered } from "./proposer-sink.js";
-import { cellOf, sizeOf } from "./quorum.js";
+import { cellOf } from "./quorum.js";
 import type { Cell } from "./quorum.js";
 import { Requests } from "./requests.js";
 import type { FleaseSettings } from "./settings.js";
 import { Operation, Phase, SlotTable } from "./slot.js";
 import type { Slot } from "./slot.js";
 import type { StateHash } from "./state-hash.js";
+import {
+  clearVotes,
+  countAck,
+  hasMajority,
+  isBlockedByMajority,
+  majorityIsImpossible,
+  noteBlocker,
+} from "./votes.js";
 
 /** First guess of a round trip, until one has been measured. */
 const roundTripGuessMs = 5;
@@ -118,15 +126,15 @@ export class Proposer {
    */
   release(slot: Slot, now: Reading): void {
     if (faults.releaseBeforeStopping && slot.holding) {
-      this.#releaseTenure(slot, now);
+      this.#requests.releaseTenure(slot, now);
       return;
     }
     const renewing = slot.operation === Operation.renew;
     const abandoned = renewing && slot.number !== slot.holdNumber ? slot.number : 0;
-    if (abandoned !== 0) this.#keepPast(slot, slot.number, slot.sequence, slot.until, now);
+    if (abandoned !== 0) this.#requests.keepPast(slot, slot.number, slot.sequence, slot.until, now);
     slot.holding = false;
     this.#close(slot);
-    this.#releaseTenure(slot, now);
+    this.#requests.releaseTenure(slot, now);
     this.#slots.give(slot);
     if (renewing) this.#sink.renewed(slot, false);
   }
@@ -221,12 +229,7 @@ export class Proposer {
 
   #startPhase(slot: Slot, phase: Phase, now: Reading): void {
     slot.phase = phase;
-    slot.acks = 0;
-    slot.ackMessages = 0;
-    slot.nacks = 0;
-    slot.blockedUntil = 0;
-    slot.blockedBy = "";
-    slot.blockedVotes = 0;
+    clearVotes(slot);
     slot.sentMono = now.mono;
     slot.sentLo = now.lo;
     const timeout = Math.min(this.#settings.rpcTimeoutMs, Math.max(0, slot.giveUpAt - now.mono));
@@ -237,8 +240,7 @@ export class Proposer {
 
   #onPromise(slot: Slot, bit: number, reply: Message, now: Reading): void {
     if (slot.phase !== Phase.reading) return;
-    slot.acks |= bit;
-    slot.ackMessages += 1;
+    countAck(slot, bit);
     this.#noteReportedLease(slot, reply, now);
     if (!hasMajority(slot)) return;
     this.#hear(slot, now);
@@ -263,8 +265,7 @@ export class Proposer {
 
   #onAck(slot: Slot, bit: number, now: Reading): void {
     if (slot.phase !== Phase.writing && slot.phase !== Phase.fast) return;
-    slot.acks |= bit;
-    slot.ackMessages += 1;
+    countAck(slot, bit);
     if (!hasMajority(slot)) return;
     this.#hear(slot, now);
     this.#decide(slot, now);
@@ -279,7 +280,7 @@ export class Proposer {
     slot.nacks |= bit;
     if (reply.refusal === Refusal.held) noteBlocker(slot, reply);
     // Refusals are counted whenever they arrive; one alone decides nothing (repair F16).
-    if (sizeOf(slot.nacks) <= slot.cell.members.length - slot.cell.majority) return;
+    if (!majorityIsImpossible(slot)) return;
     this.#hear(slot, now);
     this.#fail(slot, now);
   }
@@ -315,7 +316,7 @@ export class Proposer {
       this.#sink.acquired(slot);
     } else if (this.isHeld(slot, now)) {
       if (slot.number !== slot.holdNumber)
-        this.#keepPast(slot, slot.holdNumber, slot.holdSequence, slot.holdUntil, now);
+        this.#requests.keepPast(slot, slot.holdNumber, slot.holdSequence, slot.holdUntil, now);
       slot.holdUntil = Math.max(slot.holdUntil, slot.until);
       slot.holdEnd = Math.max(slot.holdEnd, end);
       this.#adoptBallot(slot);
@@ -345,8 +346,7 @@ export class Proposer {
       return;
     }
     this.#withdraw(slot);
-    const majorityAgainst = slot.blockedVotes > slot.cell.members.length - slot.cell.majority;
-    if (slot.blockedUntil > 0 && (majorityAgainst || slot.tries >= splitTriesMax)) {
+    if (slot.blockedUntil > 0 && (isBlockedByMajority(slot) || slot.tries >= splitTriesMax)) {
       const retryInMs = this.#retryInMs(slot, now);
       this.#close(slot);
       this.#slots.give(slot);
@@ -362,7 +362,7 @@ export class Proposer {
   #failRenewal(slot: Slot, now: Reading): void {
     slot.renewable = false;
     if (slot.phase === Phase.writing && slot.number !== slot.holdNumber)
-      this.#keepPast(slot, slot.number, slot.sequence, slot.until, now);
+      this.#requests.keepPast(slot, slot.number, slot.sequence, slot.until, now);
     if (faults.abandonedRenewalReleased) this.#requests.release(slot, slot.number, slot.sequence + 1);
     if (!this.isHeld(slot, now)) return; // The look has ended the tenure and its renewal, and said so.
     if (slot.tries < renewalTriesMax) {
@@ -431,24 +431,6 @@ export class Proposer {
     if (!faults.lateAcksCount) slot.phase = Phase.idle;
   }
 
-  /** One REL for each ballot of the tenure, best effort. */
-  #releaseTenure(slot: Slot, now: Reading): void {
-    if (slot.holdNumber !== 0) this.#requests.release(slot, slot.holdNumber, slot.holdSequence + 1);
-    for (const past of slot.pastBallots) {
-      if (this.#mayLive(past.until, now)) this.#requests.release(slot, past.number, past.sequence + 1);
-    }
-  }
-
-  /** Keeps a ballot for the release, and drops those whose leases are over, so that the list stays short. */
-  #keepPast(slot: Slot, number: number, sequence: number, until: number, now: Reading): void {
-    slot.pastBallots = slot.pastBallots.filter((past) => this.#mayLive(past.until, now));
-    slot.pastBallots.push({ number, sequence, until });
-  }
-
-  #mayLive(until: number, now: Reading): boolean {
-    return until + this.#settings.maxClockSkewMs > now.lo;
-  }
-
   // State
 
   clone(sink: ProposerSink): Proposer {
@@ -469,18 +451,4 @@ export class Proposer {
     const sorted = [...this.#slots.values()].sort((left, right) => left.index - right.index);
     for (const slot of sorted) slot.hashInto(hash);
   }
-}
-
-function hasMajority(slot: Slot): boolean {
-  const acks = faults.acksCountedNotAckers ? slot.ackMessages : sizeOf(slot.acks);
-  return acks >= slot.cell.majority;
-}
-
-/** Remembers who stands in the way the longest, and how many acceptors name that one. */
-function noteBlocker(slot: Slot, reply: Message): void {
-  if (reply.leaseOwner === slot.blockedBy) slot.blockedVotes += 1;
-  else if (reply.leaseUntil > slot.blockedUntil) slot.blockedVotes = 1;
-  if (reply.leaseUntil <= slot.blockedUntil) return;
-  slot.blockedUntil = reply.leaseUntil;
-  slot.blockedBy = reply.leaseOwner;
 }

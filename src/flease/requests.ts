@@ -1,3 +1,4 @@
+import type { Reading } from "./clock.js";
 import { Kind, Message } from "./message.js";
 import type { ProposerSink } from "./proposer-sink.js";
 import type { FleaseSettings } from "./settings.js";
@@ -29,6 +30,24 @@ export class Requests {
   release(slot: Slot, number: number, sequence: number): void {
     const out = this.#address(slot, Kind.release, number, sequence);
     for (const member of slot.cell.members) this.#sink.send(member, out);
+  }
+
+  /** One REL for each ballot of the tenure, best effort. */
+  releaseTenure(slot: Slot, now: Reading): void {
+    if (slot.holdNumber !== 0) this.release(slot, slot.holdNumber, slot.holdSequence + 1);
+    for (const past of slot.pastBallots) {
+      if (this.#mayLive(past.until, now)) this.release(slot, past.number, past.sequence + 1);
+    }
+  }
+
+  /** Keeps a ballot for the release, and drops those whose leases are over, so that the list stays short. */
+  keepPast(slot: Slot, number: number, sequence: number, until: number, now: Reading): void {
+    slot.pastBallots = slot.pastBallots.filter((past) => this.#mayLive(past.until, now));
+    slot.pastBallots.push({ number, sequence, until });
+  }
+
+  #mayLive(until: number, now: Reading): boolean {
+    return until + this.#settings.maxClockSkewMs > now.lo;
   }
 
   #address(slot: Slot, kind: Kind, number: number, sequence: number): Message {

@@ -1,0 +1,47 @@
+import { faults } from "#faults";
+import type { Message } from "./message.js";
+import { sizeOf } from "./quorum.js";
+import type { Slot } from "./slot.js";
+
+/**
+ * Counting the answers to one phase of an operation. Acceptors are counted, never messages: a duplicated reply is
+ * the same bit again (repair F15).
+ */
+
+export function clearVotes(slot: Slot): void {
+  slot.acks = 0;
+  slot.ackMessages = 0;
+  slot.nacks = 0;
+  slot.blockedUntil = 0;
+  slot.blockedBy = "";
+  slot.blockedVotes = 0;
+}
+
+export function countAck(slot: Slot, bit: number): void {
+  slot.acks |= bit;
+  slot.ackMessages += 1;
+}
+
+export function hasMajority(slot: Slot): boolean {
+  const acks = faults.acksCountedNotAckers ? slot.ackMessages : sizeOf(slot.acks);
+  return acks >= slot.cell.majority;
+}
+
+/** So many have refused that those left are no majority. */
+export function majorityIsImpossible(slot: Slot): boolean {
+  return sizeOf(slot.nacks) > slot.cell.members.length - slot.cell.majority;
+}
+
+/** Remembers who stands in the way the longest, and how many acceptors name that one. */
+export function noteBlocker(slot: Slot, reply: Message): void {
+  if (reply.leaseOwner === slot.blockedBy) slot.blockedVotes += 1;
+  else if (reply.leaseUntil > slot.blockedUntil) slot.blockedVotes = 1;
+  if (reply.leaseUntil <= slot.blockedUntil) return;
+  slot.blockedUntil = reply.leaseUntil;
+  slot.blockedBy = reply.leaseOwner;
+}
+
+/** One and the same owner stands in the way of every majority, so the votes are not merely split among several. */
+export function isBlockedByMajority(slot: Slot): boolean {
+  return slot.blockedVotes > slot.cell.members.length - slot.cell.majority;
+}
