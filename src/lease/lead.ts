@@ -1,3 +1,4 @@
+import { unwatchAbort, watchAbort } from "./abort-watch.js";
 import { LeaseLostError } from "./errors.js";
 import type { HeldLease } from "./held-lease.js";
 import type { Lease } from "./types.js";
@@ -32,8 +33,8 @@ async function serve<T>(
 ): Promise<Term<T>> {
   const resign = () => lease.resign(signal?.reason);
   lease.isLeading = true;
-  signal?.addEventListener("abort", resign, { once: true });
   if (isAborted(signal)) resign();
+  else if (signal !== undefined) watchAbort(signal, resign);
   try {
     const value = await work(lease);
     return isAborted(signal) || isLost(lease) ? { stepsDown: false } : { stepsDown: true, value };
@@ -41,7 +42,7 @@ async function serve<T>(
     if (isAnswer(error, lease, signal)) return { stepsDown: false };
     throw error;
   } finally {
-    signal?.removeEventListener("abort", resign);
+    if (signal !== undefined) unwatchAbort(signal, resign);
     await lease.release();
   }
 }

@@ -1,3 +1,4 @@
+import { unwatchAbort, watchAbort } from "./abort-watch.js";
 import { Contender } from "./contender.js";
 import { formatDuration, parseDuration } from "./duration.js";
 import { type ErrorCode, LeaseholdError, LeaseLostError } from "./errors.js";
@@ -211,11 +212,11 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     const queue = this.#queueOf(resource);
     queue.join(contender);
     this.#contenders.add(contender);
-    signal?.addEventListener("abort", giveUp, { once: true });
+    if (signal !== undefined) watchAbort(signal, giveUp);
     try {
       return await compete(queue, contender);
     } finally {
-      signal?.removeEventListener("abort", giveUp);
+      if (signal !== undefined) unwatchAbort(signal, giveUp);
       this.#contenders.delete(contender);
       queue.leave(contender);
       this.#dropIfEmpty(queue);

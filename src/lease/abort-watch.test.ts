@@ -1,0 +1,26 @@
+import { expect, test, vi } from "vitest";
+import { unwatchAbort, watchAbort } from "./abort-watch.js";
+
+test("a signal has one listener however many wait for it, and none when nobody does", () => {
+  const controller = new AbortController();
+  const added = vi.spyOn(controller.signal, "addEventListener");
+  const removed = vi.spyOn(controller.signal, "removeEventListener");
+  const runs = Array.from({ length: 100 }, () => vi.fn<() => void>());
+  for (const run of runs) watchAbort(controller.signal, run);
+  expect(added).toHaveBeenCalledTimes(1);
+  for (const run of runs.slice(1)) unwatchAbort(controller.signal, run);
+  expect(removed).not.toHaveBeenCalled();
+  unwatchAbort(controller.signal, runs[0]!);
+  expect(removed).toHaveBeenCalledTimes(1);
+  controller.abort();
+  for (const run of runs) expect(run).not.toHaveBeenCalled();
+});
+
+test("everybody who waits is called once", () => {
+  const controller = new AbortController();
+  const runs = Array.from({ length: 3 }, () => vi.fn<() => void>());
+  for (const run of runs) watchAbort(controller.signal, run);
+  controller.abort();
+  for (const run of runs) expect(run).toHaveBeenCalledTimes(1);
+  unwatchAbort(controller.signal, runs[0]!);
+});

@@ -1,0 +1,108 @@
+import { parseDuration } from "../lease/duration.js";
+import { LeaseManager } from "../lease/lease-manager.js";
+import type { Duration, Leases } from "../lease/types.js";
+import { MemoryGround } from "./memory-ground.js";
+import { MemoryProvider } from "./memory-provider.js";
+import { ProcessSwitch } from "./process-switch.js";
+import { VirtualWorld } from "./virtual-world.js";
+
+/** Longer than a participant waits when it closes. */
+const CLOSE_MS_MAX = 10_000;
+
+export interface MemoryClusterOptions {
+  /** The longest lease and the default TTL. Default `"15s"`, as a real cluster has it. */
+  ttlMax?: Duration;
+  /** Seed of the random numbers that spread retries: the same seed, the same run. Default 1. */
+  seed?: number;
+}
+
+/**
+ * A cluster in memory and on virtual time, to test a program's behaviour on bad days without sleeping.
+ *
+ * @example
+ * const cluster = new MemoryCluster();
+ * const lease = await cluster.open("worker-1").acquire("reports");
+ * cluster.cutOff("worker-1");             // its renewals find nobody
+ * await cluster.advance("15s");           // no real time passes
+ * assert(lease.signal.aborted);
+ * const next = await cluster.open("worker-2").acquire("reports");
+ * assert(next.token > lease.token);
+ * await cluster.close();
+ */
+export class MemoryCluster implements AsyncDisposable {
+  /** Its clocks and timers: for `block`, `suspend`, `stepWall`. */
+  readonly world: VirtualWorld;
+
+  readonly #ttlMaxMs: number;
+  readonly #ground = new MemoryGround();
+  readonly #processes = new Map<string, ProcessSwitch>();
+  readonly #opened: Leases[] = [];
+
+  constructor(options: MemoryClusterOptions = {}) {
+    this.#ttlMaxMs = parseDuration(options.ttlMax ?? "15s", "ttlMax");
+    this.world = new VirtualWorld({ seed: options.seed ?? 1 });
+  }
+
+  /** A participant. Several with one name live in the same process: they are cut off and paused together. */
+  open(name: string): Leases {
+    const process = this.#process(name);
+    const { clock, random, timers } = this.world;
+    const world = { clock, random, timers: process.timers(timers) };
+    const provider = new MemoryProvider(this.#ground, world, { name, ttlMaxMs: this.#ttlMaxMs, process });
+    const leases = new LeaseManager(provider, world);
+    this.#opened.push(leases);
+    return leases;
+  }
+
+  /** Lets virtual time pass: renewals, expiries and retries happen on the way, each at its moment. */
+  advance(duration: Duration): Promise<void> {
+    return this.world.advance(duration);
+  }
+
+  /** The participant's requests get no answer until {@link reconnect}: its leases run out, `acquire` finds no quorum. */
+  cutOff(name: string): void {
+    this.#process(name).cutOff();
+  }
+
+  reconnect(name: string): void {
+    this.#process(name).reconnect();
+  }
+
+  /**
+   * The participant's process stops until {@link resume}, as by SIGSTOP: its timers do not run and it hears nothing, so
+   * nothing is renewed and no loss is noticed, while time passes for the others. Code of the test itself runs on.
+   */
+  pause(name: string): void {
+    this.#process(name).pause();
+  }
+
+  resume(name: string): void {
+    this.#process(name).resume();
+  }
+
+  /** Whoever holds the resource loses it at this moment, as by a clock fault. False when nobody held it. */
+  lose(resource: string): boolean {
+    return this.#ground.lose(resource);
+  }
+
+  /** Closes all participants. Those that wait a bounded time for something get that time. */
+  async close(): Promise<void> {
+    for (const process of this.#processes.values()) process.resume();
+    const closing = Promise.all(this.#opened.map((leases) => leases.close()));
+    await this.advance(CLOSE_MS_MAX);
+    await closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #process(name: string): ProcessSwitch {
+    let process = this.#processes.get(name);
+    if (process === undefined) {
+      process = new ProcessSwitch();
+      this.#processes.set(name, process);
+    }
+    return process;
+  }
+}

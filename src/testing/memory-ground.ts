@@ -1,0 +1,155 @@
+import { LeaseLostError } from "../lease/errors.js";
+import type { Clock } from "../lease/ports.js";
+import type { Grant } from "../lease/provider.js";
+import type { ResourceHint } from "../lease/types.js";
+
+/** A participant, as its ground sees it. */
+export interface MemoryParticipant {
+  readonly holder: string;
+  readonly clock: Clock;
+  /** The resource that it was refused has become free. */
+  onFree(resource: string): void;
+  /** Its tenure was ended by a test. */
+  onLost(tenure: MemoryTenure, error: LeaseLostError): void;
+}
+
+/** One tenure on a {@link MemoryGround}: it ends on the steady clock and on the system clock, whichever says so first. */
+export class MemoryTenure implements Grant {
+  readonly resource: string;
+  readonly token: bigint;
+  readonly owner: MemoryParticipant;
+  /** The owner has stopped, but the ground does not know it: for others the tenure runs on. */
+  abandoned = false;
+  #endMonotonicMs: number;
+  #endWallMs: number;
+  #isOver = false;
+
+  constructor(resource: string, token: bigint, owner: MemoryParticipant, ttlMs: number) {
+    this.resource = resource;
+    this.token = token;
+    this.owner = owner;
+    this.#endMonotonicMs = owner.clock.monotonicMs() + ttlMs;
+    this.#endWallMs = owner.clock.wallMs() + ttlMs;
+  }
+
+  /** For its owner. */
+  remainingMs(): number {
+    return this.abandoned ? 0 : this.leftMs();
+  }
+
+  /** For everybody else. Once over it stays over, whatever the clocks do. */
+  leftMs(): number {
+    if (this.#isOver) return 0;
+    const { clock } = this.owner;
+    const leftMs = Math.min(this.#endMonotonicMs - clock.monotonicMs(), this.#endWallMs - clock.wallMs());
+    if (leftMs > 0) return leftMs;
+    this.#isOver = true;
+    return 0;
+  }
+
+  /** False when it was over already: a tenure is never re-opened. */
+  extendTo(endMonotonicMs: number, endWallMs: number): boolean {
+    if (this.leftMs() === 0) return false;
+    this.#endMonotonicMs = Math.max(this.#endMonotonicMs, endMonotonicMs);
+    this.#endWallMs = Math.max(this.#endWallMs, endWallMs);
+    return true;
+  }
+
+  end(): void {
+    this.#isOver = true;
+  }
+}
+
+/** What the participants of one in-memory cluster share: who holds what, and the last token. */
+export class MemoryGround {
+  readonly #tenures = new Map<string, MemoryTenure>();
+  readonly #refused = new Map<string, Set<MemoryParticipant>>();
+  readonly #participants = new Set<MemoryParticipant>();
+  #lastToken = 0n;
+  #lastIncarnation = 0;
+
+  get participants(): number {
+    return this.#participants.size;
+  }
+
+  /** A holder's name for another participant of this name. */
+  holderName(name: string): string {
+    return `${name}.${++this.#lastIncarnation}`;
+  }
+
+  join(participant: MemoryParticipant): void {
+    this.#participants.add(participant);
+  }
+
+  leave(participant: MemoryParticipant): void {
+    this.#participants.delete(participant);
+    for (const [resource, refused] of this.#refused) {
+      refused.delete(participant);
+      if (refused.size === 0) this.#refused.delete(resource);
+    }
+    this.#sweep();
+  }
+
+  /** The tenure that stands in the way, if there is one. */
+  find(resource: string): MemoryTenure | undefined {
+    const tenure = this.#tenures.get(resource);
+    if (tenure === undefined || tenure.leftMs() > 0) return tenure;
+    this.#tenures.delete(resource);
+    return undefined;
+  }
+
+  /** A new tenure, or the one that is in the way; then the participant hears when the resource becomes free. */
+  take(resource: string, participant: MemoryParticipant, ttlMs: number): MemoryTenure {
+    const standing = this.find(resource);
+    const isOwnRest = standing?.owner === participant && standing.abandoned;
+    if (standing !== undefined && !isOwnRest) {
+      const refused = this.#refused.get(resource) ?? new Set();
+      this.#refused.set(resource, refused.add(participant));
+      return standing;
+    }
+    const tenure = new MemoryTenure(resource, ++this.#lastToken, participant, ttlMs);
+    this.#tenures.set(resource, tenure);
+    return tenure;
+  }
+
+  free(tenure: MemoryTenure): void {
+    tenure.end();
+    const { resource } = tenure;
+    if (this.#tenures.get(resource) === tenure) this.#tenures.delete(resource);
+    const refused = this.#refused.get(resource);
+    this.#refused.delete(resource);
+    for (const participant of refused ?? []) participant.onFree(resource);
+  }
+
+  /** Ends a tenure as a clock fault would: its owner is told, and others can have the resource. */
+  lose(resource: string): boolean {
+    const tenure = this.find(resource);
+    if (tenure === undefined) return false;
+    tenure.end();
+    tenure.owner.onLost(tenure, new LeaseLostError(resource, "clock-fault", "ended by a test"));
+    this.free(tenure);
+    return true;
+  }
+
+  list(prefix: string): ResourceHint[] {
+    this.#sweep();
+    return [...this.#tenures.values()]
+      .filter((tenure) => tenure.resource.startsWith(prefix))
+      .map(describeTenure);
+  }
+
+  #sweep(): void {
+    for (const resource of this.#tenures.keys()) this.find(resource);
+  }
+}
+
+export function describeTenure(tenure: MemoryTenure): ResourceHint {
+  return {
+    resource: tenure.resource,
+    state: "held",
+    holder: tenure.owner.holder,
+    token: tenure.token,
+    remainingMs: tenure.leftMs(),
+    confirmed: true,
+  };
+}

@@ -1,0 +1,122 @@
+import { LeaseholdError, type LeaseLostError } from "../lease/errors.js";
+import type { Clock, Timers, World } from "../lease/ports.js";
+import type { AttemptOutcome, AttemptRequest, Grant, Provider, ProviderEvents } from "../lease/provider.js";
+import type { Guarantees, HolderHint, ResourceHint } from "../lease/types.js";
+import { describeTenure, type MemoryGround, type MemoryParticipant, MemoryTenure } from "./memory-ground.js";
+import { ProcessSwitch } from "./process-switch.js";
+
+/** The shortest lease: enough for tests on real time to be quick. */
+const TTL_MS_MIN = 10;
+
+/** A renewal without an answer fails after this part of the TTL, so that a holder that is cut off can try several times. */
+const RENEWAL_TIMEOUTS_PER_TTL = 12;
+
+export interface MemoryProviderOptions {
+  /** Name of the participant; an incarnation is appended. */
+  readonly name: string;
+  /** The longest lease, in milliseconds. */
+  readonly ttlMaxMs: number;
+  /** Cuts the participant off, or stops it. */
+  readonly process?: ProcessSwitch;
+}
+
+/** Leases within one process, on a {@link MemoryGround} that several participants share. */
+export class MemoryProvider implements Provider, MemoryParticipant {
+  readonly guarantees: Guarantees;
+  readonly holder: string;
+  readonly clock: Clock;
+
+  readonly #ground: MemoryGround;
+  readonly #timers: Timers;
+  readonly #process: ProcessSwitch;
+  #events: ProviderEvents | undefined;
+
+  constructor(ground: MemoryGround, world: World, options: MemoryProviderOptions) {
+    this.#ground = ground;
+    this.clock = world.clock;
+    this.#timers = world.timers;
+    this.#process = options.process ?? new ProcessSwitch();
+    this.holder = ground.holderName(options.name);
+    this.guarantees = memoryGuarantees(options.ttlMaxMs);
+    ground.join(this);
+  }
+
+  attach(events: ProviderEvents): void {
+    this.#events = events;
+  }
+
+  async attempt(request: AttemptRequest, signal?: AbortSignal): Promise<AttemptOutcome> {
+    const { resource, ttlMs, timeoutMs } = request;
+    if (!(await this.#reaches(timeoutMs, signal))) return { kind: "unanswered", error: cutOff(this.holder) };
+    const tenure = this.#ground.take(resource, this, ttlMs);
+    if (tenure.owner === this && tenure.remainingMs() > 0) return { kind: "granted", grant: tenure };
+    return { kind: "held", holder: tenure.owner.holder, retryInMs: tenure.leftMs() };
+  }
+
+  async renew(grant: Grant, ttlMs: number): Promise<boolean> {
+    const endMonotonicMs = this.clock.monotonicMs() + ttlMs;
+    const endWallMs = this.clock.wallMs() + ttlMs;
+    if (!(await this.#reaches(ttlMs / RENEWAL_TIMEOUTS_PER_TTL))) return false;
+    return own(grant).extendTo(endMonotonicMs, endWallMs);
+  }
+
+  async release(grant: Grant): Promise<void> {
+    const tenure = own(grant);
+    tenure.abandoned = true;
+    if (this.#process.isConnected) this.#ground.free(tenure);
+  }
+
+  async query(resource: string, timeoutMs: number): Promise<HolderHint> {
+    if (!(await this.#reaches(timeoutMs))) return { state: "unknown" };
+    const tenure = this.#ground.find(resource);
+    return tenure === undefined ? { state: "free", confirmed: true } : describeTenure(tenure);
+  }
+
+  async list(prefix: string, timeoutMs: number): Promise<ResourceHint[]> {
+    if (!(await this.#reaches(timeoutMs))) throw cutOff(this.holder);
+    return this.#ground.list(prefix);
+  }
+
+  async close(): Promise<void> {
+    this.#ground.leave(this);
+  }
+
+  /** From the ground. */
+  onFree(resource: string): void {
+    this.#process.run(() => {
+      if (this.#process.isConnected) this.#events?.hint(resource);
+    });
+  }
+
+  /** From the ground. */
+  onLost(tenure: MemoryTenure, error: LeaseLostError): void {
+    this.#process.run(() => this.#events?.lost(tenure, error));
+  }
+
+  #reaches(timeoutMs: number, signal?: AbortSignal): Promise<boolean> {
+    return this.#process.reaches(this.#timers, timeoutMs, signal);
+  }
+}
+
+function own(grant: Grant): MemoryTenure {
+  if (grant instanceof MemoryTenure) return grant;
+  throw new TypeError("a grant of another provider");
+}
+
+function cutOff(holder: string): LeaseholdError {
+  return new LeaseholdError("NO_QUORUM", `${holder} is cut off from its cluster`);
+}
+
+function memoryGuarantees(ttlMaxMs: number): Guarantees {
+  return {
+    ground: "memory",
+    exclusion: "At most one participant of this process holds a resource at any moment.",
+    token: "Every tenure has a greater token than all tenures before it in this process.",
+    progress: "A free resource is acquired at once.",
+    assumptions: ["All participants live in one process."],
+    ttlMinMs: TTL_MS_MIN,
+    ttlMaxMs,
+    maxClockSkewMs: 0,
+    takeoverMsMax: ttlMaxMs,
+  };
+}

@@ -1,0 +1,51 @@
+import { LeaseholdError } from "../lease/errors.js";
+import { LeaseManager } from "../lease/lease-manager.js";
+import type { World } from "../lease/ports.js";
+import type { Leases } from "../lease/types.js";
+import { MemoryGround } from "./memory-ground.js";
+import { MemoryProvider } from "./memory-provider.js";
+
+/** Grounds of this process by name. More than this is a program that does not close what it opens. */
+const GROUNDS_MAX = 1_000;
+
+/** Within one process only a forgotten lease needs its TTL, so a program may ask for whatever its real cluster would grant. */
+const TTL_MS_MAX = 3_600_000;
+
+/** A ground lives from its first participant to its last. */
+const grounds = new Map<string, MemoryGround>();
+
+class NamedMemoryProvider extends MemoryProvider {
+  readonly #name: string;
+  readonly #ground: MemoryGround;
+
+  constructor(name: string, ground: MemoryGround, world: World, participant: string) {
+    super(ground, world, { name: participant, ttlMaxMs: TTL_MS_MAX });
+    this.#name = name;
+    this.#ground = ground;
+  }
+
+  override async close(): Promise<void> {
+    await super.close();
+    if (this.#ground.participants === 0) grounds.delete(this.#name);
+  }
+}
+
+/**
+ * Leases within this process: everybody who opens the same name contends with each other.
+ *
+ * @throws LeaseholdError `INVALID_CONFIG` when too many names are open.
+ */
+export function openMemory(name: string, world: World, participant = "memory"): Leases {
+  let ground = grounds.get(name);
+  if (ground === undefined) {
+    if (grounds.size >= GROUNDS_MAX) {
+      throw new LeaseholdError(
+        "INVALID_CONFIG",
+        `${GROUNDS_MAX} in-memory clusters are open in this process; close some`,
+      );
+    }
+    ground = new MemoryGround();
+    grounds.set(name, ground);
+  }
+  return new LeaseManager(new NamedMemoryProvider(name, ground, world, participant), world);
+}

@@ -1,0 +1,74 @@
+import type { Timer, Timers } from "../lease/ports.js";
+
+/** The bad days of one process: cut off from the others, or stopped so that its timers do not run. */
+export class ProcessSwitch {
+  #isConnected = true;
+  #isRunning = true;
+  readonly #onReconnect = new Set<() => void>();
+  readonly #onResume = new Set<() => void>();
+
+  get isConnected(): boolean {
+    return this.#isConnected;
+  }
+
+  cutOff(): void {
+    this.#isConnected = false;
+  }
+
+  reconnect(): void {
+    this.#isConnected = true;
+    for (const run of this.#onReconnect) run();
+    this.#onReconnect.clear();
+  }
+
+  pause(): void {
+    this.#isRunning = false;
+  }
+
+  resume(): void {
+    this.#isRunning = true;
+    for (const run of this.#onResume) {
+      this.#onResume.delete(run);
+      run();
+    }
+  }
+
+  /** Runs it now, or when the process has been resumed. */
+  run(run: () => void): void {
+    if (this.#isRunning) run();
+    else this.#onResume.add(run);
+  }
+
+  /** Timers of the process. */
+  timers(timers: Timers): Timers {
+    return {
+      after: (delayMs, run): Timer => {
+        // An entry of its own for each call: the same function may be waiting twice.
+        const fire = () => run();
+        const timer = timers.after(delayMs, () => this.run(fire));
+        return {
+          cancel: () => {
+            timer.cancel();
+            this.#onResume.delete(fire);
+          },
+        };
+      },
+    };
+  }
+
+  /** True as soon as the process reaches the others, false when `timeoutMs` have passed or `signal` aborts before that. */
+  async reaches(timers: Timers, timeoutMs: number, signal?: AbortSignal): Promise<boolean> {
+    if (signal?.aborted === true || this.#isConnected) return signal?.aborted !== true;
+    return new Promise((resolve) => {
+      const settle = () => {
+        timer.cancel();
+        this.#onReconnect.delete(settle);
+        signal?.removeEventListener("abort", settle);
+        resolve(this.#isConnected && signal?.aborted !== true);
+      };
+      const timer = timers.after(timeoutMs, settle);
+      this.#onReconnect.add(settle);
+      signal?.addEventListener("abort", settle, { once: true });
+    });
+  }
+}

@@ -1,0 +1,123 @@
+import { type DeadlineItem, Deadlines } from "../lease/deadlines.js";
+import { parseDuration } from "../lease/duration.js";
+import type { Clock, Random, Timer, Timers, World } from "../lease/ports.js";
+import type { Duration } from "../lease/types.js";
+import { Xorshift } from "../lease/xorshift.js";
+
+/** Taken when this file is loaded: a test that fakes the platform's timers must not stop virtual time. */
+const setImmediate = globalThis.setImmediate;
+
+/** Turns of the event loop that {@link VirtualWorld.settle} grants: work that hops over `setImmediate` itself gets on as well. */
+const SETTLE_TURNS = 3;
+
+/** More timers than this at one moment are a loop that would never let time pass. */
+const TIMERS_AT_ONE_MOMENT_MAX = 100_000;
+
+/** Where the system clock of a new world stands: 2026-01-01 UTC. */
+const WALL_START_MS = Date.UTC(2026, 0, 1);
+
+interface VirtualTimer extends DeadlineItem, Timer {
+  run: () => void;
+}
+
+/**
+ * A world in which time passes only when a test says so: clocks, timers and random numbers for a `LeaseManager` or a
+ * provider. Runs are repeatable.
+ *
+ * @example
+ * const world = new VirtualWorld();
+ * world.timers.after(1_000, () => console.log("a second has passed"));
+ * await world.advance("1s");
+ */
+export class VirtualWorld implements World {
+  readonly clock: Clock = { monotonicMs: () => this.#monotonicMs, wallMs: () => this.#wallMs };
+  readonly timers: Timers = { after: (delayMs, run) => this.#after(delayMs, run) };
+  readonly random: Random;
+
+  readonly #deadlines = new Deadlines<VirtualTimer>();
+  #monotonicMs = 0;
+  #wallMs = WALL_START_MS;
+  /** Calls of `advance` that come while another is under way take their turn. */
+  #advancing: Promise<void> = Promise.resolve();
+
+  constructor(options: { seed?: number } = {}) {
+    this.random = new Xorshift(options.seed ?? 1);
+  }
+
+  /** Timers that have not run and were not cancelled: 0 when nothing is left behind. */
+  get pendingTimers(): number {
+    return this.#deadlines.size;
+  }
+
+  /**
+   * Lets time pass: runs the timers that fall due, in order, each at its moment, and lets the promises that wait for
+   * it continue before the next. `advance(0)` runs what is due already.
+   */
+  async advance(duration: Duration): Promise<void> {
+    const targetMs = this.#monotonicMs + parseDuration(duration);
+    const advanced = this.#advancing.then(() => this.#advanceTo(targetMs));
+    // What a timer throws is for this caller only.
+    this.#advancing = advanced.catch(() => undefined);
+    await advanced;
+  }
+
+  /** The event loop is blocked, or the process stopped, for so long: both clocks move, no timer runs until the next `advance`. */
+  block(duration: Duration): void {
+    this.#moveTo(this.#monotonicMs + parseDuration(duration));
+  }
+
+  /** The machine is suspended for so long: the system clock moves, the steady clock stands still. */
+  suspend(duration: Duration): void {
+    this.stepWall(parseDuration(duration));
+  }
+
+  /** The system clock is set forward or (negative) back, in milliseconds. */
+  stepWall(ms: number): void {
+    this.#wallMs += ms;
+  }
+
+  /** Lets promises continue without letting time pass. */
+  async settle(): Promise<void> {
+    for (let turn = 0; turn < SETTLE_TURNS; turn++) {
+      await new Promise<void>((resolve) => {
+        setImmediate(resolve);
+      });
+    }
+  }
+
+  #after(delayMs: number, run: () => void): Timer {
+    const timer: VirtualTimer = {
+      dueMs: 0,
+      heapIndex: -1,
+      heapSequence: 0,
+      run,
+      cancel: () => this.#deadlines.cancel(timer),
+    };
+    this.#deadlines.schedule(timer, this.#monotonicMs + Math.max(0, delayMs));
+    return timer;
+  }
+
+  async #advanceTo(targetMs: number): Promise<void> {
+    await this.settle();
+    let timersAtThisMoment = 0;
+    for (;;) {
+      const dueMs = this.#deadlines.nextDueMs();
+      if (dueMs > Math.max(targetMs, this.#monotonicMs)) break;
+      timersAtThisMoment = dueMs > this.#monotonicMs ? 0 : timersAtThisMoment + 1;
+      if (timersAtThisMoment > TIMERS_AT_ONE_MOMENT_MAX) {
+        throw new Error(`timers that set timers without delay: time cannot get past ${this.#monotonicMs} ms`);
+      }
+      this.#moveTo(dueMs);
+      this.#deadlines.popDue(dueMs)?.run();
+      await this.settle();
+    }
+    this.#moveTo(targetMs);
+  }
+
+  /** Time never goes back: what fell due while the event loop was blocked runs now. */
+  #moveTo(monotonicMs: number): void {
+    if (monotonicMs <= this.#monotonicMs) return;
+    this.#wallMs += monotonicMs - this.#monotonicMs;
+    this.#monotonicMs = monotonicMs;
+  }
+}
