@@ -3,8 +3,8 @@ import { Deadlines } from "../lease/deadlines.js";
 import { Xorshift } from "../lease/xorshift.js";
 import { BallotSource } from "./ballot-source.js";
 import type { Reading } from "./clock.js";
-import { holdIsValid, reportedLeaseIsFinished, validForMs } from "./expiry.js";
-import { Kind, LeaseState, Refusal } from "./message.js";
+import { holdIsValid, validForMs } from "./expiry.js";
+import { Kind, Refusal } from "./message.js";
 import type { Message } from "./message.js";
 import type { ProposerSink, Unanswered } from "./proposer-sink.js";
 import { cellOf } from "./quorum.js";
@@ -21,6 +21,7 @@ import {
   isBlockedByMajority,
   majorityIsImpossible,
   noteBlocker,
+  noteReportedLease,
 } from "./votes.js";
 
 /** First guess of a round trip, until one has been measured. */
@@ -241,7 +242,7 @@ export class Proposer {
   #onPromise(slot: Slot, bit: number, reply: Message, now: Reading): void {
     if (slot.phase !== Phase.reading) return;
     countAck(slot, bit);
-    this.#noteReportedLease(slot, reply, now);
+    noteReportedLease(slot, reply, this.owner, now, this.#settings);
     if (!hasMajority(slot)) return;
     this.#hear(slot, now);
     if (slot.blockedUntil > 0) {
@@ -250,17 +251,6 @@ export class Proposer {
     } else {
       this.#write(slot, Kind.write, now);
     }
-  }
-
-  /** Every unfinished lease of another blocks, not only the one with the highest ballot (MUST, as there is ACQ). */
-  #noteReportedLease(slot: Slot, reply: Message, now: Reading): void {
-    if (faults.onlyHighestBallotIsRead && reply.leaseState !== LeaseState.none) {
-      if (reply.leaseNumber < slot.highestRead) return;
-      slot.highestRead = reply.leaseNumber;
-      slot.blockedUntil = 0;
-    }
-    if (reportedLeaseIsFinished(reply, this.owner, slot.sentLo, now, this.#settings)) return;
-    noteBlocker(slot, reply);
   }
 
   #onAck(slot: Slot, bit: number, now: Reading): void {

@@ -1,6 +1,10 @@
 import { faults } from "#faults";
+import type { Reading } from "./clock.js";
+import { reportedLeaseIsFinished } from "./expiry.js";
+import { LeaseState } from "./message.js";
 import type { Message } from "./message.js";
 import { sizeOf } from "./quorum.js";
+import type { FleaseSettings } from "./settings.js";
 import type { Slot } from "./slot.js";
 
 /**
@@ -30,6 +34,22 @@ export function hasMajority(slot: Slot): boolean {
 /** So many have refused that those left are no majority. */
 export function majorityIsImpossible(slot: Slot): boolean {
   return sizeOf(slot.nacks) > slot.cell.members.length - slot.cell.majority;
+}
+
+/** Every unfinished lease of another blocks, not only the one with the highest ballot (MUST, as there is ACQ). */
+export function noteReportedLease(
+  slot: Slot,
+  reply: Message,
+  owner: string,
+  now: Reading,
+  settings: FleaseSettings,
+): void {
+  if (faults.onlyHighestBallotIsRead && reply.leaseState !== LeaseState.none) {
+    if (reply.leaseNumber < slot.highestRead) return;
+    slot.highestRead = reply.leaseNumber;
+    slot.blockedUntil = 0;
+  }
+  if (!reportedLeaseIsFinished(reply, owner, slot.sentLo, now, settings)) noteBlocker(slot, reply);
 }
 
 /** Remembers who stands in the way the longest, and how many acceptors name that one. */

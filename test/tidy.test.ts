@@ -1,0 +1,153 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+
+/** The laws of style that a program can check. Each finding names its place. */
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const source = join(root, "src");
+
+interface SourceFile {
+  readonly path: string;
+  readonly folder: string;
+  readonly text: string;
+  readonly lines: readonly string[];
+}
+
+function filesBelow(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    return entry.isDirectory() ? filesBelow(path) : [path];
+  });
+}
+
+const files: SourceFile[] = filesBelow(source)
+  .filter((path) => path.endsWith(".ts"))
+  .map((path) => {
+    const text = readFileSync(path, "utf8");
+    const inside = relative(source, path);
+    const folder = inside.includes("/") ? inside.slice(0, inside.indexOf("/")) : ".";
+    return { path: inside, folder, text, lines: text.split("\n") };
+  });
+const production = files.filter((file) => !file.path.endsWith(".test.ts"));
+
+/** Which folders a folder may import from, besides itself. `.` is `src/index.ts`. */
+const mayImport: Record<string, readonly string[]> = {
+  lease: [],
+  flease: ["lease"],
+  testing: ["lease"],
+  sim: ["flease", "lease"],
+  host: ["flease", "lease"],
+  ".": ["host", "lease", "testing"],
+  cli: [".", "host", "lease"],
+};
+
+/** Protocol folders are functions of their inputs: the same code runs on the real host and in a simulation. */
+const pureFolders = ["lease", "flease", "sim"];
+const ambient =
+  /\b(?:Date\.now|performance\.|Math\.random|setTimeout|setInterval|setImmediate|process\.|Buffer\.|new Date\b|from "node:)/;
+
+function importsOf(file: SourceFile): string[] {
+  return [...file.text.matchAll(/(?:from|import) "(\.[^"]*)"|import\("(\.[^"]*)"\)/g)].map(
+    (match) => match[1] ?? match[2]!,
+  );
+}
+
+function folderOfImport(file: SourceFile, specifier: string): string {
+  const target = relative(source, resolve(dirname(join(source, file.path)), specifier));
+  return target.includes("/") ? target.slice(0, target.indexOf("/")) : ".";
+}
+
+describe("the folders", () => {
+  test("every folder below src is known here", () => {
+    expect([...new Set(files.map((file) => file.folder))].filter((folder) => !(folder in mayImport))).toEqual(
+      [],
+    );
+  });
+
+  test("imports point one way only", () => {
+    const wrong = production.flatMap((file) =>
+      importsOf(file)
+        .map((specifier) => ({ specifier, folder: folderOfImport(file, specifier) }))
+        .filter(({ folder }) => folder !== file.folder && !mayImport[file.folder]!.includes(folder))
+        .map(({ specifier }) => `${file.path} imports ${specifier}`),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  test("protocol folders are pure: no sockets, clocks, randomness, timers or node: modules", () => {
+    const wrong = production
+      .filter((file) => pureFolders.includes(file.folder))
+      .flatMap((file) => findLines(file, (line) => ambient.test(withoutComment(line))));
+    expect(wrong).toEqual([]);
+  });
+
+  test("no file is dead: each is imported by another, or is an entry point", () => {
+    const entries = new Set(["index.ts", "testing/index.ts", "cli/main.ts", "flease/planted-faults.ts"]);
+    const imported = new Set(
+      production.flatMap((file) =>
+        importsOf(file).map((specifier) =>
+          relative(source, resolve(dirname(join(source, file.path)), specifier)).replace(/\.js$/, ".ts"),
+        ),
+      ),
+    );
+    imported.add("flease/faults.ts"); // By way of `#faults`.
+    const started = files.flatMap((file) =>
+      [...file.text.matchAll(/"(?:\.\/)?([a-z-]+)\.js"/g)].map((match) => `${match[1]}.ts`),
+    );
+    const dead = production
+      .map((file) => file.path)
+      .filter(
+        (path) => !entries.has(path) && !imported.has(path) && !started.includes(path.split("/").at(-1)!),
+      );
+    expect(dead).toEqual([]);
+  });
+});
+
+describe("the files", () => {
+  test("have at most 450 lines", () => {
+    expect(production.filter((file) => file.lines.length > 450).map((file) => file.path)).toEqual([]);
+  });
+
+  test("have functions of at most 70 lines", () => {
+    expect(production.flatMap(longFunctions)).toEqual([]);
+  });
+
+  test("use no `any`, no suppressed errors, and leave nothing to do", () => {
+    const forbidden =
+      /\bas any\b|: any\b|<any>|@ts-ignore|@ts-expect-error|@ts-nocheck|\bTODO\b|\bFIXME\b|\bXXX\b/;
+    expect(files.flatMap((file) => findLines(file, (line) => forbidden.test(line)))).toEqual([]);
+  });
+
+  test("name no package registry", () => {
+    const tracked = [
+      ...files.map((file) => join(source, file.path)),
+      ...["package.json", "package-lock.json", "README.md"].map((name) => join(root, name)),
+    ];
+    const hosts = new RegExp(["registry", "npmjs"].join("\\."));
+    expect(tracked.filter((path) => hosts.test(readFileSync(path, "utf8")))).toEqual([]);
+  });
+});
+
+function findLines(file: SourceFile, wrong: (line: string) => boolean): string[] {
+  return file.lines.flatMap((line, index) =>
+    wrong(line) ? [`${file.path}:${index + 1}: ${line.trim()}`] : [],
+  );
+}
+
+function withoutComment(line: string): string {
+  return /^\s*(?:\*|\/\/|\/\*)/.test(line) ? "" : line.replace(/\/\/.*$/, "");
+}
+
+/** Functions and methods by the formatter's layout: from a header that opens a block to the brace at its indentation. */
+function longFunctions(file: SourceFile): string[] {
+  const header =
+    /^(\s*)(?:export )?(?:default )?(?:static )?(?:async )?(?:function\b.*|[#\w]+\(.*\).*|(?:const|readonly) [#\w]+ = .*=>) ?\{$/;
+  return file.lines.flatMap((line, index) => {
+    const indentation = header.exec(line)?.[1];
+    if (indentation === undefined || /^\s*(?:if|for|while|switch|describe|test)\b/.test(line)) return [];
+    const length = file.lines.slice(index).findIndex((later) => later.startsWith(`${indentation}}`));
+    return length > 70 ? [`${file.path}:${index + 1} is ${length} lines long`] : [];
+  });
+}
