@@ -1,0 +1,61 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Member, Logger } from "../../host/types.js";
+import { startMember } from "../../index.js";
+import { exitCode } from "../exit-codes.js";
+import { shortTime, toJson } from "../output/present.js";
+import { sayError, sayLine } from "../say.js";
+import { type OutputFormat, type SharedOptions, settingsOf } from "../settings.js";
+import { type PeerFlags, memberOptionsOf } from "./peer-config.js";
+
+/** What a member that was forked tells its parent. */
+export type PeerNews =
+  | { readonly type: "listening"; readonly id: string; readonly address: string }
+  | { readonly type: "ready"; readonly id: string };
+
+/** A clean end takes at most this long; whoever stops a member expects it to stop. */
+const CLOSE_MS_MAX = 3_000;
+
+const logger: Logger = {
+  info: () => undefined,
+  warn: (message) => sayError(`warning: ${message}`),
+  error: (message) => sayError(message),
+};
+
+/** `leasehold peer`: one member, until a signal or the end of the parent that forked it. */
+export async function peer(options: SharedOptions & PeerFlags): Promise<number> {
+  const { output } = settingsOf(options);
+  const stopped = stopRequested();
+  const member = await startMember({ ...memberOptionsOf(options), logger });
+  announce(member, output);
+  await stopped;
+  await Promise.race([member.close(), sleep(CLOSE_MS_MAX)]);
+  return exitCode("ok");
+}
+
+function stopRequested(): Promise<void> {
+  return new Promise((resolve) => {
+    process.on("SIGTERM", resolve);
+    process.on("disconnect", resolve);
+    // A terminal sends these to every process in it: a member that was forked leaves the decision to its parent.
+    const asked = process.connected ? () => undefined : resolve;
+    process.on("SIGINT", asked);
+    process.on("SIGHUP", asked);
+  });
+}
+
+function announce(member: Member, output: OutputFormat): void {
+  const { id, address } = member;
+  const { state, readyInMs } = member.status();
+  tell({ type: "listening", id, address }, output, `${id} listens on ${address}`);
+  if (state === "recovering" && output === "table")
+    sayLine(`${id} is recovering, ready in ${shortTime(readyInMs)}`);
+  member.ready().then(
+    () => tell({ type: "ready", id }, output, `${id} is ready`),
+    () => undefined, // It was closed before it was ready.
+  );
+}
+
+function tell(news: PeerNews, output: OutputFormat, text: string): void {
+  if (process.connected) process.send?.(news);
+  sayLine(output === "table" ? text : toJson(news));
+}

@@ -1,0 +1,74 @@
+import type { MemberReport, PeerStatus } from "../../host/types.js";
+import { clusterStatus } from "../../index.js";
+import { exitCode } from "../exit-codes.js";
+import type { Paint, Style } from "../output/ansi.js";
+import { type Presentation, present, shortTime } from "../output/present.js";
+import { type Cell, type Column, tableLines } from "../output/table.js";
+import { type SharedOptions, openOptions, settingsOf } from "../settings.js";
+
+const COLUMNS: readonly Column[] = [
+  { title: "MEMBER" },
+  { title: "ADDRESS", shrinks: true },
+  { title: "STATE", shrinks: true },
+  { title: "RESOURCES", align: "right" },
+  { title: "CLIENTS", align: "right" },
+  { title: "PEERS: ROUND TRIP, SKEW", shrinks: true },
+];
+
+/** `leasehold status`: exit code 69 when fewer than a majority of the members are ready. */
+export async function status(options: SharedOptions): Promise<number> {
+  const settings = settingsOf(options);
+  const reports = await clusterStatus(...settings.endpoints, openOptions(settings));
+  present(settings.output, presentStatus(reports));
+  return hasQuorum(reports) ? exitCode("ok") : exitCode("unavailable");
+}
+
+function hasQuorum(reports: readonly MemberReport[]): boolean {
+  const ready = reports.filter((report) => report.reachable && report.status.state === "ready");
+  return ready.length > reports.length / 2;
+}
+
+export function presentStatus(reports: readonly MemberReport[]): Presentation {
+  const sorted = [...reports].sort((a, b) => (a.id < b.id ? -1 : 1));
+  return {
+    document: sorted,
+    objects: sorted,
+    table: (paint: Paint, widthMax: number) => {
+      const lines = tableLines(COLUMNS, sorted.map(rowOf), paint, widthMax);
+      if (hasQuorum(sorted)) return lines;
+      return [
+        ...lines,
+        paint("red", "fewer than a majority of the members are ready: no lease can be had now"),
+      ];
+    },
+  };
+}
+
+function rowOf(report: MemberReport): Cell[] {
+  const first: Cell[] = [{ text: report.id, style: "bold" }, { text: report.address }, stateOf(report)];
+  if (!report.reachable) return [...first, { text: "-" }, { text: "-" }, { text: "-" }];
+  const { resources, clients, peers } = report.status;
+  return [
+    ...first,
+    { text: String(resources) },
+    { text: String(clients) },
+    { text: peers.map(peerText).join("  ") },
+  ];
+}
+
+/** The state of a member in words, as the screen of `up` says it too. */
+export function stateOf(report: MemberReport): { text: string; style: Style } {
+  if (!report.reachable) return { text: `unreachable: ${report.reason}`, style: "red" };
+  const { state, readyInMs } = report.status;
+  if (state === "ready") return { text: "ready", style: "green" };
+  if (state === "recovering")
+    return { text: `recovering, ready in ${shortTime(readyInMs)}`, style: "yellow" };
+  return { text: "clock fault", style: "red" };
+}
+
+function peerText(peer: PeerStatus): string {
+  if (!peer.connected) return `${peer.id}: not connected`;
+  const trip = peer.roundTripMs === undefined ? "?" : `${peer.roundTripMs.toFixed(2)} ms`;
+  const skew = peer.skewMs === undefined ? "?" : `${peer.skewMs < 0 ? "" : "+"}${peer.skewMs.toFixed(1)} ms`;
+  return `${peer.id}: ${trip}, ${skew}`;
+}

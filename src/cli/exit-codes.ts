@@ -1,0 +1,67 @@
+import type { ErrorCode } from "../lease/errors.js";
+
+/** Every exit code of the command line that is not the child's own, in one table: `docs/cli.md` and `--help` show it. */
+export const exitCodes = [
+  { code: 0, name: "ok", meaning: "done" },
+  { code: 1, name: "unexpected", meaning: "something that should not happen; the message says what" },
+  { code: 2, name: "usage", meaning: "unknown option, bad value, or a configuration that is refused" },
+  { code: 69, name: "unavailable", meaning: "no member could be reached, or no majority of them answered" },
+  {
+    code: 75,
+    name: "conflict",
+    meaning: "another holds the lease: at once with --try, else after --wait (run: --conflict-exit-code)",
+  },
+  {
+    code: 76,
+    name: "lost",
+    meaning: "the lease was lost, or was about to be, and the command was ended (run: --lost-exit-code)",
+  },
+  {
+    code: 77,
+    name: "refused",
+    meaning: "the members are of another cluster, with other settings, version or time",
+  },
+  { code: 126, name: "notExecutable", meaning: "run: the command is there but cannot be executed" },
+  { code: 127, name: "notFound", meaning: "run: there is no such command" },
+] as const;
+
+export type ExitName = (typeof exitCodes)[number]["name"];
+
+const codeByName = new Map<string, number>(exitCodes.map(({ name, code }) => [name, code]));
+
+export function exitCode(name: ExitName): number {
+  return codeByName.get(name) as number;
+}
+
+/** What a shell reports for a process that a signal ended is 128 plus the number of the signal. */
+export const SIGNAL_BASE = 128;
+
+/** How each error of the library ends a command. A code that is added to the library's table must be added here. */
+const exitByErrorCode: Record<ErrorCode, ExitName> = {
+  LEASE_LOST: "lost",
+  LEASE_HELD: "conflict",
+  NO_QUORUM: "unavailable",
+  TIMEOUT: "conflict",
+  CLOCK_SKEW: "refused",
+  INVALID_NAME: "usage",
+  INVALID_DURATION: "usage",
+  TTL_OUT_OF_RANGE: "usage",
+  INVALID_CONFIG: "usage",
+  INVALID_URL: "usage",
+  TOO_MANY_WAITERS: "unexpected",
+  CLUSTER_MISMATCH: "refused",
+  CONFIG_MISMATCH: "refused",
+  VERSION_MISMATCH: "refused",
+  UNREACHABLE: "unavailable",
+  CLOSED: "unexpected",
+};
+
+export function exitCodeOfError(code: ErrorCode): number {
+  return exitCode(exitByErrorCode[code]);
+}
+
+/** The table as lines of text, for `--help`. */
+export function exitCodeLines(): string[] {
+  const rows = exitCodes.map(({ code, meaning }) => `  ${String(code).padEnd(6)}${meaning}`);
+  return [...rows, `  ${`${SIGNAL_BASE}+n`.padEnd(6)}ended by signal n, as a shell reports it`];
+}

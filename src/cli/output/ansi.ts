@@ -1,0 +1,40 @@
+/** The few escape sequences that we use, and the decision whether to use them. */
+
+const ESC = "\u001b[";
+
+const styles = {
+  bold: "1",
+  dim: "2",
+  red: "31",
+  green: "32",
+  yellow: "33",
+  blue: "34",
+  magenta: "35",
+  cyan: "36",
+} as const;
+
+export type Style = keyof typeof styles;
+
+/** Gives a text a style; without colours it gives it back unchanged. */
+export type Paint = (style: Style, text: string) => string;
+
+export const plain: Paint = (_style, text) => text;
+export const colours: Paint = (style, text) => `${ESC}${styles[style]}m${text}${ESC}0m`;
+
+/** Colours are for people at a terminal who have not declined them (no-color.org). */
+export function paintFor(isTerminal: boolean, environment: NodeJS.ProcessEnv): Paint {
+  const declined = (environment["NO_COLOR"] ?? "") !== "" || environment["TERM"] === "dumb";
+  return isTerminal && !declined ? colours : plain;
+}
+
+/** For a program that takes the whole screen. */
+export const screen = {
+  enter: `${ESC}?1049h${ESC}?25l`,
+  leave: `${ESC}?25h${ESC}?1049l`,
+  home: `${ESC}H`,
+  clearToEndOfLine: `${ESC}K`,
+  clearBelow: `${ESC}J`,
+  /** The terminal shows a frame only when it is whole; those that do not know this ignore it. */
+  beginFrame: `${ESC}?2026h`,
+  endFrame: `${ESC}?2026l`,
+} as const;

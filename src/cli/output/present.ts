@@ -1,0 +1,47 @@
+import { sayLine } from "../say.js";
+import type { OutputFormat } from "../settings.js";
+import { type Paint, paintFor } from "./ansi.js";
+
+/** What a command found, in each of the forms in which it can be printed. */
+export interface Presentation {
+  /** Lines for people. */
+  table(paint: Paint, widthMax: number): readonly string[];
+  /** One document. */
+  readonly document: unknown;
+  /** The same as one object for each line. */
+  readonly objects: readonly unknown[];
+}
+
+/** Tokens do not fit into a JSON number: they are written as decimal strings, as everywhere in Leasehold. */
+export function toJson(value: unknown, indent?: number): string {
+  return JSON.stringify(
+    value,
+    (_key, inner: unknown) => (typeof inner === "bigint" ? String(inner) : inner),
+    indent,
+  );
+}
+
+export function present(format: OutputFormat, presentation: Presentation): void {
+  switch (format) {
+    case "json":
+      sayLine(toJson(presentation.document, 2));
+      break;
+    case "ndjson":
+      sayLine(...presentation.objects.map((object) => toJson(object)));
+      break;
+    case "table": {
+      const { isTTY, columns } = process.stdout;
+      sayLine(...presentation.table(paintFor(isTTY === true, process.env), isTTY ? columns : Infinity));
+      break;
+    }
+  }
+}
+
+/** A length of time as people read it at a glance: `850 ms`, `4.1 s`, `3 min 20 s`, `2 h 5 min`. */
+export function shortTime(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 59_950) return `${(ms / 1_000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1_000);
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  return `${Math.floor(seconds / 3_600)} h ${Math.floor((seconds % 3_600) / 60)} min`;
+}

@@ -1,0 +1,256 @@
+import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { exitCode, exitCodeLines } from "./exit-codes.js";
+import { type CommandFailure, usageError } from "./failure.js";
+import { sayLine } from "./say.js";
+import { LOCAL_ENDPOINTS, TIMEOUT_DEFAULT, collectEndpoints } from "./settings.js";
+import type { RunOptions } from "./commands/run.js";
+import { packageVersion } from "./version.js";
+
+/** Takes the exit code of the command that ran. */
+export type Finish = (code: number) => void;
+
+const EXIT_CODE_MAX = 255;
+const COUNT_MAX = 64;
+
+function parseExitCode(text: string): number {
+  const code = Number(text);
+  if (!/^\d+$/.test(text) || code > EXIT_CODE_MAX)
+    throw new InvalidArgumentError("It is a number from 0 to 255.");
+  return code;
+}
+
+function parseCount(text: string): number {
+  const count = Number(text);
+  if (!/^\d+$/.test(text) || count < 1 || count > COUNT_MAX) {
+    throw new InvalidArgumentError(`It is a number from 1 to ${COUNT_MAX}.`);
+  }
+  return count;
+}
+
+function parsePort(text: string): number {
+  const port = Number(text);
+  if (!/^\d+$/.test(text) || port < 1 || port > 65_535)
+    throw new InvalidArgumentError("It is a port, 1 to 65535.");
+  return port;
+}
+
+function examples(...lines: string[]): string {
+  return `\nExamples:\n${lines.map((line) => `  ${line}`).join("\n")}`;
+}
+
+/**
+ * The whole command line. Each command's module is loaded only when that command runs, so that `run` starts fast.
+ */
+export function buildProgram(finish: Finish): Command {
+  const program = new Command("leasehold")
+    .description(
+      "Exclusive, time-bounded ownership of a named resource: leases among peers, without a lock server.",
+    )
+    .version(packageVersion(), "-V, --version", "print the version")
+    .helpOption("-h, --help", "print help")
+    .configureHelp({ showGlobalOptions: true })
+    .showHelpAfterError(false)
+    .exitOverride()
+    // What commander has to complain about is thrown as well, and then said in our own form.
+    .configureOutput({ writeErr: () => undefined, writeOut: (text) => void sayLine(text.trimEnd()) });
+  program
+    .addOption(
+      new Option("--endpoints <urls>", "members to ask, repeated or separated by commas")
+        .argParser(collectEndpoints)
+        .env("LEASEHOLD_ENDPOINTS"),
+    )
+    .addOption(
+      new Option("--cluster <name>", "name of the cluster, to be refused by any other").env(
+        "LEASEHOLD_CLUSTER",
+      ),
+    )
+    .addOption(
+      new Option("-o, --output <format>", "how to print: a table for people, or JSON for programs")
+        .choices(["table", "json", "ndjson"])
+        .env("LEASEHOLD_OUTPUT"),
+    )
+    .addOption(
+      new Option("--timeout <duration>", `how long to wait for an answer (default: ${TIMEOUT_DEFAULT})`).env(
+        "LEASEHOLD_TIMEOUT",
+      ),
+    );
+  addUp(program, finish);
+  addRun(program, finish);
+  addList(program, finish);
+  addGet(program, finish);
+  addStatus(program, finish);
+  addPeer(program, finish);
+  program.addHelpText(
+    "after",
+    [
+      examples(
+        "leasehold up                                   start a local cluster and watch it",
+        "leasehold run reports/nightly -- ./report.sh   run a command under a lease",
+        "leasehold ls                                   who holds what",
+      ),
+      `\nWithout --endpoints, the local cluster's: ${LOCAL_ENDPOINTS.join(",")}`,
+      "\nExit codes:",
+      ...exitCodeLines(),
+    ].join("\n"),
+  );
+  return program;
+}
+
+function addUp(program: Command, finish: Finish): void {
+  program
+    .command("up")
+    .description("start a local cluster with workers that contend for its leases, and show who holds what")
+    .option("--members <n>", "member processes", parseCount, 3)
+    .option("--workers <n>", "worker processes", parseCount, 4)
+    .option("--resources <n>", "resources that the workers contend for", parseCount, 3)
+    .option("--no-kills", "do not kill a holder now and then")
+    .option("--port <port>", "first port to listen on; others are used when it is taken", parsePort, 7400)
+    .option("--duration <duration>", "stop by itself after this long")
+    .addHelpText(
+      "after",
+      examples(
+        "leasehold up",
+        "leasehold up --workers 8 --resources 5",
+        "leasehold up --no-kills --duration 30s -o ndjson",
+      ),
+    )
+    .action(async (_options: unknown, command: Command) => {
+      refuseEndpoints(command);
+      const { up } = await import("./up/up.js");
+      finish(await up(command.optsWithGlobals()));
+    });
+}
+
+function addRun(program: Command, finish: Finish): void {
+  program
+    .command("run")
+    .exitOverride((error) => {
+      const hint =
+        error.code === "commander.unknownOption" ? `; the command and its options come after "--"` : "";
+      throw new CommanderError(error.exitCode, error.code, error.message + hint);
+    })
+    .description(
+      "run a command while holding a lease; the command is gone before the lease can pass to another",
+    )
+    .usage("NAME [options] -- COMMAND [ARGS...]")
+    .argument("<name>", "the resource")
+    .argument("<command...>", "the command and its arguments, after --")
+    .option("--ttl <duration>", "length of the lease (default: the longest that the cluster allows)")
+    .addOption(new Option("--wait <duration>", "how long to wait for a turn").default("1m"))
+    .addOption(new Option("--try", "do not wait: fail when another holds the lease"))
+    .option(
+      "--kill-after <duration>",
+      "time from SIGTERM to SIGKILL (default: a quarter of the ttl, at most 5s)",
+    )
+    .option(
+      "--conflict-exit-code <n>",
+      "exit code when another holds it",
+      parseExitCode,
+      exitCode("conflict"),
+    )
+    .option("--lost-exit-code <n>", "exit code when the lease is lost", parseExitCode, exitCode("lost"))
+    .addHelpText(
+      "after",
+      [
+        "\nThe command finds LEASE_NAME, LEASE_TOKEN and LEASE_DEADLINE_MS in its environment. Its exit code is passed on.",
+        examples(
+          "leasehold run reports/nightly -- ./report.sh --all",
+          "leasehold run --try backup -- tar czf /backup/home.tgz /home",
+          "leasehold run --ttl 10s --wait 5m migrate -- npm run migrate",
+        ),
+      ].join("\n"),
+    )
+    .action(async (name: string, words: string[], _options: unknown, command: Command) => {
+      const { run } = await import("./commands/run.js");
+      finish(await run(name, words, runOptions(command)));
+    });
+}
+
+function runOptions(command: Command): RunOptions {
+  if (command.getOptionValueSource("wait") === "cli" && command.getOptionValue("try") === true) {
+    throw usageError("--wait and --try cannot be used together");
+  }
+  return command.optsWithGlobals();
+}
+
+function addList(program: Command, finish: Finish): void {
+  program
+    .command("ls")
+    .description("list the leases that are held")
+    .argument("[prefix]", "only the resources that begin so", "")
+    .addHelpText(
+      "after",
+      examples("leasehold ls", "leasehold ls reports/", "leasehold ls -o ndjson | jq .holder"),
+    )
+    .action(async (prefix: string, _options: unknown, command: Command) => {
+      const { list } = await import("./commands/list.js");
+      finish(await list(prefix, command.optsWithGlobals()));
+    });
+}
+
+function addGet(program: Command, finish: Finish): void {
+  program
+    .command("get")
+    .description("show who holds one lease")
+    .argument("<name>", "the resource")
+    .addHelpText("after", examples("leasehold get reports/nightly", "leasehold get reports/nightly -o json"))
+    .action(async (name: string, _options: unknown, command: Command) => {
+      const { get } = await import("./commands/get.js");
+      finish(await get(name, command.optsWithGlobals()));
+    });
+}
+
+function addStatus(program: Command, finish: Finish): void {
+  program
+    .command("status")
+    .description("show every member: its state, round trips and clocks")
+    .addHelpText("after", examples("leasehold status", "leasehold status --endpoints 10.0.0.1:7400 -o json"))
+    .action(async (_options: unknown, command: Command) => {
+      const { status } = await import("./commands/status.js");
+      finish(await status(command.optsWithGlobals()));
+    });
+}
+
+function addPeer(program: Command, finish: Finish): void {
+  program
+    .command("peer")
+    .description("run a member of a cluster in this terminal")
+    .option("--config <file>", "settings as JSON; see docs/cli.md")
+    .option("--id <id>", "name of this member")
+    .option("--member <id=host:port>", "one member, this one included; once for each", collectMembers)
+    .option("--listen <host:port>", "address to listen on (default: this member's own)")
+    .option("--ttl-max <duration>", "longest lease, the same on every member (default: 15s)")
+    .option(
+      "--max-clock-skew <duration>",
+      "how far clocks may be apart, the same on every member (default: 500ms)",
+    )
+    .option("--rpc-timeout <duration>", "how long to wait for a majority in one round trip")
+    .option("--insecure", "allow plain TCP beyond loopback")
+    .addHelpText(
+      "after",
+      examples(
+        "leasehold peer --config /etc/leasehold.json",
+        "leasehold peer --id a --member a=127.0.0.1:7400 --member b=127.0.0.1:7401 --member c=127.0.0.1:7402",
+      ),
+    )
+    .action(async (_options: unknown, command: Command) => {
+      refuseEndpoints(command);
+      const { peer } = await import("./commands/peer.js");
+      finish(await peer(command.optsWithGlobals()));
+    });
+}
+
+function collectMembers(text: string, before: readonly string[] = []): readonly string[] {
+  return [...before, text];
+}
+
+function refuseEndpoints(command: Command): void {
+  if (command.parent?.getOptionValueSource("endpoints") !== "cli") return;
+  throw usageError(`--endpoints has no meaning for ${command.name()}: it starts members and asks none`);
+}
+
+/** `undefined` for what is no fault: help and the version were asked for and have been printed. */
+export function usageFault(error: CommanderError): CommandFailure | undefined {
+  if (error.exitCode === 0) return undefined;
+  return usageError(error.message.replace(/^error: /, ""));
+}

@@ -1,0 +1,98 @@
+/**
+ * When a guarded process has to end: pure decisions, so that each of them can be tested without a process or a clock.
+ */
+
+/** A deadline on both clocks of the machine; whichever comes first counts. */
+export interface Deadline {
+  /** CLOCK_MONOTONIC, the same for all processes of one machine since its start; it stands still in a suspended machine. */
+  readonly monotonicMs: number;
+  /** System time: it goes on in a suspended machine, but may be set. */
+  readonly wallMs: number;
+}
+
+export interface Limits {
+  /** How long the child has between SIGTERM and SIGKILL, if the deadline leaves as much. */
+  readonly killAfterMs: number;
+  /** SIGKILL goes out this long before the deadline: it has to have worked when the deadline comes. */
+  readonly killMarginMs: number;
+}
+
+export type Cause =
+  /** The deadline came close: the lease was not renewed in time. */
+  | "deadline"
+  /** The pipe to `run` closed: nobody renews the lease any more. */
+  | "orphaned"
+  /** `run` said that the lease is lost. */
+  | "lost";
+
+export interface Facts {
+  readonly now: Deadline;
+  readonly deadline: Deadline;
+  readonly orphaned: boolean;
+  readonly lost: boolean;
+  /** Monotonic time of the SIGTERM that was sent already. */
+  readonly terminatedAtMs?: number;
+}
+
+export interface Decision {
+  readonly action: "wait" | "terminate" | "kill";
+  readonly cause?: Cause;
+  /** Look again after this long at the latest. */
+  readonly wakeInMs: number;
+}
+
+/** The child has this long for its own cleaning up, unless the lease is short. */
+const KILL_AFTER_DEFAULT_MS = 5_000;
+/** A quarter: renewals start at a third of the ttl, so many fail before the child hears of it. */
+const KILL_AFTER_SHARE = 4;
+/** A busy machine runs a timer tens of milliseconds late; SIGKILL must still come before the deadline. */
+const KILL_MARGIN_MIN_MS = 100;
+const KILL_MARGIN_SHARE = 20;
+/** SIGKILL is repeated this often until the group is gone. */
+const KILL_AGAIN_MS = 20;
+/**
+ * The guard looks at the clocks at least this often: no timer runs while the machine is suspended, and afterwards
+ * only the system time shows that the deadline has passed.
+ */
+const LOOK_MS = 100;
+
+export function defaultKillAfterMs(ttlMs: number): number {
+  return Math.min(KILL_AFTER_DEFAULT_MS, ttlMs / KILL_AFTER_SHARE);
+}
+
+/** For very short leases the margin is a quarter of them: the child should have some time. */
+export function killMarginMs(ttlMs: number): number {
+  return Math.min(Math.max(KILL_MARGIN_MIN_MS, ttlMs / KILL_MARGIN_SHARE), ttlMs / KILL_AFTER_SHARE);
+}
+
+/** `killAfter` must be less than half the ttl: else SIGTERM would go out before a few renewals had their chance. */
+export function killAfterMsMax(ttlMs: number): number {
+  return ttlMs / 2;
+}
+
+export function remainingMs(now: Deadline, deadline: Deadline): number {
+  return Math.min(deadline.monotonicMs - now.monotonicMs, deadline.wallMs - now.wallMs);
+}
+
+/** What to do now. A child that has been told to end is not told otherwise by a later renewal. */
+export function decide(facts: Facts, limits: Limits): Decision {
+  const remaining = remainingMs(facts.now, facts.deadline);
+  const untilKillMs = remaining - limits.killMarginMs;
+  const cause = causeOf(facts);
+  if (facts.lost || untilKillMs <= 0) return { action: "kill", cause, wakeInMs: KILL_AGAIN_MS };
+  if (facts.terminatedAtMs !== undefined) {
+    const patienceMs = facts.terminatedAtMs + limits.killAfterMs - facts.now.monotonicMs;
+    if (patienceMs <= 0) return { action: "kill", cause, wakeInMs: KILL_AGAIN_MS };
+    return { action: "wait", wakeInMs: Math.min(untilKillMs, patienceMs, LOOK_MS) };
+  }
+  const untilTerminateMs = remaining - limits.killAfterMs;
+  if (facts.orphaned || untilTerminateMs <= 0) {
+    return { action: "terminate", cause, wakeInMs: Math.min(untilKillMs, limits.killAfterMs, LOOK_MS) };
+  }
+  return { action: "wait", wakeInMs: Math.min(untilKillMs, untilTerminateMs, LOOK_MS) };
+}
+
+function causeOf(facts: Facts): Cause {
+  if (facts.lost) return "lost";
+  return facts.orphaned ? "orphaned" : "deadline";
+}

@@ -1,0 +1,259 @@
+import { constants } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
+import { LeaseholdError, type LeaseLostError } from "../../lease/errors.js";
+import type { Duration, Lease, Leases } from "../../lease/types.js";
+import { formatDuration, parseDuration } from "../../lease/duration.js";
+import { SIGNAL_BASE, exitCode } from "../exit-codes.js";
+import { CommandFailure, usageError } from "../failure.js";
+import { now } from "./guard-link.js";
+import {
+  type Deadline,
+  type Limits,
+  defaultKillAfterMs,
+  killAfterMsMax,
+  killMarginMs,
+} from "./guard-policy.js";
+import { type Ending, GuardedCommand } from "./guarded-command.js";
+
+export interface RunRequest {
+  readonly resource: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly ttl?: Duration;
+  /** 0: do not wait. */
+  readonly wait?: Duration;
+  readonly killAfter?: Duration;
+  readonly conflictExitCode: number;
+  readonly lostExitCode: number;
+  readonly guardPath?: string;
+  /** Where messages go. */
+  readonly say: (message: string) => void;
+}
+
+const FORWARDED = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as const;
+type Forwarded = (typeof FORWARDED)[number];
+
+/** The two signals that ask nobody to end. While there is no command yet, there is nothing for them to do. */
+const HARMLESS: ReadonlySet<Forwarded> = new Set(["SIGUSR1", "SIGUSR2"]);
+
+/**
+ * The guard hears of a renewal within this share of the ttl: a renewal begins at a third, and the earliest SIGTERM
+ * would go out at half of it.
+ */
+const WATCH_SHARE = 20;
+const WATCH_MIN_MS = 25;
+/** Deadlines that differ by less are the same one, read twice. */
+const DEADLINE_CHANGE_MS = 5;
+/** When the lease is lost, how long we wait to hear that the command is gone before saying that we do not know. */
+const LOST_CONFIRM_MS = 5_000;
+/** How long a refused `--try` may take to find out who holds the lease, for its message. */
+const WHO_HOLDS_TIMEOUT_MS = 1_000;
+
+/**
+ * Takes the lease, runs the command under it and gives the lease back when the command is gone.
+ *
+ * @returns the exit code: the command's own, 128 + n for a signal, or one of those in the request.
+ * @throws CommandFailure, LeaseholdError when the lease could not be had.
+ */
+export async function runUnderLease(leases: Leases, request: RunRequest): Promise<number> {
+  const { ttlMinMs, ttlMaxMs } = leases.guarantees;
+  const ttlMs = request.ttl === undefined ? ttlMaxMs : parseDuration(request.ttl, "--ttl");
+  if (ttlMs < ttlMinMs || ttlMs > ttlMaxMs) {
+    const range = `${formatDuration(ttlMinMs)} to ${formatDuration(ttlMaxMs)}`;
+    throw usageError(`--ttl ${formatDuration(ttlMs)} is outside what the cluster allows: ${range}`);
+  }
+  const limits = limitsOf(request.killAfter, ttlMs);
+  using signals = new SignalRelay();
+  const lease = await acquire(leases, request, ttlMs, signals.beforeStart);
+  if (lease === undefined) return endedBy(signals.received);
+  try {
+    // A signal that came just as the lease did: nothing has been started, so nothing has to be told.
+    if (signals.received !== undefined) return endedBy(signals.received);
+    return await runHolding(lease, limits, request, signals);
+  } finally {
+    await lease.release();
+  }
+}
+
+function limitsOf(killAfter: Duration | undefined, ttlMs: number): Limits {
+  const marginMs = killMarginMs(ttlMs);
+  if (killAfter === undefined) return { killAfterMs: defaultKillAfterMs(ttlMs), killMarginMs: marginMs };
+  const killAfterMs = parseDuration(killAfter, "--kill-after");
+  if (killAfterMs >= killAfterMsMax(ttlMs)) {
+    throw usageError(
+      `--kill-after ${formatDuration(killAfterMs)} must be less than half of the lease's ttl of ${formatDuration(ttlMs)}: less than ${formatDuration(killAfterMsMax(ttlMs))}`,
+    );
+  }
+  return { killAfterMs, killMarginMs: marginMs };
+}
+
+/** The lease, or `undefined` when a signal ended the wait. */
+async function acquire(
+  leases: Leases,
+  request: RunRequest,
+  ttlMs: number,
+  signal: AbortSignal,
+): Promise<Lease | undefined> {
+  const { resource, wait } = request;
+  try {
+    return await leases.acquire(resource, { ttl: ttlMs, signal, ...(wait !== undefined && { wait }) });
+  } catch (error) {
+    if (signal.aborted) return undefined;
+    if (!(error instanceof LeaseholdError) || (error.code !== "LEASE_HELD" && error.code !== "TIMEOUT"))
+      throw error;
+    const who = await whoHolds(leases, resource);
+    const waited = error.code === "TIMEOUT" ? "its turn did not come in time; " : "";
+    throw new CommandFailure(request.conflictExitCode, `${resource}: ${waited}${who}`);
+  }
+}
+
+async function whoHolds(leases: Leases, resource: string): Promise<string> {
+  const hint = await leases.holder(resource, { timeout: WHO_HOLDS_TIMEOUT_MS }).catch(() => undefined);
+  if (hint?.state !== "held" || hint.holder === undefined) return "another holds the lease";
+  const left =
+    hint.remainingMs === undefined
+      ? ""
+      : `, ${formatDuration(Math.round(hint.remainingMs))} left unless renewed`;
+  return `held by ${hint.holder}${left}`;
+}
+
+async function runHolding(
+  lease: Lease,
+  limits: Limits,
+  request: RunRequest,
+  signals: SignalRelay,
+): Promise<number> {
+  const deadline = deadlineOf(lease);
+  const command = new GuardedCommand({
+    command: request.command,
+    args: request.args,
+    env: {
+      LEASE_NAME: lease.resource,
+      LEASE_TOKEN: String(lease.token),
+      LEASE_DEADLINE_MS: String(Math.floor(deadline.wallMs)),
+    },
+    deadline,
+    limits,
+    ...(request.guardPath !== undefined && { guardPath: request.guardPath }),
+  });
+  signals.forwardTo(command);
+  const ending = await watch(lease, command, deadline);
+  return conclude(ending, lease, request);
+}
+
+/** The lease's end on both clocks. They are read first: what passes until `remaining` answers is then on the safe side. */
+function deadlineOf(lease: Lease): Deadline {
+  const { monotonicMs, wallMs } = now();
+  const remaining = lease.remaining();
+  return { monotonicMs: monotonicMs + remaining, wallMs: wallMs + remaining };
+}
+
+/** Keeps the guard's deadline up to date until the command has ended; `undefined` when that could not be confirmed. */
+async function watch(lease: Lease, command: GuardedCommand, first: Deadline): Promise<Ending | undefined> {
+  let told = first;
+  const look = (): void => {
+    const deadline = deadlineOf(lease);
+    if (Math.abs(deadline.monotonicMs - told.monotonicMs) < DEADLINE_CHANGE_MS) return;
+    told = deadline;
+    command.moveDeadline(deadline);
+  };
+  const watching = setInterval(look, Math.max(WATCH_MIN_MS, lease.ttlMs / WATCH_SHARE));
+  const confirmed = new AbortController();
+  const signal = lease.signal;
+  const lost = new Promise<undefined>((resolve) => {
+    const onLost = (): void => {
+      command.lose();
+      sleep(LOST_CONFIRM_MS, undefined, { signal: confirmed.signal }).then(resolve, () => undefined);
+    };
+    if (signal.aborted) onLost();
+    else signal.addEventListener("abort", onLost, { once: true, signal: confirmed.signal });
+  });
+  try {
+    return await Promise.race([command.ended, lost]);
+  } finally {
+    clearInterval(watching);
+    confirmed.abort();
+  }
+}
+
+const spawnFaults: Readonly<Record<string, string>> = {
+  ENOENT: "command not found",
+  EACCES: "permission denied",
+};
+
+function conclude(ending: Ending | undefined, lease: Lease, request: RunRequest): number {
+  const { resource, say } = request;
+  if (ending === undefined) {
+    say(
+      `the lease on ${resource} is lost, and the command could not be ended within ${formatDuration(LOST_CONFIRM_MS)}`,
+    );
+    return request.lostExitCode;
+  }
+  if (ending.kind === "not-started") {
+    say(`${request.command}: ${spawnFaults[ending.code] ?? ending.message}`);
+    return exitCode(ending.code === "ENOENT" ? "notFound" : "notExecutable");
+  }
+  if (lease.remaining() <= 0) {
+    const { reason } = lease.signal as AbortSignal & { reason: LeaseLostError | undefined };
+    say(`the lease on ${resource} is lost; the command was ended${reason ? ` (${reason.message})` : ""}`);
+    return request.lostExitCode;
+  }
+  if (ending.kind === "unguarded") {
+    say(`the guard of the command ended (${ending.how}), so the command was killed`);
+    return exitCode("unexpected");
+  }
+  if (ending.cause !== undefined) {
+    say(`the lease on ${resource} could not be renewed in time; the command was ended before it ran out`);
+    return request.lostExitCode;
+  }
+  return ending.signal === null
+    ? (ending.code ?? exitCode("unexpected"))
+    : SIGNAL_BASE + signalNumber(ending.signal);
+}
+
+function endedBy(signal: Forwarded | undefined): number {
+  return SIGNAL_BASE + signalNumber(signal ?? "SIGTERM");
+}
+
+function signalNumber(signal: NodeJS.Signals): number {
+  return constants.signals[signal];
+}
+
+/** Signals end the wait for the lease; once the command runs they are the command's. */
+class SignalRelay implements Disposable {
+  /** The first that asked us to end before there was a command. */
+  received: Forwarded | undefined;
+  readonly #abort = new AbortController();
+  readonly #listeners = new Map<Forwarded, () => void>();
+  #command: GuardedCommand | undefined;
+
+  constructor() {
+    for (const signal of FORWARDED) {
+      const listener = (): void => this.#on(signal);
+      this.#listeners.set(signal, listener);
+      process.on(signal, listener);
+    }
+  }
+
+  get beforeStart(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  forwardTo(command: GuardedCommand): void {
+    this.#command = command;
+  }
+
+  #on(signal: Forwarded): void {
+    if (this.#command !== undefined) {
+      this.#command.forward(signal);
+      return;
+    }
+    if (HARMLESS.has(signal)) return;
+    this.received ??= signal;
+    this.#abort.abort();
+  }
+
+  [Symbol.dispose](): void {
+    for (const [signal, listener] of this.#listeners) process.off(signal, listener);
+  }
+}

@@ -1,0 +1,36 @@
+import { writeSync } from "node:fs";
+
+const STDOUT = 1;
+const STDERR = 2;
+/** A reader that is slow to empty its pipe is given this many turns; then the line is dropped rather than the lease. */
+const WRITE_TRIES = 200;
+const RETRY_MS = 5;
+
+/** True when the reader has gone (`leasehold ls | head -1`): nothing is wrong then, there is just nobody to tell. */
+function write(fd: number, text: string): boolean {
+  let rest = Buffer.from(text, "utf8");
+  for (let tries = 0; rest.length > 0 && tries < WRITE_TRIES;) {
+    try {
+      rest = rest.subarray(writeSync(fd, rest));
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code !== "EAGAIN") return false;
+      tries += 1;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_MS);
+    }
+  }
+  return rest.length === 0;
+}
+
+/**
+ * Writes straight to the descriptor. `process.stderr` would put a shared pipe into non-blocking mode, and the child
+ * of `run`, which inherits the same pipe, would then fail on it with EAGAIN.
+ */
+export function sayError(message: string): void {
+  write(STDERR, `leasehold: ${message}\n`);
+}
+
+/** Writes whole lines to the standard output; false when its reader has gone. */
+export function sayLine(...lines: string[]): boolean {
+  return lines.length === 0 || write(STDOUT, `${lines.join("\n")}\n`);
+}

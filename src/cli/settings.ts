@@ -1,0 +1,61 @@
+import { parseDuration } from "../lease/duration.js";
+import type { OpenOptions } from "../host/types.js";
+import { usageError } from "./failure.js";
+
+export type OutputFormat = "table" | "json" | "ndjson";
+
+/** What the options that every command shares say. */
+export interface Settings {
+  readonly endpoints: readonly string[];
+  readonly output: OutputFormat;
+  readonly timeoutMs: number;
+  readonly cluster?: string;
+}
+
+/** The options as commander hands them over: text that nobody has looked at yet. */
+export interface SharedOptions {
+  readonly endpoints?: readonly string[];
+  readonly output?: OutputFormat;
+  readonly timeout?: string;
+  readonly cluster?: string;
+}
+
+/** The first port of the local cluster that `leasehold up` starts; its members listen on this one and the next ones. */
+export const LOCAL_PORT = 7400;
+
+/** Where the members of the local cluster are, when nothing else is said. */
+export const LOCAL_ENDPOINTS: readonly string[] = [0, 1, 2].map(
+  (n) => `flease://127.0.0.1:${LOCAL_PORT + n}`,
+);
+
+export const TIMEOUT_DEFAULT = "5s";
+
+/** Adds what one `--endpoints` says to what those before it said; `a,b` is the same as giving the option twice. */
+export function collectEndpoints(text: string, before: readonly string[] = []): readonly string[] {
+  const given = text.split(",").map((part) => part.trim());
+  return [...before, ...given.filter((part) => part !== "")];
+}
+
+export function settingsOf(options: SharedOptions): Settings {
+  const endpoints = options.endpoints ?? LOCAL_ENDPOINTS;
+  if (endpoints.length === 0)
+    throw usageError("--endpoints names no member; give at least one flease://host:port");
+  return {
+    endpoints: endpoints.map(withScheme),
+    output: options.output ?? "table",
+    timeoutMs: parseDuration(options.timeout ?? TIMEOUT_DEFAULT, "--timeout"),
+    ...(options.cluster !== undefined && { cluster: options.cluster }),
+  };
+}
+
+/** `host:port` alone means a member: people write it so, and there is nothing else that it could be. */
+function withScheme(endpoint: string): string {
+  return /^[a-z][a-z0-9+]*:(?!\d+$)/i.test(endpoint) ? endpoint : `flease://${endpoint}`;
+}
+
+export function openOptions(settings: Settings): OpenOptions {
+  return {
+    timeout: settings.timeoutMs,
+    ...(settings.cluster !== undefined && { cluster: settings.cluster }),
+  };
+}

@@ -1,0 +1,97 @@
+import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process";
+import { existsSync, readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** The compiled package: real processes cannot run the sources. `LEASEHOLD_DIST` names another build to test. */
+export const dist = process.env["LEASEHOLD_DIST"] ?? fileURLToPath(new URL("../../dist", import.meta.url));
+
+export const mainPath = join(dist, "cli", "main.js");
+export const guardPath = join(dist, "cli", "run", "guard.js");
+
+if (!existsSync(mainPath))
+  throw new Error(`${mainPath} is not there: "npm run build" comes before these tests`);
+
+export interface Finished {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface Running {
+  readonly process: ChildProcess;
+  readonly pid: number;
+  readonly finished: Promise<Finished>;
+  /** What it has printed so far. */
+  stdout(): string;
+  stderr(): string;
+}
+
+/** Starts `leasehold` with these words, as a user would. */
+export function leasehold(words: readonly string[], options: SpawnOptions = {}): Running {
+  const child = spawn(process.execPath, [mainPath, ...words], {
+    stdio: ["ignore", "pipe", "pipe"],
+    ...options,
+  });
+  let stdout = "";
+  let stderr = "";
+  child.stdout?.setEncoding("utf8").on("data", (text: string) => (stdout += text));
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => (stderr += text));
+  const finished = new Promise<Finished>((resolve, reject) => {
+    child.on("error", reject);
+    child.on("close", (code, signal) => resolve({ code, signal, stdout, stderr }));
+  });
+  return { process: child, pid: child.pid ?? -1, finished, stdout: () => stdout, stderr: () => stderr };
+}
+
+/** True while the process can still do something; one that is dead but not yet collected cannot. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+  const state = existsSync(`/proc/${pid}/stat`) ? stateOf(pid) : "R";
+  return state !== "Z" && state !== "X";
+}
+
+function stateOf(pid: number): string {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, "utf8");
+    return text.slice(text.lastIndexOf(")") + 2, text.lastIndexOf(")") + 3);
+  } catch {
+    return "X";
+  }
+}
+
+/** The processes that a process started and that are still there (Linux). */
+export function childrenOf(pid: number): number[] {
+  return readdirSync("/proc")
+    .filter((entry) => /^\d+$/.test(entry) && parentOf(entry) === pid)
+    .map(Number);
+}
+
+function parentOf(entry: string): number | undefined {
+  try {
+    const text = readFileSync(`/proc/${entry}/stat`, "utf8");
+    return Number(text.slice(text.lastIndexOf(")") + 2).split(" ")[1]);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Looks every few milliseconds until `probe` answers something; fails after `withinMs`. */
+export async function eventually<T>(
+  what: string,
+  probe: () => T | undefined | false,
+  withinMs = 10_000,
+): Promise<T> {
+  const end = performance.now() + withinMs;
+  for (;;) {
+    const answer = probe();
+    if (answer !== undefined && answer !== false) return answer;
+    if (performance.now() > end) throw new Error(`${what}: not within ${withinMs} ms`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
