@@ -10,7 +10,7 @@ import { realWorld } from "./host/world.js";
 import { LeaseholdError } from "./lease/errors.js";
 import { LeaseManager } from "./lease/lease-manager.js";
 import type { Leases } from "./lease/types.js";
-import { openMemory } from "./testing/open-memory.js";
+import { openMemory } from "./testing/memory-registry.js";
 
 export type * from "./lease/types.js";
 export type {
