@@ -141,7 +141,7 @@ class Discoverer implements TransportHandler {
   }
 
   admit(): string | undefined {
-    return "a client accepts no connections";
+    return undefined;
   }
 
   clusterDocument(): string {
