@@ -1,6 +1,6 @@
 // Compiles src to dist, only when a source is newer than the last build: `npm start` should not wait for nothing.
 import { spawnSync } from "node:child_process";
-import { chmodSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -22,12 +22,19 @@ function builtMs() {
 
 const sources = ["src", "tsconfig.json", "package.json"].map((name) => join(root, name));
 if (Math.max(...sources.map(newestMs)) > builtMs()) {
-  rmSync(join(root, "dist"), { recursive: true, force: true });
+  // Beside the old build and then swapped, so that a process that starts meanwhile finds the one or the other.
+  const fresh = join(root, `dist.${process.pid}.new`);
+  const old = join(root, `dist.${process.pid}.old`);
   const compiler = join(root, "node_modules", "typescript", "bin", "tsc");
-  const run = spawnSync(process.execPath, [compiler, "-p", join(root, "tsconfig.json")], {
-    stdio: "inherit",
-  });
-  if (run.status !== 0) process.exit(run.status ?? 1);
-  chmodSync(join(root, "dist", "cli", "main.js"), 0o755);
-  writeFileSync(stamp, "");
+  const options = ["-p", join(root, "tsconfig.json"), "--outDir", fresh];
+  const run = spawnSync(process.execPath, [compiler, ...options], { stdio: "inherit" });
+  if (run.status !== 0) {
+    rmSync(fresh, { recursive: true, force: true });
+    process.exit(run.status ?? 1);
+  }
+  chmodSync(join(fresh, "cli", "main.js"), 0o755);
+  writeFileSync(join(fresh, ".built"), "");
+  if (existsSync(join(root, "dist"))) renameSync(join(root, "dist"), old);
+  renameSync(fresh, join(root, "dist"));
+  rmSync(old, { recursive: true, force: true });
 }
