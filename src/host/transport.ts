@@ -1,69 +1,145 @@
+import type { Socket } from "node:net";
+import { LeaseholdError } from "../lease/errors.js";
 import type { Message } from "../flease/message.js";
-import type { World } from "../lease/ports.js";
-import type { Link } from "./link.js";
+import type { Timer, World } from "../lease/ports.js";
+import { parseAddress } from "./address.js";
+import { Connection } from "./connection.js";
+import { newCounters } from "./counters.js";
+import type { Counters } from "./counters.js";
+import { Dialer } from "./dialer.js";
+import type { DialerOwner } from "./dialer.js";
+import type { DecodedIdentity, Rejection } from "./hello.js";
+import { checkIdentity, mismatch } from "./identity.js";
+import type { Carrier, Link, LinkOrigin } from "./link.js";
+import { Links } from "./links.js";
+import { Listener } from "./listener.js";
+import { transportDefaults } from "./transport-options.js";
 import type { Identity, TransportHandler, TransportOptions } from "./transport-handler.js";
+
+/** How often nothing at all is done, to keep the process alive: some days, in ms. */
+const KEEP_ALIVE_MS = 2 ** 30;
 
 /**
  * TCP between one participant and its peers: one connection for each pair, all that a turn of the event loop
- * produced sent as one write for each peer. An open transport keeps its process alive; `close` ends that.
+ * produced sent as one write for each peer. An open transport keeps its process alive, also while nobody can be
+ * reached; `close` ends that.
  */
 export class Transport {
   /** What was refused, dropped and counted, by stable names (`docs/wire-protocol.md`, Counters). */
-  readonly counters: Record<string, number> = {};
-  /** A member's link to itself: the same codec without a socket. `undefined` for clients. */
-  readonly loopback: Link | undefined = undefined;
+  readonly counters: Counters = newCounters();
+  readonly #world: World;
+  readonly #handler: TransportHandler;
+  readonly #options: TransportOptions;
+  readonly #links: Links;
+  readonly #connections = new Set<Connection>();
+  readonly #dialers = new Map<string, Dialer>();
+  readonly #connectionOwner: DialerOwner;
+  readonly #keepAlive = setInterval(() => {}, KEEP_ALIVE_MS);
+  #identity: Identity;
+  #listener: Listener | undefined;
+  #heartbeat: Timer;
+  /** Accepted connections whose handshake is not done. */
+  #handshakes = 0;
+  #closing: Promise<void> | undefined;
+  #lastConnectionClosed: (() => void) | undefined;
 
+  /**
+   * @param world its clock stamps receptions; `handler.stamp` must use the same one
+   * @throws LeaseholdError `INVALID_CONFIG` for an identity that cannot be told to peers.
+   */
   constructor(
     identity: Identity,
     world: World,
     handler: TransportHandler,
     options: Partial<TransportOptions> = {},
   ) {
-    throw new Error(
-      `to be written ${identity.nodeId} ${String(world)} ${String(handler)} ${String(options)}`,
-    );
+    try {
+      checkIdentity(identity);
+    } catch (error) {
+      clearInterval(this.#keepAlive);
+      throw error;
+    }
+    this.#identity = identity;
+    this.#world = world;
+    this.#handler = handler;
+    this.#options = { ...transportDefaults, ...options };
+    this.#links = new Links(() => this.#identity, world, handler, this.counters, this.#options);
+    this.#connectionOwner = this.#newConnectionOwner();
+    this.#heartbeat = world.timers.after(this.#options.heartbeatMs, this.#tick);
   }
 
   get identity(): Identity {
-    throw new Error("to be written");
+    return this.#identity;
+  }
+
+  /** A member's link to itself: the same codec without a socket. `undefined` for clients. */
+  get loopback(): Link | undefined {
+    return this.#links.loopback;
   }
 
   /** Every link whose handshake is done, without the loopback. */
   get links(): Iterable<Link> {
-    throw new Error("to be written");
+    return this.#links.values();
   }
 
   /** A client has learnt which cluster it is in: later handshakes say so and insist on it. */
   adopt(known: Pick<Identity, "cluster" | "configHash" | "view" | "cellFunction">): void {
-    throw new Error(`to be written ${known.cluster}`);
+    const { cluster, configHash, view, cellFunction } = known;
+    const identity = { ...this.#identity, cluster, configHash, view, cellFunction };
+    checkIdentity(identity);
+    this.#identity = identity;
   }
 
   /**
    * Accepts connections. Resolves with the address it really listens on, `host:port`.
    *
-   * @throws LeaseholdError `INVALID_CONFIG` beyond loopback without `insecure`, or when the address cannot be had.
+   * @throws LeaseholdError `INVALID_CONFIG` beyond loopback without `insecure`, or when the address cannot be had;
+   * `INVALID_URL`; `CLOSED`.
    */
-  listen(address: string): Promise<string> {
-    throw new Error(`to be written ${address}`);
+  async listen(address: string): Promise<string> {
+    if (this.#closing !== undefined) throw new LeaseholdError("CLOSED");
+    const listener = new Listener(this.#accepted);
+    const bound = await listener.listen(address, this.#options.insecure);
+    if (this.#closing !== undefined) {
+      await listener.close();
+      throw new LeaseholdError("CLOSED");
+    }
+    this.#listener = listener;
+    return bound;
   }
 
   /**
    * Keeps a connection to an address until `undial` or `close`. Of two members only the one with the smaller id
-   * dials: with a `peerId` smaller than its own, a member does nothing here and waits to be dialed. A peer that
-   * answers under another id than `peerId` is refused. Idempotent.
+   * dials: with a `peerId` that is not greater than its own, a member does nothing here and waits to be dialed. A
+   * peer that answers under another id than `peerId` is refused. Idempotent.
+   *
+   * @throws LeaseholdError `INVALID_URL`.
    */
   dial(address: string, peerId?: string): void {
-    throw new Error(`to be written ${address} ${peerId}`);
+    parseAddress(address);
+    if (this.#closing !== undefined) return;
+    const { role, nodeId } = this.#identity;
+    if (role === "member" && peerId !== undefined && peerId <= nodeId) return;
+    const known = this.#dialers.get(address);
+    if (known !== undefined) {
+      known.expectedId = peerId ?? known.expectedId;
+      return;
+    }
+    const dialer = new Dialer(this.#connectionOwner, address, peerId);
+    this.#dialers.set(address, dialer);
+    dialer.connect();
   }
 
   /** Ends the connection to an address and the attempts to reach it. */
   undial(address: string): void {
-    throw new Error(`to be written ${address}`);
+    const dialer = this.#dialers.get(address);
+    this.#dialers.delete(address);
+    dialer?.stop("no longer wanted");
   }
 
   /** Appends to the link's batch, which leaves at the end of this turn. Never throws; what has no room is dropped and counted. */
   send(link: Link, message: Message): void {
-    throw new Error(`to be written ${link.owner} ${message.kind}`);
+    link.send(message);
   }
 
   /**
@@ -72,12 +148,125 @@ export class Transport {
    * @throws LeaseholdError `UNREACHABLE` (no answer in time, the link closed, too many calls), `CLOSED`, or what the
    * peer's handler threw.
    */
-  call(link: Link, method: string, params: unknown, timeoutMs: number): Promise<unknown> {
-    throw new Error(`to be written ${link.owner} ${method} ${String(params)} ${timeoutMs}`);
+  async call(link: Link, method: string, params: unknown, timeoutMs: number): Promise<unknown> {
+    if (this.#closing !== undefined) throw new LeaseholdError("CLOSED");
+    return this.#links.calls.call(link, method, params, timeoutMs);
   }
 
   /** Sends what is waiting, ends every link and leaves no handle open. Idempotent. */
   close(): Promise<void> {
-    throw new Error("to be written");
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    // Lets `closing` be seen by whatever the steps below call.
+    await Promise.resolve();
+    this.#heartbeat.cancel();
+    this.#links.flush();
+    this.#links.stop();
+    this.#links.calls.fail(undefined, () => new LeaseholdError("CLOSED"));
+    for (const dialer of this.#dialers.values()) dialer.stop("closed");
+    for (const connection of this.#connections) connection.end("closed");
+    const listening = this.#listener?.close();
+    if (this.#connections.size > 0) {
+      await new Promise<void>((resolve) => {
+        this.#lastConnectionClosed = resolve;
+      });
+    }
+    await listening;
+    clearInterval(this.#keepAlive);
+  }
+
+  readonly #tick = (): void => {
+    this.#links.tick();
+    this.#heartbeat = this.#world.timers.after(this.#options.heartbeatMs, this.#tick);
+  };
+
+  readonly #accepted = (socket: Socket, address: string): void => {
+    if (this.#handshakes >= this.#options.handshakesMax || this.#closing !== undefined) {
+      this.counters["handshakes.turnedAway"]++;
+      socket.destroy();
+      return;
+    }
+    this.#handshakes++;
+    const connection = new Connection(this.#connectionOwner, socket, address);
+    this.#connections.add(connection);
+    socket.on("data", (chunk: Buffer) => connection.receive(chunk, chunk.length));
+  };
+
+  #newConnectionOwner(): DialerOwner {
+    return {
+      identity: () => this.#identity,
+      world: this.#world,
+      handler: this.#handler,
+      counters: this.counters,
+      options: this.#options,
+      handshakeTimeoutMs: this.#options.handshakeTimeoutMs,
+      connecting: (connection) => this.#connections.add(connection),
+      isLinked: (peerId) => this.#links.member(peerId) !== undefined,
+      judge: (connection, peer) => this.#judge(connection, peer),
+      newLink: (carrier: Carrier, origin: LinkOrigin) => this.#links.newLink(carrier, origin),
+      established: (connection, link) => this.#established(connection, link),
+      refused: (connection, error) => this.#refused(connection, error),
+      unlinked: (link, reason) => this.#unlinked(link, reason),
+      closed: (connection, reason, opened) => this.#closed(connection, reason, opened),
+    };
+  }
+
+  #judge(connection: Connection, decoded: DecodedIdentity): Rejection | undefined {
+    const ours = this.#identity;
+    const differs = mismatch(ours, decoded);
+    const theirs = decoded.identity;
+    if (differs !== undefined || theirs === undefined) return differs;
+    const expected = connection.dialing?.expectedId;
+    if (connection.dialing !== undefined && theirs.role !== "member") {
+      return { reason: "notAdmitted", text: `${theirs.nodeId} accepts connections but is no member` };
+    }
+    if (theirs.role === "member" && ours.role === "member" && theirs.nodeId === ours.nodeId) {
+      return { reason: "duplicate", text: `both sides are the member ${JSON.stringify(ours.nodeId)}` };
+    }
+    if (expected !== undefined && expected !== theirs.nodeId) {
+      return {
+        reason: "notAdmitted",
+        text: `the member there should be ${JSON.stringify(expected)} and is ${JSON.stringify(theirs.nodeId)}`,
+      };
+    }
+    const { clientsMax } = this.#options;
+    const known = this.#links.get(theirs) !== undefined;
+    if (theirs.role === "client" && !known && this.#links.clients >= clientsMax) {
+      return { reason: "full", text: `${clientsMax} clients are connected already` };
+    }
+    const refusal = this.#handler.admit(theirs);
+    return refusal === undefined ? undefined : { reason: "notAdmitted", text: refusal };
+  }
+
+  #established(connection: Connection, link: Link): void {
+    if (connection.dialing === undefined) this.#handshakes--;
+    else connection.dialing.opened(link.peerId);
+    this.#links.add(link);
+    this.#handler.connected(link);
+  }
+
+  #refused(connection: Connection, error: LeaseholdError): void {
+    connection.dialing?.refused();
+    if (this.#closing === undefined) this.#handler.refused(connection.address, error);
+  }
+
+  #unlinked(link: Link, reason: string): void {
+    this.#links.remove(link, reason);
+    if (this.#closing === undefined) this.#handler.disconnected(link, reason);
+  }
+
+  #closed(connection: Connection, reason: string, opened: boolean): void {
+    this.#connections.delete(connection);
+    const { dialing } = connection;
+    if (dialing === undefined) {
+      if (!opened) this.#handshakes--;
+    } else if (dialing.closed(opened)) {
+      this.counters["dials.failed"]++;
+      this.#handler.unreachable(dialing.address, reason);
+    }
+    if (this.#connections.size === 0) this.#lastConnectionClosed?.();
   }
 }

@@ -1,0 +1,249 @@
+import type { Socket } from "node:net";
+import type { Timer, World } from "../lease/ports.js";
+import { ByteReader, ByteWriter } from "./bytes.js";
+import type { Counters } from "./counters.js";
+import { FrameDecoder, FrameKind } from "./frame.js";
+import { FrameError } from "./frame-error.js";
+import {
+  decodeHello,
+  decodeReject,
+  decodeWelcome,
+  encodeHello,
+  encodeReject,
+  encodeWelcome,
+} from "./hello.js";
+import type { DecodedIdentity, Rejection } from "./hello.js";
+import { refusalError } from "./identity.js";
+import type { Carrier, Link, LinkOrigin } from "./link.js";
+import type { LeaseholdError } from "../lease/errors.js";
+import type { Identity, TransportHandler } from "./transport-handler.js";
+
+/** How long a connection that we end may take to take its last bytes and to end itself, ms. */
+const LINGER_MS = 500;
+
+/** The first buffer of a connection: a handshake fits. */
+const HANDSHAKE_BYTES = 1024;
+
+/** Whoever dialed, and is told how it went. */
+export interface Dialing {
+  readonly address: string;
+  /** Who has to answer there. */
+  readonly expectedId: string | undefined;
+  opened(peerId: string): void;
+  refused(): void;
+  /** The connection is over. Returns true when its owner should be told that nobody was reached. */
+  closed(opened: boolean): boolean;
+}
+
+/** What a connection asks of the transport that it belongs to. */
+export interface ConnectionOwner {
+  identity(): Identity;
+  readonly world: World;
+  readonly handler: TransportHandler;
+  readonly counters: Counters;
+  readonly handshakeTimeoutMs: number;
+  /** Holds a peer's HELLO or WELCOME against what we are: a reason to refuse it, or nothing. */
+  judge(connection: Connection, peer: DecodedIdentity): Rejection | undefined;
+  newLink(carrier: Carrier, origin: LinkOrigin): Link;
+  /** The handshake is done: the link takes the place of an older one, and the handler is told. */
+  established(connection: Connection, link: Link): void;
+  /** A connection that we dialed was refused, by either side. */
+  refused(connection: Connection, error: LeaseholdError): void;
+  /** The link has ended; the socket may still linger. */
+  unlinked(link: Link, reason: string): void;
+  /** The connection is over, and `opened` says whether its handshake had been done. The last call. */
+  closed(connection: Connection, reason: string, opened: boolean): void;
+}
+
+type State = "handshake" | "linked" | "closing";
+
+/**
+ * One socket, from its first byte: the handshake, then a link's frames, then the end. A frame that is not as it
+ * should be ends this connection and nothing else.
+ */
+export class Connection implements Carrier {
+  readonly address: string;
+  /** `undefined` for accepted connections. */
+  readonly dialing: Dialing | undefined;
+  readonly #owner: ConnectionOwner;
+  readonly #socket: Socket;
+  readonly #decoder: FrameDecoder;
+  /** Ends the handshake, or the lingering, when it takes too long. */
+  #timer: Timer;
+  #state: State = "handshake";
+  #link: Link | undefined;
+  #reason = "closed by the peer";
+  /** True while the chunk in hand has been announced to the handler. */
+  #inChunk = false;
+
+  constructor(owner: ConnectionOwner, socket: Socket, address: string, dialing?: Dialing) {
+    this.#owner = owner;
+    this.#socket = socket;
+    this.address = address;
+    this.dialing = dialing;
+    this.#decoder = new FrameDecoder(this.#frame);
+    this.#timer = owner.world.timers.after(owner.handshakeTimeoutMs, this.#handshakeTimedOut);
+    socket.setNoDelay(true);
+    socket.on("error", (error) => {
+      this.#reason = error.message;
+    });
+    socket.on("close", this.#socketClosed);
+  }
+
+  get state(): State {
+    return this.#state;
+  }
+
+  get ready(): boolean {
+    return this.#socket.writableLength === 0;
+  }
+
+  /** The dialing side speaks first. */
+  hello(): void {
+    const frame = new ByteWriter(HANDSHAKE_BYTES);
+    encodeHello(frame, this.#owner.identity());
+    this.write(frame);
+  }
+
+  write(buffer: ByteWriter): boolean {
+    const socket = this.#socket;
+    socket.write(buffer.bytes.subarray(0, buffer.length), this.#written);
+    // Nothing left in the socket means that the kernel has copied it all already, and the buffer is ours again.
+    return socket.writableLength === 0;
+  }
+
+  readonly #written = (): void => {
+    if (this.ready) this.#link?.written();
+  };
+
+  /** Bytes from the socket; the chunk is the caller's again when this returns. */
+  readonly receive = (chunk: Buffer, length: number): void => {
+    // While the connection ends, what still arrives is read and thrown away: unread bytes would make the kernel
+    // reset the connection, and the peer would lose the reason that we have just given.
+    if (this.#state === "closing") return;
+    const { counters, handler } = this.#owner;
+    counters["bytes.received"] += length;
+    if (this.#link !== undefined) this.#beginChunk(this.#link);
+    try {
+      this.#decoder.push(chunk, length);
+    } catch (error) {
+      if (!(error instanceof FrameError)) throw error;
+      counters[`frames.refused.${error.cause}`]++;
+      this.#malformed(error);
+    } finally {
+      if (this.#inChunk) {
+        this.#inChunk = false;
+        handler.chunkEnd(this.#link!);
+      }
+    }
+  };
+
+  #beginChunk(link: Link): void {
+    this.#inChunk = true;
+    link.heard(this.#owner.world.clock.monotonicMs());
+    this.#owner.handler.chunk(link);
+  }
+
+  readonly #frame = (kind: FrameKind, bytes: Buffer, start: number, end: number): void => {
+    if (this.#link !== undefined) {
+      this.#link.frame(kind, bytes, start, end);
+      return;
+    }
+    const reader = new ByteReader();
+    reader.reset(bytes, start, end);
+    if (kind === FrameKind.reject && this.dialing !== undefined) {
+      this.#owner.counters["rejects.received"]++;
+      const rejection = decodeReject(reader);
+      this.#owner.refused(this, refusalError(this.address, rejection, "them"));
+      this.close(rejection.text);
+    } else if (kind === FrameKind.hello && this.dialing === undefined) {
+      this.#introduced(decodeHello(reader), "");
+    } else if (kind === FrameKind.welcome && this.dialing !== undefined) {
+      const welcome = decodeWelcome(reader);
+      this.#introduced(welcome, welcome.clusterDocument);
+    } else {
+      throw new FrameError("kind", `a frame of kind ${kind} in the handshake`);
+    }
+  };
+
+  #introduced(decoded: DecodedIdentity, clusterDocument: string): void {
+    const rejection = this.#owner.judge(this, decoded);
+    if (rejection !== undefined || decoded.identity === undefined) {
+      if (rejection !== undefined) this.reject(rejection);
+      return;
+    }
+    const peer = decoded.identity;
+    this.#timer.cancel();
+    this.#state = "linked";
+    if (this.dialing === undefined) {
+      const frame = new ByteWriter(HANDSHAKE_BYTES);
+      const document = peer.role === "client" ? this.#owner.handler.clusterDocument() : "";
+      encodeWelcome(frame, this.#owner.identity(), document);
+      this.write(frame);
+    }
+    const link = this.#owner.newLink(this, {
+      peer,
+      address: this.address,
+      dialed: this.dialing !== undefined,
+      clusterDocument,
+    });
+    this.#link = link;
+    this.#owner.established(this, link);
+    // Messages may follow in the same chunk, and must not be handled before the handler has read its clock.
+    if (link.open) this.#beginChunk(link);
+  }
+
+  /** Says why, then ends the connection. */
+  reject(rejection: Rejection): void {
+    if (this.#state === "closing") return;
+    this.#owner.counters[`rejects.sent.${rejection.reason}`]++;
+    if (this.#state === "handshake" && this.dialing !== undefined) {
+      this.#owner.refused(this, refusalError(this.address, rejection, "us"));
+    }
+    const frame = new ByteWriter(HANDSHAKE_BYTES);
+    encodeReject(frame, rejection);
+    this.write(frame);
+    this.end(rejection.text);
+  }
+
+  #malformed(error: FrameError): void {
+    this.reject({ reason: "badFrame", text: `not a frame of this protocol (${error.message})` });
+  }
+
+  /** Ends the connection after what has been written: the peer gets a short while to take it. */
+  end(reason: string): void {
+    if (this.#state === "closing") return;
+    this.#unlink(reason);
+    this.#socket.end();
+    this.#timer = this.#owner.world.timers.after(LINGER_MS, () => this.#socket.destroy());
+  }
+
+  /** Ends the connection at once. */
+  close(reason: string): void {
+    if (this.#state === "closing") return;
+    this.#unlink(reason);
+    this.#socket.destroy();
+  }
+
+  #unlink(reason: string): void {
+    this.#state = "closing";
+    this.#reason = reason;
+    this.#timer.cancel();
+    this.#decoder.stop();
+    const link = this.#link;
+    if (link === undefined) return;
+    link.closed();
+    this.#owner.unlinked(link, reason);
+  }
+
+  readonly #handshakeTimedOut = (): void => {
+    this.#owner.counters["handshakes.timedOut"]++;
+    this.close(`no handshake within ${this.#owner.handshakeTimeoutMs} ms`);
+  };
+
+  readonly #socketClosed = (): void => {
+    if (this.#state !== "closing") this.#unlink(this.#reason);
+    this.#timer.cancel();
+    this.#owner.closed(this, this.#reason, this.#link !== undefined);
+  };
+}

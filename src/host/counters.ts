@@ -1,0 +1,43 @@
+import { frameErrorCauses } from "./frame-error.js";
+
+/** Every name that `transport.counters` has, from the first moment on. `docs/wire-protocol.md` explains each. */
+export const counterNames = [
+  "connections.opened",
+  "connections.closed",
+  "connections.replaced",
+  "connections.silent",
+  "dials.failed",
+  "handshakes.timedOut",
+  "handshakes.turnedAway",
+  "messages.sent",
+  "messages.received",
+  "messages.dropped.congested",
+  "messages.dropped.closed",
+  "batches.sent",
+  "batches.received",
+  "writes",
+  "bytes.sent",
+  "bytes.received",
+  "calls.sent",
+  "calls.answered",
+  "calls.refused",
+  "answers.dropped",
+  "rejects.sent.version",
+  "rejects.sent.cluster",
+  "rejects.sent.config",
+  "rejects.sent.view",
+  "rejects.sent.duplicate",
+  "rejects.sent.notAdmitted",
+  "rejects.sent.full",
+  "rejects.sent.badFrame",
+  "rejects.received",
+  ...frameErrorCauses.map((cause) => `frames.refused.${cause}` as const),
+] as const;
+
+export type CounterName = (typeof counterNames)[number];
+
+export type Counters = Record<CounterName, number>;
+
+export function newCounters(): Counters {
+  return Object.fromEntries(counterNames.map((name) => [name, 0])) as Counters;
+}

@@ -1,0 +1,103 @@
+import { connect } from "node:net";
+import type { Timer } from "../lease/ports.js";
+import { parseAddress } from "./address.js";
+import { Connection } from "./connection.js";
+import type { ConnectionOwner, Dialing } from "./connection.js";
+import type { TransportOptions } from "./transport-handler.js";
+
+/** What a dialed connection reads into, again and again. */
+const READ_BUFFER_BYTES = 64 * 1024;
+
+/** A connection that lived shorter than this counts as another failed attempt, so that a quarrel cannot spin. */
+const STABLE_MS = 1000;
+
+export interface DialerOwner extends ConnectionOwner {
+  readonly options: TransportOptions;
+  /** True when a member of this name is connected already, by another address. */
+  isLinked(peerId: string): boolean;
+  connecting(connection: Connection): void;
+}
+
+/** Keeps a connection to one address: exponential backoff with full jitter between the attempts, without end. */
+export class Dialer implements Dialing {
+  readonly address: string;
+  expectedId: string | undefined;
+  /** Who answered there last. */
+  #answeredId: string | undefined;
+  readonly #owner: DialerOwner;
+  readonly #readBuffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
+  #connection: Connection | undefined;
+  #timer: Timer | undefined;
+  #failures = 0;
+  #refused = false;
+  #openedMs = 0;
+  #stopped = false;
+
+  constructor(owner: DialerOwner, address: string, expectedId: string | undefined) {
+    this.#owner = owner;
+    this.address = address;
+    this.expectedId = expectedId;
+  }
+
+  readonly connect = (): void => {
+    // A member that has two addresses needs one connection; the other address waits for the case that it breaks.
+    const peerId = this.expectedId ?? this.#answeredId;
+    if (peerId !== undefined && this.#owner.isLinked(peerId)) {
+      this.#retry(this.#refusedDelayMs());
+      return;
+    }
+    this.#refused = false;
+    const socket = connect({
+      ...parseAddress(this.address),
+      onread: {
+        buffer: this.#readBuffer,
+        callback: (length) => {
+          connection.receive(this.#readBuffer, length);
+          return true;
+        },
+      },
+    });
+    const connection = new Connection(this.#owner, socket, this.address, this);
+    this.#connection = connection;
+    this.#owner.connecting(connection);
+    connection.hello();
+  };
+
+  opened(peerId: string): void {
+    this.#answeredId = peerId;
+    this.#openedMs = this.#owner.world.clock.monotonicMs();
+  }
+
+  refused(): void {
+    this.#refused = true;
+  }
+
+  /** Another attempt follows. A refusal has explained itself already. */
+  closed(opened: boolean): boolean {
+    if (this.#stopped) return false;
+    const livedMs = opened ? this.#owner.world.clock.monotonicMs() - this.#openedMs : 0;
+    this.#failures = livedMs >= STABLE_MS ? 0 : this.#failures + 1;
+    this.#retry(this.#refused ? this.#refusedDelayMs() : this.#delayMs());
+    return !opened && !this.#refused;
+  }
+
+  stop(reason: string): void {
+    this.#stopped = true;
+    this.#timer?.cancel();
+    this.#connection?.end(reason);
+  }
+
+  #retry(delayMs: number): void {
+    this.#timer = this.#owner.world.timers.after(delayMs, this.connect);
+  }
+
+  #delayMs(): number {
+    const { dialBackoffMs, dialBackoffMsMax } = this.#owner.options;
+    const boundMs = Math.min(dialBackoffMsMax, dialBackoffMs * 2 ** Math.min(this.#failures, 30));
+    return boundMs * this.#owner.world.random.next();
+  }
+
+  #refusedDelayMs(): number {
+    return this.#owner.options.refusedRetryMs * (0.5 + 0.5 * this.#owner.world.random.next());
+  }
+}

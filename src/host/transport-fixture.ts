@@ -1,0 +1,201 @@
+import { createHash } from "node:crypto";
+import { connect } from "node:net";
+import type { Socket } from "node:net";
+import { onTestFinished } from "vitest";
+import type { LeaseholdError } from "../lease/errors.js";
+import { copyMessage, Kind, Message } from "../flease/message.js";
+import { ByteReader, ByteWriter } from "./bytes.js";
+import { FrameDecoder, FrameKind } from "./frame.js";
+import { decodeReject, encodeHello } from "./hello.js";
+import type { Rejection } from "./hello.js";
+import type { Link } from "./link.js";
+import { Transport } from "./transport.js";
+import type { Identity, TransportHandler, TransportOptions } from "./transport-handler.js";
+import { incarnation, realWorld } from "./world.js";
+
+/** What the tests of the transport share: participants that note what happens to them, and strangers on a raw socket. */
+
+export const world = realWorld();
+
+const configHash = createHash("md5").update("settings").digest("hex");
+
+export function memberIdentity(nodeId: string, change: Partial<Identity> = {}): Identity {
+  return {
+    role: "member",
+    nodeId,
+    incarnation: incarnation(),
+    cluster: "test",
+    configHash,
+    view: 1,
+    cellFunction: 0,
+    ...change,
+  };
+}
+
+export function clientIdentity(nodeId: string, change: Partial<Identity> = {}): Identity {
+  return memberIdentity(nodeId, { role: "client", cluster: "", configHash: "", view: 0, ...change });
+}
+
+/** Short times, so that a test need not wait. */
+export const quick: Partial<TransportOptions> = {
+  heartbeatMs: 40,
+  handshakeTimeoutMs: 400,
+  dialBackoffMs: 5,
+  dialBackoffMsMax: 20,
+  refusedRetryMs: 100,
+};
+
+/** A participant that writes down what its transport tells it, and answers every request if told to. */
+export class Participant implements TransportHandler {
+  readonly transport: Transport;
+  readonly events: string[] = [];
+  readonly received: Message[] = [];
+  readonly links: Link[] = [];
+  readonly errors: LeaseholdError[] = [];
+  /** The order of calls within chunks, when wanted. */
+  trace: string[] | undefined;
+  answering = false;
+  keep = true;
+  count = 0;
+  admission: string | undefined;
+  roundTripsMs: number[] = [];
+
+  constructor(identity: Identity, options: Partial<TransportOptions> = {}) {
+    this.transport = new Transport(identity, world, this, { ...quick, ...options });
+    onTestFinished(() => this.transport.close());
+  }
+
+  connected(link: Link): void {
+    this.links.push(link);
+    this.events.push(`connected ${link.peerId}`);
+  }
+  disconnected(link: Link, reason: string): void {
+    this.links.splice(this.links.indexOf(link), 1);
+    this.events.push(`disconnected ${link.peerId}: ${reason}`);
+  }
+  refused(address: string, error: LeaseholdError): void {
+    this.errors.push(error);
+    this.events.push(`refused ${address} ${error.code}`);
+  }
+  unreachable(): void {
+    this.events.push("unreachable");
+  }
+  admit(): string | undefined {
+    return this.admission;
+  }
+  clusterDocument(): string {
+    return '{"members":{}}';
+  }
+  stamp(into: { monoMs: number; loMs: number; hiMs: number }): void {
+    into.monoMs = world.clock.monotonicMs();
+    into.loMs = world.clock.wallMs();
+    into.hiMs = into.loMs;
+  }
+  chunk(): void {
+    this.trace?.push("chunk");
+  }
+  stamped(_link: Link, _stamp: object, echo: { roundTripMs: number }): void {
+    this.trace?.push("stamped");
+    if (echo.roundTripMs >= 0) this.roundTripsMs.push(echo.roundTripMs);
+  }
+  message(link: Link, message: Message): void {
+    this.trace?.push("message");
+    this.count++;
+    if (this.keep) this.received.push(copyMessage(message));
+    if (this.answering && message.kind === Kind.acquire) {
+      const reply = copyMessage(message);
+      reply.kind = Kind.ack;
+      this.transport.send(link, reply);
+    }
+  }
+  chunkEnd(): void {
+    this.trace?.push("chunkEnd");
+  }
+  answer(_link: Link, method: string, params: unknown): unknown {
+    if (method === "echo") return params;
+    if (method === "never") return new Promise(() => {});
+    if (method === "cyclic") {
+      const cycle: unknown[] = [];
+      cycle.push(cycle);
+      return cycle;
+    }
+    if (method === "large") return "x".repeat(2 * 1024 * 1024);
+    throw new Error(`no method ${method}`);
+  }
+}
+
+export async function listening(
+  identity: Identity,
+  options: Partial<TransportOptions> = {},
+  host = "127.0.0.1",
+): Promise<{ member: Participant; address: string }> {
+  const member = new Participant(identity, options);
+  return { member, address: await member.transport.listen(`${host}:0`) };
+}
+
+export function acquire(slot: number, resource = "some/resource"): Message {
+  const message = new Message();
+  message.kind = Kind.acquire;
+  message.view = 1;
+  message.slot = slot;
+  message.resource = resource;
+  message.number = 4096 * (slot + 1);
+  message.token = message.number;
+  message.until = 1_700_000_000_000;
+  message.duration = 15_000;
+  return message;
+}
+
+/** Waits until something is true; the test fails after five seconds. */
+export async function until(condition: () => boolean, what = condition.toString()): Promise<void> {
+  const endMs = Date.now() + 5000;
+  while (!condition()) {
+    if (Date.now() > endMs) throw new Error(`did not come true: ${what}`);
+    await sleep(2);
+  }
+}
+
+export function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
+}
+
+export function helloBytes(identity: Identity): Buffer {
+  const writer = new ByteWriter(64);
+  encodeHello(writer, identity);
+  return Buffer.from(writer.bytes.subarray(0, writer.length));
+}
+
+/** Somebody on a raw socket, who says whatever bytes he likes. */
+export class Stranger {
+  readonly socket: Socket;
+  readonly rejections: Rejection[] = [];
+  readonly kinds: number[] = [];
+  closed = false;
+
+  constructor(address: string) {
+    const colon = address.lastIndexOf(":");
+    this.socket = connect(Number(address.slice(colon + 1)), address.slice(0, colon).replace(/^\[|\]$/g, ""));
+    const decoder = new FrameDecoder((kind, bytes, start, end) => {
+      this.kinds.push(kind);
+      if (kind !== FrameKind.reject) return;
+      const reader = new ByteReader();
+      reader.reset(bytes, start, end);
+      this.rejections.push(decodeReject(reader));
+    });
+    this.socket.on("data", (chunk) => decoder.push(chunk));
+    this.socket.on("error", () => {});
+    this.socket.on("close", () => {
+      this.closed = true;
+    });
+    onTestFinished(() => {
+      this.socket.destroy();
+    });
+  }
+
+  say(...bytes: Uint8Array[]): this {
+    for (const piece of bytes) this.socket.write(piece);
+    return this;
+  }
+}

@@ -1,0 +1,92 @@
+import { randomBytes } from "node:crypto";
+import { Deadlines } from "../lease/deadlines.js";
+import type { DeadlineItem } from "../lease/deadlines.js";
+import type { Clock, Random, Timer, Timers, World } from "../lease/ports.js";
+
+/** The longest delay that `setTimeout` understands; anything longer would fire at once. */
+const TIMEOUT_MS_MAX = 2 ** 31 - 1;
+
+class PendingCall implements DeadlineItem, Timer {
+  dueMs = 0;
+  heapIndex = -1;
+  heapSequence = 0;
+  readonly run: () => void;
+  readonly #pending: Deadlines<PendingCall>;
+
+  constructor(pending: Deadlines<PendingCall>, run: () => void) {
+    this.#pending = pending;
+    this.run = run;
+  }
+
+  cancel(): void {
+    this.#pending.cancel(this);
+  }
+}
+
+/**
+ * All pending calls on a single `setTimeout`. It never keeps the process alive: what does is an open transport. A
+ * cancelled call leaves the timeout armed, which then finds nothing to do; that is cheaper than arming it anew for
+ * each of the many timeouts that are cancelled because the answer came.
+ */
+class RealTimers implements Timers {
+  readonly #clock: Clock;
+  readonly #pending = new Deadlines<PendingCall>();
+  #timeout: NodeJS.Timeout | undefined;
+  /** When the armed timeout fires, on the steady clock. */
+  #armedMs = Infinity;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  after(delayMs: number, run: () => void): Timer {
+    const call = new PendingCall(this.#pending, run);
+    const nowMs = this.#clock.monotonicMs();
+    this.#pending.schedule(call, nowMs + Math.max(0, delayMs));
+    if (call.dueMs < this.#armedMs) this.#arm(nowMs);
+    return call;
+  }
+
+  #arm(nowMs: number): void {
+    clearTimeout(this.#timeout);
+    const dueMs = this.#pending.nextDueMs();
+    if (dueMs === Infinity) {
+      this.#timeout = undefined;
+      this.#armedMs = Infinity;
+      return;
+    }
+    const delayMs = Math.min(Math.max(1, Math.ceil(dueMs - nowMs)), TIMEOUT_MS_MAX);
+    this.#armedMs = nowMs + delayMs;
+    this.#timeout = setTimeout(this.#wake, delayMs);
+    this.#timeout.unref();
+  }
+
+  readonly #wake = (): void => {
+    // What is scheduled from here on, also by the calls below, is due later than `nowMs` and waits its turn.
+    const nowMs = this.#clock.monotonicMs();
+    try {
+      for (let call = this.#pending.popDue(nowMs); call !== undefined; call = this.#pending.popDue(nowMs)) {
+        call.run();
+      }
+    } finally {
+      this.#arm(this.#clock.monotonicMs());
+    }
+  };
+}
+
+const clock: Clock = {
+  monotonicMs: () => performance.now(),
+  wallMs: () => Date.now(),
+};
+
+const random: Random = { next: () => Math.random() };
+
+/** The real world: this machine's clocks, its timers and V8's random numbers (which spread retries and nothing else). */
+export function realWorld(): World {
+  return { clock, timers: new RealTimers(clock), random };
+}
+
+/** 64 random bits as 16 hexadecimal digits: what tells apart two proposers of one name, and two starts of one process. */
+export function incarnation(): string {
+  return randomBytes(8).toString("hex");
+}
