@@ -110,6 +110,8 @@ export class HeldLease implements Lease {
   }
 
   release(): Promise<void> {
+    // A loss that nobody has noticed stays a loss.
+    this.remaining();
     return this.end(new LeaseLostError(this.resource, "released"));
   }
 

@@ -1,0 +1,158 @@
+import { beforeEach, expect, test } from "vitest";
+import { ScriptedProvider, TTL_MS, watch } from "../../test/support/scripted-provider.js";
+import { VirtualWorld } from "../testing/virtual-world.js";
+import { LeaseManager } from "./lease-manager.js";
+
+let world: VirtualWorld;
+let provider: ScriptedProvider;
+let leases: LeaseManager;
+
+beforeEach(() => {
+  world = new VirtualWorld();
+  provider = new ScriptedProvider(world.clock);
+  leases = new LeaseManager(provider, world);
+});
+
+test("a free resource is taken", async () => {
+  const lease = watch(leases.tryAcquire("a"));
+  expect(provider.attempts[0]!.request.timeoutMs).toBe(TTL_MS);
+  provider.attempts[0]!.grant();
+  await world.settle();
+  expect(lease.value!.token).toBe(1n);
+});
+
+test("undefined when another participant has it", async () => {
+  const lease = watch(leases.tryAcquire("a"));
+  provider.attempts[0]!.held();
+  await world.settle();
+  expect(lease).toMatchObject({ state: "fulfilled", value: undefined });
+  expect(world.pendingTimers).toBe(0);
+});
+
+test("undefined when another caller of this process has it, without asking", async () => {
+  void leases.acquire("a");
+  provider.attempts[0]!.grant();
+  await world.settle();
+  expect(await leases.tryAcquire("a")).toBeUndefined();
+  expect(provider.attempts).toHaveLength(1);
+});
+
+test("throws when there is no answer", async () => {
+  const lease = watch(leases.tryAcquire("a"));
+  provider.attempts[0]!.unanswered();
+  await world.settle();
+  expect(lease.error).toMatchObject({ code: "NO_QUORUM" });
+});
+
+test.each(["acquire", "tryAcquire"] as const)(
+  "shares the answer of an %s that it meets: held or granted",
+  async (method) => {
+    for (const answer of ["held", "grant"] as const) {
+      const resource = `resource-${answer}`;
+      void leases[method](resource);
+      const tries = [watch(leases.tryAcquire(resource)), watch(leases.tryAcquire(resource))];
+      await world.settle();
+      expect(tries.map((each) => each.state)).toEqual(["pending", "pending"]);
+      provider.attempts.pop()![answer]();
+      await world.settle();
+      for (const each of tries) expect(each).toMatchObject({ state: "fulfilled", value: undefined });
+      expect(provider.attempts).toHaveLength(0);
+    }
+  },
+);
+
+test.each(["acquire", "tryAcquire"] as const)(
+  "makes its own attempt when the %s that it meets finds no answer",
+  async (method) => {
+    void watch<unknown>(leases[method]("a"));
+    const mine = watch(leases.tryAcquire("a"));
+    provider.attempts[0]!.unanswered();
+    await world.settle();
+    expect(provider.attempts).toHaveLength(2);
+    provider.attempts[1]!.grant();
+    await world.settle();
+    expect(mine.value!.remaining()).toBe(TTL_MS);
+  },
+);
+
+test("makes its own attempt when the caller that it meets gives up", async () => {
+  const controller = new AbortController();
+  void watch(leases.acquire("a", { signal: controller.signal }));
+  const mine = watch(leases.tryAcquire("a"));
+  controller.abort();
+  provider.attempts[0]!.grant();
+  await world.settle();
+  expect(provider.releases).toHaveLength(1);
+  provider.attempts[1]!.grant();
+  await world.settle();
+  expect(mine.state).toBe("fulfilled");
+});
+
+test("does not wait behind a waiter that sleeps until another's lease is over", async () => {
+  const waiter = watch(leases.acquire("a", { wait: Infinity }));
+  provider.attempts[0]!.held(1_000);
+  await world.settle();
+  expect(await leases.tryAcquire("a")).toBeUndefined();
+  await world.advance(1_000);
+  provider.attempts[1]!.grant();
+  await world.settle();
+  expect(waiter.state).toBe("fulfilled");
+});
+
+test("does not wait behind a waiter that sleeps after an attempt without an answer", async () => {
+  const waiter = watch(leases.acquire("a", { wait: Infinity }));
+  provider.attempts[0]!.unanswered();
+  await world.settle();
+  const mine = watch(leases.tryAcquire("a"));
+  expect(provider.attempts).toHaveLength(2);
+  provider.attempts[1]!.grant();
+  await world.advance("3s");
+  expect(provider.attempts).toHaveLength(2);
+  void mine.value!.release();
+  await world.settle();
+  provider.attempts[2]!.grant();
+  await world.settle();
+  expect(waiter.state).toBe("fulfilled");
+});
+
+test("tries and waiters do not starve each other while there are no answers", async () => {
+  void watch(leases.acquire("a", { wait: Infinity, ttl: 1_000 }));
+  const tries = [];
+  for (let round = 0; round < 20; round++) {
+    tries.push(watch(leases.tryAcquire("a", { ttl: 2_000 })), watch(leases.tryAcquire("a", { ttl: 2_000 })));
+    provider.attempts.at(-1)!.unanswered();
+    await world.advance(2_000);
+  }
+  const byWaiter = provider.attempts.filter((attempt) => attempt.request.ttlMs === 1_000).length;
+  expect(byWaiter).toBeGreaterThan(5);
+  expect(tries.filter((each) => each.state === "rejected").length).toBeGreaterThan(5);
+});
+
+test("waits for a release that is under way and then takes the resource", async () => {
+  const first = watch(leases.acquire("a"));
+  provider.attempts[0]!.grant();
+  await world.settle();
+  provider.holdReleases = true;
+  void first.value!.release();
+  const mine = watch(leases.tryAcquire("a"));
+  await world.settle();
+  expect(mine.state).toBe("pending");
+  provider.releases[0]!.answer();
+  await world.settle();
+  provider.attempts[1]!.grant();
+  await world.settle();
+  expect(mine.state).toBe("fulfilled");
+});
+
+test("a lease of this process whose loss nobody has noticed is in nobody's way", async () => {
+  const first = watch(leases.acquire("a"));
+  provider.attempts[0]!.grant();
+  await world.settle();
+  world.block(TTL_MS);
+  const mine = watch(leases.tryAcquire("a"));
+  await world.settle();
+  provider.attempts[1]!.grant();
+  await world.settle();
+  expect(mine.value!.token).toBe(2n);
+  expect(first.value!.remaining()).toBe(0);
+});

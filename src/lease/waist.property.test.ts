@@ -1,0 +1,169 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import { MemoryGround } from "../testing/memory-ground.js";
+import { MemoryProvider } from "../testing/memory-provider.js";
+import { ProcessSwitch } from "../testing/process-switch.js";
+import { VirtualWorld } from "../testing/virtual-world.js";
+import { LeaseManager } from "./lease-manager.js";
+import type { World } from "./ports.js";
+import type { AttemptOutcome, AttemptRequest, Grant } from "./provider.js";
+import type { Lease, Leases } from "./types.js";
+
+const TTL_MS = 1_000;
+const resources = ["a", "b"];
+
+/** Answers late, and notes when the waist asks for two things of one resource at a time. */
+class SlowProvider extends MemoryProvider {
+  readonly overlaps: string[] = [];
+  readonly #busy = new Map<string, string>();
+  readonly #world: World;
+
+  constructor(ground: MemoryGround, world: World, name: string, process: ProcessSwitch) {
+    super(ground, world, { name, ttlMaxMs: TTL_MS, process });
+    this.#world = world;
+  }
+
+  override attempt(request: AttemptRequest, signal?: AbortSignal): Promise<AttemptOutcome> {
+    return this.#alone(request.resource, "attempt", () => super.attempt(request, signal));
+  }
+
+  override renew(grant: Grant, ttlMs: number): Promise<boolean> {
+    return this.#alone(grant.resource, "renew", () => super.renew(grant, ttlMs));
+  }
+
+  override release(grant: Grant): Promise<void> {
+    return this.#alone(grant.resource, "release", () => super.release(grant));
+  }
+
+  async #alone<T>(resource: string, call: string, run: () => Promise<T>): Promise<T> {
+    const other = this.#busy.get(resource);
+    if (other !== undefined) this.overlaps.push(`${call} of ${resource} during ${other}`);
+    this.#busy.set(resource, call);
+    try {
+      await this.#pause();
+      const result = await run();
+      await this.#pause();
+      return result;
+    } finally {
+      this.#busy.delete(resource);
+    }
+  }
+
+  #pause(): Promise<void> {
+    const delayMs = Math.floor(this.#world.random.next() * 40);
+    return new Promise((resolve) => void this.#world.timers.after(delayMs, resolve));
+  }
+}
+
+const step = fc.record({
+  kind: fc.constantFrom(
+    "acquire",
+    "acquire",
+    "try",
+    "renew",
+    "release",
+    "release",
+    "abort",
+    "cut",
+    "reconnect",
+    "block",
+    "suspend",
+    "pass",
+    "pass",
+  ),
+  who: fc.nat(1),
+  resource: fc.constantFrom(...resources),
+  ms: fc.nat(700),
+});
+
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+
+class Run {
+  readonly world = new VirtualWorld();
+  readonly ground = new MemoryGround();
+  readonly switches = [new ProcessSwitch(), new ProcessSwitch()];
+  readonly providers = this.switches.map(
+    (each, index) => new SlowProvider(this.ground, this.world, `p${index}`, each),
+  );
+  readonly participants: Leases[] = this.providers.map((provider) => new LeaseManager(provider, this.world));
+  readonly leases: Lease[] = [];
+  readonly calls = new Set<AbortController>();
+  unsettled = 0;
+
+  async take({ kind, who, resource, ms }: Step): Promise<void> {
+    switch (kind) {
+      case "acquire":
+        return this.call((signal) => this.participants[who]!.acquire(resource, { signal, wait: ms * 3 }));
+      case "try":
+        return this.call((signal) =>
+          this.participants[who]!.tryAcquire(resource, { signal, autoRenew: ms % 2 === 0 }),
+        );
+      case "renew":
+        this.leases[ms % this.leases.length]?.renew().catch(() => undefined);
+        return undefined;
+      case "release":
+        return void this.leases[ms % this.leases.length]?.release();
+      case "abort":
+        return void [...this.calls][ms % this.calls.size]?.abort();
+      case "cut":
+        return this.switches[who]!.cutOff();
+      case "reconnect":
+        return this.switches[who]!.reconnect();
+      case "block":
+        return this.world.block(ms);
+      case "suspend":
+        return this.world.suspend(ms);
+      default:
+        return this.world.advance(ms);
+    }
+  }
+
+  call(start: (signal: AbortSignal) => Promise<Lease | undefined>): void {
+    const controller = new AbortController();
+    this.calls.add(controller);
+    this.unsettled++;
+    start(controller.signal)
+      .then((lease) => lease !== undefined && this.leases.push(lease))
+      .catch(() => undefined)
+      .finally(() => {
+        this.unsettled--;
+        this.calls.delete(controller);
+      });
+  }
+
+  violations(): string[] {
+    const found = this.providers.flatMap((provider) => provider.overlaps);
+    for (const resource of resources) {
+      const leases = this.leases.filter((lease) => lease.resource === resource);
+      if (leases.filter((lease) => lease.remaining() > 0).length > 1) found.push(`two hold ${resource}`);
+      if (leases.some((lease, index) => index > 0 && lease.token <= leases[index - 1]!.token)) {
+        found.push(`the tokens of ${resource} go back`);
+      }
+    }
+    return found;
+  }
+}
+
+test("whatever happens: one holder, one request at a time, every call ends, nothing is left behind", async () => {
+  let tenures = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 80 }), async (steps) => {
+      const run = new Run();
+      for (const each of steps) {
+        await run.take(each);
+        await run.world.settle();
+        expect(run.violations()).toEqual([]);
+      }
+      const closing = Promise.all(run.participants.map((leases) => leases.close()));
+      await run.world.advance("3s");
+      await closing;
+      expect(run.violations()).toEqual([]);
+      expect(run.unsettled).toBe(0);
+      expect(run.leases.every((lease) => lease.remaining() === 0 && lease.signal.aborted)).toBe(true);
+      expect(run.world.pendingTimers).toBe(0);
+      tenures += run.leases.length;
+    }),
+    { numRuns: 200 },
+  );
+  expect(tenures).toBeGreaterThan(100);
+});
