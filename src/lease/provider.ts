@@ -40,7 +40,8 @@ export interface ProviderEvents {
 
 /**
  * The narrow port below the waist: what a ground (peers, stores, a core) has to do. Names and durations were
- * checked before they arrive here, and the waist makes at most one call at a time for one resource.
+ * checked before they arrive here, and the waist makes at most one call of `attempt`, `renew` or `release` at a time
+ * for one resource. All three must settle in a bounded time: the next call for the resource waits for that.
  */
 export interface Provider {
   readonly guarantees: Guarantees;
@@ -50,9 +51,15 @@ export interface Provider {
   attach(events: ProviderEvents): void;
   /** Aborting `signal` ends the attempt soon with `unanswered`, after it has withdrawn what it left behind. */
   attempt(request: AttemptRequest, signal?: AbortSignal): Promise<AttemptOutcome>;
-  /** True when the grant now lasts longer than before; false when that was not reached (the grant runs on unchanged). */
+  /**
+   * True when the grant now lasts longer than before; false when that was not reached (the grant runs on unchanged) or
+   * the tenure has lapsed meanwhile, which no answer re-opens.
+   */
   renew(grant: Grant, ttlMs: number): Promise<boolean>;
-  /** The holder has stopped: frees the resource for others, best effort. `grant.remainingMs()` is 0 as soon as this returns its promise. */
+  /**
+   * The holder has stopped: frees the resource for others, best effort. `grant.remainingMs()` is 0 as soon as this
+   * returns its promise. Called once for each grant, also for one that was lost.
+   */
   release(grant: Grant): Promise<void>;
   query(resource: string, timeoutMs: number): Promise<HolderHint>;
   list(prefix: string, timeoutMs: number): Promise<ResourceHint[]>;

@@ -2,7 +2,7 @@
  * The waist: what every program sees, whichever ground its leases rest on.
  */
 
-/** Milliseconds, or text such as `"500ms"`, `"15s"`, `"1m"`, `"2h"` (one number, one unit). */
+/** Milliseconds, or text such as `"500ms"`, `"1.5s"`, `"15s"`, `"1m"`, `"2h"` (one number, one unit). */
 export type Duration = number | string;
 
 /**
@@ -25,6 +25,9 @@ export interface Lease extends AsyncDisposable {
   /**
    * Aborted, with a {@link LeaseLostError} as its reason, when the loss is noticed; also aborted by a release. A
    * convenience: when the event loop is blocked it is late. Reading this property looks at the clock first.
+   *
+   * Under {@link Leases.lead} it also aborts when the leader is asked to step down (its campaign's signal aborts, the
+   * participant closes); the lease is then still held, and renewed, until the work has settled.
    */
   readonly signal: AbortSignal;
   /** Milliseconds for which the lease can still be trusted, 0 when it is lost or released. Never optimistic. */
@@ -33,10 +36,14 @@ export interface Lease extends AsyncDisposable {
    * Returns only if the lease is held now and for at least `atLeastMs` more milliseconds (default 0).
    *
    * @throws LeaseLostError (`LEASE_LOST`) otherwise.
+   * @example
+   * lease.assertHeld(500) // enough for the write that follows
+   * await storage.write(report, { token: lease.token })
    */
   assertHeld(atLeastMs?: number): void;
   /**
    * Extends the lease to a full `ttlMs` from now. Leases renew themselves; this is for those that should not wait.
+   * Calls at the same time share one request.
    *
    * @throws LeaseLostError (`LEASE_LOST`) when the lease has run out. When no majority answered in time but the
    * lease still runs, throws `NO_QUORUM` and the lease stays as it was.
@@ -44,7 +51,7 @@ export interface Lease extends AsyncDisposable {
   renew(): Promise<void>;
   /**
    * Gives the resource back. The program must have stopped using it. Idempotent, and never throws because the lease
-   * was lost already.
+   * was lost already. From the call on the lease counts as not held; the promise resolves when the provider was told.
    */
   release(): Promise<void>;
   /** Plain data for logs; the token is a decimal string. */
@@ -58,12 +65,15 @@ export interface TryAcquireOptions {
   signal?: AbortSignal;
   /** Renew at a third of the TTL until released. Default true. */
   autoRenew?: boolean;
-  /** The tenure ends at the latest this long after it began, whatever the renewals say. Default: no bound. */
+  /** The tenure ends at the latest this long after it began, whatever the renewals say. More than 0. Default: no bound. */
   maxHold?: Duration;
 }
 
 export interface AcquireOptions extends TryAcquireOptions {
-  /** How long to wait for a turn. Default `"1m"`; `Infinity` waits until the signal aborts; `0` does not wait. */
+  /**
+   * How long to wait for a turn. Default `"1m"`; `Infinity` waits until the signal aborts; `0` does not wait. An
+   * attempt that is under way at the deadline may take up to 100 ms longer, and its lease is handed out.
+   */
   wait?: Duration;
 }
 
@@ -115,16 +125,22 @@ export interface Leases extends AsyncDisposable {
   /** The name and incarnation under which this participant holds leases. */
   readonly self: string;
   /**
-   * Waits its turn and takes the lease.
+   * Waits its turn and takes the lease. Callers in this process are served first in, first out.
    *
    * @throws LeaseholdError `LEASE_HELD` (with `wait: 0`), `TIMEOUT`, `NO_QUORUM`, `CLOCK_SKEW`, `INVALID_NAME`,
    * `INVALID_DURATION`, `TTL_OUT_OF_RANGE`, `TOO_MANY_WAITERS`, `CLOSED`; the signal's reason when it aborts.
+   * @example
+   * await using lease = await leases.acquire("reports/nightly", { ttl: "15s", wait: "1m" })
    */
   acquire(resource: string, options?: AcquireOptions): Promise<Lease>;
   /**
-   * Takes the lease if it is free now; `undefined` if another has it (also another caller in this process).
+   * Takes the lease if it is free now; `undefined` if another has it (also another caller in this process, or one
+   * that is about to get it).
    *
-   * @throws as {@link Leases.acquire}, but for `LEASE_HELD` and `TIMEOUT`.
+   * @throws as {@link Leases.acquire}, but for `LEASE_HELD`.
+   * @example
+   * await using lease = await leases.tryAcquire("reports/nightly")
+   * if (lease === undefined) return // another does it
    */
   tryAcquire(resource: string, options?: TryAcquireOptions): Promise<Lease | undefined>;
   /** Who holds the resource: a hint. */
@@ -134,15 +150,27 @@ export interface Leases extends AsyncDisposable {
   /**
    * Campaigns for the resource, runs `work` while it is held, and campaigns again whenever the lease was lost.
    * The next campaign begins only after `work` has settled. When `work` returns, the leader steps down and `lead`
-   * resolves with its value; when it throws, the lease is released and the error rethrown. An `AbortError` or the
-   * signal's own reason, thrown after the lease was lost, counts as the answer to the loss.
-   * Resolves with `undefined` when `signal` aborts.
+   * resolves with its value; when it throws, the lease is released and the error rethrown. A `LeaseLostError` of this
+   * lease counts as the answer to its loss and is not rethrown; so does, after `lease.signal` has aborted, that
+   * signal's reason or an `AbortError`.
+   *
+   * When `signal` aborts, `lease.signal` aborts too; the lease is held until `work` has settled, and then `lead`
+   * resolves with `undefined`. It campaigns without a time limit, also while no majority answers.
+   *
+   * @throws as {@link Leases.acquire}, but for `LEASE_HELD`, `TIMEOUT`, `NO_QUORUM`; what `work` throws.
+   * @example
+   * await leases.lead("scheduler", async (lease) => {
+   *   while (!lease.signal.aborted) await runDueJobs(lease.token)
+   * }, { signal })
    */
   lead<T>(
     resource: string,
     work: (lease: Lease) => Promise<T>,
     options?: LeadOptions,
   ): Promise<T | undefined>;
-  /** Releases what is held, within a bound, ends what waits (`CLOSED`) and leaves no handle open. Idempotent. */
+  /**
+   * Releases what is held, ends what waits (`CLOSED`) and leaves no handle open. Takes at most about two seconds: one
+   * for the work of leaders, which is asked to stop, and one for the resources to be given back. Idempotent.
+   */
   close(): Promise<void>;
 }
