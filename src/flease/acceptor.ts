@@ -319,7 +319,7 @@ export class Acceptor {
     for (const [resource, entry] of sorted) {
       hash.text(resource).number(entry.promisedNumber).text(entry.promisedOwner).text(entry.leaseOwner);
       hash.number(entry.leaseNumber).number(entry.leaseSequence).number(entry.leaseUntil);
-      hash.number(entry.leaseEnd).flag(entry.released);
+      hash.number(entry.leaseEnd).flag(entry.released).number(entry.token);
     }
   }
 }

@@ -131,8 +131,7 @@ export class Proposer {
       return;
     }
     const renewing = slot.operation === Operation.renew;
-    const abandoned = renewing && slot.number !== slot.holdNumber ? slot.number : 0;
-    if (abandoned !== 0) this.#requests.keepPast(slot, slot.number, slot.sequence, slot.until, now);
+    this.#requests.keepAbandoned(slot, now);
     slot.holding = false;
     this.#close(slot);
     this.#requests.releaseTenure(slot, now);
@@ -144,6 +143,7 @@ export class Proposer {
   isHeld(slot: Slot, now: Reading): boolean {
     if (!slot.holding) return false;
     if (faults.heldIsCached || holdIsValid(slot.holdUntil, slot.holdEnd, now)) return true;
+    this.#requests.keepAbandoned(slot, now);
     this.#lapse(slot, "expired");
     return false;
   }
@@ -159,9 +159,11 @@ export class Proposer {
    */
   restart(owner: string): void {
     this.#requests.owner = owner;
+    // A clock that ran ahead must not keep the new owner's ballots there. They may repeat numbers of the old owner's,
+    // so no reply to that one may find them: handles are never used again.
+    this.#ballots = new BallotSource();
+    this.#slots.retire();
     for (const slot of this.#slots.values()) {
-      slot.pastBallots = [];
-      slot.holdNumber = 0;
       if (slot.holding) {
         this.#lapse(slot, "clock-fault");
       } else if (slot.operation === Operation.acquire) {
@@ -169,6 +171,8 @@ export class Proposer {
         this.#slots.give(slot);
         this.#sink.unanswered(slot, "clock-fault");
       }
+      slot.pastBallots = [];
+      slot.holdNumber = 0;
     }
   }
 
@@ -198,15 +202,13 @@ export class Proposer {
   // Phases
 
   #startFast(slot: Slot, now: Reading): void {
-    slot.number = this.#ballots.next(now);
-    slot.sequence = 0;
+    this.#openBallot(slot, now);
     this.#write(slot, Kind.acquire, now);
   }
 
   /** Two phases: READ first, to learn every unfinished lease that a majority knows of (Algorithm 3). */
   #startReading(slot: Slot, now: Reading): void {
-    slot.number = this.#ballots.next(now);
-    slot.sequence = 0;
+    this.#openBallot(slot, now);
     slot.highestRead = 0;
     if (slot.operation === Operation.renew && faults.renewalWithFreshBallotWithoutRead) {
       this.#write(slot, Kind.write, now);
@@ -214,6 +216,13 @@ export class Proposer {
     }
     this.#startPhase(slot, Phase.reading, now);
     this.#requests.send(slot, Kind.read);
+  }
+
+  /** Until a refusal tells of a higher promise, a tenure may be renewed in this ballot in one round trip. */
+  #openBallot(slot: Slot, now: Reading): void {
+    slot.number = this.#ballots.next(now);
+    slot.sequence = 0;
+    slot.renewable = true;
   }
 
   #write(slot: Slot, kind: typeof Kind.write | typeof Kind.acquire, now: Reading): void {
@@ -324,7 +333,6 @@ export class Proposer {
   #adoptBallot(slot: Slot): void {
     slot.holdNumber = slot.number;
     slot.holdSequence = slot.sequence;
-    slot.renewable = true;
     this.#finish(slot);
   }
 
@@ -351,8 +359,7 @@ export class Proposer {
   /** An abandoned renewal is not released while its hold exists (MUST): the acceptors' guard is what protects it. */
   #failRenewal(slot: Slot, now: Reading): void {
     slot.renewable = false;
-    if (slot.phase === Phase.writing && slot.number !== slot.holdNumber)
-      this.#requests.keepPast(slot, slot.number, slot.sequence, slot.until, now);
+    this.#requests.keepAbandoned(slot, now);
     if (faults.abandonedRenewalReleased) this.#requests.release(slot, slot.number, slot.sequence + 1);
     if (!this.isHeld(slot, now)) return; // The look has ended the tenure and its renewal, and said so.
     if (slot.tries < renewalTriesMax) {

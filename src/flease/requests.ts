@@ -2,6 +2,7 @@ import type { Reading } from "./clock.js";
 import { Kind, Message } from "./message.js";
 import type { ProposerSink } from "./proposer-sink.js";
 import type { FleaseSettings } from "./settings.js";
+import { Operation, Phase } from "./slot.js";
 import type { Slot } from "./slot.js";
 
 /** Writes a proposer's requests into its sink: one for each member of the resource's cell, through one reused message. */
@@ -44,6 +45,13 @@ export class Requests {
   keepPast(slot: Slot, number: number, sequence: number, until: number, now: Reading): void {
     slot.pastBallots = slot.pastBallots.filter((past) => this.#mayLive(past.until, now));
     slot.pastBallots.push({ number, sequence, until });
+  }
+
+  /** A renewal in a ballot of its own is given up: its write may have got through, so the release must name it too. */
+  keepAbandoned(slot: Slot, now: Reading): void {
+    if (slot.operation !== Operation.renew || slot.phase !== Phase.writing) return;
+    if (slot.number === slot.holdNumber || slot.number === slot.pastBallots.at(-1)?.number) return;
+    this.keepPast(slot, slot.number, slot.sequence, slot.until, now);
   }
 
   #mayLive(until: number, now: Reading): boolean {

@@ -100,7 +100,9 @@ export class Slot implements DeadlineItem {
   hashInto(hash: StateHash): void {
     hash.text(this.resource).number(this.operation).number(this.phase).number(this.ttl).number(this.giveUpAt);
     hash.number(this.tries).number(this.number).number(this.sequence).number(this.acks).number(this.nacks);
-    hash.number(this.sentMono).number(this.until).number(this.duration).number(this.blockedUntil);
+    hash.number(this.sentMono).number(this.sentLo).number(this.until).number(this.duration);
+    hash.flag(this.heardMajority).number(this.ackMessages).number(this.highestRead);
+    hash.number(this.blockedUntil).number(this.blockedVotes);
     hash
       .text(this.blockedBy)
       .flag(this.holding)
@@ -123,6 +125,8 @@ export class SlotTable {
   #freeIndices: number[] = [];
   #freeSlots: Slot[] = [];
   readonly #byResource = new Map<string, Slot>();
+  /** Handles below this one belong to a former owner and are not used again. */
+  #retiredBelow = 0;
 
   get size(): number {
     return this.#byResource.size;
@@ -155,7 +159,9 @@ export class SlotTable {
   give(slot: Slot): void {
     this.#byResource.delete(slot.resource);
     slot.clear();
-    if (this.#freeSlots.length < freeSlotsMax) {
+    if (slot.index < this.#retiredBelow) {
+      this.#slots[slot.index] = undefined;
+    } else if (this.#freeSlots.length < freeSlotsMax) {
       this.#freeSlots.push(slot);
     } else {
       this.#slots[slot.index] = undefined;
@@ -163,8 +169,17 @@ export class SlotTable {
     }
   }
 
+  /** From now on no handle of before is given to another operation: late replies to those must find nothing. */
+  retire(): void {
+    for (const slot of this.#freeSlots) this.#slots[slot.index] = undefined;
+    this.#freeSlots = [];
+    this.#freeIndices = [];
+    this.#retiredBelow = this.#slots.length;
+  }
+
   clone(): SlotTable {
     const copy = new SlotTable();
+    copy.#retiredBelow = this.#retiredBelow;
     copy.#slots = this.#slots.map((slot) => slot?.clone());
     copy.#freeIndices = [...this.#freeIndices];
     copy.#freeSlots = this.#freeSlots.map((slot) => copy.#slots[slot.index]!);
