@@ -29,11 +29,12 @@ export function paintFor(isTerminal: boolean, environment: NodeJS.ProcessEnv): P
 
 /** For a program that takes the whole screen. */
 export const screen = {
-  enter: `${ESC}?1049h${ESC}?25l`,
+  enter: `${ESC}?1049h${ESC}?25l${ESC}2J`,
   leave: `${ESC}?25h${ESC}?1049l`,
-  home: `${ESC}H`,
+  clear: `${ESC}2J`,
+  /** To the beginning of a line; the first is 1. */
+  line: (number: number): string => `${ESC}${number};1H`,
   clearToEndOfLine: `${ESC}K`,
-  clearBelow: `${ESC}J`,
   /** The terminal shows a frame only when it is whole; those that do not know this ignore it. */
   beginFrame: `${ESC}?2026h`,
   endFrame: `${ESC}?2026l`,

@@ -1,0 +1,74 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+
+/** A process that ends by itself is started again after this long, so that a broken one does not keep the machine busy. */
+const RESTART_MS = 1_500;
+
+export interface ProcessPlan {
+  readonly name: string;
+  /** The compiled module, relative to this one. */
+  readonly module: string;
+  readonly args: readonly string[];
+}
+
+export interface ProcessEvents {
+  message(name: string, message: unknown): void;
+  /** @param last the last line that it wrote on its standard error. */
+  exited(name: string, how: string, last: string): void;
+}
+
+/**
+ * Processes that are started, started again when they end, and stopped together. Each is tied to us by an IPC channel
+ * and ends when that closes: nothing is left running when we are killed.
+ */
+export class Processes {
+  readonly #events: ProcessEvents;
+  readonly #running = new Map<string, ChildProcess>();
+  #stopping = false;
+
+  constructor(events: ProcessEvents) {
+    this.#events = events;
+  }
+
+  start(plan: ProcessPlan): void {
+    if (this.#stopping) return;
+    const path = fileURLToPath(new URL(plan.module, import.meta.url));
+    const child = fork(path, [...plan.args], { stdio: ["ignore", "ignore", "pipe", "ipc"] });
+    this.#running.set(plan.name, child);
+    let last = "";
+    child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+      last = text.trimEnd().split("\n").at(-1) ?? last;
+    });
+    child.on("message", (message) => this.#events.message(plan.name, message));
+    // A message to a process that has just ended; its exit tells the same.
+    child.on("error", () => undefined);
+    child.on("close", (code, signal) => {
+      this.#running.delete(plan.name);
+      if (this.#stopping) return;
+      this.#events.exited(plan.name, signal ?? `exit code ${code}`, last);
+      setTimeout(() => this.start(plan), RESTART_MS).unref();
+    });
+  }
+
+  /** True if it was running. */
+  kill(name: string): boolean {
+    return this.#running.get(name)?.kill("SIGKILL") ?? false;
+  }
+
+  /** Asks all to end, and ends those that have not after `graceMs`. */
+  async stop(graceMs: number): Promise<void> {
+    this.#stopping = true;
+    const children = [...this.#running.values()];
+    const gone = Promise.all(children.map((child) => new Promise((resolve) => child.on("close", resolve))));
+    for (const child of children) child.kill("SIGTERM");
+    const late = sleep(graceMs, undefined, { ref: false }).then(() => this.killAll());
+    await Promise.race([gone, late.then(() => gone)]);
+  }
+
+  /** At once; also while the process exits. */
+  killAll(): void {
+    this.#stopping = true;
+    for (const child of this.#running.values()) child.kill("SIGKILL");
+  }
+}

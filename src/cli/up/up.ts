@@ -1,0 +1,164 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { parseDuration } from "../../lease/duration.js";
+import { exitCode } from "../exit-codes.js";
+import { usageError } from "../failure.js";
+import { paintFor } from "../output/ansi.js";
+import { toJson } from "../output/present.js";
+import { sayLine } from "../say.js";
+import { type SharedOptions, settingsOf } from "../settings.js";
+import type { Change } from "./board.js";
+import { LocalCluster, type LocalPlan } from "./local-cluster.js";
+import { freePorts } from "./ports.js";
+import { clockTime, renderScreen } from "./screen.js";
+import { Terminal } from "./terminal.js";
+
+export interface UpOptions extends SharedOptions {
+  readonly members: number;
+  readonly workers: number;
+  readonly resources: number;
+  readonly kills: boolean;
+  readonly port: number;
+  readonly duration?: string;
+}
+
+/** Ten frames a second: a draining bar looks smooth, and it costs next to nothing. */
+const FRAME_MS = 100;
+const RESOURCE_NAMES = [
+  "reports",
+  "invoices",
+  "backup",
+  "search-index",
+  "mailing",
+  "thumbnails",
+  "billing",
+  "import",
+];
+const STOP_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
+/** `leasehold up`: a local cluster with workers that contend for its leases, until somebody has seen enough. */
+export async function up(options: UpOptions): Promise<number> {
+  const { output } = settingsOf(options);
+  if (output === "json") throw usageError("up goes on and on: -o is table or ndjson here");
+  const durationMs =
+    options.duration === undefined ? undefined : parseDuration(options.duration, "--duration");
+  const plan = await planOf(options);
+  const stop = new StopRequest(durationMs);
+  const onScreen = output === "table" && process.stdout.isTTY === true;
+  const show = output === "ndjson" ? showObject : showLine;
+  const cluster = new LocalCluster(plan, options.kills, onScreen ? () => undefined : show);
+  const view = onScreen ? new ScreenView(cluster, stop) : undefined;
+  // The last net: whatever ends this process, the others end with it and the terminal is given back.
+  process.on("exit", () => {
+    view?.close();
+    cluster.killAll();
+  });
+  try {
+    if (!onScreen && output === "table") sayLine(...introduction(plan));
+    view?.open();
+    await cluster.start();
+    await stop.requested;
+    if (view !== undefined) view.notice = "stopping…";
+    stop.onSecond(() => cluster.killAll());
+    await cluster.stop();
+  } finally {
+    view?.close();
+  }
+  if (output === "table") sayLine("everything that was started has been stopped");
+  return exitCode("ok");
+}
+
+async function planOf(options: UpOptions): Promise<LocalPlan> {
+  const ports = await freePorts(options.port, options.members);
+  const addresses = ports.map((port) => `127.0.0.1:${port}`);
+  return {
+    members: addresses.map((address, index) => ({ id: memberId(index), address })),
+    workers: Array.from({ length: options.workers }, (_, index) => `worker-${index + 1}`),
+    resources: Array.from(
+      { length: options.resources },
+      (_, index) => `demo/${RESOURCE_NAMES[index] ?? `resource-${index + 1}`}`,
+    ),
+    ...(options.cluster !== undefined && { cluster: options.cluster }),
+  };
+}
+
+/** a, b, c, …, z, m27, … */
+function memberId(index: number): string {
+  return index < 26 ? String.fromCharCode(97 + index) : `m${index + 1}`;
+}
+
+function introduction(plan: LocalPlan): string[] {
+  const members = plan.members.map(({ id, address }) => `${id} ${address}`).join(", ");
+  return [`local cluster: ${members}`, `in a second terminal: ${LocalCluster.tryCommand(plan)}`];
+}
+
+function showLine(change: Change): void {
+  sayLine(`${clockTime(change.atMs)}  ${change.kind.padEnd(10)}  ${change.text}`);
+}
+
+function showObject({ atMs, ...change }: Change): void {
+  sayLine(toJson({ at: new Date(atMs).toISOString(), ...change }));
+}
+
+/** The one place that knows whether it is time to stop. */
+class StopRequest {
+  readonly requested: Promise<void>;
+  #resolve: () => void = () => undefined;
+  #asked = false;
+  #second: () => void = () => undefined;
+
+  constructor(durationMs: number | undefined) {
+    this.requested = new Promise((resolve) => {
+      this.#resolve = resolve;
+    });
+    for (const signal of STOP_SIGNALS) process.on(signal, () => this.ask());
+    if (durationMs !== undefined)
+      void sleep(durationMs, undefined, { ref: false }).then(() => this.#resolve());
+  }
+
+  ask(): void {
+    if (this.#asked) this.#second();
+    this.#asked = true;
+    this.#resolve();
+  }
+
+  /** What to do when somebody asks again, because stopping takes too long for them. */
+  onSecond(run: () => void): void {
+    this.#second = run;
+  }
+}
+
+/** Draws what the cluster's board knows. */
+class ScreenView {
+  /** Shown below the members, in place of the board's own. */
+  notice: string | undefined;
+  readonly #cluster: LocalCluster;
+  readonly #terminal: Terminal;
+  readonly #paint = paintFor(true, process.env);
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(cluster: LocalCluster, stop: StopRequest) {
+    this.#cluster = cluster;
+    const onKey = (key: string): void => {
+      if (key === "k") cluster.kills = !cluster.kills;
+      if (key === "q") stop.ask();
+      this.#draw();
+    };
+    this.#terminal = new Terminal(onKey, () => this.#draw());
+  }
+
+  open(): void {
+    this.#terminal.enter();
+    this.#timer = setInterval(() => this.#draw(), FRAME_MS);
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.#terminal.leave();
+  }
+
+  #draw(): void {
+    const state = this.#cluster.screenState(Date.now());
+    const noticed = this.notice === undefined ? state : { ...state, notice: this.notice };
+    this.#terminal.draw(renderScreen(noticed, this.#terminal.size, this.#paint));
+  }
+}

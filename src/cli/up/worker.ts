@@ -1,0 +1,90 @@
+/**
+ * A worker of the local cluster: a process of its own that takes one lease after another, for ever. It ends with
+ * the process that started it, however that one ends: then the channel between them closes.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Lease, Leases } from "../../lease/types.js";
+import { open } from "../../index.js";
+import type { WorkerNews, WorkerOrders } from "./news.js";
+
+const HOLD_MS_MIN = 2_000;
+const HOLD_MS_MAX = 8_000;
+/** Between two leases, so that a worker does not always take back what it just gave up. */
+const PAUSE_MS_MAX = 600;
+const WAIT_MS = 30_000;
+const OPEN_TIMEOUT_MS = 10_000;
+/** After a fault: the cluster may be starting, or may have lost its majority. */
+const RETRY_MS = 500;
+/** Giving the lease back takes a few milliseconds; nobody waits longer for it at the end. */
+const END_MS_MAX = 1_000;
+
+const stop = new AbortController();
+
+function tell(news: WorkerNews): void {
+  if (process.connected) process.send?.(news);
+}
+
+function between(min: number, max: number): number {
+  return min + Math.random() * (max - min);
+}
+
+/** Sleeps; wakes early, without complaint, when one of the signals aborts. */
+async function rest(ms: number, ...signals: AbortSignal[]): Promise<void> {
+  await sleep(ms, undefined, { signal: AbortSignal.any([stop.signal, ...signals]) }).catch(() => undefined);
+}
+
+async function holdOne(leases: Leases, resource: string): Promise<void> {
+  const askedMs = performance.now();
+  const lease = await leases.acquire(resource, { wait: WAIT_MS, signal: stop.signal });
+  const heldFromMs = performance.now();
+  const token = String(lease.token);
+  tell({ type: "acquired", resource, token, waitedMs: heldFromMs - askedMs });
+  await rest(between(HOLD_MS_MIN, HOLD_MS_MAX), lease.signal);
+  await giveBack(lease, token, heldFromMs);
+}
+
+async function giveBack(lease: Lease, token: string, heldFromMs: number): Promise<void> {
+  const { resource } = lease;
+  if (lease.remaining() === 0) {
+    tell({ type: "lost", resource, token, reason: String(lease.signal.reason?.message ?? "it ran out") });
+    return;
+  }
+  await lease.release();
+  tell({ type: "released", resource, token, heldMs: performance.now() - heldFromMs });
+}
+
+async function work({ name, endpoints, resources }: WorkerOrders): Promise<void> {
+  const leases = await open(...endpoints, { name, timeout: OPEN_TIMEOUT_MS });
+  tell({ type: "started", holder: leases.self });
+  while (!stop.signal.aborted) {
+    const resource = resources[Math.floor(Math.random() * resources.length)] ?? "demo";
+    try {
+      await holdOne(leases, resource);
+      await rest(between(0, PAUSE_MS_MAX));
+    } catch (error) {
+      if (stop.signal.aborted) break;
+      tell({ type: "trouble", message: (error as Error).message });
+      await rest(RETRY_MS);
+    }
+  }
+  await leases.close();
+}
+
+function end(): void {
+  stop.abort();
+  setTimeout(() => process.exit(0), END_MS_MAX).unref();
+}
+
+process.on("disconnect", end);
+process.on("SIGTERM", end);
+// A terminal sends these to every process in it: whoever started us decides.
+process.on("SIGINT", () => undefined);
+process.on("SIGHUP", () => undefined);
+
+try {
+  await work(JSON.parse(process.argv[2] ?? "{}") as WorkerOrders);
+  process.exit(0);
+} catch (error) {
+  tell({ type: "trouble", message: (error as Error).message });
+  process.exit(1);
+}
