@@ -48,7 +48,9 @@ export class HeldLease implements Lease {
   #renewing: Promise<boolean> | undefined;
   #renewalError: unknown;
   #controller: AbortController | undefined;
-  #ended: LeaseLostError | undefined;
+  #ended: LossReason | undefined;
+  /** Made when somebody asks for it: an error records the stack, which is too dear for every release. */
+  #error: LeaseLostError | undefined;
   #returned: Promise<void> | undefined;
 
   constructor(keeper: LeaseKeeper, grant: Grant, options: HeldLeaseOptions) {
@@ -68,7 +70,7 @@ export class HeldLease implements Lease {
     this.remaining();
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
-      if (this.#ended !== undefined) this.#controller.abort(this.#ended);
+      if (this.#ended !== undefined) this.#controller.abort(this.#lossError(this.#ended));
     }
     return this.#controller.signal;
   }
@@ -76,7 +78,7 @@ export class HeldLease implements Lease {
   /** Why the lease ended; undefined while it is held. */
   get ended(): LossReason | undefined {
     this.remaining();
-    return this.#ended?.reason;
+    return this.#ended;
   }
 
   remaining(): number {
@@ -84,13 +86,13 @@ export class HeldLease implements Lease {
     const holdLeftMs = this.#endMs - this.#nowMs();
     const leftMs = Math.min(this.grant.remainingMs(), holdLeftMs);
     if (leftMs > 0) return leftMs;
-    this.end(new LeaseLostError(this.resource, holdLeftMs <= 0 ? "max-hold" : "expired"));
+    this.end(holdLeftMs <= 0 ? "max-hold" : "expired");
     return 0;
   }
 
   assertHeld(atLeastMs = 0): void {
     const leftMs = this.remaining();
-    if (this.#ended !== undefined) throw this.#ended;
+    if (this.#ended !== undefined) throw this.#lossError(this.#ended);
     // Written so that NaN fails.
     if (leftMs >= atLeastMs) return;
     const detail = `${formatDuration(leftMs)} remain, ${formatDuration(atLeastMs)} were asked for`;
@@ -112,7 +114,7 @@ export class HeldLease implements Lease {
   release(): Promise<void> {
     // A loss that nobody has noticed stays a loss.
     this.remaining();
-    return this.end(new LeaseLostError(this.resource, "released"));
+    return this.end("released");
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -128,17 +130,23 @@ export class HeldLease implements Lease {
     };
   }
 
-  /** Ends the tenure, if it has not ended yet. Resolves when the resource has been given back. */
-  end(error: LeaseLostError): Promise<void> {
+  /** Ends the tenure, if it has not ended yet, for an error if there is one. Resolves when the resource has been given back. */
+  end(reason: LossReason, error?: LeaseLostError): Promise<void> {
     if (this.#returned === undefined) {
-      this.#ended = error;
+      this.#ended = reason;
+      this.#error = error;
       this.#timer?.cancel();
       this.#timer = undefined;
       // Set before the signal aborts: what listens there may call release().
       this.#returned = this.#giveBack();
-      this.#controller?.abort(error);
+      this.#controller?.abort(this.#lossError(reason));
     }
     return this.#returned;
+  }
+
+  #lossError(reason: LossReason): LeaseLostError {
+    this.#error ??= new LeaseLostError(this.resource, reason);
+    return this.#error;
   }
 
   /** Asks the program, by the signal, to stop; the lease stays held and is renewed until it is released. */

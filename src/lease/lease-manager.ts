@@ -119,7 +119,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
 
   /** From the provider. */
   lost(grant: Grant, error: LeaseLostError): void {
-    void this.#held.get(grant)?.end(error);
+    void this.#held.get(grant)?.end(error.reason, error);
   }
 
   /** From the provider. */
@@ -273,13 +273,12 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   async #close(): Promise<void> {
     for (const contender of this.#contenders) contender.giveUp(new LeaseholdError("CLOSED"));
     for (const lease of this.#held.values()) {
-      const error = new LeaseLostError(lease.resource, "closed");
       // The work of a leader is asked to stop and given time for it, before another may lead.
-      if (lease.isLeading) lease.resign(error);
-      else void lease.end(error);
+      if (lease.isLeading) lease.resign(new LeaseLostError(lease.resource, "closed"));
+      else void lease.end("closed");
     }
     await this.#quiet();
-    for (const lease of this.#held.values()) void lease.end(new LeaseLostError(lease.resource, "closed"));
+    for (const lease of this.#held.values()) void lease.end("closed");
     await this.#quiet();
     await this.provider.close();
   }
