@@ -25,28 +25,21 @@ const badExecutions = {
 
 const read = (name: string) => readFileSync(directory + name, "utf8");
 
-for (const name of names) {
-  test(name, () => {
-    const script = parseScript(read(name));
-    const runs = script.variants.map((variant) => runScript(script, variant));
-    const outcomes = runs.map((run, index) => `${script.variants[index]!.name}: ${run.outcome}`);
-    expect(outcomes).toEqual(script.variants.map((variant) => `${variant.name}: ${variant.expected}`));
-    expect(idleCommands(runs)).toEqual([]);
-    const formatted = formatScript(script, runs);
-    if (process.env["UPDATE_SCRIPTS"] === "1") writeFileSync(directory + name, formatted);
-    expect(read(name)).toBe(formatted);
-  });
-}
+test.each(names)("%s", (name) => {
+  const script = parseScript(read(name));
+  const runs = script.variants.map((variant) => runScript(script, variant));
+  const outcomes = runs.map((run, index) => `${script.variants[index]!.name}: ${run.outcome}`);
+  expect(outcomes).toEqual(script.variants.map((variant) => `${variant.name}: ${variant.expected}`));
+  expect(idleCommands(runs)).toEqual([]);
+  const formatted = formatScript(script, runs);
+  if (process.env["UPDATE_SCRIPTS"] === "1") writeFileSync(directory + name, formatted);
+  expect(read(name)).toBe(formatted);
+});
 
-test("every script has one variant as written, which is never one with two holders", () => {
-  for (const name of names) {
-    const whole = parseScript(read(name)).variants.filter((variant) => variant.faults.length === 0);
-    expect(
-      whole.map((variant) => variant.name),
-      name,
-    ).toEqual(["as written"]);
-    expect(whole[0]!.expected, name).not.toBe("two holders");
-  }
+test.each(names)("%s has one variant as written, which is not one with two holders", (name) => {
+  const whole = parseScript(read(name)).variants.filter((variant) => variant.faults.length === 0);
+  expect(whole.map((variant) => variant.name)).toEqual(["as written"]);
+  expect(whole[0]!.expected).not.toBe("two holders");
 });
 
 test.each(Object.entries(badExecutions))(

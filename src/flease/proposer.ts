@@ -159,8 +159,7 @@ export class Proposer {
    */
   restart(owner: string): void {
     this.#requests.owner = owner;
-    // A clock that ran ahead must not keep the new owner's ballots there. They may repeat numbers of the old owner's,
-    // so no reply to that one may find them: handles are never used again.
+    // A clock that ran ahead must not keep ballots there; as numbers may repeat, handles must not.
     this.#ballots = new BallotSource();
     this.#slots.retire();
     for (const slot of this.#slots.values()) {
@@ -314,8 +313,7 @@ export class Proposer {
       this.#adoptBallot(slot);
       this.#sink.acquired(slot);
     } else if (this.isHeld(slot, now)) {
-      if (slot.number !== slot.holdNumber)
-        this.#requests.keepPast(slot, slot.holdNumber, slot.holdSequence, slot.holdUntil, now);
+      this.#requests.keepReplaced(slot, now);
       slot.holdUntil = Math.max(slot.holdUntil, slot.until);
       slot.holdEnd = Math.max(slot.holdEnd, end);
       this.#adoptBallot(slot);
@@ -380,9 +378,9 @@ export class Proposer {
   }
 
   #lapse(slot: Slot, why: "expired" | "clock-fault"): void {
-    const renewing = slot.operation === Operation.renew;
     slot.holding = false;
     if (faults.lapsedTenureReopened || faults.lateRenewalStartsTenure) return;
+    const renewing = slot.operation === Operation.renew;
     this.#close(slot);
     if (renewing) this.#sink.renewed(slot, false);
     this.#sink.lapsed(slot, why);

@@ -41,8 +41,14 @@ export class Requests {
     }
   }
 
+  /** A renewal has been decided in a ballot of its own, which replaces that of the hold. */
+  keepReplaced(slot: Slot, now: Reading): void {
+    if (slot.number !== slot.holdNumber)
+      this.#keepPast(slot, slot.holdNumber, slot.holdSequence, slot.holdUntil, now);
+  }
+
   /** Keeps a ballot for the release, and drops those whose leases are over, so that the list stays short. */
-  keepPast(slot: Slot, number: number, sequence: number, until: number, now: Reading): void {
+  #keepPast(slot: Slot, number: number, sequence: number, until: number, now: Reading): void {
     slot.pastBallots = slot.pastBallots.filter((past) => this.#mayLive(past.until, now));
     slot.pastBallots.push({ number, sequence, until });
   }
@@ -51,7 +57,7 @@ export class Requests {
   keepAbandoned(slot: Slot, now: Reading): void {
     if (slot.operation !== Operation.renew || slot.phase !== Phase.writing) return;
     if (slot.number === slot.holdNumber || slot.number === slot.pastBallots.at(-1)?.number) return;
-    this.keepPast(slot, slot.number, slot.sequence, slot.until, now);
+    this.#keepPast(slot, slot.number, slot.sequence, slot.until, now);
   }
 
   #mayLive(until: number, now: Reading): boolean {
