@@ -12,7 +12,7 @@ import {
   sleep,
   until,
   world,
-} from "./transport-fixture.js";
+} from "../../test/support/transport.js";
 
 async function pair(): Promise<{ a: Participant; b: Participant; address: string }> {
   const { member: b, address } = await listening(memberIdentity("b"));

@@ -2,16 +2,16 @@ import { createHash } from "node:crypto";
 import { connect } from "node:net";
 import type { Socket } from "node:net";
 import { onTestFinished } from "vitest";
-import type { LeaseholdError } from "../lease/errors.js";
-import { copyMessage, Kind, Message } from "../flease/message.js";
-import { ByteReader, ByteWriter } from "./bytes.js";
-import { FrameDecoder, FrameKind } from "./frame.js";
-import { decodeReject, encodeHello } from "./hello.js";
-import type { Rejection } from "./hello.js";
-import type { Link } from "./link.js";
-import { Transport } from "./transport.js";
-import type { Identity, TransportHandler, TransportOptions } from "./transport-handler.js";
-import { incarnation, realWorld } from "./world.js";
+import type { LeaseholdError } from "../../src/lease/errors.js";
+import { copyMessage, Kind, Message } from "../../src/flease/message.js";
+import { ByteReader, ByteWriter } from "../../src/host/bytes.js";
+import { FrameDecoder, FrameKind } from "../../src/host/frame.js";
+import { decodeReject, encodeHello } from "../../src/host/hello.js";
+import type { Rejection } from "../../src/host/hello.js";
+import type { Link } from "../../src/host/link.js";
+import { Transport } from "../../src/host/transport.js";
+import type { Identity, TransportHandler, TransportOptions } from "../../src/host/transport-handler.js";
+import { incarnation, realWorld } from "../../src/host/world.js";
 
 /** What the tests of the transport share: participants that note what happens to them, and strangers on a raw socket. */
 

@@ -1,0 +1,110 @@
+import { expect, it, vi } from "vitest";
+import { incarnation, realWorld } from "./world.js";
+
+const sleep = (ms: number) =>
+  new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
+
+it("calls in the order of the deadlines, never early, and not what was cancelled", async () => {
+  const { clock, timers } = realWorld();
+  const startMs = clock.monotonicMs();
+  const calls: string[] = [];
+  const early: number[] = [];
+  const note = (name: string, delayMs: number) =>
+    timers.after(delayMs, () => {
+      calls.push(name);
+      early.push(Math.min(0, clock.monotonicMs() - startMs - delayMs));
+    });
+  note("late", 30);
+  note("soon", 5);
+  const cancelled = note("cancelled", 10);
+  note("middle", 15);
+  note("at once", -1);
+  cancelled.cancel();
+  cancelled.cancel();
+  await sleep(60);
+  expect(calls).toEqual(["at once", "soon", "middle", "late"]);
+  expect(early.every((ms) => ms === 0)).toBe(true);
+});
+
+it("lets a call schedule and cancel others", async () => {
+  const { timers } = realWorld();
+  const calls: string[] = [];
+  const victim = timers.after(20, () => calls.push("victim"));
+  timers.after(1, () => {
+    calls.push("first");
+    victim.cancel();
+    timers.after(1, () => calls.push("second"));
+  });
+  await sleep(50);
+  expect(calls).toEqual(["first", "second"]);
+});
+
+it("keeps one timeout for all calls, and goes on after one that throws", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+  try {
+    const { timers } = realWorld();
+    const calls: number[] = [];
+    for (let index = 0; index < 1000; index++) timers.after(1000 + index, () => calls.push(index));
+    expect(vi.getTimerCount()).toBe(1);
+    timers.after(500, () => {
+      throw new Error("a mistake in a call");
+    });
+    expect(vi.getTimerCount()).toBe(1);
+    expect(() => vi.advanceTimersByTime(600)).toThrow("a mistake in a call");
+    await vi.advanceTimersByTimeAsync(5000);
+    expect(calls).toHaveLength(1000);
+    expect(vi.getTimerCount()).toBe(0);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+it("does not take a delay beyond the reach of setTimeout for none", async () => {
+  const { timers } = realWorld();
+  let called = false;
+  const timer = timers.after(2 ** 40, () => {
+    called = true;
+  });
+  const never = timers.after(Infinity, () => {
+    called = true;
+  });
+  await sleep(20);
+  expect(called).toBe(false);
+  timer.cancel();
+  never.cancel();
+});
+
+it("does not keep the process alive", () => {
+  const timeouts: NodeJS.Timeout[] = [];
+  const setTimeoutBefore = globalThis.setTimeout;
+  const spy = vi.spyOn(globalThis, "setTimeout").mockImplementation(((run: () => void, ms: number) => {
+    const timeout = setTimeoutBefore(run, ms);
+    timeouts.push(timeout);
+    return timeout;
+  }) as typeof setTimeout);
+  const timer = realWorld().timers.after(60_000, () => {});
+  spy.mockRestore();
+  expect(timeouts).toHaveLength(1);
+  expect(timeouts[0]!.hasRef()).toBe(false);
+  timer.cancel();
+  clearTimeout(timeouts[0]);
+});
+
+it("reads both clocks and draws numbers from 0 to below 1", () => {
+  const { clock, random } = realWorld();
+  expect(Math.abs(clock.wallMs() - Date.now())).toBeLessThan(50);
+  const first = clock.monotonicMs();
+  expect(clock.monotonicMs()).toBeGreaterThanOrEqual(first);
+  for (let index = 0; index < 1000; index++) {
+    const number = random.next();
+    expect(number >= 0 && number < 1).toBe(true);
+  }
+});
+
+it("draws incarnations of 64 bits", () => {
+  const drawn = new Set(Array.from({ length: 1000 }, incarnation));
+  expect(drawn.size).toBe(1000);
+  for (const text of drawn) expect(text).toMatch(/^[0-9a-f]{16}$/);
+});

@@ -1,0 +1,171 @@
+import { Acceptor } from "../../src/flease/acceptor.js";
+import { numberAt } from "../../src/flease/ballot.js";
+import type { Reading } from "../../src/flease/clock.js";
+import { Kind, LeaseState, Message, Refusal, copyMessage } from "../../src/flease/message.js";
+import { Proposer } from "../../src/flease/proposer.js";
+import { fleaseSettings } from "../../src/flease/settings.js";
+import type { FleaseSettings, FleaseSettingsInput } from "../../src/flease/settings.js";
+import type { Slot } from "../../src/flease/slot.js";
+
+/** Short hands for the tests of acceptors and proposers: times are in ms since `baseMs`, and clocks agree unless told. */
+export const baseMs = Date.UTC(2030, 0, 1);
+
+/** ε = 10 ms, leases of up to 1 s, honest steady clocks. */
+export function benchSettings(more: Partial<FleaseSettingsInput> = {}): FleaseSettings {
+  return fleaseSettings({
+    members: ["a", "b", "c"],
+    maxClockSkewMs: 10,
+    clockRateError: 0,
+    ttlMaxMs: 1_000,
+    rpcTimeoutMs: 100,
+    ...more,
+  });
+}
+
+/** A reading at `ms`; single clocks can be set apart, in the same unit. */
+export function at(ms: number, apart: Partial<Reading> = {}): Reading {
+  const wall = apart.wall ?? ms;
+  return {
+    mono: baseMs + (apart.mono ?? ms),
+    wall: baseMs + wall,
+    lo: baseMs + (apart.lo ?? wall),
+    hi: baseMs + (apart.hi ?? wall),
+  };
+}
+
+/** The first ballot number of millisecond `ms`. */
+export const ballot = (ms: number): number => numberAt(baseMs + ms);
+
+export function message(kind: Kind, fields: Partial<Message> = {}): Message {
+  const filled = new Message();
+  return Object.assign(filled, { kind, view: 1, slot: 0, resource: "r" }, fields);
+}
+
+export const readOf = (owner: string, ms: number): Message =>
+  message(Kind.read, { owner, number: ballot(ms) });
+
+export function writeOf(owner: string, ms: number, sequence: number, until: number, duration = 500): Message {
+  return message(Kind.write, { owner, number: ballot(ms), sequence, until: baseMs + until, duration });
+}
+
+export const acquireOf = (owner: string, ms: number, until: number, duration = 500): Message => ({
+  ...writeOf(owner, ms, 0, until, duration),
+  kind: Kind.acquire,
+});
+
+export const releaseOf = (owner: string, ms: number, sequence: number): Message =>
+  message(Kind.release, { owner, number: ballot(ms), sequence });
+
+/** Hands a request to an acceptor; its answer, or undefined when it is silent. */
+export function ask(acceptor: Acceptor, request: Message, now: Reading): Message | undefined {
+  const reply = new Message();
+  return acceptor.receive(request, now, reply) ? reply : undefined;
+}
+
+/** An answer in one word: `promise`, `ack`, `state`, or the reason of a refusal; `silence` when there was none. */
+export function wordOf(reply: Message | undefined): string {
+  if (reply === undefined) return "silence";
+  const table: Record<string, number> = reply.kind === Kind.nack ? Refusal : Kind;
+  const value: number = reply.kind === Kind.nack ? reply.refusal : reply.kind;
+  return Object.entries(table).find(([, each]) => each === value)![0];
+}
+
+/** An acceptor that is past its recovery wait at time 0. */
+export function readyAcceptor(settings: FleaseSettings = benchSettings()): Acceptor {
+  const acceptor = new Acceptor(settings, at(-settings.waitWallMs - 100));
+  acceptor.wake(at(-1));
+  return acceptor;
+}
+
+/** One broadcast of a proposer. */
+export interface Sent {
+  readonly message: Message;
+  readonly to: number[];
+}
+
+/** A proposer with a sink that remembers everything. */
+export class ProposerBench {
+  readonly proposer: Proposer;
+  readonly settings: FleaseSettings;
+  readonly sent: Sent[] = [];
+  /** Outcomes in order: `acquired`, `refused q`, `unanswered no-quorum`, `renewed`, `not renewed`, `lapsed expired`. */
+  readonly events: string[] = [];
+  /** Delays that came with refusals, in ms. */
+  readonly retriesMs: number[] = [];
+  slot: Slot | undefined;
+
+  constructor(owner = "p.1", settings: FleaseSettings = benchSettings(), seed = 1) {
+    this.settings = settings;
+    this.proposer = new Proposer(settings, owner, seed, {
+      send: (to, out) => {
+        if (to === 0) this.sent.push({ message: copyMessage(out), to: [] });
+        this.sent.at(-1)!.to.push(to);
+      },
+      acquired: () => this.events.push("acquired"),
+      refused: (_slot, holder, retryInMs) => {
+        this.events.push(`refused ${holder}`);
+        this.retriesMs.push(retryInMs);
+      },
+      unanswered: (_slot, why) => this.events.push(`unanswered ${why}`),
+      renewed: (_slot, longer) => this.events.push(longer ? "renewed" : "not renewed"),
+      lapsed: (_slot, why) => this.events.push(`lapsed ${why}`),
+    });
+  }
+
+  /** The newest broadcast. */
+  get last(): Message {
+    return this.sent.at(-1)!.message;
+  }
+
+  /** Kinds of everything sent so far. */
+  get kinds(): string[] {
+    return this.sent.map(
+      ({ message: { kind } }) => Object.entries(Kind).find(([, each]) => each === kind)![0],
+    );
+  }
+
+  begin(ms: number, fast: boolean, ttlMs = 500, giveUpInMs = 10_000): Slot {
+    this.slot = this.proposer.acquire("r", ttlMs, giveUpInMs, fast, at(ms));
+    return this.slot;
+  }
+
+  /** Acceptor `from` answers `request` (the newest broadcast by default). */
+  reply(from: number, kind: Kind, ms: number, fields: Partial<Message> = {}, request = this.last): void {
+    const { view, slot, number, sequence } = request;
+    this.proposer.receive(from, message(kind, { view, slot, number, sequence, ...fields }), at(ms));
+  }
+
+  ack(from: number, ms: number, request = this.last): void {
+    this.reply(from, Kind.ack, ms, {}, request);
+  }
+
+  promise(from: number, ms: number, fields: Partial<Message> = {}): void {
+    this.reply(from, Kind.promise, ms, fields);
+  }
+
+  nackPromised(from: number, ms: number, promisedMs: number, request = this.last): void {
+    this.reply(from, Kind.nack, ms, { refusal: Refusal.promised, promised: ballot(promisedMs) }, request);
+  }
+
+  nackHeld(from: number, ms: number, owner: string, until: number): void {
+    this.reply(from, Kind.nack, ms, { refusal: Refusal.held, ...leaseOf(owner, LeaseState.live, until) });
+  }
+
+  /** Acquires in one round trip with the acceptors 0 and 1. */
+  hold(ms: number, ttlMs = 500): Slot {
+    const slot = this.begin(ms, true, ttlMs);
+    this.ack(0, ms);
+    this.ack(1, ms);
+    return slot;
+  }
+}
+
+/** The part of an answer that tells of a lease. */
+export function leaseOf(owner: string, state: LeaseState, until: number, numberMs = 0): Partial<Message> {
+  return {
+    leaseState: state,
+    leaseOwner: owner,
+    leaseNumber: ballot(numberMs),
+    leaseUntil: baseMs + until,
+  };
+}

@@ -1,0 +1,56 @@
+import fc from "fast-check";
+import { Kind, LeaseState, Message, Refusal } from "../../src/flease/message.js";
+
+const text = (bytesMax: number) =>
+  fc
+    .string({ unit: "grapheme", minLength: 1, maxLength: 40 })
+    .filter((value) => Buffer.byteLength(value) <= bytesMax);
+const u32 = fc.nat({ max: 0xffff_ffff });
+const whole = fc.oneof(fc.maxSafeNat(), fc.constantFrom(0, 1, Number.MAX_SAFE_INTEGER));
+const time = fc.double({ min: 0, max: Number.MAX_SAFE_INTEGER, noNaN: true }).map((value) => value + 0);
+
+const lease = fc.oneof(
+  fc.constant({ leaseState: LeaseState.none }),
+  fc.record({
+    leaseState: fc.constantFrom(LeaseState.live, LeaseState.over, LeaseState.released),
+    leaseOwner: text(255),
+    leaseNumber: whole,
+    leaseSequence: u32,
+    leaseUntil: time,
+    leaseToken: whole,
+  }),
+);
+
+const common = { slot: u32, number: whole, sequence: u32 };
+const request = { ...common, resource: text(512), owner: fc.constant("n1.0123456789abcdef") };
+
+const fields = fc.oneof(
+  fc.record({ kind: fc.constantFrom(Kind.read, Kind.release, Kind.query), ...request }),
+  fc.record({ kind: fc.constant(Kind.write), ...request, until: time, duration: time, token: whole }),
+  fc
+    .record({ kind: fc.constant(Kind.acquire), ...request, until: time, duration: time })
+    .map((message) => ({ ...message, token: message.number })),
+  fc.record({ kind: fc.constant(Kind.ack), ...common }),
+  fc
+    .tuple(fc.record({ kind: fc.constant(Kind.promise), ...common }), lease)
+    .map(([reply, kept]) => ({ ...reply, ...kept })),
+  fc
+    .tuple(
+      fc.record({
+        kind: fc.constant(Kind.nack),
+        ...common,
+        refusal: fc.constantFrom(...Object.values(Refusal)),
+        promised: whole,
+      }),
+      lease,
+    )
+    .map(([reply, kept]) => ({ ...reply, ...kept })),
+  fc
+    .tuple(fc.record({ kind: fc.constant(Kind.state), ...common, promised: whole }), lease)
+    .map(([reply, kept]) => ({ ...reply, ...kept })),
+);
+
+/** Every message that one side may send in a batch of view 1, whatever its kind; requests come from one owner. */
+export const anyMessage: fc.Arbitrary<Message> = fields.map((values) =>
+  Object.assign(new Message(), { view: 1 }, values),
+);
