@@ -1,0 +1,70 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import { ballotsPerMs, numberAt, ownerName, supersedes, timeOf } from "./ballot.js";
+import { withFaults } from "./planted-faults.js";
+
+const skewMs = 3;
+/** Numbers some milliseconds apart, among few owners, so that equals and neighbours occur. */
+const ballot = fc.record({
+  number: fc.nat(12).map((ms) => ms * ballotsPerMs),
+  owner: fc.constantFrom("p", "q", "s"),
+});
+type Ballot = { readonly number: number; readonly owner: string };
+
+const passes = (ballot: Ballot, promised: Ballot) =>
+  supersedes(ballot.number, ballot.owner, promised.number, promised.owner, skewMs);
+
+const transitive = fc.property(
+  ballot,
+  ballot,
+  ballot,
+  (a, b, c) => !(passes(a, b) && passes(b, c)) || passes(a, c),
+);
+
+test("the order is transitive", () => {
+  fc.assert(transitive);
+});
+
+test("ballots that are equal within ε run in circles (F3)", () => {
+  withFaults({ ballotsEqualWithinSkew: true }, () => expect(fc.check(transitive).failed).toBe(true));
+});
+
+test("two ballots pass each other only when they are one and the same", () => {
+  fc.assert(
+    fc.property(ballot, ballot, (a, b) => {
+      const same = a.number === b.number && a.owner === b.owner;
+      expect(passes(a, b) && passes(b, a)).toBe(same);
+      expect(passes(a, b) || passes(b, a)).toBe(same || a.number !== b.number);
+    }),
+  );
+});
+
+test("with equal numbers the second comer is refused, whatever the names", () => {
+  expect(supersedes(7, "z", 7, "a", skewMs)).toBe(false);
+  expect(supersedes(7, "a", 7, "z", skewMs)).toBe(false);
+  expect(supersedes(7, "a", 7, "", skewMs)).toBe(false);
+  expect(supersedes(7, "a", 7, "a", skewMs)).toBe(true);
+});
+
+test("numbers stay exact until 2089", () => {
+  expect(numberAt(Date.UTC(2089, 0, 1))).toBeLessThan(Number.MAX_SAFE_INTEGER);
+  expect(numberAt(Date.UTC(2020, 0, 1))).toBe(0);
+});
+
+test("a number knows its millisecond, and grows with it", () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: Date.UTC(2020, 0, 1), max: Date.UTC(2088, 0, 1) }),
+      fc.nat(4_095),
+      (ms, count) => {
+        expect(timeOf(numberAt(ms) + count)).toBe(ms);
+        expect(numberAt(ms + 1) - numberAt(ms)).toBe(ballotsPerMs);
+        expect(numberAt(ms + 0.75)).toBe(numberAt(ms));
+      },
+    ),
+  );
+});
+
+test("an owner is a node and an incarnation of it", () => {
+  expect(ownerName("a", "5f00")).toBe("a.5f00");
+});
