@@ -13,7 +13,6 @@ export const counterNames = [
   "messages.received",
   "messages.dropped.congested",
   "messages.dropped.closed",
-  "batches.sent",
   "batches.received",
   "writes",
   "bytes.sent",
