@@ -42,15 +42,22 @@ export class FleaseClock {
    * pass the reading down: one decision, one reading (repair F4).
    */
   read(mono: number, wall: number, into: Reading): Reading {
-    this.#slew(mono, wall);
-    const carried = this.#anchor + mono;
-    this.#hi = Math.max(this.#hi, carried, wall);
-    let lo = Math.min(carried, wall);
-    if (faults.lowerClockMonotone) lo = this.#lo = Math.max(this.#lo, lo);
+    this.#anchor += this.#slewBy(mono, wall);
+    this.#lastMono = mono;
+    this.#hi = Math.max(this.#hi, this.#anchor + mono, wall);
+    if (faults.lowerClockMonotone) this.#lo = Math.max(this.#lo, Math.min(this.#anchor + mono, wall));
+    return this.peek(mono, wall, into);
+  }
+
+  /** The same reading without the trace that it leaves, for observers: looking on must not change what happens. */
+  peek(mono: number, wall: number, into: Reading): Reading {
+    const carried = this.#anchor + this.#slewBy(mono, wall) + mono;
+    const hi = Math.max(this.#hi, carried, wall);
+    const lo = Math.max(this.#lo, Math.min(carried, wall));
     into.mono = mono;
     into.wall = wall;
-    into.lo = faults.clockBoundsSwapped ? this.#hi : lo;
-    into.hi = faults.clockBoundsSwapped ? lo : this.#hi;
+    into.lo = faults.clockBoundsSwapped ? hi : lo;
+    into.hi = faults.clockBoundsSwapped ? lo : hi;
     return into;
   }
 
@@ -77,11 +84,10 @@ export class FleaseClock {
   }
 
   /** Lets the anchor follow small corrections of the wall clock, at ρ/2. */
-  #slew(mono: number, wall: number): void {
+  #slewBy(mono: number, wall: number): number {
     const allowed = Math.max(0, mono - this.#lastMono) * this.#slewRate;
-    this.#lastMono = mono;
     const apart = wall - (this.#anchor + mono);
-    this.#anchor += Math.max(-allowed, Math.min(allowed, apart));
+    return Math.max(-allowed, Math.min(allowed, apart));
   }
 
   clone(): FleaseClock {

@@ -74,6 +74,11 @@ export class FleasePeer {
     return this.#clock.read(mono, wall, this.#reading);
   }
 
+  /** What `read` would say, into the caller's record and without leaving a trace: for observers. */
+  peek(mono: number, wall: number, into: Reading): Reading {
+    return this.#clock.peek(mono, wall, into);
+  }
+
   /**
    * Handles a message from peer `from`. The reading must have been made after the message was received (MUST: an
    * older one makes an acceptor's guard end too early). Returns true when `reply` must be sent back.
