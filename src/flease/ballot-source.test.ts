@@ -24,11 +24,13 @@ const strictlyIncreasing = fc.property(
 );
 
 test("numbers rise strictly, also when the clock stands still or steps back (F19)", () => {
-  fc.assert(strictlyIncreasing);
+  expect(() => fc.assert(strictlyIncreasing)).not.toThrow();
 });
 
 test("numbers taken from the clock alone are caught", () => {
-  withFaults({ ballotsNotIncreasing: true }, () => expect(fc.check(strictlyIncreasing).failed).toBe(true));
+  withFaults({ ballotsNotIncreasing: true }, () =>
+    expect(fc.check(strictlyIncreasing, { seed: 1 }).failed).toBe(true),
+  );
 });
 
 test("a fresh number is that of the wall clock", () => {

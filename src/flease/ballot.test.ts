@@ -22,11 +22,13 @@ const transitive = fc.property(
 );
 
 test("the order is transitive", () => {
-  fc.assert(transitive);
+  expect(() => fc.assert(transitive)).not.toThrow();
 });
 
 test("ballots that are equal within ε run in circles (F3)", () => {
-  withFaults({ ballotsEqualWithinSkew: true }, () => expect(fc.check(transitive).failed).toBe(true));
+  withFaults({ ballotsEqualWithinSkew: true }, () =>
+    expect(fc.check(transitive, { numRuns: 5_000, seed: 1 }).failed).toBe(true),
+  );
 });
 
 test("two ballots pass each other only when they are one and the same", () => {

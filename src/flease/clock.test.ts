@@ -27,12 +27,12 @@ function boundsHold(steps: readonly (readonly [number, number])[]): boolean {
 }
 
 test("lo is below and hi above both clocks, and hi never moves back (I13)", () => {
-  fc.assert(fc.property(history, boundsHold));
+  expect(() => fc.assert(fc.property(history, boundsHold))).not.toThrow();
 });
 
 test("bounds that are swapped are caught by that property", () => {
   withFaults({ clockBoundsSwapped: true }, () =>
-    expect(fc.check(fc.property(history, boundsHold)).failed).toBe(true),
+    expect(fc.check(fc.property(history, boundsHold), { seed: 1 }).failed).toBe(true),
   );
 });
 

@@ -1,0 +1,26 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import { withFaults } from "./planted-faults.js";
+import { cellOf, sizeOf } from "./quorum.js";
+
+test("the size of a set is its number of bits, also of all 32", () => {
+  fc.assert(
+    fc.property(fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }), (set) => {
+      expect(sizeOf(set)).toBe((set >>> 0).toString(2).replaceAll("0", "").length);
+    }),
+  );
+  expect([sizeOf(0), sizeOf(-1), sizeOf(1 << 30)]).toEqual([0, 32, 1]);
+});
+
+const majorityOf = (size: number) => cellOf(Array.from({ length: size }, (_, index) => index)).majority;
+
+test("two majorities share a member, and one survives as many failures as can be", () => {
+  for (let size = 1; size <= 31; size += 1) {
+    expect(2 * majorityOf(size)).toBeGreaterThan(size);
+    expect(2 * (majorityOf(size) - 1)).toBeLessThanOrEqual(size);
+  }
+});
+
+test("a smaller quorum is what P20 gives", () => {
+  expect(withFaults({ smallQuorum: true }, () => 2 * majorityOf(3))).toBeLessThan(3);
+});

@@ -1,0 +1,117 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import { cellOf } from "./quorum.js";
+import { Operation, Phase, Slot, SlotTable } from "./slot.js";
+import { StateHash } from "./state-hash.js";
+
+const cell = cellOf([0, 1, 2]);
+
+test("a slot is found by its handle and by its resource, until it is given back", () => {
+  const table = new SlotTable();
+  const slot = table.take("r", cell);
+  expect([table.at(slot.index), table.of("r"), table.size]).toEqual([slot, slot, 1]);
+  table.give(slot);
+  expect([table.of("r"), table.size]).toEqual([undefined, 0]);
+});
+
+test("a slot given back is clean, and used again", () => {
+  const table = new SlotTable();
+  const slot = table.take("r", cell);
+  Object.assign(slot, {
+    number: 7,
+    holding: true,
+    renewable: true,
+    operation: Operation.renew,
+    phase: Phase.writing,
+  });
+  slot.pastBallots.push({ number: 1, sequence: 1, until: 1 });
+  table.give(slot);
+  const again = table.take("s", cell);
+  expect(again).toBe(slot);
+  expect(again).toMatchObject({
+    resource: "s",
+    number: 0,
+    holding: false,
+    renewable: false,
+    operation: Operation.none,
+    phase: Phase.idle,
+    pastBallots: [],
+  });
+});
+
+test("handles are those of living slots, whatever is taken and given, retired and cloned", () => {
+  const step = fc.oneof(
+    { weight: 5, arbitrary: fc.record({ take: fc.constant(true), which: fc.nat(9) }) },
+    { weight: 5, arbitrary: fc.record({ take: fc.constant(false), which: fc.nat(9) }) },
+    { weight: 1, arbitrary: fc.constant("retire" as const) },
+    { weight: 1, arbitrary: fc.constant("clone" as const) },
+  );
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+      let table = new SlotTable();
+      const living = new Map<string, number>();
+      let retiredBelow = 0;
+      let highest = -1;
+      let fresh = true;
+      for (const each of steps) {
+        if (each === "retire") {
+          table.retire();
+          retiredBelow = highest + 1;
+        } else if (each === "clone") {
+          table = table.clone();
+        } else if (each.take && !living.has(`r${each.which}`)) {
+          const slot = table.take(`r${each.which}`, cell);
+          fresh &&= slot.index >= retiredBelow && ![...living.values()].includes(slot.index);
+          living.set(slot.resource, slot.index);
+          highest = Math.max(highest, slot.index);
+        } else if (!each.take && living.delete(`r${each.which}`)) {
+          table.give(table.of(`r${each.which}`)!);
+        }
+        expect(fresh).toBe(true);
+        expect(table.size).toBe(living.size);
+        for (const [resource, index] of living) expect(table.at(index)).toBe(table.of(resource));
+      }
+    }),
+  );
+});
+
+test("a clone of a table has slots of its own", () => {
+  const table = new SlotTable();
+  const slot = table.take("r", cell);
+  slot.pastBallots.push({ number: 1, sequence: 1, until: 1 });
+  const copy = table.clone();
+  const copied = copy.of("r")!;
+  expect(copied).not.toBe(slot);
+  copied.number = 9;
+  copied.pastBallots.push({ number: 2, sequence: 1, until: 1 });
+  expect([slot.number, slot.pastBallots.length]).toEqual([0, 1]);
+  copy.give(copied);
+  expect(table.of("r")).toBe(slot);
+});
+
+/** Fields of a slot that say where it is in the heap or table, or are hashed with something else. */
+const uncounted = new Set(["index", "cell", "heapIndex", "heapSequence", "dueMs", "pastBallots"]);
+
+test("every field of a slot counts in its hash", () => {
+  const digestOf = (change: (slot: Slot) => void) => {
+    const slot = new Slot(0, cell);
+    change(slot);
+    const hash = new StateHash();
+    slot.hashInto(hash);
+    return hash.digest();
+  };
+  const plain = digestOf(() => undefined);
+  const changed: Record<string, string | number | boolean> = {};
+  for (const [name, value] of Object.entries(new Slot(0, cell)) as [string, unknown][]) {
+    if (uncounted.has(name)) continue;
+    changed[name] = typeof value === "boolean" ? !value : typeof value === "string" ? "x" : 1;
+  }
+  expect(Object.keys(changed).length).toBeGreaterThan(20);
+  for (const [name, value] of Object.entries(changed)) {
+    const digest = digestOf((slot) => Object.assign(slot, { [name]: value }));
+    expect([name, digest === plain]).toEqual([name, false]);
+  }
+  const due = digestOf((slot) => Object.assign(slot, { heapIndex: 0, dueMs: 5 }));
+  const past = digestOf((slot) => slot.pastBallots.push({ number: 1, sequence: 1, until: 1 }));
+  expect(new Set([plain, due, past]).size).toBe(3);
+});
