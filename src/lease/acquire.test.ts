@@ -94,6 +94,16 @@ describe("callers of one process", () => {
     expect(provider.attempts).toHaveLength(1);
   });
 
+  test("do not wait for a lease whose loss nobody has noticed", async () => {
+    const first = leases.acquire("a");
+    provider.attempts[0]!.grant();
+    await first;
+    world.block(TTL_MS);
+    void leases.acquire("a");
+    await world.settle();
+    expect(provider.attempts).toHaveLength(2);
+  });
+
   test("do not wait for callers of other resources", () => {
     void leases.acquire("a");
     void leases.acquire("b");

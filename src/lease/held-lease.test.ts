@@ -81,6 +81,15 @@ describe("renewal", () => {
     expect(world.pendingTimers).toBe(0);
   });
 
+  test("that was slow to fail is tried again without a further pause", async () => {
+    await take();
+    await world.advance(TTL_MS / 3);
+    await world.advance(2_000);
+    provider.renewals[0]!.answer(false);
+    await world.advance(0);
+    expect(provider.renewals).toHaveLength(2);
+  });
+
   test("that throws counts as failed", async () => {
     const lease = await take();
     const renewed = watch(lease.renew());

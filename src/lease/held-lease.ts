@@ -203,6 +203,7 @@ export class HeldLease implements Lease {
   async #sendRenewal(): Promise<boolean> {
     this.#nextRenewalMs = Infinity;
     this.#renewalError = undefined;
+    const sentMs = this.#nowMs();
     let extended = false;
     try {
       extended = await this.#keeper.provider.renew(this.grant, this.ttlMs);
@@ -213,7 +214,7 @@ export class HeldLease implements Lease {
     if (extended) {
       this.#planRenewal();
     } else if (this.#autoRenew) {
-      this.#nextRenewalMs = this.#nowMs() + this.ttlMs / RENEWAL_RETRIES_PER_TTL;
+      this.#nextRenewalMs = sentMs + this.ttlMs / RENEWAL_RETRIES_PER_TTL;
     }
     this.#setTimer();
     return extended;

@@ -48,7 +48,9 @@ export class LocalQueue {
     }
     lane.add(contender);
     contender.wantsTurn = true;
-    if (!contender.patient && this.#isHeld()) this.#refuse(contender);
+    // Asked for every contender: a look at a lease that has run out ends it, even if its timer is late.
+    const isHeld = this.#isHeld();
+    if (isHeld && !contender.patient) this.#refuse(contender);
     this.#passOn("waiter");
   }
 

@@ -1,0 +1,153 @@
+import type { ErrorCode } from "../../lease/errors.js";
+import type { Lease, Leases } from "../../lease/types.js";
+
+/** What the suite needs of the ground that it is held against. */
+export interface ConformanceGround {
+  /** A participant of its own, as another process would be. */
+  open(name: string): Promise<Leases>;
+  /** The TTL for the suite's leases, in milliseconds. On real time 1 to 2 s; shorter ones make a slow machine fail. */
+  readonly ttlMs: number;
+  /** Lets time pass: advances virtual time, or sleeps. May be called again before it has returned. */
+  pass(ms: number): Promise<void>;
+  /** Stops the process of one participant for so long, if the ground can do that; time passes for the others. */
+  freeze?(leases: Leases, ms: number): Promise<void>;
+  /** Closes all participants that it opened. */
+  close(): Promise<void>;
+}
+
+export interface ConformanceCase {
+  readonly name: string;
+  /** Resolves when the ground conforms; rejects with an error that says what it did instead. */
+  run(ground: ConformanceGround): Promise<void>;
+}
+
+/** The longest step in which time passes while the suite waits for something, as a part of the TTL. */
+const STEPS_PER_TTL = 50;
+
+/** What a case works with: a ground, names of its own, and ways to wait that also move virtual time. */
+export class Stage {
+  readonly ttlMs: number;
+  readonly ground: ConformanceGround;
+  /** Cases may share a ground that outlives them: what one leaves behind must not be in the way of another. */
+  readonly prefix = `conformance/${globalThis.crypto.randomUUID()}/`;
+
+  constructor(ground: ConformanceGround) {
+    this.ground = ground;
+    this.ttlMs = ground.ttlMs;
+  }
+
+  name(resource: string): string {
+    return this.prefix + resource;
+  }
+
+  open(name: string): Promise<Leases> {
+    return this.until(this.ground.open(name), `opening ${name}`);
+  }
+
+  pass(ms: number): Promise<void> {
+    return this.ground.pass(ms);
+  }
+
+  /** Waits for the promise while time passes; fails when that takes longer than `limitMs`. */
+  async until<T>(promise: Promise<T>, what: string, limitMs = 20 * this.ttlMs): Promise<T> {
+    const seen = { isSettled: false };
+    const settle = () => {
+      seen.isSettled = true;
+    };
+    promise.then(settle, settle);
+    await Promise.resolve();
+    const stepMsMax = this.ttlMs / STEPS_PER_TTL;
+    for (let stepMs = 1, passedMs = 0; !seen.isSettled; stepMs = Math.min(2 * stepMs, stepMsMax)) {
+      check(passedMs <= limitMs, `${what} did not end within ${limitMs} ms`);
+      await this.pass(stepMs);
+      passedMs += stepMs;
+    }
+    return promise;
+  }
+
+  /** Repeats a question until the answer is good; fails when that takes longer than `limitMs`. */
+  async eventually<T>(
+    ask: () => Promise<T>,
+    isGood: (answer: T) => boolean,
+    what: string,
+    limitMs: number,
+  ): Promise<T> {
+    for (let passedMs = 0; ; passedMs += this.ttlMs / STEPS_PER_TTL) {
+      const answer = await this.until(ask(), what);
+      if (isGood(answer)) return answer;
+      check(passedMs <= limitMs, `${what} did not happen within ${limitMs} ms`);
+      await this.pass(this.ttlMs / STEPS_PER_TTL);
+    }
+  }
+
+  /** Takes a free resource. */
+  async take(leases: Leases, resource: string, options: { autoRenew?: boolean } = {}): Promise<Lease> {
+    const call = leases.acquire(this.name(resource), { ttl: this.ttlMs, wait: 20 * this.ttlMs, ...options });
+    return this.until(call, `acquire of a free resource (${resource})`);
+  }
+
+  /** Takes a resource that must be free now, or at least much sooner than a forgotten lease would make it. */
+  async takeSoon(leases: Leases, resource: string, what: string): Promise<Lease> {
+    const ask = () => leases.tryAcquire(this.name(resource), { ttl: this.ttlMs });
+    const lease = await this.eventually(ask, (answer) => answer !== undefined, what, this.ttlMs / 2);
+    return lease!;
+  }
+
+  /** Waits for a resource, however long a forgotten lease may stand in the way. */
+  wait(leases: Leases, resource: string): Promise<Lease> {
+    const call = leases.acquire(this.name(resource), { ttl: this.ttlMs, wait: this.takeoverMs(leases) });
+    // A case that fails before it looks at this call must not leave an unhandled rejection.
+    call.catch(() => undefined);
+    return call;
+  }
+
+  /** The longest time until a lease that nobody renews is another's, with room for retries. */
+  takeoverMs(leases: Leases): number {
+    return leases.guarantees.takeoverMsMax + 10 * this.ttlMs;
+  }
+
+  /** Fails unless another participant is refused. */
+  async refused(leases: Leases, resource: string, when: string): Promise<void> {
+    const lease = await this.until(
+      leases.tryAcquire(this.name(resource), { ttl: this.ttlMs }),
+      `tryAcquire ${when}`,
+    );
+    check(lease === undefined, `another got the resource ${when}`);
+  }
+
+  async rejectsWith(promise: Promise<unknown>, code: ErrorCode, what: string): Promise<void> {
+    const error = await this.until(rejection(promise), what);
+    check(codeOf(error) === code, `${what} ended with ${describe(error)} instead of ${code}`);
+  }
+}
+
+export function check(condition: boolean, otherwise: string): asserts condition {
+  if (!condition) throw new Error(otherwise);
+}
+
+/** What a promise rejects with; undefined when it does not. */
+export async function rejection(promise: Promise<unknown>): Promise<unknown> {
+  try {
+    await promise;
+    return undefined;
+  } catch (error) {
+    return error;
+  }
+}
+
+export function thrown(run: () => void): unknown {
+  try {
+    run();
+    return undefined;
+  } catch (error) {
+    return error;
+  }
+}
+
+export function codeOf(error: unknown): unknown {
+  return error instanceof Error && "code" in error ? error.code : undefined;
+}
+
+export function describe(error: unknown): string {
+  return error === undefined ? "success" : String(error);
+}

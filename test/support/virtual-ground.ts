@@ -1,0 +1,49 @@
+import { LeaseManager } from "../../src/lease/lease-manager.js";
+import type { Provider } from "../../src/lease/provider.js";
+import type { World } from "../../src/lease/ports.js";
+import type { Leases } from "../../src/lease/types.js";
+import type { ConformanceGround } from "../../src/testing/conformance.js";
+import { MemoryGround } from "../../src/testing/memory-ground.js";
+import { ProcessSwitch } from "../../src/testing/process-switch.js";
+import { VirtualWorld } from "../../src/testing/virtual-world.js";
+
+export interface Parts {
+  readonly ground: MemoryGround;
+  readonly world: World;
+  readonly name: string;
+  readonly process: ProcessSwitch;
+}
+
+/** A ground on virtual time from whatever provider a test makes of the parts, and whatever it makes of the leases. */
+export function virtualGround(
+  makeProvider: (parts: Parts) => Provider,
+  wrap: (leases: Leases) => Leases = (leases) => leases,
+): ConformanceGround {
+  const world = new VirtualWorld();
+  const ground = new MemoryGround();
+  const opened: Leases[] = [];
+  const processes = new Map<Leases, ProcessSwitch>();
+  return {
+    ttlMs: 2_000,
+    open: async (name) => {
+      const process = new ProcessSwitch();
+      const own = { clock: world.clock, random: world.random, timers: process.timers(world.timers) };
+      const leases = new LeaseManager(makeProvider({ ground, world: own, name, process }), own);
+      opened.push(leases);
+      const wrapped = wrap(leases);
+      processes.set(wrapped, process);
+      return wrapped;
+    },
+    pass: (ms) => world.advance(ms),
+    freeze: async (leases, ms) => {
+      processes.get(leases)!.pause();
+      await world.advance(ms);
+    },
+    close: async () => {
+      for (const process of processes.values()) process.resume();
+      const closing = Promise.all(opened.map((leases) => leases.close()));
+      await world.advance("2s");
+      await closing;
+    },
+  };
+}
