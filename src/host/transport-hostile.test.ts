@@ -168,7 +168,7 @@ describe("a connection is refused and nothing else is harmed", () => {
   });
 
   it("clients above the bound, but not one that comes back", async () => {
-    const { address, unharmed } = await memberWithPeer({ clientsMax: 1 });
+    const { member, address, unharmed } = await memberWithPeer({ clientsMax: 1 });
     const first = new Stranger(address).say(customer);
     await until(() => first.kinds.includes(FrameKind.welcome));
     const second = new Stranger(address).say(helloBytes(clientIdentity("d")));
@@ -176,6 +176,19 @@ describe("a connection is refused and nothing else is harmed", () => {
     expect(second.rejections[0]!.reason).toBe("full");
     const again = new Stranger(address).say(customer);
     await until(() => again.kinds.includes(FrameKind.welcome) && first.closed);
+    again.socket.destroy();
+    await until(() => member.transport.counters["connections.closed"] === 2);
+    const next = new Stranger(address).say(helloBytes(clientIdentity("e")));
+    await until(() => next.kinds.includes(FrameKind.welcome), "room for another client");
+    await unharmed();
+  });
+
+  it("who talks on while being refused still learns why", async () => {
+    const { address, unharmed } = await memberWithPeer();
+    const stranger = new Stranger(address).say(otherVersion);
+    for (let piece = 0; piece < 50; piece++) stranger.say(Buffer.alloc(100_000));
+    await until(() => stranger.closed);
+    expect(stranger.rejections.map((rejection) => rejection.reason)).toEqual(["version"]);
     await unharmed();
   });
 
