@@ -38,10 +38,13 @@ export class Acceptor {
   #ready = false;
   #silentSinceMono = 0;
   #silentSinceWall = 0;
+  /** The wall clock at a start whose recovery wait is not over: up to it, and no further, things were forgotten. */
+  #forgotAtWall: number;
 
   /** Starts with an empty memory, and therefore silent (3.7). */
   constructor(settings: FleaseSettings, now: Reading) {
     this.#settings = settings;
+    this.#forgotAtWall = now.wall;
     this.silence(now);
     this.wake(now);
   }
@@ -70,6 +73,7 @@ export class Acceptor {
   /**
    * Begins the recovery wait: at a start, and again after a clock fault. It forgets nothing: after clocks that
    * stepped back together, a wait that is counted from the new wall clock would be too short for forgetting (3.2).
+   * For the same reason a fault during the wait after a start must not shorten that wait, nor lower its floor.
    */
   silence(now: Reading): void {
     this.#ready = false;
@@ -82,7 +86,7 @@ export class Acceptor {
   remainingSilenceMs(now: Reading): number {
     if (this.#ready) return 0;
     const rate = this.#silentSinceMono + this.#waitRateMs() - now.mono;
-    const wall = this.#silentSinceWall + this.#waitWallMs() - now.lo;
+    const wall = this.#waitsFromWall() + this.#waitWallMs() - now.lo;
     return Math.max(0, rate, wall);
   }
 
@@ -92,9 +96,10 @@ export class Acceptor {
    */
   wake(now: Reading): void {
     if (this.#ready || this.remainingSilenceMs(now) > 0) return;
-    const floor = numberAt(this.#silentSinceWall + this.#settings.floorLeadMs) + ballotsPerMs;
+    const floor = numberAt(this.#waitsFromWall() + this.#settings.floorLeadMs) + ballotsPerMs;
     if (!faults.noFloor) this.#floor = Math.max(this.#floor, floor);
     this.#ready = true;
+    this.#forgotAtWall = -Infinity;
   }
 
   /** Handles a request. Returns true when `reply` has been filled in and must be sent to the requester. */
@@ -290,6 +295,11 @@ export class Acceptor {
     }
   }
 
+  #waitsFromWall(): number {
+    if (faults.clockFaultShortensWait) return this.#silentSinceWall;
+    return Math.max(this.#silentSinceWall, this.#forgotAtWall);
+  }
+
   #waitWallMs(): number {
     const { ttlMaxMs, maxClockSkewMs, waitWallMs } = this.#settings;
     if (faults.noRecoveryWait) return 0;
@@ -308,6 +318,7 @@ export class Acceptor {
     copy.#ready = this.#ready;
     copy.#silentSinceMono = this.#silentSinceMono;
     copy.#silentSinceWall = this.#silentSinceWall;
+    copy.#forgotAtWall = this.#forgotAtWall;
     for (const [resource, entry] of this.#entries) copy.#entries.set(resource, { ...entry });
     return copy;
   }
@@ -315,6 +326,7 @@ export class Acceptor {
   /** Feeds the whole state into `hash`. Two acceptors that hash alike behave alike. */
   hashInto(hash: StateHash): void {
     hash.flag(this.#ready).number(this.#floor).number(this.#silentSinceMono).number(this.#silentSinceWall);
+    hash.number(this.#forgotAtWall);
     const sorted = [...this.#entries].sort(([left], [right]) => (left < right ? -1 : 1));
     for (const [resource, entry] of sorted) {
       hash.text(resource).number(entry.promisedNumber).text(entry.promisedOwner).text(entry.leaseOwner);

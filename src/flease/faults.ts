@@ -51,6 +51,8 @@ export const noFaults = {
   /** P44 */ releasedLeaseBlocksReader: false,
   /** P45 */ clockFaultForgets: false,
   /** P46 */ untilBoundByUpperClock: false,
+  /** P45's sister: a clock fault during a recovery wait starts that wait anew from a clock that stepped back. */
+  clockFaultShortensWait: false,
 };
 
 export type Faults = { [Name in keyof typeof noFaults]: boolean };
