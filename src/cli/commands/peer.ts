@@ -3,6 +3,7 @@ import type { Member, Logger } from "../../host/types.js";
 import { startMember } from "../../index.js";
 import { exitCode } from "../exit-codes.js";
 import { shortTime, toJson } from "../output/present.js";
+import { isForked, onParentGone, tellParent } from "../parent-process.js";
 import { sayError, sayLine } from "../say.js";
 import { type OutputFormat, type SharedOptions, settingsOf } from "../settings.js";
 import { type PeerFlags, memberOptionsOf } from "./peer-config.js";
@@ -35,9 +36,9 @@ export async function peer(options: SharedOptions & PeerFlags): Promise<number> 
 function stopRequested(): Promise<void> {
   return new Promise((resolve) => {
     process.on("SIGTERM", resolve);
-    process.on("disconnect", resolve);
+    onParentGone(resolve);
     // A terminal sends these to every process in it: a member that was forked leaves the decision to its parent.
-    const asked = process.connected ? () => undefined : resolve;
+    const asked = isForked() ? () => undefined : resolve;
     process.on("SIGINT", asked);
     process.on("SIGHUP", asked);
   });
@@ -56,6 +57,6 @@ function announce(member: Member, output: OutputFormat): void {
 }
 
 function tell(news: PeerNews, output: OutputFormat, text: string): void {
-  if (process.connected) process.send?.(news);
+  tellParent(news);
   sayLine(output === "table" ? text : toJson(news));
 }

@@ -39,7 +39,7 @@ export function present(format: OutputFormat, presentation: Presentation): void 
 
 /** A length of time as people read it at a glance: `850 ms`, `4.1 s`, `3 min 20 s`, `2 h 5 min`. */
 export function shortTime(ms: number): string {
-  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 999.5) return `${Math.round(ms)} ms`;
   if (ms < 59_950) return `${(ms / 1_000).toFixed(1)} s`;
   const seconds = Math.round(ms / 1_000);
   if (seconds < 3_600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;

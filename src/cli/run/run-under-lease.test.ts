@@ -123,7 +123,7 @@ describe("the exit code", () => {
     const held = fakeLeases(() => Promise.reject(new LeaseholdError("LEASE_HELD")));
     await expect(start("exit 0", { wait: 0 }, held)).rejects.toMatchObject({
       exitCode: 75,
-      message: "demo/x: held by other/9, 2s left unless renewed",
+      message: "demo/x: held by other/9, 2.0 s left unless renewed",
     });
     const late = fakeLeases(() => Promise.reject(new LeaseholdError("TIMEOUT")));
     await expect(start("exit 0", { conflictExitCode: 9 }, late)).rejects.toMatchObject({ exitCode: 9 });

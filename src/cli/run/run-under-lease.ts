@@ -4,6 +4,7 @@ import { LeaseholdError, type LeaseLostError } from "../../lease/errors.js";
 import type { Duration, Lease, Leases } from "../../lease/types.js";
 import { formatDuration, parseDuration } from "../../lease/duration.js";
 import { SIGNAL_BASE, exitCode } from "../exit-codes.js";
+import { shortTime } from "../output/present.js";
 import { CommandFailure, usageError } from "../failure.js";
 import { now } from "./guard-link.js";
 import {
@@ -110,10 +111,7 @@ async function acquire(
 async function whoHolds(leases: Leases, resource: string): Promise<string> {
   const hint = await leases.holder(resource, { timeout: WHO_HOLDS_TIMEOUT_MS }).catch(() => undefined);
   if (hint?.state !== "held" || hint.holder === undefined) return "another holds the lease";
-  const left =
-    hint.remainingMs === undefined
-      ? ""
-      : `, ${formatDuration(Math.round(hint.remainingMs))} left unless renewed`;
+  const left = hint.remainingMs === undefined ? "" : `, ${shortTime(hint.remainingMs)} left unless renewed`;
   return `held by ${hint.holder}${left}`;
 }
 

@@ -63,6 +63,8 @@ export class Board {
   readonly members = new Map<string, MemberRow>();
   readonly leases = new Map<string, LeaseRow>();
   readonly log: Change[] = [];
+  /** Which resource each of our waiting workers waits for. */
+  readonly waiting = new Map<string, string>();
   readonly #report: (change: Change) => void;
   /** Our workers by the name under which the cluster knows them: one that is started again is somebody else. */
   readonly #workers = new Map<string, Worker>();
@@ -148,7 +150,11 @@ export class Board {
       case "started":
         this.#workers.set(news.holder, { name: worker });
         break;
+      case "waiting":
+        this.waiting.set(worker, news.resource);
+        break;
       case "acquired": {
+        this.waiting.delete(worker);
         const { resource, token } = news;
         const row = { resource, holder: worker, token, endsAtMs: nowMs + ttlMs, sinceMs: nowMs };
         this.#taken(row, news.waitedMs, nowMs);
@@ -218,6 +224,7 @@ export class Board {
   /** A worker has been killed, or has died by itself. */
   workerDied(worker: string, how: "killed" | "exited", nowMs: number): void {
     const held = this.heldBy(worker);
+    this.waiting.delete(worker);
     for (const known of this.#workers.values()) {
       if (known.name === worker) known.diedAtMs ??= nowMs;
     }

@@ -79,6 +79,7 @@ export class LocalCluster {
       members: [...this.#board.members.values()],
       resources: this.#plan.resources,
       leases: [...this.#board.leases.values()],
+      waiting: [...this.#board.waiting.values()],
       log: this.#board.log,
       ttlMs: TTL_MS,
       workers: this.#plan.workers.length,

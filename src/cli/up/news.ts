@@ -2,6 +2,7 @@
 export type WorkerNews =
   /** The name under which the cluster will show its leases. */
   | { readonly type: "started"; readonly holder: string }
+  | { readonly type: "waiting"; readonly resource: string }
   | {
       readonly type: "acquired";
       readonly resource: string;

@@ -11,6 +11,8 @@ export interface ScreenState {
   /** The resources that the workers contend for: they have a line also when nobody holds them. */
   readonly resources: readonly string[];
   readonly leases: readonly LeaseRow[];
+  /** For each waiting worker, the resource that it waits for. */
+  readonly waiting: readonly string[];
   readonly log: readonly Change[];
   readonly ttlMs: number;
   readonly workers: number;
@@ -27,7 +29,14 @@ export interface ScreenSize {
 }
 
 const MARGIN = " ";
-const BAR_CELLS = 12;
+const GAP = "  ";
+const BAR_CELLS_MAX = 12;
+const BAR_CELLS_MIN = 6;
+/** `12.3 s`, `4 min 20 s`. */
+const TIME_CELLS = 8;
+const HOLDER_CELLS_MIN = 18;
+/** Names and holders together may be cut to this before the last columns go. */
+const NAMES_CELLS_MIN = 32;
 const EIGHTHS = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 /** The log shows at least this much, also when many resources are held: then the table is cut. */
 const LOG_LINES_MIN = 3;
@@ -61,13 +70,15 @@ export function renderScreen(state: ScreenState, size: ScreenSize, paint: Paint)
   const middle = [...table.slice(0, tableRoom), ""];
   const logRoom = Math.max(0, size.rows - head.length - middle.length - foot.length);
   const log = logLines(state.log, logRoom, width, paint);
-  const lines = [...head, ...middle, ...log, ...foot].map((line) => (line === "" ? "" : MARGIN + line));
+  const lines = [...head, ...middle, ...log, ...foot].map((line) =>
+    line === "" ? "" : fit(MARGIN + line, size.columns),
+  );
   // On a very small screen the end matters most: it says how to leave.
   return lines.slice(Math.max(0, lines.length - size.rows));
 }
 
 function headLines(state: ScreenState, width: number, paint: Paint): string[] {
-  const counts = `${state.members.length} members, ${state.workers} workers, ${shortTime(state.nowMs - state.startedAtMs)}`;
+  const counts = `${state.members.length} members, ${state.workers} workers, ${seconds(state.nowMs - state.startedAtMs)}`;
   const title = cut(`Leasehold · ${counts}`, width);
   const members = state.members.map((member) => memberLine(member, state.nowMs, width, paint));
   const ready = state.members.filter((member) => member.state === "ready").length;
@@ -86,36 +97,47 @@ function memberLine(member: MemberRow, nowMs: number, width: number, paint: Pain
 
 function memberState(member: MemberRow, nowMs: number): string {
   if (member.state !== "recovering") return member.state.replace("-", " ");
-  // Whole tenths, and never a negative one: the next answer of the member comes a moment late.
-  return `recovering, ready in ${(Math.max(0, (member.readyAtMs ?? nowMs) - nowMs) / 1_000).toFixed(1)} s`;
+  return `recovering, ready in ${seconds((member.readyAtMs ?? nowMs) - nowMs)}`;
 }
 
 function tableOf(state: ScreenState, width: number, paint: Paint): string[] {
   const rows = new Map<string, LeaseRow | undefined>(state.resources.map((name) => [name, undefined]));
   for (const lease of state.leases) rows.set(lease.resource, lease);
   const names = [...rows.keys()].sort();
-  const tokenCells = Math.max(5, ...state.leases.map((lease) => lease.token.length));
-  const fixed = tokenCells + BAR_CELLS + 1 + 8 + 9 + 4 * 2;
-  const free = Math.max(16, width - fixed);
-  const nameCells = Math.min(Math.max(8, ...names.map((name) => cellsOf(name))), Math.floor(free * 0.55));
-  const holders = state.leases.map((lease) => cellsOf(holderText(lease)));
-  const holderCells = Math.min(Math.max(16, ...holders), free - nameCells);
+  const cells = layout(names, state.leases, width);
   const titles = [
-    pad("RESOURCE", nameCells),
-    pad("HOLDER", holderCells),
-    pad("TOKEN", tokenCells, "right"),
-    pad("TIME LEFT", BAR_CELLS + 9),
-    "HELD FOR",
+    pad("RESOURCE", cells.name),
+    pad("HOLDER", cells.holder),
+    pad("TOKEN", cells.token, "right"),
+    pad("TIME LEFT", cells.bar + 1 + TIME_CELLS),
+    ...(cells.wide ? [pad("HELD FOR", TIME_CELLS, "right"), "WAITING"] : []),
   ];
-  const cells = { nameCells, holderCells, tokenCells };
   const lines = names.map((name) => leaseLine(name, rows.get(name), state, cells, paint));
-  return [paint("dim", cut(titles.join("  "), width)), ...lines.map((line) => fit(line, width))];
+  return [paint("dim", cut(titles.join(GAP).trimEnd(), width)), ...lines.map((line) => fit(line, width))];
 }
 
 interface TableCells {
-  readonly nameCells: number;
-  readonly holderCells: number;
-  readonly tokenCells: number;
+  readonly name: number;
+  readonly holder: number;
+  readonly token: number;
+  readonly bar: number;
+  /** Room for what is nice to know. */
+  readonly wide: boolean;
+}
+
+/** On a narrow terminal first the bar gets shorter, then the last columns go, then names are cut. */
+function layout(names: readonly string[], leases: readonly LeaseRow[], width: number): TableCells {
+  const name = Math.max("RESOURCE".length, ...names.map(cellsOf));
+  const holder = Math.max(HOLDER_CELLS_MIN, ...leases.map((lease) => cellsOf(holderText(lease))));
+  const token = Math.max("TOKEN".length, ...leases.map((lease) => lease.token.length));
+  const fixed = token + 1 + TIME_CELLS + 3 * GAP.length;
+  const more = TIME_CELLS + "WAITING".length + 2 * GAP.length;
+  const wide = width >= fixed + more + BAR_CELLS_MIN + Math.min(name + holder, NAMES_CELLS_MIN);
+  const free = width - fixed - (wide ? more : 0);
+  const bar = Math.min(BAR_CELLS_MAX, Math.max(BAR_CELLS_MIN, free - name - holder));
+  const named = Math.max(HOLDER_CELLS_MIN, free - bar);
+  const nameCells = Math.min(name, Math.max(Math.floor(named / 2), named - holder));
+  return { name: nameCells, holder: Math.min(holder, Math.max(0, named - nameCells)), token, bar, wide };
 }
 
 function leaseLine(
@@ -125,18 +147,26 @@ function leaseLine(
   cells: TableCells,
   paint: Paint,
 ): string {
-  const resource = paint("bold", pad(cut(printable(name), cells.nameCells), cells.nameCells));
-  if (lease === undefined) return `${resource}  ${paint("dim", "free")}`;
+  const resource = paint("bold", pad(cut(printable(name), cells.name), cells.name));
+  if (lease === undefined) return `${resource}${GAP}${paint("dim", "free")}`;
   const leftMs = Math.max(0, lease.endsAtMs - state.nowMs);
-  const holder = pad(cut(holderText(lease), cells.holderCells), cells.holderCells);
-  const bar = drainingBar(leftMs / state.ttlMs, BAR_CELLS);
+  const share = leftMs / state.ttlMs;
+  const holder = pad(cut(holderText(lease), cells.holder), cells.holder);
+  const bar = paint(barStyle(lease, share), drainingBar(share, cells.bar));
+  const waiting = state.waiting.filter((awaited) => awaited === name).length;
   return [
     resource,
     lease.killed ? paint("red", holder) : holder,
-    paint("cyan", pad(lease.token, cells.tokenCells, "right")),
-    `${paint(barStyle(lease, leftMs / state.ttlMs), bar)} ${pad(shortTime(leftMs), 8, "right")}`,
-    paint("dim", shortTime(state.nowMs - lease.sinceMs)),
-  ].join("  ");
+    paint("cyan", pad(lease.token, cells.token, "right")),
+    `${bar} ${pad(seconds(leftMs), TIME_CELLS, "right")}`,
+    ...(cells.wide ? [paint("dim", pad(seconds(state.nowMs - lease.sinceMs), TIME_CELLS, "right"))] : []),
+    ...(cells.wide && waiting > 0 ? [String(waiting)] : []),
+  ].join(GAP);
+}
+
+/** Tenths of a second below a minute, also below a second: a figure that moves should not change its shape. */
+function seconds(ms: number): string {
+  return ms < 1_000 ? `${(Math.max(0, ms) / 1_000).toFixed(1)} s` : shortTime(ms);
 }
 
 function holderText(lease: LeaseRow): string {
@@ -161,8 +191,7 @@ function logLines(log: readonly Change[], room: number, width: number, paint: Pa
     const text = cut(printable(change.text), Math.max(0, width - 10));
     return `${paint("dim", clockTime(change.atMs))}  ${paint(changeStyle[change.kind], text)}`;
   });
-  // The newest line stays where the eye is, just above the footer.
-  return [...Array.from({ length: room - lines.length }, () => ""), ...lines];
+  return [...lines, ...Array.from({ length: room - lines.length }, () => "")];
 }
 
 /** Local time of day, to the second. */
@@ -172,13 +201,14 @@ export function clockTime(atMs: number): string {
 
 function footLines(state: ScreenState, width: number, paint: Paint): string[] {
   const kills = `kill a holder now and then: ${state.kills ? "on" : "off"}`;
+  const keys = `${paint("bold", "k")} ${paint("dim", kills)}   ${paint("bold", "q")} ${paint("dim", "quit")}`;
+  const label = "in a second terminal:";
+  const command = paint("bold", cut(state.tryCommand, width));
+  const oneLine = label.length + 1 + state.tryCommand.length <= width;
   return [
     "",
-    `${paint("dim", "in a second terminal: ")}${paint("bold", cut(state.tryCommand, Math.max(0, width - 22)))}`,
-    fit(
-      `${paint("bold", "k")} ${paint("dim", kills)}   ${paint("bold", "q")} ${paint("dim", "quit")}`,
-      width,
-    ),
+    ...(oneLine ? [`${paint("dim", label)} ${command}`] : [paint("dim", label), command]),
+    fit(keys, width),
   ];
 }
 

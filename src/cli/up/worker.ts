@@ -3,15 +3,19 @@
  * the process that started it, however that one ends: then the channel between them closes.
  */
 import { setTimeout as sleep } from "node:timers/promises";
+import { LeaseholdError } from "../../lease/errors.js";
 import type { Lease, Leases } from "../../lease/types.js";
 import { open } from "../../index.js";
+import { onParentGone, tellParent } from "../parent-process.js";
 import type { WorkerNews, WorkerOrders } from "./news.js";
 
 const HOLD_MS_MIN = 2_000;
 const HOLD_MS_MAX = 8_000;
 /** Between two leases, so that a worker does not always take back what it just gave up. */
 const PAUSE_MS_MAX = 600;
-const WAIT_MS = 30_000;
+/** Then it tries another resource: without that, all would soon queue for the same one. */
+const WAIT_MS_MIN = 2_000;
+const WAIT_MS_MAX = 6_000;
 const OPEN_TIMEOUT_MS = 10_000;
 /** After a fault: the cluster may be starting, or may have lost its majority. */
 const RETRY_MS = 500;
@@ -21,7 +25,7 @@ const END_MS_MAX = 1_000;
 const stop = new AbortController();
 
 function tell(news: WorkerNews): void {
-  if (process.connected) process.send?.(news);
+  tellParent(news);
 }
 
 function between(min: number, max: number): number {
@@ -35,7 +39,11 @@ async function rest(ms: number, ...signals: AbortSignal[]): Promise<void> {
 
 async function holdOne(leases: Leases, resource: string): Promise<void> {
   const askedMs = performance.now();
-  const lease = await leases.acquire(resource, { wait: WAIT_MS, signal: stop.signal });
+  tell({ type: "waiting", resource });
+  const lease = await leases.acquire(resource, {
+    wait: between(WAIT_MS_MIN, WAIT_MS_MAX),
+    signal: stop.signal,
+  });
   const heldFromMs = performance.now();
   const token = String(lease.token);
   tell({ type: "acquired", resource, token, waitedMs: heldFromMs - askedMs });
@@ -63,6 +71,7 @@ async function work({ name, endpoints, resources }: WorkerOrders): Promise<void>
       await rest(between(0, PAUSE_MS_MAX));
     } catch (error) {
       if (stop.signal.aborted) break;
+      if (error instanceof LeaseholdError && error.code === "TIMEOUT") continue;
       tell({ type: "trouble", message: (error as Error).message });
       await rest(RETRY_MS);
     }
@@ -75,7 +84,7 @@ function end(): void {
   setTimeout(() => process.exit(0), END_MS_MAX).unref();
 }
 
-process.on("disconnect", end);
+onParentGone(end);
 process.on("SIGTERM", end);
 // A terminal sends these to every process in it: whoever started us decides.
 process.on("SIGINT", () => undefined);

@@ -1,0 +1,101 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { colours, paintFor, plain } from "./ansi.js";
+import { cellsOf, cut, pad, printable } from "./cells.js";
+import { shortTime, toJson } from "./present.js";
+import { tableLines } from "./table.js";
+
+describe("cells", () => {
+  test("count wide and combining characters, and no colours", () => {
+    expect(cellsOf("lease")).toBe(5);
+    expect(cellsOf("租约")).toBe(4);
+    expect(cellsOf("e\u0301")).toBe(1);
+    expect(cellsOf("🔒")).toBe(2);
+    expect(cellsOf(colours("red", "lost"))).toBe(4);
+  });
+
+  test("cut text says that it is cut, and never is wider than asked", () => {
+    expect(cut("reports/nightly", 8)).toBe("reports…");
+    expect(cut("租约租约", 4)).toBe("租…");
+    fc.assert(
+      fc.property(fc.string({ unit: "grapheme" }), fc.nat(40), (text, width) => {
+        expect(cellsOf(cut(text, width))).toBeLessThanOrEqual(Math.max(width, 0));
+      }),
+    );
+  });
+
+  test("what others chose cannot move the cursor", () => {
+    expect(printable("a\u001b[2Jb\r\nc\u202ed")).toBe("a\ufffd[2Jb\ufffd\ufffdc\ufffdd");
+  });
+
+  test("padding", () => {
+    expect([pad("a", 3), pad("a", 3, "right"), pad("abcd", 3)]).toEqual(["a  ", "  a", "abcd"]);
+  });
+});
+
+test("colours are for terminals whose owner has not declined them", () => {
+  expect(paintFor(true, {})("red", "x")).toBe("\u001b[31mx\u001b[0m");
+  for (const paint of [
+    paintFor(false, {}),
+    paintFor(true, { NO_COLOR: "1" }),
+    paintFor(true, { TERM: "dumb" }),
+  ]) {
+    expect(paint("red", "x")).toBe("x");
+  }
+  expect(paintFor(true, { NO_COLOR: "" })).toBe(colours);
+});
+
+describe("a table", () => {
+  const columns = [
+    { title: "NAME", shrinks: true },
+    { title: "TOKEN", align: "right" as const },
+    { title: "SEEN" },
+  ];
+  const rows = [
+    [{ text: "reports/nightly" }, { text: "7" }, { text: "yes" }],
+    [{ text: "b" }, { text: "1234567" }, { text: "" }],
+  ];
+
+  test("is aligned", () => {
+    expect(tableLines(columns, rows, plain)).toEqual([
+      "NAME               TOKEN  SEEN",
+      "reports/nightly        7  yes",
+      "b                1234567",
+    ]);
+  });
+
+  test("is cut where it may be cut, when the terminal is narrow", () => {
+    expect(tableLines(columns, rows, plain, 25)).toEqual([
+      "NAME          TOKEN  SEEN",
+      "reports/n…        7  yes",
+      "b           1234567",
+    ]);
+    expect(Math.max(...tableLines(columns, rows, plain, 5).map(cellsOf))).toBe(23);
+  });
+
+  test("paints texts, not the blanks around them", () => {
+    const painted = tableLines(
+      [{ title: "A" }, { title: "B" }],
+      [[{ text: "x", style: "red" }, { text: "$&" }]],
+      colours,
+    );
+    expect(painted[1]).toBe("\u001b[31mx\u001b[0m  $&");
+  });
+});
+
+test("times as people read them", () => {
+  expect([0, 850, 999.6, 4_100, 59_949, 60_000, 200_000, 7_500_000].map(shortTime)).toEqual([
+    "0 ms",
+    "850 ms",
+    "1.0 s",
+    "4.1 s",
+    "59.9 s",
+    "1 min 0 s",
+    "3 min 20 s",
+    "2 h 5 min",
+  ]);
+});
+
+test("tokens become decimal strings in JSON", () => {
+  expect(toJson({ token: 18446744073709551616n })).toBe('{"token":"18446744073709551616"}');
+});
