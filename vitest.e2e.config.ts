@@ -1,5 +1,5 @@
 import { defineConfig } from "vitest/config";
-import { alias } from "./vitest.config.ts";
+import { alias } from "./vitest.config.js";
 
 /** Real processes, one file after another: they start servers and measure time. */
 export default defineConfig({

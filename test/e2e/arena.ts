@@ -1,0 +1,294 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { appendFileSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { hostname, tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { setTimeout as sleep } from "node:timers/promises";
+import { freePorts } from "../free-ports.js";
+import { type Running, eventually, leasehold } from "../support/built.js";
+import { type HistoryReport, checkHistory, describeReport, parseHistory } from "./history.js";
+import { Network } from "./proxy.js";
+
+/** Settings of every cluster here: short, so that there is something to see within seconds. */
+export const ttlMs = 2_000;
+export const skewMs = 20;
+export const rpcTimeoutMs = 150;
+/** How long a member's vote does not count after its start (section 3.7). */
+export const recoveryMs = ttlMs + 3 * skewMs;
+
+/** A process takes a moment to start; on a busy machine, several. */
+const startMsMax = 20_000;
+const holderPath = fileURLToPath(new URL("holder.mjs", import.meta.url));
+
+/** What a holder process is told to do. */
+export interface HolderOrders {
+  readonly name: string;
+  readonly endpoints: readonly string[];
+  readonly resources: readonly string[];
+  readonly journal: string;
+  /** How long it keeps each lease, and how long it pauses between two: from, to. */
+  readonly holdMs: readonly [number, number];
+  readonly pauseMs: readonly [number, number];
+  readonly waitMs: number;
+  /** It goes on saying that it holds a lease that it has lost. */
+  readonly liesAfterLoss: boolean;
+}
+
+export type HolderWishes = Partial<Omit<HolderOrders, "endpoints" | "journal">> & {
+  readonly resources: readonly string[];
+};
+
+interface HolderNews {
+  readonly type: "started" | "acquired" | "released" | "lost" | "trouble";
+  readonly resource?: string;
+  readonly code?: string;
+  readonly message?: string;
+  readonly guarantees?: { readonly takeoverMsMax: number };
+}
+
+/** A process that takes leases and keeps a journal. */
+export interface Holder {
+  readonly name: string;
+  readonly pid: number;
+  /** What it holds now, as far as it told. */
+  readonly holding: ReadonlySet<string>;
+  readonly losses: number;
+  readonly troubles: readonly string[];
+}
+
+class HolderProcess implements Holder {
+  readonly name: string;
+  readonly child: ChildProcess;
+  readonly exited: Promise<void>;
+  readonly holding = new Set<string>();
+  readonly troubles: string[] = [];
+  losses = 0;
+  takeoverMsMax: number | undefined;
+
+  constructor(name: string, child: ChildProcess) {
+    this.name = name;
+    this.child = child;
+    this.exited = new Promise((resolve) => child.on("close", () => resolve()));
+    child.on("error", () => undefined);
+    child.on("message", (message) => this.#hear(message as HolderNews));
+  }
+
+  get pid(): number {
+    return this.child.pid ?? -1;
+  }
+
+  #hear({ type, resource = "", code, message, guarantees }: HolderNews): void {
+    if (guarantees !== undefined) this.takeoverMsMax = guarantees.takeoverMsMax;
+    if (type === "acquired") this.holding.add(resource);
+    if (type === "released" || type === "lost") this.holding.delete(resource);
+    if (type === "lost") this.losses++;
+    if (type === "trouble") this.troubles.push(`${code}: ${message}`);
+  }
+}
+
+interface MemberPlace {
+  readonly id: string;
+  readonly listen: string;
+  process: Running | undefined;
+}
+
+/** A cluster of member processes, holders that contend for its leases, and whatever happens to them. */
+export class Arena {
+  readonly network = new Network();
+  readonly endpoints: string[] = [];
+  readonly folder = mkdtempSync(join(tmpdir(), "leasehold-e2e-"));
+  readonly #members = new Map<string, MemberPlace>();
+  readonly #addresses: Record<string, string> = {};
+  readonly #holders: HolderProcess[] = [];
+  readonly #stopped = new Set<number>();
+
+  /** Starts the members; `proxied` puts {@link Arena.network} in front of each. Resolves when all are ready. */
+  static async start(options: { members?: readonly string[]; proxied?: boolean } = {}): Promise<Arena> {
+    const { members = ["a", "b", "c"], proxied = false } = options;
+    const arena = new Arena();
+    const ports = await freePorts(members.length);
+    for (const [index, id] of members.entries()) {
+      const listen = `127.0.0.1:${ports[index]}`;
+      let address = listen;
+      if (proxied) {
+        const port = await arena.network.openPort(id);
+        port.connectTo(ports[index]!);
+        address = port.address;
+      }
+      arena.#addresses[id] = address;
+      arena.#members.set(id, { id, listen, process: undefined });
+      arena.endpoints.push(`flease://${address}`);
+    }
+    for (const id of members) arena.startMember(id);
+    await arena.ready(...members);
+    return arena;
+  }
+
+  // Members
+
+  startMember(id: string): void {
+    const place = this.#place(id);
+    const all = Object.entries(this.#addresses).flatMap(([name, address]) => [
+      "--member",
+      `${name}=${address}`,
+    ]);
+    const settings = ["--ttl-max", `${ttlMs}ms`, "--max-clock-skew", `${skewMs}ms`];
+    const timeout = ["--rpc-timeout", `${rpcTimeoutMs}ms`, "-o", "ndjson"];
+    place.process = leasehold([
+      "peer",
+      "--id",
+      id,
+      "--listen",
+      place.listen,
+      ...all,
+      ...settings,
+      ...timeout,
+    ]);
+  }
+
+  /** Resolves when the recovery waits of these members are over. */
+  async ready(...ids: string[]): Promise<void> {
+    await Promise.all(
+      ids.map(async (id) => {
+        const { process: running } = this.#place(id);
+        const isReady = (): boolean => running?.stdout().includes('"ready"') ?? false;
+        await eventually(`member ${id} is ready`, isReady, startMsMax).catch((error: Error) => {
+          throw new Error(`${error.message}; it said: ${running?.stderr()}`, { cause: error });
+        });
+      }),
+    );
+  }
+
+  /** kill -9, and the same member again at once: it has forgotten everything. */
+  async restartMembers(...ids: string[]): Promise<void> {
+    const before = ids.map((id) => this.#place(id).process!);
+    for (const { pid } of before) this.kill(pid);
+    // Its port is free when it is gone.
+    await Promise.all(before.map(({ finished }) => finished));
+    for (const id of ids) this.startMember(id);
+  }
+
+  memberPid(id: string): number {
+    return this.#place(id).process!.pid;
+  }
+
+  #place(id: string): MemberPlace {
+    const place = this.#members.get(id);
+    if (place === undefined) throw new Error(`there is no member ${id}`);
+    return place;
+  }
+
+  // Holders
+
+  addHolder(wishes: HolderWishes): Holder {
+    const name = wishes.name ?? `holder-${this.#holders.length + 1}`;
+    const orders: HolderOrders = {
+      holdMs: [300, 2_500],
+      pauseMs: [0, 100],
+      waitMs: 60_000,
+      liesAfterLoss: false,
+      ...wishes,
+      name,
+      endpoints: this.endpoints,
+      journal: join(this.folder, `${name}.journal`),
+    };
+    const child = spawn(process.execPath, [holderPath, JSON.stringify(orders)], {
+      stdio: ["ignore", "inherit", "inherit", "ipc"],
+    });
+    const holder = new HolderProcess(name, child);
+    this.#holders.push(holder);
+    return holder;
+  }
+
+  addHolders(count: number, wishes: HolderWishes): Holder[] {
+    return Array.from({ length: count }, () => this.addHolder(wishes));
+  }
+
+  /** Whoever says that it holds the resource. */
+  async holderOf(resource: string, withinMs = startMsMax): Promise<Holder> {
+    const find = (): Holder | undefined =>
+      this.#holders.find((holder) => holder.holding.has(resource) && !this.#stopped.has(holder.pid));
+    return await eventually(`somebody holds ${resource}`, find, withinMs);
+  }
+
+  /** What the cluster promises, as the holders were told it. */
+  async takeoverMsMax(): Promise<number> {
+    const find = (): number | undefined => this.#holders.find((holder) => holder.takeoverMsMax)?.takeoverMsMax;
+    return await eventually("a holder has started", find, startMsMax);
+  }
+
+  // What happens to processes. Each is written down after it was done.
+
+  kill(pid: number): void {
+    process.kill(pid, "SIGKILL");
+    this.#stopped.delete(pid);
+    this.#holders.find((holder) => holder.pid === pid)?.holding.clear();
+    this.#note("killed", pid);
+  }
+
+  stop(pid: number): void {
+    process.kill(pid, "SIGSTOP");
+    this.#stopped.add(pid);
+    this.#note("stopped", pid);
+  }
+
+  continue(pid: number): void {
+    // Written down before, so that the first look after it counts as such.
+    this.#note("continued", pid);
+    process.kill(pid, "SIGCONT");
+    this.#stopped.delete(pid);
+  }
+
+  #note(event: "killed" | "stopped" | "continued", pid: number): void {
+    const entry = { event, m: String(process.hrtime.bigint()), pid };
+    appendFileSync(join(this.folder, "arena.journal"), `${JSON.stringify(entry)}\n`);
+  }
+
+  // The end
+
+  /** Lets the holders finish, and judges what all have written. */
+  async judge(): Promise<HistoryReport> {
+    for (const { child } of this.#holders) child.kill("SIGTERM");
+    const finished = Promise.all(this.#holders.map((holder) => holder.exited));
+    await Promise.race([finished, sleep(startMsMax, undefined, { ref: false })]);
+    const journals = readdirSync(this.folder).filter((name) => name.endsWith(".journal"));
+    return checkHistory(
+      journals.flatMap((name) => parseHistory(readFileSync(join(this.folder, name), "utf8"), name)),
+    );
+  }
+
+  /** Leaves no process and no file behind; keeps the files when `LEASEHOLD_E2E_KEEP` is set. */
+  async close(): Promise<void> {
+    for (const { child } of this.#holders) child.kill("SIGKILL");
+    const members = [...this.#members.values()].flatMap((place) => place.process ?? []);
+    for (const member of members) member.process.kill("SIGKILL");
+    await Promise.all([
+      ...members.map((member) => member.finished),
+      ...this.#holders.map((one) => one.exited),
+    ]);
+    await this.network.close();
+    if (process.env["LEASEHOLD_E2E_KEEP"] === undefined) rmSync(this.folder, { recursive: true, force: true });
+    else report(`journals are kept in ${this.folder}`);
+  }
+}
+
+/** One line for whoever reads the test's output. */
+export function report(line: string): void {
+  process.stdout.write(`    ${line}\n`);
+}
+
+/** The verdict must be that all is well and was put to the test. */
+export function expectClean(history: HistoryReport): void {
+  const text = describeReport(history);
+  report(text);
+  if (history.verdict !== "clean") throw new Error(text);
+}
+
+/** The name under which a command that was given none takes its leases. */
+export function commandName(pid: number): string {
+  return `${hostname()}-${pid}`.replaceAll(/[^A-Za-z0-9_-]/g, "-");
+}
+
+export function random(min: number, max: number): number {
+  return min + Math.random() * (max - min);
+}

@@ -1,0 +1,149 @@
+/**
+ * A process that takes one lease after another, for ever, and writes down every look at it. Its journal is what
+ * `history.ts` checks: one JSON object a line, each written with one synchronous write, so that kill -9 loses none.
+ *
+ * Its orders are the JSON in the first argument, see `HolderOrders` in `arena.ts`.
+ */
+import { openSync, writeSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+
+const built = process.env.LEASEHOLD_DIST;
+const { open } = await import(built === undefined ? "leasehold" : `${built}/index.js`);
+
+const orders = JSON.parse(process.argv[2]);
+const journal = openSync(orders.journal, "a");
+const stop = new AbortController();
+
+/** Looks follow each other as closely as timers allow, and at least one in this time is written down. */
+const lookEveryMs = 2;
+const writeEveryNs = 10_000_000n;
+/** How long a lease that is gone is still looked at: it must not come back. */
+const lookAfterEndMs = 100;
+/** How long a liar goes on. */
+const lieMs = 2_000;
+const retryMs = 100;
+
+const nowNs = () => process.hrtime.bigint();
+const between = ([min, max]) => min + Math.random() * (max - min);
+
+function write(entry) {
+  const text = JSON.stringify({ ...entry, pid: process.pid }, (_, value) =>
+    typeof value === "bigint" ? String(value) : value,
+  );
+  writeSync(journal, `${text}\n`);
+}
+
+function tell(news) {
+  if (process.connected) process.send(news);
+}
+
+/** Looks at one lease, and writes down what it finds: each change, and otherwise not more than is needed. */
+class Observer {
+  #lease;
+  #about;
+  #ok;
+  #writtenAt = 0n;
+  #skipped;
+
+  constructor(lease) {
+    this.#lease = lease;
+    const { holder: incarnation, resource, token } = lease;
+    this.#about = { incarnation, resource, token };
+  }
+
+  look() {
+    const m1 = nowNs();
+    const remainingMs = this.#lease.remaining();
+    const m2 = nowNs();
+    const ok = remainingMs > 0;
+    const sample = { event: "sample", m1, m2, ok, remainingMs, ...this.#about };
+    if (ok === this.#ok && m1 - this.#writtenAt < writeEveryNs) {
+      this.#skipped = sample;
+      return ok;
+    }
+    if (ok !== this.#ok) this.flush();
+    this.#ok = ok;
+    this.#write(sample);
+    return ok;
+  }
+
+  /** Writes down the last look, if it was left out. */
+  flush() {
+    if (this.#skipped !== undefined) this.#write(this.#skipped);
+  }
+
+  #write(sample) {
+    this.#writtenAt = sample.m1;
+    this.#skipped = undefined;
+    write(sample);
+  }
+
+  aboutToRelease() {
+    this.look();
+    this.flush();
+    write({ event: "release", m: nowNs(), ...this.#about });
+  }
+
+  /** As somebody would who does not look at the clock again. */
+  lie() {
+    const m = nowNs();
+    write({ event: "sample", m1: m, m2: m, ok: true, remainingMs: 500, ...this.#about });
+  }
+
+  async watch(ms, look = () => this.look()) {
+    const end = performance.now() + ms;
+    for (look(); performance.now() < end; look()) await sleep(lookEveryMs);
+  }
+}
+
+async function holdOne(leases, resource) {
+  const lease = await leases.acquire(resource, { wait: orders.waitMs, signal: stop.signal });
+  const observer = new Observer(lease);
+  let held = observer.look();
+  tell({ type: "acquired", resource, token: String(lease.token) });
+  const end = performance.now() + between(orders.holdMs);
+  let renewAt = performance.now() + between([0, lease.ttlMs]);
+  while (held && performance.now() < end && !stop.signal.aborted) {
+    await sleep(lookEveryMs);
+    held = observer.look();
+    if (performance.now() < renewAt) continue;
+    renewAt += between([0, lease.ttlMs]);
+    lease.renew().catch(() => undefined); // A loss shows at the next look.
+  }
+  if (held) {
+    observer.aboutToRelease();
+    tell({ type: "released", resource });
+    await lease.release();
+  } else {
+    tell({ type: "lost", resource });
+    if (orders.liesAfterLoss) await observer.watch(lieMs, () => observer.lie());
+  }
+  await observer.watch(lookAfterEndMs);
+  observer.flush();
+  await lease.release();
+}
+
+async function work(leases) {
+  while (!stop.signal.aborted) {
+    const resource = orders.resources[Math.floor(Math.random() * orders.resources.length)];
+    try {
+      await holdOne(leases, resource);
+      await sleep(between(orders.pauseMs), undefined, { signal: stop.signal });
+    } catch (error) {
+      if (stop.signal.aborted) return;
+      write({ event: "trouble", m: nowNs(), code: error.code, message: error.message });
+      tell({ type: "trouble", code: String(error.code), message: error.message });
+      await sleep(retryMs);
+    }
+  }
+}
+
+process.on("SIGTERM", () => stop.abort());
+process.on("disconnect", () => process.exit(0));
+
+const leases = await open(...orders.endpoints, { name: orders.name, timeout: "20s" });
+write({ event: "boot", m: nowNs() });
+tell({ type: "started", guarantees: { takeoverMsMax: leases.guarantees.takeoverMsMax } });
+await work(leases);
+await leases.close();
+process.exit(0);

@@ -1,0 +1,88 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, describe, expect, test } from "vitest";
+import { Arena, expectClean, random, recoveryMs, report, ttlMs } from "./arena.js";
+
+/** Processes that die without a word, and come back having forgotten everything. */
+
+let arena: Arena;
+afterEach(() => arena.close());
+
+/** A busy machine runs everything late by this much. */
+const noiseMs = 1_000;
+
+describe("kill -9", () => {
+  test("of a holder: another takes over as soon as the lease has run out", async () => {
+    arena = await Arena.start();
+    const resources = ["one"];
+    arena.addHolders(4, { resources, holdMs: [1_500, 4_000] });
+    for (let kills = 0; kills < 5; kills++) {
+      const holder = await arena.holderOf("one");
+      await sleep(random(0, ttlMs / 2));
+      if (!holder.holding.has("one")) continue;
+      arena.kill(holder.pid);
+      arena.addHolder({ resources, holdMs: [1_500, 4_000] });
+      await arena.holderOf("one", 3 * ttlMs);
+    }
+    const takeoverMsMax = await arena.takeoverMsMax();
+    const history = await arena.judge();
+    expectClean(history);
+    const gaps = history.successions.map(({ gapMs }) => gapMs);
+    const longest = Math.max(...gaps);
+    report(
+      `without a holder after a kill: ${gaps.map((gap) => gap.toFixed()).join(", ")} ms; promised: at most ${takeoverMsMax.toFixed()} ms`,
+    );
+    expect(gaps.length).toBeGreaterThan(1);
+    expect(longest).toBeLessThan(takeoverMsMax + noiseMs);
+  });
+
+  test("of a minority of members again and again: no holder loses its lease", async () => {
+    arena = await Arena.start();
+    const [keeper] = arena.addHolders(2, { resources: ["kept"], holdMs: [60_000, 60_000] });
+    arena.addHolder({ resources: ["also kept"], holdMs: [60_000, 60_000] });
+    arena.addHolders(2, { resources: ["changing"], holdMs: [200, 1_000] });
+    const first = await arena.holderOf("kept");
+    const other = await arena.holderOf("also kept");
+    for (const victim of ["a", "b", "c"]) {
+      for (let again = 0; again < 3; again++) {
+        await arena.restartMembers(victim);
+        await sleep(random(0, 500));
+      }
+      await arena.ready(victim);
+    }
+    expect([first.losses, other.losses]).toEqual([0, 0]);
+    expect(first.holding).toContain("kept");
+    arena.kill(first.pid); // The one takeover that this run needs to count.
+    const successor = await arena.holderOf("kept", 3 * ttlMs);
+    expect(keeper).toBeDefined();
+    expect(successor.name).not.toBe(first.name);
+    const history = await arena.judge();
+    expectClean(history);
+    expect(history.tenures.filter((tenure) => tenure.lostAt !== undefined)).toEqual([]);
+    expect(history.handovers).toBeGreaterThan(3);
+  });
+
+  test("of all members at once: nobody gets a lease before those of the earlier incarnation are over", async () => {
+    arena = await Arena.start();
+    arena.addHolders(5, { resources: ["one", "two"] });
+    const blackouts: { killedAt: bigint; servedAt: bigint }[] = [];
+    for (let again = 0; again < 3; again++) {
+      await Promise.all([arena.holderOf("one"), arena.holderOf("two")]);
+      await sleep(random(0, 1_500));
+      const killedAt = process.hrtime.bigint();
+      await arena.restartMembers("a", "b", "c");
+      await arena.ready("a", "b", "c");
+      await sleep(ttlMs);
+      blackouts.push({ killedAt, servedAt: process.hrtime.bigint() });
+    }
+    const history = await arena.judge();
+    expectClean(history);
+    for (const { killedAt, servedAt } of blackouts) {
+      // What was granted just before the kill may be seen a moment after it.
+      const soon = killedAt + BigInt(200e6);
+      const begun = history.tenures.filter(({ first }) => first.m1 > soon && first.m1 < servedAt);
+      const waitedMs = begun.map(({ first }) => Number(first.m1 - killedAt) / 1e6);
+      report(`first lease ${Math.min(...waitedMs).toFixed()} ms after all members were killed`);
+      expect(Math.min(...waitedMs)).toBeGreaterThan(recoveryMs);
+    }
+  });
+});

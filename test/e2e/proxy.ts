@@ -1,0 +1,226 @@
+import { type AddressInfo, type Server, type Socket, connect, createServer } from "node:net";
+import { ByteReader } from "../../src/host/bytes.js";
+import { FRAME_HEADER_BYTES, FrameDecoder, FrameKind } from "../../src/host/frame.js";
+import { decodeHello } from "../../src/host/hello.js";
+
+/**
+ * The network between the processes of a test: a TCP proxy in front of each member. It learns who dialed from the
+ * HELLO, and then treats each direction of the pair as it was told. It works on whole frames, so that a stream
+ * from which some were lost is still one that the receiver understands.
+ */
+export class Network {
+  /** Frames that a cut has swallowed. */
+  swallowed = 0;
+  readonly #rules = new Map<string, Rule>();
+  readonly #servers: Server[] = [];
+  readonly #pipes = new Set<Pipe>();
+
+  /** Opens a port in front of a member, to be told to everybody as the member's own. */
+  async openPort(member: string): Promise<{ address: string; connectTo: (port: number) => void }> {
+    let target = 0;
+    const server = createServer((socket) => {
+      const pipe = new Pipe(this, socket, member, target);
+      this.#pipes.add(pipe);
+      pipe.onClose = () => this.#pipes.delete(pipe);
+    });
+    this.#servers.push(server);
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+    return { address, connectTo: (port) => (target = port) };
+  }
+
+  /**
+   * From now on nothing arrives at `to` that comes from `from` (`"*"`: anybody), and neither side is told. Handshakes
+   * arrive when the cut heals, as TCP repeats them; other frames do so only if they are `held`.
+   */
+  cut(from: string, to: string, frames: "swallowed" | "held" = "swallowed"): void {
+    this.#rules.set(keyOf(from, to), { cut: frames });
+  }
+
+  cutBothWays(one: string, other: string, frames: "swallowed" | "held" = "swallowed"): void {
+    this.cut(one, other, frames);
+    this.cut(other, one, frames);
+  }
+
+  /** Each frame takes a random time of up to `delayMsMax`, and stays in its order. */
+  delay(from: string, to: string, delayMsMax: number): void {
+    this.#rules.set(keyOf(from, to), { delayMsMax });
+  }
+
+  /** Ends every cut and delay. */
+  heal(): void {
+    this.#rules.clear();
+    for (const pipe of this.#pipes) pipe.healed();
+  }
+
+  ruleFor(from: string, to: string): Rule {
+    for (const key of [keyOf(from, to), keyOf("*", to), keyOf(from, "*")]) {
+      const rule = this.#rules.get(key);
+      if (rule !== undefined) return rule;
+    }
+    return noRule;
+  }
+
+  async close(): Promise<void> {
+    const closed = this.#servers.map((server) => new Promise((resolve) => server.close(resolve)));
+    for (const pipe of this.#pipes) pipe.destroy();
+    await Promise.all(closed);
+  }
+}
+
+interface Rule {
+  readonly cut?: "swallowed" | "held";
+  readonly delayMsMax?: number;
+}
+
+const noRule: Rule = {};
+
+function keyOf(from: string, to: string): string {
+  return `${from} > ${to}`;
+}
+
+/** One connection through the proxy: two sockets and the frames between them. */
+class Pipe {
+  onClose: () => void = () => undefined;
+  readonly #member: string;
+  readonly #targetPort: number;
+  readonly #up: Way;
+  readonly #down: Way;
+  #client = "";
+
+  constructor(network: Network, socket: Socket, member: string, targetPort: number) {
+    this.#member = member;
+    this.#targetPort = targetPort;
+    this.#up = new Way(network, socket, (kind, body) => {
+      if (kind === FrameKind.hello && this.#client === "") this.#introduced(body);
+    });
+    this.#down = new Way(network, undefined, () => undefined);
+    this.#up.onEnd = () => this.#ended(this.#up, this.#down);
+    this.#down.onEnd = () => this.#ended(this.#down, this.#up);
+  }
+
+  #introduced(body: Buffer): void {
+    const reader = new ByteReader();
+    reader.reset(body, 0, body.length);
+    this.#client = decodeHello(reader).identity?.nodeId ?? "?";
+    this.#up.between(this.#client, this.#member);
+    this.#down.between(this.#member, this.#client);
+    this.#reach();
+  }
+
+  /** A member that is cut off does not notice that somebody knocks. */
+  #reach(): void {
+    const known = this.#client !== "" && !this.#up.hasEnded;
+    if (!known || this.#up.isCut || this.#up.target !== undefined) return;
+    const socket = connect(this.#targetPort, "127.0.0.1");
+    this.#down.readFrom(socket);
+    this.#up.target = socket;
+    this.#down.target = this.#up.source;
+  }
+
+  /** The end of one side reaches the other, unless there is a cut in between. */
+  #ended(ended: Way, other: Way): void {
+    if (ended.isCut) return;
+    ended.deliverAll();
+    other.source?.end();
+    if (other.hasEnded || other.source === undefined) this.onClose();
+  }
+
+  healed(): void {
+    this.#reach();
+    this.#up.deliverAll();
+    this.#down.deliverAll();
+    if (this.#up.hasEnded) this.#ended(this.#up, this.#down);
+    if (this.#down.hasEnded) this.#ended(this.#down, this.#up);
+  }
+
+  destroy(): void {
+    this.#up.source?.destroy();
+    this.#down.source?.destroy();
+  }
+}
+
+type OnFrame = (kind: FrameKind, body: Buffer) => void;
+
+/** One direction of a connection. */
+class Way {
+  source: Socket | undefined;
+  target: Socket | undefined;
+  hasEnded = false;
+  onEnd: () => void = () => undefined;
+  readonly #network: Network;
+  readonly #onFrame: OnFrame;
+  #from = "";
+  #to = "";
+  /** Frames on their way, and when they are due. Bounded by the length of a test. */
+  #queue: { frame: Buffer; dueAt: number }[] = [];
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(network: Network, source: Socket | undefined, onFrame: OnFrame) {
+    this.#network = network;
+    this.#onFrame = onFrame;
+    if (source !== undefined) this.readFrom(source);
+  }
+
+  between(from: string, to: string): void {
+    this.#from = from;
+    this.#to = to;
+  }
+
+  get isCut(): boolean {
+    return this.#network.ruleFor(this.#from, this.#to).cut !== undefined;
+  }
+
+  readFrom(source: Socket): void {
+    this.source = source;
+    source.setNoDelay(true);
+    const decoder = new FrameDecoder((kind, bytes, start, end) => {
+      const frame = Buffer.from(bytes.subarray(start - FRAME_HEADER_BYTES, end));
+      this.#onFrame(kind, frame.subarray(FRAME_HEADER_BYTES));
+      this.#pass(kind, frame);
+    });
+    source.on("data", (chunk: Buffer) => decoder.push(chunk));
+    source.on("error", () => undefined);
+    source.on("close", () => {
+      this.hasEnded = true;
+      this.onEnd();
+    });
+  }
+
+  #pass(kind: FrameKind, frame: Buffer): void {
+    const { cut, delayMsMax = 0 } = this.#network.ruleFor(this.#from, this.#to);
+    const isHandshake = kind === FrameKind.hello || kind === FrameKind.welcome;
+    if (cut === "swallowed" && !isHandshake) {
+      this.#network.swallowed++;
+      return;
+    }
+    const delayMs = cut === undefined ? Math.random() * delayMsMax : Infinity;
+    const dueAt = Math.max(performance.now() + delayMs, this.#queue.at(-1)?.dueAt ?? 0);
+    this.#queue.push({ frame, dueAt });
+    if (delayMs === 0) this.#deliver();
+    else this.#deliverLater();
+  }
+
+  #deliver(): void {
+    while (this.#queue.length > 0 && this.#queue[0]!.dueAt <= performance.now()) {
+      this.target?.write(this.#queue.shift()!.frame);
+    }
+  }
+
+  #deliverLater(): void {
+    const next = this.#queue[0]?.dueAt ?? Infinity;
+    if (next === Infinity || this.#timer !== undefined) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#deliver();
+      this.#deliverLater();
+    }, next - performance.now());
+  }
+
+  /** What is on its way arrives now. */
+  deliverAll(): void {
+    if (this.target === undefined) return;
+    for (const { frame } of this.#queue) this.target.write(frame);
+    this.#queue = [];
+  }
+}
