@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { expect, it } from "vitest";
 import { Kind, Message } from "../flease/message.js";
 import { anyMessage } from "../../test/support/messages.js";

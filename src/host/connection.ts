@@ -90,10 +90,6 @@ export class Connection implements Carrier {
     socket.on("close", this.#socketClosed);
   }
 
-  get state(): State {
-    return this.#state;
-  }
-
   get ready(): boolean {
     return this.#socket.writableLength === 0;
   }
@@ -203,16 +199,21 @@ export class Connection implements Carrier {
     const frame = new ByteWriter(HANDSHAKE_BYTES);
     encodeReject(frame, rejection);
     this.write(frame);
-    this.end(rejection.text);
+    this.#linger(rejection.text);
   }
 
   #malformed(error: FrameError): void {
     this.reject({ reason: "badFrame", text: `not a frame of this protocol (${error.message})` });
   }
 
-  /** Ends the connection after what has been written: the peer gets a short while to take it. */
+  /** Ends the connection after what has been written; one whose handshake is not done has nothing to wait for. */
   end(reason: string): void {
-    if (this.#state === "closing") return;
+    if (this.#state === "linked") this.#linger(reason);
+    else this.close(reason);
+  }
+
+  /** The peer gets a short while to take what has been written. */
+  #linger(reason: string): void {
     this.#unlink(reason);
     this.#socket.end();
     this.#timer = this.#owner.world.timers.after(LINGER_MS, () => this.#socket.destroy());

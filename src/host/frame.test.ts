@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { BATCH_FRAME_BYTES_MAX, FrameDecoder, FrameKind, HANDSHAKE_FRAME_BYTES_MAX } from "./frame.js";
 import { FrameError } from "./frame-error.js";

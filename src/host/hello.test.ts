@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { expect, it } from "vitest";
 import { clientIdentity, memberIdentity } from "../../test/support/transport.js";
 import { ByteReader, ByteWriter } from "./bytes.js";

@@ -22,7 +22,7 @@ function dump(name: string): string {
   let hex = "";
   for (const line of block.trim().split("\n")) {
     const [, offset, bytes] = /^([0-9a-f]{4}) {2}((?:[0-9a-f]{2} )+) +\S/.exec(line) ?? [];
-    expect(Number.parseInt(offset ?? "", 16), line).toBe(hex.length / 2);
+    expect(`${offset} in ${line}`).toBe(`${(hex.length / 2).toString(16).padStart(4, "0")} in ${line}`);
     hex += bytes!.replaceAll(" ", "");
   }
   return hex;
