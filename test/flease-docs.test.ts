@@ -1,0 +1,40 @@
+import { existsSync, readFileSync, readdirSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { noFaults } from "../src/flease/faults.js";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const text = readFileSync(`${root}docs/flease.md`, "utf8");
+const scripts = readdirSync(`${root}test/scripts`);
+
+test("every switch that plants a mistake is explained, and none that does not exist", () => {
+  const missing = Object.keys(noFaults).filter((name) => !text.includes(`\`${name}\``));
+  expect(missing).toEqual([]);
+  const rows = [...text.matchAll(/^\| (?:P\d[^|]*)?\|[^|]*\|([^|]*)\|/gm)];
+  const named = rows.flatMap((row) => [...row[1]!.matchAll(/`(\w+)`/g)].map((match) => match[1]!));
+  expect(named.length).toBeGreaterThan(30);
+  expect(named.filter((name) => !(name in noFaults) && name !== "sameIncarnation")).toEqual([]);
+});
+
+test("every finding has a row that names what shows it, and what it names exists", () => {
+  for (let number = 1; number <= 21; number += 1) {
+    const row = new RegExp(`^\\| F${number} \\|.*$`, "m").exec(text)?.[0] ?? "";
+    const shown = [...row.matchAll(/`([\w-]+\.(?:test\.ts|txt))`/g)].map((match) => match[1]!);
+    expect([number, shown.length > 0]).toEqual([number, true]);
+    const absent = shown.filter(
+      (name) => !scripts.includes(name) && !existsSync(`${root}src/flease/${name}`),
+    );
+    expect(absent).toEqual([]);
+  }
+});
+
+test("every section that the code cites exists", () => {
+  const cited = new Set<string>();
+  for (const name of readdirSync(`${root}src/flease`)) {
+    if (name.endsWith(".test.ts")) continue;
+    const source = readFileSync(`${root}src/flease/${name}`, "utf8");
+    for (const match of source.matchAll(/(?:section |\()(3\.\d+)/g)) cited.add(match[1]!);
+  }
+  expect(cited.size).toBeGreaterThan(5);
+  expect([...cited].filter((section) => !text.includes(`\n### ${section} `))).toEqual([]);
+});
