@@ -62,11 +62,8 @@ export class GuardedCommand {
       () => undefined,
     );
     this.#guard.on("error", (error) => this.#settle({ kind: "unguarded", how: error.message }));
-    this.#guard.on("exit", (code, signal) => {
-      // A guard that was killed may still have news in the pipe, but its command cannot wait for that.
-      if (code !== 0) this.kill();
-      this.#guard.on("close", () => this.#guardClosed(signal ?? `exit code ${code}`));
-    });
+    // Not "exit": what the guard said last may still be in the pipe then.
+    this.#guard.on("close", (code, signal) => this.#guardClosed(signal ?? `exit code ${code}`));
     const { command, args, env, deadline, limits } = start;
     send(this.#link, { type: "start", command, args, env, deadline, limits });
   }

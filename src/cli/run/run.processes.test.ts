@@ -10,6 +10,10 @@ import { type Running, childrenOf, eventually, isAlive, leasehold } from "../../
  */
 
 const TTL_MS = 3_000;
+/** The default for that ttl. */
+const KILL_AFTER_MS = TTL_MS / 4;
+/** For a machine that is busy. */
+const SLACK_MS = 500;
 /** The command does not listen to SIGTERM, and has a child of its own in the same group. */
 const STUBBORN = (folder: string): string =>
   `trap '' TERM; sh -c 'trap "" TERM; while :; do sleep 0.05; done' & echo $$ $! $LEASE_DEADLINE_MS > ${folder}/new; ` +
@@ -68,7 +72,12 @@ describe.skipIf(process.platform !== "linux")("the command is gone before the le
   test("when run is killed", async () => {
     const facts = await startStubborn();
     facts.run.process.kill("SIGKILL");
-    expect(await goneAtMs(facts)).toBeLessThan(facts.deadlineMs);
+    const killedAtMs = Date.now();
+    const goneMs = await goneAtMs(facts);
+    expect(goneMs).toBeLessThan(facts.deadlineMs);
+    // The pipe's end is enough: the guard does not wait until the deadline comes close.
+    expect(goneMs).toBeLessThan(killedAtMs + KILL_AFTER_MS + SLACK_MS);
+    expect(goneMs).toBeGreaterThanOrEqual(killedAtMs + KILL_AFTER_MS - SLACK_MS);
   });
 
   test("when run is killed at its latest: the time to end does not go beyond the deadline", async () => {

@@ -91,7 +91,10 @@ describe.skipIf(process.platform !== "linux")("leasehold up", () => {
     const refused = await start(["run", "--try", "--endpoints", endpoints, "demo/hello", "--", "true"])
       .finished;
     expect(refused).toMatchObject({ code: 75, stdout: "" });
-    expect(refused.stderr).toMatch(/^leasehold: demo\/hello: held by .*, \d\.\d s left unless renewed\n$/);
+    // The second form when the hint of who holds it is, for a moment, behind what the attempt found.
+    expect(refused.stderr).toMatch(
+      /^leasehold: demo\/hello: (held by .*, \d\.\d s left unless renewed|another holds the lease)\n$/,
+    );
     hold.process.kill("SIGTERM");
     expect((await hold.finished).code).toBe(143);
     const next = await start([
