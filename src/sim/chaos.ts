@@ -1,0 +1,171 @@
+import { EventCode, Task } from "./events.js";
+import type { SimNode } from "./node.js";
+import type { World } from "./world.js";
+
+/** A node whose wall clock is not yet near what it showed before looks again this often. */
+const startAgainMs = 50;
+
+/** Everything that goes wrong in a run: crashes, pauses, partitions and clocks. */
+export class Chaos {
+  readonly #world: World;
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  begin(): void {
+    const { chaos } = this.#world.plan;
+    for (const node of this.#world.nodes) {
+      this.#shiftWall(node);
+      if (Number.isFinite(chaos.rateEveryMs)) this.#changeRate(node);
+    }
+    this.#every(chaos.crashEveryMs, () => this.#crash(this.#anyone()));
+    this.#every(chaos.blackoutEveryMs, () => this.#blackout());
+    this.#every(chaos.pauseEveryMs, () => this.#pause());
+    this.#every(chaos.partitionEveryMs, () => this.#partition());
+    this.#every(chaos.offsetEveryMs, () => this.#shiftWall(this.#anyone()));
+    this.#every(chaos.rateEveryMs, () => this.#changeRate(this.#anyone()));
+    this.#every(chaos.stepTogetherEveryMs, () => this.#stepTogether());
+  }
+
+  /** Nothing goes wrong any more, and what is wrong is put right. */
+  end(): void {
+    const world = this.#world;
+    const { wall, stepsTogether } = world.assumptions;
+    world.network.heal(world.settings.rpcTimeoutMs / 40);
+    if (!wall || stepsTogether) {
+      // The clocks agree on the latest time that any of them ever showed, so that every lease will be over.
+      const ahead = world.nodes.map((node) => node.greatestWall - node.clock.wallAt(world.nowMs));
+      const offsets = world.nodes.map(
+        (node, index) => ahead[index]! + node.clock.offsetMs + world.sharedWall.offsetMs,
+      );
+      world.sharedWall.offsetMs = Math.max(world.sharedWall.offsetMs, ...offsets);
+    }
+    for (const node of world.nodes) {
+      node.clock.offsetMs = world.random.pick([-1, 1]) * this.#offsetBoundMs();
+      node.clock.setRate(world.nowMs, 1);
+      if (node.peer === undefined) this.#start(node);
+    }
+    this.#clocksChanged();
+  }
+
+  #every(meanMs: number, act: () => void): void {
+    if (!Number.isFinite(meanMs)) return;
+    const world = this.#world;
+    const task = new Task(EventCode.chaos, () => {
+      if (world.calm) return;
+      act();
+      world.schedule(task, world.random.exponential(meanMs));
+    });
+    world.schedule(task, world.random.exponential(meanMs));
+  }
+
+  #anyone(): SimNode {
+    return this.#world.random.pick(this.#world.nodes);
+  }
+
+  // Nodes
+
+  #crash(node: SimNode): void {
+    const { random, plan } = this.#world;
+    if (node.peer === undefined) return;
+    node.crash();
+    this.#later(random.chance(0.4) ? 0 : random.next() * plan.chaos.downMaxMs, () => this.#start(node));
+  }
+
+  #blackout(): void {
+    for (const node of this.#world.nodes) this.#crash(node);
+  }
+
+  /** A start must not find the wall clock more than ε below what it showed in an earlier life (A-wall). */
+  #start(node: SimNode): void {
+    const world = this.#world;
+    if (node.peer !== undefined) return;
+    const tooEarly = node.clock.wallAt(world.nowMs) < node.greatestWall - world.settings.maxClockSkewMs;
+    if (world.assumptions.wall && node.isMember && tooEarly)
+      this.#later(startAgainMs, () => this.#start(node));
+    else node.start();
+  }
+
+  #pause(): void {
+    const { random, plan } = this.#world;
+    this.#anyone().pause(random.next() * plan.chaos.pauseMaxMs);
+  }
+
+  // Network
+
+  #partition(): void {
+    const { random, network, nodes, plan } = this.#world;
+    const inside = nodes.map(() => random.chance(0.4));
+    const outward = random.chance(0.7);
+    const inward = !outward || random.chance(0.6);
+    const cuts: [number, number][] = [];
+    for (const from of nodes) {
+      for (const to of nodes) {
+        const leaves = inside[from.index]! && !inside[to.index]!;
+        const enters = !inside[from.index]! && inside[to.index]!;
+        if ((leaves && outward) || (enters && inward)) cuts.push([from.index, to.index]);
+      }
+    }
+    for (const [from, to] of cuts) network.cut(from, to);
+    this.#later(random.next() * plan.chaos.partitionMaxMs, () => {
+      for (const [from, to] of cuts) network.mend(from, to);
+    });
+  }
+
+  // Clocks
+
+  /** Half of what two clocks may be apart; the granularity of readings is part of ε. */
+  #offsetBoundMs(): number {
+    const { settings, plan } = this.#world;
+    return (settings.maxClockSkewMs - (plan.wholeMs ? 2 : 0)) / 2;
+  }
+
+  #shiftWall(node: SimNode): void {
+    const { random, settings, assumptions } = this.#world;
+    const bound = this.#offsetBoundMs();
+    if (assumptions.wall || random.chance(0.2)) {
+      node.clock.offsetMs = random.chance(0.7) ? random.pick([-bound, bound]) : random.between(-bound, bound);
+    } else {
+      const step = random.magnitude(settings.maxClockSkewMs, 20 * settings.ttlMaxMs);
+      node.clock.offsetMs += random.pick([-1, 1]) * step;
+    }
+    this.#clocksChanged();
+  }
+
+  #changeRate(node: SimNode): void {
+    const world = this.#world;
+    const { random, settings, assumptions, nowMs } = world;
+    const error = settings.clockRateError;
+    if (assumptions.rate) {
+      node.clock.setRate(nowMs, 1 + random.pick([-error, error, random.between(-error, error)]));
+    } else if (random.chance(0.4)) {
+      // Suspended: the steady clock stands still while the node goes on.
+      node.clock.setRate(nowMs, 0);
+      this.#later(random.between(0, 4) * settings.ttlMaxMs, () => {
+        node.clock.setRate(world.nowMs, 1);
+        this.#clocksChanged();
+      });
+    } else {
+      node.clock.setRate(nowMs, random.chance(0.3) ? 1 : random.magnitude(0.1, 10));
+    }
+    this.#clocksChanged();
+  }
+
+  #stepTogether(): void {
+    const { random, settings, sharedWall } = this.#world;
+    const step = random.magnitude(settings.maxClockSkewMs, 6 * settings.ttlMaxMs);
+    sharedWall.offsetMs += random.pick([-1, 1]) * step;
+    this.#world.story?.(`all wall clocks step together, now ${sharedWall.offsetMs}`);
+    this.#clocksChanged();
+  }
+
+  #clocksChanged(): void {
+    for (const node of this.#world.nodes) node.rearm();
+    this.#world.look(undefined, undefined);
+  }
+
+  #later(delayMs: number, act: () => void): void {
+    this.#world.schedule(new Task(EventCode.start, act), delayMs);
+  }
+}

@@ -1,0 +1,23 @@
+import type { Hold, Observer, Report } from "../observer.js";
+
+/** I1: no two nodes hold one resource at one instant, each by its own clocks. */
+export class Exclusion implements Observer {
+  readonly #report: Report;
+
+  constructor(report: Report) {
+    this.#report = report;
+  }
+
+  looked(resource: string, holds: readonly Hold[]): void {
+    let first: Hold | undefined;
+    for (const hold of holds) {
+      if (!hold.valid) continue;
+      if (first !== undefined) {
+        const both = `${first.node.name} (token ${first.slot.token}) and ${hold.node.name} (token ${hold.slot.token})`;
+        this.#report("I1", `${both} both hold ${resource}`);
+        return;
+      }
+      first = hold;
+    }
+  }
+}

@@ -1,0 +1,30 @@
+import type { AcceptorStep, Observer, Report } from "../observer.js";
+import type { SimNode } from "../node.js";
+
+/**
+ * I5: in one life of an acceptor what it has promised never goes back, the floor counting where nothing is kept, and
+ * no lease has a greater ballot than what is promised.
+ */
+export class Promises implements Observer {
+  readonly #report: Report;
+  readonly #promised = new Map<SimNode, Map<string, number>>();
+
+  constructor(report: Report) {
+    this.#report = report;
+  }
+
+  started(node: SimNode): void {
+    this.#promised.set(node, new Map());
+  }
+
+  handled({ node, request, after }: AcceptorStep): void {
+    const { resource } = request;
+    const promised = after?.promisedNumber ?? node.peer!.acceptor!.floor;
+    const before = this.#promised.get(node)?.get(resource) ?? 0;
+    if (promised < before)
+      this.#report("I5", `${node.name} promised ${before} for ${resource} and now ${promised}`);
+    if (after !== undefined && after.leaseNumber > after.promisedNumber)
+      this.#report("I5", `${node.name} keeps a lease of ${resource} above its promise`);
+    this.#promised.get(node)?.set(resource, promised);
+  }
+}

@@ -1,0 +1,30 @@
+import type { AcceptorStep, Observer, Report, WorldView } from "../observer.js";
+import type { SimNode } from "../node.js";
+
+/** I15: an acceptor in its recovery wait answers nothing, and the wait is as long as it must be on both clocks. */
+export class Silence implements Observer {
+  readonly #view: WorldView;
+  readonly #report: Report;
+  /** When the present life began, on the steady clock. */
+  readonly #began = new Map<SimNode, number>();
+
+  constructor(view: WorldView, report: Report) {
+    this.#view = view;
+    this.#report = report;
+  }
+
+  started(node: SimNode): void {
+    this.#began.set(node, node.look().mono);
+  }
+
+  handled({ node, reply }: AcceptorStep): void {
+    if (reply !== undefined && node.peer?.acceptor?.ready !== true)
+      this.#report("I15", `${node.name} answers before it is ready`);
+  }
+
+  readied(node: SimNode): void {
+    const waited = node.look().mono - this.#began.get(node)!;
+    if (waited < this.#view.settings.ttlMaxMs)
+      this.#report("I15", `${node.name} is ready after ${waited} ms`);
+  }
+}

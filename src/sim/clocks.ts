@@ -1,0 +1,76 @@
+/** Which of the protocol's two assumptions about clocks hold in a run (7.1). */
+export const clockModes = ["a", "b", "c", "d", "e", "f"] as const;
+export type ClockMode = (typeof clockModes)[number];
+
+export interface ClockAssumptions {
+  /** A-wall holds: every two wall clocks are within ε of each other at every instant. */
+  readonly wall: boolean;
+  /** A-rate: every steady clock runs at its rate within ρ, and never stands still. */
+  readonly rate: boolean;
+  /** The wall clocks hold together only pairwise: they step in company, far beyond ε. */
+  readonly stepsTogether: boolean;
+}
+
+export const assumptionsOf: Readonly<Record<ClockMode, ClockAssumptions>> = {
+  a: { wall: true, rate: false, stepsTogether: false },
+  b: { wall: false, rate: true, stepsTogether: false },
+  c: { wall: true, rate: true, stepsTogether: false },
+  d: { wall: false, rate: false, stepsTogether: false },
+  e: { wall: true, rate: false, stepsTogether: true },
+  f: { wall: true, rate: true, stepsTogether: true },
+};
+
+/** Where true time 0 lies on a perfect wall clock: an arbitrary moment, after the epoch of ballot numbers. */
+export const startWallMs = 1_800_000_000_000;
+
+/** What all wall clocks have in common: how far they stepped together. */
+export class SharedWall {
+  offsetMs = 0;
+}
+
+/** A wake-up aims this much past its moment, so that rounding cannot make it come too early and be repeated for ever. */
+const wakeSlackMs = 0.001;
+
+/** One machine's two clocks, as functions of true time (ms since the run began). */
+export class SimClock {
+  /** How far the wall clock is off, besides what all share. */
+  offsetMs = 0;
+  readonly #shared: SharedWall;
+  /** System clocks that show whole milliseconds, as `Date.now` does. */
+  readonly #wholeMs: boolean;
+  #steadyMs: number;
+  #sinceMs = 0;
+  #rate = 1;
+
+  constructor(shared: SharedWall, steadyMs: number, wholeMs: boolean) {
+    this.#shared = shared;
+    this.#steadyMs = steadyMs;
+    this.#wholeMs = wholeMs;
+  }
+
+  get rate(): number {
+    return this.#rate;
+  }
+
+  monoAt(timeMs: number): number {
+    return this.#steadyMs + (timeMs - this.#sinceMs) * this.#rate;
+  }
+
+  wallAt(timeMs: number): number {
+    const wall = startWallMs + timeMs + this.#shared.offsetMs + this.offsetMs;
+    return this.#wholeMs ? Math.floor(wall) : wall;
+  }
+
+  /** From now on the steady clock runs at this rate; 0 stops it, as a suspended machine does. */
+  setRate(timeMs: number, rate: number): void {
+    this.#steadyMs = this.monoAt(timeMs);
+    this.#sinceMs = timeMs;
+    this.#rate = rate;
+  }
+
+  /** The true time at which the steady clock will show `mono` if its rate stays; `Infinity` when it never will. */
+  timeOfMono(mono: number): number {
+    if (this.#rate === 0 || mono === Infinity) return Infinity;
+    return this.#sinceMs + (mono - this.#steadyMs) / this.#rate + wakeSlackMs;
+  }
+}

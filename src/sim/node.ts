@@ -1,0 +1,375 @@
+import type { Entry } from "../flease/acceptor.js";
+import { ownerName } from "../flease/ballot.js";
+import type { Reading } from "../flease/clock.js";
+import { Kind, Message, copyMessage } from "../flease/message.js";
+import { FleasePeer } from "../flease/peer.js";
+import type { FleasePeerSink } from "../flease/peer.js";
+import type { Unanswered } from "../flease/proposer-sink.js";
+import { Phase } from "../flease/slot.js";
+import type { Slot } from "../flease/slot.js";
+import type { Agent } from "./agent.js";
+import type { SimClock } from "./clocks.js";
+import { EventCode, Task } from "./events.js";
+import { Packet } from "./network.js";
+import type { AcceptorStep } from "./observer.js";
+import type { World } from "./world.js";
+
+const emptyReading = (): Reading => ({ mono: 0, wall: 0, lo: 0, hi: 0 });
+
+/** Calls of `maintain` during the longest lease. */
+const maintainsPerLease = 40;
+
+/** A heartbeat goes out at this share of them. */
+const heartbeatRate = 0.2;
+
+/**
+ * One node of the world: a `FleasePeer` with its machine's clocks, driven by events as a host would drive it. It
+ * outlives its incarnations: a crash throws the peer away, a start makes a new one with an empty memory.
+ */
+export class SimNode implements FleasePeerSink {
+  readonly index: number;
+  readonly name: string;
+  readonly isMember: boolean;
+  readonly clock: SimClock;
+  readonly agents: Agent[] = [];
+  /** Undefined while the node is down. */
+  peer: FleasePeer | undefined;
+  owner = "";
+  incarnation = 0;
+  /** Until when the node is stopped: it handles nothing, and its clocks run on. */
+  pausedUntilMs = 0;
+  /** The greatest reading its wall clock ever gave (see A-wall on starts). */
+  greatestWall = -Infinity;
+  readonly #world: World;
+  readonly #bySlot: (Agent | undefined)[] = [];
+  readonly #wake: Task;
+  readonly #maintain: Task;
+  readonly #looked = emptyReading();
+  /** The reading of the event being handled. */
+  #now = emptyReading();
+  /** The own lower bound as the others last heard it, and of which incarnation of theirs: by node. */
+  readonly #heardLo: number[];
+  readonly #heardFrom: number[];
+  #renameWanted = false;
+  #renames = 0;
+  /** The mistake P38: the reading at the beginning of the turn in which a pause fell. */
+  #readingBeforePause: Reading | undefined;
+  readonly #reply = new Message();
+  readonly #step: AcceptorStep;
+
+  constructor(world: World, index: number, isMember: boolean, clock: SimClock) {
+    this.#world = world;
+    this.index = index;
+    this.isMember = isMember;
+    this.name = isMember ? `m${index}` : `c${index}`;
+    this.clock = clock;
+    this.#heardLo = [];
+    this.#heardFrom = [];
+    this.#wake = new Task(EventCode.wake, () => this.#onWake());
+    this.#maintain = new Task(EventCode.maintain, () => this.#onMaintain());
+    this.#step = {
+      node: this,
+      request: this.#reply,
+      now: this.#now,
+      before: emptyEntry(),
+      after: undefined,
+      reply: undefined,
+    };
+  }
+
+  get paused(): boolean {
+    return this.pausedUntilMs > this.#world.nowMs;
+  }
+
+  /** The clock as an observer sees it, without disturbing it. One reused record. */
+  look(): Reading {
+    const at = this.#world.nowMs;
+    return this.peer!.peek(this.clock.monoAt(at), this.clock.wallAt(at), this.#looked);
+  }
+
+  // Life
+
+  start(): void {
+    const world = this.#world;
+    this.incarnation += 1;
+    this.owner = world.ownerFor(this, ownerName(this.name, `${this.incarnation}`));
+    this.pausedUntilMs = 0;
+    this.#bySlot.length = 0;
+    this.#heardLo.length = 0;
+    this.#renameWanted = false;
+    const wall = this.#readWall();
+    const options = { owner: this.owner, seed: 1 + world.random.below(2 ** 31), acceptor: this.isMember };
+    this.peer = new FleasePeer(world.settings, options, this.clock.monoAt(world.nowMs), wall, this);
+    world.story?.(`${this.name} starts as ${this.owner}, wall ${wall}`);
+    for (const started of world.observers.started) started(this);
+    world.schedule(this.#maintain, this.#maintainInMs());
+    for (const agent of this.agents) agent.begin();
+  }
+
+  crash(): void {
+    if (this.peer === undefined) return;
+    for (const crashing of this.#world.observers.crashing) crashing(this);
+    this.#world.tenures.crash(this);
+    this.#world.story?.(`${this.name} crashes`);
+    this.#world.counters.crashes += 1;
+    this.peer = undefined;
+    this.#world.cancel(this.#wake);
+    this.#world.cancel(this.#maintain);
+    if (this.isMember) for (const other of this.#world.nodes) other.peer?.skew.forget(this.index);
+    for (const agent of this.agents) agent.end();
+  }
+
+  pause(forMs: number): void {
+    if (this.peer === undefined || this.paused) return;
+    const world = this.#world;
+    world.story?.(`${this.name} is stopped for ${Math.round(forMs)} ms`);
+    world.counters.pauses += 1;
+    this.pausedUntilMs = world.nowMs + forMs;
+    if (world.mistakes.staleReading) this.#readingBeforePause = { ...this.#read() };
+  }
+
+  // Events
+
+  /**
+   * One event of this node: reads the clock once, runs the body, and carries out what follows. `resource` is what
+   * the event may have touched; undefined for any.
+   */
+  step(resource: string | undefined, body: (now: Reading) => void): void {
+    this.#now = this.#read();
+    body(this.#now);
+    this.rearm();
+    this.#world.look(resource, this);
+  }
+
+  /** Puts off an event while the node is stopped. True when it has. */
+  deferred(event: Task | Packet): boolean {
+    if (!this.paused) return false;
+    this.#world.scheduleAt(event, this.pausedUntilMs);
+    return true;
+  }
+
+  arrive(packet: Packet): void {
+    const { peer } = this;
+    if (peer === undefined || (packet.toIncarnation !== 0 && packet.toIncarnation !== this.incarnation))
+      return;
+    if (this.deferred(packet)) return;
+    this.#now = this.#readForMessage();
+    const { message } = packet;
+    if (!this.#believes(packet, peer) || message === undefined) return;
+    if (message.kind <= Kind.query) this.#handleRequest(packet, message, peer);
+    else this.#handleReply(packet, message, peer);
+    this.rearm();
+    this.#world.look(packet.resource, this);
+  }
+
+  /** Sets the wake-up to when the peer wants it, by the steady clock as it runs now. */
+  rearm(): void {
+    const { peer } = this;
+    if (peer === undefined) return;
+    const dueMs = this.clock.timeOfMono(peer.nextDueMono);
+    if (dueMs === Infinity) this.#world.cancel(this.#wake);
+    else this.#world.scheduleAt(this.#wake, Math.max(this.#world.nowMs, dueMs, this.pausedUntilMs));
+  }
+
+  #onWake(): void {
+    if (this.deferred(this.#wake)) return;
+    this.step(undefined, (now) => this.peer!.tick(now));
+  }
+
+  #onMaintain(): void {
+    if (this.deferred(this.#maintain)) return;
+    const peer = this.peer!;
+    const world = this.#world;
+    this.step(undefined, (now) => {
+      const wasSilent = isSilent(peer);
+      peer.maintain(now);
+      if (wasSilent && !isSilent(peer)) this.#readied();
+      if (this.#renameWanted) this.#rename(peer);
+    });
+    for (const clockRead of world.observers.clockRead) clockRead(this);
+    if (world.plan.skewWatch && world.random.chance(heartbeatRate)) this.#beat();
+    world.schedule(this.#maintain, this.#maintainInMs());
+  }
+
+  /** Idle links say that they are there, and what their end's clock shows: else a contradiction would never be taken back. */
+  #beat(): void {
+    for (const { index } of this.#world.nodes)
+      if (index !== this.index) this.#dispatch(index, 0, "", undefined);
+  }
+
+  #readied(): void {
+    this.#world.counters.rejoins += 1;
+    this.#world.story?.(`${this.name} is ready`);
+    for (const readied of this.#world.observers.readied) readied(this);
+  }
+
+  /** As a host does it: a clock fault makes the peer go on as somebody else. */
+  #rename(peer: FleasePeer): void {
+    const world = this.#world;
+    this.#renameWanted = false;
+    this.#renames += 1;
+    this.owner = ownerName(this.name, `${this.incarnation}x${this.#renames}`);
+    peer.restart(this.owner, this.clock.monoAt(world.nowMs), this.#readWall());
+    for (const renamed of world.observers.renamed) renamed(this);
+  }
+
+  #handleRequest(packet: Packet, request: Message, peer: FleasePeer): void {
+    const { acceptor } = peer;
+    if (acceptor === undefined) return;
+    const step = this.#step;
+    step.request = request;
+    step.now = this.#now;
+    const before = acceptor.entry(request.resource);
+    step.before.present = before !== undefined;
+    if (before !== undefined) Object.assign(step.before, before);
+    const reply = this.#reply;
+    step.reply = peer.receive(packet.from, request, this.#now, reply) ? reply : undefined;
+    step.after = acceptor.entry(request.resource);
+    for (const handled of this.#world.observers.handled) handled(step);
+    if (step.reply === undefined) return;
+    this.#world.story?.(`  ${this.name} answers ${describe(reply)}`);
+    this.#post(packet.from, packet.fromIncarnation, packet.resource, reply);
+  }
+
+  #handleReply(packet: Packet, reply: Message, peer: FleasePeer): void {
+    const slot = peer.proposer.slotOf(packet.resource);
+    const deciding =
+      slot !== undefined &&
+      reply.kind === Kind.ack &&
+      slot.number === reply.number &&
+      slot.sequence === reply.sequence &&
+      (slot.phase === Phase.writing || slot.phase === Phase.fast);
+    peer.receive(packet.from, reply, this.#now, this.#reply);
+    // A majority has acknowledged, and yet the write has come to nothing: it was over already.
+    if (deciding && slot.number !== reply.number) this.#world.counters.lateDecisions += 1;
+  }
+
+  /** Clock bounds that are impossible, given ours, mean that one of the two clocks is at fault (3.10). */
+  #believes(packet: Packet, peer: FleasePeer): boolean {
+    if (!this.#world.plan.skewWatch || packet.from === this.index) return true;
+    this.#heardLo[packet.from] = packet.lo;
+    this.#heardFrom[packet.from] = packet.fromIncarnation;
+    const { lo, hi, echoLo } = packet;
+    const possible =
+      packet.from < this.#world.settings.members.length
+        ? peer.skew.observe(packet.from, lo, hi, echoLo, this.#now)
+        : peer.skew.isPossible(lo, hi, echoLo, this.#now);
+    if (!possible) this.#world.counters.impossibleClocks += 1;
+    return possible;
+  }
+
+  #post(to: number, toIncarnation: number, resource: string, message: Message): void {
+    for (const sent of this.#world.observers.sent) sent(this, to, message);
+    this.#dispatch(to, toIncarnation, resource, copyMessage(message));
+  }
+
+  #dispatch(to: number, toIncarnation: number, resource: string, message: Message | undefined): void {
+    const address = { from: this.index, to, fromIncarnation: this.incarnation, toIncarnation, resource };
+    const packet = new Packet(address, message, this.#world.arrive);
+    packet.lo = this.#now.lo;
+    packet.hi = this.#now.hi;
+    const sameIncarnation = this.#heardFrom[to] === this.#world.nodes[to]!.incarnation;
+    packet.echoLo = sameIncarnation ? (this.#heardLo[to] ?? 0) : 0;
+    this.#world.network.send(packet);
+  }
+
+  #readWall(): number {
+    const wall = this.clock.wallAt(this.#world.nowMs);
+    this.greatestWall = Math.max(this.greatestWall, wall);
+    return wall;
+  }
+
+  #read(): Reading {
+    return this.peer!.read(this.clock.monoAt(this.#world.nowMs), this.#readWall());
+  }
+
+  #readForMessage(): Reading {
+    const stale = this.#readingBeforePause;
+    if (stale === undefined) return this.#read();
+    if (this.#world.nowMs === this.pausedUntilMs) return stale;
+    this.#readingBeforePause = undefined;
+    return this.#read();
+  }
+
+  #maintainInMs(): number {
+    return (this.#world.settings.ttlMaxMs / maintainsPerLease) * this.#world.random.between(0.5, 1.5);
+  }
+
+  // What the peer writes
+
+  /** Remembers whose operation a slot is. */
+  assign(slot: Slot, agent: Agent): void {
+    this.#bySlot[slot.index] = agent;
+  }
+
+  send(to: number, message: Message): void {
+    const { story } = this.#world;
+    if (story !== undefined && to === 0) story(`  ${this.name} sends ${describe(message)}`);
+    this.#post(to, 0, message.resource, message);
+  }
+
+  acquired(slot: Slot): void {
+    const { fast } = this.#world.tenures.begin(this, slot);
+    this.#bySlot[slot.index]?.acquired(slot, fast);
+  }
+
+  refused(slot: Slot, _holder: string, retryInMs: number): void {
+    this.#bySlot[slot.index]?.refused(retryInMs);
+  }
+
+  unanswered(slot: Slot, why: Unanswered): void {
+    this.#bySlot[slot.index]?.unanswered(why);
+  }
+
+  renewed(slot: Slot, longer: boolean): void {
+    const { counters } = this.#world;
+    if (!longer) counters.failedRenewals += 1;
+    else if (slot.holdSequence > 0) counters.oneTripRenewals += 1;
+    else counters.twoPhaseRenewals += 1;
+    this.#bySlot[slot.index]?.renewed(longer);
+  }
+
+  lapsed(slot: Slot, why: "expired" | "clock-fault"): void {
+    this.#world.counters.lapses += 1;
+    this.#bySlot[slot.index]?.lapsed(why);
+  }
+
+  clockFault(reason: string): void {
+    this.#world.counters.clockAlarms += 1;
+    this.#world.story?.(`${this.name}: clock fault, ${reason}`);
+    this.#renameWanted = true;
+  }
+}
+
+function isSilent(peer: FleasePeer): boolean {
+  return peer.acceptor?.ready === false;
+}
+
+function emptyEntry(): Entry & { present: boolean } {
+  return {
+    present: false,
+    promisedNumber: 0,
+    promisedOwner: "",
+    leaseOwner: "",
+    leaseNumber: 0,
+    leaseSequence: 0,
+    leaseUntil: 0,
+    leaseEnd: 0,
+    released: false,
+    token: 0,
+  };
+}
+
+const kindNames = ["", "READ", "WRITE", "ACQ", "REL", "QUERY", "PROMISE", "ACK", "NACK", "STATE"];
+
+/** One message as a line of a story. */
+function describe(message: Message): string {
+  const { kind, number, sequence, until, duration, refusal, leaseState, leaseOwner, leaseUntil } = message;
+  const ballot = `${kindNames[kind]} ${message.resource} (${number},${sequence})`;
+  if (kind === Kind.write || kind === Kind.acquire) return `${ballot} until ${until} for ${duration}`;
+  if (kind <= Kind.query || kind === Kind.ack) return ballot;
+  const lease = leaseState === 0 ? "" : ` lease of ${leaseOwner} until ${leaseUntil} state ${leaseState}`;
+  return kind === Kind.nack
+    ? `${ballot} why ${refusal} promised ${message.promised}${lease}`
+    : ballot + lease;
+}

@@ -1,0 +1,214 @@
+import { fleaseSettings } from "../flease/settings.js";
+import type { FleaseSettings } from "../flease/settings.js";
+import { assumptionsOf } from "./clocks.js";
+import type { ClockMode } from "./clocks.js";
+import type { SimRandom } from "./random.js";
+
+/** How the network treats messages. Times in ms, rates as probabilities of one message. */
+export interface NetworkPlan {
+  readonly lossRate: number;
+  readonly duplicationRate: number;
+  readonly meanDelayMs: number;
+  /** Share of messages that come very late, and how late at most. */
+  readonly tailRate: number;
+  readonly tailMaxMs: number;
+}
+
+/** Mean time between two disturbances of one kind anywhere in the world; `Infinity` when the run has none. */
+export interface ChaosPlan {
+  readonly crashEveryMs: number;
+  readonly downMaxMs: number;
+  readonly blackoutEveryMs: number;
+  readonly pauseEveryMs: number;
+  readonly pauseMaxMs: number;
+  readonly partitionEveryMs: number;
+  readonly partitionMaxMs: number;
+  readonly offsetEveryMs: number;
+  readonly rateEveryMs: number;
+  readonly stepTogetherEveryMs: number;
+}
+
+/** What the programs that use the leases do. */
+export interface WorkloadPlan {
+  readonly thinkMeanMs: number;
+  /** Probability that an acquisition tries one round trip first. */
+  readonly fastRate: number;
+  readonly cancelRate: number;
+  /** Probability, at each turn of a holder, that it releases. */
+  readonly releaseRate: number;
+  /** Probability that a holder comes too late to renew, and that a looser of a tenure lays it down late. */
+  readonly lazyRate: number;
+  readonly patienceMaxMs: number;
+  /** Whether leases differ in length. */
+  readonly mixedTtl: boolean;
+}
+
+/** Everything about a run that is decided before it begins. */
+export interface RunPlan {
+  readonly seed: number;
+  readonly mode: ClockMode;
+  readonly settings: FleaseSettings;
+  readonly clients: number;
+  readonly resources: readonly string[];
+  /** Which (node, resource) pairs have a program that wants it, as indices. */
+  readonly agents: readonly { readonly node: number; readonly resource: string }[];
+  /** How long things go wrong, and how long they must then go well. */
+  readonly stormMs: number;
+  readonly calmMs: number;
+  readonly network: NetworkPlan;
+  readonly chaos: ChaosPlan;
+  readonly workload: WorkloadPlan;
+  /** Wall clocks show whole milliseconds. */
+  readonly wholeMs: boolean;
+  /** Messages carry clock bounds, and impossible ones are refused (3.10). */
+  readonly skewWatch: boolean;
+}
+
+/** A storm lasts this many longest leases, so that runs with long leases see as much as others. */
+const stormLeases = 14;
+
+/** Draws a run. A feature is off in about half of the runs: rare combinations would drown otherwise. */
+export function drawPlan(seed: number, mode: ClockMode, random: SimRandom): RunPlan {
+  const settings = drawSettings(random);
+  const n = settings.members.length;
+  const clients = random.below(4);
+  const resources = ["r0", "r1", "r2"].slice(0, 1 + random.below(3));
+  const chaos = drawChaos(random, settings, mode);
+  return {
+    seed,
+    mode,
+    settings,
+    clients,
+    resources,
+    agents: drawAgents(random, n + clients, resources),
+    stormMs: stormLeases * settings.ttlMaxMs,
+    calmMs: random.chance(0.4) ? calmMs(settings, chaos.pauseMaxMs) : 0,
+    network: drawNetwork(random, settings),
+    chaos,
+    workload: drawWorkload(random, settings),
+    wholeMs: random.chance(0.5),
+    skewWatch: random.chance(0.5),
+  };
+}
+
+/** A clock fault must last a second before it counts, and is looked for now and then. */
+const clockFaultMs = 1_500;
+
+/**
+ * How long after the storm some waiting node must have acquired each resource (L1): pauses run out, clock faults
+ * are noticed, each of which costs a recovery wait, and then leases that nobody holds.
+ */
+function calmMs(settings: FleaseSettings, pauseMaxMs: number): number {
+  return pauseMaxMs + clockFaultMs + 2 * settings.waitWallMs + 3 * settings.ttlMaxMs;
+}
+
+/** Chooses a run in which nothing goes wrong and several programs hammer at one resource (L2). */
+export function drawFairWeather(seed: number, random: SimRandom): RunPlan {
+  const settings = drawSettings(random);
+  const never = Infinity;
+  const nodes = settings.members.length + 2;
+  const meanDelayMs = settings.rpcTimeoutMs / 40;
+  return {
+    ...drawPlan(seed, "c", random),
+    settings,
+    clients: 2,
+    resources: ["r0"],
+    agents: Array.from({ length: nodes }, (_, node) => ({ node, resource: "r0" })),
+    stormMs: stormLeases * settings.ttlMaxMs,
+    calmMs: 0,
+    network: { lossRate: 0, duplicationRate: 0, meanDelayMs, tailRate: 0, tailMaxMs: 0 },
+    chaos: {
+      crashEveryMs: never,
+      downMaxMs: 0,
+      blackoutEveryMs: never,
+      pauseEveryMs: never,
+      pauseMaxMs: 0,
+      partitionEveryMs: never,
+      partitionMaxMs: 0,
+      offsetEveryMs: never,
+      rateEveryMs: never,
+      stepTogetherEveryMs: never,
+    },
+    workload: {
+      thinkMeanMs: 20,
+      fastRate: 0,
+      cancelRate: 0,
+      releaseRate: 0.2,
+      lazyRate: 0,
+      patienceMaxMs: 2 * settings.ttlMaxMs,
+      mixedTtl: false,
+    },
+  };
+}
+
+function drawSettings(random: SimRandom): FleaseSettings {
+  const n = random.pick([3, 3, 5]);
+  const ttlMaxMs = Math.round(random.between(1_500, 5_000));
+  const maxClockSkewMs = Math.round(random.magnitude(10, ttlMaxMs / 5));
+  const rpcMax = (ttlMaxMs - 2 * maxClockSkewMs) / 5;
+  return fleaseSettings({
+    members: Array.from({ length: n }, (_, index) => `m${index}`),
+    maxClockSkewMs,
+    clockRateError: random.pick([0.001, 0.01]),
+    ttlMaxMs,
+    rpcTimeoutMs: Math.round(random.between(rpcMax / 4, rpcMax)),
+  });
+}
+
+function drawAgents(random: SimRandom, nodes: number, resources: readonly string[]) {
+  const everybody = random.chance(0.3);
+  const agents: { node: number; resource: string }[] = [];
+  for (const resource of resources) {
+    const wanting = Array.from({ length: nodes }, (_, node) => node).filter(
+      () => everybody || random.chance(0.5),
+    );
+    // At least two want it: otherwise there is nothing to exclude.
+    for (let node = 0; wanting.length < 2; node += 1) if (!wanting.includes(node)) wanting.push(node);
+    for (const node of wanting) agents.push({ node, resource });
+  }
+  return agents;
+}
+
+function drawNetwork(random: SimRandom, settings: FleaseSettings): NetworkPlan {
+  const sometimes = (value: number) => (random.chance(0.5) ? value : 0);
+  return {
+    lossRate: sometimes(random.between(0, 0.4)),
+    duplicationRate: sometimes(random.between(0, 0.2)),
+    meanDelayMs: random.magnitude(settings.rpcTimeoutMs / 100, settings.rpcTimeoutMs / 2),
+    tailRate: sometimes(random.between(0, 0.15)),
+    tailMaxMs: random.between(0.5, 4) * settings.ttlMaxMs,
+  };
+}
+
+function drawChaos(random: SimRandom, settings: FleaseSettings, mode: ClockMode): ChaosPlan {
+  const longest = settings.ttlMaxMs;
+  const { stepsTogether, rate, wall } = assumptionsOf[mode];
+  const sometimes = (low: number, high: number) =>
+    random.chance(0.5) ? random.magnitude(low * longest, high * longest) : Infinity;
+  const broken = random.magnitude(0.3 * longest, 4 * longest);
+  return {
+    crashEveryMs: sometimes(0.5, 5),
+    downMaxMs: random.pick([0, 0.3, 3]) * longest,
+    blackoutEveryMs: random.chance(0.2) ? 6 * longest : Infinity,
+    pauseEveryMs: sometimes(0.2, 3),
+    pauseMaxMs: random.pick([0.2, 1.2, 4]) * longest,
+    partitionEveryMs: sometimes(0.3, 3),
+    partitionMaxMs: random.pick([0.1, 1, 4]) * longest,
+    offsetEveryMs: wall ? sometimes(0.1, 2) : broken,
+    rateEveryMs: rate ? sometimes(0.5, 4) : broken,
+    stepTogetherEveryMs: stepsTogether ? broken : Infinity,
+  };
+}
+
+function drawWorkload(random: SimRandom, settings: FleaseSettings): WorkloadPlan {
+  const sometimes = (value: number) => (random.chance(0.5) ? value : 0);
+  return {
+    thinkMeanMs: random.magnitude(10, settings.ttlMaxMs),
+    fastRate: random.pick([0, 0.5, 1]),
+    cancelRate: sometimes(random.between(0, 0.3)),
+    releaseRate: sometimes(random.between(0, 0.5)),
+    lazyRate: sometimes(random.between(0, 0.4)),
+    patienceMaxMs: random.pick([0.1, 1, 3]) * settings.ttlMaxMs,
+    mixedTtl: random.chance(0.5),
+  };
+}

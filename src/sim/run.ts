@@ -1,0 +1,89 @@
+import { allCheckers, isAsserted } from "./checkers/index.js";
+import { assumptionsOf, clockModes } from "./clocks.js";
+import type { ClockMode } from "./clocks.js";
+import { Counters } from "./counters.js";
+import { drawFairWeather, drawPlan } from "./plan.js";
+import type { RunPlan } from "./plan.js";
+import { SimRandom } from "./random.js";
+import type { Invariant, Violation } from "./violation.js";
+import { World } from "./world.js";
+import type { WorldMistakes } from "./world.js";
+
+export interface SimOptions {
+  readonly seed: number;
+  readonly mode: ClockMode;
+  /** Contenders hammer and nothing goes wrong: the run checks that the holder never lapses (L2). */
+  readonly fairWeather?: boolean;
+  /** Ends the run only at violations of these, whatever the mode promises. */
+  readonly only?: readonly Invariant[];
+  readonly mistakes?: WorldMistakes;
+  readonly story?: (line: string) => void;
+}
+
+export interface SimResult {
+  readonly plan: RunPlan;
+  readonly violation: Violation | undefined;
+  /** Of every event of the run: two runs of one seed must agree. */
+  readonly traceHash: string;
+  readonly counters: Counters;
+}
+
+/** One run. The seed decides everything in it. */
+export function simulate(options: SimOptions): SimResult {
+  const { seed, mode, only, mistakes, story } = options;
+  const random = new SimRandom(seed);
+  const fair = options.fairWeather === true;
+  const plan = fair ? drawFairWeather(seed, random) : drawPlan(seed, mode, random);
+  const world = new World({
+    plan,
+    random,
+    checkers: allCheckers,
+    asserted: only
+      ? (invariant) => only.includes(invariant)
+      : (name) => isAsserted(name, assumptionsOf[mode]),
+    ...(mistakes && { mistakes }),
+    ...(story && { story }),
+  });
+  world.run();
+  let { violation } = world;
+  const { counters } = world;
+  if (fair && violation === undefined && counters.lapses > 0) {
+    const text = `${counters.lapses} holders lapsed though nothing went wrong`;
+    violation = { invariant: "L2", atMs: world.nowMs, event: counters.events, text };
+  }
+  return { plan, violation, traceHash: world.hash.digest(), counters };
+}
+
+export interface BatchResult {
+  readonly counters: Counters;
+  /** The first run that failed. */
+  readonly failed: SimResult | undefined;
+}
+
+export interface BatchOptions extends Omit<SimOptions, "seed" | "mode" | "story"> {
+  readonly firstSeed: number;
+  readonly modes?: readonly ClockMode[];
+  /** Asked before each run. */
+  readonly goOn: (runs: number) => boolean;
+}
+
+/** Runs seed after seed, over the clock modes in turn, until one fails or it is told to stop. */
+export function simulateMany(options: BatchOptions): BatchResult {
+  const { firstSeed, goOn, modes = clockModes, ...rest } = options;
+  const counters = new Counters();
+  for (let runs = 0; goOn(runs); runs += 1) {
+    const result = simulate({ ...rest, seed: firstSeed + runs, mode: modes[runs % modes.length]! });
+    counters.add(result.counters);
+    if (result.violation !== undefined) return { counters, failed: result };
+  }
+  return { counters, failed: undefined };
+}
+
+/** One line that says what failed and how to run it again. */
+export function failureText(result: SimResult): string {
+  const { plan, violation } = result;
+  if (violation === undefined) return "no violation";
+  const { invariant, text, atMs, event } = violation;
+  const where = `seed ${plan.seed}, mode ${plan.mode}, ${plan.settings.members.length} members`;
+  return `${invariant}: ${text} (${where}, at ${atMs.toFixed(1)} ms, event ${event})`;
+}

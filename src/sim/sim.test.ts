@@ -1,0 +1,110 @@
+import { describe, expect, it } from "vitest";
+import type { Faults } from "../flease/faults.js";
+import { withFaults } from "../flease/planted-faults.js";
+import { clockModes } from "./clocks.js";
+import { Counters } from "./counters.js";
+import type { CounterName } from "./counters.js";
+import { drawPlan } from "./plan.js";
+import { SimRandom } from "./random.js";
+import { failureText, simulate, simulateMany } from "./run.js";
+import { World } from "./world.js";
+
+/** Each net alone must exclude as well: otherwise one would hide the mistakes of the other. */
+const nets: [string, Partial<Faults>][] = [
+  ["both nets", {}],
+  ["the guard alone", { netBOff: true }],
+  ["ballots alone", { netGOff: true }],
+];
+
+const runsEach = 16;
+
+/** A seed near which the broken clocks of mode d let two hold. */
+const brokenClocksSeed = 1;
+
+/** What must have happened, all runs of one configuration together: well below what is usual. */
+const minima: Partial<Record<CounterName, number>> = {
+  tenures: 600,
+  fastWins: 150,
+  fastLosses: 150,
+  oneTripRenewals: 150,
+  twoPhaseRenewals: 10,
+  releases: 400,
+  lapses: 80,
+  cancellations: 150,
+  takeoversAfterCrash: 15,
+  takeoversAfterLapse: 40,
+  takeoversOfReleased: 80,
+  lateDecisions: 5,
+  heldRefusals: 500,
+  staleRefusals: 2,
+  boundRefusals: 150,
+  crashes: 200,
+  rejoins: 200,
+  pauses: 200,
+  clockAlarms: 200,
+  impossibleClocks: 200,
+};
+
+/** Refusals on account of a promise: there are none without ballots. */
+const ballotMinima: typeof minima = { floorRefusals: 40, promiseRefusals: 400 };
+
+describe.each(nets)("random runs with %s", (_name, faults) => {
+  it("break no invariant in any clock mode, and see all that matters", () => {
+    const { counters, failed } = withFaults(faults, () =>
+      simulateMany({ firstSeed: 1, goOn: (runs) => runs < runsEach * clockModes.length }),
+    );
+    expect(failed && failureText(failed)).toBeUndefined();
+    const wanted = { ...minima, ...(faults.netBOff === true ? {} : ballotMinima) };
+    const tooRare = Object.entries(wanted).filter(([name, least]) => counters[name as CounterName] < least);
+    expect(tooRare).toEqual([]);
+  });
+});
+
+it("a seed decides a whole run, and another seed makes another", () => {
+  for (const mode of clockModes) {
+    const hashes = [7, 7, 8].map((seed) => simulate({ seed, mode }).traceHash);
+    expect(hashes[0]).toBe(hashes[1]);
+    expect(hashes[0]).not.toBe(hashes[2]);
+  }
+});
+
+it("checkers do not disturb what they check", () => {
+  const random = new SimRandom(5);
+  const plan = drawPlan(5, "e", random);
+  const unwatched = new World({ plan, random, checkers: () => [], asserted: () => false });
+  unwatched.run();
+  expect(unwatched.hash.digest()).toBe(simulate({ seed: 5, mode: "e" }).traceHash);
+});
+
+it("with both clock assumptions broken exclusion does break, and clocks are found at fault", () => {
+  const { counters, failed } = simulateMany({
+    firstSeed: brokenClocksSeed,
+    modes: ["d"],
+    only: ["I1"],
+    goOn: (runs) => runs < 20,
+  });
+  expect(failed?.violation?.invariant).toBe("I1");
+  expect(counters.clockAlarms).toBeGreaterThan(0);
+});
+
+describe("in fair weather", () => {
+  const hammer = (faults: Partial<Faults>) => {
+    const { counters, failed } = withFaults(faults, () =>
+      simulateMany({ firstSeed: 1, modes: ["c"], fairWeather: true, goOn: (runs) => runs < 20 }),
+    );
+    expect(failed && failureText(failed)).toBeUndefined();
+    return counters;
+  };
+  const meanHandOverMs = (counters: Counters) => counters.handOverMs / counters.handOvers;
+
+  it("contenders never starve the holder, and a released resource changes hands at once (P44)", () => {
+    const sound = hammer({});
+    expect(sound.tenures).toBeGreaterThan(150);
+    expect(sound.oneTripRenewals).toBeGreaterThan(500);
+    expect(meanHandOverMs(sound)).toBeLessThan(75);
+    expect(sound.takeoversOfReleased).toBeGreaterThan(30);
+    const mistaken = hammer({ releasedLeaseBlocksReader: true });
+    expect(mistaken.takeoversOfReleased).toBeLessThan(5);
+    expect(meanHandOverMs(mistaken)).toBeGreaterThan(1.4 * meanHandOverMs(sound));
+  });
+});

@@ -1,0 +1,188 @@
+import { holdIsValid } from "../flease/expiry.js";
+import type { FleaseSettings } from "../flease/settings.js";
+import { StateHash } from "../flease/state-hash.js";
+import { Deadlines } from "../lease/deadlines.js";
+import { Agent } from "./agent.js";
+import { Chaos } from "./chaos.js";
+import { SharedWall, SimClock, assumptionsOf } from "./clocks.js";
+import type { ClockAssumptions } from "./clocks.js";
+import { Counters, Counting } from "./counters.js";
+import { EventCode, Task } from "./events.js";
+import type { SimEvent } from "./events.js";
+import { Network, Packet } from "./network.js";
+import { Observers } from "./observer.js";
+import type { Hold, Observer, Report, WorldView } from "./observer.js";
+import type { RunPlan, WorkloadPlan } from "./plan.js";
+import { SimNode } from "./node.js";
+import type { SimRandom } from "./random.js";
+import { Tenures } from "./tenures.js";
+import type { Invariant, Violation } from "./violation.js";
+import { Writes } from "./writes.js";
+
+/** Mistakes of whoever runs the protocol, which can be planted in the world only. */
+export interface WorldMistakes {
+  /** P38: messages that arrived during a pause are handled with the reading from before it. */
+  readonly staleReading?: boolean;
+  /** P40: the clients share one incarnation. */
+  readonly sharedIncarnation?: boolean;
+}
+
+export interface WorldOptions {
+  readonly plan: RunPlan;
+  readonly random: SimRandom;
+  readonly mistakes?: WorldMistakes;
+  /** Gets each thing that happens as a line of text. */
+  readonly story?: (line: string) => void;
+  /** Builds the checkers, which report what must not be. */
+  readonly checkers: (view: WorldView, report: Report) => Observer[];
+  /** Runs stop at the first violation that this asks for. */
+  readonly asserted: (invariant: Invariant) => boolean;
+}
+
+/** A run takes this many events at most; one that needs more has run wild. */
+const eventsMax = 2_000_000;
+
+/** One deterministic run: nodes, network, clocks and programs on virtual time, driven by one random generator. */
+export class World implements WorldView {
+  readonly plan: RunPlan;
+  readonly settings: FleaseSettings;
+  readonly workload: WorkloadPlan;
+  readonly assumptions: ClockAssumptions;
+  readonly random: SimRandom;
+  readonly mistakes: WorldMistakes;
+  readonly counters = new Counters();
+  readonly sharedWall = new SharedWall();
+  readonly nodes: readonly SimNode[];
+  readonly members: readonly SimNode[];
+  readonly network: Network;
+  readonly tenures: Tenures;
+  readonly writes: Writes;
+  readonly observers: Observers;
+  readonly story: ((line: string) => void) | undefined;
+  readonly hash = new StateHash();
+  nowMs = 0;
+  /** Nothing goes wrong any more. */
+  calm = false;
+  violation: Violation | undefined;
+  readonly #asserted: (invariant: Invariant) => boolean;
+  readonly #queue = new Deadlines<SimEvent>();
+  readonly #chaos: Chaos;
+  readonly #holds: Hold[] = [];
+
+  constructor(options: WorldOptions) {
+    const { plan, random, story } = options;
+    this.plan = plan;
+    this.settings = plan.settings;
+    this.workload = plan.workload;
+    this.assumptions = assumptionsOf[plan.mode];
+    this.random = random;
+    this.mistakes = options.mistakes ?? {};
+    this.story = story && ((line) => story(`${this.nowMs.toFixed(3)} ${line}`));
+    this.#asserted = options.asserted;
+    const members = plan.settings.members.length;
+    const size = members + plan.clients;
+    this.nodes = Array.from({ length: size }, (_, index) => {
+      const clock = new SimClock(this.sharedWall, random.between(1_000, 1_000_000), plan.wholeMs);
+      return new SimNode(this, index, index < members, clock);
+    });
+    this.members = this.nodes.slice(0, members);
+    this.network = new Network(size, plan.network, random, (event, delayMs) => this.schedule(event, delayMs));
+    this.tenures = new Tenures(this, size);
+    this.writes = new Writes();
+    const report: Report = (invariant, text) => this.#report(invariant, text);
+    const counting = new Counting(this.counters);
+    this.observers = new Observers([this.writes, counting, ...options.checkers(this, report)]);
+    this.#chaos = new Chaos(this);
+    for (const { node, resource } of plan.agents) {
+      const owner = this.nodes[node]!;
+      owner.agents.push(new Agent(this, owner, resource));
+    }
+  }
+
+  /** Runs to the end, or to the first violation. */
+  run(): void {
+    const { plan } = this;
+    this.counters.runs = 1;
+    this.#chaos.begin();
+    for (const node of this.nodes)
+      this.schedule(new Task(EventCode.start, () => node.start()), this.random.next());
+    this.schedule(new Task(EventCode.chaos, () => this.#calmDown()), plan.stormMs);
+    const endMs = plan.stormMs + plan.calmMs;
+    for (;;) {
+      const event = this.#queue.popDue(endMs);
+      if (event === undefined || this.violation !== undefined) break;
+      if (++this.counters.events > eventsMax) throw new Error(`seed ${plan.seed} runs wild`);
+      this.nowMs = Math.max(this.nowMs, event.dueMs);
+      this.hash.number(this.nowMs).number(event.code);
+      if (event instanceof Packet) this.#hashPacket(event);
+      event.run();
+    }
+    if (this.violation === undefined && plan.calmMs > 0) this.#checkProgress();
+  }
+
+  schedule(event: SimEvent, delayMs: number): void {
+    this.#queue.schedule(event, this.nowMs + delayMs);
+  }
+
+  scheduleAt(event: SimEvent, dueMs: number): void {
+    if (event.heapIndex !== -1 && event.dueMs === dueMs) return;
+    this.#queue.schedule(event, dueMs);
+  }
+
+  cancel(event: SimEvent): void {
+    this.#queue.cancel(event);
+  }
+
+  readonly arrive = (packet: Packet): void => {
+    this.nodes[packet.to]!.arrive(packet);
+  };
+
+  /** The name under which a node's proposer works. */
+  ownerFor(node: SimNode, owner: string): string {
+    return this.mistakes.sharedIncarnation === true && !node.isMember ? "c.shared" : owner;
+  }
+
+  /** Shows the observers the holds of what an event may have touched. */
+  look(resource: string | undefined, actor: SimNode | undefined): void {
+    if (resource !== undefined) this.#lookAt(resource, actor);
+    else for (const each of this.plan.resources) this.#lookAt(each, actor);
+  }
+
+  #lookAt(resource: string, actor: SimNode | undefined): void {
+    const holds = this.#holds;
+    holds.length = 0;
+    for (const node of this.nodes) {
+      const slot = node.peer?.proposer.slotOf(resource);
+      if (slot === undefined || !slot.holding) continue;
+      const now = node.look();
+      holds.push({ node, slot, now, valid: holdIsValid(slot.holdUntil, slot.holdEnd, now) });
+    }
+    for (const looked of this.observers.looked) looked(resource, holds, actor);
+  }
+
+  #calmDown(): void {
+    this.story?.("from now on nothing goes wrong");
+    this.calm = true;
+    if (this.plan.calmMs > 0) this.#chaos.end();
+  }
+
+  /** L1: with everything well again each resource must find a holder in time. */
+  #checkProgress(): void {
+    const idle = this.tenures.idleSince(this.plan.stormMs, this.plan.resources);
+    if (idle !== undefined) this.#report("L1", `nobody acquires ${idle} though nothing goes wrong any more`);
+  }
+
+  #report(invariant: Invariant, text: string): void {
+    if (this.violation !== undefined || !this.#asserted(invariant)) return;
+    this.story?.(`VIOLATION ${invariant}: ${text}`);
+    this.violation = { invariant, atMs: this.nowMs, event: this.counters.events, text };
+  }
+
+  #hashPacket(packet: Packet): void {
+    const { message } = packet;
+    this.hash.number(packet.from * 64 + packet.to);
+    if (message === undefined) return;
+    this.hash.number(message.kind).number(message.number);
+    this.hash.number(message.sequence).number(message.until);
+  }
+}
