@@ -2,13 +2,12 @@ import { faults } from "#faults";
 import { Deadlines } from "../lease/deadlines.js";
 import { Xorshift } from "../lease/xorshift.js";
 import { BallotSource } from "./ballot-source.js";
+import { Cells } from "./cells.js";
 import type { Reading } from "./clock.js";
 import { holdIsValid, validForMs } from "./expiry.js";
 import { Kind, Refusal } from "./message.js";
 import type { Message } from "./message.js";
 import type { ProposerSink, Unanswered } from "./proposer-sink.js";
-import { cellOf } from "./quorum.js";
-import type { Cell } from "./quorum.js";
 import { Requests } from "./requests.js";
 import type { FleaseSettings } from "./settings.js";
 import { Operation, Phase, SlotTable } from "./slot.js";
@@ -44,7 +43,7 @@ const looksPerLease = 16;
 export class Proposer {
   readonly #settings: FleaseSettings;
   readonly #sink: ProposerSink;
-  readonly #everybody: Cell;
+  readonly #cells: Cells;
   readonly #deadlines = new Deadlines<Slot>();
   #slots = new SlotTable();
   #ballots = new BallotSource();
@@ -57,7 +56,7 @@ export class Proposer {
     this.#sink = sink;
     this.#requests = new Requests(settings, owner, sink);
     this.#random = new Xorshift(seed);
-    this.#everybody = cellOf(settings.members.map((_, index) => index));
+    this.#cells = new Cells(settings.members, settings.cellSize);
   }
 
   get owner(): string {
@@ -85,7 +84,7 @@ export class Proposer {
   acquire(resource: string, ttlMs: number, giveUpInMs: number, fast: boolean, now: Reading): Slot {
     if (this.#slots.of(resource) !== undefined)
       throw new Error(`assertion failed: ${resource} is in use here`);
-    const slot = this.#slots.take(resource, this.#everybody);
+    const slot = this.#slots.take(resource, this.#cells.of(resource));
     slot.operation = Operation.acquire;
     slot.ttl = ttlMs;
     slot.giveUpAt = now.mono + giveUpInMs;

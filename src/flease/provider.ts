@@ -126,7 +126,7 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
 
   async list(prefix: string, timeoutMs: number): Promise<ResourceHint[]> {
     const leases = await this.#driver.list(prefix, timeoutMs);
-    const majority = Math.floor(this.#driver.peer.settings.members.length / 2) + 1;
+    const majority = Math.floor(this.#driver.peer.settings.cellSize / 2) + 1;
     return leases.map((lease) => ({
       resource: lease.resource,
       state: "held",

@@ -1,8 +1,9 @@
 import type { DeadlineItem } from "../lease/deadlines.js";
 import { Deadlines } from "../lease/deadlines.js";
+import { Cells } from "./cells.js";
 import type { Reading } from "./clock.js";
 import { Kind, LeaseState, Message } from "./message.js";
-import { cellOf, sizeOf } from "./quorum.js";
+import { sizeOf } from "./quorum.js";
 import type { Cell } from "./quorum.js";
 import type { FleaseSettings } from "./settings.js";
 
@@ -33,21 +34,23 @@ class Query implements DeadlineItem {
   heapIndex = -1;
   heapSequence = 0;
   readonly handle: number;
+  readonly cell: Cell;
   readonly done: (answer: QueryAnswer) => void;
 
-  constructor(handle: number, done: (answer: QueryAnswer) => void) {
+  constructor(handle: number, cell: Cell, done: (answer: QueryAnswer) => void) {
     this.handle = handle;
+    this.cell = cell;
     this.done = done;
   }
 }
 
 /**
- * Asking who holds a resource (3.9): all acceptors are asked, and of a majority's answers the one with the highest
+ * Asking who holds a resource (3.9): all acceptors of its cell are asked, and of a majority's answers the one with the highest
  * ballot counts. It changes nothing and writes nothing back (repair F8), and nothing is ever based on it.
  */
 export class Queries {
   readonly #settings: FleaseSettings;
-  readonly #everybody: Cell;
+  readonly #cells: Cells;
   readonly #send: (to: number, message: Message) => void;
   readonly #open = new Map<number, Query>();
   readonly #deadlines = new Deadlines<Query>();
@@ -57,7 +60,7 @@ export class Queries {
   constructor(settings: FleaseSettings, send: (to: number, message: Message) => void) {
     this.#settings = settings;
     this.#send = send;
-    this.#everybody = cellOf(settings.members.map((_, index) => index));
+    this.#cells = new Cells(settings.members, settings.cellSize);
   }
 
   get nextDueMono(): number {
@@ -72,7 +75,7 @@ export class Queries {
     done: (answer: QueryAnswer) => void,
   ): void {
     const handle = (this.#lastHandle = (this.#lastHandle % 0xffff_ffff) + 1);
-    const query = new Query(handle, done);
+    const query = new Query(handle, this.#cells.of(resource), done);
     this.#open.set(handle, query);
     this.#deadlines.schedule(query, now.mono + timeoutMs);
     const out = this.#out;
@@ -83,13 +86,15 @@ export class Queries {
     out.owner = owner;
     out.number = 0;
     out.sequence = 0;
-    for (const member of this.#everybody.members) this.#send(member, out);
+    for (const member of query.cell.members) this.#send(member, out);
   }
 
   receive(from: number, reply: Message, now: Reading): void {
     const query = this.#open.get(reply.slot);
-    const bit = 1 << from;
-    if (query === undefined || (query.answers & bit) !== 0) return;
+    const position = query?.cell.members.indexOf(from) ?? -1;
+    if (query === undefined || position === -1) return;
+    const bit = 1 << position;
+    if ((query.answers & bit) !== 0) return;
     query.answers |= bit;
     const order = reply.leaseNumber - query.leaseNumber || reply.leaseSequence - query.leaseSequence;
     const tells = reply.leaseState !== LeaseState.none;
@@ -105,7 +110,7 @@ export class Queries {
     } else if (tells && order === 0 && sameOwner && query.leaseState === reply.leaseState) {
       query.same += 1;
     }
-    if (sizeOf(query.answers) >= this.#everybody.majority) this.#close(query, true, now);
+    if (sizeOf(query.answers) >= query.cell.majority) this.#close(query, true, now);
   }
 
   tick(now: Reading): void {
@@ -123,7 +128,7 @@ export class Queries {
     query.done({
       answered,
       held: unfinished && now.lo < query.leaseUntil + this.#settings.maxClockSkewMs,
-      confirmed: unfinished && query.same >= this.#everybody.majority,
+      confirmed: unfinished && query.same >= query.cell.majority,
       owner: query.leaseOwner,
       token: query.leaseToken,
       until: query.leaseUntil,

@@ -1,9 +1,12 @@
+import { cellFunctionVersion, cellSizeDefaultMax } from "./cells.js";
 import { LeaseholdError } from "../lease/errors.js";
 
 /** The constants of section 3.1, which all members of a cluster must have alike. Times in ms. */
 export interface FleaseSettings {
   /** Ids of all members, sorted: a member's index in this list is its name in the protocol. */
   readonly members: readonly string[];
+  /** How many members coordinate one resource: all of them, or a cell of them. */
+  readonly cellSize: number;
   /** Number of this membership. */
   readonly view: number;
   /** ε: bound on the difference of any two wall clocks, with 2 ms for the granularity of readings. */
@@ -32,6 +35,7 @@ export interface FleaseSettings {
 
 export interface FleaseSettingsInput {
   readonly members: readonly string[];
+  readonly cellSize?: number;
   readonly view?: number;
   readonly maxClockSkewMs: number;
   readonly clockRateError?: number;
@@ -62,6 +66,7 @@ export function fleaseSettings(input: FleaseSettingsInput): FleaseSettings {
   const ttlMaxMs = input.ttlMaxMs;
   const settings: FleaseSettings = {
     members: [...input.members].sort(),
+    cellSize: input.cellSize ?? Math.min(input.members.length, cellSizeDefaultMax),
     view: input.view ?? 1,
     maxClockSkewMs: ε,
     clockRateError: ρ,
@@ -76,6 +81,7 @@ export function fleaseSettings(input: FleaseSettingsInput): FleaseSettings {
     resourcesMax,
   };
   checkMembers(settings.members);
+  checkCellSize(settings);
   checkTimes(settings);
   return settings;
 }
@@ -90,6 +96,13 @@ function checkMembers(members: readonly string[]): void {
     ), `a member's id is 1 to 64 characters of A-Z a-z 0-9 _ -, and ${JSON.stringify(id)} is not`);
     require(id !== members[index - 1], `the member ${JSON.stringify(id)} is listed twice`);
   }
+}
+
+function checkCellSize({ cellSize, members }: FleaseSettings): void {
+  require(Number.isInteger(cellSize) &&
+    cellSize >= 1 &&
+    cellSize <=
+      members.length, `cellSize must be a whole number from 1 to the number of members, ${members.length}, and is ${cellSize}`);
 }
 
 /** The inequalities of section 3.1, each with its numbers when it does not hold. */
@@ -145,5 +158,7 @@ export function canonicalSettings(s: FleaseSettings): string {
     s.waitRateMs,
     s.floorLeadMs,
     s.members,
+    s.cellSize,
+    cellFunctionVersion,
   ]);
 }

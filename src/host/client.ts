@@ -1,8 +1,9 @@
 import { hostname } from "node:os";
 import { parseDuration } from "../lease/duration.js";
+import { cellFunctionVersion } from "../flease/cells.js";
 import { LeaseholdError } from "../lease/errors.js";
 import type { World } from "../lease/ports.js";
-import { cellFunctionVersion, readClusterDocument } from "./cluster.js";
+import { readClusterDocument } from "./cluster.js";
 import type { Cluster } from "./cluster.js";
 import { FleaseNode } from "./flease-node.js";
 import type { Link } from "./link.js";

@@ -13,9 +13,6 @@ export interface Cluster {
   readonly addresses: readonly string[];
 }
 
-/** Version of the function that maps a resource to its cell; 0 as long as every resource has all members. */
-export const cellFunctionVersion = 0;
-
 export function defineCluster(
   name: string,
   settings: FleaseSettings,
@@ -31,6 +28,7 @@ export function writeClusterDocument(cluster: Cluster): string {
   return JSON.stringify({
     cluster: cluster.name,
     view: settings.view,
+    cellSize: settings.cellSize,
     members: settings.members.map((id, index) => ({ id, address: cluster.addresses[index] })),
     ttlMaxMs: settings.ttlMaxMs,
     maxClockSkewMs: settings.maxClockSkewMs,
@@ -51,6 +49,7 @@ export function readClusterDocument(text: string): Cluster {
   const settings = fleaseSettings({
     members: members.map((member) => string(member["id"])),
     view: number(document["view"]),
+    cellSize: number(document["cellSize"]),
     ttlMaxMs: number(document["ttlMaxMs"]),
     maxClockSkewMs: number(document["maxClockSkewMs"]),
     clockRateError: number(document["clockRateError"]),

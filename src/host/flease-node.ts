@@ -1,3 +1,4 @@
+import { cellFunctionVersion } from "../flease/cells.js";
 import { LeaseholdError } from "../lease/errors.js";
 import type { Timer, World } from "../lease/ports.js";
 import type { Reading } from "../flease/clock.js";
@@ -9,7 +10,7 @@ import { FleasePeer } from "../flease/peer.js";
 import type { FleasePeerSink } from "../flease/peer.js";
 import { FleaseProvider } from "../flease/provider.js";
 import type { FleaseDriver } from "../flease/provider.js";
-import { cellFunctionVersion, writeClusterDocument } from "./cluster.js";
+import { writeClusterDocument } from "./cluster.js";
 import type { Cluster } from "./cluster.js";
 import type { Link } from "./link.js";
 import { memberStatus } from "./status.js";

@@ -61,6 +61,7 @@ function clusterOf(options: MemberOptions): Cluster {
   const ttlMaxMs = parseDuration(options.ttlMax ?? "15s");
   const settings = fleaseSettings({
     members: Object.keys(members),
+    ...(options.cellSize === undefined ? {} : { cellSize: options.cellSize }),
     ttlMaxMs,
     maxClockSkewMs: parseDuration(options.maxClockSkew ?? "500ms"),
     rpcTimeoutMs:

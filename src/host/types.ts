@@ -26,6 +26,11 @@ export interface MemberOptions {
   listen?: string;
   /** Name of the cluster, the same on every member. Default `"leasehold"`. */
   cluster?: string;
+  /**
+   * How many members coordinate one resource, the same on every member. Default: all of them up to 5, else 5; an odd
+   * number is best. Smaller cells spread the load over many members; a resource stops when its cell loses a majority.
+   */
+  cellSize?: number;
   /** t_max, the longest lease of the cluster, the same on every member. Default `"15s"`. */
   ttlMax?: Duration;
   /** ε, how far the wall clocks of any two participants may be apart, the same on every member. Default `"500ms"`. */
