@@ -133,19 +133,19 @@ describe.skipIf(process.platform !== "linux")("leasehold up", () => {
   });
 });
 
-describe.skipIf(process.platform !== "linux")("an up that is killed", () => {
-  test("leaves nothing running either", async () => {
-    const up = start(["up", "--port", String(await freePort()), "--workers", "2", "-o", "ndjson"]);
-    await eventually("all are started", () => allBelow(up.pid).length === ALL);
-    const processes = allBelow(up.pid);
-    up.process.kill("SIGKILL");
-    await eventually("all are gone", () => processes.every((pid) => !isAlive(pid)));
-    expect(processes).toHaveLength(ALL);
-  });
-});
-
-describe("leasehold peer", () => {
-  test("a configuration that is refused is one line", async () => {
+describe.concurrent("each for itself", () => {
+  test.skipIf(process.platform !== "linux")(
+    "an up that is killed leaves nothing running either",
+    async ({ expect }) => {
+      const up = start(["up", "--port", String(await freePort()), "--workers", "2", "-o", "ndjson"]);
+      await eventually("all are started", () => allBelow(up.pid).length === ALL);
+      const processes = allBelow(up.pid);
+      up.process.kill("SIGKILL");
+      await eventually("all are gone", () => processes.every((pid) => !isAlive(pid)));
+      expect(processes).toHaveLength(ALL);
+    },
+  );
+  test("a configuration of a peer that is refused is one line", async ({ expect }) => {
     const refused = await start([
       "peer",
       "--id",
@@ -162,7 +162,7 @@ describe("leasehold peer", () => {
     });
   });
 
-  test("members that cannot be reached are one line", async () => {
+  test("members that cannot be reached are one line", async ({ expect }) => {
     const port = await freePort();
     const words = ["ls", "--endpoints", `127.0.0.1:${port}`, "--timeout", "300ms"];
     const refused = await start(words).finished;
@@ -173,7 +173,7 @@ describe("leasehold peer", () => {
     });
   });
 
-  test("says when it listens, and ends on a signal", async () => {
+  test("a peer says when it listens, and ends on a signal", async ({ expect }) => {
     const port = await freePort();
     const peer = start([
       "peer",
