@@ -51,13 +51,13 @@ export class LocalQueue {
     // Asked for every contender: a look at a lease that has run out ends it, even if its timer is late.
     const isHeld = this.#isHeld();
     if (isHeld && !contender.patient) this.#refuse(contender);
-    this.#passOn("waiter");
+    this.#passOn();
   }
 
   /** The contender, back from its sleep, wants to try again. */
   rejoin(contender: Contender): void {
     contender.wantsTurn = true;
-    this.#passOn("waiter");
+    this.#passOn();
   }
 
   /** The attempt brought no lease. */
@@ -70,9 +70,7 @@ export class LocalQueue {
       this.#heldElsewhere = contender.patient;
       this.#refuseTries();
     }
-    // After a waiter's attempt without an answer the tries that met it make theirs; after a try's, a waiter is next:
-    // neither can starve the other.
-    this.#passOn(outcome === "unanswered" && contender.patient ? "try" : "waiter");
+    this.#passOn();
   }
 
   /** The attempt brought a lease, which keeps the turn. */
@@ -88,7 +86,7 @@ export class LocalQueue {
   vacate(): void {
     this.#lease = undefined;
     this.#turn = "free";
-    this.#passOn("waiter");
+    this.#passOn();
   }
 
   /** The caller is served or has gone. */
@@ -97,7 +95,7 @@ export class LocalQueue {
     this.#tries.delete(contender);
     if (this.#waiters.delete(contender)) this.#heldElsewhere = false;
     contender.wantsTurn = false;
-    this.#passOn("waiter");
+    this.#passOn();
   }
 
   /** The resource may have become free: the first waiter should not sleep on. */
@@ -112,12 +110,14 @@ export class LocalQueue {
     return this.#turn === "free" && this.#heldElsewhere;
   }
 
-  #passOn(preferred: "waiter" | "try"): void {
+  /**
+   * The first waiter goes before a try. As it sleeps after an attempt of its own, and a try that has its answer goes,
+   * neither can starve the other.
+   */
+  #passOn(): void {
     if (this.#turn !== "free") return;
     const head = first(this.#waiters);
-    const waiter = head?.wantsTurn === true ? head : undefined;
-    const attempter = first(this.#tries);
-    const next = preferred === "waiter" ? (waiter ?? attempter) : (attempter ?? waiter);
+    const next = head?.wantsTurn === true ? head : first(this.#tries);
     if (next === undefined) return;
     this.#turn = "attempt";
     this.#heldElsewhere = false;

@@ -1,11 +1,9 @@
 import { describe, expect, test } from "vitest";
+import * as broken from "../../test/support/broken-providers.js";
 import { type Parts, virtualGround } from "../../test/support/virtual-ground.js";
-import type { World } from "../lease/ports.js";
-import type { AttemptOutcome, AttemptRequest, Grant, Provider } from "../lease/provider.js";
-import type { AcquireOptions, HolderHint, Lease, Leases, ResourceHint } from "../lease/types.js";
+import type { Provider } from "../lease/provider.js";
+import type { AcquireOptions, Lease, Leases } from "../lease/types.js";
 import { conformanceCases, type ConformanceGround } from "./conformance.js";
-import { MemoryGround, type MemoryTenure } from "./memory-ground.js";
-import { MemoryProvider } from "./memory-provider.js";
 
 /** What the suite's case of this name says of the ground. */
 async function verdict(name: string, ground: ConformanceGround): Promise<string> {
@@ -21,246 +19,96 @@ async function verdict(name: string, ground: ConformanceGround): Promise<string>
   }
 }
 
-class Base extends MemoryProvider {
-  readonly ground: MemoryGround;
-  readonly world: World;
-
-  constructor({ ground, world, name, process }: Parts) {
-    super(ground, world, { name, ttlMaxMs: 15_000, process });
-    this.ground = ground;
-    this.world = world;
-  }
-
-  sleep(ms: number): Promise<void> {
-    return new Promise((resolve) => void this.world.timers.after(ms, resolve));
-  }
-}
-
-/** A grant that says something else than the memory provider's, which gets its own back. */
-abstract class Disguised extends Base {
-  readonly #originals = new Map<Grant, Grant>();
-
-  abstract disguise(grant: Grant, request: AttemptRequest): Grant;
-
-  override async attempt(request: AttemptRequest, signal?: AbortSignal): Promise<AttemptOutcome> {
-    const outcome = await super.attempt(request, signal);
-    if (outcome.kind !== "granted") return outcome;
-    const grant = this.disguise(outcome.grant, request);
-    this.#originals.set(grant, outcome.grant);
-    return { kind: "granted", grant };
-  }
-
-  override renew(grant: Grant, ttlMs: number): Promise<boolean> {
-    return super.renew(this.#originals.get(grant)!, ttlMs);
-  }
-
-  override release(grant: Grant): Promise<void> {
-    return super.release(this.#originals.get(grant)!);
-  }
-}
-
-class GrantsTwice extends Base {
-  constructor(parts: Parts) {
-    super({ ...parts, ground: new MemoryGround() });
-  }
-}
-
-class TokensGoBack extends Disguised {
-  disguise(grant: Grant): Grant {
-    return { resource: grant.resource, token: 1_000n - grant.token, remainingMs: () => grant.remainingMs() };
-  }
-}
-
-class TokensStay extends Disguised {
-  disguise(grant: Grant): Grant {
-    return { resource: grant.resource, token: 7n, remainingMs: () => grant.remainingMs() };
-  }
-}
-
-class NeverExpires extends Disguised {
-  disguise(grant: Grant, { ttlMs }: AttemptRequest): Grant {
-    const endMs = this.clock.monotonicMs() + ttlMs;
-    (grant as MemoryTenure).extendTo(Infinity, Infinity);
-    const remainingMs = () => Math.max(0, endMs - this.clock.monotonicMs());
-    return { resource: grant.resource, token: grant.token, remainingMs };
-  }
-}
-
-class RemainingLies extends Disguised {
-  disguise(grant: Grant, { ttlMs }: AttemptRequest): Grant {
-    const endMs = this.clock.monotonicMs() + 1.5 * ttlMs;
-    const remainingMs = () => Math.max(0, endMs - this.clock.monotonicMs());
-    return { resource: grant.resource, token: grant.token, remainingMs };
-  }
-}
-
-class RemainingTrustsATimer extends Disguised {
-  disguise(grant: Grant, { ttlMs }: AttemptRequest): Grant {
-    let leftMs = ttlMs;
-    this.world.timers.after(ttlMs, () => (leftMs = 0));
-    return { resource: grant.resource, token: grant.token, remainingMs: () => leftMs };
-  }
-}
-
-class IgnoresAbort extends Base {
-  override async attempt(request: AttemptRequest): Promise<AttemptOutcome> {
-    const endMs = this.clock.monotonicMs() + request.timeoutMs;
-    for (;;) {
-      const outcome = await super.attempt(request);
-      if (outcome.kind !== "held" || this.clock.monotonicMs() >= endMs) return outcome;
-      await this.sleep(100);
-    }
-  }
-}
-
-class LeavesBehindWhatWasAborted extends Base {
-  override async attempt(request: AttemptRequest, signal?: AbortSignal): Promise<AttemptOutcome> {
-    await this.sleep(2);
-    const outcome = await super.attempt(request);
-    return signal?.aborted === true ? super.attempt(request, signal) : outcome;
-  }
-}
-
-class RenewsNothing extends Base {
-  override async renew(): Promise<boolean> {
-    return true;
-  }
-}
-
-class FailsToRenew extends Base {
-  override async renew(): Promise<boolean> {
-    return false;
-  }
-}
-
-class ReleasesNothing extends Base {
-  override async release(grant: Grant): Promise<void> {
-    (grant as MemoryTenure).abandoned = true;
-  }
-}
-
-class ReleasesByName extends Base {
-  override async release(grant: Grant): Promise<void> {
-    const standing = this.ground.find(grant.resource);
-    if (standing !== undefined) this.ground.free(standing);
-  }
-}
-
-class ForgetsWaiters extends Base {
-  override async attempt(request: AttemptRequest, signal?: AbortSignal): Promise<AttemptOutcome> {
-    const outcome = await super.attempt(request, signal);
-    return outcome.kind === "held" ? { ...outcome, retryInMs: 3_600_000 } : outcome;
-  }
-
-  override onFree(): void {
-    // Tells nobody.
-  }
-}
-
-class HolderIsNobody extends Base {
-  override async query(): Promise<HolderHint> {
-    return { state: "free" };
-  }
-}
-
-class ListsEverything extends Base {
-  override list(_prefix: string, timeoutMs: number): Promise<ResourceHint[]> {
-    return super.list("", timeoutMs);
-  }
-}
-
-class GuaranteesNothing extends Base {
-  constructor(parts: Parts) {
-    super(parts);
-    Object.assign(this, { guarantees: { ...this.guarantees, assumptions: [] } });
-  }
-}
-
 describe("a provider is caught that", () => {
   const expiry = "a lease that is not renewed runs out, and nobody gets the resource before that";
   const faults: [string, new (parts: Parts) => Provider, string, RegExp][] = [
     [
       "grants twice",
-      GrantsTwice,
+      broken.GrantsTwice,
       "at most one participant holds a resource",
       /held the resource at the same time/,
     ],
     [
       "takes tokens from the wrong end",
-      TokensGoBack,
+      broken.TokensGoBack,
       "every later tenure has a greater token",
       /tokens of successive/,
     ],
     [
       "gives every tenure the same token",
-      TokensStay,
+      broken.TokensStay,
       "every later tenure has a greater token",
       /tokens of successive/,
     ],
     [
       "never lets a lease expire",
-      NeverExpires,
+      broken.NeverExpires,
       "a participant that was stopped finds its lease lost on its first look",
       /nobody got the resource/,
     ],
-    ["overstates what remains", RemainingLies, expiry, /while \d+ ms remained/],
+    ["overstates what remains", broken.RemainingLies, expiry, /while \d+ ms remained/],
     [
       "overstates what remains (at once)",
-      RemainingLies,
+      broken.RemainingLies,
       "remaining() is at most the TTL and falls as time passes",
       /remaining\(\) went/,
     ],
     [
       "trusts a timer",
-      RemainingTrustsATimer,
+      broken.RemainingTrustsATimer,
       "a participant that was stopped finds its lease lost on its first look",
       /still trusted/,
     ],
     [
       "ignores an abort",
-      IgnoresAbort,
+      broken.IgnoresAbort,
       "a signal ends a wait soon, with its own reason",
       /abort of a wait did not end/,
     ],
     [
       "leaves behind what was aborted",
-      LeavesBehindWhatWasAborted,
+      broken.LeavesBehindWhatWasAborted,
       "an aborted call leaves nothing behind",
       /after an aborted call did not happen/,
     ],
     [
       "renews nothing",
-      RenewsNothing,
+      broken.RenewsNothing,
       "a renewal extends the lease and keeps its token",
       /a renewal changed what remains/,
     ],
-    ["fails to renew", FailsToRenew, "a lease renews itself", /was lost after/],
+    ["fails to renew", broken.FailsToRenew, "a lease renews itself", /was lost after/],
     [
       "releases nothing",
-      ReleasesNothing,
+      broken.ReleasesNothing,
       "a release frees the resource at once and ends the lease",
       /after a release did not happen/,
     ],
     [
       "releases whatever stands there",
-      ReleasesByName,
+      broken.ReleasesByName,
       "a participant that was stopped finds its lease lost on its first look",
       /from its successor/,
     ],
-    ["forgets its waiters", ForgetsWaiters, "a release lets a waiter in", /did not end|waited/],
+    ["forgets its waiters", broken.ForgetsWaiters, "a release lets a waiter in", /did not end|waited/],
     [
       "does not know who holds what",
-      HolderIsNobody,
+      broken.HolderIsNobody,
       "holder() says who holds a resource and when it is free",
       /is held did not happen/,
     ],
     [
       "lists whatever there is",
-      ListsEverything,
+      broken.ListsEverything,
       "list() names what is held below a prefix, in order",
       /the list below list/,
     ],
-    ["does not say what it rests on", GuaranteesNothing, "the guarantees can be read", /no assumption/],
+    [
+      "does not say what it rests on",
+      broken.GuaranteesNothing,
+      "the guarantees can be read",
+      /no assumption/,
+    ],
   ];
 
   test.each(faults)("%s", async (_, Faulty, name, because) => {
@@ -411,7 +259,7 @@ describe("leases are caught that", () => {
     expect(
       await verdict(
         name,
-        virtualGround((parts) => new Base(parts), wrap),
+        virtualGround((parts) => new broken.Base(parts), wrap),
       ),
     ).toMatch(because);
   });

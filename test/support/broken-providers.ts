@@ -1,0 +1,163 @@
+import type { World } from "../../src/lease/ports.js";
+import type { AttemptOutcome, AttemptRequest, Grant } from "../../src/lease/provider.js";
+import type { HolderHint, ResourceHint } from "../../src/lease/types.js";
+import { MemoryGround, type MemoryTenure } from "../../src/testing/memory-ground.js";
+import { MemoryProvider } from "../../src/testing/memory-provider.js";
+import type { Parts } from "./virtual-ground.js";
+
+// Providers with one mistake each, to see that the conformance suite finds it.
+
+export class Base extends MemoryProvider {
+  readonly ground: MemoryGround;
+  readonly world: World;
+
+  constructor({ ground, world, name, process }: Parts) {
+    super(ground, world, { name, ttlMaxMs: 15_000, process });
+    this.ground = ground;
+    this.world = world;
+  }
+
+  sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => void this.world.timers.after(ms, resolve));
+  }
+}
+
+/** A grant that says something else than the memory provider's, which gets its own back. */
+abstract class Disguised extends Base {
+  readonly #originals = new Map<Grant, Grant>();
+
+  abstract disguise(grant: Grant, request: AttemptRequest): Grant;
+
+  override async attempt(request: AttemptRequest, signal?: AbortSignal): Promise<AttemptOutcome> {
+    const outcome = await super.attempt(request, signal);
+    if (outcome.kind !== "granted") return outcome;
+    const grant = this.disguise(outcome.grant, request);
+    this.#originals.set(grant, outcome.grant);
+    return { kind: "granted", grant };
+  }
+
+  override renew(grant: Grant, ttlMs: number): Promise<boolean> {
+    return super.renew(this.#originals.get(grant)!, ttlMs);
+  }
+
+  override release(grant: Grant): Promise<void> {
+    return super.release(this.#originals.get(grant)!);
+  }
+}
+
+export class GrantsTwice extends Base {
+  constructor(parts: Parts) {
+    super({ ...parts, ground: new MemoryGround() });
+  }
+}
+
+export class TokensGoBack extends Disguised {
+  disguise(grant: Grant): Grant {
+    return { resource: grant.resource, token: 1_000n - grant.token, remainingMs: () => grant.remainingMs() };
+  }
+}
+
+export class TokensStay extends Disguised {
+  disguise(grant: Grant): Grant {
+    return { resource: grant.resource, token: 7n, remainingMs: () => grant.remainingMs() };
+  }
+}
+
+export class NeverExpires extends Disguised {
+  disguise(grant: Grant, { ttlMs }: AttemptRequest): Grant {
+    const endMs = this.clock.monotonicMs() + ttlMs;
+    (grant as MemoryTenure).extendTo(Infinity, Infinity);
+    const remainingMs = () => Math.max(0, endMs - this.clock.monotonicMs());
+    return { resource: grant.resource, token: grant.token, remainingMs };
+  }
+}
+
+export class RemainingLies extends Disguised {
+  disguise(grant: Grant, { ttlMs }: AttemptRequest): Grant {
+    const endMs = this.clock.monotonicMs() + 1.5 * ttlMs;
+    const remainingMs = () => Math.max(0, endMs - this.clock.monotonicMs());
+    return { resource: grant.resource, token: grant.token, remainingMs };
+  }
+}
+
+export class RemainingTrustsATimer extends Disguised {
+  disguise(grant: Grant, { ttlMs }: AttemptRequest): Grant {
+    let leftMs = ttlMs;
+    this.world.timers.after(ttlMs, () => (leftMs = 0));
+    return { resource: grant.resource, token: grant.token, remainingMs: () => leftMs };
+  }
+}
+
+export class IgnoresAbort extends Base {
+  override async attempt(request: AttemptRequest): Promise<AttemptOutcome> {
+    const endMs = this.clock.monotonicMs() + request.timeoutMs;
+    for (;;) {
+      const outcome = await super.attempt(request);
+      if (outcome.kind !== "held" || this.clock.monotonicMs() >= endMs) return outcome;
+      await this.sleep(100);
+    }
+  }
+}
+
+export class LeavesBehindWhatWasAborted extends Base {
+  override async attempt(request: AttemptRequest, signal?: AbortSignal): Promise<AttemptOutcome> {
+    await this.sleep(2);
+    const outcome = await super.attempt(request);
+    return signal?.aborted === true ? super.attempt(request, signal) : outcome;
+  }
+}
+
+export class RenewsNothing extends Base {
+  override async renew(): Promise<boolean> {
+    return true;
+  }
+}
+
+export class FailsToRenew extends Base {
+  override async renew(): Promise<boolean> {
+    return false;
+  }
+}
+
+export class ReleasesNothing extends Base {
+  override async release(grant: Grant): Promise<void> {
+    (grant as MemoryTenure).abandoned = true;
+  }
+}
+
+export class ReleasesByName extends Base {
+  override async release(grant: Grant): Promise<void> {
+    const standing = this.ground.find(grant.resource);
+    if (standing !== undefined) this.ground.free(standing);
+  }
+}
+
+export class ForgetsWaiters extends Base {
+  override async attempt(request: AttemptRequest, signal?: AbortSignal): Promise<AttemptOutcome> {
+    const outcome = await super.attempt(request, signal);
+    return outcome.kind === "held" ? { ...outcome, retryInMs: 3_600_000 } : outcome;
+  }
+
+  override onFree(): void {
+    // Tells nobody.
+  }
+}
+
+export class HolderIsNobody extends Base {
+  override async query(): Promise<HolderHint> {
+    return { state: "free" };
+  }
+}
+
+export class ListsEverything extends Base {
+  override list(_prefix: string, timeoutMs: number): Promise<ResourceHint[]> {
+    return super.list("", timeoutMs);
+  }
+}
+
+export class GuaranteesNothing extends Base {
+  constructor(parts: Parts) {
+    super(parts);
+    Object.assign(this, { guarantees: { ...this.guarantees, assumptions: [] } });
+  }
+}
