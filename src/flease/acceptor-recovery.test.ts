@@ -214,3 +214,19 @@ test("silence and its beginning are part of the hash", () => {
   const digests = [at(0), at(1), at(0, { mono: 1 })].map((now) => digestOf(new Acceptor(settings, now)));
   expect(new Set(digests).size).toBe(3);
 });
+
+test("every field of an entry counts in the hash", () => {
+  const written = () => {
+    const acceptor = readyAcceptor();
+    ask(acceptor, writeOf("p.1", 0, 1, 500), at(0));
+    return acceptor;
+  };
+  const plain = digestOf(written());
+  expect(digestOf(written())).toBe(plain);
+  for (const [name, value] of Object.entries(written().entry("r")!) as [string, unknown][]) {
+    const changed = written();
+    const other = typeof value === "string" ? "x" : typeof value === "boolean" ? !value : Number(value) + 1;
+    Object.assign(changed.entry("r")!, { [name]: other });
+    expect([name, digestOf(changed) === plain]).toEqual([name, false]);
+  }
+});

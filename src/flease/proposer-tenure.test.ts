@@ -142,6 +142,9 @@ test("a renewal that fails twice leaves the hold as it was, and is not released 
   expect(bench.kinds).not.toContain("release");
   expect(slot.holdUntil - baseMs).toBe(500);
   expect(bench.proposer.isHeld(slot, at(499))).toBe(true);
+  // The next one reads again.
+  bench.proposer.renew(slot, 500, at(320));
+  expect(bench.last).toMatchObject({ kind: Kind.read, number: ballot(320) });
   expect(withFaults({ abandonedRenewalReleased: true }, () => run().bench.kinds)).toContain("release");
 });
 

@@ -301,6 +301,18 @@ test("split votes: when no one stands in every majority's way it tries again, up
   expect(bench.kinds.filter((kind) => kind === "read")).toHaveLength(5);
 });
 
+test("what a minority says of a holder is forgotten at the time-out: without a majority there is no answer", () => {
+  const bench = new ProposerBench();
+  bench.begin(0, true, 500, 3_000);
+  for (let ms = 0; ms <= 3_000; ms += 1) {
+    const { phase } = bench.slot!;
+    if (phase === Phase.fast || phase === Phase.reading) bench.nackHeld(0, ms, "q.1", 4_000);
+    bench.proposer.tick(at(ms));
+  }
+  expect(bench.kinds.length).toBeGreaterThan(7);
+  expect(bench.events).toEqual(["unanswered no-quorum"]);
+});
+
 test("a refusal for other reasons than a holder or a promise fails the try too", () => {
   const bench = new ProposerBench();
   bench.begin(0, true);
