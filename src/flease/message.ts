@@ -18,6 +18,11 @@ export const Kind = {
   ack: 7,
   nack: 8,
   state: 9,
+  /** Beside the protocol, between acceptors and waiters: losing or forging one costs time, never safety. */
+  /** An acceptor to the first who waits: the resource was released. */
+  hint: 10,
+  /** The answer of one who does not wait any more: tell the next. */
+  pass: 11,
 } as const;
 export type Kind = (typeof Kind)[keyof typeof Kind];
 
@@ -64,6 +69,8 @@ export class Message {
   number = 0;
   /** Position s of the write within its ballot. */
   sequence = 0;
+  /** read, acquire: whoever asks will wait, and wants to be told of a release. */
+  waiting = false;
   /** write, acquire: the lease's end on the wall clock, in ms. */
   until = 0;
   /** write, acquire: the lease's length D, in ms. */
@@ -72,6 +79,8 @@ export class Message {
   token = 0;
   /** nack: why. */
   refusal: Refusal = Refusal.none;
+  /** nack, when the lease is held and the proposer waits: how many wait before it; `notListed` if the list is full. */
+  ahead = 0;
   /** nack, state: the number the acceptor has promised. */
   promised = 0;
   /** promise, nack, state: the lease the acceptor keeps. The fields below count only when this is not `none`. */
@@ -81,6 +90,14 @@ export class Message {
   leaseSequence = 0;
   leaseUntil = 0;
   leaseToken = 0;
+}
+
+/** `ahead` of one who waits and is not on the acceptor's list. */
+export const notListed = 0xffff;
+
+/** Requests go to an acceptor, everything else to a proposer. */
+export function isRequest(kind: Kind): boolean {
+  return kind <= Kind.query || kind === Kind.pass;
 }
 
 export function copyMessage(from: Message, to: Message = new Message()): Message {

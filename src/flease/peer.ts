@@ -1,14 +1,14 @@
 import { Acceptor } from "./acceptor.js";
 import { FleaseClock } from "./clock.js";
 import type { Reading } from "./clock.js";
-import { Kind } from "./message.js";
-import type { Message } from "./message.js";
+import { isRequest, Kind, Message, Refusal } from "./message.js";
 import { Proposer } from "./proposer.js";
 import type { ProposerSink } from "./proposer-sink.js";
 import { Queries } from "./queries.js";
 import { cellOf } from "./quorum.js";
 import type { FleaseSettings } from "./settings.js";
 import { SkewWatch } from "./skew.js";
+import { Waiters } from "./waiters.js";
 
 export interface FleasePeerOptions {
   /** The first incarnation's owner name. */
@@ -19,6 +19,10 @@ export interface FleasePeerOptions {
 }
 
 export interface FleasePeerSink extends ProposerSink {
+  /** Tells one who waits, or an acceptor, something beside the protocol. False when that peer is not connected. */
+  tell(to: number, message: Message): boolean;
+  /** A resource may have become free. False when nobody here waits for it. */
+  hinted(resource: string): boolean;
   /** The clocks cannot be trusted: everything held is gone, and the peer asks to be restarted as another owner. */
   clockFault(reason: string): void;
 }
@@ -36,6 +40,8 @@ export class FleasePeer {
   readonly queries: Queries;
   readonly acceptor: Acceptor | undefined;
   readonly skew: SkewWatch;
+  readonly #waiters = new Waiters();
+  readonly #aside = new Message();
   readonly #clock: FleaseClock;
   readonly #sink: FleasePeerSink;
   readonly #reading: Reading = { mono: 0, wall: 0, lo: 0, hi: 0 };
@@ -84,10 +90,52 @@ export class FleasePeer {
    * older one makes an acceptor's guard end too early). Returns true when `reply` must be sent back.
    */
   receive(from: number, message: Message, now: Reading, reply: Message): boolean {
-    if (message.kind <= Kind.query) return this.acceptor?.receive(message, now, reply) ?? false;
+    if (isRequest(message.kind)) {
+      if (this.acceptor === undefined) return false;
+      const replies = message.kind !== Kind.pass && this.acceptor.receive(message, now, reply);
+      this.#noteWaiter(from, message, now, replies ? reply : undefined);
+      return replies;
+    }
     if (message.kind === Kind.state) this.queries.receive(from, message, now);
+    else if (message.kind === Kind.hint) this.#onHint(from, message);
     else this.proposer.receive(from, message, now);
     return false;
+  }
+
+  /** Keeps the list of those who wait for a resource, and tells the first when it has become free. */
+  #noteWaiter(from: number, request: Message, now: Reading, reply: Message | undefined): void {
+    const { resource } = request;
+    if (reply?.kind === Kind.nack) {
+      const waits = request.waiting && reply.refusal === Refusal.held;
+      reply.ahead = waits ? this.#waiters.add(resource, from) : 0;
+    } else if (reply?.kind === Kind.ack) {
+      this.#waiters.remove(resource, from);
+    } else if (request.kind === Kind.release || request.kind === Kind.pass) {
+      if (request.kind === Kind.pass) this.#waiters.remove(resource, from);
+      if (this.#waiters.size > 0) this.#tellNext(resource, now);
+    }
+  }
+
+  #tellNext(resource: string, now: Reading): void {
+    const entry = this.acceptor?.entry(resource);
+    if (entry !== undefined && this.acceptor?.isOver(entry, now) === false) return;
+    for (;;) {
+      const waiter = this.#waiters.next(resource);
+      if (waiter === undefined || this.#tell(waiter, Kind.hint, resource)) return;
+    }
+  }
+
+  #onHint(from: number, message: Message): void {
+    if (!this.#sink.hinted(message.resource)) this.#tell(from, Kind.pass, message.resource);
+  }
+
+  #tell(to: number, kind: Kind, resource: string): boolean {
+    const aside = this.#aside;
+    aside.kind = kind;
+    aside.view = this.settings.view;
+    aside.resource = resource;
+    aside.owner = this.proposer.owner;
+    return this.#sink.tell(to, aside);
   }
 
   tick(now: Reading): void {
@@ -100,6 +148,8 @@ export class FleasePeer {
     this.#checkClocks(now);
     this.acceptor?.wake(now);
     this.acceptor?.discardIdle(now, discardLimit);
+    if (this.#waiters.size > 0)
+      this.#waiters.discard((resource) => this.acceptor?.entry(resource) !== undefined, discardLimit);
   }
 
   #checkClocks(now: Reading): void {

@@ -7,7 +7,7 @@ import {
   benchSettings,
   leaseOf,
 } from "../../test/support/flease-bench.js";
-import { Kind, LeaseState, Refusal } from "./message.js";
+import { Kind, LeaseState, Refusal, notListed } from "./message.js";
 import { withFaults } from "./planted-faults.js";
 import { Phase } from "./slot.js";
 
@@ -105,18 +105,21 @@ test("a majority that names the holder ends the attempt at once, with its withdr
   expect(bench.proposer.slotOf("r")).toBeUndefined();
 });
 
-test("a waiter is told to come back at the end of the lease, but at least sixteen times in the longest one", () => {
-  const retry = (until: number) => {
+test("waiters are told to come back one after another when the lease is over", () => {
+  const retry = (ahead: number) => {
     const bench = new ProposerBench();
     bench.begin(0, true);
-    for (const from of [0, 1]) bench.nackHeld(from, 10, "q.1", until);
+    for (const from of [0, 1]) bench.nackHeld(from, 10, "q.1", 900, ahead);
     return bench.retriesMs[0]!;
   };
-  // Four round trips of jitter at most; the round trip was some 10 ms.
-  expect(retry(20)).toBeGreaterThanOrEqual(20);
-  expect(retry(20)).toBeLessThanOrEqual(20 + 40);
-  expect(retry(900)).toBeGreaterThanOrEqual(1_000 / 16);
-  expect(retry(900)).toBeLessThanOrEqual(1_000 / 16 + 40);
+  // Four round trips apart; the round trip was some 10 ms. The lease is over at 900 and ε, by the own clock.
+  for (const ahead of [0, 1, 20]) {
+    expect(retry(ahead)).toBeGreaterThanOrEqual(890 + ahead * 4 * 5);
+    expect(retry(ahead)).toBeLessThanOrEqual(910 + (ahead + 1) * 4 * 10);
+  }
+  // Whoever is on no list comes at some time during half of the longest lease.
+  expect(retry(notListed)).toBeGreaterThanOrEqual(890);
+  expect(retry(notListed)).toBeLessThanOrEqual(910 + 500);
 });
 
 test("reading: every unfinished lease blocks, not only the one with the highest ballot", () => {

@@ -5,7 +5,7 @@ import { BallotSource } from "./ballot-source.js";
 import { Cells } from "./cells.js";
 import type { Reading } from "./clock.js";
 import { holdIsValid, validForMs } from "./expiry.js";
-import { Kind, Refusal } from "./message.js";
+import { Kind, notListed, Refusal } from "./message.js";
 import type { Message } from "./message.js";
 import type { ProposerSink, Unanswered } from "./proposer-sink.js";
 import { Requests } from "./requests.js";
@@ -32,8 +32,14 @@ const renewalTriesMax = 2;
 /** Tries of an acquisition that found the votes split among several before it believes that the resource is held. */
 const splitTriesMax = 6;
 
-/** A waiter looks again this many times during the longest lease, as the resource may have been released. */
-const looksPerLease = 16;
+/**
+ * When a lease runs out, those who wait for it try one after another, so many round trips apart: the first of them
+ * nearly always succeeds, and the others find that out with one request each, not all at once.
+ */
+const roundTripsPerWaiter = 4;
+
+/** Waiters that are on no list spread over this part of the longest lease. */
+const unlistedSpread = 1 / 2;
 
 /**
  * The proposer of sections 3.5 and 3.6: the report's Algorithms 2 (read and write on a majority), 3 (acquire) and 4
@@ -79,9 +85,17 @@ export class Proposer {
 
   /**
    * Begins an acquisition. `fast` tries one round trip first; use it only without a recent sign of contention.
-   * The resource must have no operation and no hold here: within one proposer callers queue (3.3).
+   * The resource must have no operation and no hold here: within one proposer callers queue (3.3). With `waiting` the
+   * acceptors that refuse it put it on their lists of those to tell of a release.
    */
-  acquire(resource: string, ttlMs: number, giveUpInMs: number, fast: boolean, now: Reading): Slot {
+  acquire(
+    resource: string,
+    ttlMs: number,
+    giveUpInMs: number,
+    fast: boolean,
+    now: Reading,
+    waiting = false,
+  ): Slot {
     if (this.#slots.of(resource) !== undefined)
       throw new Error(`assertion failed: ${resource} is in use here`);
     const slot = this.#slots.take(resource, this.#cells.of(resource));
@@ -90,6 +104,7 @@ export class Proposer {
     slot.giveUpAt = now.mono + giveUpInMs;
     slot.tries = 0;
     slot.heardMajority = false;
+    slot.waiting = waiting;
     if (fast) this.#startFast(slot, now);
     else this.#startReading(slot, now);
     return slot;
@@ -275,7 +290,10 @@ export class Proposer {
     }
     if (slot.phase === Phase.idle || (slot.nacks & bit) !== 0) return;
     slot.nacks |= bit;
-    if (reply.refusal === Refusal.held) noteBlocker(slot, reply);
+    if (reply.refusal === Refusal.held) {
+      noteBlocker(slot, reply);
+      slot.ahead = Math.max(slot.ahead, reply.ahead);
+    }
     // Refusals are counted whenever they arrive; one alone decides nothing (repair F16).
     if (!majorityIsImpossible(slot)) return;
     this.#hear(slot, now);
@@ -401,8 +419,9 @@ export class Proposer {
   #retryInMs(slot: Slot, now: Reading): number {
     const { maxClockSkewMs, ttlMaxMs } = this.#settings;
     const untilOverMs = Math.max(0, slot.blockedUntil + maxClockSkewMs - now.lo);
-    const jitterMs = this.#random.next() * 4 * this.#roundTripMs;
-    return Math.min(untilOverMs, ttlMaxMs / looksPerLease) + jitterMs;
+    const stepMs = roundTripsPerWaiter * this.#roundTripMs;
+    if (slot.ahead === notListed) return untilOverMs + this.#random.next() * ttlMaxMs * unlistedSpread;
+    return untilOverMs + (slot.ahead + this.#random.next()) * stepMs;
   }
 
   /** The operation is over and its ballot stays that of the hold. */

@@ -81,8 +81,8 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
     const lapsed = peer.proposer.slotOf(request.resource);
     if (lapsed !== undefined && lapsed.operation === Operation.none) this.#letGo(lapsed, now);
     return new Promise((settle) => {
-      const { resource, ttlMs, timeoutMs, contended } = request;
-      const slot = peer.proposer.acquire(resource, ttlMs, timeoutMs, !contended, now);
+      const { resource, ttlMs, timeoutMs, contended, waiting } = request;
+      const slot = peer.proposer.acquire(resource, ttlMs, timeoutMs, !contended, now, waiting);
       const abort = () => {
         peer.proposer.cancel(slot);
         this.#driver.poke();
@@ -149,6 +149,11 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
     if (grant !== undefined) grant.ended = true;
     this.#driver.peer.proposer.release(slot, now);
     this.#grants[slot.index] = undefined;
+  }
+
+  /** An acceptor says that the resource was released. */
+  hinted(resource: string): boolean {
+    return this.#events?.hint(resource) ?? false;
   }
 
   // Outcomes, written by the proposer in the middle of a step

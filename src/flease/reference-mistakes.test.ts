@@ -30,6 +30,8 @@ const quiet = {
   renewed: () => undefined,
   lapsed: () => undefined,
   clockFault: () => undefined,
+  tell: () => false,
+  hinted: () => false,
 };
 
 /** p holds the resource by the acceptors a and b; b is stopped cleanly and started; q asks b and c. How many hold it? */

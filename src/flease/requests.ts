@@ -21,6 +21,7 @@ export class Requests {
   /** READ, WRITE or ACQ in the ballot that the slot is in. */
   send(slot: Slot, kind: typeof Kind.read | typeof Kind.write | typeof Kind.acquire): void {
     const out = this.#address(slot, kind, slot.number, slot.sequence);
+    out.waiting = slot.waiting && slot.operation === Operation.acquire;
     out.until = slot.until;
     out.duration = slot.duration;
     out.token = slot.holding ? slot.token : slot.number;

@@ -30,6 +30,10 @@ export class Slot implements DeadlineItem {
   ttl = 0;
   /** When the operation is given up, on the steady clock. */
   giveUpAt = 0;
+  /** Whoever asked will wait if it is refused. */
+  waiting = false;
+  /** How many wait before it, by the acceptors that refused it. */
+  ahead = 0;
   /** Failed tries of the operation so far. */
   tries = 0;
   /** Whether some try heard enough acceptors, so that a failure is no lack of a quorum. */
@@ -98,6 +102,7 @@ export class Slot implements DeadlineItem {
   }
 
   hashInto(hash: StateHash): void {
+    hash.flag(this.waiting).number(this.ahead);
     hash.text(this.resource).number(this.operation).number(this.phase).number(this.ttl).number(this.giveUpAt);
     hash.number(this.tries).number(this.number).number(this.sequence).number(this.acks).number(this.nacks);
     hash.number(this.sentMono).number(this.sentLo).number(this.until).number(this.duration);

@@ -19,6 +19,7 @@ export function clearVotes(slot: Slot): void {
   slot.blockedUntil = 0;
   slot.blockedBy = "";
   slot.blockedVotes = 0;
+  slot.ahead = 0;
 }
 
 export function countAck(slot: Slot, bit: number): void {

@@ -121,7 +121,7 @@ it("refuses numbers that are not what they should be", () => {
     duration: 1,
   });
   const numberAt = 1 + 4 + 2 + 2;
-  const untilAt = numberAt + 8 + 4;
+  const untilAt = numberAt + 8 + 4 + 1;
   const change = (at: number, value: number): Buffer => {
     const bytes = encoded(acquire);
     bytes.writeDoubleBE(value, at);
@@ -159,19 +159,22 @@ it("refuses texts that are empty, too long or not UTF-8", () => {
 });
 
 it("refuses codes outside their tables", () => {
-  for (const kind of [0, 10, 255]) {
+  for (const kind of [0, 12, 255]) {
     const bytes = encoded(new Message());
     bytes[0] = kind;
     expect(causeOf(bytes)).toBe("code");
   }
   const nack = encoded(Object.assign(new Message(), { kind: Kind.nack }));
   const refusalAt = 1 + 4 + 8 + 4;
-  for (const at of [refusalAt, refusalAt + 9]) {
+  for (const at of [refusalAt, refusalAt + 11]) {
     const bytes = Buffer.from(nack);
     bytes[at] = 200;
     expect(causeOf(bytes)).toBe("code");
   }
   expect(causeOf(nack)).toBe("none");
+  const read = encoded(Object.assign(new Message(), { resource: "ab" }));
+  read[1 + 4 + 2 + 2 + 8 + 4] = 2;
+  expect(causeOf(read)).toBe("code");
 });
 
 it("stamps a batch when it leaves", () => {

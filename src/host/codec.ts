@@ -1,4 +1,4 @@
-import { Kind, LeaseState, Refusal } from "../flease/message.js";
+import { isRequest, Kind, LeaseState, Refusal } from "../flease/message.js";
 import type { Message } from "../flease/message.js";
 import type { ByteReader, ByteWriter } from "./bytes.js";
 import { FRAME_HEADER_BYTES, FrameKind } from "./frame.js";
@@ -30,10 +30,6 @@ export function messageBytesMax(message: Message): number {
   );
 }
 
-export function isRequest(kind: Kind): boolean {
-  return kind <= Kind.query;
-}
-
 /** Begins a batch. Its length and its clocks are filled in later, when it leaves (`stampBatch`). Returns where it begins. */
 export function openBatch(to: ByteWriter, view: number): number {
   const start = to.length;
@@ -63,17 +59,21 @@ export function encodeMessage(to: ByteWriter, message: Message): void {
   const { kind } = message;
   to.u8(kind);
   to.u32(message.slot);
-  if (isRequest(kind)) to.text16(message.resource);
+  if (namesResource(kind)) to.text16(message.resource);
   to.f64(message.number);
   to.u32(message.sequence);
+  if (asksForLease(kind)) to.u8(message.waiting ? 1 : 0);
   if (kind === Kind.write || kind === Kind.acquire) {
     to.f64(message.until);
     to.f64(message.duration);
     if (kind === Kind.write) to.f64(message.token);
     return;
   }
-  if (kind < Kind.promise || kind === Kind.ack) return;
-  if (kind === Kind.nack) to.u8(message.refusal);
+  if (!tellsLease(kind)) return;
+  if (kind === Kind.nack) {
+    to.u8(message.refusal);
+    to.u16(message.ahead);
+  }
   if (kind !== Kind.promise) to.f64(message.promised);
   to.u8(message.leaseState);
   if (message.leaseState === LeaseState.none) return;
@@ -99,22 +99,23 @@ export function decodeBatchHeader(from: ByteReader, stamp: ClockStamp, echo: Ech
 /** Reads the next message in place. `view` and `owner` are those of the batch and of the connection; all fields are written. */
 export function decodeMessage(from: ByteReader, into: Message, view: number, owner: string): void {
   const kind = from.u8();
-  if (kind < Kind.read || kind > Kind.state) throw new FrameError("code", `a message of kind ${kind}`);
+  if (kind < Kind.read || kind > Kind.pass) throw new FrameError("code", `a message of kind ${kind}`);
   into.kind = kind as Kind;
   into.view = view;
   into.slot = from.u32();
-  const request = kind <= Kind.query;
-  into.resource = request ? from.text16(1, RESOURCE_BYTES_MAX) : "";
-  into.owner = request ? owner : "";
+  into.resource = namesResource(into.kind) ? from.text16(1, RESOURCE_BYTES_MAX) : "";
+  into.owner = isRequest(into.kind) ? owner : "";
   into.number = from.whole();
   into.sequence = from.u32();
+  into.waiting = asksForLease(into.kind) && flagOf(from.u8());
   const leased = kind === Kind.write || kind === Kind.acquire;
   into.until = leased ? from.time() : 0;
   into.duration = leased ? from.time() : 0;
   into.token = tokenOf(from, into);
   into.refusal = kind === Kind.nack ? refusalOf(from.u8()) : Refusal.none;
+  into.ahead = kind === Kind.nack ? from.u16() : 0;
   into.promised = kind === Kind.nack || kind === Kind.state ? from.whole() : 0;
-  into.leaseState = request || kind === Kind.ack ? LeaseState.none : leaseStateOf(from.u8());
+  into.leaseState = tellsLease(into.kind) ? leaseStateOf(from.u8()) : LeaseState.none;
   if (into.leaseState === LeaseState.none) {
     into.leaseOwner = "";
     into.leaseNumber = 0;
@@ -128,6 +129,23 @@ export function decodeMessage(from: ByteReader, into: Message, view: number, own
     into.leaseUntil = from.time();
     into.leaseToken = from.whole();
   }
+}
+
+function namesResource(kind: Kind): boolean {
+  return isRequest(kind) || kind === Kind.hint;
+}
+
+function asksForLease(kind: Kind): boolean {
+  return kind === Kind.read || kind === Kind.acquire;
+}
+
+function tellsLease(kind: Kind): boolean {
+  return kind === Kind.promise || kind === Kind.nack || kind === Kind.state;
+}
+
+function flagOf(code: number): boolean {
+  if (code > 1) throw new FrameError("code", `a flag ${code}`);
+  return code === 1;
 }
 
 /** The token of an acquisition is its ballot number and does not travel twice. */

@@ -35,6 +35,9 @@ export interface FleaseNodeOptions {
   readonly transport?: Partial<TransportOptions>;
 }
 
+/** Members are known by their index, clients by numbers from here on. */
+const firstClientHandle = 1_000;
+
 /** How often the peer looks after itself: recovery, idle resources, clock faults. */
 const maintainEveryMs = 100;
 
@@ -52,6 +55,9 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   readonly #world: World;
   /** Links to members, by their index in the cluster. */
   readonly #members: (Link | undefined)[] = [];
+  /** Links to clients, by a number of their own. */
+  readonly #clients = new Map<number, Link>();
+  #nextClient = firstClientHandle;
   /** Links whose last batch contradicted our clock. */
   readonly #distrusted = new Set<Link>();
   readonly #reply = new Message();
@@ -169,8 +175,13 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
 
   connected(link: Link): void {
     const index = link.role === "member" ? this.cluster.settings.members.indexOf(link.peerId) : -1;
+    if (index === -1) {
+      link.handle = this.#nextClient;
+      this.#nextClient += 1;
+      this.#clients.set(link.handle, link);
+      return;
+    }
     link.handle = index;
-    if (index === -1) return;
     this.#members[index] = link;
     this.#options.logger.info(`connected to member ${link.peerId} at ${link.address}`);
     this.onMembersChanged();
@@ -178,7 +189,8 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
 
   disconnected(link: Link, reason: string): void {
     this.#distrusted.delete(link);
-    if (link.handle === -1 || this.#members[link.handle] !== link) return;
+    this.#clients.delete(link.handle);
+    if (this.#members[link.handle] !== link) return;
     this.#members[link.handle] = undefined;
     this.peer.skew.forget(link.handle);
     this.#options.logger.warn(`lost member ${link.peerId}: ${reason}`);
@@ -216,7 +228,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   stamped(link: Link, stamp: ClockStamp, echo: Echo): void {
     const { skew } = this.peer;
     const possible =
-      link.handle === -1
+      link.handle >= firstClientHandle
         ? skew.isPossible(stamp.loMs, stamp.hiMs, echo.loMs, this.#now)
         : skew.observe(link.handle, stamp.loMs, stamp.hiMs, echo.loMs, this.#now);
     if (possible) this.#distrusted.delete(link);
@@ -262,6 +274,13 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
       unanswered: (slot, why) => this.provider.unanswered(slot, why),
       renewed: (slot, longer) => this.provider.renewed(slot, longer),
       lapsed: (slot, why) => this.provider.lapsed(slot, why),
+      tell: (to, message) => {
+        const link = this.#members[to] ?? this.#clients.get(to);
+        if (link === undefined) return false;
+        this.transport.send(link, message);
+        return true;
+      },
+      hinted: (resource) => this.provider.hinted(resource),
       clockFault: (reason) => this.#restart(reason),
     };
   }
@@ -272,6 +291,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     const { clock } = this.#world;
     const before = this.transport;
     this.#members.length = 0;
+    this.#clients.clear();
     this.#distrusted.clear();
     this.transport = this.#makeTransport();
     this.peer.restart(this.#ownerName(), clock.monotonicMs(), clock.wallMs());

@@ -1,8 +1,8 @@
-import { Message } from "../flease/message.js";
+import { isRequest, Message } from "../flease/message.js";
 import { ByteReader } from "./bytes.js";
 import type { ByteWriter } from "./bytes.js";
 import type { Counters } from "./counters.js";
-import { decodeBatchHeader, decodeMessage, isRequest } from "./codec.js";
+import { decodeBatchHeader, decodeMessage } from "./codec.js";
 import { FrameKind } from "./frame.js";
 import { FrameError } from "./frame-error.js";
 import { ownerOf } from "./identity.js";

@@ -123,8 +123,8 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   }
 
   /** From the provider. */
-  hint(resource: string): void {
-    this.#queues.get(resource)?.hint();
+  hint(resource: string): boolean {
+    return this.#queues.get(resource)?.hint() ?? false;
   }
 
   /** From a lease that has ended. */
@@ -234,7 +234,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     const timeoutMs = Math.min(Math.max(leftMs, ATTEMPT_TIMEOUT_MS_MIN), this.guarantees.ttlMaxMs);
     const { resource, ttlMs } = wish;
     const outcome = await this.provider.attempt(
-      { resource, ttlMs, timeoutMs, contended: queue.contended },
+      { resource, ttlMs, timeoutMs, contended: queue.contended, waiting: contender.patient },
       contender.attemptSignal,
     );
     if (outcome.kind !== "granted") {

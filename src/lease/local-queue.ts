@@ -98,10 +98,12 @@ export class LocalQueue {
     this.#passOn();
   }
 
-  /** The resource may have become free: the first waiter should not sleep on. */
-  hint(): void {
+  /** The resource may have become free: the first waiter should not sleep on. False when there is none. */
+  hint(): boolean {
     this.#heldElsewhere = false;
-    first(this.#waiters)?.wake();
+    const head = first(this.#waiters);
+    head?.wake();
+    return head !== undefined;
   }
 
   /** Another has it, as far as this process knows. It looks at its own lease, whose loss nobody may have noticed yet. */

@@ -21,6 +21,8 @@ export interface AttemptRequest {
   readonly timeoutMs: number;
   /** True when the caller has reason to think that others want the resource (it was refused a moment ago). */
   readonly contended: boolean;
+  /** True when the caller will wait if it is refused, and wants to be told of a release (`ProviderEvents.hint`). */
+  readonly waiting: boolean;
 }
 
 export type AttemptOutcome =
@@ -34,8 +36,8 @@ export type AttemptOutcome =
 export interface ProviderEvents {
   /** The tenure ended without a release (expiry noticed, clock fault, shutdown). At most once for each grant. */
   lost(grant: Grant, error: LeaseLostError): void;
-  /** The resource may have become free: whoever waits for it should try now. A convenience. */
-  hint(resource: string): void;
+  /** The resource may have become free: whoever waits for it should try now. A convenience. False when nobody waits. */
+  hint(resource: string): boolean;
 }
 
 /**

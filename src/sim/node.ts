@@ -157,7 +157,8 @@ export class SimNode implements FleasePeerSink {
     const { message } = packet;
     if (!this.#believes(packet, peer) || message === undefined) return;
     if (message.kind <= Kind.query) this.#handleRequest(packet, message, peer);
-    else this.#handleReply(packet, message, peer);
+    else if (message.kind <= Kind.state) this.#handleReply(packet, message, peer);
+    else peer.receive(packet.from, message, this.#now, this.#reply);
     this.rearm();
     this.#world.look(packet.resource, this);
   }
@@ -308,6 +309,16 @@ export class SimNode implements FleasePeerSink {
     this.#post(to, 0, message.resource, message);
   }
 
+  tell(to: number, message: Message): boolean {
+    if (this.#world.nodes[to]?.peer === undefined) return false;
+    this.#post(to, 0, message.resource, message);
+    return true;
+  }
+
+  hinted(resource: string): boolean {
+    return this.agents.find((agent) => agent.resource === resource)?.hinted() ?? false;
+  }
+
   acquired(slot: Slot): void {
     const { fast } = this.#world.tenures.begin(this, slot);
     this.#bySlot[slot.index]?.acquired(slot, fast);
@@ -360,7 +371,20 @@ function emptyEntry(): Entry & { present: boolean } {
   };
 }
 
-const kindNames = ["", "READ", "WRITE", "ACQ", "REL", "QUERY", "PROMISE", "ACK", "NACK", "STATE"];
+const kindNames = [
+  "",
+  "READ",
+  "WRITE",
+  "ACQ",
+  "REL",
+  "QUERY",
+  "PROMISE",
+  "ACK",
+  "NACK",
+  "STATE",
+  "HINT",
+  "PASS",
+];
 
 /** One message as a line of a story. */
 function describe(message: Message): string {

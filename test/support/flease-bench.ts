@@ -147,8 +147,12 @@ export class ProposerBench {
     this.reply(from, Kind.nack, ms, { refusal: Refusal.promised, promised: ballot(promisedMs) }, request);
   }
 
-  nackHeld(from: number, ms: number, owner: string, until: number): void {
-    this.reply(from, Kind.nack, ms, { refusal: Refusal.held, ...leaseOf(owner, LeaseState.live, until) });
+  nackHeld(from: number, ms: number, owner: string, until: number, ahead = 0): void {
+    this.reply(from, Kind.nack, ms, {
+      refusal: Refusal.held,
+      ahead,
+      ...leaseOf(owner, LeaseState.live, until),
+    });
   }
 
   /** Acquires in one round trip with the acceptors 0 and 1. */
