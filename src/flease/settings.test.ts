@@ -66,6 +66,9 @@ test.each<[string, Partial<FleaseSettingsInput>, string[]]>([
   ["some member", { members: [] }, ["at least one member"]],
   ["at most 31 members", { members: Array.from({ length: 32 }, (_, index) => `m${index}`) }, ["31", "32"]],
   ["each member once", { members: ["a", "b", "a"] }, ['"a"', "twice"]],
+  ["cells of at most all members", { cellSize: 4 }, ["cellSize", "3", "is 4"]],
+  ["cells of at least one member", { cellSize: 0 }, ["cellSize", "is 0"]],
+  ["cells of whole members", { cellSize: 1.5 }, ["cellSize", "is 1.5"]],
   ["names of members", { members: ["a", "b.c"] }, ['"b.c"', "1 to 64 characters"]],
 ])("refuses what breaks %s, and says so with the numbers", (_rule, more, parts) => {
   const message = refusal(more);
