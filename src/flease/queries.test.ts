@@ -73,14 +73,36 @@ test("the highest ballot counts, whichever comes first", () => {
   }
 });
 
-test("a released or finished lease of the highest ballot means free", () => {
+test("a lease that runs is not hidden by a withdrawn attempt with a higher ballot", () => {
+  for (const state of [LeaseState.released, LeaseState.over]) {
+    const answers = [live("s.1", 3), leaseOf("q.1", state, 500, 9)];
+    for (const order of [answers, answers.toReversed()]) {
+      const bench = new QueryBench();
+      bench.ask();
+      bench.reply(0, order[0]!);
+      bench.reply(1, order[1]!);
+      expect(bench.answers).toMatchObject([{ held: true, confirmed: false, owner: "s.1" }]);
+    }
+  }
+});
+
+test("only released and finished leases mean free", () => {
   for (const state of [LeaseState.released, LeaseState.over]) {
     const bench = new QueryBench();
     bench.ask();
-    bench.reply(0, live("s.1", 3));
+    bench.reply(0, leaseOf("s.1", LeaseState.over, 400, 3));
     bench.reply(1, leaseOf("q.1", state, 500, 9));
+    bench.reply(2, leaseOf("q.1", state, 500, 9));
     expect(bench.answers).toMatchObject([{ answered: true, held: false, confirmed: false }]);
   }
+});
+
+test("a release that one has heard of counts, though another has not", () => {
+  const bench = new QueryBench();
+  bench.ask();
+  bench.reply(0, live("q.1", 9));
+  bench.reply(1, { ...leaseOf("q.1", LeaseState.released, 500, 9), leaseSequence: 1 });
+  expect(bench.answers).toMatchObject([{ answered: true, held: false }]);
 });
 
 test("a lease that is past its safety period on the own clock is not called held", () => {

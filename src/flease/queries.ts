@@ -20,16 +20,20 @@ export interface QueryAnswer {
   readonly until: number;
 }
 
+/** What one acceptor said of the lease that it knows. */
+interface Told {
+  readonly state: LeaseState;
+  readonly owner: string;
+  readonly number: number;
+  readonly sequence: number;
+  readonly until: number;
+  readonly token: number;
+}
+
 class Query implements DeadlineItem {
   answers = 0;
-  /** How many told of exactly the lease below. */
-  same = 0;
-  leaseState: LeaseState = LeaseState.none;
-  leaseOwner = "";
-  leaseNumber = 0;
-  leaseSequence = 0;
-  leaseUntil = 0;
-  leaseToken = 0;
+  /** By those that know of a lease at all. */
+  readonly told: Told[] = [];
   dueMs = 0;
   heapIndex = -1;
   heapSequence = 0;
@@ -42,11 +46,49 @@ class Query implements DeadlineItem {
     this.cell = cell;
     this.done = done;
   }
+
+  get answered(): boolean {
+    return sizeOf(this.answers) >= this.cell.majority;
+  }
+
+  /** How many told of exactly this. */
+  votesFor(lease: Told): number {
+    return this.told.filter(
+      (one) => isSameBallot(one, lease) && one.sequence === lease.sequence && one.state === lease.state,
+    ).length;
+  }
+
+  /**
+   * The unfinished lease with the highest ballot; `undefined` when there is none. A finished one with a higher ballot
+   * may be an attempt that a minority accepted and that was withdrawn, so it hides nothing but what its own ballot had.
+   */
+  holding(): Told | undefined {
+    return this.told
+      .filter((lease) => lease.state === LeaseState.live && !this.#isEnded(lease))
+      .reduce<Told | undefined>((one, other) => (one && !isHigher(other, one) ? one : other), undefined);
+  }
+
+  #isEnded(lease: Told): boolean {
+    return this.told.some(
+      (one) => one.state !== LeaseState.live && isSameBallot(one, lease) && isHigher(one, lease),
+    );
+  }
+}
+
+const nothing: Told = { state: LeaseState.none, owner: "", number: 0, sequence: 0, until: 0, token: 0 };
+
+function isHigher(one: Told, other: Told): boolean {
+  return one.number > other.number || (one.number === other.number && one.sequence > other.sequence);
+}
+
+function isSameBallot(one: Told, other: Told): boolean {
+  return one.number === other.number && one.owner === other.owner;
 }
 
 /**
- * Asking who holds a resource (3.9): all acceptors of its cell are asked, and of a majority's answers the one with the highest
- * ballot counts. It changes nothing and writes nothing back (repair F8), and nothing is ever based on it.
+ * Asking who holds a resource (3.9): all acceptors of its cell are asked, and of a majority's answers an unfinished
+ * lease counts before a finished one, and then the highest ballot. It changes nothing and writes nothing back (repair
+ * F8), and nothing is ever based on it.
  */
 export class Queries {
   readonly #settings: FleaseSettings;
@@ -96,42 +138,39 @@ export class Queries {
     const bit = 1 << position;
     if ((query.answers & bit) !== 0) return;
     query.answers |= bit;
-    const order = reply.leaseNumber - query.leaseNumber || reply.leaseSequence - query.leaseSequence;
-    const tells = reply.leaseState !== LeaseState.none;
-    const sameOwner = query.leaseOwner === reply.leaseOwner;
-    if (tells && (query.leaseState === LeaseState.none || order > 0)) {
-      query.same = 1;
-      query.leaseState = reply.leaseState;
-      query.leaseOwner = reply.leaseOwner;
-      query.leaseNumber = reply.leaseNumber;
-      query.leaseSequence = reply.leaseSequence;
-      query.leaseUntil = reply.leaseUntil;
-      query.leaseToken = reply.leaseToken;
-    } else if (tells && order === 0 && sameOwner && query.leaseState === reply.leaseState) {
-      query.same += 1;
+    if (reply.leaseState !== LeaseState.none) {
+      query.told.push({
+        state: reply.leaseState,
+        owner: reply.leaseOwner,
+        number: reply.leaseNumber,
+        sequence: reply.leaseSequence,
+        until: reply.leaseUntil,
+        token: reply.leaseToken,
+      });
     }
-    if (sizeOf(query.answers) >= query.cell.majority) this.#close(query, true, now);
+    if (query.answered) this.#close(query, now);
   }
 
   tick(now: Reading): void {
     for (;;) {
       const query = this.#deadlines.popDue(now.mono);
       if (query === undefined) return;
-      this.#close(query, false, now);
+      this.#close(query, now);
     }
   }
 
-  #close(query: Query, answered: boolean, now: Reading): void {
+  #close(query: Query, now: Reading): void {
     this.#open.delete(query.handle);
     this.#deadlines.cancel(query);
-    const unfinished = query.leaseState === LeaseState.live;
+    const lease = query.holding();
+    const { owner, token, until } = lease ?? nothing;
     query.done({
-      answered,
-      held: unfinished && now.lo < query.leaseUntil + this.#settings.maxClockSkewMs,
-      confirmed: unfinished && query.same >= query.cell.majority,
-      owner: query.leaseOwner,
-      token: query.leaseToken,
-      until: query.leaseUntil,
+      answered: query.answered,
+      held: lease !== undefined && now.lo < until + this.#settings.maxClockSkewMs,
+      confirmed: lease !== undefined && query.votesFor(lease) >= query.cell.majority,
+      owner,
+      token,
+      until,
     });
   }
 }
