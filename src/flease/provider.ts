@@ -1,5 +1,12 @@
 import { LeaseholdError, LeaseLostError } from "../lease/errors.js";
-import type { AttemptOutcome, AttemptRequest, Grant, Provider, ProviderEvents } from "../lease/provider.js";
+import type {
+  AttemptOutcome,
+  AttemptRequest,
+  Cancellation,
+  Grant,
+  Provider,
+  ProviderEvents,
+} from "../lease/provider.js";
 import type { Guarantees, HolderHint, ResourceHint } from "../lease/types.js";
 import type { Reading } from "./clock.js";
 import { fleaseGuarantees } from "./guarantees.js";
@@ -46,8 +53,7 @@ class FleaseGrant implements Grant {
 
 interface PendingAttempt {
   readonly settle: (outcome: AttemptOutcome) => void;
-  readonly signal: AbortSignal | undefined;
-  readonly abort: () => void;
+  readonly cancellation: Cancellation | undefined;
 }
 
 /** Leases among peers, as a ground for the waist: turns its calls into operations of a proposer, and outcomes into promises. */
@@ -72,7 +78,7 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
     this.#events = events;
   }
 
-  attempt(request: AttemptRequest, signal?: AbortSignal): Promise<AttemptOutcome> {
+  attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
     const { peer } = this.#driver;
     const fault = peer.fault;
     if (fault !== undefined)
@@ -83,13 +89,14 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
     return new Promise((settle) => {
       const { resource, ttlMs, timeoutMs, contended, waiting } = request;
       const slot = peer.proposer.acquire(resource, ttlMs, timeoutMs, !contended, now, waiting);
-      const abort = () => {
-        peer.proposer.cancel(slot);
-        this.#driver.poke();
-      };
-      this.#attempts[slot.index] = { settle, signal, abort };
-      if (signal?.aborted === true) abort();
-      else signal?.addEventListener("abort", abort);
+      this.#attempts[slot.index] = { settle, cancellation };
+      if (cancellation !== undefined) {
+        cancellation.onCancel = () => {
+          peer.proposer.cancel(slot);
+          this.#driver.poke();
+        };
+        if (cancellation.cancelled) cancellation.onCancel();
+      }
       this.#driver.poke();
     });
   }
@@ -192,7 +199,7 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
     const pending = this.#attempts[slot.index];
     if (pending === undefined) return;
     this.#attempts[slot.index] = undefined;
-    pending.signal?.removeEventListener("abort", pending.abort);
+    if (pending.cancellation !== undefined) pending.cancellation.onCancel = undefined;
     pending.settle(outcome);
   }
 

@@ -307,7 +307,7 @@ describe("a signal", () => {
     const lease = watch(leases.acquire("a", { signal: controller.signal }));
     controller.abort(reason);
     await world.settle();
-    expect(provider.attempts[0]!.signal!.aborted).toBe(true);
+    expect(provider.attempts[0]!.cancellation!.cancelled).toBe(true);
     expect(lease.state).toBe("pending");
     provider.attempts[0]!.unanswered();
     await world.settle();

@@ -65,7 +65,7 @@ test("ends what waits with CLOSED: in the queue, asleep, and in the middle of an
   const closed = watch(leases.close());
   await world.settle();
   expect([queued.error, asleep.error, trying.error]).toEqual([closedError, closedError, closedError]);
-  expect(provider.attempts[0]!.signal!.aborted).toBe(true);
+  expect(provider.attempts[0]!.cancellation!.cancelled).toBe(true);
   expect(closed.state).toBe("pending");
   const grant = provider.attempts[0]!.grant();
   await world.settle();

@@ -1,5 +1,6 @@
 import { LeaseholdError } from "./errors.js";
 import { formatDuration } from "./duration.js";
+import type { Cancellation } from "./provider.js";
 import type { Timer, World } from "./ports.js";
 
 /**
@@ -7,7 +8,7 @@ import type { Timer, World } from "./ports.js";
  *
  * A patient contender waits its turn until its deadline; one that is not patient (a try) wants one answer.
  */
-export class Contender {
+export class Contender implements Cancellation {
   readonly resource: string;
   readonly patient: boolean;
   /** On the steady clock. */
@@ -21,10 +22,12 @@ export class Contender {
   /** Why the last attempt failed; what a caller is told whose deadline has come. */
   lastError: LeaseholdError | undefined;
 
+  /** Set by the provider during an attempt. */
+  onCancel: (() => void) | undefined;
+
   readonly #world: World;
   readonly #waitMs: number;
   #gaveUp: { readonly reason: unknown } | undefined;
-  #attempts: AbortController | undefined;
   #woken = false;
   #resume: (() => void) | undefined;
 
@@ -40,17 +43,15 @@ export class Contender {
     return this.#gaveUp !== undefined;
   }
 
-  /** Aborts the attempts of this contender when it gives up. */
-  get attemptSignal(): AbortSignal {
-    this.#attempts ??= new AbortController();
-    return this.#attempts.signal;
+  get cancelled(): boolean {
+    return this.hasGivenUp;
   }
 
   /** The caller wants no lease any more (its signal aborted, the participant closes). */
   giveUp(reason: unknown): void {
     if (this.#gaveUp !== undefined) return;
     this.#gaveUp = { reason };
-    this.#attempts?.abort(reason);
+    this.onCancel?.();
     this.wake();
   }
 

@@ -235,7 +235,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     const { resource, ttlMs } = wish;
     const outcome = await this.provider.attempt(
       { resource, ttlMs, timeoutMs, contended: queue.contended, waiting: contender.patient },
-      contender.attemptSignal,
+      contender,
     );
     if (outcome.kind !== "granted") {
       contender.throwIfGivenUp();

@@ -25,6 +25,13 @@ export interface AttemptRequest {
   readonly waiting: boolean;
 }
 
+/** How the waist ends an attempt under way. An `AbortSignal` would cost more than the attempt does. */
+export interface Cancellation {
+  readonly cancelled: boolean;
+  /** Set by the provider for as long as the attempt lasts; called at most once. */
+  onCancel: (() => void) | undefined;
+}
+
 export type AttemptOutcome =
   | { readonly kind: "granted"; readonly grant: Grant }
   /** Another holds it. Trying again before `retryInMs` is useless, unless a hint says otherwise. */
@@ -51,8 +58,8 @@ export interface Provider {
   readonly holder: string;
   /** Called once, before anything else. */
   attach(events: ProviderEvents): void;
-  /** Aborting `signal` ends the attempt soon with `unanswered`, after it has withdrawn what it left behind. */
-  attempt(request: AttemptRequest, signal?: AbortSignal): Promise<AttemptOutcome>;
+  /** Cancelling ends the attempt soon with `unanswered`, after it has withdrawn what it left behind. */
+  attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome>;
   /**
    * True when the grant now lasts longer than before; false when that was not reached (the grant runs on unchanged) or
    * the tenure has lapsed meanwhile, which no answer re-opens.

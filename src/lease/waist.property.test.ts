@@ -6,7 +6,7 @@ import { ProcessSwitch } from "../testing/process-switch.js";
 import { VirtualWorld } from "../testing/virtual-world.js";
 import { LeaseManager } from "./lease-manager.js";
 import type { World } from "./ports.js";
-import type { AttemptOutcome, AttemptRequest, Grant } from "./provider.js";
+import type { AttemptOutcome, AttemptRequest, Cancellation, Grant } from "./provider.js";
 import type { Lease, Leases } from "./types.js";
 
 const TTL_MS = 1_000;
@@ -23,8 +23,8 @@ class SlowProvider extends MemoryProvider {
     this.#world = world;
   }
 
-  override attempt(request: AttemptRequest, signal?: AbortSignal): Promise<AttemptOutcome> {
-    return this.#alone(request.resource, "attempt", () => super.attempt(request, signal));
+  override attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
+    return this.#alone(request.resource, "attempt", () => super.attempt(request, cancellation));
   }
 
   override renew(grant: Grant, ttlMs: number): Promise<boolean> {

@@ -1,6 +1,13 @@
 import { LeaseholdError, type LeaseLostError } from "../lease/errors.js";
 import type { Clock, Timers, World } from "../lease/ports.js";
-import type { AttemptOutcome, AttemptRequest, Grant, Provider, ProviderEvents } from "../lease/provider.js";
+import type {
+  AttemptOutcome,
+  AttemptRequest,
+  Cancellation,
+  Grant,
+  Provider,
+  ProviderEvents,
+} from "../lease/provider.js";
 import type { Guarantees, HolderHint, ResourceHint } from "../lease/types.js";
 import { describeTenure, type MemoryGround, type MemoryParticipant, MemoryTenure } from "./memory-ground.js";
 import { ProcessSwitch } from "./process-switch.js";
@@ -45,9 +52,10 @@ export class MemoryProvider implements Provider, MemoryParticipant {
     this.#events = events;
   }
 
-  async attempt(request: AttemptRequest, signal?: AbortSignal): Promise<AttemptOutcome> {
+  async attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
     const { resource, ttlMs, timeoutMs } = request;
-    if (!(await this.#reaches(timeoutMs, signal))) return { kind: "unanswered", error: cutOff(this.holder) };
+    if (!(await this.#reaches(timeoutMs, cancellation)))
+      return { kind: "unanswered", error: cutOff(this.holder) };
     const tenure = this.#ground.take(resource, this, ttlMs);
     if (tenure.owner === this && tenure.remainingMs() > 0) return { kind: "granted", grant: tenure };
     return { kind: "held", holder: tenure.owner.holder, retryInMs: tenure.leftMs() };
@@ -93,8 +101,8 @@ export class MemoryProvider implements Provider, MemoryParticipant {
     this.#process.run(() => this.#events?.lost(tenure, error));
   }
 
-  #reaches(timeoutMs: number, signal?: AbortSignal): Promise<boolean> {
-    return this.#process.reaches(this.#timers, timeoutMs, signal);
+  #reaches(timeoutMs: number, cancellation?: Cancellation): Promise<boolean> {
+    return this.#process.reaches(this.#timers, timeoutMs, cancellation);
   }
 }
 

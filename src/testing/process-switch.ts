@@ -1,3 +1,4 @@
+import type { Cancellation } from "../lease/provider.js";
 import type { Timer, Timers } from "../lease/ports.js";
 
 /** The bad days of one process: cut off from the others, or stopped so that its timers do not run. */
@@ -56,19 +57,19 @@ export class ProcessSwitch {
     };
   }
 
-  /** True as soon as the process reaches the others, false when `timeoutMs` have passed or `signal` aborts before that. */
-  async reaches(timers: Timers, timeoutMs: number, signal?: AbortSignal): Promise<boolean> {
-    if (signal?.aborted === true || this.#isConnected) return signal?.aborted !== true;
+  /** True as soon as the process reaches the others, false when `timeoutMs` have passed or it is cancelled before that. */
+  async reaches(timers: Timers, timeoutMs: number, cancellation?: Cancellation): Promise<boolean> {
+    if (cancellation?.cancelled === true || this.#isConnected) return cancellation?.cancelled !== true;
     return new Promise((resolve) => {
       const settle = () => {
         timer.cancel();
         this.#onReconnect.delete(settle);
-        signal?.removeEventListener("abort", settle);
-        resolve(this.#isConnected && signal?.aborted !== true);
+        if (cancellation !== undefined) cancellation.onCancel = undefined;
+        resolve(this.#isConnected && cancellation?.cancelled !== true);
       };
       const timer = timers.after(timeoutMs, settle);
       this.#onReconnect.add(settle);
-      signal?.addEventListener("abort", settle, { once: true });
+      if (cancellation !== undefined) cancellation.onCancel = settle;
     });
   }
 }

@@ -1,5 +1,5 @@
 import type { World } from "../../src/lease/ports.js";
-import type { AttemptOutcome, AttemptRequest, Grant } from "../../src/lease/provider.js";
+import type { AttemptOutcome, AttemptRequest, Cancellation, Grant } from "../../src/lease/provider.js";
 import type { HolderHint, ResourceHint } from "../../src/lease/types.js";
 import { MemoryGround, type MemoryTenure } from "../../src/testing/memory-ground.js";
 import { MemoryProvider } from "../../src/testing/memory-provider.js";
@@ -28,8 +28,8 @@ abstract class Disguised extends Base {
 
   abstract disguise(grant: Grant, request: AttemptRequest): Grant;
 
-  override async attempt(request: AttemptRequest, signal?: AbortSignal): Promise<AttemptOutcome> {
-    const outcome = await super.attempt(request, signal);
+  override async attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
+    const outcome = await super.attempt(request, cancellation);
     if (outcome.kind !== "granted") return outcome;
     const grant = this.disguise(outcome.grant, request);
     this.#originals.set(grant, outcome.grant);
@@ -100,10 +100,10 @@ export class IgnoresAbort extends Base {
 }
 
 export class LeavesBehindWhatWasAborted extends Base {
-  override async attempt(request: AttemptRequest, signal?: AbortSignal): Promise<AttemptOutcome> {
+  override async attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
     await this.sleep(2);
     const outcome = await super.attempt(request);
-    return signal?.aborted === true ? super.attempt(request, signal) : outcome;
+    return cancellation?.cancelled === true ? super.attempt(request, cancellation) : outcome;
   }
 }
 
@@ -133,8 +133,8 @@ export class ReleasesByName extends Base {
 }
 
 export class ForgetsWaiters extends Base {
-  override async attempt(request: AttemptRequest, signal?: AbortSignal): Promise<AttemptOutcome> {
-    const outcome = await super.attempt(request, signal);
+  override async attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
+    const outcome = await super.attempt(request, cancellation);
     return outcome.kind === "held" ? { ...outcome, retryInMs: 3_600_000 } : outcome;
   }
 

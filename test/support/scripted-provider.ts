@@ -3,6 +3,7 @@ import type { Clock } from "../../src/lease/ports.js";
 import type {
   AttemptOutcome,
   AttemptRequest,
+  Cancellation,
   Grant,
   Provider,
   ProviderEvents,
@@ -33,7 +34,7 @@ export class ScriptedGrant implements Grant {
 
 export interface PendingAttempt {
   readonly request: AttemptRequest;
-  readonly signal: AbortSignal | undefined;
+  readonly cancellation: Cancellation | undefined;
   answer(outcome: AttemptOutcome): void;
   grant(): ScriptedGrant;
   held(retryInMs?: number): void;
@@ -83,11 +84,11 @@ export class ScriptedProvider implements Provider {
     this.events = events;
   }
 
-  attempt(request: AttemptRequest, signal?: AbortSignal): Promise<AttemptOutcome> {
+  attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
     return new Promise((answer) => {
       this.attempts.push({
         request,
-        signal,
+        cancellation,
         answer,
         grant: () => {
           const grant = new ScriptedGrant(request.resource, ++this.#lastToken, this.#clock, request.ttlMs);
