@@ -1,12 +1,12 @@
 import { faults } from "#faults";
 import { Deadlines } from "../lease/deadlines.js";
-import { Xorshift } from "../lease/xorshift.js";
 import { BallotSource } from "./ballot-source.js";
 import { Cells } from "./cells.js";
 import type { Reading } from "./clock.js";
 import { holdIsValid, validForMs } from "./expiry.js";
-import { Kind, notListed, Refusal } from "./message.js";
+import { Kind, Refusal } from "./message.js";
 import type { Message } from "./message.js";
+import { Pacing } from "./pacing.js";
 import type { ProposerSink, Unanswered } from "./proposer-sink.js";
 import { Requests } from "./requests.js";
 import type { FleaseSettings } from "./settings.js";
@@ -23,23 +23,11 @@ import {
   noteReportedLease,
 } from "./votes.js";
 
-/** First guess of a round trip, until one has been measured. */
-const roundTripGuessMs = 5;
-
 /** Tries in one renewal, the first in one round trip and the second in two; the waist asks again. */
 const renewalTriesMax = 2;
 
 /** Tries of an acquisition that found the votes split among several before it believes that the resource is held. */
 const splitTriesMax = 6;
-
-/**
- * When a lease runs out, those who wait for it try one after another, so many round trips apart: the first of them
- * nearly always succeeds, and the others find that out with one request each, not all at once.
- */
-const roundTripsPerWaiter = 4;
-
-/** Waiters that are on no list spread over this part of the longest lease. */
-const unlistedSpread = 1 / 2;
 
 /**
  * The proposer of sections 3.5 and 3.6: the report's Algorithms 2 (read and write on a majority), 3 (acquire) and 4
@@ -53,15 +41,14 @@ export class Proposer {
   readonly #deadlines = new Deadlines<Slot>();
   #slots = new SlotTable();
   #ballots = new BallotSource();
-  #random: Xorshift;
+  #pacing: Pacing;
   readonly #requests: Requests;
-  #roundTripMs = roundTripGuessMs;
 
   constructor(settings: FleaseSettings, owner: string, seed: number, sink: ProposerSink) {
     this.#settings = settings;
     this.#sink = sink;
     this.#requests = new Requests(settings, owner, sink);
-    this.#random = new Xorshift(seed);
+    this.#pacing = new Pacing(seed);
     this.#cells = new Cells(settings.members, settings.cellSize);
   }
 
@@ -312,7 +299,7 @@ export class Proposer {
 
   #hear(slot: Slot, now: Reading): void {
     slot.heardMajority = true;
-    this.#roundTripMs += (now.mono - slot.sentMono - this.#roundTripMs) / 8;
+    this.#pacing.measure(now.mono - slot.sentMono);
   }
 
   // Outcomes
@@ -360,7 +347,7 @@ export class Proposer {
     }
     this.#withdraw(slot);
     if (slot.blockedUntil > 0 && (isBlockedByMajority(slot) || slot.tries >= splitTriesMax)) {
-      const retryInMs = this.#retryInMs(slot, now);
+      const retryInMs = this.#pacing.retryInMs(slot, now, this.#settings);
       this.#close(slot);
       this.#slots.give(slot);
       this.#sink.refused(slot, slot.blockedBy, retryInMs);
@@ -403,25 +390,15 @@ export class Proposer {
     this.#sink.lapsed(slot, why);
   }
 
-  /** After contention: a random pause that doubles with each try. Jitter, not the comparison of clocks, makes it fair. */
   #backOff(slot: Slot, now: Reading): void {
-    const ceiling = Math.min(slot.ttl / 2, 2 * this.#roundTripMs * 2 ** Math.min(slot.tries, 16));
     slot.phase = Phase.backoff;
     slot.number = 0;
-    this.#deadlines.schedule(slot, Math.min(now.mono + this.#random.next() * ceiling, slot.giveUpAt));
+    this.#deadlines.schedule(slot, Math.min(now.mono + this.#pacing.backoffMs(slot), slot.giveUpAt));
   }
 
   #retry(slot: Slot, now: Reading): void {
     if (now.mono >= slot.giveUpAt) this.#giveUp(slot, slot.heardMajority ? "contention" : "no-quorum");
     else this.#startReading(slot, now);
-  }
-
-  #retryInMs(slot: Slot, now: Reading): number {
-    const { maxClockSkewMs, ttlMaxMs } = this.#settings;
-    const untilOverMs = Math.max(0, slot.blockedUntil + maxClockSkewMs - now.lo);
-    const stepMs = roundTripsPerWaiter * this.#roundTripMs;
-    if (slot.ahead === notListed) return untilOverMs + this.#random.next() * ttlMaxMs * unlistedSpread;
-    return untilOverMs + (slot.ahead + this.#random.next()) * stepMs;
   }
 
   /** The operation is over and its ballot stays that of the hold. */
@@ -447,10 +424,10 @@ export class Proposer {
   // State
 
   clone(sink: ProposerSink): Proposer {
-    const copy = new Proposer(this.#settings, this.owner, this.#random.state, sink);
+    const copy = new Proposer(this.#settings, this.owner, 0, sink);
     copy.#slots = this.#slots.clone();
     copy.#ballots = this.#ballots.clone();
-    copy.#roundTripMs = this.#roundTripMs;
+    copy.#pacing = this.#pacing.clone();
     const waiting = [...this.#slots.values()].filter((slot) => slot.heapIndex !== -1);
     waiting.sort((left, right) => left.heapSequence - right.heapSequence);
     for (const slot of waiting) copy.#deadlines.schedule(copy.#slots.at(slot.index)!, slot.dueMs);
@@ -460,7 +437,7 @@ export class Proposer {
   /** Feeds the whole state into `hash`. Two proposers that hash alike behave alike. */
   hashInto(hash: StateHash): void {
     hash.text(this.owner).number(this.#ballots.last).number(this.#ballots.seen);
-    hash.number(this.#random.state).number(this.#roundTripMs);
+    this.#pacing.hashInto(hash);
     const sorted = [...this.#slots.values()].sort((left, right) => left.index - right.index);
     for (const slot of sorted) slot.hashInto(hash);
   }
