@@ -11,6 +11,10 @@ const soonMs = 0.05;
 /** A renewal that failed is asked for again after this share of the lease. */
 const renewAgainAfter = 0.1;
 
+/** Some tenures are much shorter than their lease: this share of them, down to this share of it. */
+const briefTenures = 0.3;
+const briefest = 0.001;
+
 /** Once everything is well again programs hold for a few renewals only, so that the resource changes hands. */
 const calmReleaseRate = 0.4;
 
@@ -27,6 +31,8 @@ export class Agent {
   #slot: Slot | undefined;
   #fast = false;
   #ttlMs = 0;
+  /** Wants to be told of a release, and comes back when it is. */
+  #waits = false;
 
   constructor(world: World, node: SimNode, resource: string) {
     this.#world = world;
@@ -67,8 +73,9 @@ export class Agent {
     this.#ttlMs = this.#drawTtlMs();
     const patienceMs = calm ? 2 * settings.ttlMaxMs : random.next() * workload.patienceMaxMs;
     this.#fast = random.chance(workload.fastRate);
+    this.#waits = calm || random.chance(workload.waitingRate);
     this.#state = "acquiring";
-    const slot = proposer.acquire(this.resource, this.#ttlMs, patienceMs, this.#fast, now);
+    const slot = proposer.acquire(this.resource, this.#ttlMs, patienceMs, this.#fast, now, this.#waits);
     this.#slot = slot;
     this.#node.assign(slot, this);
     if (!calm && random.chance(workload.cancelRate)) this.#again(random.exponential(settings.rpcTimeoutMs));
@@ -140,12 +147,21 @@ export class Agent {
     if (this.#fast && !fast) this.#world.counters.fastLosses += 1;
     this.#state = "holding";
     this.#slot = slot;
-    this.#nextRenewal();
+    const { random } = this.#world;
+    if (random.chance(briefTenures)) this.#again(this.#ttlMs * random.magnitude(briefest, 0.3));
+    else this.#nextRenewal();
   }
 
   refused(retryInMs: number): void {
     this.#over();
     this.#again(retryInMs);
+  }
+
+  /** The resource may be free. False when nobody here waits for it. */
+  hinted(): boolean {
+    if (this.#state !== "idle" || !this.#waits) return false;
+    this.#again(soonMs);
+    return true;
   }
 
   unanswered(_why: Unanswered): void {

@@ -15,9 +15,11 @@ export class Chaos {
 
   begin(): void {
     const { chaos } = this.#world.plan;
+    const { wall, rate } = this.#world.assumptions;
+    const wildStart = this.#world.random.chance(0.5);
     for (const node of this.#world.nodes) {
-      this.#shiftWall(node);
-      if (Number.isFinite(chaos.rateEveryMs)) this.#changeRate(node);
+      if (wildStart || wall) this.#shiftWall(node);
+      if ((wildStart || rate) && Number.isFinite(chaos.rateEveryMs)) this.#changeRate(node);
     }
     this.#every(chaos.crashEveryMs, () => this.#crash(this.#anyone()));
     this.#every(chaos.blackoutEveryMs, () => this.#blackout());
@@ -122,12 +124,12 @@ export class Chaos {
   }
 
   #shiftWall(node: SimNode): void {
-    const { random, settings, assumptions } = this.#world;
+    const { random, settings, assumptions, plan } = this.#world;
     const bound = this.#offsetBoundMs();
     if (assumptions.wall || random.chance(0.2)) {
       node.clock.offsetMs = random.chance(0.7) ? random.pick([-bound, bound]) : random.between(-bound, bound);
     } else {
-      const step = random.magnitude(settings.maxClockSkewMs, 20 * settings.ttlMaxMs);
+      const step = random.magnitude(settings.maxClockSkewMs, plan.chaos.offsetStepMaxMs);
       node.clock.offsetMs += random.pick([-1, 1]) * step;
     }
     this.#clocksChanged();
@@ -135,19 +137,21 @@ export class Chaos {
 
   #changeRate(node: SimNode): void {
     const world = this.#world;
-    const { random, settings, assumptions, nowMs } = world;
+    const { random, settings, assumptions, plan } = world;
     const error = settings.clockRateError;
     if (assumptions.rate) {
-      node.clock.setRate(nowMs, 1 + random.pick([-error, error, random.between(-error, error)]));
-    } else if (random.chance(0.4)) {
-      // Suspended: the steady clock stands still while the node goes on.
-      node.clock.setRate(nowMs, 0);
-      this.#later(random.between(0, 4) * settings.ttlMaxMs, () => {
+      node.clock.setRate(world.nowMs, 1 + random.pick([-error, error, random.between(-error, error)]));
+    } else {
+      // At rate 0 it is suspended: the steady clock stands still while the node goes on.
+      const suspended = random.chance(0.5);
+      node.clock.setRate(world.nowMs, suspended ? 0 : random.magnitude(0.1, 10));
+      // With both clocks broken as when a virtual machine goes back to a snapshot: both at once.
+      if (suspended && !assumptions.wall)
+        node.clock.offsetMs -= random.magnitude(settings.maxClockSkewMs, plan.chaos.offsetStepMaxMs);
+      this.#later(random.next() * plan.chaos.rateMaxMs, () => {
         node.clock.setRate(world.nowMs, 1);
         this.#clocksChanged();
       });
-    } else {
-      node.clock.setRate(nowMs, random.chance(0.3) ? 1 : random.magnitude(0.1, 10));
     }
     this.#clocksChanged();
   }

@@ -24,7 +24,11 @@ export interface ChaosPlan {
   readonly partitionEveryMs: number;
   readonly partitionMaxMs: number;
   readonly offsetEveryMs: number;
+  /** How far a wild wall clock steps at most. */
+  readonly offsetStepMaxMs: number;
   readonly rateEveryMs: number;
+  /** How long a wild steady clock stays wild at most. */
+  readonly rateMaxMs: number;
   readonly stepTogetherEveryMs: number;
 }
 
@@ -33,6 +37,8 @@ export interface WorkloadPlan {
   readonly thinkMeanMs: number;
   /** Probability that an acquisition tries one round trip first. */
   readonly fastRate: number;
+  /** Probability that an acquisition asks to be told of a release. */
+  readonly waitingRate: number;
   readonly cancelRate: number;
   /** Probability, at each turn of a holder, that it releases. */
   readonly releaseRate: number;
@@ -126,12 +132,15 @@ export function drawFairWeather(seed: number, random: SimRandom): RunPlan {
       partitionEveryMs: never,
       partitionMaxMs: 0,
       offsetEveryMs: never,
+      offsetStepMaxMs: 0,
       rateEveryMs: never,
+      rateMaxMs: 0,
       stepTogetherEveryMs: never,
     },
     workload: {
       thinkMeanMs: 20,
       fastRate: 0,
+      waitingRate: 1,
       cancelRate: 0,
       releaseRate: 0.2,
       lazyRate: 0,
@@ -185,7 +194,8 @@ function drawChaos(random: SimRandom, settings: FleaseSettings, mode: ClockMode)
   const { stepsTogether, rate, wall } = assumptionsOf[mode];
   const sometimes = (low: number, high: number) =>
     random.chance(0.5) ? random.magnitude(low * longest, high * longest) : Infinity;
-  const broken = random.magnitude(0.3 * longest, 4 * longest);
+  // Each fault of a clock costs its acceptor a recovery wait: with many, nothing else would happen.
+  const broken = random.magnitude(0.3 * longest, 15 * longest);
   return {
     crashEveryMs: sometimes(0.5, 5),
     downMaxMs: random.pick([0, 0.3, 3]) * longest,
@@ -194,8 +204,11 @@ function drawChaos(random: SimRandom, settings: FleaseSettings, mode: ClockMode)
     pauseMaxMs: random.pick([0.2, 1.2, 4]) * longest,
     partitionEveryMs: sometimes(0.3, 3),
     partitionMaxMs: random.pick([0.1, 1, 4]) * longest,
-    offsetEveryMs: wall ? sometimes(0.1, 2) : broken,
+    // With both clocks broken every other run has snapshots only, which break both at once.
+    offsetEveryMs: wall ? sometimes(0.1, 2) : rate || random.chance(0.5) ? broken : Infinity,
+    offsetStepMaxMs: random.pick([0.5, 2, 20]) * longest,
     rateEveryMs: rate ? sometimes(0.5, 4) : broken,
+    rateMaxMs: random.pick([0.3, 1, 4]) * longest,
     stepTogetherEveryMs: stepsTogether ? broken : Infinity,
   };
 }
@@ -205,6 +218,7 @@ function drawWorkload(random: SimRandom, settings: FleaseSettings): WorkloadPlan
   return {
     thinkMeanMs: random.magnitude(10, settings.ttlMaxMs),
     fastRate: random.pick([0, 0.5, 1]),
+    waitingRate: random.pick([0, 0.5, 1]),
     cancelRate: sometimes(random.between(0, 0.3)),
     releaseRate: sometimes(random.between(0, 0.5)),
     lazyRate: sometimes(random.between(0, 0.4)),
