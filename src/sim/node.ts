@@ -1,4 +1,3 @@
-import type { Entry } from "../flease/acceptor.js";
 import { ownerName } from "../flease/ballot.js";
 import type { Reading } from "../flease/clock.js";
 import { Kind, Message, copyMessage } from "../flease/message.js";
@@ -11,7 +10,9 @@ import type { Agent } from "./agent.js";
 import type { SimClock } from "./clocks.js";
 import { EventCode, Task } from "./events.js";
 import { Packet } from "./network.js";
+import { emptyEntry } from "./observer.js";
 import type { AcceptorStep } from "./observer.js";
+import { describe } from "./story.js";
 import type { World } from "./world.js";
 
 const emptyReading = (): Reading => ({ mono: 0, wall: 0, lo: 0, hi: 0 });
@@ -354,46 +355,4 @@ export class SimNode implements FleasePeerSink {
 
 function isSilent(peer: FleasePeer): boolean {
   return peer.acceptor?.ready === false;
-}
-
-function emptyEntry(): Entry & { present: boolean } {
-  return {
-    present: false,
-    promisedNumber: 0,
-    promisedOwner: "",
-    leaseOwner: "",
-    leaseNumber: 0,
-    leaseSequence: 0,
-    leaseUntil: 0,
-    leaseEnd: 0,
-    released: false,
-    token: 0,
-  };
-}
-
-const kindNames = [
-  "",
-  "READ",
-  "WRITE",
-  "ACQ",
-  "REL",
-  "QUERY",
-  "PROMISE",
-  "ACK",
-  "NACK",
-  "STATE",
-  "HINT",
-  "PASS",
-];
-
-/** One message as a line of a story. */
-function describe(message: Message): string {
-  const { kind, number, sequence, until, duration, refusal, leaseState, leaseOwner, leaseUntil } = message;
-  const ballot = `${kindNames[kind]} ${message.resource} (${number},${sequence})`;
-  if (kind === Kind.write || kind === Kind.acquire) return `${ballot} until ${until} for ${duration}`;
-  if (kind <= Kind.query || kind === Kind.ack) return ballot;
-  const lease = leaseState === 0 ? "" : ` lease of ${leaseOwner} until ${leaseUntil} state ${leaseState}`;
-  return kind === Kind.nack
-    ? `${ballot} why ${refusal} promised ${message.promised}${lease}`
-    : ballot + lease;
 }

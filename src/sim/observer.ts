@@ -52,6 +52,21 @@ export interface AcceptorStep {
   reply: Message | undefined;
 }
 
+export function emptyEntry(): Entry & { present: boolean } {
+  return {
+    present: false,
+    promisedNumber: 0,
+    promisedOwner: "",
+    leaseOwner: "",
+    leaseNumber: 0,
+    leaseSequence: 0,
+    leaseUntil: 0,
+    leaseEnd: 0,
+    released: false,
+    token: 0,
+  };
+}
+
 /** One holding, as the program was told of it. */
 export interface Tenure {
   readonly node: SimNode;
