@@ -48,6 +48,10 @@ function done(event: "killed" | "stopped" | "continued", who: string, at: number
   return { event, m: ns(at), pid: pids[who]! };
 }
 
+function changed(events: HistoryEvent[], fields: { resource?: string; token?: bigint }): HistoryEvent[] {
+  return events.map((event) => Object.assign(event, fields));
+}
+
 function check(...parts: (HistoryEvent | HistoryEvent[])[]): HistoryReport {
   return checkHistory(parts.flat());
 }
@@ -84,7 +88,7 @@ describe("a good history", () => {
 
   test("reads the same in any order of its journals", () => {
     const report = check(...goodTakeover);
-    expect(checkHistory(goodTakeover.flat().reverse())).toEqual(report);
+    expect(checkHistory(goodTakeover.flat().toReversed())).toEqual(report);
   });
 
   test("with a release, another holder at once, and looks at the released lease", () => {
@@ -98,7 +102,7 @@ describe("a good history", () => {
   });
 
   test("of different resources, held at the same time", () => {
-    const elsewhere = looks("b", 5, 100, 300).map((event) => ({ ...event, resource: "s" }) as HistoryEvent);
+    const elsewhere = changed(looks("b", 5, 100, 300), { resource: "s" });
     expect(check(...goodTakeover, elsewhere).violations).toEqual([]);
   });
 });
@@ -175,8 +179,7 @@ describe("tokens", () => {
   });
 
   test("larger than a double holds are compared exactly", () => {
-    const big = (who: string, token: bigint, at: number) =>
-      looks(who, 0, at).map((event) => ({ ...event, token }) as HistoryEvent);
+    const big = (who: string, token: bigint, at: number) => changed(looks(who, 0, at), { token });
     const report = check(big("a", 9_007_199_254_740_993n, 0), big("b", 9_007_199_254_740_992n, 100));
     expect(rulesOf(report)).toEqual(["token-order"]);
   });

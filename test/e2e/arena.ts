@@ -1,11 +1,23 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { appendFileSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import {
+  appendFileSync,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Faults } from "../../src/flease/faults.js";
 import { freePorts } from "../free-ports.js";
-import { type Running, eventually, leasehold } from "../support/built.js";
+import { type Running, dist, eventually, leasehold } from "../support/built.js";
 import { type HistoryReport, checkHistory, describeReport, parseHistory } from "./history.js";
 import { Network } from "./proxy.js";
 
@@ -64,10 +76,12 @@ class HolderProcess implements Holder {
   readonly troubles: string[] = [];
   losses = 0;
   takeoverMsMax: number | undefined;
+  readonly #onAcquired: (resource: string) => void;
 
-  constructor(name: string, child: ChildProcess) {
+  constructor(name: string, child: ChildProcess, onAcquired: (resource: string) => void) {
     this.name = name;
     this.child = child;
+    this.#onAcquired = onAcquired;
     this.exited = new Promise((resolve) => child.on("close", () => resolve()));
     child.on("error", () => undefined);
     child.on("message", (message) => this.#hear(message as HolderNews));
@@ -79,7 +93,10 @@ class HolderProcess implements Holder {
 
   #hear({ type, resource = "", code, message, guarantees }: HolderNews): void {
     if (guarantees !== undefined) this.takeoverMsMax = guarantees.takeoverMsMax;
-    if (type === "acquired") this.holding.add(resource);
+    if (type === "acquired") {
+      this.holding.add(resource);
+      this.#onAcquired(resource);
+    }
     if (type === "released" || type === "lost") this.holding.delete(resource);
     if (type === "lost") this.losses++;
     if (type === "trouble") this.troubles.push(`${code}: ${message}`);
@@ -92,6 +109,13 @@ interface MemberPlace {
   process: Running | undefined;
 }
 
+export interface ArenaOptions {
+  readonly members?: readonly string[];
+  readonly proxied?: boolean;
+  /** One of the protocol's known mistakes, for all members to make. */
+  readonly memberFault?: keyof Faults;
+}
+
 /** A cluster of member processes, holders that contend for its leases, and whatever happens to them. */
 export class Arena {
   readonly network = new Network();
@@ -100,12 +124,16 @@ export class Arena {
   readonly #members = new Map<string, MemberPlace>();
   readonly #addresses: Record<string, string> = {};
   readonly #holders: HolderProcess[] = [];
+  #memberFault: keyof Faults | undefined;
   readonly #stopped = new Set<number>();
+  /** By resource. One that was stopped may not have said yet that it has lost a lease, so the last word counts. */
+  readonly #latest = new Map<string, Holder>();
 
   /** Starts the members; `proxied` puts {@link Arena.network} in front of each. Resolves when all are ready. */
-  static async start(options: { members?: readonly string[]; proxied?: boolean } = {}): Promise<Arena> {
+  static async start(options: ArenaOptions = {}): Promise<Arena> {
     const { members = ["a", "b", "c"], proxied = false } = options;
     const arena = new Arena();
+    arena.#memberFault = options.memberFault;
     const ports = await freePorts(members.length);
     for (const [index, id] of members.entries()) {
       const listen = `127.0.0.1:${ports[index]}`;
@@ -134,16 +162,8 @@ export class Arena {
     ]);
     const settings = ["--ttl-max", `${ttlMs}ms`, "--max-clock-skew", `${skewMs}ms`];
     const timeout = ["--rpc-timeout", `${rpcTimeoutMs}ms`, "-o", "ndjson"];
-    place.process = leasehold([
-      "peer",
-      "--id",
-      id,
-      "--listen",
-      place.listen,
-      ...all,
-      ...settings,
-      ...timeout,
-    ]);
+    const words = ["peer", "--id", id, "--listen", place.listen, ...all, ...settings, ...timeout];
+    place.process = leasehold(words, {}, this.#buildWith(this.#memberFault));
   }
 
   /** Resolves when the recovery waits of these members are over. */
@@ -195,7 +215,10 @@ export class Arena {
     const child = spawn(process.execPath, [holderPath, JSON.stringify(orders)], {
       stdio: ["ignore", "inherit", "inherit", "ipc"],
     });
-    const holder = new HolderProcess(name, child);
+    const onAcquired = (resource: string): void => {
+      this.#latest.set(resource, holder);
+    };
+    const holder: HolderProcess = new HolderProcess(name, child, onAcquired);
     this.#holders.push(holder);
     return holder;
   }
@@ -206,15 +229,36 @@ export class Arena {
 
   /** Whoever says that it holds the resource. */
   async holderOf(resource: string, withinMs = startMsMax): Promise<Holder> {
-    const find = (): Holder | undefined =>
-      this.#holders.find((holder) => holder.holding.has(resource) && !this.#stopped.has(holder.pid));
+    const find = (): Holder | undefined => {
+      const holder = this.#latest.get(resource);
+      if (holder === undefined || this.#stopped.has(holder.pid)) return undefined;
+      return holder.holding.has(resource) ? holder : undefined;
+    };
     return await eventually(`somebody holds ${resource}`, find, withinMs);
   }
 
   /** What the cluster promises, as the holders were told it. */
   async takeoverMsMax(): Promise<number> {
-    const find = (): number | undefined => this.#holders.find((holder) => holder.takeoverMsMax)?.takeoverMsMax;
+    const find = (): number | undefined =>
+      this.#holders.find((holder) => holder.takeoverMsMax)?.takeoverMsMax;
     return await eventually("a holder has started", find, startMsMax);
+  }
+
+  /** The build, or a copy of it with one of the protocol's known mistakes in it. */
+  #buildWith(fault: keyof Faults | undefined): string {
+    if (fault === undefined) return dist;
+    const copy = join(this.folder, `build-${fault}`);
+    if (existsSync(copy)) return join(copy, "dist");
+    cpSync(dist, join(copy, "dist"), { recursive: true });
+    // The copy is a package of its own, so that its imports stay within it.
+    copyFileSync(join(dist, "..", "package.json"), join(copy, "package.json"));
+    symlinkSync(join(dist, "..", "node_modules"), join(copy, "node_modules"));
+    const path = join(copy, "dist", "flease", "faults.js");
+    const text = readFileSync(path, "utf8");
+    const planted = text.replace(`${fault}: false`, `${fault}: true`);
+    if (planted === text) throw new Error(`${path} has no ${fault}`);
+    writeFileSync(path, planted);
+    return join(copy, "dist");
   }
 
   // What happens to processes. Each is written down after it was done.
@@ -239,6 +283,10 @@ export class Arena {
     this.#stopped.delete(pid);
   }
 
+  continueAll(): void {
+    for (const pid of this.#stopped) this.continue(pid);
+  }
+
   #note(event: "killed" | "stopped" | "continued", pid: number): void {
     const entry = { event, m: String(process.hrtime.bigint()), pid };
     appendFileSync(join(this.folder, "arena.journal"), `${JSON.stringify(entry)}\n`);
@@ -251,6 +299,8 @@ export class Arena {
     for (const { child } of this.#holders) child.kill("SIGTERM");
     const finished = Promise.all(this.#holders.map((holder) => holder.exited));
     await Promise.race([finished, sleep(startMsMax, undefined, { ref: false })]);
+    const troubles = this.#holders.flatMap(({ name, troubles }) => troubles.map((one) => `${name}: ${one}`));
+    if (troubles.length > 0) report(`troubles:\n    ${troubles.join("\n    ")}`);
     const journals = readdirSync(this.folder).filter((name) => name.endsWith(".journal"));
     return checkHistory(
       journals.flatMap((name) => parseHistory(readFileSync(join(this.folder, name), "utf8"), name)),
@@ -267,7 +317,8 @@ export class Arena {
       ...this.#holders.map((one) => one.exited),
     ]);
     await this.network.close();
-    if (process.env["LEASEHOLD_E2E_KEEP"] === undefined) rmSync(this.folder, { recursive: true, force: true });
+    if (process.env["LEASEHOLD_E2E_KEEP"] === undefined)
+      rmSync(this.folder, { recursive: true, force: true });
     else report(`journals are kept in ${this.folder}`);
   }
 }

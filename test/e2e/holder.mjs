@@ -19,7 +19,7 @@ const lookEveryMs = 2;
 const writeEveryNs = 10_000_000n;
 /** How long a lease that is gone is still looked at: it must not come back. */
 const lookAfterEndMs = 100;
-/** How long a liar goes on. */
+/** How long a liar goes on to say that it holds what it has lost. */
 const lieMs = 2_000;
 const retryMs = 100;
 
@@ -44,6 +44,7 @@ class Observer {
   #ok;
   #writtenAt = 0n;
   #skipped;
+  #hasHeld = false;
 
   constructor(lease) {
     this.#lease = lease;
@@ -55,16 +56,18 @@ class Observer {
     const m1 = nowNs();
     const remainingMs = this.#lease.remaining();
     const m2 = nowNs();
-    const ok = remainingMs > 0;
+    const held = remainingMs > 0;
+    this.#hasHeld ||= held;
+    const ok = held || (this.#hasHeld && orders.liesAfterLoss);
     const sample = { event: "sample", m1, m2, ok, remainingMs, ...this.#about };
     if (ok === this.#ok && m1 - this.#writtenAt < writeEveryNs) {
       this.#skipped = sample;
-      return ok;
+      return held;
     }
     if (ok !== this.#ok) this.flush();
     this.#ok = ok;
     this.#write(sample);
-    return ok;
+    return held;
   }
 
   /** Writes down the last look, if it was left out. */
@@ -84,15 +87,10 @@ class Observer {
     write({ event: "release", m: nowNs(), ...this.#about });
   }
 
-  /** As somebody would who does not look at the clock again. */
-  lie() {
-    const m = nowNs();
-    write({ event: "sample", m1: m, m2: m, ok: true, remainingMs: 500, ...this.#about });
-  }
-
-  async watch(ms, look = () => this.look()) {
+  async watch(ms) {
     const end = performance.now() + ms;
-    for (look(); performance.now() < end; look()) await sleep(lookEveryMs);
+    for (this.look(); performance.now() < end; this.look()) await sleep(lookEveryMs);
+    this.flush();
   }
 }
 
@@ -116,10 +114,8 @@ async function holdOne(leases, resource) {
     await lease.release();
   } else {
     tell({ type: "lost", resource });
-    if (orders.liesAfterLoss) await observer.watch(lieMs, () => observer.lie());
   }
-  await observer.watch(lookAfterEndMs);
-  observer.flush();
+  await observer.watch(orders.liesAfterLoss ? lieMs : lookAfterEndMs);
   await lease.release();
 }
 

@@ -28,9 +28,13 @@ export interface Running {
   stderr(): string;
 }
 
-/** Starts `leasehold` with these words, as a user would. */
-export function leasehold(words: readonly string[], options: SpawnOptions = {}): Running {
-  const child = spawn(process.execPath, [mainPath, ...words], {
+/** Starts `leasehold` with these words, as a user would; `build` is another one than the usual. */
+export function leasehold(
+  words: readonly string[],
+  options: SpawnOptions = {},
+  build: string = dist,
+): Running {
+  const child = spawn(process.execPath, [join(build, "cli", "main.js"), ...words], {
     stdio: ["ignore", "pipe", "pipe"],
     ...options,
   });

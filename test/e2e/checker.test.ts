@@ -1,0 +1,51 @@
+import { afterEach, expect, test } from "vitest";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Arena, report, ttlMs } from "./arena.js";
+import { describeReport } from "./history.js";
+
+/** The checker itself is put to the test: a run that is wrong must not pass. */
+
+let arena: Arena;
+afterEach(() => arena.close());
+
+test("a holder that goes on after it has lost its lease is caught", async () => {
+  arena = await Arena.start();
+  const liar = arena.addHolder({ resources: ["one"], holdMs: [30_000, 30_000], liesAfterLoss: true });
+  await arena.holderOf("one");
+  const honest = arena.addHolder({ resources: ["one"], holdMs: [30_000, 30_000] });
+  await sleep(ttlMs);
+  arena.stop(liar.pid);
+  const successor = await arena.holderOf("one", 3 * ttlMs);
+  expect(successor.name).toBe(honest.name);
+  arena.continue(liar.pid);
+  await sleep(ttlMs / 2);
+  const history = await arena.judge();
+  report(describeReport(history).replaceAll("\n", "\n    "));
+  expect(history.verdict).toBe("violated");
+  expect(history.violations.map((violation) => violation.rule).sort()).toEqual([
+    "held-after-pause",
+    "overlap",
+  ]);
+});
+
+test("members that take part at once after a restart, having forgotten everything, are caught", async () => {
+  arena = await Arena.start({ proxied: true, memberFault: "noRecoveryWait" });
+  arena.addHolders(3, { resources: ["one"], holdMs: [30_000, 30_000] });
+  const holder = await arena.holderOf("one");
+  await sleep(ttlMs / 2);
+  // It can tell the members nothing while they forget it, and its lease runs on.
+  arena.network.cutBothWays(holder.name, "*");
+  await arena.restartMembers("a", "b", "c");
+  await sleep(1.5 * ttlMs);
+  const history = await arena.judge();
+  report(describeReport(history).replaceAll("\n", "\n    "));
+  expect(history.violations.map((violation) => violation.rule)).toEqual(["overlap"]);
+});
+
+test("a run in which nothing happened is no success", async () => {
+  arena = await Arena.start();
+  arena.addHolder({ resources: ["one"], holdMs: [100, 200] });
+  await arena.holderOf("one");
+  await sleep(ttlMs / 2);
+  expect((await arena.judge()).verdict).toBe("void");
+});

@@ -1,0 +1,88 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, describe, expect, test } from "vitest";
+import { freePorts } from "../free-ports.js";
+import { type Running, childrenOf, eventually, isAlive, leasehold } from "../support/built.js";
+import { report } from "./arena.js";
+
+/** What `npm start` shows, as long as a newcomer would look at it: with holders that are killed now and then. */
+
+let up: Running;
+afterEach(() => up.process.kill("SIGKILL"));
+
+interface Change {
+  readonly at: string;
+  readonly kind: string;
+  readonly text: string;
+  readonly resource?: string;
+  readonly token?: string;
+}
+
+async function startUp(...options: string[]): Promise<void> {
+  const [port] = await freePorts(1);
+  up = leasehold(["up", "-o", "ndjson", "--port", String(port), ...options]);
+}
+
+function changes(): Change[] {
+  const whole = up.stdout().split("\n").slice(0, -1);
+  return whole.map((line) => JSON.parse(line) as Change);
+}
+
+function descendantsOf(pid: number): number[] {
+  const children = childrenOf(pid);
+  return children.concat(children.flatMap(descendantsOf));
+}
+
+/** What the page for newcomers promises, and how much later a busy machine may be. */
+const readyMsMax = 5_000;
+const noiseMs = 2_000;
+
+describe("leasehold up", () => {
+  test("is ready soon, shows acquisitions and takeovers, and leaves nothing behind", async () => {
+    const startedAtMs = Date.now();
+    await startUp();
+    const ready = await eventually(
+      "all members are ready",
+      () => {
+        const found = changes().filter(({ text }) => /^member [abc] is ready$/.test(text));
+        return found.length === 3 && found;
+      },
+      4 * readyMsMax,
+    );
+    const readyMs = Date.parse(ready.at(-1)!.at) - startedAtMs;
+    await eventually("a takeover", () => changes().some(({ kind }) => kind === "taken-over"), 40_000);
+    const shown = changes();
+    const acquired = shown.filter(({ kind }) => kind === "acquired" || kind === "taken-over");
+    report(
+      `ready after ${readyMs} ms, ${acquired.length} leases; ${shown.find(({ kind }) => kind === "taken-over")!.text}`,
+    );
+    expect(readyMs).toBeLessThan(readyMsMax + noiseMs);
+    for (const resource of new Set(acquired.map((change) => change.resource))) {
+      const tokens = acquired
+        .filter((change) => change.resource === resource)
+        .map(({ token }) => BigInt(token!));
+      expect(tokens).toEqual(tokens.toSorted((a, b) => (a < b ? -1 : 1)));
+    }
+    const processes = descendantsOf(up.pid);
+    expect(processes.length).toBeGreaterThan(5);
+    up.process.kill("SIGINT");
+    expect(await up.finished).toMatchObject({ code: 0, stderr: "" });
+    expect(processes.filter(isAlive)).toEqual([]);
+  });
+
+  test("leaves nothing behind when it is killed, whatever it was doing", async () => {
+    await startUp("--workers", "3");
+    await eventually("a lease is held", () => changes().some(({ kind }) => kind === "acquired"), 30_000);
+    const processes = descendantsOf(up.pid);
+    expect(processes.length).toBe(6);
+    up.process.kill("SIGKILL");
+    await eventually("all are gone", () => !processes.some(isAlive));
+  });
+
+  test("stops by itself after --duration", async () => {
+    await startUp("--duration", "2s", "--workers", "1");
+    await sleep(1_000);
+    const processes = descendantsOf(up.pid);
+    expect(await up.finished).toMatchObject({ code: 0, stderr: "" });
+    expect(processes.filter(isAlive)).toEqual([]);
+  });
+});
