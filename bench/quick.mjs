@@ -60,7 +60,9 @@ async function report(width, count) {
     };
     // The first round warms up.
     if (round > 0) for (const [name, result] of Object.entries(measured)) results[name].push(result);
-    progress(`${width} in flight, round ${round} of ${rounds}: ${Math.round(measured.acquire.perSecond)} acquisitions a second`);
+    progress(
+      `${width} in flight, round ${round} of ${rounds}: ${Math.round(measured.acquire.perSecond)} acquisitions a second`,
+    );
   }
   for (const [name, measured] of Object.entries(results)) {
     const more = { inFlight: width };

@@ -17,7 +17,9 @@ describe("a cluster of three members", () => {
 
   beforeAll(async () => {
     const ports = await freePorts(3);
-    const addresses = Object.fromEntries(["a", "b", "c"].map((id, index) => [id, `127.0.0.1:${ports[index]}`]));
+    const addresses = Object.fromEntries(
+      ["a", "b", "c"].map((id, index) => [id, `127.0.0.1:${ports[index]}`]),
+    );
     urls = Object.values(addresses).map((address) => `flease://${address}`);
     members = await Promise.all(
       ["a", "b", "c"].map((id) =>
@@ -60,6 +62,7 @@ describe("a cluster of three members", () => {
       lease.assertHeld(100);
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
+    expect(lease.remaining()).toBeGreaterThan(0);
     await lease.release();
   });
 
@@ -74,6 +77,10 @@ describe("a cluster of three members", () => {
   test("finds all members through one address, and tells their states", async () => {
     const reports = await clusterStatus(urls[1]!);
     expect(reports.map((report) => report.id)).toEqual(["a", "b", "c"]);
-    expect(reports.map((report) => report.reachable && report.status.state)).toEqual(["ready", "ready", "ready"]);
+    expect(reports.map((report) => report.reachable && report.status.state)).toEqual([
+      "ready",
+      "ready",
+      "ready",
+    ]);
   });
 });
