@@ -22,8 +22,8 @@ export class LocalQueue {
   /** The last attempt was not granted: others seem to want the resource. */
   contended = false;
 
-  readonly #waiters = new Set<Contender>();
-  readonly #tries = new Set<Contender>();
+  readonly #waiters = new Lane();
+  readonly #tries = new Lane();
   #turn: "free" | "attempt" | "lease" = "free";
   #lease: Standing | undefined;
   /** The first waiter has just been told that another participant has the resource, and sleeps that out. */
@@ -101,7 +101,7 @@ export class LocalQueue {
   /** The resource may have become free: the first waiter should not sleep on. False when there is none. */
   hint(): boolean {
     this.#heldElsewhere = false;
-    const head = first(this.#waiters);
+    const head = this.#waiters.first;
     head?.wake();
     return head !== undefined;
   }
@@ -118,8 +118,8 @@ export class LocalQueue {
    */
   #passOn(): void {
     if (this.#turn !== "free") return;
-    const head = first(this.#waiters);
-    const next = head?.wantsTurn === true ? head : first(this.#tries);
+    const head = this.#waiters.first;
+    const next = head?.wantsTurn === true ? head : this.#tries.first;
     if (next === undefined) return;
     this.#turn = "attempt";
     this.#heldElsewhere = false;
@@ -129,7 +129,7 @@ export class LocalQueue {
   }
 
   #refuseTries(): void {
-    for (const contender of this.#tries) {
+    for (const contender of this.#tries.all()) {
       if (!contender.hasTurn) this.#refuse(contender);
     }
   }
@@ -141,6 +141,30 @@ export class LocalQueue {
   }
 }
 
-function first(contenders: Set<Contender>): Contender | undefined {
-  return contenders.values().next().value;
+/** Contenders in the order in which they came. Most queues have none most of the time: an empty lane has no set. */
+class Lane {
+  #contenders: Set<Contender> | undefined;
+
+  get size(): number {
+    return this.#contenders?.size ?? 0;
+  }
+
+  get first(): Contender | undefined {
+    return this.#contenders?.values().next().value;
+  }
+
+  all(): Iterable<Contender> {
+    return this.#contenders ?? [];
+  }
+
+  add(contender: Contender): void {
+    this.#contenders ??= new Set();
+    this.#contenders.add(contender);
+  }
+
+  delete(contender: Contender): boolean {
+    const present = this.#contenders?.delete(contender) ?? false;
+    if (this.size === 0) this.#contenders = undefined;
+    return present;
+  }
 }
