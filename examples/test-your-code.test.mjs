@@ -1,0 +1,76 @@
+// How to test what your program does when it loses a lease, without sleeping and without a cluster:
+//
+//   node --test test-your-code.test.mjs
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { MemoryCluster } from "leasehold/testing";
+
+/** The code under test: it gets the leases from outside, so a test can hand it others. */
+async function copyAll(leases, items, store) {
+  const lease = await leases.acquire("copy");
+  try {
+    for (const item of items) {
+      lease.assertHeld(1_000);
+      await store.write(item, lease.token);
+    }
+  } finally {
+    await lease.release();
+  }
+}
+
+/** A store that keeps what it is told, and lets a test interfere just before a write. */
+function makeStore(beforeWrite = async () => {}) {
+  const written = [];
+  let greatest = 0n;
+  return {
+    written,
+    async write(item, token) {
+      await beforeWrite(item);
+      if (token < greatest) throw new Error("stale token");
+      greatest = token;
+      written.push(item);
+    },
+  };
+}
+
+test("copies everything while the lease is held, however long it takes", async () => {
+  const cluster = new MemoryCluster({ ttlMax: "15s" });
+  const store = makeStore(() => cluster.advance("1m")); // a minute of virtual time: four leases long
+  await copyAll(cluster.open("one"), ["a", "b", "c"], store);
+  assert.deepEqual(store.written, ["a", "b", "c"]);
+  await cluster.close();
+});
+
+test("stops when the network fails in the middle, before another begins", async () => {
+  const cluster = new MemoryCluster({ ttlMax: "15s" });
+  const store = makeStore(async (item) => {
+    if (item !== "b") return;
+    cluster.cutOff("one"); // from now on its renewals find nobody …
+    await cluster.advance("20s"); // … and the lease has run out before the write of "b" comes back
+  });
+  await assert.rejects(copyAll(cluster.open("one"), ["a", "b", "c"], store), { code: "LEASE_LOST" });
+  assert.deepEqual(store.written, ["a", "b"]);
+  await cluster.close();
+});
+
+test("stops after its event loop was blocked for longer than the lease", async () => {
+  const cluster = new MemoryCluster({ ttlMax: "15s" });
+  const store = makeStore(async (item) => {
+    if (item === "a") cluster.world.block("20s"); // no timer ran, so nothing was renewed, and nobody was told
+  });
+  await assert.rejects(copyAll(cluster.open("one"), ["a", "b"], store), { code: "LEASE_LOST" });
+  assert.deepEqual(store.written, ["a"]);
+  await cluster.close();
+});
+
+test("a write that was under way for too long is refused by its token", async () => {
+  const cluster = new MemoryCluster({ ttlMax: "15s" });
+  const store = makeStore(async (item) => {
+    if (item !== "slow") return;
+    cluster.lose("copy"); // between our look and our write another becomes the holder, and writes
+    await copyAll(cluster.open("two"), ["quick"], store);
+  });
+  await assert.rejects(copyAll(cluster.open("one"), ["slow"], store), /stale token/);
+  assert.deepEqual(store.written, ["quick"]);
+  await cluster.close();
+});
