@@ -19,7 +19,8 @@ export const exitCodes = [
   {
     code: 77,
     name: "refused",
-    meaning: "the members are of another cluster, with other settings, version or time",
+    meaning:
+      "the members are of another cluster, with other settings, version or time, or refuse our credentials",
   },
   { code: 126, name: "notExecutable", meaning: "run: the command is there but cannot be executed" },
   { code: 127, name: "notFound", meaning: "run: there is no such command" },
@@ -40,6 +41,8 @@ export const SIGNAL_BASE = 128;
 const exitByErrorCode: Record<ErrorCode, ExitName> = {
   LEASE_LOST: "lost",
   LEASE_HELD: "conflict",
+  LEASE_BROKEN: "conflict",
+  RELEASE_REQUESTED: "conflict",
   NO_QUORUM: "unavailable",
   TIMEOUT: "conflict",
   CLOCK_SKEW: "refused",
@@ -52,6 +55,8 @@ const exitByErrorCode: Record<ErrorCode, ExitName> = {
   CLUSTER_MISMATCH: "refused",
   CONFIG_MISMATCH: "refused",
   VERSION_MISMATCH: "refused",
+  UNAUTHENTICATED: "refused",
+  PERMISSION_DENIED: "refused",
   UNREACHABLE: "unavailable",
   CLOSED: "unexpected",
 };

@@ -21,6 +21,8 @@ export interface Entry {
   released: boolean;
   /** The tenure's fencing token as its owner says; shown to those who ask, never decided on. */
   token: number;
+  /** Whose lease was broken: it is refused whatever it asks for, until the entry goes (3.13). Empty: nobody's. */
+  barredOwner: string;
 }
 
 /**
@@ -192,6 +194,18 @@ export class Acceptor {
     entry.released = true;
   }
 
+  /**
+   * Breaks a lease (3.13): from now on its owner is refused, so that the lease runs out. It ends no sooner for that:
+   * until then it stands in everybody's way as before. False when this acceptor knows no unfinished lease of that owner.
+   */
+  bar(resource: string, owner: string, now: Reading): boolean {
+    const entry = this.#entries.get(resource);
+    if (entry === undefined || entry.leaseOwner !== owner || this.isOver(entry, now)) return false;
+    entry.barredOwner = owner;
+    if (faults.barFrees) entry.released = true;
+    return true;
+  }
+
   /** QUERY changes nothing (3.9). */
   #query(request: Message, now: Reading, reply: Message): void {
     const entry = this.#entries.get(request.resource);
@@ -216,6 +230,7 @@ export class Acceptor {
     if (entry === undefined && this.#entries.size >= this.#settings.resourcesMax) return Refusal.full;
     if (faults.renewalSkipsPromiseCheck && entry?.leaseOwner === request.owner && !entry.released)
       return Refusal.none;
+    if (entry?.barredOwner === request.owner) return Refusal.barred;
     const promised = entry?.promisedNumber ?? this.#floor;
     const promisedOwner = entry?.promisedOwner ?? "";
     const { owner, number } = request;
@@ -269,6 +284,7 @@ export class Acceptor {
       leaseEnd: 0,
       released: false,
       token: 0,
+      barredOwner: "",
     };
     this.#entries.set(resource, entry);
     return entry;
@@ -332,6 +348,7 @@ export class Acceptor {
       hash.text(resource).number(entry.promisedNumber).text(entry.promisedOwner).text(entry.leaseOwner);
       hash.number(entry.leaseNumber).number(entry.leaseSequence).number(entry.leaseUntil);
       hash.number(entry.leaseEnd).flag(entry.released).number(entry.token);
+      hash.text(entry.barredOwner);
     }
   }
 }

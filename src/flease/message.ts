@@ -41,6 +41,8 @@ export const Refusal = {
   otherView: 5,
   /** The acceptor keeps as many resources as it may. */
   full: 6,
+  /** The lease of whoever asks was broken: it gets nothing of this resource any more (3.13). */
+  barred: 7,
 } as const;
 export type Refusal = (typeof Refusal)[keyof typeof Refusal];
 

@@ -2,7 +2,10 @@ import type { Message } from "./message.js";
 import type { Slot } from "./slot.js";
 
 /** Why an acquisition ended without an answer. */
-export type Unanswered = "no-quorum" | "contention" | "cancelled" | "clock-fault";
+export type Unanswered = "no-quorum" | "contention" | "cancelled" | "clock-fault" | "barred";
+
+/** Why a tenure lapsed. `barred`: its lease was broken, so that it could not be renewed. */
+export type Lapse = "expired" | "clock-fault" | "barred";
 
 /**
  * Where a proposer writes its effects. It is called in the middle of a step: do not call the proposer back from it,
@@ -19,5 +22,5 @@ export interface ProposerSink {
   /** A renewal has ended: the hold is now longer, or is as it was. */
   renewed(slot: Slot, longer: boolean): void;
   /** The tenure has lapsed. The slot stays the caller's until it calls `release`. */
-  lapsed(slot: Slot, why: "expired" | "clock-fault"): void;
+  lapsed(slot: Slot, why: Lapse): void;
 }

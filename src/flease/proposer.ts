@@ -7,7 +7,7 @@ import { holdIsValid, validForMs } from "./expiry.js";
 import { Kind, Refusal } from "./message.js";
 import type { Message } from "./message.js";
 import { Pacing } from "./pacing.js";
-import type { ProposerSink, Unanswered } from "./proposer-sink.js";
+import type { Lapse, ProposerSink, Unanswered } from "./proposer-sink.js";
 import { Requests } from "./requests.js";
 import type { FleaseSettings } from "./settings.js";
 import { Operation, Phase, SlotTable } from "./slot.js";
@@ -145,7 +145,7 @@ export class Proposer {
     if (!slot.holding) return false;
     if (faults.heldIsCached || holdIsValid(slot.holdUntil, slot.holdEnd, now)) return true;
     this.#requests.keepAbandoned(slot, now);
-    this.#lapse(slot, "expired");
+    this.#lapse(slot, slot.barred ? "barred" : "expired");
     return false;
   }
 
@@ -276,6 +276,7 @@ export class Proposer {
       this.#ballots.learn(reply.promised, now, this.#settings.maxClockSkewMs);
     }
     if (slot.phase === Phase.idle || (slot.nacks & bit) !== 0) return;
+    if (reply.refusal === Refusal.barred) slot.barred = true;
     slot.nacks |= bit;
     if (reply.refusal === Refusal.held) {
       noteBlocker(slot, reply);
@@ -335,6 +336,7 @@ export class Proposer {
   #adoptBallot(slot: Slot): void {
     slot.holdNumber = slot.number;
     slot.holdSequence = slot.sequence;
+    slot.barred = false;
     this.#finish(slot);
   }
 
@@ -351,6 +353,8 @@ export class Proposer {
       this.#close(slot);
       this.#slots.give(slot);
       this.#sink.refused(slot, slot.blockedBy, retryInMs);
+    } else if (slot.barred && majorityIsImpossible(slot)) {
+      this.#giveUp(slot, "barred"); // Trying again soon is useless: the bar outlives the lease.
     } else if (now.mono >= slot.giveUpAt) {
       this.#giveUp(slot, slot.heardMajority ? "contention" : "no-quorum");
     } else {
@@ -381,7 +385,7 @@ export class Proposer {
     this.#sink.unanswered(slot, why);
   }
 
-  #lapse(slot: Slot, why: "expired" | "clock-fault"): void {
+  #lapse(slot: Slot, why: Lapse): void {
     slot.holding = false;
     if (faults.lapsedTenureReopened || faults.lateRenewalStartsTenure) return;
     const renewing = slot.operation === Operation.renew;

@@ -1,4 +1,4 @@
-import { LeaseholdError, LeaseLostError } from "../lease/errors.js";
+import { LeaseholdError, LeaseLostError, type LossReason } from "../lease/errors.js";
 import type {
   AttemptOutcome,
   AttemptRequest,
@@ -12,7 +12,7 @@ import type { Reading } from "./clock.js";
 import { fleaseGuarantees } from "./guarantees.js";
 import type { MergedLease } from "./listing.js";
 import type { FleasePeer } from "./peer.js";
-import type { ProposerSink, Unanswered } from "./proposer-sink.js";
+import type { Lapse, ProposerSink, Unanswered } from "./proposer-sink.js";
 import { Operation } from "./slot.js";
 import type { Slot } from "./slot.js";
 
@@ -35,6 +35,7 @@ class FleaseGrant implements Grant {
   readonly token: bigint;
   readonly slot: Slot;
   ended = false;
+  lossReason: LossReason | undefined;
   renewing: ((longer: boolean) => void) | undefined;
   readonly #driver: FleaseDriver;
 
@@ -120,6 +121,12 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
     return Promise.resolve();
   }
 
+  /** Until when a grant is valid if nothing more is renewed, on the wall clock and on the steady one; undefined when it has ended. */
+  validity(grant: Grant): { untilMs: number; endMs: number } | undefined {
+    const { slot, ended } = grant as FleaseGrant;
+    return ended || !slot.holding ? undefined : { untilMs: slot.holdUntil, endMs: slot.holdEnd };
+  }
+
   async query(resource: string, timeoutMs: number): Promise<HolderHint> {
     const { peer } = this.#driver;
     const answer = await new Promise<Parameters<Parameters<typeof peer.queries.ask>[4]>[0]>((done) => {
@@ -187,10 +194,11 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
     settle(longer);
   }
 
-  lapsed(slot: Slot, why: "expired" | "clock-fault"): void {
+  lapsed(slot: Slot, why: Lapse): void {
     const grant = this.#grants[slot.index];
     if (grant === undefined) return;
-    const error = new LeaseLostError(grant.resource, why);
+    grant.lossReason = why === "barred" ? "broken" : why;
+    const error = new LeaseLostError(grant.resource, grant.lossReason);
     // Not at once: the waist will answer with a release, and the proposer must not be called in the middle of a step.
     void Promise.resolve().then(() => this.#events?.lost(grant, error));
   }
@@ -215,6 +223,8 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
         return new LeaseholdError("TIMEOUT", "others competed for the resource all the time");
       case "cancelled":
         return new LeaseholdError("TIMEOUT", "the attempt was ended by its caller");
+      case "barred":
+        return new LeaseholdError("LEASE_BROKEN");
       case "clock-fault":
         return new LeaseholdError("CLOCK_SKEW", this.#driver.peer.fault);
     }

@@ -58,6 +58,8 @@ export class Slot implements DeadlineItem {
   blockedUntil = 0;
   blockedBy = "";
   blockedVotes = 0;
+  /** An acceptor has refused the owner because its lease was broken. */
+  barred = false;
   /** The greatest lease ballot read: the mistake P18, and nothing else, looks at it. */
   highestRead = 0;
 
@@ -91,6 +93,7 @@ export class Slot implements DeadlineItem {
     this.number = 0;
     this.holding = false;
     this.renewable = false;
+    this.barred = false;
     if (this.pastBallots.length > 0) this.pastBallots = [];
   }
 
@@ -102,7 +105,7 @@ export class Slot implements DeadlineItem {
   }
 
   hashInto(hash: StateHash): void {
-    hash.flag(this.waiting).number(this.ahead);
+    hash.flag(this.waiting).number(this.ahead).flag(this.barred);
     hash.text(this.resource).number(this.operation).number(this.phase).number(this.ttl).number(this.giveUpAt);
     hash.number(this.tries).number(this.number).number(this.sequence).number(this.acks).number(this.nacks);
     hash.number(this.sentMono).number(this.sentLo).number(this.until).number(this.duration);

@@ -155,7 +155,7 @@ function tokenOf(from: ByteReader, message: Message): number {
 }
 
 function refusalOf(code: number): Refusal {
-  if (code > Refusal.full) throw new FrameError("code", `a refusal ${code}`);
+  if (code > Refusal.barred) throw new FrameError("code", `a refusal ${code}`);
   return code as Refusal;
 }
 

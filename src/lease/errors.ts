@@ -4,6 +4,9 @@
 export const errorCodes = {
   LEASE_LOST: "The lease has run out or can no longer be trusted; stop using the resource.",
   LEASE_HELD: "Another holds the resource, and the call was told not to wait.",
+  LEASE_BROKEN:
+    "This participant's last lease on the resource was broken; it gets no other until the members have forgotten that.",
+  RELEASE_REQUESTED: "Somebody asks the holder to give the resource back.",
   NO_QUORUM: "No majority of the members answered in time.",
   TIMEOUT: "The turn did not come within the time that the call was willing to wait.",
   CLOCK_SKEW: "The clocks of this machine and of its peers disagree by more than the cluster allows.",
@@ -17,6 +20,9 @@ export const errorCodes = {
   CLUSTER_MISMATCH: "The peer belongs to another cluster.",
   CONFIG_MISMATCH: "The peer runs with other settings; all members must have the same.",
   VERSION_MISMATCH: "The peer speaks another version of the protocol.",
+  UNAUTHENTICATED:
+    "One side does not believe who the other is: a wrong or missing key or certificate; the message says which.",
+  PERMISSION_DENIED: "The credentials, or the role that was chosen, do not allow this.",
   UNREACHABLE: "No member could be reached.",
   CLOSED: "This participant has been closed.",
 } as const;
@@ -35,7 +41,7 @@ export class LeaseholdError extends Error {
 }
 
 /** Why a tenure ended without a release. */
-export type LossReason = "expired" | "clock-fault" | "max-hold" | "closed" | "released";
+export type LossReason = "expired" | "clock-fault" | "max-hold" | "closed" | "released" | "broken";
 
 /** The lease can no longer be trusted. Thrown by `assertHeld` and `renew`, and the reason of `lease.signal`. */
 export class LeaseLostError extends LeaseholdError {

@@ -19,7 +19,7 @@ export interface HeldLeaseOptions {
 
 /** Who made the lease and takes it back. */
 export interface LeaseKeeper {
-  readonly provider: Provider;
+  readonly provider: Pick<Provider, "holder" | "renew">;
   readonly world: World;
   /** Called once, when the lease has ended and no request for it is under way. Never rejects. */
   takeBack(lease: HeldLease): Promise<void>;
@@ -86,7 +86,7 @@ export class HeldLease implements Lease {
     const holdLeftMs = this.#endMs - this.#nowMs();
     const leftMs = Math.min(this.grant.remainingMs(), holdLeftMs);
     if (leftMs > 0) return leftMs;
-    this.end(holdLeftMs <= 0 ? "max-hold" : "expired");
+    this.end(holdLeftMs <= 0 ? "max-hold" : (this.grant.lossReason ?? "expired"));
     return 0;
   }
 

@@ -37,7 +37,13 @@ const BACKOFF_MS_MAX = 2_000;
 const CLOSE_STEP_MS = 1_000;
 
 /** Errors that may pass by themselves; with any other an attempt is not repeated. */
-const passing: ReadonlySet<ErrorCode> = new Set(["NO_QUORUM", "TIMEOUT", "CLOCK_SKEW", "UNREACHABLE"]);
+const passing: ReadonlySet<ErrorCode> = new Set([
+  "NO_QUORUM",
+  "TIMEOUT",
+  "CLOCK_SKEW",
+  "UNREACHABLE",
+  "LEASE_BROKEN",
+]);
 
 interface Wish extends HeldLeaseOptions {
   readonly resource: string;
@@ -233,8 +239,9 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     const leftMs = contender.deadlineMs - this.world.clock.monotonicMs();
     const timeoutMs = Math.min(Math.max(leftMs, ATTEMPT_TIMEOUT_MS_MIN), this.guarantees.ttlMaxMs);
     const { resource, ttlMs } = wish;
+    const { contended } = queue;
     const outcome = await this.provider.attempt(
-      { resource, ttlMs, timeoutMs, contended: queue.contended, waiting: contender.patient },
+      { resource, ttlMs, timeoutMs, contended, waiting: contender.patient, upkeep: wish },
       contender,
     );
     if (outcome.kind !== "granted") {
@@ -242,7 +249,8 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
       return outcome;
     }
     if (!contender.hasGivenUp && outcome.grant.remainingMs() > 0) {
-      const lease = new HeldLease(this, outcome.grant, wish);
+      const kept = this.provider.renewsByItself === true ? { ...wish, autoRenew: false } : wish;
+      const lease = new HeldLease(this, outcome.grant, kept);
       this.#held.set(outcome.grant, lease);
       queue.occupy(contender, lease);
       return lease;

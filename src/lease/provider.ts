@@ -1,5 +1,5 @@
 import type { Guarantees, HolderHint, ResourceHint } from "./types.js";
-import type { LeaseholdError, LeaseLostError } from "./errors.js";
+import type { LeaseholdError, LeaseLostError, LossReason } from "./errors.js";
 
 /**
  * One tenure as a provider granted it. The waist wraps it in a {@link Lease}.
@@ -12,6 +12,8 @@ export interface Grant {
    * before the request was sent. Never optimistic. Once it has answered 0 it answers 0 for ever.
    */
   remainingMs(): number;
+  /** Why it answers 0, when the provider knows more than that it has run out. */
+  readonly lossReason?: LossReason | undefined;
 }
 
 export interface AttemptRequest {
@@ -23,6 +25,15 @@ export interface AttemptRequest {
   readonly contended: boolean;
   /** True when the caller will wait if it is refused, and wants to be told of a release (`ProviderEvents.hint`). */
   readonly waiting: boolean;
+  /** What a provider that renews by itself has to know. */
+  readonly upkeep?: Upkeep;
+}
+
+/** How a grant is to be kept. */
+export interface Upkeep {
+  readonly autoRenew: boolean;
+  /** No renewal makes the tenure longer than this, ms. `Infinity` for no bound. */
+  readonly maxHoldMs: number;
 }
 
 /** How the waist ends an attempt under way. An `AbortSignal` would cost more than the attempt does. */
@@ -56,6 +67,8 @@ export interface Provider {
   readonly guarantees: Guarantees;
   /** The name and incarnation under which this provider holds leases. */
   readonly holder: string;
+  /** True when this provider renews grants without being asked, as `AttemptRequest.upkeep` says. Default false. */
+  readonly renewsByItself?: boolean;
   /** Called once, before anything else. */
   attach(events: ProviderEvents): void;
   /** Cancelling ends the attempt soon with `unanswered`, after it has withdrawn what it left behind. */

@@ -64,6 +64,7 @@ export function emptyEntry(): Entry & { present: boolean } {
     leaseEnd: 0,
     released: false,
     token: 0,
+    barredOwner: "",
   };
 }
 

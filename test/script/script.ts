@@ -141,6 +141,7 @@ class Interpreter {
     else if (verb === "restart") world.restart(name);
     else if (verb === "discard") world.discard(name);
     else if (verb === "show") world.show(name);
+    else if (verb === "bar") world.bar(name, rest[0] ?? "");
     else if (verb === "acquire") world.act(name, rest[0] ?? "", optionsOf(rest));
     else world.act(name, verb, optionsOf(rest));
   }

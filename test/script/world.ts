@@ -173,6 +173,16 @@ export class World {
     this.show(name);
   }
 
+  /** A lease is broken: the acceptor bars the proposer that has it. */
+  bar(name: string, holder: string): void {
+    const node = this.#node(name);
+    const owner = this.#proposer(holder).proposer?.owner ?? "";
+    if (!(node instanceof AcceptorNode) || node.acceptor === undefined) return;
+    const barred = node.acceptor.bar(resource, owner, node.now());
+    if (barred) this.show(name);
+    else this.#say(`${name}: knows no unfinished lease of ${owner}`);
+  }
+
   show(name: string): void {
     const node = this.#node(name);
     if (!(node instanceof AcceptorNode) || node.acceptor === undefined) return;
@@ -187,7 +197,9 @@ export class World {
         ? "no lease"
         : `lease of ${entry.leaseOwner} in ${ballotText(entry.leaseNumber)}/${entry.leaseSequence} until ${timeText(entry.leaseUntil)}`;
     const finished = entry.released ? ", released" : acceptor.isOver(entry, node.now()) ? ", over" : "";
-    this.#say(`${name}: promised ${ballotText(entry.promisedNumber)}, ${lease}${finished}`);
+    this.#say(
+      `${name}: promised ${ballotText(entry.promisedNumber)}, ${lease}${finished}${entry.barredOwner === "" ? "" : `, ${entry.barredOwner} is barred`}`,
+    );
   }
 
   // Proposers
