@@ -6,6 +6,7 @@ import { openFleaseClient } from "./host/client.js";
 import { askClusterStatus } from "./host/cluster-status.js";
 import { startFleaseMember } from "./host/member.js";
 import type { Member, MemberOptions, MemberReport, OpenOptions } from "./host/types.js";
+import { ObserverProvider } from "./host/observer.js";
 import { realWorld } from "./host/world.js";
 import { LeaseholdError } from "./lease/errors.js";
 import { LeaseManager } from "./lease/lease-manager.js";
@@ -23,6 +24,8 @@ export type {
   PeerStatus,
 } from "./host/types.js";
 export { errorCodes, LeaseholdError, LeaseLostError } from "./lease/errors.js";
+  SecurityOptions,
+  TlsFiles,
 export type { ErrorCode, LossReason } from "./lease/errors.js";
 
 /**
@@ -32,7 +35,8 @@ export type { ErrorCode, LossReason } from "./lease/errors.js";
  *   others; more are safer. Resolves when a majority is connected, or at the timeout if at least one is.
  * - `memory:name`: leases among the participants of this process, for tests.
  *
- * @throws LeaseholdError `INVALID_URL`, `UNREACHABLE`, `CLUSTER_MISMATCH`, `CONFIG_MISMATCH`, `VERSION_MISMATCH`.
+ * @throws LeaseholdError `INVALID_URL`, `UNREACHABLE`, `CLUSTER_MISMATCH`, `CONFIG_MISMATCH`, `VERSION_MISMATCH`,
+ * `INVALID_CONFIG` (credentials that cannot be used), `UNAUTHENTICATED`, `PERMISSION_DENIED`.
  * @example
  * ```ts
  * const leases = await open("flease://10.0.0.1:7400", "flease://10.0.0.2:7400");
@@ -46,7 +50,10 @@ export async function open(...args: [...urls: string[], options: OpenOptions] | 
     return openMemory(urls[0]!.slice("memory:".length), world, options.name);
   }
   const node = await openFleaseClient(fleaseAddresses(urls), options, world);
-  return new LeaseManager(node.provider, world);
+  return new LeaseManager(
+    node.role === "observer" ? new ObserverProvider(node.provider) : node.provider,
+    world,
+  );
 }
 
 /**

@@ -8,8 +8,10 @@ import type { Cluster } from "./cluster.js";
 import { FleaseNode } from "./flease-node.js";
 import type { Link } from "./link.js";
 import { silent } from "./logger.js";
+import type { Credentials } from "./security/credentials.js";
+import { loadCredentials } from "./security/load.js";
 import { Transport } from "./transport.js";
-import type { TransportHandler } from "./transport-handler.js";
+import type { Identity, Role, TransportHandler } from "./transport-handler.js";
 import type { OpenOptions } from "./types.js";
 import { incarnation } from "./world.js";
 
@@ -19,7 +21,7 @@ const defaultTimeout = "5s";
  * Connects to a cluster of which some addresses are known, as a client. Resolves as soon as a majority of the members
  * is connected, or, with fewer, when `timeout` is over: the others may come later.
  *
- * @throws LeaseholdError `UNREACHABLE`, or why every member that answered refused.
+ * @throws LeaseholdError `UNREACHABLE`, `INVALID_CONFIG` for credentials that cannot be used, or why every member that answered refused.
  */
 export async function openFleaseClient(
   addresses: readonly string[],
@@ -28,13 +30,27 @@ export async function openFleaseClient(
 ): Promise<FleaseNode> {
   const timeoutMs = parseDuration(options.timeout ?? defaultTimeout);
   const deadline = world.clock.monotonicMs() + timeoutMs;
-  const found = await discover(addresses, options, timeoutMs, world);
+  const logger = options.logger ?? silent;
+  const owner = {
+    role: options.role,
+    ...(options.cluster === undefined ? {} : { cluster: options.cluster }),
+  };
+  const credentials = await loadCredentials(options, owner, world, logger);
+  const role = options.role ?? credentials?.participant ?? "client";
+  let found: Discovery;
+  try {
+    found = await discover(addresses, discovererOf(options, role), timeoutMs, world, credentials);
+  } catch (error) {
+    credentials?.close();
+    throw error;
+  }
   const node = new FleaseNode({
     world,
     cluster: found.cluster,
-    role: "client",
+    role,
     nodeId: clientName(options.name),
-    logger: options.logger ?? silent,
+    logger,
+    transport: { credentials },
   });
   node.dialMembers(found.addresses);
   await majorityOf(node, Math.max(0, deadline - world.clock.monotonicMs()), world);
@@ -46,6 +62,19 @@ function clientName(name: string | undefined): string {
   return (name ?? `${hostname()}-${process.pid}`).replaceAll(/[^A-Za-z0-9_-]/g, "-").slice(0, 64) || "client";
 }
 
+/** Who a client or observer is as long as it knows nothing of its cluster. */
+function discovererOf(options: OpenOptions, role: Role): Identity {
+  return {
+    role,
+    nodeId: clientName(options.name),
+    incarnation: incarnation(),
+    cluster: options.cluster ?? "",
+    configHash: "",
+    view: 0,
+    cellFunction: cellFunctionVersion,
+  };
+}
+
 interface Discovery {
   readonly cluster: Cluster;
   /** Addresses at which members were really found. */
@@ -55,9 +84,10 @@ interface Discovery {
 /** Asks the addresses for the cluster; the first member that answers tells all of it. */
 function discover(
   addresses: readonly string[],
-  options: OpenOptions,
+  identity: Identity,
   timeoutMs: number,
   world: World,
+  credentials: Credentials | undefined,
 ): Promise<Discovery> {
   return new Promise((resolve, reject) => {
     const failures = new Map<string, LeaseholdError>();
@@ -85,16 +115,7 @@ function discover(
       },
       world,
     );
-    const identity = {
-      role: "client",
-      nodeId: clientName(options.name),
-      incarnation: incarnation(),
-      cluster: options.cluster ?? "",
-      configHash: "",
-      view: 0,
-      cellFunction: cellFunctionVersion,
-    } as const;
-    const transport = new Transport(identity, world, handler);
+    const transport = new Transport(identity, world, handler, { credentials });
     for (const address of addresses) transport.dial(address);
   });
 }
@@ -153,6 +174,7 @@ class Discoverer implements TransportHandler {
     return null;
   }
 
+  repelled(): void {}
   disconnected(): void {}
   chunk(): void {}
   stamped(): void {}

@@ -13,9 +13,10 @@ import {
   encodeWelcome,
 } from "./hello.js";
 import type { DecodedIdentity, Rejection } from "./hello.js";
-import { refusalError } from "./identity.js";
 import type { Carrier, Link, LinkOrigin } from "./link.js";
-import type { LeaseholdError } from "../lease/errors.js";
+import { authRejection, handshakeFault } from "./security/auth-fault.js";
+import type { AuthFault } from "./security/auth-fault.js";
+import type { Proof } from "./security/proof.js";
 import type { Identity, TransportHandler } from "./transport-handler.js";
 
 /** How long a connection that we end may take to take its last bytes and to end itself, ms. */
@@ -47,8 +48,8 @@ export interface ConnectionOwner {
   newLink(carrier: Carrier, origin: LinkOrigin): Link;
   /** The handshake is done: the link takes the place of an older one, and the handler is told. */
   established(connection: Connection, link: Link): void;
-  /** A connection that we dialed was refused, by either side. */
-  refused(connection: Connection, error: LeaseholdError): void;
+  /** A connection was refused before it was a link, by either side. */
+  refused(connection: Connection, rejection: Rejection, by: "us" | "them"): void;
   /** The link has ended; the socket may still linger. */
   unlinked(link: Link, reason: string): void;
   /** The connection is over, and `opened` says whether its handshake had been done. The last call. */
@@ -71,6 +72,8 @@ export class Connection implements Carrier {
   /** Ends the handshake, or the lingering, when it takes too long. */
   #timer: Timer;
   #state: State = "handshake";
+  /** What the other side has proven. Until then nothing that it sends is looked at. */
+  #proof: Proof | undefined;
   #link: Link | undefined;
   #reason = "closed by the peer";
   /** True while the chunk in hand has been announced to the handler. */
@@ -84,18 +87,30 @@ export class Connection implements Carrier {
     this.#decoder = new FrameDecoder(this.#frame);
     this.#timer = owner.world.timers.after(owner.handshakeTimeoutMs, this.#handshakeTimedOut);
     socket.setNoDelay(true);
-    socket.on("error", (error) => {
-      this.#reason = error.message;
-    });
+    socket.on("error", this.#failed);
     socket.on("close", this.#socketClosed);
+  }
+
+  get proof(): Proof | undefined {
+    return this.#proof;
+  }
+
+  /** From here on the other side is listened to. The dialing side speaks first. */
+  begin(proof: Proof): void {
+    this.#proof = proof;
+    if (this.dialing !== undefined) this.#hello();
+  }
+
+  /** The other side is told why it is not listened to. */
+  distrust(fault: AuthFault): void {
+    this.reject(authRejection(fault.cause, fault.text));
   }
 
   get ready(): boolean {
     return this.#socket.writableLength === 0;
   }
 
-  /** The dialing side speaks first. */
-  hello(): void {
+  #hello(): void {
     const frame = new ByteWriter(HANDSHAKE_BYTES);
     encodeHello(frame, this.#owner.identity());
     this.write(frame);
@@ -117,6 +132,10 @@ export class Connection implements Carrier {
     // While the connection ends, what still arrives is read and thrown away: unread bytes would make the kernel
     // reset the connection, and the peer would lose the reason that we have just given.
     if (this.#state === "closing") return;
+    if (this.#proof === undefined) {
+      this.close("it spoke before it was known who it is");
+      return;
+    }
     const { counters, handler } = this.#owner;
     counters["bytes.received"] += length;
     if (this.#link !== undefined) this.#beginChunk(this.#link);
@@ -147,10 +166,10 @@ export class Connection implements Carrier {
     }
     const reader = new ByteReader();
     reader.reset(bytes, start, end);
-    if (kind === FrameKind.reject && this.dialing !== undefined) {
-      this.#owner.counters["rejects.received"]++;
+    if (kind === FrameKind.reject) {
       const rejection = decodeReject(reader);
-      this.#owner.refused(this, refusalError(this.address, rejection, "them"));
+      this.#owner.counters["rejects.received"]++;
+      this.#owner.refused(this, rejection, "them");
       this.close(rejection.text);
     } else if (kind === FrameKind.hello && this.dialing === undefined) {
       this.#introduced(decodeHello(reader), "");
@@ -173,7 +192,7 @@ export class Connection implements Carrier {
     this.#state = "linked";
     if (this.dialing === undefined) {
       const frame = new ByteWriter(HANDSHAKE_BYTES);
-      const document = peer.role === "client" ? this.#owner.handler.clusterDocument() : "";
+      const document = peer.role !== "member" ? this.#owner.handler.clusterDocument() : "";
       encodeWelcome(frame, this.#owner.identity(), document);
       this.write(frame);
     }
@@ -193,9 +212,7 @@ export class Connection implements Carrier {
   reject(rejection: Rejection): void {
     if (this.#state === "closing") return;
     this.#owner.counters[`rejects.sent.${rejection.reason}`]++;
-    if (this.#state === "handshake" && this.dialing !== undefined) {
-      this.#owner.refused(this, refusalError(this.address, rejection, "us"));
-    }
+    if (this.#state === "handshake" || this.dialing === undefined) this.#owner.refused(this, rejection, "us");
     const frame = new ByteWriter(HANDSHAKE_BYTES);
     encodeReject(frame, rejection);
     this.write(frame);
@@ -236,6 +253,14 @@ export class Connection implements Carrier {
     link.closed();
     this.#owner.unlinked(link, reason);
   }
+
+  readonly #failed = (error: Error): void => {
+    this.#reason = error.message;
+    const fault = this.#proof === undefined ? handshakeFault(error, "dialing") : undefined;
+    if (fault === undefined || this.#state === "closing") return;
+    this.#owner.refused(this, authRejection(fault.cause, fault.text), "us");
+    this.close(fault.text);
+  };
 
   readonly #handshakeTimedOut = (): void => {
     this.#owner.counters["handshakes.timedOut"]++;

@@ -1,3 +1,4 @@
+import { authCauses } from "./security/auth-fault.js";
 import { frameErrorCauses } from "./frame-error.js";
 
 /** Every name that `transport.counters` has, from the first moment on. `docs/wire-protocol.md` explains each. */
@@ -29,7 +30,10 @@ export const counterNames = [
   "rejects.sent.notAdmitted",
   "rejects.sent.full",
   "rejects.sent.badFrame",
+  "rejects.sent.unauthenticated",
+  "rejects.sent.forbidden",
   "rejects.received",
+  ...authCauses.map((cause) => `auth.refused.${cause}` as const),
   ...frameErrorCauses.map((cause) => `frames.refused.${cause}` as const),
 ] as const;
 

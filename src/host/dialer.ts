@@ -1,8 +1,13 @@
 import { connect } from "node:net";
+import type { TcpNetConnectOpts } from "node:net";
+import { connect as connectSecurely } from "node:tls";
+import type { TLSSocket } from "node:tls";
 import type { Timer } from "../lease/ports.js";
 import { parseAddress } from "./address.js";
 import { Connection } from "./connection.js";
 import type { ConnectionOwner, Dialing } from "./connection.js";
+import type { Credentials } from "./security/credentials.js";
+import { nothingAsked } from "./security/proof.js";
 import type { TransportOptions } from "./transport-handler.js";
 
 /** What a dialed connection reads into, again and again. */
@@ -47,21 +52,32 @@ export class Dialer implements Dialing {
       return;
     }
     this.#refused = false;
-    const socket = connect({
+    const { credentials } = this.#owner.options;
+    const target: TcpNetConnectOpts = {
       ...parseAddress(this.address),
       onread: {
         buffer: this.#readBuffer,
-        callback: (length) => {
+        callback: (length: number) => {
           connection.receive(this.#readBuffer, length);
           return true;
         },
       },
-    });
+    };
+    const socket = credentials === undefined ? connect(target) : this.#secure(credentials, target);
     const connection = new Connection(this.#owner, socket, this.address, this);
     this.#connection = connection;
     this.#owner.connecting(connection);
-    connection.hello();
+    if (credentials === undefined) connection.begin(nothingAsked);
   };
+
+  #secure(credentials: Credentials, target: TcpNetConnectOpts): TLSSocket {
+    const socket = connectSecurely({ ...target, ...credentials.dialOptions(this.#owner.identity()) });
+    return socket.once("secureConnect", () => {
+      const proof = credentials.proofOf(socket, "dialing");
+      if ("cause" in proof) this.#connection?.distrust(proof);
+      else this.#connection?.begin(proof);
+    });
+  }
 
   opened(peerId: string): void {
     this.#answeredId = peerId;

@@ -13,6 +13,7 @@ import type { FleaseDriver } from "../flease/provider.js";
 import { writeClusterDocument } from "./cluster.js";
 import type { Cluster } from "./cluster.js";
 import type { Link } from "./link.js";
+import { LogLimit } from "./log-limit.js";
 import { memberStatus } from "./status.js";
 import { Transport } from "./transport.js";
 import type {
@@ -34,6 +35,9 @@ export interface FleaseNodeOptions {
   readonly logger: Logger;
   readonly transport?: Partial<TransportOptions>;
 }
+
+/** What an observer may ask beside the protocol. Anything new is not for observers until it stands here. */
+const observerCalls: ReadonlySet<string> = new Set(["status", "list"]);
 
 /** Members are known by their index, clients by numbers from here on. */
 const firstClientHandle = 1_000;
@@ -61,6 +65,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   /** Links whose last batch contradicted our clock. */
   readonly #distrusted = new Set<Link>();
   readonly #reply = new Message();
+  readonly #logLimit = new LogLimit();
   #now: Reading;
   #listening: string | undefined;
   /** When the host will wake the peer, on the steady clock. */
@@ -108,6 +113,10 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
       if (this.#options.role === "member" && id === this.nodeId) continue;
       this.transport.dial(known.get(id) ?? this.cluster.addresses[index]!, id);
     }
+  }
+
+  get role(): Role {
+    return this.#options.role;
   }
 
   link(member: number): Link | undefined {
@@ -169,6 +178,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     this.#wakeTimer?.cancel();
     this.#maintainTimer?.cancel();
     await this.transport.close();
+    this.#options.transport?.credentials?.close();
   }
 
   // TransportHandler
@@ -198,7 +208,21 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   }
 
   refused(address: string, error: LeaseholdError): void {
-    this.#options.logger.error(`${address} refused this ${this.#options.role}: ${error.message}`);
+    this.#complain(
+      "error",
+      `${error.code} ${address}`,
+      `this ${this.#options.role} cannot connect to ${error.message}`,
+    );
+  }
+
+  repelled(address: string, cause: string, text: string): void {
+    this.#complain("warn", cause, `no connection from ${address}: ${text}`);
+  }
+
+  /** What others can bring about is logged once a minute for each cause, however often they do. */
+  #complain(level: "warn" | "error", cause: string, text: string): void {
+    const line = this.#logLimit.line(cause, text, this.#world.clock.monotonicMs());
+    if (line !== undefined) this.#options.logger[level](line);
   }
 
   unreachable(): void {
@@ -206,8 +230,8 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   }
 
   admit(peer: Identity): string | undefined {
-    if (peer.role === "client" || this.cluster.settings.members.includes(peer.nodeId)) return undefined;
-    return `${peer.nodeId} is no member of this cluster`;
+    if (peer.role !== "member" || this.cluster.settings.members.includes(peer.nodeId)) return undefined;
+    return `${JSON.stringify(peer.nodeId)} is no member of this cluster`;
   }
 
   clusterDocument(): string {
@@ -246,7 +270,10 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     this.poke();
   }
 
-  answer(_link: Link, method: string, params: unknown): unknown {
+  answer(link: Link, method: string, params: unknown): unknown {
+    if (link.role === "observer" && !observerCalls.has(method)) {
+      throw new LeaseholdError("PERMISSION_DENIED", `an observer may not call ${JSON.stringify(method)}`);
+    }
     if (method === "status") return memberStatus(this, this.#listening ?? "");
     if (method === "list") {
       const { acceptor } = this.peer;

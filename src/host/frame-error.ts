@@ -22,6 +22,10 @@ export const frameErrorCauses = [
   "json",
   /** A message that this peer has no business sending: a reply of a client, a request to a client. */
   "direction",
+  /** A message that an observer may not send: anything but a question. */
+  "role",
+  /** TLS where plain frames should be. */
+  "tls",
 ] as const;
 
 export type FrameErrorCause = (typeof frameErrorCauses)[number];

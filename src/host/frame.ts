@@ -135,6 +135,9 @@ export class FrameDecoder {
 function frameBytesAt(bytes: Buffer, offset: number, end: number): number {
   if (end - offset < 4) return 0;
   const length = bytes.readUInt32BE(offset);
+  // A TLS record, of a handshake or an alert, in any version: its first bytes make a length beyond every bound.
+  if (length >>> 16 === 0x1603 || length >>> 16 === 0x1503)
+    throw new FrameError("tls", "it speaks TLS, and we do not");
   if (length === 0 || length > LENGTH_MAX) throw new FrameError("length", `a frame of ${length} bytes`);
   if (end - offset < FRAME_HEADER_BYTES) return 0;
   const kind = bytes[offset + 4]!;

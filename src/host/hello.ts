@@ -1,7 +1,9 @@
 import type { ByteReader, ByteWriter } from "./bytes.js";
 import { FRAME_HEADER_BYTES, FrameKind } from "./frame.js";
 import { FrameError } from "./frame-error.js";
-import type { Identity } from "./transport-handler.js";
+import type { AuthCause } from "./security/auth-fault.js";
+import { roles } from "./security/roles.js";
+import type { Identity, Role } from "./transport-handler.js";
 
 /** "LSHD": what every HELLO and WELCOME begins with, so that a stranger is noticed at its first bytes. */
 const MAGIC = 0x4c534844;
@@ -21,7 +23,7 @@ const CONFIG_HASH_BYTES = 16;
 const INCARNATION_BYTES = 8;
 const UNKNOWN_HASH = "0".repeat(2 * CONFIG_HASH_BYTES);
 
-const RoleCode = { member: 1, client: 2 } as const;
+export const RoleCode = { member: 1, client: 2, observer: 3 } as const satisfies Record<Role, number>;
 
 /** Fixed fields, both names, and the lengths before them. */
 const HELLO_BYTES_MAX = FRAME_HEADER_BYTES + 64 + NODE_ID_BYTES_MAX + CLUSTER_BYTES_MAX;
@@ -36,6 +38,8 @@ export const RejectCode = {
   notAdmitted: 6,
   full: 7,
   badFrame: 8,
+  unauthenticated: 9,
+  forbidden: 10,
 } as const;
 export type RejectReason = keyof typeof RejectCode;
 
@@ -43,6 +47,8 @@ export interface Rejection {
   readonly reason: RejectReason;
   /** One sentence for people, naming what each side has. */
   readonly text: string;
+  /** What was wrong with the credentials, if that was it. It is counted and not sent. */
+  readonly auth?: AuthCause;
 }
 
 /** The frame was begun at `start`: now its length is known. */
@@ -100,15 +106,13 @@ export function decodeIdentity(from: ByteReader): DecodedIdentity {
   const version = from.u8();
   if (version !== PROTOCOL_VERSION) return { version };
   const roleCode = from.u8();
-  if (roleCode !== RoleCode.member && roleCode !== RoleCode.client) {
-    throw new FrameError("code", `a role ${roleCode}`);
-  }
-  const role = roleCode === RoleCode.member ? "member" : "client";
+  const role = roles.find((each) => RoleCode[each] === roleCode);
+  if (role === undefined) throw new FrameError("code", `a role ${roleCode}`);
   const cellFunction = from.u16();
   const view = from.u32();
   const incarnation = from.hex(INCARNATION_BYTES);
   const hash = from.hex(CONFIG_HASH_BYTES);
-  const cluster = from.text8(role === "client" ? 0 : 1, CLUSTER_BYTES_MAX);
+  const cluster = from.text8(role === "member" ? 1 : 0, CLUSTER_BYTES_MAX);
   const nodeId = from.text8(1, NODE_ID_BYTES_MAX);
   const configHash = hash === UNKNOWN_HASH ? "" : hash;
   return { version, identity: { role, nodeId, incarnation, cluster, configHash, view, cellFunction } };
@@ -134,5 +138,6 @@ export function decodeReject(from: ByteReader): Rejection {
   if (reason === undefined) throw new FrameError("code", `a rejection ${code}`);
   const text = from.text16(0, REJECT_TEXT_BYTES_MAX);
   from.finish();
-  return { reason, text };
+  // It ends in logs and on terminals, where control characters would do something.
+  return { reason, text: text.replaceAll(/\p{Cc}/gu, " ") };
 }

@@ -9,9 +9,9 @@ export function ownerOf(identity: Identity): string {
   return `${identity.nodeId}.${identity.incarnation}`;
 }
 
-/** Under which name the peer can have one connection at most: a member by its id, a client by its incarnation too. */
+/** Under which name the peer can have one connection at most: a member by its id, all others by their incarnation too. */
 export function linkKeyOf(identity: Identity): string {
-  return identity.role === "member" ? `member ${identity.nodeId}` : `client ${ownerOf(identity)}`;
+  return identity.role === "member" ? `member ${identity.nodeId}` : `${identity.role} ${ownerOf(identity)}`;
 }
 
 /**
@@ -58,7 +58,7 @@ export function mismatch(ours: Identity, decoded: DecodedIdentity): Rejection | 
   });
   if (theirs === undefined) return differs("version", "protocol version", PROTOCOL_VERSION, decoded.version);
   const unknown = (field: keyof Identity): boolean =>
-    [ours, theirs].some((side) => side.role === "client" && (side[field] === "" || side[field] === 0));
+    [ours, theirs].some((side) => side.role !== "member" && (side[field] === "" || side[field] === 0));
   if (theirs.cluster !== ours.cluster && !unknown("cluster")) {
     return differs("cluster", "cluster", ours.cluster, theirs.cluster);
   }
@@ -81,6 +81,8 @@ const codeOfReason: Readonly<Record<RejectReason, ErrorCode>> = {
   notAdmitted: "CONFIG_MISMATCH",
   full: "UNREACHABLE",
   badFrame: "UNREACHABLE",
+  unauthenticated: "UNAUTHENTICATED",
+  forbidden: "PERMISSION_DENIED",
 };
 
 /** What the side that dialed tells its owner of a refusal. */

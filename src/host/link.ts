@@ -1,4 +1,4 @@
-import { isRequest, Message } from "../flease/message.js";
+import { isRequest, Kind, Message } from "../flease/message.js";
 import { ByteReader } from "./bytes.js";
 import type { ByteWriter } from "./bytes.js";
 import type { Counters } from "./counters.js";
@@ -229,13 +229,17 @@ export class Link {
     counters["batches.received"]++;
     this.#roundTrip.received(receivedStamp, receivedEcho);
     handler.stamped(this, receivedStamp, receivedEcho);
-    const requestsOnly = this.role === "client";
-    const repliesOnly = role === "client";
+    const requestsOnly = this.role !== "member";
+    const repliesOnly = role !== "member";
+    const queriesOnly = this.role === "observer";
     while (this.#open && reader.remaining > 0) {
       decodeMessage(reader, message, view, this.owner);
       const request = isRequest(message.kind);
       if (request ? repliesOnly : requestsOnly) {
         throw new FrameError("direction", `a message of kind ${message.kind} from a ${this.role}`);
+      }
+      if (queriesOnly && message.kind !== Kind.query) {
+        throw new FrameError("role", `a message of kind ${message.kind} from an observer`);
       }
       counters["messages.received"]++;
       handler.message(this, message);

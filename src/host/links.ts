@@ -85,14 +85,14 @@ export class Links implements LinkOwner {
       older.close("replaced by a newer connection of the same peer");
     }
     this.#byKey.set(key, link);
-    if (link.role === "client") this.#clients++;
+    if (link.role !== "member") this.#clients++;
     this.counters["connections.opened"]++;
   }
 
   remove(link: Link, reason: string): void {
     this.counters["connections.closed"]++;
     if (this.#byKey.get(linkKeyOf(link.peer)) === link) this.#byKey.delete(linkKeyOf(link.peer));
-    if (link.role === "client") this.#clients--;
+    if (link.role !== "member") this.#clients--;
     this.calls.linkClosed(link, reason);
   }
 

@@ -17,17 +17,17 @@ export class Listener {
   }
 
   /**
-   * Resolves with the address it really listens on.
+   * Resolves with the address it really listens on. `openly` allows an address that other machines reach.
    *
    * @throws LeaseholdError `INVALID_URL`, `INVALID_CONFIG`.
    */
-  async listen(address: string, insecure: boolean): Promise<string> {
+  async listen(address: string, openly: boolean): Promise<string> {
     const { host, port } = parseAddress(address);
-    if (!insecure && !isLoopback(host)) {
+    if (!openly && !isLoopback(host)) {
       throw new LeaseholdError(
         "INVALID_CONFIG",
         `${address} can be reached from other machines, and plain TCP neither encrypts nor checks who connects: ` +
-          "anybody could take part. Listen on 127.0.0.1 or [::1], or allow it with `insecure: true`",
+          "anybody could take part. Give it `tls` or a `key`, listen on 127.0.0.1 or [::1], or allow it with `insecure: true`",
       );
     }
     const server = this.#server;

@@ -6,6 +6,7 @@ import { defineCluster } from "./cluster.js";
 import type { Cluster } from "./cluster.js";
 import { FleaseNode } from "./flease-node.js";
 import { silent } from "./logger.js";
+import { loadCredentials } from "./security/load.js";
 import { memberStatus } from "./status.js";
 import type { Member, MemberOptions } from "./types.js";
 import { realWorld } from "./world.js";
@@ -19,13 +20,15 @@ export async function startFleaseMember(options: MemberOptions): Promise<Member>
   const logger = options.logger ?? silent;
   for (const advice of settingsAdvice(cluster.settings)) logger.warn(advice);
   const world = realWorld();
+  const owner = { role: "member", memberId: options.id, cluster: cluster.name } as const;
+  const credentials = await loadCredentials(options, owner, world, logger);
   const node = new FleaseNode({
     world,
     cluster,
     role: "member",
     nodeId: options.id,
     logger,
-    transport: { insecure: options.insecure ?? false },
+    transport: { insecure: options.insecure ?? false, credentials },
   });
   let address: string;
   try {

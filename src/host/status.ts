@@ -19,7 +19,7 @@ export function memberStatus(node: FleaseNode, address: string): MemberStatus {
     ttlMaxMs: cluster.settings.ttlMaxMs,
     maxClockSkewMs: cluster.settings.maxClockSkewMs,
     peers: peerStatuses(node),
-    clients: [...transport.links].filter((link) => link.role === "client").length,
+    clients: [...transport.links].filter((link) => link.role !== "member").length,
     counters: { ...transport.counters },
     cpuMs: (usage.user + usage.system) / 1_000,
     rssBytes: process.memoryUsage.rss(),

@@ -1,9 +1,10 @@
 import type { LeaseholdError } from "../lease/errors.js";
 import type { Message } from "../flease/message.js";
 import type { Link } from "./link.js";
+import type { Credentials } from "./security/credentials.js";
 
-/** A member is an acceptor (and usually a proposer); a client is a proposer only. */
-export type Role = "member" | "client";
+/** A member is an acceptor (and usually a proposer); a client is a proposer only; an observer may ask, and hold nothing. */
+export type Role = "member" | "client" | "observer";
 
 /** What one side of a connection says of itself before anything else (`docs/wire-protocol.md`, HELLO). */
 export interface Identity {
@@ -60,10 +61,15 @@ export interface TransportHandler {
   disconnected(link: Link, reason: string): void;
   /**
    * The peer at an address we dial refused us, or we refused it: `CLUSTER_MISMATCH`, `CONFIG_MISMATCH`,
-   * `VERSION_MISMATCH`, or `UNREACHABLE` (it does not speak this protocol, or takes nobody else). Said at every
-   * attempt; attempts go on, slowly.
+   * `VERSION_MISMATCH`, `UNAUTHENTICATED`, `PERMISSION_DENIED`, or `UNREACHABLE` (it does not speak this protocol, or
+   * takes nobody else). Said at every attempt; attempts go on, slowly.
    */
   refused(address: string, error: LeaseholdError): void;
+  /**
+   * An accepted connection was refused, by us or by its other side. `cause` is one of a few dozen stable names, `text`
+   * one sentence; nothing in it is too long or has control characters.
+   */
+  repelled(address: string, cause: string, text: string): void;
   /** A dialed address could not be reached at all. Said at every attempt; attempts go on. */
   unreachable(address: string, reason: string): void;
   /** Asked when a peer's identity fits ours: `undefined` lets it in, a sentence refuses it with that reason. */
@@ -113,4 +119,6 @@ export interface TransportOptions {
   readonly callsMax: number;
   /** Listen beyond loopback without encryption or authentication. */
   readonly insecure: boolean;
+  /** Every connection is TLS with these; `undefined`: plain TCP. They are closed by whoever made them. */
+  readonly credentials: Credentials | undefined;
 }

@@ -4,6 +4,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { Kind, Message } from "../flease/message.js";
 import {
   acquire,
+  batchOf,
   clientIdentity,
   helloBytes,
   listening,
@@ -17,7 +18,6 @@ import {
 import type { CounterName } from "./counters.js";
 import { FrameKind } from "./frame.js";
 import { transportDefaults } from "./transport-options.js";
-import { Outbox } from "./outbox.js";
 
 /** A member with a peer connected to it that has done nothing wrong. */
 async function memberWithPeer(options = {}) {
@@ -33,16 +33,6 @@ async function memberWithPeer(options = {}) {
     await until(() => member.count === before + 1, "the other link goes on");
   };
   return { member, address, peer, unharmed };
-}
-
-function batchOf(message: Message): Buffer {
-  const outbox = new Outbox();
-  outbox.add(message);
-  const { bytes, length } = outbox.take(
-    { monoMs: 1, loMs: 1, hiMs: 1 },
-    { monoMs: 0, loMs: 0, heldMs: 0, roundTripMs: -1 },
-  );
-  return bytes.subarray(0, length);
 }
 
 function frame(kind: number, body: Buffer = Buffer.alloc(0), length = body.length + 1): Buffer {

@@ -18,4 +18,5 @@ export const transportDefaults: TransportOptions = {
   refusedRetryMs: 5000,
   callsMax: 256,
   insecure: false,
+  credentials: undefined,
 };

@@ -9,10 +9,13 @@ import type { Counters } from "./counters.js";
 import { Dialer } from "./dialer.js";
 import type { DialerOwner } from "./dialer.js";
 import type { DecodedIdentity, Rejection } from "./hello.js";
-import { checkIdentity, mismatch } from "./identity.js";
+import { checkIdentity, mismatch, refusalError } from "./identity.js";
 import type { Carrier, Link, LinkOrigin } from "./link.js";
 import { Links } from "./links.js";
 import { Listener } from "./listener.js";
+import { authRejection } from "./security/auth-fault.js";
+import { Gate } from "./security/gate.js";
+import { nothingAsked, unprovenClaim } from "./security/proof.js";
 import { transportDefaults } from "./transport-options.js";
 import type { Identity, TransportHandler, TransportOptions } from "./transport-handler.js";
 
@@ -36,6 +39,7 @@ export class Transport {
   readonly #connectionOwner: DialerOwner;
   readonly #keepAlive = setInterval(() => {}, KEEP_ALIVE_MS);
   #identity: Identity;
+  readonly #gate: Gate | undefined;
   #listener: Listener | undefined;
   #heartbeat: Timer;
   /** Accepted connections whose handshake is not done. */
@@ -64,6 +68,8 @@ export class Transport {
     this.#handler = handler;
     this.#options = { ...transportDefaults, ...options };
     this.#links = new Links(() => this.#identity, world, handler, this.counters, this.#options);
+    const { credentials, handshakeTimeoutMs } = this.#options;
+    if (credentials !== undefined) this.#gate = new Gate(credentials, world.timers, handshakeTimeoutMs);
     this.#connectionOwner = this.#newConnectionOwner();
     this.#heartbeat = world.timers.after(this.#options.heartbeatMs, this.#tick);
   }
@@ -93,13 +99,14 @@ export class Transport {
   /**
    * Accepts connections. Resolves with the address it really listens on, `host:port`.
    *
-   * @throws LeaseholdError `INVALID_CONFIG` beyond loopback without `insecure`, or when the address cannot be had;
+   * @throws LeaseholdError `INVALID_CONFIG` beyond loopback without credentials or `insecure`, or when the address cannot be had;
    * `INVALID_URL`; `CLOSED`.
    */
   async listen(address: string): Promise<string> {
     if (this.#closing !== undefined) throw new LeaseholdError("CLOSED");
     const listener = new Listener(this.#accepted);
-    const bound = await listener.listen(address, this.#options.insecure);
+    const { insecure, credentials } = this.#options;
+    const bound = await listener.listen(address, insecure || credentials !== undefined);
     if (this.#closing !== undefined) {
       await listener.close();
       throw new LeaseholdError("CLOSED");
@@ -166,6 +173,7 @@ export class Transport {
     this.#links.flush();
     this.#links.stop();
     this.#links.calls.fail(undefined, () => new LeaseholdError("CLOSED"));
+    this.#gate?.close();
     for (const dialer of this.#dialers.values()) dialer.stop("closed");
     for (const connection of this.#connections) connection.end("closed");
     const listening = this.#listener?.close();
@@ -190,10 +198,32 @@ export class Transport {
       return;
     }
     this.#handshakes++;
+    if (this.#gate === undefined) this.#open(socket, address).begin(nothingAsked);
+    else this.#enter(this.#gate, socket, address);
+  };
+
+  #open(socket: Socket, address: string): Connection {
     const connection = new Connection(this.#connectionOwner, socket, address);
     this.#connections.add(connection);
     socket.on("data", (chunk: Buffer) => connection.receive(chunk, chunk.length));
-  };
+    return connection;
+  }
+
+  #enter(gate: Gate, socket: Socket, address: string): void {
+    gate.enter(socket, {
+      passed: (secured, proof) => {
+        const connection = this.#open(secured, address);
+        if ("cause" in proof) connection.distrust(proof);
+        else connection.begin(proof);
+      },
+      failed: (reason) => {
+        this.#handshakes--;
+        if (reason === "timeout") this.counters["handshakes.timedOut"]++;
+        else if (reason !== undefined)
+          this.#repelled(address, authRejection(reason.cause, reason.text), "us");
+      },
+    });
+  }
 
   #newConnectionOwner(): DialerOwner {
     return {
@@ -208,7 +238,7 @@ export class Transport {
       judge: (connection, peer) => this.#judge(connection, peer),
       newLink: (carrier: Carrier, origin: LinkOrigin) => this.#links.newLink(carrier, origin),
       established: (connection, link) => this.#established(connection, link),
-      refused: (connection, error) => this.#refused(connection, error),
+      refused: (connection, rejection, by) => this.#refused(connection, rejection, by),
       unlinked: (link, reason) => this.#unlinked(link, reason),
       closed: (connection, reason, opened) => this.#closed(connection, reason, opened),
     };
@@ -219,9 +249,14 @@ export class Transport {
     const differs = mismatch(ours, decoded);
     const theirs = decoded.identity;
     if (differs !== undefined || theirs === undefined) return differs;
+    const unproven = unprovenClaim(connection.proof!, ours, theirs);
+    if (unproven !== undefined) return unproven;
     const expected = connection.dialing?.expectedId;
     if (connection.dialing !== undefined && theirs.role !== "member") {
-      return { reason: "notAdmitted", text: `${theirs.nodeId} accepts connections but is no member` };
+      return {
+        reason: "notAdmitted",
+        text: `${JSON.stringify(theirs.nodeId)} accepts connections but is no member`,
+      };
     }
     if (theirs.role === "member" && ours.role === "member" && theirs.nodeId === ours.nodeId) {
       return { reason: "duplicate", text: `both sides are the member ${JSON.stringify(ours.nodeId)}` };
@@ -234,7 +269,7 @@ export class Transport {
     }
     const { clientsMax } = this.#options;
     const known = this.#links.get(theirs) !== undefined;
-    if (theirs.role === "client" && !known && this.#links.clients >= clientsMax) {
+    if (theirs.role !== "member" && !known && this.#links.clients >= clientsMax) {
       return { reason: "full", text: `${clientsMax} clients are connected already` };
     }
     const refusal = this.#handler.admit(theirs);
@@ -248,9 +283,22 @@ export class Transport {
     this.#handler.connected(link);
   }
 
-  #refused(connection: Connection, error: LeaseholdError): void {
-    connection.dialing?.refused();
-    if (this.#closing === undefined) this.#handler.refused(connection.address, error);
+  #refused(connection: Connection, rejection: Rejection, by: "us" | "them"): void {
+    const { dialing, address } = connection;
+    if (dialing === undefined) {
+      this.#repelled(address, rejection, by);
+      return;
+    }
+    if (rejection.auth !== undefined) this.counters[`auth.refused.${rejection.auth}`]++;
+    dialing.refused();
+    if (this.#closing === undefined) this.#handler.refused(address, refusalError(address, rejection, by));
+  }
+
+  #repelled(address: string, { auth, reason, text }: Rejection, by: "us" | "them"): void {
+    if (auth !== undefined) this.counters[`auth.refused.${auth}`]++;
+    if (this.#closing !== undefined) return;
+    if (by === "us") this.#handler.repelled(address, auth ?? reason, text);
+    else this.#handler.repelled(address, `refused: ${reason}`, `it refuses us: ${text}`);
   }
 
   #unlinked(link: Link, reason: string): void {

@@ -7,17 +7,45 @@ export interface Logger {
   error(message: string): void;
 }
 
-export interface OpenOptions {
+/** Certificates for TLS with mutual authentication: each PEM text, or the path of a PEM file (`docs/security.md`). */
+export interface TlsFiles {
+  /** The authorities whose certificates count, and no others. */
+  ca: string;
+  /** This participant's certificate, followed by those between it and the authority, if there are any. */
+  cert: string;
+  /** The private key of that certificate, without a passphrase. */
+  key: string;
+}
+
+/**
+ * How a participant proves who it is, and what it demands of others: certificates or a cluster key, the same way in the
+ * whole cluster. Without either, plain TCP. Files are read anew within some seconds of a change, and new connections
+ * use what is in them then.
+ */
+export interface SecurityOptions {
+  tls?: TlsFiles;
+  /** The cluster key, 64 to 128 hexadecimal digits, or lines of `role: digits` with one key for each role. */
+  key?: string;
+  /** A file that holds what `key` would. */
+  keyFile?: string;
+}
+
+export interface OpenOptions extends SecurityOptions {
   /** Name under which this participant holds leases; an incarnation is appended. Default: host name and process id. */
   name?: string;
   /** Name of the cluster. Default: whatever the first member that answers says. */
   cluster?: string;
+  /**
+   * An observer asks who holds what and how the members are, and can take no lease. Default: a client, if the
+   * credentials allow that.
+   */
+  role?: "client" | "observer";
   /** How long to look for a first member that answers. Default `"5s"`. */
   timeout?: Duration;
   logger?: Logger;
 }
 
-export interface MemberOptions {
+export interface MemberOptions extends SecurityOptions {
   /** This member's name in `members`: 1 to 64 characters of `A-Z a-z 0-9 _ -`. */
   id: string;
   /** All members, this one among them: id to `host:port`, the same on every member. */
@@ -39,7 +67,7 @@ export interface MemberOptions {
   clockRateError?: number;
   /** How long one phase of an operation waits for a majority. Default: ttlMax / 15, at least 50 ms, at most `"1s"`. */
   rpcTimeout?: Duration;
-  /** Allows plain TCP beyond loopback: anybody who reaches the port can then take part. Default false. */
+  /** Allows plain TCP, without `tls` or a key, beyond loopback: anybody who reaches the port can then take part. Default false. */
   insecure?: boolean;
   logger?: Logger;
 }

@@ -10,8 +10,9 @@ import {
   FrameKind,
   HANDSHAKE_FRAME_BYTES_MAX,
 } from "./frame.js";
-import { encodeHello, PROTOCOL_VERSION, RejectCode } from "./hello.js";
+import { encodeHello, PROTOCOL_VERSION, RejectCode, RoleCode } from "./hello.js";
 import { Outbox } from "./outbox.js";
+import { roles } from "./security/roles.js";
 
 /** The documentation is held against the code: what a stranger implements from it has to work. */
 const text = readFileSync(new URL("../../docs/wire-protocol.md", import.meta.url), "utf8");
@@ -106,11 +107,17 @@ it("names every kind, reason, refusal, state, bound and counter", () => {
       longest[name as keyof typeof longest].toLocaleString("en"),
     ]),
   );
-  expect(rows(/^\| \d \| `\w+` \|/).map(([code, name]) => [name, code])).toEqual(
+  expect(rows(/^\| \d+ \| `\w+` \|/).map(([code, name]) => [name, code])).toEqual(
     Object.entries(RejectCode).map(([name, code]) => [`\`${name}\``, String(code)]),
   );
   expect(rows(/^\| \d+ \| [A-Z]+ \| re/).map(([code, name]) => [name, code])).toEqual(
     Object.entries(Kind).map(([name, code]) => [name.toUpperCase(), String(code)]),
+  );
+  expect(text).toContain(
+    `role, ${roles
+      .map((role) => `${RoleCode[role]} ${role}`)
+      .join(", ")
+      .replace(/, (?=\d \w+$)/, " or ")}.`,
   );
   const list = (codes: object) =>
     Object.entries(codes)

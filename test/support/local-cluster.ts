@@ -10,7 +10,7 @@ export interface LocalCluster {
 
 /** Members in this process that talk over real sockets, with leases short enough for tests. They are ready. */
 export async function startLocalCluster(
-  options: Partial<MemberOptions> = {},
+  options: Partial<MemberOptions> | ((id: string) => Partial<MemberOptions>) = {},
   count = 3,
 ): Promise<LocalCluster> {
   const ids = Array.from({ length: count }, (_, index) => `m${index}`);
@@ -24,7 +24,7 @@ export async function startLocalCluster(
         ttlMax: "1s",
         maxClockSkew: "10ms",
         rpcTimeout: "150ms",
-        ...options,
+        ...(typeof options === "function" ? options(id) : options),
       }),
     ),
   );

@@ -4,10 +4,12 @@ import type { Socket } from "node:net";
 import { onTestFinished } from "vitest";
 import type { LeaseholdError } from "../../src/lease/errors.js";
 import { copyMessage, Kind, Message } from "../../src/flease/message.js";
+import { parseAddress } from "../../src/host/address.js";
 import { ByteReader, ByteWriter } from "../../src/host/bytes.js";
 import { FrameDecoder, FrameKind } from "../../src/host/frame.js";
 import { decodeReject, encodeHello } from "../../src/host/hello.js";
 import type { Rejection } from "../../src/host/hello.js";
+import { Outbox } from "../../src/host/outbox.js";
 import type { Link } from "../../src/host/link.js";
 import { Transport } from "../../src/host/transport.js";
 import type { Identity, TransportHandler, TransportOptions } from "../../src/host/transport-handler.js";
@@ -52,6 +54,7 @@ export class Participant implements TransportHandler {
   readonly received: Message[] = [];
   readonly links: Link[] = [];
   readonly errors: LeaseholdError[] = [];
+  readonly repelledBy: string[] = [];
   /** The order of calls within chunks, when wanted. */
   trace: string[] | undefined;
   answering = false;
@@ -76,6 +79,9 @@ export class Participant implements TransportHandler {
   refused(address: string, error: LeaseholdError): void {
     this.errors.push(error);
     this.events.push(`refused ${address} ${error.code}`);
+  }
+  repelled(_address: string, cause: string, text: string): void {
+    this.repelledBy.push(`${cause}: ${text}`);
   }
   unreachable(): void {
     this.events.push("unreachable");
@@ -146,6 +152,17 @@ export function acquire(slot: number, resource = "some/resource"): Message {
   return message;
 }
 
+/** The frame that carries one message. */
+export function batchOf(message: Message): Buffer {
+  const outbox = new Outbox();
+  outbox.add(message);
+  const { bytes, length } = outbox.take(
+    { monoMs: 1, loMs: 1, hiMs: 1 },
+    { monoMs: 0, loMs: 0, heldMs: 0, roundTripMs: -1 },
+  );
+  return bytes.subarray(0, length);
+}
+
 /** Waits until something is true; the test fails after five seconds. */
 export async function until(condition: () => boolean, what = condition.toString()): Promise<void> {
   const endMs = Date.now() + 5000;
@@ -174,9 +191,9 @@ export class Stranger {
   readonly kinds: number[] = [];
   closed = false;
 
-  constructor(address: string) {
-    const colon = address.lastIndexOf(":");
-    this.socket = connect(Number(address.slice(colon + 1)), address.slice(0, colon).replace(/^\[|\]$/g, ""));
+  /** On a socket of his own, which may be a TLS one; or by plain TCP to an address. */
+  constructor(at: string | Socket) {
+    this.socket = typeof at === "string" ? connect(parseAddress(at)) : at;
     const decoder = new FrameDecoder((kind, bytes, start, end) => {
       this.kinds.push(kind);
       if (kind !== FrameKind.reject) return;

@@ -1,0 +1,74 @@
+import type { X509Certificate } from "node:crypto";
+import type { ConnectionOptions, SecureContext, TlsOptions as TlsServerOptions, TLSSocket } from "node:tls";
+import { certificateFault } from "./auth-fault.js";
+import type { AuthFault } from "./auth-fault.js";
+import { describeCertificate, proofOfCertificate } from "./certificate.js";
+import type { Credentials } from "./credentials.js";
+import type { FileWatch } from "./file-watch.js";
+import type { Proof } from "./proof.js";
+import { secureOptions } from "./tls-bounds.js";
+
+/** Certificates as they were read last. */
+export interface CertificateSet {
+  readonly ca: string;
+  readonly cert: string;
+  readonly key: string;
+  readonly own: X509Certificate;
+  readonly context: SecureContext;
+}
+
+/**
+ * Both sides show a certificate. OpenSSL checks the chain, the dates and the purpose; `proofOf` looks at what it found.
+ * It is not left to Node to hang up (`rejectUnauthorized`), because whoever is refused should be told why.
+ */
+export const certificateTls = { minVersion: "TLSv1.3", secureOptions } as const;
+
+/** Certificates, by TLS with mutual authentication. */
+export class CertificateCredentials implements Credentials {
+  readonly #watch: FileWatch<CertificateSet>;
+
+  constructor(watch: FileWatch<CertificateSet>) {
+    this.#watch = watch;
+  }
+
+  get version(): number {
+    return this.#watch.version;
+  }
+
+  get participant(): "client" | "observer" {
+    const own = proofOfCertificate(this.#watch.current.own);
+    return "cause" in own || own.roles.includes("client") ? "client" : "observer";
+  }
+
+  serverOptions(): TlsServerOptions {
+    const { ca, cert, key } = this.#watch.current;
+    return { ...certificateTls, ca, cert, key, requestCert: true, rejectUnauthorized: false };
+  }
+
+  dialOptions(): ConnectionOptions {
+    return {
+      secureContext: this.#watch.current.context,
+      ...certificateTls,
+      rejectUnauthorized: false,
+      // Members are known by their ids, which their certificates carry, wherever they are reached.
+      checkServerIdentity: () => undefined,
+    };
+  }
+
+  proofOf(socket: TLSSocket): Proof | AuthFault {
+    const certificate = socket.getPeerX509Certificate();
+    if (certificate === undefined) return { cause: "noCertificate", text: "it shows no certificate" };
+    const whose = describeCertificate(certificate);
+    if (socket.isSessionReused()) return { cause: "tls", text: "sessions are not resumed here" };
+    if (!socket.authorized) return certificateFault(String(socket.authorizationError), whose);
+    return proofOfCertificate(certificate);
+  }
+
+  claimOf(): undefined {
+    return undefined;
+  }
+
+  close(): void {
+    this.#watch.close();
+  }
+}

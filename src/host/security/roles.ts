@@ -1,0 +1,9 @@
+import type { Role } from "../transport-handler.js";
+
+/** From the one that may do most. Whoever may be one of them may also be all that follow. */
+export const roles = ["member", "client", "observer"] as const satisfies readonly Role[];
+
+/** What credentials for `role` allow their owner to be: a member may do all that a client does, and a client may ask. */
+export function rolesWithin(role: Role): readonly Role[] {
+  return roles.slice(roles.indexOf(role));
+}

@@ -1,0 +1,132 @@
+import { randomBytes } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { clusterStatus, open } from "leasehold";
+import type { Leases, OpenOptions } from "leasehold";
+import { startLocalCluster } from "./support/local-cluster.js";
+import type { LocalCluster } from "./support/local-cluster.js";
+import { asText, Authority } from "./support/pki.js";
+
+/** Whole clusters that prove who they are: a client takes a lease, an observer only looks. */
+
+const newKey = () => randomBytes(32).toString("hex");
+const keys = { member: newKey(), client: newKey(), observer: newKey() };
+
+async function leaseTest(
+  cluster: LocalCluster,
+  asClient: OpenOptions,
+  asObserver: OpenOptions,
+): Promise<bigint[]> {
+  const opened: Leases[] = [];
+  const opening = async (options: OpenOptions) => {
+    const leases = await open(...cluster.urls, options);
+    opened.push(leases);
+    return leases;
+  };
+  const [client, observer] = [await opening(asClient), await opening(asObserver)];
+  const lease = await client.acquire("guarded");
+  expect(await cluster.members[0]!.leases.tryAcquire("guarded")).toBeUndefined();
+  expect(await observer.holder("guarded")).toMatchObject({ state: "held", holder: client.self });
+  expect(await observer.list("guar")).toMatchObject([{ resource: "guarded" }]);
+  await expect(observer.acquire("guarded")).rejects.toMatchObject({ code: "PERMISSION_DENIED" });
+  await expect(observer.tryAcquire("free")).rejects.toMatchObject({ code: "PERMISSION_DENIED" });
+  await lease.renew();
+  await lease.release();
+  await using second = await cluster.members[1]!.leases.acquire("guarded", { wait: "2s" });
+  const reports = await clusterStatus(cluster.urls[0]!, asObserver);
+  expect(reports.map((report) => report.reachable && report.status.state)).toEqual([
+    "ready",
+    "ready",
+    "ready",
+  ]);
+  await Promise.all(opened.map((leases) => leases.close()));
+  return [lease.token, second.token];
+}
+
+describe("with certificates", () => {
+  const authority = new Authority();
+  let cluster: LocalCluster;
+
+  beforeAll(async () => {
+    cluster = await startLocalCluster((id) => ({ tls: authority.for(`member/${id}`) }));
+  });
+  afterAll(async () => {
+    await cluster.close();
+    authority.remove();
+  });
+
+  test("leases are taken, renewed and handed over; an observer asks and takes nothing", async () => {
+    const [first, second] = await leaseTest(
+      cluster,
+      { tls: asText(authority.for("client")) },
+      { tls: authority.for("observer") },
+    );
+    expect(second).toBeGreaterThan(first!);
+  });
+
+  test("a member's certificate serves its machine's clients too", async () => {
+    const leases = await open(...cluster.urls, { tls: authority.for("member/m0") });
+    await using lease = await leases.acquire("by a member's client");
+    expect(lease.remaining()).toBeGreaterThan(0);
+    await leases.close();
+  });
+
+  test.each<[string, OpenOptions, string, RegExp]>([
+    ["nothing", {}, "UNAUTHENTICATED", /only TLS/],
+    ["a key", { key: keys.member }, "UNAUTHENTICATED", /certificates are used there, and a key here/],
+    ["an observer's", { role: "client", tls: authority.for("observer") }, "INVALID_CONFIG", /only observer/],
+  ])("who brings %s is told why that is not enough", async (_what, options, code, message) => {
+    const opening = open(cluster.urls[0]!, { timeout: "1s", ...options });
+    await expect(opening).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
+  });
+});
+
+describe("with a key for each role", () => {
+  let cluster: LocalCluster;
+
+  beforeAll(async () => {
+    const key = Object.entries(keys)
+      .map(([role, digits]) => `${role}: ${digits}`)
+      .join("\n");
+    cluster = await startLocalCluster({ key });
+  });
+  afterAll(() => cluster.close());
+
+  test("leases are taken, renewed and handed over; an observer asks and takes nothing", async () => {
+    const [first, second] = await leaseTest(
+      cluster,
+      { key: `client: ${keys.client}` },
+      { key: `observer: ${keys.observer}` },
+    );
+    expect(second).toBeGreaterThan(first!);
+  });
+
+  test("the key of the members allows every role", async () => {
+    const [first, second] = await leaseTest(
+      cluster,
+      { key: keys.member },
+      { key: keys.member, role: "observer" },
+    );
+    expect(second).toBeGreaterThan(first!);
+  });
+
+  test.each<[string, OpenOptions, string, RegExp]>([
+    ["nothing", {}, "UNAUTHENTICATED", /only TLS/],
+    ["another key", { key: newKey() }, "UNAUTHENTICATED", /the key there is not ours/],
+    [
+      "the clients' key as the members'",
+      { key: keys.client },
+      "UNAUTHENTICATED",
+      /the key there is not ours/,
+    ],
+    [
+      "the observers' key as a client",
+      { key: `observer: ${keys.observer}`, role: "client" },
+      "INVALID_CONFIG",
+      /no key that allows to be a client/,
+    ],
+    ["another cluster", { key: keys.member, cluster: "other" }, "CLUSTER_MISMATCH", /"other"/],
+  ])("who brings %s is told why that is not enough", async (_what, options, code, message) => {
+    const opening = open(cluster.urls[0]!, { timeout: "1s", ...options });
+    await expect(opening).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
+  });
+});

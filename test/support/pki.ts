@@ -1,0 +1,121 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TlsFiles } from "../../src/host/types.js";
+
+/** When a certificate counts, in days from now. */
+export interface Validity {
+  readonly fromDays?: number;
+  readonly toDays?: number;
+}
+
+const dayMs = 86_400_000;
+
+/** An authority of a test's own, made with the `openssl` command, in a folder that `remove` takes away again. */
+export class Authority {
+  readonly folder = mkdtempSync(join(tmpdir(), "leasehold-pki-"));
+  readonly caFile = join(this.folder, "ca.pem");
+  #made = 0;
+
+  constructor(subject = "/CN=test authority") {
+    this.#run(
+      "req",
+      "-x509",
+      ...newKey,
+      "-days",
+      "30",
+      "-subj",
+      subject,
+      "-keyout",
+      "ca.key",
+      "-out",
+      "ca.pem",
+    );
+    writeFileSync(join(this.folder, "index.txt"), "");
+    writeFileSync(join(this.folder, "index.txt.attr"), "unique_subject = no\n");
+  }
+
+  remove(): void {
+    rmSync(this.folder, { recursive: true });
+  }
+
+  /** Files of a certificate with these lines of extensions. */
+  issue(extensions: readonly string[], { fromDays = -1, toDays = 30 }: Validity = {}): TlsFiles {
+    const name = `c${++this.#made}`;
+    const config = `
+[ca]
+default_ca = this
+[this]
+database = index.txt
+new_certs_dir = .
+rand_serial = yes
+default_md = sha256
+policy = names
+x509_extensions = extensions
+unique_subject = no
+[names]
+commonName = supplied
+[extensions]
+basicConstraints = CA:FALSE
+${extensions.join("\n")}
+`;
+    writeFileSync(join(this.folder, `${name}.cnf`), config);
+    this.#run("req", ...newKey, "-subj", `/CN=${name}`, "-keyout", `${name}.key`, "-out", `${name}.csr`);
+    const dates = ["-startdate", asn1Time(fromDays), "-enddate", asn1Time(toDays)];
+    const ca = ["-cert", "ca.pem", "-keyfile", "ca.key", "-config", `${name}.cnf`];
+    this.#run("ca", "-batch", "-notext", ...ca, ...dates, "-in", `${name}.csr`, "-out", `${name}.pem`);
+    const file = (end: string) => join(this.folder, name + end);
+    return { ca: this.caFile, cert: file(".pem"), key: file(".key") };
+  }
+
+  /** A certificate by its name of ours, such as `member/a` or `client`. */
+  for(who: string, cluster = "leasehold", validity: Validity = {}): TlsFiles {
+    const usage = who.startsWith("member/") ? "serverAuth, clientAuth" : "clientAuth";
+    const uri = `subjectAltName = URI:leasehold://${cluster}/${who}`;
+    return this.issue([uri, `extendedKeyUsage = ${usage}`], validity);
+  }
+
+  #run(...args: string[]): void {
+    execFileSync("openssl", args, { cwd: this.folder, stdio: ["ignore", "ignore", "pipe"] });
+  }
+}
+
+/** Signed by nobody but itself. */
+export function selfSigned(authority: Authority, who: string): TlsFiles {
+  const key = join(authority.folder, "self.key");
+  const cert = join(authority.folder, "self.pem");
+  const extensions = ["-addext", `subjectAltName=URI:leasehold://leasehold/${who}`];
+  const request = [
+    "req",
+    "-x509",
+    ...newKey,
+    "-subj",
+    "/CN=self",
+    "-config",
+    emptyConfig(authority),
+    ...extensions,
+  ];
+  execFileSync("openssl", [...request, "-days", "30", "-keyout", key, "-out", cert], { stdio: "ignore" });
+  return { ca: authority.caFile, cert, key };
+}
+
+/** Without the extensions of the system's own configuration, which would make it an authority. */
+function emptyConfig(authority: Authority): string {
+  const path = join(authority.folder, "empty.cnf");
+  writeFileSync(path, "[req]\ndistinguished_name = d\n[d]\n");
+  return path;
+}
+
+const newKey = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
+
+function asn1Time(inDays: number): string {
+  const [date, time] = new Date(Date.now() + inDays * dayMs).toISOString().split(/[T.]/);
+  return `${date!.replaceAll("-", "")}${time!.replaceAll(":", "")}Z`;
+}
+
+/** What is in the files, as text. */
+export function asText({ ca, cert, key }: TlsFiles): TlsFiles {
+  const text = (path: string) => readFileSync(path, "utf8");
+  return { ca: text(ca), cert: text(cert), key: text(key) };
+}
