@@ -234,6 +234,12 @@ describe("a pause", () => {
     expect(report).toMatchObject({ violations: [], lossesFoundAfterPause: 0 });
   });
 
+  test("after a release is no loss, and neither is one that has not ended", () => {
+    const lost = looks("a", 10, { at: 3_001, ok: false });
+    expect(check(...pause, release("a", 10, 100.5), lost)).toMatchObject({ lossesFoundAfterPause: 0 });
+    expect(check(...pause.slice(0, 3), lost)).toMatchObject({ lossesFoundAfterPause: 0 });
+  });
+
   test("of somebody else proves nothing", () => {
     const report = check(...pause.slice(0, 3), done("continued", "c", 3_000));
     expect(report).toMatchObject({ violations: [], lossesFoundAfterPause: 0 });
@@ -247,6 +253,11 @@ describe("a void run", () => {
       verdict: "void",
       voidBecause: ["no holder was replaced without having released"],
     });
+  });
+
+  test("has only a holder that gets again what it lost", () => {
+    const report = check(looks("a", 10, { at: 0, left: 500 }, 400), looks("a", 20, 2_000, 2_100));
+    expect(report).toMatchObject({ verdict: "void", takeovers: 0, handovers: 0 });
   });
 
   test("has no renewal: the end that the looks show does not move", () => {

@@ -270,6 +270,13 @@ export class Arena {
     this.#note("killed", pid);
   }
 
+  /** kill -9 of whoever holds the resource; resolves with who took over. */
+  async replaceHolderOf(resource: string): Promise<Holder> {
+    const victim = await this.holderOf(resource);
+    this.kill(victim.pid);
+    return await this.holderOf(resource, 5 * ttlMs);
+  }
+
   stop(pid: number): void {
     process.kill(pid, "SIGSTOP");
     this.#stopped.add(pid);
