@@ -22,10 +22,10 @@ export type {
   MemberStatus,
   OpenOptions,
   PeerStatus,
-} from "./host/types.js";
-export { errorCodes, LeaseholdError, LeaseLostError } from "./lease/errors.js";
   SecurityOptions,
   TlsFiles,
+} from "./host/types.js";
+export { errorCodes, LeaseholdError, LeaseLostError } from "./lease/errors.js";
 export type { ErrorCode, LossReason } from "./lease/errors.js";
 
 /**
