@@ -35,12 +35,20 @@ export type { ErrorCode, LossReason } from "./lease/errors.js";
  *   others; more are safer. Resolves when a majority is connected, or at the timeout if at least one is.
  * - `memory:name`: leases among the participants of this process, for tests.
  *
- * @throws LeaseholdError `INVALID_URL`, `UNREACHABLE`, `CLUSTER_MISMATCH`, `CONFIG_MISMATCH`, `VERSION_MISMATCH`,
- * `INVALID_CONFIG` (credentials that cannot be used), `UNAUTHENTICATED`, `PERMISSION_DENIED`.
+ * The last argument may be the options. What the leases promise, and what that rests on, is in their `guarantees`.
+ *
+ * @throws LeaseholdError `INVALID_URL`, `INVALID_DURATION`, `UNREACHABLE`, `CLUSTER_MISMATCH`, `CONFIG_MISMATCH`,
+ * `VERSION_MISMATCH`, `INVALID_CONFIG` (credentials that cannot be used), `UNAUTHENTICATED`, `PERMISSION_DENIED`.
  * @example
  * ```ts
  * const leases = await open("flease://10.0.0.1:7400", "flease://10.0.0.2:7400");
- * await using lease = await leases.acquire("reports/nightly");
+ * const lease = await leases.acquire("reports/nightly");
+ * try {
+ *   lease.assertHeld(500);
+ * } finally {
+ *   await lease.release();
+ *   await leases.close();
+ * }
  * ```
  */
 export async function open(...args: [...urls: string[], options: OpenOptions] | string[]): Promise<Leases> {
@@ -69,6 +77,7 @@ export async function open(...args: [...urls: string[], options: OpenOptions] | 
  *   id: "a",
  *   members: { a: "10.0.0.1:7400", b: "10.0.0.2:7400", c: "10.0.0.3:7400" },
  * });
+ * await using lease = await member.leases.acquire("reports/nightly");
  * ```
  */
 export function startMember(options: MemberOptions): Promise<Member> {
@@ -76,9 +85,15 @@ export function startMember(options: MemberOptions): Promise<Member> {
 }
 
 /**
- * Asks every member of a Flease cluster how it is.
+ * Asks every member of a Flease cluster how it is. One that does not answer is in the result, too, with the reason.
  *
  * @throws LeaseholdError as {@link open}.
+ * @example
+ * ```ts
+ * for (const report of await clusterStatus("flease://10.0.0.1:7400")) {
+ *   console.log(report.id, report.reachable ? report.status.state : report.reason);
+ * }
+ * ```
  */
 export function clusterStatus(
   ...args: [...urls: string[], options: OpenOptions] | string[]

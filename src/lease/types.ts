@@ -2,7 +2,10 @@
  * The waist: what every program sees, whichever ground its leases rest on.
  */
 
-/** Milliseconds, or text such as `"500ms"`, `"1.5s"`, `"15s"`, `"1m"`, `"2h"` (one number, one unit). */
+/**
+ * Milliseconds as a number of 0 or more, or text of one number and one unit: `"500ms"`, `"1.5s"`, `"15s"`, `"1m"`,
+ * `"2h"`. Anything else is refused with `INVALID_DURATION`.
+ */
 export type Duration = number | string;
 
 /**
@@ -12,12 +15,14 @@ export type Duration = number | string;
  * called, and are therefore right after a blocked event loop, a stopped process or a suspended machine.
  */
 export interface Lease extends AsyncDisposable {
+  /** The resource's name: 1 to 512 bytes of UTF-8 without control characters. */
   readonly resource: string;
-  /** The name and incarnation that holds the lease. */
+  /** Who holds the lease, `name.incarnation`: the same as {@link Leases.self} when it was taken. */
   readonly holder: string;
   /**
    * The fencing token: the same through one tenure, strictly greater in every later tenure of the resource. Hand it
    * to whatever the lease protects and let that refuse a token smaller than the greatest it has seen.
+   * {@link Guarantees.token} says what its order rests on. As text or JSON it is a decimal string.
    */
   readonly token: bigint;
   /** The length in milliseconds that each renewal asks for. */
@@ -33,25 +38,32 @@ export interface Lease extends AsyncDisposable {
   /** Milliseconds for which the lease can still be trusted, 0 when it is lost or released. Never optimistic. */
   remaining(): number;
   /**
-   * Returns only if the lease is held now and for at least `atLeastMs` more milliseconds (default 0).
+   * Returns only if the lease is held now and for at least `atLeastMs` more milliseconds (0 or more, default 0).
    *
-   * @throws LeaseLostError (`LEASE_LOST`) otherwise.
+   * @throws LeaseLostError (`LEASE_LOST`) otherwise. When less than `atLeastMs` remain the lease itself goes on.
    * @example
-   * lease.assertHeld(500) // enough for the write that follows
-   * await storage.write(report, { token: lease.token })
+   * ```ts
+   * lease.assertHeld(500); // enough for the write that follows
+   * await storage.write(report, { token: lease.token });
+   * ```
    */
   assertHeld(atLeastMs?: number): void;
   /**
-   * Extends the lease to a full `ttlMs` from now. Leases renew themselves; this is for those that should not wait.
-   * Calls at the same time share one request.
+   * Extends the lease to a full `ttlMs` from now, but not past its `maxHold`. Leases renew themselves; this is for
+   * those that should not wait. Calls at the same time share one request.
    *
    * @throws LeaseLostError (`LEASE_LOST`) when the lease has run out. When no majority answered in time but the
    * lease still runs, throws `NO_QUORUM` and the lease stays as it was.
+   * @example
+   * ```ts
+   * if (lease.remaining() < 2_000) await lease.renew();
+   * ```
    */
   renew(): Promise<void>;
   /**
    * Gives the resource back. The program must have stopped using it. Idempotent, and never throws because the lease
    * was lost already. From the call on the lease counts as not held; the promise resolves when the provider was told.
+   * When no member can be told, the resource becomes free when the lease runs out.
    */
   release(): Promise<void>;
   /** Plain data for logs; the token is a decimal string. */
@@ -59,25 +71,32 @@ export interface Lease extends AsyncDisposable {
 }
 
 export interface TryAcquireOptions {
-  /** Length of the lease. Default and maximum: the provider's `ttlMaxMs`; minimum: its `ttlMinMs`. */
+  /**
+   * Length of the lease. Default and maximum: `guarantees.ttlMaxMs`; minimum: `guarantees.ttlMinMs`. A shorter one
+   * frees the resource sooner after a crash, and costs more renewals.
+   */
   ttl?: Duration;
   /** Ends the call; the promise rejects with the signal's reason. */
   signal?: AbortSignal;
   /** Renew at a third of the TTL until released. Default true. */
   autoRenew?: boolean;
-  /** The tenure ends at the latest this long after it began, whatever the renewals say. More than 0. Default: no bound. */
+  /**
+   * The tenure ends at the latest this long after it began, whatever the renewals say: it is then lost with the
+   * reason `max-hold`. More than 0. Default: no bound.
+   */
   maxHold?: Duration;
 }
 
 export interface AcquireOptions extends TryAcquireOptions {
   /**
-   * How long to wait for a turn. Default `"1m"`; `Infinity` waits until the signal aborts; `0` does not wait. An
-   * attempt that is under way at the deadline may take up to 100 ms longer, and its lease is handed out.
+   * How long to wait for a turn. Default `"1m"`; `Infinity` waits until the signal aborts; `0` does not wait (then
+   * another's lease is `LEASE_HELD`, not `TIMEOUT`). An attempt that is under way at the deadline may take up to 100 ms longer, and its lease is handed out.
    */
   wait?: Duration;
 }
 
 export interface LeadOptions {
+  /** Length of the lease, as in {@link TryAcquireOptions.ttl}. */
   ttl?: Duration;
   /** Ends the campaign, or the leadership; `lead` then returns when the callback has settled. */
   signal?: AbortSignal;
@@ -90,10 +109,13 @@ export interface QueryOptions {
 
 /** What is known of a resource's holder: a hint, out of date as soon as it is read. Never base exclusion on it. */
 export interface HolderHint {
+  /** `unknown`: too few members answered, or they did not say the same. */
   readonly state: "held" | "free" | "unknown";
+  /** Who has it, `name.incarnation`. Only when held. */
   readonly holder?: string;
+  /** Its fencing token. Only when held. */
   readonly token?: bigint;
-  /** At most this long until the lease runs out unless it is renewed. */
+  /** Milliseconds. At most this long until the lease runs out unless it is renewed. */
   readonly remainingMs?: number;
   /** True when a whole majority said the same. */
   readonly confirmed?: boolean;
@@ -106,23 +128,37 @@ export interface ResourceHint extends HolderHint {
 /** What a provider promises and what that rests on; for programs to check and for people to read. */
 export interface Guarantees {
   readonly ground: "flease" | "memory";
-  /** One sentence each. */
+  /** When two can't hold one resource: a sentence. */
   readonly exclusion: string;
+  /** When the order of tokens is right: a sentence. */
   readonly token: string;
+  /** When leases can be had: a sentence. */
   readonly progress: string;
+  /** What the three rest on, with this cluster's numbers: a sentence each, in the order in which the three cite them. */
   readonly assumptions: readonly string[];
+  /** The shortest `ttl` that may be asked for, in milliseconds. */
   readonly ttlMinMs: number;
+  /** The longest `ttl` that may be asked for, in milliseconds, and the default. */
   readonly ttlMaxMs: number;
   /** How far the clocks of two participants may be apart, in milliseconds. */
   readonly maxClockSkewMs: number;
-  /** The longest time from a holder's crash until another can have the resource, when a majority is up: for a lease of `ttlMaxMs`. */
+  /**
+   * The longest time, in milliseconds, from a holder's crash until another can have the resource, when a majority is
+   * up: for a lease of `ttlMaxMs`.
+   */
   readonly takeoverMsMax: number;
 }
 
-/** The leases of one participant on one ground. */
+/**
+ * The leases of one participant on one ground. Leases are not re-entrant: a second `acquire` of a name in the same
+ * process waits like anybody else's.
+ */
 export interface Leases extends AsyncDisposable {
   readonly guarantees: Guarantees;
-  /** The name and incarnation under which this participant holds leases. */
+  /**
+   * The name and incarnation under which this participant holds leases. The incarnation changes at each start, and
+   * after a clock fault.
+   */
   readonly self: string;
   /**
    * Waits its turn and takes the lease. Callers in this process are served first in, first out.
@@ -130,7 +166,13 @@ export interface Leases extends AsyncDisposable {
    * @throws LeaseholdError `LEASE_HELD` (with `wait: 0`), `TIMEOUT`, `NO_QUORUM`, `CLOCK_SKEW`, `INVALID_NAME`,
    * `INVALID_DURATION`, `TTL_OUT_OF_RANGE`, `TOO_MANY_WAITERS`, `CLOSED`; the signal's reason when it aborts.
    * @example
-   * await using lease = await leases.acquire("reports/nightly", { ttl: "15s", wait: "1m" })
+   * ```ts
+   * await using lease = await leases.acquire("reports/nightly", { wait: "5m" });
+   * for (const report of await reportsToWrite()) {
+   *   lease.assertHeld(500);
+   *   await write(report, { token: lease.token });
+   * }
+   * ```
    */
   acquire(resource: string, options?: AcquireOptions): Promise<Lease>;
   /**
@@ -139,8 +181,10 @@ export interface Leases extends AsyncDisposable {
    *
    * @throws as {@link Leases.acquire}, but for `LEASE_HELD`.
    * @example
-   * await using lease = await leases.tryAcquire("reports/nightly")
-   * if (lease === undefined) return // another does it
+   * ```ts
+   * await using lease = await leases.tryAcquire("reports/nightly");
+   * if (lease === undefined) return; // another does it
+   * ```
    */
   tryAcquire(resource: string, options?: TryAcquireOptions): Promise<Lease | undefined>;
   /** Who holds the resource: a hint. */
@@ -159,9 +203,11 @@ export interface Leases extends AsyncDisposable {
    *
    * @throws as {@link Leases.acquire}, but for `LEASE_HELD`, `TIMEOUT`, `NO_QUORUM`; what `work` throws.
    * @example
+   * ```ts
    * await leases.lead("scheduler", async (lease) => {
-   *   while (!lease.signal.aborted) await runDueJobs(lease.token)
-   * }, { signal })
+   *   while (!lease.signal.aborted) await runDueJobs(lease.token);
+   * }, { signal });
+   * ```
    */
   lead<T>(
     resource: string,

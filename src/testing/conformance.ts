@@ -13,7 +13,25 @@ export interface TestFramework {
   test(name: string, run: () => Promise<void>): unknown;
 }
 
-/** What every provider has to do, one case each, for whatever runs tests. */
+/**
+ * What every provider has to do, one case each, for whatever runs tests.
+ *
+ * @example
+ * ```ts
+ * const cluster = new MemoryCluster({ ttlMax: "2s" });
+ * const ground = {
+ *   ttlMs: 2_000,
+ *   open: async (name: string) => cluster.open(name),
+ *   pass: (ms: number) => cluster.advance(ms),
+ *   close: () => cluster.close(),
+ * };
+ * for (const { name, run } of conformanceCases()) {
+ *   await run(ground);
+ *   console.log(`conforms: ${name}`);
+ * }
+ * await cluster.close();
+ * ```
+ */
 export function conformanceCases(): ConformanceCase[] {
   const cases = { ...exclusionCases, ...lifetimeCases, ...waitingCases, ...argumentCases, ...askingCases };
   return Object.entries(cases).map(([name, run]) => ({
@@ -26,8 +44,19 @@ export function conformanceCases(): ConformanceCase[] {
  * Registers the suite with a test framework. Each case gets a ground of its own, which is closed after it.
  *
  * @example
+ * ```ts no-run
  * import { describe, test } from "vitest";
- * runConformance({ describe, test }, async () => myGround());
+ *
+ * runConformance({ describe, test }, async () => {
+ *   const cluster = new MemoryCluster({ ttlMax: "2s" });
+ *   return {
+ *     ttlMs: 2_000,
+ *     open: async (name) => cluster.open(name),
+ *     pass: (ms) => cluster.advance(ms),
+ *     close: () => cluster.close(),
+ *   };
+ * });
+ * ```
  */
 export function runConformance(framework: TestFramework, makeGround: () => Promise<ConformanceGround>): void {
   const define = () => {

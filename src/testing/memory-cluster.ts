@@ -20,6 +20,7 @@ export interface MemoryClusterOptions {
  * A cluster in memory and on virtual time, to test a program's behaviour on bad days without sleeping.
  *
  * @example
+ * ```ts
  * const cluster = new MemoryCluster();
  * const lease = await cluster.open("worker-1").acquire("reports");
  * cluster.cutOff("worker-1");             // its renewals find nobody
@@ -28,6 +29,7 @@ export interface MemoryClusterOptions {
  * const next = await cluster.open("worker-2").acquire("reports");
  * assert(next.token > lease.token);
  * await cluster.close();
+ * ```
  */
 export class MemoryCluster implements AsyncDisposable {
   /** Its clocks and timers: for `block`, `suspend`, `stepWall`. */

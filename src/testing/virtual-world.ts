@@ -25,9 +25,11 @@ interface VirtualTimer extends DeadlineItem, Timer {
  * provider. Runs are repeatable.
  *
  * @example
+ * ```ts
  * const world = new VirtualWorld();
  * world.timers.after(1_000, () => console.log("a second has passed"));
  * await world.advance("1s");
+ * ```
  */
 export class VirtualWorld implements World {
   readonly clock: Clock = { monotonicMs: () => this.#monotonicMs, wallMs: () => this.#wallMs };
