@@ -1,0 +1,29 @@
+import { expect, it } from "vitest";
+import { LOG_CAUSES_MAX, LOG_LIMIT_MS, LogLimit } from "./log-limit.js";
+
+it("says a cause once a minute, and how often it was left unsaid", () => {
+  const limit = new LogLimit();
+  expect(limit.line("key", "first", 1_000)).toBe("first");
+  for (let again = 1; again <= 5; again++) expect(limit.line("key", "more", 1_000 + again)).toBeUndefined();
+  expect(limit.line("key", "more", 1_000 + LOG_LIMIT_MS - 1)).toBeUndefined();
+  expect(limit.line("key", "then", 1_000 + LOG_LIMIT_MS)).toBe(
+    "then (and 6 more like it since this was last said)",
+  );
+  expect(limit.line("key", "later", 1_000 + 2 * LOG_LIMIT_MS)).toBe("later");
+});
+
+it("does not hold one cause against another", () => {
+  const limit = new LogLimit();
+  limit.line("key", "a wrong key", 0);
+  expect(limit.line("expired", "an old certificate", 1)).toBe("an old certificate");
+});
+
+it("remembers a bounded number of causes; those beyond it share one line a minute", () => {
+  const limit = new LogLimit();
+  let lines = 0;
+  for (let cause = 0; cause < 10 * LOG_CAUSES_MAX; cause++) {
+    if (limit.line(`cause ${cause}`, "text", cause) !== undefined) lines++;
+  }
+  expect(lines).toBe(LOG_CAUSES_MAX + 1);
+  expect(limit.line("cause 0", "known ones still count on their own", LOG_LIMIT_MS)).toBeDefined();
+});
