@@ -211,14 +211,17 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
     pending.settle(outcome);
   }
 
-  #errorFor(why: Unanswered): LeaseholdError {
+  #whyNoQuorum(): string {
     const total = this.#driver.peer.settings.members.length;
+    const connected = this.#driver.reachable();
+    const silent = connected > total / 2 ? "; those that have just started are silent for a while" : "";
+    return `no majority of the ${total} members answered in time: ${connected} are connected${silent}`;
+  }
+
+  #errorFor(why: Unanswered): LeaseholdError {
     switch (why) {
       case "no-quorum":
-        return new LeaseholdError(
-          "NO_QUORUM",
-          `no majority of the ${total} members answered in time; ${this.#driver.reachable()} are connected`,
-        );
+        return new LeaseholdError("NO_QUORUM", this.#whyNoQuorum());
       case "contention":
         return new LeaseholdError("TIMEOUT", "others competed for the resource all the time");
       case "cancelled":
