@@ -7,8 +7,10 @@ import { askClusterStatus } from "./host/cluster-status.js";
 import { startFleaseMember } from "./host/member.js";
 import type { Member, MemberOptions, MemberReport, OpenOptions } from "./host/types.js";
 import { ObserverProvider } from "./host/observer.js";
+import { openInWorker } from "./host/worker/worker-provider.js";
 import { realWorld } from "./host/world.js";
 import { LeaseholdError } from "./lease/errors.js";
+import { parseDuration } from "./lease/duration.js";
 import { LeaseManager } from "./lease/lease-manager.js";
 import type { Leases } from "./lease/types.js";
 import { openMemory } from "./testing/memory-registry.js";
@@ -27,6 +29,9 @@ export type {
 } from "./host/types.js";
 export { errorCodes, LeaseholdError, LeaseLostError } from "./lease/errors.js";
 export type { ErrorCode, LossReason } from "./lease/errors.js";
+
+/** How long a program with `renewInWorker` may be busy before it counts as hung. */
+const busyDefault = "5m";
 
 /**
  * Opens the leases of a ground:
@@ -56,6 +61,11 @@ export async function open(...args: [...urls: string[], options: OpenOptions] | 
   const world = realWorld();
   if (urls.length === 1 && urls[0]!.startsWith("memory:")) {
     return openMemory(urls[0]!.slice("memory:".length), world, options.name);
+  }
+  const { renewInWorker = false } = options;
+  if (renewInWorker !== false) {
+    const busyMsMax = parseDuration(renewInWorker === true ? busyDefault : renewInWorker, "renewInWorker");
+    return new LeaseManager(await openInWorker(fleaseAddresses(urls), options, world, busyMsMax), world);
   }
   const node = await openFleaseClient(fleaseAddresses(urls), options, world);
   return new LeaseManager(

@@ -42,6 +42,12 @@ export interface OpenOptions extends SecurityOptions {
   role?: "client" | "observer";
   /** How long to look for a first member that answers. Default `"5s"`. */
   timeout?: Duration;
+  /**
+   * Renews leases in a worker thread, which runs the whole client, so that they outlast a busy event loop
+   * (`docs/embedding.md`). `remaining()` and `assertHeld()` stay as right as without. A duration says how long this
+   * thread may be busy before it counts as hung and its leases run out; `true` means `"5m"`. Default false.
+   */
+  renewInWorker?: boolean | Duration;
   logger?: Logger;
 }
 

@@ -74,15 +74,16 @@ class RealTimers implements Timers {
   };
 }
 
-const clock: Clock = {
-  monotonicMs: () => performance.now(),
-  wallMs: () => Date.now(),
-};
+const threadMonotonicMs = () => performance.now();
 
 const random: Random = { next: () => Math.random() };
 
-/** The real world: this machine's clocks, its timers and V8's random numbers (which spread retries and nothing else). */
-export function realWorld(): World {
+/**
+ * The real world: this machine's clocks, its timers and V8's random numbers (which spread retries and nothing else).
+ * `monotonicMs` is another way to read the steady clock.
+ */
+export function realWorld(monotonicMs: () => number = threadMonotonicMs): World {
+  const clock: Clock = { monotonicMs, wallMs: () => Date.now() };
   return { clock, timers: new RealTimers(clock), random };
 }
 

@@ -1,0 +1,187 @@
+import { HeldLease } from "../../lease/held-lease.js";
+import type { LeaseKeeper } from "../../lease/held-lease.js";
+import type { LeaseLostError } from "../../lease/errors.js";
+import type { World } from "../../lease/ports.js";
+import type { AttemptRequest, Cancellation, Grant, ProviderEvents } from "../../lease/provider.js";
+import type { FleaseProvider } from "../../flease/provider.js";
+import type { Reading } from "../../flease/clock.js";
+import { plainError } from "./messages.js";
+import type { AnswerValue, AttemptAnswer, FromWorker, ToWorker } from "./messages.js";
+import { SharedValidity } from "./shared-validity.js";
+import type { SharedThreads } from "./shared-validity.js";
+
+/** What serves the leases of a program from this thread. */
+export interface LeaseServerOptions {
+  readonly flease: FleaseProvider;
+  readonly world: World;
+  readonly now: () => Reading;
+  readonly threads: SharedThreads;
+  readonly busyMsMax: number;
+  readonly post: (message: FromWorker) => void;
+}
+
+class ServedLease {
+  readonly id: number;
+  readonly validity = new SharedValidity();
+  lease: HeldLease | undefined;
+  /** The program gives it back, and needs not be told that it has ended. */
+  released = false;
+
+  constructor(id: number) {
+    this.id = id;
+  }
+}
+
+/**
+ * The side that renews: answers the calls of the program's thread by a Flease provider in this one, keeps every grant as a
+ * lease that renews itself, and writes down how long each is valid.
+ */
+export class LeaseServer implements ProviderEvents, LeaseKeeper {
+  readonly provider: LeaseKeeper["provider"];
+  readonly world: World;
+  readonly #options: LeaseServerOptions;
+  readonly #byId = new Map<number, ServedLease>();
+  readonly #byGrant = new Map<Grant, ServedLease>();
+  readonly #attempts = new Map<number, Cancellation & { cancelled: boolean }>();
+  #nextGrant = 1;
+  #holder: string;
+
+  constructor(options: LeaseServerOptions) {
+    const { flease, world } = options;
+    this.#options = options;
+    this.world = world;
+    this.#holder = flease.holder;
+    this.provider = {
+      get holder() {
+        return flease.holder;
+      },
+      renew: (grant, ttlMs) => this.#extend(grant, ttlMs),
+    };
+    flease.attach(this);
+  }
+
+  /** One message of the program's thread. */
+  receive(message: Exclude<ToWorker, { type: "close" }>): void {
+    if (message.type === "cancel") {
+      const attempt = this.#attempts.get(message.call);
+      if (attempt === undefined) return;
+      attempt.cancelled = true;
+      attempt.onCancel?.();
+      return;
+    }
+    const { post } = this.#options;
+    this.#answer(message).then(
+      (value) => post({ type: "answer", call: message.call, value }),
+      (error: unknown) => post({ type: "thrown", call: message.call, error: plainError(error) }),
+    );
+  }
+
+  /** To be called several times a second: the other thread judges by this clock too. */
+  noteClock(): void {
+    const { threads, now } = this.#options;
+    const { hi, mono } = now();
+    threads.upperLeadMs = hi - mono;
+    this.#noteHolder();
+  }
+
+  /** From the provider. */
+  lost(grant: Grant, error: LeaseLostError): void {
+    const served = this.#byGrant.get(grant);
+    served?.validity.finish();
+    void served?.lease?.end(error.reason, error);
+    this.#noteHolder();
+  }
+
+  /** From the provider. Whether anybody waits is known to the other thread only; a hint that is lost costs some time. */
+  hint(resource: string): boolean {
+    this.#options.post({ type: "hint", resource });
+    return true;
+  }
+
+  /** From a lease that has ended. */
+  async takeBack(lease: HeldLease): Promise<void> {
+    const served = this.#byGrant.get(lease.grant);
+    served?.validity.finish();
+    this.#byGrant.delete(lease.grant);
+    await this.#options.flease.release(lease.grant);
+    if (served === undefined || served.released) return;
+    const { reason } = lease.signal;
+    this.#options.post({ type: "lost", grant: served.id, error: plainError(reason) });
+  }
+
+  async #answer(message: Exclude<ToWorker, { type: "close" | "cancel" }>): Promise<AnswerValue> {
+    const { flease } = this.#options;
+    switch (message.type) {
+      case "attempt":
+        return this.#attempt(message.call, message.request);
+      case "renew":
+        return this.#renew(message.grant);
+      case "release":
+        return this.#release(message.grant);
+      case "query":
+        return flease.query(message.resource, message.timeoutMs);
+      case "list":
+        return flease.list(message.prefix, message.timeoutMs);
+    }
+  }
+
+  async #attempt(call: number, request: AttemptRequest): Promise<AttemptAnswer> {
+    const cancellation = { cancelled: false, onCancel: undefined };
+    this.#attempts.set(call, cancellation);
+    const outcome = await this.#options.flease.attempt(request, cancellation);
+    this.#attempts.delete(call);
+    if (outcome.kind === "unanswered") return { kind: "unanswered", error: plainError(outcome.error) };
+    if (outcome.kind === "held") return outcome;
+    const { grant } = outcome;
+    const served = new ServedLease(this.#nextGrant++);
+    this.#byId.set(served.id, served);
+    this.#byGrant.set(grant, served);
+    this.#publish(grant);
+    const { autoRenew = true, maxHoldMs = Infinity } = request.upkeep ?? {};
+    served.lease = new HeldLease(this, grant, { ttlMs: request.ttlMs, autoRenew, maxHoldMs });
+    return { kind: "granted", grant: served.id, token: grant.token, validity: served.validity.buffer };
+  }
+
+  async #renew(id: number): Promise<boolean> {
+    try {
+      await this.#byId.get(id)?.lease?.renew();
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  async #release(id: number): Promise<boolean> {
+    const served = this.#byId.get(id);
+    if (served === undefined) return false;
+    served.released = true;
+    this.#byId.delete(id);
+    await served.lease?.release();
+    return true;
+  }
+
+  async #extend(grant: Grant, ttlMs: number): Promise<boolean> {
+    const { flease, threads, busyMsMax, world } = this.#options;
+    // A program that hangs for ever must not keep its leases for ever.
+    if (world.clock.monotonicMs() - threads.signOfLifeMs > busyMsMax) return false;
+    const extended = await flease.renew(grant, ttlMs);
+    if (extended) this.#publish(grant);
+    return extended;
+  }
+
+  #publish(grant: Grant): void {
+    const validity = this.#options.flease.validity(grant);
+    const served = this.#byGrant.get(grant);
+    if (validity === undefined || served === undefined) return;
+    // First the clock: with a newer end and an older clock the other thread would believe in too much.
+    this.noteClock();
+    served.validity.extend(validity.untilMs, validity.endMs);
+  }
+
+  #noteHolder(): void {
+    const { holder } = this.#options.flease;
+    if (holder === this.#holder) return;
+    this.#holder = holder;
+    this.#options.post({ type: "holder", holder });
+  }
+}

@@ -1,0 +1,133 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { open } from "leasehold";
+import type { Lease, Leases, OpenOptions } from "leasehold";
+import { dist } from "../support/built.js";
+import { startLocalCluster } from "../support/local-cluster.js";
+import type { LocalCluster } from "../support/local-cluster.js";
+
+/** Programs whose event loop is blocked, and what becomes of their leases. */
+
+const ttlMs = 1_000;
+const busyPath = fileURLToPath(new URL("busy.mjs", import.meta.url));
+
+interface Look {
+  readonly held: boolean;
+  readonly code?: string;
+  readonly reason?: string;
+  readonly remainingMs: number;
+}
+
+class Busy {
+  readonly child: ChildProcess;
+  readonly exited: Promise<unknown>;
+
+  constructor(urls: readonly string[], options: OpenOptions) {
+    const orders = { open: pathToFileURL(join(dist, "index.js")).href, urls, options, ttlMs };
+    this.child = fork(busyPath, [JSON.stringify(orders)]);
+    this.exited = once(this.child, "exit");
+  }
+
+  async heard<T>(): Promise<T> {
+    const [news] = await once(this.child, "message", { signal: AbortSignal.timeout(30_000) });
+    return news as T;
+  }
+
+  ask<T>(act: string, forMs = 0): Promise<T> {
+    const news = this.heard<T>();
+    this.child.send({ act, forMs });
+    return news;
+  }
+}
+
+let cluster: LocalCluster;
+let rival: Leases;
+let busy: Busy | undefined;
+
+beforeEach(async () => {
+  cluster = await startLocalCluster();
+  rival = await open(...cluster.urls, { name: "rival" });
+});
+
+afterEach(async () => {
+  busy?.child.kill("SIGKILL");
+  await rival.close();
+  await cluster.close();
+});
+
+async function start(options: OpenOptions): Promise<{ token: string; holder: string }> {
+  busy = new Busy(cluster.urls, { name: "busy", ...options });
+  return busy.heard();
+}
+
+/** What the rival gets while something else goes on. */
+async function meanwhile<T>(something: Promise<T>): Promise<{ result: T; taken: Lease | undefined }> {
+  const stop = new AbortController();
+  let taken: Lease | undefined;
+  const waiting = rival.acquire("busy", { signal: stop.signal }).then(
+    (lease) => (taken = lease),
+    () => undefined,
+  );
+  const result = await something;
+  const takenBefore = taken;
+  stop.abort();
+  await waiting;
+  return { result, taken: takenBefore };
+}
+
+describe("an event loop that is blocked for three times the ttl", () => {
+  test("loses the lease and says so on the first look; the successor has it", async () => {
+    const { token } = await start({});
+    const { result, taken } = await meanwhile(
+      busy!.ask<{ first: Look; later: Look; aborted?: string }>("block", 3 * ttlMs),
+    );
+    expect(result.first).toEqual({ held: false, code: "LEASE_LOST", reason: "expired", remainingMs: 0 });
+    expect(result.aborted).toBe("LEASE_LOST");
+    expect(taken!.token).toBeGreaterThan(BigInt(token));
+  });
+
+  test("keeps the lease when a worker thread renews it, and nobody else gets it", async () => {
+    const { token } = await start({ renewInWorker: true });
+    const { result, taken } = await meanwhile(
+      busy!.ask<{ first: Look; later: Look; aborted?: string; token: string }>("block", 3 * ttlMs),
+    );
+    expect(result.first.held).toBe(true);
+    expect(result.first.remainingMs).toBeGreaterThan(ttlMs / 4);
+    expect(result.later.held).toBe(true);
+    expect(result.aborted).toBeUndefined();
+    expect(result.token).toBe(token);
+    expect(taken).toBeUndefined();
+    const closed = await busy!.ask<{ tookMs: number }>("close");
+    expect(closed.tookMs).toBeLessThan(1_000);
+    await busy!.exited;
+    expect((await rival.acquire("busy", { wait: 300 })).token).toBeGreaterThan(BigInt(token));
+  });
+
+  test("loses it also then, when it is busy for longer than it said that it would be", async () => {
+    await start({ renewInWorker: "1s" });
+    const { result, taken } = await meanwhile(busy!.ask<{ first: Look }>("block", 5 * ttlMs));
+    expect(result.first).toMatchObject({ held: false, code: "LEASE_LOST" });
+    expect(taken).toBeDefined();
+  });
+});
+
+test("a worker thread that dies: the lease is lost before another has it, and nothing new can be had", async () => {
+  await start({ renewInWorker: true });
+  const losing = busy!.ask<{ lastHeldAt: number; last: Look; aborted?: string; second: string }>(
+    "loseWorker",
+    2 * ttlMs,
+  );
+  const successor = await rival.acquire("busy", { wait: 3 * ttlMs });
+  const takenAt = Date.now();
+  const lost = await losing;
+  expect(lost.lastHeldAt).toBeLessThan(takenAt);
+  expect(lost.last).toMatchObject({ held: false, code: "LEASE_LOST" });
+  expect(lost.aborted).toBe("LEASE_LOST");
+  expect(lost.second).toBe("CLOSED");
+  expect(successor.remaining()).toBeGreaterThan(0);
+  await busy!.ask("close");
+  await busy!.exited;
+});
