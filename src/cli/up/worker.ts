@@ -64,15 +64,20 @@ async function giveBack(lease: Lease, token: string, heldFromMs: number): Promis
 async function work({ name, endpoints, resources }: WorkerOrders): Promise<void> {
   const leases = await open(...endpoints, { name, timeout: OPEN_TIMEOUT_MS });
   tell({ type: "started", holder: leases.self });
+  let served = false;
   while (!stop.signal.aborted) {
     const resource = resources[Math.floor(Math.random() * resources.length)] ?? "demo";
     try {
       await holdOne(leases, resource);
+      served = true;
       await rest(between(0, PAUSE_MS_MAX));
     } catch (error) {
       if (stop.signal.aborted) break;
-      if (error instanceof LeaseholdError && error.code === "TIMEOUT") continue;
-      tell({ type: "trouble", message: (error as Error).message });
+      const code = error instanceof LeaseholdError ? error.code : undefined;
+      if (code === "TIMEOUT") continue;
+      // The members are still in their recovery wait, and the screen says so already.
+      const expected = code === "NO_QUORUM" && !served;
+      if (!expected) tell({ type: "trouble", message: (error as Error).message });
       await rest(RETRY_MS);
     }
   }
