@@ -99,13 +99,22 @@ export class Gate {
     const entrant = this.#entrants.get(keyOf(socket));
     const fault = handshakeFault(error, "accepting");
     if (entrant === undefined || fault === undefined) return;
-    const claim = this.#credentials.claimOf(socket);
-    const text =
-      claim === undefined ? fault.text : `${fault.text} (it calls itself ${JSON.stringify(claim)})`;
-    entrant.reason ??= { cause: fault.cause, text };
+    entrant.reason ??= this.#explained(fault, this.#credentials.claimOf(socket));
     // Whoever stays connected after that gets nothing any more.
     entrant.socket.destroy();
   };
+
+  #explained(fault: AuthFault, claim: string | undefined): AuthFault {
+    if (claim !== undefined) {
+      return { cause: fault.cause, text: `${fault.text} (it calls itself ${JSON.stringify(claim)})` };
+    }
+    if (fault.cause !== "key") return fault;
+    // What would be another key among those who use keys.
+    return {
+      cause: "tls",
+      text: "what it sends was changed on its way, or was recorded of another connection",
+    };
+  }
 
   #leave(key: string, entrant: Entrant): void {
     this.#entrants.delete(key);
