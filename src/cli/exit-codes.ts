@@ -52,6 +52,8 @@ const exitByErrorCode: Record<ErrorCode, ExitName> = {
   INVALID_CONFIG: "usage",
   INVALID_URL: "usage",
   TOO_MANY_WAITERS: "unexpected",
+  WATCH_TOO_WIDE: "usage",
+  UNSUPPORTED: "usage",
   CLUSTER_MISMATCH: "refused",
   CONFIG_MISMATCH: "refused",
   VERSION_MISMATCH: "refused",

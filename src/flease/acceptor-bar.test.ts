@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import {
   acquireOf,
@@ -46,9 +46,7 @@ function perform(acceptor: Acceptor, deed: Deed, nowMs: number): void {
 /** The first millisecond at which the acceptor calls its lease over. */
 function overFrom(acceptor: Acceptor, nowMs: number): number {
   const entry = acceptor.entry("r");
-  let ms = nowMs;
-  while (entry !== undefined && !acceptor.isOver(entry, at(ms))) ms += 1;
-  return ms;
+  for (let ms = nowMs; ; ms += 1) if (entry === undefined || acceptor.isOver(entry, at(ms))) return ms;
 }
 
 test("a bar ends no lease: it is over when it would have been, and blocks the others until then", () => {

@@ -17,6 +17,8 @@ export const errorCodes = {
     "The settings break a rule that safety or progress needs; the message says which, with the numbers.",
   INVALID_URL: "The address is not one that Leasehold understands.",
   TOO_MANY_WAITERS: "Too many callers of this process already wait for the resource.",
+  WATCH_TOO_WIDE: "More resources lie below the prefix than one watch can follow.",
+  UNSUPPORTED: "Leases that were opened like this cannot do that.",
   CLUSTER_MISMATCH: "The peer belongs to another cluster.",
   CONFIG_MISMATCH: "The peer runs with other settings; all members must have the same.",
   VERSION_MISMATCH: "The peer speaks another version of the protocol.",

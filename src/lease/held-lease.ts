@@ -48,6 +48,8 @@ export class HeldLease implements Lease {
   #renewing: Promise<boolean> | undefined;
   #renewalError: unknown;
   #controller: AbortController | undefined;
+  #requests: AbortController | undefined;
+  #request: LeaseholdError | undefined;
   #ended: LossReason | undefined;
   /** Made when somebody asks for it: an error records the stack, which is too dear for every release. */
   #error: LeaseLostError | undefined;
@@ -73,6 +75,21 @@ export class HeldLease implements Lease {
       if (this.#ended !== undefined) this.#controller.abort(this.#lossError(this.#ended));
     }
     return this.#controller.signal;
+  }
+
+  get releaseRequested(): AbortSignal {
+    if (this.#requests === undefined) {
+      this.#requests = new AbortController();
+      if (this.#request !== undefined) this.#requests.abort(this.#request);
+    }
+    return this.#requests.signal;
+  }
+
+  /** Somebody asks for the resource. Only the first is told; the others want the same. */
+  requestRelease(why: LeaseholdError): void {
+    if (this.#ended !== undefined || this.#request !== undefined) return;
+    this.#request = why;
+    this.#requests?.abort(why);
   }
 
   /** Why the lease ended; undefined while it is held. */

@@ -6,19 +6,32 @@ import { HeldLease, type HeldLeaseOptions, type LeaseKeeper } from "./held-lease
 import { lead } from "./lead.js";
 import { LocalQueue } from "./local-queue.js";
 import type { World } from "./ports.js";
-import type { AttemptOutcome, Grant, Provider, ProviderEvents } from "./provider.js";
+import type {
+  AttemptOutcome,
+  Grant,
+  Inspection,
+  Provider,
+  ProviderEvents,
+  ReleaseRequest,
+} from "./provider.js";
 import { checkResourceName, checkResourcePrefix } from "./resource-name.js";
 import type {
   AcquireOptions,
+  Change,
+  Explanation,
   Guarantees,
+  HolderAction,
   HolderHint,
   LeadOptions,
   Lease,
   Leases,
+  ListOptions,
   QueryOptions,
   ResourceHint,
   TryAcquireOptions,
+  WatchOptions,
 } from "./types.js";
+import { Watch } from "./watch.js";
 
 const WAIT_DEFAULT = "1m";
 const QUERY_TIMEOUT_DEFAULT = "5s";
@@ -32,6 +45,9 @@ const RETRY_MS_MIN = 1;
 /** Without an answer the sleep before the next attempt is random, its bound doubles up to the maximum. */
 const BACKOFF_MS_BASE = 50;
 const BACKOFF_MS_MAX = 2_000;
+
+/** Watches of one participant at a time: each costs the members a list of its own. */
+const WATCHES_MAX = 16;
 
 /** How long `close` waits for the work of leaders to settle, and then again for resources to be given back. */
 const CLOSE_STEP_MS = 1_000;
@@ -61,6 +77,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   readonly #queues = new Map<string, LocalQueue>();
   readonly #contenders = new Set<Contender>();
   readonly #held = new Map<Grant, HeldLease>();
+  readonly #watches = new Set<Watch>();
   #closing: Promise<void> | undefined;
   /** Called when the last queue has become empty. */
   #onQuiet: (() => void) | undefined;
@@ -98,11 +115,50 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     return this.provider.query(resource, queryTimeoutMs(options));
   }
 
-  async list(prefix = "", options: QueryOptions = {}): Promise<ResourceHint[]> {
+  async list(prefix = "", options: ListOptions = {}): Promise<ResourceHint[]> {
     this.#assertOpen();
     checkResourcePrefix(prefix);
-    const hints = await this.provider.list(prefix, queryTimeoutMs(options));
+    const hints = await this.provider.list(prefix, queryTimeoutMs(options), options.onIncomplete);
     return hints.toSorted((a, b) => (a.resource < b.resource ? -1 : 1));
+  }
+
+  watch(prefix = "", options: WatchOptions = {}): AsyncIterableIterator<Change, undefined> {
+    this.#assertOpen();
+    checkResourcePrefix(prefix);
+    const inspection = this.#inspection();
+    if (this.#watches.size >= WATCHES_MAX)
+      throw new LeaseholdError("TOO_MANY_WAITERS", `${WATCHES_MAX} watches of this participant are open`);
+    const { signal } = options;
+    const end = () => watch.end();
+    const watch: Watch = new Watch(
+      (told) => inspection.watch(prefix, told),
+      () => {
+        this.#watches.delete(watch);
+        if (signal !== undefined) unwatchAbort(signal, end);
+      },
+    );
+    this.#watches.add(watch);
+    if (signal?.aborted === true) end();
+    else if (signal !== undefined) watchAbort(signal, end);
+    return watch;
+  }
+
+  async explain(resource: string, options: QueryOptions = {}): Promise<Explanation> {
+    this.#assertOpen();
+    checkResourceName(resource);
+    return this.#inspection().explain(resource, queryTimeoutMs(options));
+  }
+
+  async requestRelease(resource: string, options: QueryOptions = {}): Promise<HolderAction> {
+    this.#assertOpen();
+    checkResourceName(resource);
+    return this.#inspection().requestRelease(resource, queryTimeoutMs(options));
+  }
+
+  async break(resource: string, options: QueryOptions = {}): Promise<HolderAction> {
+    this.#assertOpen();
+    checkResourceName(resource);
+    return this.#inspection().breakLease(resource, queryTimeoutMs(options));
   }
 
   async lead<T>(
@@ -131,6 +187,19 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   /** From the provider. */
   hint(resource: string): boolean {
     return this.#queues.get(resource)?.hint() ?? false;
+  }
+
+  /** From the provider. */
+  releaseRequested(request: ReleaseRequest): void {
+    const { resource, by, broken } = request;
+    const what = broken ? "has broken the lease on" : "asks for";
+    for (const lease of this.#held.values()) {
+      if (lease.resource !== resource) continue;
+      lease.requestRelease(
+        new LeaseholdError("RELEASE_REQUESTED", `${by} ${what} ${JSON.stringify(resource)}`),
+      );
+      return;
+    }
   }
 
   /** From a lease that has ended. */
@@ -279,6 +348,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   }
 
   async #close(): Promise<void> {
+    for (const watch of this.#watches) watch.end();
     for (const contender of this.#contenders) contender.giveUp(new LeaseholdError("CLOSED"));
     for (const lease of this.#held.values()) {
       // The work of a leader is asked to stop and given time for it, before another may lead.
@@ -306,6 +376,11 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
 
   #assertOpen(): void {
     if (this.#closing !== undefined) throw new LeaseholdError("CLOSED");
+  }
+
+  #inspection(): Inspection {
+    if (this.provider.inspection !== undefined) return this.provider.inspection;
+    throw new LeaseholdError("UNSUPPORTED");
   }
 
   #queueOf(resource: string): LocalQueue {

@@ -1,4 +1,4 @@
-import type { Guarantees, HolderHint, ResourceHint } from "./types.js";
+import type { Explanation, Guarantees, HolderAction, HolderHint, ResourceHint } from "./types.js";
 import type { LeaseholdError, LeaseLostError, LossReason } from "./errors.js";
 
 /**
@@ -50,12 +50,43 @@ export type AttemptOutcome =
   /** No answer was reached; what the attempt may have left behind has been withdrawn. */
   | { readonly kind: "unanswered"; readonly error: LeaseholdError };
 
+/** Somebody wants the resource from its holder. */
+export interface ReleaseRequest {
+  readonly resource: string;
+  /** Who asks, as that one says. */
+  readonly by: string;
+  /** The lease was broken as well: it will not be renewed any more. */
+  readonly broken: boolean;
+}
+
+/** A watch under way. */
+export interface Watching {
+  /** Nothing is told any more and nothing stays behind. Idempotent. */
+  stop(): void;
+}
+
+/** What a ground lets people see and do about the leases of others. Everything it tells is a hint. */
+export interface Inspection {
+  /**
+   * Tells what is held below the prefix, and then what changes, until it is stopped: held tenures with their tokens,
+   * and resources that have become free. It may tell more than once, or what nobody was told to be held. Never from
+   * within this call.
+   */
+  watch(prefix: string, told: (hint: ResourceHint) => void): Watching;
+  explain(resource: string, timeoutMs: number): Promise<Explanation>;
+  requestRelease(resource: string, timeoutMs: number): Promise<HolderAction>;
+  /** MUST NOT make a resource free before the end that its lease has now. */
+  breakLease(resource: string, timeoutMs: number): Promise<HolderAction>;
+}
+
 /** What a provider tells the waist unasked. */
 export interface ProviderEvents {
   /** The tenure ended without a release (expiry noticed, clock fault, shutdown). At most once for each grant. */
   lost(grant: Grant, error: LeaseLostError): void;
   /** The resource may have become free: whoever waits for it should try now. A convenience. False when nobody waits. */
   hint(resource: string): boolean;
+  /** Somebody asks for the resource of a grant. */
+  releaseRequested?(request: ReleaseRequest): void;
 }
 
 /**
@@ -84,7 +115,10 @@ export interface Provider {
    */
   release(grant: Grant): Promise<void>;
   query(resource: string, timeoutMs: number): Promise<HolderHint>;
-  list(prefix: string, timeoutMs: number): Promise<ResourceHint[]>;
+  /** `onIncomplete` is told why the list is incomplete; without it, an incomplete list is a `NO_QUORUM`. */
+  list(prefix: string, timeoutMs: number, onIncomplete?: (why: string) => void): Promise<ResourceHint[]>;
+  /** Absent where nobody can be asked. */
+  readonly inspection?: Inspection | undefined;
   /** Leaves no handle open. The waist has released everything before. */
   close(): Promise<void>;
 }

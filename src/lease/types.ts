@@ -35,6 +35,15 @@ export interface Lease extends AsyncDisposable {
    * participant closes); the lease is then still held, and renewed, until the work has settled.
    */
   readonly signal: AbortSignal;
+  /**
+   * Aborted when somebody asks the holder to give the resource back ({@link Leases.requestRelease}), or has broken
+   * the lease ({@link Leases.break}); its reason is a {@link LeaseholdError} `RELEASE_REQUESTED` that says which. The
+   * lease stays held: whether to follow is the program's choice. Anybody may ask, so it proves nothing.
+   *
+   * @example
+   * const either = AbortSignal.any([lease.signal, lease.releaseRequested]);
+   */
+  readonly releaseRequested: AbortSignal;
   /** Milliseconds for which the lease can still be trusted, 0 when it is lost or released. Never optimistic. */
   remaining(): number;
   /**
@@ -107,6 +116,19 @@ export interface QueryOptions {
   timeout?: Duration;
 }
 
+export interface ListOptions extends QueryOptions {
+  /**
+   * Told when members that did not answer leave some resources unknown, with a sentence that says which members; the
+   * list is then incomplete. Without it, `list` rejects with `NO_QUORUM` in that case.
+   */
+  onIncomplete?: (why: string) => void;
+}
+
+export interface WatchOptions {
+  /** Ends the watch. */
+  signal?: AbortSignal;
+}
+
 /** What is known of a resource's holder: a hint, out of date as soon as it is read. Never base exclusion on it. */
 export interface HolderHint {
   /** `unknown`: too few members answered, or they did not say the same. */
@@ -119,10 +141,76 @@ export interface HolderHint {
   readonly remainingMs?: number;
   /** True when a whole majority said the same. */
   readonly confirmed?: boolean;
+  /** What the holder says of itself: host, process and its note. Nobody checks it. */
+  readonly label?: string;
 }
 
 export interface ResourceHint extends HolderHint {
   readonly resource: string;
+}
+
+/** One change that a watch tells of. */
+export interface Change {
+  readonly resource: string;
+  readonly state: "held" | "free";
+  /** The tenure that began, or the one that ended. Of one resource it never goes back. */
+  readonly token?: bigint;
+  readonly holder?: string;
+  readonly label?: string;
+  /** When it was told: at most this long until the lease runs out unless it is renewed. */
+  readonly remainingMs?: number;
+}
+
+/** What one member of a resource's cell says of it. */
+export interface MemberView {
+  readonly id: string;
+  readonly address: string;
+  readonly state: "ready" | "recovering" | "clock-fault" | "unreachable";
+  /** Why it did not answer. */
+  readonly reason?: string;
+  /** `recovering`: how long until it takes part. */
+  readonly readyInMs?: number;
+  /** The lease that it keeps. `live` is one that its owner may still rely on. */
+  readonly lease?: {
+    readonly holder: string;
+    readonly token: bigint;
+    readonly state: "live" | "over" | "released";
+    readonly remainingMs: number;
+  };
+  /** The highest ballot that it has promised. */
+  readonly promised?: bigint;
+  /** The owner whose lease was broken, and who gets no lease from this member. */
+  readonly barred?: string;
+  /** Participants that wait for the resource and are on this member's list. */
+  readonly waiting?: number;
+}
+
+/** Why a resource is not to be had, or that it is. A hint, as everything that one can ask. */
+export interface Explanation extends ResourceHint {
+  /** False when so few members can answer that nobody gets or renews a lease of this resource now. */
+  readonly quorum: boolean;
+  /** The lease was broken and cannot be renewed any more. */
+  readonly broken: boolean;
+  /** At least so many participants wait for it. */
+  readonly waiting: number;
+  /** The same in sentences. */
+  readonly reasons: readonly string[];
+  /** The members that coordinate this resource; none where there are no members. */
+  readonly members: readonly MemberView[];
+}
+
+/** What became of a request to release, or to break a lease. */
+export interface HolderAction {
+  /** Whom it concerned; `undefined` when nobody seems to hold the resource. */
+  readonly holder?: string;
+  readonly token?: bigint;
+  /**
+   * `requestRelease`: the holder was told; what it does is its own choice. `break`: so many members refuse the holder
+   * from now on that it cannot renew.
+   */
+  readonly done: boolean;
+  /** At most this long until the lease runs out unless it is renewed. */
+  readonly remainingMs?: number;
 }
 
 /** What a provider promises and what that rests on; for programs to check and for people to read. */
@@ -189,8 +277,45 @@ export interface Leases extends AsyncDisposable {
   tryAcquire(resource: string, options?: TryAcquireOptions): Promise<Lease | undefined>;
   /** Who holds the resource: a hint. */
   holder(resource: string, options?: QueryOptions): Promise<HolderHint>;
-  /** The resources below a prefix that are held: hints. Sorted by name. */
-  list(prefix?: string, options?: QueryOptions): Promise<ResourceHint[]>;
+  /**
+   * The resources below a prefix that are held: hints. Sorted by name.
+   *
+   * @throws LeaseholdError `NO_QUORUM` when members that do not answer leave some resources unknown, unless
+   * `onIncomplete` is given.
+   */
+  list(prefix?: string, options?: ListOptions): Promise<ResourceHint[]>;
+  /**
+   * The present holders below a prefix, and then each change. Tokens of one resource never go back. Changes of one
+   * resource that were not read in time are merged into the newest. Lost connections are made again, and the watch
+   * goes on by itself. Ends with the signal, with `close`, or when the loop is left. Hints, like all answers.
+   *
+   * @throws LeaseholdError `WATCH_TOO_WIDE` beyond 100,000 held resources, `UNSUPPORTED`, `INVALID_NAME`, `CLOSED`.
+   * @example
+   * for await (const { resource, state, holder } of leases.watch("reports/", { signal })) {
+   *   console.log(resource, state, holder);
+   * }
+   */
+  watch(prefix?: string, options?: WatchOptions): AsyncIterableIterator<Change, undefined>;
+  /**
+   * Why can't I have it: held by whom and until when, which members cannot answer, who waits.
+   *
+   * @throws LeaseholdError `UNSUPPORTED`, `INVALID_NAME`, `CLOSED`.
+   */
+  explain(resource: string, options?: QueryOptions): Promise<Explanation>;
+  /**
+   * Asks whoever holds the resource to give it back: `lease.releaseRequested` aborts there.
+   *
+   * @throws LeaseholdError `NO_QUORUM`, `PERMISSION_DENIED`, `UNSUPPORTED`, `INVALID_NAME`, `CLOSED`.
+   */
+  requestRelease(resource: string, options?: QueryOptions): Promise<HolderAction>;
+  /**
+   * Bars whoever holds the resource from renewing, so that the lease runs out and another can have it: at the end
+   * that it has now, never sooner. The holder is told as by {@link Leases.requestRelease}; its loss has the reason
+   * `broken`. For a holder that hangs.
+   *
+   * @throws LeaseholdError `NO_QUORUM`, `PERMISSION_DENIED`, `UNSUPPORTED`, `INVALID_NAME`, `CLOSED`.
+   */
+  break(resource: string, options?: QueryOptions): Promise<HolderAction>;
   /**
    * Campaigns for the resource, runs `work` while it is held, and campaigns again whenever the lease was lost.
    * The next campaign begins only after `work` has settled. When `work` returns, the leader steps down and `lead`

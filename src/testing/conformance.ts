@@ -4,6 +4,7 @@ import { exclusionCases } from "./conformance/exclusion.js";
 import { lifetimeCases } from "./conformance/lifetime.js";
 import { type ConformanceCase, type ConformanceGround, Stage } from "./conformance/stage.js";
 import { waitingCases } from "./conformance/waiting.js";
+import { watchingCases } from "./conformance/watching.js";
 
 export type { ConformanceCase, ConformanceGround } from "./conformance/stage.js";
 
@@ -33,7 +34,14 @@ export interface TestFramework {
  * ```
  */
 export function conformanceCases(): ConformanceCase[] {
-  const cases = { ...exclusionCases, ...lifetimeCases, ...waitingCases, ...argumentCases, ...askingCases };
+  const cases = {
+    ...exclusionCases,
+    ...lifetimeCases,
+    ...waitingCases,
+    ...argumentCases,
+    ...askingCases,
+    ...watchingCases,
+  };
   return Object.entries(cases).map(([name, run]) => ({
     name,
     run: (ground: ConformanceGround) => run(new Stage(ground)),

@@ -1,6 +1,6 @@
-import { LeaseLostError } from "../lease/errors.js";
+import { LeaseLostError, type LossReason } from "../lease/errors.js";
 import type { Clock } from "../lease/ports.js";
-import type { Grant } from "../lease/provider.js";
+import type { Grant, ReleaseRequest } from "../lease/provider.js";
 import type { ResourceHint } from "../lease/types.js";
 
 /** A participant, as its ground sees it. */
@@ -11,6 +11,10 @@ export interface MemoryParticipant {
   onFree(resource: string): void;
   /** Its tenure was ended by a test. */
   onLost(tenure: MemoryTenure, error: LeaseLostError): void;
+  /** Somebody asks for what it holds, or has broken its lease. */
+  onAsked(request: ReleaseRequest): void;
+  /** Something was taken or became free. */
+  onChanged(): void;
 }
 
 /** One tenure on a {@link MemoryGround}: it ends on the steady clock and on the system clock, whichever says so first. */
@@ -20,6 +24,8 @@ export class MemoryTenure implements Grant {
   readonly owner: MemoryParticipant;
   /** The owner has stopped, but the ground does not know it: for others the tenure runs on. */
   abandoned = false;
+  /** It was broken: it is not extended any more. */
+  broken = false;
   #endMonotonicMs: number;
   #endWallMs: number;
   #isOver = false;
@@ -30,6 +36,10 @@ export class MemoryTenure implements Grant {
     this.owner = owner;
     this.#endMonotonicMs = owner.clock.monotonicMs() + ttlMs;
     this.#endWallMs = owner.clock.wallMs() + ttlMs;
+  }
+
+  get lossReason(): LossReason | undefined {
+    return this.broken ? "broken" : undefined;
   }
 
   /** For its owner. */
@@ -49,7 +59,7 @@ export class MemoryTenure implements Grant {
 
   /** False when it was over already: a tenure is never re-opened. */
   extendTo(endMonotonicMs: number, endWallMs: number): boolean {
-    if (this.leftMs() === 0) return false;
+    if (this.leftMs() === 0 || this.broken) return false;
     this.#endMonotonicMs = Math.max(this.#endMonotonicMs, endMonotonicMs);
     this.#endWallMs = Math.max(this.#endWallMs, endWallMs);
     return true;
@@ -109,6 +119,7 @@ export class MemoryGround {
     }
     const tenure = new MemoryTenure(resource, ++this.#lastToken, participant, ttlMs);
     this.#tenures.set(resource, tenure);
+    this.#changed();
     return tenure;
   }
 
@@ -119,6 +130,7 @@ export class MemoryGround {
     const refused = this.#refused.get(resource);
     this.#refused.delete(resource);
     for (const participant of refused ?? []) participant.onFree(resource);
+    this.#changed();
   }
 
   /** Ends a tenure as a clock fault would: its owner is told, and others can have the resource. */
@@ -136,6 +148,15 @@ export class MemoryGround {
     return [...this.#tenures.values()]
       .filter((tenure) => tenure.resource.startsWith(prefix))
       .map(describeTenure);
+  }
+
+  /** How many participants were refused the resource and have not been told that it is free. */
+  waiting(resource: string): number {
+    return this.#refused.get(resource)?.size ?? 0;
+  }
+
+  #changed(): void {
+    for (const participant of this.#participants) participant.onChanged();
   }
 
   #sweep(): void {

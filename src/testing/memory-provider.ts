@@ -7,9 +7,11 @@ import type {
   Grant,
   Provider,
   ProviderEvents,
+  ReleaseRequest,
 } from "../lease/provider.js";
 import type { Guarantees, HolderHint, ResourceHint } from "../lease/types.js";
 import { describeTenure, type MemoryGround, type MemoryParticipant, MemoryTenure } from "./memory-ground.js";
+import { MemoryInspection } from "./memory-inspection.js";
 import { ProcessSwitch } from "./process-switch.js";
 
 /** The shortest lease: enough for tests on real time to be quick. */
@@ -32,6 +34,7 @@ export class MemoryProvider implements Provider, MemoryParticipant {
   readonly guarantees: Guarantees;
   readonly holder: string;
   readonly clock: Clock;
+  readonly inspection: MemoryInspection;
 
   readonly #ground: MemoryGround;
   readonly #timers: Timers;
@@ -45,6 +48,11 @@ export class MemoryProvider implements Provider, MemoryParticipant {
     this.#process = options.process ?? new ProcessSwitch();
     this.holder = ground.holderName(options.name);
     this.guarantees = memoryGuarantees(options.ttlMaxMs);
+    this.inspection = new MemoryInspection(ground, this.holder, {
+      timers: this.#timers,
+      isConnected: () => this.#process.isConnected,
+      reaches: (timeoutMs) => this.#reaches(timeoutMs),
+    });
     ground.join(this);
   }
 
@@ -86,6 +94,7 @@ export class MemoryProvider implements Provider, MemoryParticipant {
   }
 
   async close(): Promise<void> {
+    this.inspection.close();
     this.#ground.leave(this);
   }
 
@@ -99,6 +108,18 @@ export class MemoryProvider implements Provider, MemoryParticipant {
   /** From the ground. */
   onLost(tenure: MemoryTenure, error: LeaseLostError): void {
     this.#process.run(() => this.#events?.lost(tenure, error));
+  }
+
+  /** From the ground. */
+  onAsked(request: ReleaseRequest): void {
+    this.#process.run(() => {
+      if (this.#process.isConnected) this.#events?.releaseRequested?.(request);
+    });
+  }
+
+  /** From the ground. */
+  onChanged(): void {
+    this.inspection.look();
   }
 
   #reaches(timeoutMs: number, cancellation?: Cancellation): Promise<boolean> {

@@ -1,0 +1,152 @@
+import type { Change, Leases } from "../../lease/types.js";
+import { check, codeOf, describe, type Stage, thrown } from "./stage.js";
+
+/** Grounds that cannot be asked say so; there is nothing more that they would have to conform to. */
+function cannotBeAsked(leases: Leases): boolean {
+  return codeOf(thrown(() => void leases.watch("").return?.())) === "UNSUPPORTED";
+}
+
+/** Reads changes until one is as it should be; fails when a token goes back on the way. */
+async function seen(
+  stage: Stage,
+  watch: AsyncIterator<Change, undefined>,
+  tokens: Map<string, bigint>,
+  isIt: (change: Change) => boolean,
+  what: string,
+): Promise<Change> {
+  for (;;) {
+    const { done, value } = await stage.until(watch.next(), `a watch that should tell of ${what}`);
+    check(done !== true && value !== undefined, `a watch ended before it told of ${what}`);
+    const { resource, token } = value;
+    check(token !== undefined, `a watch told of ${resource} without a token`);
+    const last = tokens.get(resource);
+    check(last === undefined || token >= last, `a watch told of token ${token} after ${last}`);
+    tokens.set(resource, token);
+    if (isIt(value)) return value;
+  }
+}
+
+export const watchingCases = {
+  "watch() begins with what is held, and tells of each acquisition, release and expiry": async (
+    stage: Stage,
+  ) => {
+    const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
+    if (cannotBeAsked(alice)) return;
+    const first = await stage.take(alice, "watch/a");
+    await stage.take(alice, "other");
+    const tokens = new Map<string, bigint>();
+    const watch = bob.watch(stage.name("watch/"));
+    const expected = (name: string, state: Change["state"], token: bigint) => (change: Change) =>
+      change.resource === stage.name(name) && change.state === state && change.token === token;
+    const held = await seen(stage, watch, tokens, expected("watch/a", "held", first.token), "what is held");
+    check(held.holder === alice.self, `the watch names ${held.holder} as holder, not ${alice.self}`);
+    await stage.until(first.release(), "release");
+    await seen(stage, watch, tokens, expected("watch/a", "free", first.token), "a release");
+    const second = await stage.takeSoon(bob, "watch/a", "the acquisition after a release");
+    await seen(stage, watch, tokens, expected("watch/a", "held", second.token), "an acquisition");
+    const brief = await stage.take(alice, "watch/b", { autoRenew: false });
+    await seen(stage, watch, tokens, expected("watch/b", "held", brief.token), "a second resource");
+    await seen(stage, watch, tokens, expected("watch/b", "free", brief.token), "an expiry");
+    check(!tokens.has(stage.name("other")), "a watch told of a resource that is not below its prefix");
+    await watch.return?.();
+  },
+
+  "a watch ends by its signal, and with its participant": async (stage: Stage) => {
+    const alice = await stage.open("alice");
+    if (cannotBeAsked(alice)) return;
+    const controller = new AbortController();
+    const bySignal = alice.watch(stage.name(""), { signal: controller.signal }).next();
+    controller.abort();
+    const ended = await stage.until(bySignal, "a watch whose signal has aborted", stage.ttlMs / 2);
+    check(
+      ended.done === true,
+      `a watch whose signal has aborted told of ${JSON.stringify(ended.value?.resource)}`,
+    );
+    const byClose = alice.watch(stage.name("")).next();
+    await stage.until(alice.close(), "close()");
+    const closed = await stage.until(byClose, "a watch of a participant that was closed", stage.ttlMs / 2);
+    check(closed.done === true, "a watch of a participant that was closed goes on");
+  },
+
+  "requestRelease() tells the holder, and takes nothing away": async (stage: Stage) => {
+    const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
+    if (cannotBeAsked(alice)) return;
+    const nobody = await stage.until(
+      bob.requestRelease(stage.name("ask")),
+      "requestRelease() of a free resource",
+    );
+    check(!nobody.done, "a request to release a free resource is said to have been passed on");
+    const lease = await stage.take(alice, "ask");
+    const asked = await stage.eventually(
+      () => bob.requestRelease(stage.name("ask")),
+      ({ done }) => done,
+      "a request that reaches the holder",
+      2 * stage.ttlMs,
+    );
+    check(
+      asked.holder === alice.self,
+      `the request is said to have gone to ${asked.holder}, not ${alice.self}`,
+    );
+    const told = async () => lease.releaseRequested.aborted;
+    await stage.eventually(told, (isTold) => isTold, "the holder's being told", stage.ttlMs / 2);
+    check(codeOf(lease.releaseRequested.reason) === "RELEASE_REQUESTED", "the request has no such code");
+    await stage.pass(2 * stage.ttlMs);
+    check(lease.remaining() > 0, "a holder that was asked to release has lost its lease");
+    await stage.refused(bob, "ask", "after its holder was asked to release it");
+  },
+
+  "break() lets a lease run out, and no sooner": async (stage: Stage) => {
+    const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
+    if (cannotBeAsked(alice)) return;
+    const lease = await stage.take(alice, "break");
+    const { done, token } = await stage.eventually(
+      () => bob.break(stage.name("break")),
+      (answer) => answer.done,
+      "breaking a lease",
+      2 * stage.ttlMs,
+    );
+    check(done && token === lease.token, `the lease that was broken is said to have the token ${token}`);
+    const next = stage.wait(bob, "break");
+    const endMs = lease.remaining();
+    check(endMs > 0, "a lease was lost by being broken");
+    let isPassedOn = false;
+    void next.then(
+      () => (isPassedOn = true),
+      () => undefined,
+    );
+    for (let passedMs = 0; lease.remaining() > 0; passedMs += stage.ttlMs / 50) {
+      check(!isPassedOn, "another got the resource while the broken lease was held");
+      check(passedMs <= 3 * stage.ttlMs, "a lease that was broken is renewed");
+      await stage.pass(stage.ttlMs / 50);
+    }
+    const loss = thrown(() => lease.assertHeld());
+    const reason = loss instanceof Error && "reason" in loss ? loss.reason : undefined;
+    check(
+      reason === "broken",
+      `the loss of a broken lease has the reason ${String(reason)} (${describe(loss)})`,
+    );
+    const taken = await stage.until(next, "the acquisition after a lease was broken", stage.takeoverMs(bob));
+    check(taken.token > lease.token, `the token went from ${lease.token} to ${taken.token}`);
+  },
+
+  "explain() says who holds a resource, and that it is free": async (stage: Stage) => {
+    const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
+    if (cannotBeAsked(alice)) return;
+    const ask = () => bob.explain(stage.name("why"));
+    const free = await stage.eventually(
+      ask,
+      ({ state }) => state === "free",
+      "its being free",
+      2 * stage.ttlMs,
+    );
+    check(free.quorum && !free.broken && free.reasons.length > 0, "a free resource is not explained");
+    const lease = await stage.take(alice, "why");
+    const isHeld = ({ state }: { state: string }) => state === "held";
+    const held = await stage.eventually(ask, isHeld, "the explanation of a held resource", 2 * stage.ttlMs);
+    check(held.holder === alice.self && held.token === lease.token, "the explanation names another holder");
+    check(
+      held.reasons.join().includes(alice.self),
+      `the reasons do not name the holder: ${held.reasons.join()}`,
+    );
+  },
+};

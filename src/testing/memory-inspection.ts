@@ -1,0 +1,144 @@
+import { LeaseholdError } from "../lease/errors.js";
+import { formatDuration } from "../lease/duration.js";
+import type { Timer, Timers } from "../lease/ports.js";
+import type { Inspection, Watching } from "../lease/provider.js";
+import type { Explanation, HolderAction, ResourceHint } from "../lease/types.js";
+import { describeTenure, type MemoryGround, type MemoryTenure } from "./memory-ground.js";
+
+/** How often a participant that is cut off looks whether it is connected again. */
+const RETRY_MS = 100;
+
+/** What a participant's process lets through. */
+export interface MemoryReach {
+  readonly timers: Timers;
+  isConnected(): boolean;
+  reaches(timeoutMs: number): Promise<boolean>;
+}
+
+/** One watch: what it has told, to find out what is new. */
+class MemoryWatch {
+  readonly prefix: string;
+  readonly told: (hint: ResourceHint) => void;
+  readonly held = new Set<string>();
+
+  constructor(prefix: string, told: (hint: ResourceHint) => void) {
+    this.prefix = prefix;
+    this.told = told;
+  }
+}
+
+/** Watching and asking on a {@link MemoryGround}. */
+export class MemoryInspection implements Inspection {
+  readonly #ground: MemoryGround;
+  readonly #holder: string;
+  readonly #reach: MemoryReach;
+  readonly #watches = new Set<MemoryWatch>();
+  #timer: Timer | undefined;
+  #isLooking = false;
+
+  constructor(ground: MemoryGround, holder: string, reach: MemoryReach) {
+    this.#ground = ground;
+    this.#holder = holder;
+    this.#reach = reach;
+  }
+
+  watch(prefix: string, told: (hint: ResourceHint) => void): Watching {
+    const watch = new MemoryWatch(prefix, told);
+    this.#watches.add(watch);
+    this.look();
+    return {
+      stop: () => {
+        this.#watches.delete(watch);
+        if (this.#watches.size === 0) this.close();
+      },
+    };
+  }
+
+  /** Soon, and once for all that happens until then, tells the watches what is new. */
+  look(): void {
+    if (this.#watches.size === 0 || this.#isLooking) return;
+    this.#isLooking = true;
+    this.#wakeIn(0);
+  }
+
+  close(): void {
+    this.#timer?.cancel();
+    this.#isLooking = false;
+    this.#watches.clear();
+  }
+
+  async explain(resource: string, timeoutMs: number): Promise<Explanation> {
+    const common = { resource, waiting: this.#ground.waiting(resource), members: [] };
+    if (!(await this.#reach.reaches(timeoutMs))) {
+      const reasons = [`${this.#holder} is cut off from its cluster`];
+      return { ...common, state: "unknown", quorum: false, broken: false, reasons };
+    }
+    const tenure = this.#ground.find(resource);
+    if (tenure === undefined) {
+      return {
+        ...common,
+        state: "free",
+        confirmed: true,
+        quorum: true,
+        broken: false,
+        reasons: ["it is free"],
+      };
+    }
+    const until = `${tenure.broken ? "at the latest" : "unless it is renewed,"} in ${formatDuration(tenure.leftMs())}`;
+    const reasons = [`${tenure.owner.holder} holds it; its lease runs out ${until}`];
+    return { ...common, ...describeTenure(tenure), quorum: true, broken: tenure.broken, reasons };
+  }
+
+  async requestRelease(resource: string, timeoutMs: number): Promise<HolderAction> {
+    return this.#act(await this.#find(resource, timeoutMs), false);
+  }
+
+  async breakLease(resource: string, timeoutMs: number): Promise<HolderAction> {
+    const tenure = await this.#find(resource, timeoutMs);
+    if (tenure !== undefined) tenure.broken = true;
+    return this.#act(tenure, true);
+  }
+
+  #act(tenure: MemoryTenure | undefined, broken: boolean): HolderAction {
+    if (tenure === undefined) return { done: false };
+    tenure.owner.onAsked({ resource: tenure.resource, by: this.#holder, broken });
+    return {
+      done: true,
+      holder: tenure.owner.holder,
+      token: tenure.token,
+      remainingMs: tenure.leftMs(),
+    };
+  }
+
+  async #find(resource: string, timeoutMs: number): Promise<MemoryTenure | undefined> {
+    if (await this.#reach.reaches(timeoutMs)) return this.#ground.find(resource);
+    throw new LeaseholdError("NO_QUORUM", `${this.#holder} is cut off from its cluster`);
+  }
+
+  #wakeIn(delayMs: number): void {
+    this.#timer?.cancel();
+    this.#timer = this.#reach.timers.after(delayMs, () => this.#tellAll());
+  }
+
+  #tellAll(): void {
+    this.#isLooking = false;
+    if (!this.#reach.isConnected()) {
+      this.#wakeIn(RETRY_MS);
+      return;
+    }
+    let nextEndMs = Infinity;
+    for (const watch of this.#watches) {
+      const hints = this.#ground.list(watch.prefix);
+      const held = new Set(hints.map((hint) => hint.resource));
+      for (const resource of watch.held) if (!held.has(resource)) watch.told({ resource, state: "free" });
+      watch.held.clear();
+      for (const hint of hints) {
+        watch.held.add(hint.resource);
+        nextEndMs = Math.min(nextEndMs, hint.remainingMs ?? Infinity);
+        watch.told(hint);
+      }
+    }
+    // A lease that runs out is noticed by looking: nobody says so. A cut-off that ends in between is, too.
+    if (this.#watches.size > 0) this.#wakeIn(Math.min(nextEndMs, 10 * RETRY_MS));
+  }
+}
