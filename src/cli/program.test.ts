@@ -54,6 +54,7 @@ describe("options that all commands share", () => {
     vi.stubEnv("LEASEHOLD_CLUSTER", "blue");
     const [, options] = await parse("ls", "-o", "json");
     expect(settingsOf(options as object)).toEqual({
+      security: {},
       endpoints: ["memory:x"],
       output: "json",
       timeoutMs: 250,
@@ -64,7 +65,12 @@ describe("options that all commands share", () => {
   });
 
   test("have defaults", () => {
-    expect(settingsOf({})).toEqual({ endpoints: LOCAL_ENDPOINTS, output: "table", timeoutMs: 5_000 });
+    expect(settingsOf({})).toEqual({
+      endpoints: LOCAL_ENDPOINTS,
+      output: "table",
+      timeoutMs: 5_000,
+      security: {},
+    });
     expect(collectEndpoints(" a:1 ,, b:2")).toEqual(["a:1", "b:2"]);
   });
 });

@@ -4,6 +4,7 @@ import { type CommandFailure, usageError } from "./failure.js";
 import { sayLine } from "./say.js";
 import { LOCAL_ENDPOINTS, TIMEOUT_DEFAULT, collectEndpoints } from "./settings.js";
 import type { RunOptions } from "./commands/run.js";
+import { addSecurityOptions, refuseSecurity } from "./security-options.js";
 import { packageVersion } from "./version.js";
 
 /** Takes the exit code of the command that ran. */
@@ -74,6 +75,7 @@ export function buildProgram(finish: Finish): Command {
         "LEASEHOLD_TIMEOUT",
       ),
     );
+  addSecurityOptions(program);
   addUp(program, finish);
   addRun(program, finish);
   addList(program, finish);
@@ -116,6 +118,7 @@ function addUp(program: Command, finish: Finish): void {
     )
     .action(async (_options: unknown, command: Command) => {
       refuseEndpoints(command);
+      refuseSecurity(command);
       const { up } = await import("./up/up.js");
       finish(await up(command.optsWithGlobals()));
     });

@@ -1,6 +1,7 @@
 import { parseDuration } from "../lease/duration.js";
-import type { OpenOptions } from "../host/types.js";
+import type { OpenOptions, SecurityOptions } from "../host/types.js";
 import { usageError } from "./failure.js";
+import { type SecurityFlags, securityOf } from "./security-options.js";
 
 export type OutputFormat = "table" | "json" | "ndjson";
 
@@ -10,10 +11,11 @@ export interface Settings {
   readonly output: OutputFormat;
   readonly timeoutMs: number;
   readonly cluster?: string;
+  readonly security: SecurityOptions & Pick<OpenOptions, "role">;
 }
 
 /** The options as commander hands them over: text that nobody has looked at yet. */
-export interface SharedOptions {
+export interface SharedOptions extends SecurityFlags {
   readonly endpoints?: readonly string[];
   readonly output?: OutputFormat;
   readonly timeout?: string;
@@ -45,6 +47,7 @@ export function settingsOf(options: SharedOptions): Settings {
     output: options.output ?? "table",
     timeoutMs: parseDuration(options.timeout ?? TIMEOUT_DEFAULT, "--timeout"),
     ...(options.cluster !== undefined && { cluster: options.cluster }),
+    security: { ...securityOf(options), ...(options.role !== undefined && { role: options.role }) },
   };
 }
 
@@ -57,5 +60,6 @@ export function openOptions(settings: Settings): OpenOptions {
   return {
     timeout: settings.timeoutMs,
     ...(settings.cluster !== undefined && { cluster: settings.cluster }),
+    ...settings.security,
   };
 }

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { z } from "zod";
 import type { MemberOptions } from "../../host/types.js";
 import { usageError } from "../failure.js";
+import { type SecurityFlags, securityOf } from "../security-options.js";
 
 const duration = z.union([z.number(), z.string()]);
 
@@ -16,10 +17,12 @@ const configSchema = z.strictObject({
   clockRateError: z.number().optional(),
   rpcTimeout: duration.optional(),
   insecure: z.boolean().optional(),
+  tls: z.strictObject({ ca: z.string(), cert: z.string(), key: z.string() }).optional(),
+  keyFile: z.string().optional(),
 });
 
 /** The settings of a member as the command line gives them. */
-export interface PeerFlags {
+export interface PeerFlags extends SecurityFlags {
   readonly config?: string;
   readonly id?: string;
   readonly member?: readonly string[];
@@ -48,7 +51,10 @@ export function memberOptionsOf(flags: PeerFlags): MemberOptions {
     if (rest[key] !== undefined) flagged[key] = rest[key];
   }
   if (member !== undefined) flagged["members"] = parseMembers(member);
-  const merged = { ...given, ...flagged };
+  const security = securityOf(flags);
+  // One way to prove who we are replaces another.
+  if (Object.keys(security).length > 0) Object.assign(given, { tls: undefined, keyFile: undefined });
+  const merged = { ...given, ...flagged, ...security };
   if (!("id" in merged)) throw usageError("which member is this? give --id, or a file with --config");
   if (!("members" in merged))
     throw usageError("who are the members? give --member id=host:port once for each");

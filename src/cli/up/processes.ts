@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { environmentWithoutSecurity } from "../security-options.js";
 
 /** A process that ends by itself is started again after this long, so that a broken one does not keep the machine busy. */
 const RESTART_MS = 1_500;
@@ -34,7 +35,10 @@ export class Processes {
   start(plan: ProcessPlan): void {
     if (this.#stopping) return;
     const path = fileURLToPath(new URL(plan.module, import.meta.url));
-    const child = fork(path, [...plan.args], { stdio: ["ignore", "ignore", "pipe", "ipc"] });
+    const child = fork(path, [...plan.args], {
+      stdio: ["ignore", "ignore", "pipe", "ipc"],
+      env: environmentWithoutSecurity(),
+    });
     this.#running.set(plan.name, child);
     let last = "";
     child.stderr?.setEncoding("utf8").on("data", (text: string) => {
