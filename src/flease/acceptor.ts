@@ -111,6 +111,23 @@ export class Acceptor {
       this.#release(request);
       return false;
     }
+    this.#address(request, reply);
+    if (request.kind === Kind.query) this.#query(request, now, reply);
+    else if (request.kind === Kind.read) this.#read(request, now, reply);
+    else this.#write(request, now, reply);
+    return true;
+  }
+
+  /** Refuses what it might grant: safe at any time, and here for the sake of somebody who waits. */
+  refuseAsHeld(request: Message, now: Reading, reply: Message): boolean {
+    if (!this.#ready) return false;
+    this.#address(request, reply);
+    const entry = this.#entries.get(request.resource);
+    refuse(reply, Refusal.held, entry, this.#stateOf(entry, now));
+    return true;
+  }
+
+  #address(request: Message, reply: Message): void {
     reply.view = this.#settings.view;
     reply.slot = request.slot;
     reply.number = request.number;
@@ -118,10 +135,6 @@ export class Acceptor {
     reply.refusal = Refusal.none;
     reply.promised = 0;
     reply.leaseState = LeaseState.none;
-    if (request.kind === Kind.query) this.#query(request, now, reply);
-    else if (request.kind === Kind.read) this.#read(request, now, reply);
-    else this.#write(request, now, reply);
-    return true;
   }
 
   /** READ: promise the ballot and tell the lease (Algorithm 1, the read half). */

@@ -31,6 +31,13 @@ export interface FleasePeerSink extends ProposerSink {
 const discardLimit = 2_000;
 
 /**
+ * How long one who has been told of a free resource has it to itself, as a part of the time that a phase may take:
+ * enough for two round trips, and not much when it has crashed or been stopped.
+ */
+const hintPatience = 1 / 4;
+const hintPatienceMsMin = 50;
+
+/**
  * One participant of a Flease cluster, pure: a proposer, and for members an acceptor, on one clock. Whoever runs it
  * hands in messages and clock values and carries out what it writes into the sink.
  */
@@ -40,7 +47,7 @@ export class FleasePeer {
   readonly queries: Queries;
   readonly acceptor: Acceptor | undefined;
   readonly skew: SkewWatch;
-  readonly #waiters = new Waiters();
+  readonly #waiters: Waiters;
   readonly #aside = new Message();
   readonly #clock: FleaseClock;
   readonly #sink: FleasePeerSink;
@@ -56,6 +63,7 @@ export class FleasePeer {
   ) {
     this.settings = settings;
     this.#sink = sink;
+    this.#waiters = new Waiters(Math.max(hintPatienceMsMin, settings.rpcTimeoutMs * hintPatience));
     this.#clock = new FleaseClock(mono, wall, settings.maxClockSkewMs, settings.clockRateError);
     const now = this.read(mono, wall);
     this.proposer = new Proposer(settings, options.owner, options.seed, sink);
@@ -92,7 +100,7 @@ export class FleasePeer {
   receive(from: number, message: Message, now: Reading, reply: Message): boolean {
     if (isRequest(message.kind)) {
       if (this.acceptor === undefined) return false;
-      const replies = message.kind !== Kind.pass && this.acceptor.receive(message, now, reply);
+      const replies = message.kind !== Kind.pass && this.#answer(this.acceptor, from, message, now, reply);
       this.#noteWaiter(from, message, now, replies ? reply : undefined);
       return replies;
     }
@@ -102,6 +110,24 @@ export class FleasePeer {
     return false;
   }
 
+  #answer(acceptor: Acceptor, from: number, request: Message, now: Reading, reply: Message): boolean {
+    const begins = request.kind === Kind.read || request.kind === Kind.acquire;
+    if (begins && this.#waiters.standsBack(request.resource, from, now.mono))
+      return acceptor.refuseAsHeld(request, now, reply);
+    return acceptor.receive(request, now, reply);
+  }
+
+  /** The peer is not connected any more. */
+  forget(peer: number): void {
+    this.#waiters.forget(peer);
+    this.skew.forget(peer);
+  }
+
+  /** Those who wait, at this acceptor, over all resources. */
+  get waiterCount(): number {
+    return this.#waiters.size;
+  }
+
   /** Keeps the list of those who wait for a resource, and tells the first when it has become free. */
   #noteWaiter(from: number, request: Message, now: Reading, reply: Message | undefined): void {
     const { resource } = request;
@@ -109,7 +135,7 @@ export class FleasePeer {
       const waits = request.waiting && reply.refusal === Refusal.held;
       reply.ahead = waits ? this.#waiters.add(resource, from) : 0;
     } else if (reply?.kind === Kind.ack) {
-      this.#waiters.remove(resource, from);
+      this.#waiters.taken(resource, from);
     } else if (request.kind === Kind.release || request.kind === Kind.pass) {
       if (request.kind === Kind.pass) this.#waiters.remove(resource, from);
       if (this.#waiters.size > 0) this.#tellNext(resource, now);
@@ -120,8 +146,9 @@ export class FleasePeer {
     const entry = this.acceptor?.entry(resource);
     if (entry !== undefined && this.acceptor?.isOver(entry, now) === false) return;
     for (;;) {
-      const waiter = this.#waiters.next(resource);
+      const waiter = this.#waiters.next(resource, now.mono);
       if (waiter === undefined || this.#tell(waiter, Kind.hint, resource)) return;
+      this.#waiters.remove(resource, waiter);
     }
   }
 
@@ -148,8 +175,9 @@ export class FleasePeer {
     this.#checkClocks(now);
     this.acceptor?.wake(now);
     this.acceptor?.discardIdle(now, discardLimit);
-    if (this.#waiters.size > 0)
-      this.#waiters.discard((resource) => this.acceptor?.entry(resource) !== undefined, discardLimit);
+    // Leases that ran out, as their holder crashed, and those who were told of one and did not come.
+    if (this.acceptor?.ready === true && this.#waiters.size > 0)
+      for (const resource of this.#waiters.sweep(discardLimit)) this.#tellNext(resource, now);
   }
 
   #checkClocks(now: Reading): void {

@@ -1,46 +1,98 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { notListed } from "./message.js";
 import { Waiters } from "./waiters.js";
 
-test("the first who came is the first to be told, and each is told once", () => {
-  const waiters = new Waiters();
-  expect([waiters.add("r", 5), waiters.add("r", 6), waiters.add("r", 5), waiters.add("s", 6)]).toEqual([
-    0, 1, 0, 0,
-  ]);
-  expect([waiters.next("r"), waiters.next("r"), waiters.next("r")]).toEqual([5, 6, undefined]);
-  expect(waiters.size).toBe(1);
+const patienceMs = 50;
+
+function listOf(resource: string, ...peers: number[]): Waiters {
+  const waiters = new Waiters(patienceMs);
+  for (const peer of peers) waiters.add(resource, peer);
+  return waiters;
+}
+
+describe("who is told", () => {
+  test("each learns how many are before it, and asking again changes nothing", () => {
+    const waiters = new Waiters(patienceMs);
+    const add = (resource: string, peer: number) => waiters.add(resource, peer);
+    expect([add("r", 5), add("r", 6), add("r", 7), add("r", 6), add("s", 6)]).toEqual([0, 1, 2, 1, 0]);
+    waiters.remove("r", 5);
+    expect([add("r", 7), add("r", 5)]).toEqual([1, 2]);
+    expect(waiters.size).toBe(4);
+  });
+
+  test("the first who came, once; the next when it has got the resource or passed it on", () => {
+    const waiters = listOf("r", 5, 6, 7);
+    expect([waiters.next("r", 0), waiters.next("r", 1)]).toEqual([5, undefined]);
+    waiters.taken("r", 5);
+    expect(waiters.next("r", 2)).toBe(6);
+    waiters.remove("r", 6);
+    expect(waiters.next("r", 3)).toBe(7);
+  });
+
+  test("one who does not come loses its place after a while", () => {
+    const waiters = listOf("r", 5, 6);
+    expect(waiters.next("r", 0)).toBe(5);
+    expect(waiters.next("r", patienceMs - 1)).toBeUndefined();
+    expect(waiters.next("r", patienceMs)).toBe(6);
+    expect(waiters.size).toBe(1);
+    expect(waiters.next("r", 2 * patienceMs)).toBeUndefined();
+    expect(waiters.size).toBe(0);
+  });
+
+  test("one who was told and found another quicker keeps its place", () => {
+    const waiters = listOf("r", 5, 6);
+    waiters.next("r", 0);
+    waiters.taken("r", 9);
+    expect(waiters.next("r", 1)).toBe(5);
+  });
+
+  test("who has left, or is not connected any more, is not told", () => {
+    const waiters = listOf("r", 5, 6, 7);
+    waiters.add("s", 6);
+    waiters.remove("r", 5);
+    waiters.remove("r", 8);
+    waiters.remove("unknown", 5);
+    waiters.forget(6);
+    expect([waiters.next("r", 0), waiters.next("s", 0), waiters.size]).toEqual([7, undefined, 1]);
+  });
 });
 
-test("who has left is not told", () => {
-  const waiters = new Waiters();
-  waiters.add("r", 5);
-  waiters.add("r", 6);
-  waiters.remove("r", 5);
-  waiters.remove("r", 7);
-  waiters.remove("unknown", 5);
-  expect([waiters.next("r"), waiters.size]).toEqual([6, 0]);
+test("those who are not on the list stand back while one who was told has its time, and no longer", () => {
+  const waiters = listOf("r", 5, 6);
+  const standsBack = (peer: number, mono: number) => waiters.standsBack("r", peer, mono);
+  expect(standsBack(9, 0)).toBe(false);
+  waiters.next("r", 0);
+  expect([standsBack(9, 0), standsBack(5, 0), standsBack(6, 0)]).toEqual([true, false, false]);
+  expect([standsBack(9, patienceMs - 1), standsBack(9, patienceMs)]).toEqual([true, false]);
+  waiters.next("r", patienceMs);
+  waiters.taken("r", 6);
+  expect(standsBack(9, patienceMs)).toBe(false);
 });
 
-test("a list takes 64; who comes later is told so", () => {
-  const waiters = new Waiters();
-  for (let peer = 0; peer < 64; peer += 1) expect(waiters.add("r", peer)).toBe(peer);
-  expect(waiters.add("r", 64)).toBe(notListed);
-  expect(waiters.add("r", 63)).toBe(63);
-  waiters.next("r");
-  expect(waiters.add("r", 64)).toBe(63);
-});
+describe("bounds", () => {
+  test("a list takes 10,000; who comes later is told so", () => {
+    const waiters = new Waiters(patienceMs);
+    for (let peer = 0; peer < 10_000; peer += 1) expect(waiters.add("r", peer)).toBe(peer);
+    expect(waiters.add("r", 10_000)).toBe(notListed);
+    expect(waiters.add("r", 9_999)).toBe(9_999);
+    waiters.remove("r", 0);
+    expect(waiters.add("r", 10_000)).toBe(9_999);
+  });
 
-test("all lists together are bounded", () => {
-  const waiters = new Waiters();
-  for (let peer = 0; peer < 100_000; peer += 1) waiters.add(`r${peer}`, peer);
-  expect(waiters.add("one more", 1)).toBe(notListed);
-  waiters.remove("r7", 7);
-  expect(waiters.add("one more", 1)).toBe(0);
-});
+  test("all lists together take 100,000", () => {
+    const waiters = new Waiters(patienceMs);
+    for (let peer = 0; peer < 100_000; peer += 1) waiters.add(`r${peer}`, peer);
+    expect(waiters.add("one more", 1)).toBe(notListed);
+    waiters.remove("r7", 7);
+    expect(waiters.add("one more", 1)).toBe(0);
+  });
 
-test("lists of resources that are gone are dropped, some at a time", () => {
-  const waiters = new Waiters();
-  for (let resource = 0; resource < 10; resource += 1) waiters.add(`r${resource}`, 1);
-  for (let call = 0; call < 4; call += 1) waiters.discard((resource) => resource === "r3", 3);
-  expect([waiters.size, waiters.next("r3")]).toEqual([1, 1]);
+  test("a sweep comes past every resource, some at a time", () => {
+    const waiters = new Waiters(patienceMs);
+    for (let resource = 0; resource < 10; resource += 1) waiters.add(`r${resource}`, 1);
+    const seen = new Set<string>();
+    for (let call = 0; call < 4; call += 1) for (const resource of waiters.sweep(3)) seen.add(resource);
+    expect(seen.size).toBe(10);
+    expect([...waiters.sweep(3)]).toHaveLength(3);
+  });
 });

@@ -1,19 +1,53 @@
 import { notListed } from "./message.js";
 
 /** Waiters that an acceptor remembers of one resource. Those beyond look again by themselves, when the lease is over. */
-const waitersPerResourceMax = 64;
+const waitersPerResourceMax = 10_000;
 
-/** Waiters that an acceptor remembers in all: some megabytes. */
+/** Waiters that an acceptor remembers in all: some ten megabytes. */
 const waitersMax = 100_000;
+
+/** Those who wait for one resource, in the order in which they came. */
+class WaitingList {
+  /** Peer to ticket; tickets rise. */
+  readonly tickets = new Map<number, number>();
+  #nextTicket = 0;
+  /** The first has been told, at this time, that the resource is free, and nobody has got it since. */
+  toldMono = -Infinity;
+
+  get first(): number | undefined {
+    return this.tickets.keys().next().value;
+  }
+
+  add(peer: number): void {
+    this.tickets.set(peer, this.#nextTicket);
+    this.#nextTicket += 1;
+  }
+
+  /** How many are before a peer; those who left in between may be counted. */
+  aheadOf(peer: number): number {
+    const [first] = this.tickets.values();
+    return Math.min(this.tickets.get(peer)! - first!, this.tickets.size - 1);
+  }
+}
 
 /**
  * Who waits for which resource, first come, first told. It lies beside the protocol: an acceptor that forgets it, or a
  * hint that gets lost, costs a waiter time and nobody safety.
+ *
+ * One who has been told stays the first until it has got the resource, passes it on or lets `patienceMs` go by. For
+ * so long those who are not on the list stand back, the last holder among them: it is always the quickest, as it need
+ * not be told.
  */
 export class Waiters {
-  readonly #lists = new Map<string, number[]>();
+  readonly #patienceMs: number;
+  readonly #lists = new Map<string, WaitingList>();
+  readonly #resourcesOf = new Map<number, Set<string>>();
   #total = 0;
-  #sweep: Iterator<[string, number[]]> | undefined;
+  #sweep: Iterator<[string, WaitingList]> | undefined;
+
+  constructor(patienceMs: number) {
+    this.#patienceMs = patienceMs;
+  }
 
   get size(): number {
     return this.#total;
@@ -22,38 +56,59 @@ export class Waiters {
   /** Puts a peer on the list, if it is not on it. Returns how many are before it, or `notListed`. */
   add(resource: string, peer: number): number {
     let list = this.#lists.get(resource);
-    const position = list?.indexOf(peer) ?? -1;
-    if (position !== -1) return position;
-    if (this.#total >= waitersMax || (list !== undefined && list.length >= waitersPerResourceMax))
-      return notListed;
+    if (list?.tickets.has(peer) === true) return list.aheadOf(peer);
+    if (this.#total >= waitersMax || (list?.tickets.size ?? 0) >= waitersPerResourceMax) return notListed;
     if (list === undefined) {
-      list = [];
+      list = new WaitingList();
       this.#lists.set(resource, list);
     }
+    list.add(peer);
     this.#total += 1;
-    return list.push(peer) - 1;
+    const resources = this.#resourcesOf.get(peer);
+    if (resources === undefined) this.#resourcesOf.set(peer, new Set([resource]));
+    else resources.add(resource);
+    return list.aheadOf(peer);
   }
 
-  /** Takes the first off the list. */
-  next(resource: string): number | undefined {
-    const first = this.#lists.get(resource)?.[0];
-    if (first !== undefined) this.remove(resource, first);
-    return first;
-  }
-
-  /** The peer has what it waited for, or does not wait any more. */
-  remove(resource: string, peer: number): void {
-    if (this.#total === 0) return;
+  /** The first on the list of a free resource, to be told now; `undefined` if there is none, or it has just been told. */
+  next(resource: string, mono: number): number | undefined {
     const list = this.#lists.get(resource);
-    const position = list?.indexOf(peer) ?? -1;
-    if (list === undefined || position === -1) return;
-    list.splice(position, 1);
-    this.#total -= 1;
-    if (list.length === 0) this.#lists.delete(resource);
+    if (list === undefined || this.#isPatient(list, mono)) return undefined;
+    if (list.toldMono !== -Infinity) this.#drop(resource, list, list.first!); // It had its time.
+    list.toldMono = mono;
+    return list.first;
   }
 
-  /** Drops the lists of resources that are not wanted any more, looking at no more than `limit` lists in one call. */
-  discard(isWanted: (resource: string) => boolean, limit: number): void {
+  /** The peer does not wait any more, or is not there any more. */
+  remove(resource: string, peer: number): void {
+    const list = this.#lists.get(resource);
+    if (list?.tickets.has(peer) !== true) return;
+    if (list.first === peer) list.toldMono = -Infinity;
+    this.#drop(resource, list, peer);
+  }
+
+  /** The peer has got the resource: whoever was told of it, and was too late, will be told again. */
+  taken(resource: string, peer: number): void {
+    const list = this.#lists.get(resource);
+    if (list === undefined) return;
+    list.toldMono = -Infinity;
+    this.remove(resource, peer);
+  }
+
+  /** The peer's connection is gone. */
+  forget(peer: number): void {
+    for (const resource of this.#resourcesOf.get(peer) ?? []) this.remove(resource, peer);
+  }
+
+  /** Whether a peer has to leave the resource to one who has just been told. */
+  standsBack(resource: string, peer: number, mono: number): boolean {
+    if (this.#total === 0) return false;
+    const list = this.#lists.get(resource);
+    return list !== undefined && this.#isPatient(list, mono) && !list.tickets.has(peer);
+  }
+
+  /** Some of the resources that are waited for, going on where the last call ended. */
+  *sweep(limit: number): Generator<string> {
     for (let looked = 0; looked < limit; looked += 1) {
       this.#sweep ??= this.#lists.entries();
       const next = this.#sweep.next();
@@ -61,10 +116,20 @@ export class Waiters {
         this.#sweep = undefined;
         return;
       }
-      const [resource, list] = next.value;
-      if (isWanted(resource)) continue;
-      this.#total -= list.length;
-      this.#lists.delete(resource);
+      yield next.value[0];
     }
+  }
+
+  #isPatient(list: WaitingList, mono: number): boolean {
+    return mono < list.toldMono + this.#patienceMs;
+  }
+
+  #drop(resource: string, list: WaitingList, peer: number): void {
+    list.tickets.delete(peer);
+    this.#total -= 1;
+    if (list.tickets.size === 0) this.#lists.delete(resource);
+    const resources = this.#resourcesOf.get(peer);
+    resources?.delete(resource);
+    if (resources?.size === 0) this.#resourcesOf.delete(peer);
   }
 }

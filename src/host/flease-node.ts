@@ -199,10 +199,10 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
 
   disconnected(link: Link, reason: string): void {
     this.#distrusted.delete(link);
-    this.#clients.delete(link.handle);
+    if (this.#clients.delete(link.handle)) this.peer.forget(link.handle);
     if (this.#members[link.handle] !== link) return;
     this.#members[link.handle] = undefined;
-    this.peer.skew.forget(link.handle);
+    this.peer.forget(link.handle);
     this.#options.logger.warn(`lost member ${link.peerId}: ${reason}`);
     this.onMembersChanged();
   }

@@ -1,0 +1,8 @@
+// Holds one lease until it is killed.
+import { open } from "leasehold";
+
+const { urls, resource } = JSON.parse(process.argv[2]);
+const leases = await open(...urls, { name: "holder" });
+await leases.acquire(resource);
+process.send("holding");
+process.on("disconnect", () => process.exit());
