@@ -12,8 +12,8 @@ export interface LocalCluster {
 export async function startLocalCluster(
   options: Partial<MemberOptions> | ((id: string) => Partial<MemberOptions>) = {},
   count = 3,
+  ids: readonly string[] = Array.from({ length: count }, (_, index) => `m${index}`),
 ): Promise<LocalCluster> {
-  const ids = Array.from({ length: count }, (_, index) => `m${index}`);
   const ports = await freePorts(count);
   const addresses = Object.fromEntries(ids.map((id, index) => [id, `127.0.0.1:${ports[index]}`]));
   const members = await Promise.all(
