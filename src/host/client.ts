@@ -175,6 +175,8 @@ class Discoverer implements TransportHandler {
   }
 
   repelled(): void {}
+  twin(): void {}
+  rival(): void {}
   disconnected(): void {}
   chunk(): void {}
   stamped(): void {}

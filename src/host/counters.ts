@@ -32,6 +32,7 @@ export const counterNames = [
   "rejects.sent.badFrame",
   "rejects.sent.unauthenticated",
   "rejects.sent.forbidden",
+  "rejects.sent.twin",
   "rejects.received",
   ...authCauses.map((cause) => `auth.refused.${cause}` as const),
   ...frameErrorCauses.map((cause) => `frames.refused.${cause}` as const),

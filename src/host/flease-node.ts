@@ -24,6 +24,7 @@ import type {
   TransportHandler,
   TransportOptions,
 } from "./transport-handler.js";
+import { TwinWatch } from "./twin-watch.js";
 import type { Logger } from "./types.js";
 import { incarnation } from "./world.js";
 
@@ -41,6 +42,9 @@ const observerCalls: ReadonlySet<string> = new Set(["status", "list"]);
 
 /** Members are known by their index, clients by numbers from here on. */
 const firstClientHandle = 1_000;
+
+/** Time for a member to say that it has heard of its rival. */
+const rivalTimeoutMs = 1_000;
 
 /** How often the peer looks after itself: recovery, idle resources, clock faults. */
 const maintainEveryMs = 100;
@@ -64,6 +68,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   #nextClient = firstClientHandle;
   /** Links whose last batch contradicted our clock. */
   readonly #distrusted = new Set<Link>();
+  readonly twins = new TwinWatch();
   readonly #reply = new Message();
   readonly #logLimit = new LogLimit();
   #now: Reading;
@@ -193,6 +198,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     }
     link.handle = index;
     this.#members[index] = link;
+    this.twins.acceptedBy(link.address);
     this.#options.logger.info(`connected to member ${link.peerId} at ${link.address}`);
     this.onMembersChanged();
   }
@@ -213,6 +219,18 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
       `${error.code} ${address}`,
       `this ${this.#options.role} cannot connect to ${error.message}`,
     );
+  }
+
+  twin(address: string, text: string): void {
+    this.twins.refusedBy(address, text, this.#world.clock.monotonicMs());
+  }
+
+  /** The member itself should know: whoever looks at its log may be the one who can end the other process. */
+  rival(link: Link, address: string): void {
+    if (link === this.transport.loopback) return;
+    this.transport.call(link, "rival", { address }, rivalTimeoutMs).catch(() => {
+      // It has gone, and so its place is free for the other.
+    });
   }
 
   repelled(address: string, cause: string, text: string): void {
@@ -274,6 +292,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     if (link.role === "observer" && !observerCalls.has(method)) {
       throw new LeaseholdError("PERMISSION_DENIED", `an observer may not call ${JSON.stringify(method)}`);
     }
+    if (method === "rival") return this.#warnOfRival(link, params);
     if (method === "status") return memberStatus(this, this.#listening ?? "");
     if (method === "list") {
       const { acceptor } = this.peer;
@@ -286,6 +305,16 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
       "VERSION_MISMATCH",
       `this member does not know the call ${JSON.stringify(method)}`,
     );
+  }
+
+  #warnOfRival(from: Link, params: unknown): null {
+    const address = (params as { address?: unknown } | null)?.address;
+    if (from.role !== "member") return null;
+    const where = typeof address === "string" ? address.slice(0, 64) : "an unknown address";
+    const text = `another process, at ${where}, says that it is the member ${this.nodeId} too; ${from.peerId} refused it`;
+    this.twins.rivalSeen(text, this.#world.clock.monotonicMs());
+    this.#complain("error", "rival", text);
+    return null;
   }
 
   // The peer's effects
@@ -365,9 +394,16 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     this.#members[index] = loopback;
   }
 
+  #majority(): number {
+    return Math.floor(this.cluster.settings.members.length / 2) + 1;
+  }
+
   #maintain(): void {
     if (this.#closed !== undefined) return;
-    this.peer.maintain(this.now());
+    const now = this.now();
+    if (this.reachable() >= this.#majority()) this.twins.majorityMet();
+    if (this.twins.mustBeSilent(now.mono)) this.peer.acceptor?.silence(now);
+    this.peer.maintain(now);
     this.poke();
     this.#maintainTimer = this.#world.timers.after(maintainEveryMs, () => this.#maintain());
   }

@@ -40,6 +40,7 @@ export const RejectCode = {
   badFrame: 8,
   unauthenticated: 9,
   forbidden: 10,
+  twin: 11,
 } as const;
 export type RejectReason = keyof typeof RejectCode;
 

@@ -83,6 +83,7 @@ const codeOfReason: Readonly<Record<RejectReason, ErrorCode>> = {
   badFrame: "UNREACHABLE",
   unauthenticated: "UNAUTHENTICATED",
   forbidden: "PERMISSION_DENIED",
+  twin: "CONFIG_MISMATCH",
 };
 
 /** What the side that dialed tells its owner of a refusal. */

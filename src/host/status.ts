@@ -6,6 +6,7 @@ export function memberStatus(node: FleaseNode, address: string): MemberStatus {
   const { peer, cluster, transport } = node;
   const now = node.now();
   const readyInMs = Math.ceil(peer.acceptor?.remainingSilenceMs(now) ?? 0);
+  const notice = peer.fault ?? node.twins.notice(now.mono);
   const usage = process.cpuUsage();
   return {
     id: node.nodeId,
@@ -13,7 +14,8 @@ export function memberStatus(node: FleaseNode, address: string): MemberStatus {
     cluster: cluster.name,
     view: cluster.settings.view,
     incarnation: transport.identity.incarnation,
-    state: peer.fault !== undefined ? "clock-fault" : readyInMs > 0 ? "recovering" : "ready",
+    state: stateOf(node, readyInMs, now.mono),
+    ...(notice === undefined ? {} : { notice }),
     readyInMs,
     resources: peer.acceptor?.size ?? 0,
     ttlMaxMs: cluster.settings.ttlMaxMs,
@@ -24,6 +26,12 @@ export function memberStatus(node: FleaseNode, address: string): MemberStatus {
     cpuMs: (usage.user + usage.system) / 1_000,
     rssBytes: process.memoryUsage.rss(),
   };
+}
+
+function stateOf(node: FleaseNode, readyInMs: number, nowMono: number): MemberStatus["state"] {
+  if (node.peer.fault !== undefined) return "clock-fault";
+  if (node.twins.isTwin(nowMono)) return "twin";
+  return readyInMs > 0 ? "recovering" : "ready";
 }
 
 function peerStatuses(node: FleaseNode): PeerStatus[] {

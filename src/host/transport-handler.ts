@@ -70,6 +70,10 @@ export interface TransportHandler {
    * one sentence; nothing in it is too long or has control characters.
    */
   repelled(address: string, cause: string, text: string): void;
+  /** A member refused us, as it is connected to another process with our id. `text` says so. Said at every attempt. */
+  twin(address: string, text: string): void;
+  /** We refused a process at this address because its id is that of a member to which this link leads. */
+  rival(link: Link, address: string): void;
   /** A dialed address could not be reached at all. Said at every attempt; attempts go on. */
   unreachable(address: string, reason: string): void;
   /** Asked when a peer's identity fits ours: `undefined` lets it in, a sentence refuses it with that reason. */

@@ -178,10 +178,10 @@ describe("reconnection", () => {
     ]);
   });
 
-  it("replaces an older connection of the same peer, which was closed first", async () => {
-    const { b, address } = await pair();
-    const twin = new Participant(memberIdentity("a"));
-    twin.transport.dial(address, "b");
+  it("replaces an older connection of the same process, which was closed first", async () => {
+    const { a, b, address } = await pair();
+    const again = new Participant({ ...memberIdentity("a"), incarnation: a.transport.identity.incarnation });
+    again.transport.dial(address, "b");
     await until(() => b.events.length >= 3);
     expect(b.events.slice(0, 3)).toEqual([
       "connected a",
@@ -190,6 +190,20 @@ describe("reconnection", () => {
     ]);
     expect(b.transport.counters["connections.replaced"]).toBeGreaterThanOrEqual(1);
     expect(b.links).toHaveLength(1);
+  });
+
+  it("refuses another process under a connected member's id, and takes it when that one has gone", async () => {
+    const { a, b, address } = await pair();
+    const twin = new Participant(memberIdentity("a"));
+    twin.transport.dial(address, "b");
+    await until(() => twin.events.length >= 2);
+    expect(b.events.slice(0, 2)).toEqual(["connected a", "rival of a"]);
+    expect(twin.events[0]).toMatch(/^twin: another process is the member "a" already, from 127/);
+    expect(twin.errors[0]).toMatchObject({ code: "CONFIG_MISMATCH" });
+    expect(b.links[0]!.incarnation).toBe(a.transport.identity.incarnation);
+    expect(b.transport.counters["rejects.sent.twin"]).toBeGreaterThanOrEqual(1);
+    await a.transport.close();
+    await until(() => b.links[0]?.incarnation === twin.transport.identity.incarnation);
   });
 
   it("says at each attempt that nobody was reached, and goes on", async () => {

@@ -268,7 +268,16 @@ export class Transport {
       };
     }
     const { clientsMax } = this.#options;
-    const known = this.#links.get(theirs) !== undefined;
+    const older = this.#links.get(theirs);
+    const known = older !== undefined;
+    if (known && older.incarnation !== theirs.incarnation && older.isLively) {
+      this.#handler.rival(older, connection.address);
+      const id = JSON.stringify(theirs.nodeId);
+      return {
+        reason: "twin",
+        text: `another process is the member ${id} already, from ${older.address}; two processes must not be one member`,
+      };
+    }
     if (theirs.role !== "member" && !known && this.#links.clients >= clientsMax) {
       return { reason: "full", text: `${clientsMax} clients are connected already` };
     }
@@ -285,6 +294,8 @@ export class Transport {
 
   #refused(connection: Connection, rejection: Rejection, by: "us" | "them"): void {
     const { dialing, address } = connection;
+    if (rejection.reason === "twin" && by === "them" && this.#closing === undefined)
+      this.#handler.twin(address, rejection.text);
     if (dialing === undefined) {
       this.#repelled(address, rejection, by);
       return;

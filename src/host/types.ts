@@ -95,8 +95,14 @@ export interface MemberStatus {
   cluster: string;
   view: number;
   incarnation: string;
-  /** `recovering`: started a short while ago and silent until every lease it may have forgotten is over. */
-  state: "ready" | "recovering" | "clock-fault";
+  /**
+   * `recovering`: started a short while ago, or has not met a majority of the members yet, and silent until every lease
+   * that it may have forgotten is over. `clock-fault`: its clock contradicts those of the others. `twin`: another
+   * process is the same member. All but `ready` have no vote.
+   */
+  state: "ready" | "recovering" | "clock-fault" | "twin";
+  /** What the operator should know and do something about, in one sentence (`docs/operations.md`). */
+  notice?: string;
   /** Time until it takes part, 0 when it does. */
   readyInMs: number;
   /** Resources that its acceptor keeps. */

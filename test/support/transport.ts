@@ -83,6 +83,12 @@ export class Participant implements TransportHandler {
   repelled(_address: string, cause: string, text: string): void {
     this.repelledBy.push(`${cause}: ${text}`);
   }
+  twin(_address: string, text: string): void {
+    this.events.push(`twin: ${text}`);
+  }
+  rival(link: Link): void {
+    this.events.push(`rival of ${link.peerId}`);
+  }
   unreachable(): void {
     this.events.push("unreachable");
   }

@@ -46,6 +46,7 @@ const memberStyle: Record<MemberRow["state"], Style> = {
   recovering: "yellow",
   ready: "green",
   "clock-fault": "red",
+  twin: "red",
   unreachable: "red",
 };
 
