@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 import { fileURLToPath } from "node:url";
 
-async function freePort() {
+export async function freePort() {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address();
@@ -13,15 +13,15 @@ async function freePort() {
   return port;
 }
 
-/** Starts the members and waits until all have their recovery wait behind them. */
-export async function startCluster(settings) {
+/** Starts the members and waits until all have their recovery wait behind them. `own` has what differs between them. */
+export async function startCluster(settings, own = () => ({})) {
   const ids = ["a", "b", "c"];
   const ports = [];
   for (const _ of ids) ports.push(await freePort());
   const members = Object.fromEntries(ids.map((id, index) => [id, `127.0.0.1:${ports[index]}`]));
   const script = fileURLToPath(new URL("member.mjs", import.meta.url));
   const children = ids.map((id) =>
-    fork(script, [JSON.stringify({ id, members, ...settings })], { execArgv: ["--expose-gc"] }),
+    fork(script, [JSON.stringify({ id, members, ...settings, ...own(id) })], { execArgv: ["--expose-gc"] }),
   );
   await Promise.all(
     children.map(async (child) => {

@@ -1,7 +1,9 @@
 // A first measurement of the hot paths over real sockets: three members in processes of their own, one client here.
+// An argument says how they prove who they are: `plain` (the default), `certificates` or `key`.
 // Prints one JSON object a line: figure, unit, value. Rates and times are medians of several rounds.
 import { open } from "leasehold";
 import { startCluster } from "./cluster.mjs";
+import { credentials } from "./credentials.mjs";
 
 const rounds = 5;
 const operationsInFlight = 512;
@@ -18,8 +20,9 @@ const cpuUs = () => {
 };
 
 progress("starting three members; their recovery wait takes ten seconds");
-const cluster = await startCluster(settings);
-const leases = await open(...cluster.urls, { name: "bench" });
+const security = credentials(process.argv[2] ?? "plain");
+const cluster = await startCluster(settings, security.member);
+const leases = await open(...cluster.urls, { name: "bench", ...security.client });
 
 /** Runs `operation` for each name, `width` at a time; returns operations a second, CPU over all processes, and each one's time. */
 async function measure(names, width, operation) {
