@@ -1,4 +1,6 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { errorCodes, LeaseholdError, LeaseLostError } from "./errors.js";
 
@@ -9,6 +11,16 @@ test("docs/errors.md shows the same table: every code, in order, with its meanin
   expect(rows.map((row) => [row[1], row[2]])).toEqual(Object.entries(errorCodes));
   // No row of the table is written in a way that the pattern above passes over.
   expect(documentation.split("\n").filter((line) => line.startsWith("|"))).toHaveLength(rows.length + 2);
+});
+
+test("every code is in use, so that nobody prepares for what never comes", () => {
+  const source = fileURLToPath(new URL("..", import.meta.url));
+  const texts = readdirSync(source, { recursive: true, encoding: "utf8" })
+    // The command's table of exit codes names all of them, and raises none.
+    .filter((path) => /\.ts$/.test(path) && !/\.test\.ts$|exit-codes\.ts$/.test(path))
+    .map((path) => readFileSync(join(source, path), "utf8"));
+  const unused = Object.keys(errorCodes).filter((code) => !texts.some((text) => text.includes(`"${code}"`)));
+  expect(unused).toEqual([]);
 });
 
 test("an error has its code's meaning as message unless it is given a better one", () => {

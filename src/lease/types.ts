@@ -41,10 +41,15 @@ export interface Lease extends AsyncDisposable {
    * lease stays held: whether to follow is the program's choice. Anybody may ask, so it proves nothing.
    *
    * @example
+   * ```ts
    * const either = AbortSignal.any([lease.signal, lease.releaseRequested]);
+   * ```
    */
   readonly releaseRequested: AbortSignal;
-  /** Milliseconds for which the lease can still be trusted, 0 when it is lost or released. Never optimistic. */
+  /**
+   * Milliseconds for which the lease can still be trusted, 0 when it is lost or released. Never optimistic: it counts
+   * from before the request was sent, by fresh readings of two clocks. Once 0, it stays 0.
+   */
   remaining(): number;
   /**
    * Returns only if the lease is held now and for at least `atLeastMs` more milliseconds (0 or more, default 0).
@@ -275,7 +280,16 @@ export interface Leases extends AsyncDisposable {
    * ```
    */
   tryAcquire(resource: string, options?: TryAcquireOptions): Promise<Lease | undefined>;
-  /** Who holds the resource: a hint. */
+  /**
+   * Who holds the resource: a hint. When too few members answer in time, the state is `unknown`.
+   *
+   * @throws LeaseholdError `INVALID_NAME`, `INVALID_DURATION`, `CLOSED`.
+   * @example
+   * ```ts
+   * const { state, holder, remainingMs = 0 } = await leases.holder("reports/nightly");
+   * if (state === "held") console.log(`${holder} has it for at most ${remainingMs} ms, unless it is renewed`);
+   * ```
+   */
   holder(resource: string, options?: QueryOptions): Promise<HolderHint>;
   /**
    * The resources below a prefix that are held: hints. Sorted by name.
@@ -291,9 +305,11 @@ export interface Leases extends AsyncDisposable {
    *
    * @throws LeaseholdError `WATCH_TOO_WIDE` beyond 100,000 held resources, `UNSUPPORTED`, `INVALID_NAME`, `CLOSED`.
    * @example
+   * ```ts
    * for await (const { resource, state, holder } of leases.watch("reports/", { signal })) {
    *   console.log(resource, state, holder);
    * }
+   * ```
    */
   watch(prefix?: string, options?: WatchOptions): AsyncIterableIterator<Change, undefined>;
   /**

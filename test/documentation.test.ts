@@ -1,0 +1,186 @@
+import { fork, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Verdict } from "./snippets/runner.js";
+import { dist } from "./support/built.js";
+import {
+  commentSnippets,
+  documentationSnippets,
+  pages,
+  type Snippet,
+  unfencedExamples,
+} from "./support/snippets.js";
+
+/**
+ * All TypeScript in the documentation and in the comments of public API is compiled against the built package, as a
+ * reader's program would be, and run against a cluster.
+ */
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const snippets = [...documentationSnippets(), ...commentSnippets()];
+
+/** Names that an example may use without importing them. A comment beside a method need not repeat where it comes from. */
+const taken = {
+  leasehold: ["clusterStatus", "errorCodes", "LeaseholdError", "LeaseLostError", "open", "startMember"],
+  "leasehold/testing": ["conformanceCases", "MemoryCluster", "runConformance", "VirtualWorld"],
+};
+const staged =
+  "leases, lease, signal, member, report, storage, reportsToWrite, write, runScheduler, runDueJobs";
+
+let project: string;
+let diagnostics: string;
+let verdicts: Verdict[];
+
+/** A module whose `run` is the example; its imports go to the top, where imports have to be. */
+function moduleOf({ code }: Snippet): string {
+  const imports = [...code.matchAll(/^import [^;]*?from "[^"]+";?$/gm)].map((match) => match[0]);
+  const body = imports.reduce((rest, line) => rest.replace(line, ""), code);
+  const implied = Object.entries(taken).map(([module, names]) => {
+    const missing = names.filter((name) => !imports.some((line) => new RegExp(`\\b${name}\\b`).test(line)));
+    return `import { ${missing.join(", ")} } from "${module}";`;
+  });
+  return [
+    ...imports,
+    ...implied,
+    imports.some((line) => line.includes("assert")) ? "" : 'import assert from "node:assert/strict";',
+    'import type { Stage } from "./stage.js";',
+    "export async function run(stage: Stage): Promise<unknown> {",
+    `const { ${staged} } = stage;`,
+    // A block of its own: the example may declare these names itself.
+    `{\n${body}\n}`,
+    "return undefined;\n}",
+  ].join("\n");
+}
+
+const options = {
+  target: "es2022",
+  lib: ["es2023", "esnext.disposable", "dom"],
+  module: "nodenext",
+  types: ["node"],
+  strict: true,
+  exactOptionalPropertyTypes: true,
+  noUncheckedIndexedAccess: true,
+  allowUnreachableCode: true,
+  skipLibCheck: true,
+  rootDir: "src",
+  outDir: "out",
+};
+
+function writeProject(): void {
+  const write = (path: string, text: string) => {
+    mkdirSync(dirname(join(project, path)), { recursive: true });
+    writeFileSync(join(project, path), text);
+  };
+  write("package.json", '{ "type": "module" }');
+  write("tsconfig.json", JSON.stringify({ compilerOptions: options, include: ["src"] }));
+  for (const [index, snippet] of snippets.entries()) write(`src/example-${index}.ts`, moduleOf(snippet));
+  for (const name of ["stage.ts", "runner.ts"])
+    copyFileSync(join(root, "test/snippets", name), join(project, "src", name));
+  mkdirSync(join(project, "node_modules", "@types"), { recursive: true });
+  symlinkSync(root, join(project, "node_modules", "leasehold"));
+  for (const name of ["@types/node", "vitest"])
+    symlinkSync(join(root, "node_modules", name), join(project, "node_modules", name));
+  // What the compiled examples import is the built library, but for its doors.
+  const library = (path: string) => pathToFileURL(join(dist, path)).href;
+  const doors = ["open", "startMember", "clusterStatus"].map(
+    (name) => `export const ${name} = (...args) => globalThis.leaseholdTheatre.${name}(...args);`,
+  );
+  const shim = "out/node_modules/leasehold";
+  write(
+    `${shim}/package.json`,
+    '{ "type": "module", "exports": { ".": "./index.js", "./testing": "./testing.js" } }',
+  );
+  write(`${shim}/index.js`, [`export * from "${library("index.js")}";`, ...doors].join("\n"));
+  write(`${shim}/testing.js`, `export * from "${library("testing/index.js")}";`);
+}
+
+async function perform(): Promise<Verdict[]> {
+  const names = snippets.flatMap((snippet, index) => (snippet.runs ? [`example-${index}`] : []));
+  const child = fork(
+    join(project, "out", "runner.js"),
+    [pathToFileURL(join(dist, "index.js")).href, ...names],
+    {
+      stdio: ["ignore", "ignore", "inherit", "ipc"],
+    },
+  );
+  const told: Verdict[] = [];
+  child.on("message", (verdict) => told.push(verdict as Verdict));
+  await once(child, "exit");
+  return told;
+}
+
+beforeAll(async () => {
+  project = mkdtempSync(join(tmpdir(), "leasehold-docs-"));
+  writeProject();
+  const compiler = join(root, "node_modules", "typescript", "bin", "tsc");
+  const compiled = spawnSync(process.execPath, [compiler, "-p", project, "--pretty", "false"], {
+    cwd: project,
+    encoding: "utf8",
+  });
+  diagnostics = compiled.stdout + compiled.stderr;
+  verdicts = await perform();
+}, 60_000);
+
+afterAll(() => rmSync(project, { recursive: true, force: true }));
+
+describe("examples in the text", () => {
+  test("are there", () => {
+    expect(documentationSnippets().length).toBeGreaterThan(5);
+    expect(commentSnippets().length).toBeGreaterThan(5);
+    expect(unfencedExamples()).toEqual([]);
+    // What is not run is named here, so that it does not become a habit.
+    expect(snippets.filter(({ runs }) => !runs).length).toBeLessThanOrEqual(2);
+  });
+
+  test("belong to the helpers of this test: nothing else fails to compile", () => {
+    expect(diagnostics.split("\n").filter((line) => line !== "" && !/example-\d+\.ts/.test(line))).toEqual(
+      [],
+    );
+  });
+
+  test.each(snippets.map((snippet, index) => ({ ...snippet, name: `example-${index}` })))(
+    "$place",
+    ({ name, runs }) => {
+      const errors = diagnostics.split("\n").filter((line) => line.includes(`${name}.ts(`));
+      expect(errors).toEqual([]);
+      // How it ended: without an error, which would be shown here.
+      if (runs) expect(verdicts.find((verdict) => verdict.name === name)).toEqual({ name });
+    },
+  );
+});
+
+describe("the text", () => {
+  test.each(pages())("links in %s lead to files that are there", (page) => {
+    const text = readFileSync(join(root, page), "utf8");
+    const targets = [...text.matchAll(/\]\((?!https?:|#)([^)#\s]+)(?:#[^)]*)?\)/g)].map((match) => match[1]!);
+    expect(targets.filter((target) => !existsSync(join(root, dirname(page), target)))).toEqual([]);
+  });
+
+  test("docs/settings.md has every setting", () => {
+    const settings = readFileSync(join(root, "docs/settings.md"), "utf8");
+    const sources = ["src/host/types.ts", "src/lease/types.ts"].map((path) =>
+      readFileSync(join(root, path), "utf8"),
+    );
+    const bodies = sources.flatMap((source) => [
+      ...source.matchAll(/^export interface \w+Options [^{]*\{\n([\s\S]*?)^\}/gm),
+    ]);
+    const names = bodies.flatMap((body) =>
+      [...body[1]!.matchAll(/^  (\w+)\??: /gm)].map((match) => match[1]!),
+    );
+    expect(names).toEqual(expect.arrayContaining(["ttlMax", "name", "wait", "maxHold"]));
+    expect(names.filter((name) => !settings.includes(`\`${name}\``))).toEqual([]);
+  });
+});

@@ -1,0 +1,111 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+/** What a stranger gets: the packed file, installed into an empty project, used from JavaScript and from TypeScript. */
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const modules = join(root, "node_modules");
+/** A package of documentation and compiled code that is larger has something in it that does not belong there. */
+const packedBytesMax = 500_000;
+
+let folder: string;
+let tarball: string;
+let files: string[];
+
+function run(command: string, words: readonly string[], cwd = folder): string {
+  return execFileSync(command, words, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+}
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "leasehold-package-"));
+  const packed = run("npm", ["pack", "--json", "--ignore-scripts", "--pack-destination", folder], root);
+  const [report] = JSON.parse(packed) as [{ filename: string; files: { path: string }[] }];
+  tarball = join(folder, report.filename);
+  files = report.files.map((file) => file.path);
+  writeFileSync(join(folder, "package.json"), '{ "name": "consumer", "private": true, "type": "module" }');
+  // Without a network: the two dependencies come from where this repository has them.
+  const dependencies = ["commander", "zod"].map((name) => join(modules, name));
+  run("npm", ["install", "--offline", "--no-audit", "--no-fund", tarball, ...dependencies]);
+});
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const program = `
+import { open, startMember, LeaseLostError, errorCodes } from "leasehold";
+import { MemoryCluster, runConformance } from "leasehold/testing";
+
+const leases = await open("memory:consumer");
+const lease = await leases.acquire("a");
+lease.assertHeld(100);
+await lease.release();
+await leases.close();
+
+const cluster = new MemoryCluster();
+const held = await cluster.open("one").acquire("a");
+cluster.lose("a");
+try {
+  held.assertHeld();
+} catch (error) {
+  if (error instanceof LeaseLostError) console.log(error.code, error.reason, error.code in errorCodes);
+}
+await cluster.close();
+console.log(typeof startMember, typeof runConformance);
+`;
+const printed = "LEASE_LOST clock-fault true\nfunction function\n";
+
+describe("the package", () => {
+  test("holds the compiled code, the documentation and nothing else", () => {
+    const expected = /^(?:dist\/.+\.(?:js|d\.ts)|docs\/[\w-]+\.md|package\.json|LICENSE|[A-Z]+\.md)$/;
+    expect(files.filter((path) => !expected.test(path))).toEqual([]);
+    for (const path of ["dist/index.js", "dist/index.d.ts", "dist/testing/index.js", "dist/cli/main.js"])
+      expect(files).toContain(path);
+    expect(files.filter((path) => /^dist\/sim\/|\.test\.|planted/.test(path))).toEqual([]);
+    expect(statSync(tarball).size).toBeLessThan(packedBytesMax);
+  });
+
+  test("works from plain JavaScript", () => {
+    writeFileSync(join(folder, "plain.mjs"), program);
+    expect(run(process.execPath, ["plain.mjs"])).toBe(printed);
+  });
+
+  test("needs nothing but Node when only the library is used", () => {
+    const bare = join(folder, "bare");
+    mkdirSync(join(bare, "node_modules", "leasehold"), { recursive: true });
+    run("tar", ["xzf", tarball, "--strip-components=1", "-C", join(bare, "node_modules", "leasehold")]);
+    writeFileSync(join(bare, "plain.mjs"), program);
+    expect(run(process.execPath, ["plain.mjs"], bare)).toBe(printed);
+  });
+
+  test("has a command that starts", () => {
+    const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
+    expect(run(join(folder, "node_modules", ".bin", "leasehold"), ["--version"]).trim()).toBe(version);
+  });
+
+  test.each([
+    ["with Node's types", ["node"]],
+    ["without them", []],
+  ])("has types that hold in a strict project, %s", (_, types) => {
+    const strict = {
+      strict: true,
+      exactOptionalPropertyTypes: true,
+      skipLibCheck: false,
+      target: "es2023",
+      module: "nodenext",
+      lib: ["es2023", "esnext.disposable", "dom"],
+      types,
+      typeRoots: [join(modules, "@types")],
+      outDir: "out",
+    };
+    writeFileSync(join(folder, "typed.ts"), program);
+    writeFileSync(
+      join(folder, "tsconfig.json"),
+      JSON.stringify({ compilerOptions: strict, files: ["typed.ts"] }),
+    );
+    run(process.execPath, [join(modules, "typescript", "bin", "tsc"), "-p", "."]);
+    expect(run(process.execPath, [join("out", "typed.js")])).toBe(printed);
+  });
+});

@@ -1,0 +1,123 @@
+import { createServer, type AddressInfo } from "node:net";
+import type { Lease, Leases, Member, MemberOptions, OpenOptions } from "leasehold";
+
+/**
+ * What the examples of the documentation take for granted: leases of a cluster, and a program around them. The
+ * addresses that they name are replaced by those of members that are started here, and the settings by short ones.
+ */
+export interface Stage {
+  readonly leases: Leases;
+  /** A lease that is held. */
+  readonly lease: Lease;
+  /** Aborts soon, so that what runs until then ends. */
+  readonly signal: AbortSignal;
+  readonly member: Member;
+  readonly report: string;
+  readonly storage: { write(text: string, options: { token: bigint }): Promise<void> };
+  reportsToWrite(): Promise<string[]>;
+  write(text: string, options: { token: bigint }): Promise<void>;
+  runScheduler(signal: AbortSignal): Promise<void>;
+  runDueJobs(token: bigint): Promise<void>;
+}
+
+type Library = typeof import("leasehold");
+
+const signalMs = 100;
+const settings = { ttlMax: "1s", maxClockSkew: "10ms", rpcTimeout: "150ms" } as const;
+
+/** Members for all examples, and the doors of the library that lead to them. */
+export class Theatre {
+  readonly #library: Library;
+  readonly #opened: Leases[] = [];
+  readonly #started: Member[] = [];
+  #members: Member[] = [];
+  #resources = 0;
+
+  constructor(library: Library) {
+    this.#library = library;
+  }
+
+  async raise(): Promise<void> {
+    const addresses = await localAddresses(["a", "b", "c"]);
+    this.#members = await Promise.all(Object.keys(addresses).map((id) => this.#start(id, addresses)));
+    await Promise.all(this.#members.map((member) => member.ready()));
+  }
+
+  async perform(run: (stage: Stage) => Promise<unknown>): Promise<void> {
+    const leases = await this.open();
+    const lease = await leases.acquire(`stage/${this.#resources++}`);
+    const write = async (_text: string, { token }: { token: bigint }) => {
+      if (typeof token !== "bigint") throw new TypeError("a write without a token");
+    };
+    const pause = () => new Promise<void>((resolve) => setTimeout(resolve, 5));
+    await run({
+      leases,
+      lease,
+      signal: AbortSignal.timeout(signalMs),
+      member: this.#members[0]!,
+      report: "report",
+      storage: { write },
+      reportsToWrite: async () => ["one", "two"],
+      write,
+      runScheduler: pause,
+      runDueJobs: pause,
+    });
+    await this.#clear();
+  }
+
+  /** Instead of `open`. */
+  async open(...args: (string | OpenOptions)[]): Promise<Leases> {
+    const options = args.find((arg) => typeof arg === "object") ?? {};
+    const memory = args.find((arg) => typeof arg === "string" && arg.startsWith("memory:"));
+    const urls = memory === undefined ? this.#urls() : [String(memory)];
+    const { name } = options;
+    const leases = await this.#library.open(...urls, name === undefined ? {} : { name });
+    this.#opened.push(leases);
+    return leases;
+  }
+
+  /** Instead of `startMember`: starts the other members, too. */
+  async startMember(options: MemberOptions): Promise<Member> {
+    const ids = Object.keys(options.members);
+    const addresses = await localAddresses(ids);
+    const members = await Promise.all(ids.map((id) => this.#start(id, addresses)));
+    this.#started.push(...members);
+    return members[ids.indexOf(options.id)]!;
+  }
+
+  /** Instead of `clusterStatus`. */
+  clusterStatus(): ReturnType<Library["clusterStatus"]> {
+    return this.#library.clusterStatus(...this.#urls());
+  }
+
+  async drop(): Promise<void> {
+    await this.#clear();
+    await Promise.all(this.#members.map((member) => member.close()));
+  }
+
+  #start(id: string, members: Record<string, string>): Promise<Member> {
+    return this.#library.startMember({ id, members, ...settings });
+  }
+
+  #urls(): string[] {
+    return this.#members.map(({ address }) => `flease://${address}`);
+  }
+
+  async #clear(): Promise<void> {
+    await Promise.all(this.#opened.splice(0).map((leases) => leases.close()));
+    await Promise.all(this.#started.splice(0).map((member) => member.close()));
+  }
+}
+
+async function localAddresses(ids: readonly string[]): Promise<Record<string, string>> {
+  const servers = await Promise.all(
+    ids.map(async () => {
+      const server = createServer();
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+      return server;
+    }),
+  );
+  const ports = servers.map((server) => (server.address() as AddressInfo).port);
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return Object.fromEntries(ids.map((id, index) => [id, `127.0.0.1:${ports[index]}`]));
+}

@@ -1,0 +1,61 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** TypeScript that a reader may copy: from the documentation, and from the comments of what users call. */
+export interface Snippet {
+  /** File and line of its first line. */
+  readonly place: string;
+  readonly code: string;
+  /** False when its fence says `no-run`: it is held to the types only. */
+  readonly runs: boolean;
+}
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+
+/** Files whose exports users see. */
+const publicSources = ["src/index.ts", "src/lease/types.ts", "src/host/types.ts", "src/testing"];
+
+/** All that is written for people. */
+export function pages(): string[] {
+  return ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", ...namesBelow("docs", ".md")];
+}
+
+export function documentationSnippets(): Snippet[] {
+  return pages().flatMap((page) => fencesIn(page, sourceOf(page)));
+}
+
+export function commentSnippets(): Snippet[] {
+  return publicFiles().flatMap((path) => {
+    const comments = sourceOf(path).replaceAll(/^.*$/gm, (line) => (/^ *\*( |$)/.exec(line) ? line : ""));
+    return fencesIn(path, comments.replaceAll(/^ *\* ?/gm, ""));
+  });
+}
+
+/** Files with an `@example` that is not a fence of ts: it would be passed over, and editors show it as prose. */
+export function unfencedExamples(): string[] {
+  return publicFiles().filter((path) => / @example\b.*\n(?! *\* ```ts)/.test(sourceOf(path)));
+}
+
+function publicFiles(): string[] {
+  return publicSources.flatMap((path) => (path.endsWith(".ts") ? [path] : namesBelow(path, ".ts")));
+}
+
+function sourceOf(path: string): string {
+  return readFileSync(join(root, path), "utf8");
+}
+
+function namesBelow(folder: string, ending: string): string[] {
+  return readdirSync(join(root, folder), { withFileTypes: true, recursive: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith(ending) && !entry.name.endsWith(".test.ts"))
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)))
+    .sort();
+}
+
+function fencesIn(path: string, text: string): Snippet[] {
+  return [...text.matchAll(/^```ts( no-run)?\n([\s\S]*?)^```$/gm)].map((match) => ({
+    place: `${path}:${text.slice(0, match.index).split("\n").length + 1}`,
+    code: match[2]!,
+    runs: match[1] === undefined,
+  }));
+}
