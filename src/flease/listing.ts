@@ -1,4 +1,4 @@
-import type { Acceptor } from "./acceptor.js";
+import type { Acceptor, Entry } from "./acceptor.js";
 import type { Reading } from "./clock.js";
 
 /** What one acceptor says of one resource whose lease is unfinished; goes over the wire as JSON. */
@@ -9,27 +9,38 @@ export interface ListedLease {
   readonly sequence: number;
   readonly until: number;
   readonly token: number;
+  /** What its owner says of itself. */
+  readonly label?: string;
 }
 
 /** An answer lists at most this many resources: it must fit into one frame. */
 export const listedMax = 1_000;
 
-/** The unfinished leases that an acceptor knows of below a prefix, in order of name. */
-export function listLeases(acceptor: Acceptor, prefix: string, now: Reading): ListedLease[] {
-  const listed: ListedLease[] = [];
+export function listedLease(resource: string, entry: Readonly<Entry>): ListedLease {
+  return {
+    resource,
+    owner: entry.leaseOwner,
+    number: entry.leaseNumber,
+    sequence: entry.leaseSequence,
+    until: entry.leaseUntil,
+    token: entry.token,
+  };
+}
+
+/** The first unfinished leases that an acceptor knows of below a prefix and after a name, in order of name. */
+export function listLeases(acceptor: Acceptor, prefix: string, now: Reading, after = ""): ListedLease[] {
+  let listed: ListedLease[] = [];
   for (const [resource, entry] of acceptor.entries()) {
-    if (!resource.startsWith(prefix) || acceptor.isOver(entry, now)) continue;
-    listed.push({
-      resource,
-      owner: entry.leaseOwner,
-      number: entry.leaseNumber,
-      sequence: entry.leaseSequence,
-      until: entry.leaseUntil,
-      token: entry.token,
-    });
+    if (resource <= after || !resource.startsWith(prefix) || acceptor.isOver(entry, now)) continue;
+    listed.push(listedLease(resource, entry));
+    // Keeps the first ones and not all, as there may be a hundred times as many.
+    if (listed.length >= 2 * listedMax) listed = firstOf(listed);
   }
-  listed.sort((left, right) => (left.resource < right.resource ? -1 : 1));
-  return listed.slice(0, listedMax);
+  return firstOf(listed);
+}
+
+function firstOf(listed: ListedLease[]): ListedLease[] {
+  return listed.sort((left, right) => (left.resource < right.resource ? -1 : 1)).slice(0, listedMax);
 }
 
 export interface MergedLease extends ListedLease {

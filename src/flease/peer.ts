@@ -8,6 +8,7 @@ import { Queries } from "./queries.js";
 import { cellOf } from "./quorum.js";
 import type { FleaseSettings } from "./settings.js";
 import { SkewWatch } from "./skew.js";
+import { WatchFeed } from "./watch-feed.js";
 import { Waiters } from "./waiters.js";
 
 export interface FleasePeerOptions {
@@ -47,6 +48,8 @@ export class FleasePeer {
   readonly queries: Queries;
   readonly acceptor: Acceptor | undefined;
   readonly skew: SkewWatch;
+  /** For those who watch; absent without an acceptor. */
+  readonly feed: WatchFeed | undefined;
   readonly #waiters: Waiters;
   readonly #aside = new Message();
   readonly #clock: FleaseClock;
@@ -69,6 +72,7 @@ export class FleasePeer {
     this.proposer = new Proposer(settings, options.owner, options.seed, sink);
     this.queries = new Queries(settings, (to, message) => sink.send(to, message));
     this.acceptor = options.acceptor ? new Acceptor(settings, now) : undefined;
+    this.feed = this.acceptor === undefined ? undefined : new WatchFeed(this.acceptor);
     const members = settings.members.map((_, index) => index);
     this.skew = new SkewWatch(settings.maxClockSkewMs, cellOf(members).majority);
   }
@@ -102,6 +106,8 @@ export class FleasePeer {
       if (this.acceptor === undefined) return false;
       const replies = message.kind !== Kind.pass && this.#answer(this.acceptor, from, message, now, reply);
       this.#noteWaiter(from, message, now, replies ? reply : undefined);
+      const changes = replies ? reply.kind === Kind.ack : message.kind === Kind.release;
+      if (changes) this.feed?.note(message.resource, now);
       return replies;
     }
     if (message.kind === Kind.state) this.queries.receive(from, message, now);
@@ -126,6 +132,11 @@ export class FleasePeer {
   /** Those who wait, at this acceptor, over all resources. */
   get waiterCount(): number {
     return this.#waiters.size;
+  }
+
+  /** Those who wait, at this acceptor, for one resource. */
+  waitersFor(resource: string): number {
+    return this.#waiters.sizeOf(resource);
   }
 
   /** Keeps the list of those who wait for a resource, and tells the first when it has become free. */
@@ -174,6 +185,7 @@ export class FleasePeer {
   maintain(now: Reading): void {
     this.#checkClocks(now);
     this.acceptor?.wake(now);
+    this.feed?.expire(now);
     this.acceptor?.discardIdle(now, discardLimit);
     // Leases that ran out, as their holder crashed, and those who were told of one and did not come.
     if (this.acceptor?.ready === true && this.#waiters.size > 0)

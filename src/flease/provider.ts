@@ -6,11 +6,13 @@ import type {
   Grant,
   Provider,
   ProviderEvents,
+  ReleaseRequest,
 } from "../lease/provider.js";
 import type { Guarantees, HolderHint, ResourceHint } from "../lease/types.js";
+import type { Random, Timers } from "../lease/ports.js";
 import type { Reading } from "./clock.js";
 import { fleaseGuarantees } from "./guarantees.js";
-import type { MergedLease } from "./listing.js";
+import { FleaseInspection } from "./inspection.js";
 import type { FleasePeer } from "./peer.js";
 import type { Lapse, ProposerSink, Unanswered } from "./proposer-sink.js";
 import { Operation } from "./slot.js";
@@ -23,8 +25,12 @@ export interface FleaseDriver {
   now(): Reading;
   /** Something was asked of the peer: send what it wrote, and look when it is due next. */
   poke(): void;
-  /** Asks all members for what they hold, and puts together what a majority said; rejects with `NO_QUORUM`. */
-  list(prefix: string, timeoutMs: number): Promise<MergedLease[]>;
+  /** Asks a member something beside the protocol (a side call); rejects when it does not answer. */
+  ask(member: number, method: string, params: object, timeoutMs: number): Promise<unknown>;
+  /** Where members are, for people. */
+  address(member: number): string;
+  readonly timers: Timers;
+  readonly random: Random;
   /** How many members are connected, for error messages. */
   reachable(): number;
   close(): Promise<void>;
@@ -60,6 +66,7 @@ interface PendingAttempt {
 /** Leases among peers, as a ground for the waist: turns its calls into operations of a proposer, and outcomes into promises. */
 export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
   readonly guarantees: Guarantees;
+  readonly inspection: FleaseInspection;
   readonly #driver: FleaseDriver;
   /** By slot handle. */
   readonly #attempts: (PendingAttempt | undefined)[] = [];
@@ -69,6 +76,7 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
   constructor(driver: FleaseDriver) {
     this.#driver = driver;
     this.guarantees = fleaseGuarantees(driver.peer.settings);
+    this.inspection = new FleaseInspection(driver);
   }
 
   get holder(): string {
@@ -135,27 +143,18 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
     });
     if (!answer.answered) return { state: "unknown" };
     if (!answer.held) return { state: "free", confirmed: true };
-    return { state: "held", confirmed: answer.confirmed, ...this.#holding(answer) };
+    const { owner, token, until, confirmed } = answer;
+    const remainingMs = Math.max(0, until - this.#driver.now().wall);
+    return { state: "held", confirmed, holder: owner, token: BigInt(token), remainingMs };
   }
 
-  async list(prefix: string, timeoutMs: number): Promise<ResourceHint[]> {
-    const leases = await this.#driver.list(prefix, timeoutMs);
-    const majority = Math.floor(this.#driver.peer.settings.cellSize / 2) + 1;
-    return leases.map((lease) => ({
-      resource: lease.resource,
-      state: "held",
-      confirmed: lease.votes >= majority,
-      ...this.#holding(lease),
-    }));
+  list(prefix: string, timeoutMs: number, onIncomplete?: (why: string) => void): Promise<ResourceHint[]> {
+    return this.inspection.list(prefix, timeoutMs, onIncomplete);
   }
 
   close(): Promise<void> {
+    this.inspection.close();
     return this.#driver.close();
-  }
-
-  #holding(lease: { owner: string; token: number; until: number }): Omit<HolderHint, "state"> {
-    const remainingMs = Math.max(0, lease.until - this.#driver.now().wall);
-    return { holder: lease.owner, token: BigInt(lease.token), remainingMs };
   }
 
   #letGo(slot: Slot, now: Reading): void {
@@ -163,6 +162,11 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
     if (grant !== undefined) grant.ended = true;
     this.#driver.peer.proposer.release(slot, now);
     this.#grants[slot.index] = undefined;
+  }
+
+  /** A member says that somebody asks for a resource that is held here. */
+  releaseRequested(request: ReleaseRequest): void {
+    this.#events?.releaseRequested?.(request);
   }
 
   /** An acceptor says that the resource was released. */

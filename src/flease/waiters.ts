@@ -53,6 +53,10 @@ export class Waiters {
     return this.#total;
   }
 
+  sizeOf(resource: string): number {
+    return this.#lists.get(resource)?.tickets.size ?? 0;
+  }
+
   /** Puts a peer on the list, if it is not on it. Returns how many are before it, or `notListed`. */
   add(resource: string, peer: number): number {
     let list = this.#lists.get(resource);

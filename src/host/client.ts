@@ -7,6 +7,7 @@ import { readClusterDocument } from "./cluster.js";
 import type { Cluster } from "./cluster.js";
 import { FleaseNode } from "./flease-node.js";
 import type { Link } from "./link.js";
+import { labelOf } from "./labels.js";
 import { silent } from "./logger.js";
 import type { Credentials } from "./security/credentials.js";
 import { loadCredentials } from "./security/load.js";
@@ -49,6 +50,7 @@ export async function openFleaseClient(
     cluster: found.cluster,
     role,
     nodeId: clientName(options.name),
+    label: labelOf(options.label),
     logger,
     transport: { credentials },
   });

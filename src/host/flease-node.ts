@@ -1,10 +1,8 @@
 import { cellFunctionVersion } from "../flease/cells.js";
 import { LeaseholdError } from "../lease/errors.js";
-import type { Timer, World } from "../lease/ports.js";
+import type { Random, Timer, Timers, World } from "../lease/ports.js";
 import type { Reading } from "../flease/clock.js";
 import { ownerName } from "../flease/ballot.js";
-import { listLeases, mergeListings } from "../flease/listing.js";
-import type { ListedLease, MergedLease } from "../flease/listing.js";
 import { Message } from "../flease/message.js";
 import { FleasePeer } from "../flease/peer.js";
 import type { FleasePeerSink } from "../flease/peer.js";
@@ -14,6 +12,7 @@ import { writeClusterDocument } from "./cluster.js";
 import type { Cluster } from "./cluster.js";
 import type { Link } from "./link.js";
 import { LogLimit } from "./log-limit.js";
+import { SideCalls } from "./side-calls.js";
 import { memberStatus } from "./status.js";
 import { Transport } from "./transport.js";
 import type {
@@ -34,17 +33,29 @@ export interface FleaseNodeOptions {
   readonly role: Role;
   readonly nodeId: string;
   readonly logger: Logger;
+  /** What it says of itself, at most 256 bytes. */
+  readonly label?: string;
   readonly transport?: Partial<TransportOptions>;
 }
 
 /** What an observer may ask beside the protocol. Anything new is not for observers until it stands here. */
-const observerCalls: ReadonlySet<string> = new Set(["status", "list"]);
+const observerCalls: ReadonlySet<string> = new Set([
+  "status",
+  "list",
+  "explain",
+  "watch",
+  "unwatch",
+  "label",
+]);
 
 /** Members are known by their index, clients by numbers from here on. */
 const firstClientHandle = 1_000;
 
 /** Time for a member to say that it has heard of its rival. */
 const rivalTimeoutMs = 1_000;
+
+/** How long a member may take to confirm a label. */
+const introduceTimeoutMs = 5_000;
 
 /** How often the peer looks after itself: recovery, idle resources, clock faults. */
 const maintainEveryMs = 100;
@@ -71,6 +82,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   readonly twins = new TwinWatch();
   readonly #reply = new Message();
   readonly #logLimit = new LogLimit();
+  readonly #sideCalls: SideCalls;
   #now: Reading;
   #listening: string | undefined;
   /** When the host will wake the peer, on the steady clock. */
@@ -102,6 +114,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     );
     this.#now = this.now();
     this.provider = new FleaseProvider(this);
+    this.#sideCalls = new SideCalls(this);
     this.#attachLoopback();
     this.#maintain();
   }
@@ -151,27 +164,24 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     return this.#members.filter((link) => link !== undefined).length;
   }
 
-  async list(prefix: string, timeoutMs: number): Promise<MergedLease[]> {
-    const members = this.cluster.settings.members.map((_, index) => this.#listAt(index, prefix, timeoutMs));
-    const answers = await Promise.allSettled(members);
-    const listings = answers.filter((answer) => answer.status === "fulfilled").map((answer) => answer.value);
-    const majority = Math.floor(members.length / 2) + 1;
-    if (listings.length < majority) {
-      throw new LeaseholdError("NO_QUORUM", `${listings.length} of the ${members.length} members answered`);
-    }
-    return mergeListings(listings);
+  get timers(): Timers {
+    return this.#world.timers;
   }
 
-  async #listAt(member: number, prefix: string, timeoutMs: number): Promise<ListedLease[]> {
+  get random(): Random {
+    return this.#world.random;
+  }
+
+  address(member: number): string {
+    return this.cluster.addresses[member]!;
+  }
+
+  async ask(member: number, method: string, params: object, timeoutMs: number): Promise<unknown> {
     const link = this.#members[member];
-    if (link === undefined) throw new LeaseholdError("UNREACHABLE");
-    const listed =
-      link === this.transport.loopback
-        ? this.answer(link, "list", { prefix })
-        : await this.transport.call(link, "list", { prefix }, timeoutMs);
-    if (!Array.isArray(listed))
-      throw new LeaseholdError("UNREACHABLE", "a member that recovers lists nothing");
-    return listed as ListedLease[];
+    if (link === undefined)
+      throw new LeaseholdError("UNREACHABLE", `no connection to ${this.address(member)}`);
+    if (link === this.transport.loopback) return this.answer(link, method, params);
+    return this.transport.call(link, method, params, timeoutMs);
   }
 
   close(): Promise<void> {
@@ -182,6 +192,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   async #shutDown(): Promise<void> {
     this.#wakeTimer?.cancel();
     this.#maintainTimer?.cancel();
+    this.#sideCalls.close();
     await this.transport.close();
     this.#options.transport?.credentials?.close();
   }
@@ -199,12 +210,23 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     link.handle = index;
     this.#members[index] = link;
     this.twins.acceptedBy(link.address);
+    this.#introduce(link);
     this.#options.logger.info(`connected to member ${link.peerId} at ${link.address}`);
     this.onMembersChanged();
   }
 
+  /** Says once for each connection who we are: members show it to those who ask who holds what. */
+  #introduce(link: Link): void {
+    const { label } = this.#options;
+    if (label === undefined) return;
+    this.transport.call(link, "label", { label }, introduceTimeoutMs).catch(() => {
+      // Then this member shows the name alone.
+    });
+  }
+
   disconnected(link: Link, reason: string): void {
     this.#distrusted.delete(link);
+    this.#sideCalls.disconnected(link);
     if (this.#clients.delete(link.handle)) this.peer.forget(link.handle);
     if (this.#members[link.handle] !== link) return;
     this.#members[link.handle] = undefined;
@@ -294,17 +316,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     }
     if (method === "rival") return this.#warnOfRival(link, params);
     if (method === "status") return memberStatus(this, this.#listening ?? "");
-    if (method === "list") {
-      const { acceptor } = this.peer;
-      // What a recovering acceptor knows is too little to be told (I15).
-      if (acceptor === undefined || !acceptor.ready) return null;
-      const prefix = (params as { prefix?: unknown } | null)?.prefix;
-      return listLeases(acceptor, typeof prefix === "string" ? prefix : "", this.now());
-    }
-    throw new LeaseholdError(
-      "VERSION_MISMATCH",
-      `this member does not know the call ${JSON.stringify(method)}`,
-    );
+    return this.#sideCalls.answer(link, method, params);
   }
 
   #warnOfRival(from: Link, params: unknown): null {
@@ -349,6 +361,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     this.#members.length = 0;
     this.#clients.clear();
     this.#distrusted.clear();
+    this.#sideCalls.close();
     this.transport = this.#makeTransport();
     this.peer.restart(this.#ownerName(), clock.monotonicMs(), clock.wallMs());
     this.#attachLoopback();
@@ -392,6 +405,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     const index = this.cluster.settings.members.indexOf(this.nodeId);
     loopback.handle = index;
     this.#members[index] = loopback;
+    this.#sideCalls.labels.set(loopback, this.#options.label);
   }
 
   #majority(): number {
@@ -404,6 +418,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     if (this.reachable() >= this.#majority()) this.twins.majorityMet();
     if (this.twins.mustBeSilent(now.mono)) this.peer.acceptor?.silence(now);
     this.peer.maintain(now);
+    this.#sideCalls.maintain(now);
     this.poke();
     this.#maintainTimer = this.#world.timers.after(maintainEveryMs, () => this.#maintain());
   }

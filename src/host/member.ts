@@ -5,6 +5,7 @@ import { fleaseSettings, settingsAdvice } from "../flease/settings.js";
 import { defineCluster } from "./cluster.js";
 import type { Cluster } from "./cluster.js";
 import { FleaseNode } from "./flease-node.js";
+import { labelOf } from "./labels.js";
 import { silent } from "./logger.js";
 import { loadCredentials } from "./security/load.js";
 import { memberStatus } from "./status.js";
@@ -27,6 +28,7 @@ export async function startFleaseMember(options: MemberOptions): Promise<Member>
     cluster,
     role: "member",
     nodeId: options.id,
+    label: labelOf(options.label),
     logger,
     transport: { insecure: options.insecure ?? false, credentials },
   });

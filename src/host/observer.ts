@@ -1,5 +1,5 @@
 import { LeaseholdError } from "../lease/errors.js";
-import type { AttemptOutcome, Grant, Provider, ProviderEvents } from "../lease/provider.js";
+import type { AttemptOutcome, Grant, Inspection, Provider, ProviderEvents } from "../lease/provider.js";
 import type { Guarantees, HolderHint, ResourceHint } from "../lease/types.js";
 
 /**
@@ -45,8 +45,13 @@ export class ObserverProvider implements Provider {
     return this.#ground.query(resource, timeoutMs);
   }
 
-  list(prefix: string, timeoutMs: number): Promise<ResourceHint[]> {
-    return this.#ground.list(prefix, timeoutMs);
+  /** Members refuse an observer that wants to break a lease, or to have one released. */
+  get inspection(): Inspection | undefined {
+    return this.#ground.inspection;
+  }
+
+  list(prefix: string, timeoutMs: number, onIncomplete?: (why: string) => void): Promise<ResourceHint[]> {
+    return this.#ground.list(prefix, timeoutMs, onIncomplete);
   }
 
   close(): Promise<void> {

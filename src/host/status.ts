@@ -18,6 +18,7 @@ export function memberStatus(node: FleaseNode, address: string): MemberStatus {
     ...(notice === undefined ? {} : { notice }),
     readyInMs,
     resources: peer.acceptor?.size ?? 0,
+    waiters: peer.waiterCount,
     ttlMaxMs: cluster.settings.ttlMaxMs,
     maxClockSkewMs: cluster.settings.maxClockSkewMs,
     peers: peerStatuses(node),

@@ -40,6 +40,11 @@ export interface OpenOptions extends SecurityOptions {
    * credentials allow that.
    */
   role?: "client" | "observer";
+  /**
+   * What those read who ask who holds what, after this machine's name and the process id: a note of up to about 200
+   * bytes. Anybody can write anything; nothing rests on it.
+   */
+  label?: string;
   /** How long to look for a first member that answers. Default `"5s"`. */
   timeout?: Duration;
   /**
@@ -56,6 +61,8 @@ export interface MemberOptions extends SecurityOptions {
   id: string;
   /** All members, this one among them: id to `host:port`, the same on every member. */
   members: Record<string, string>;
+  /** As in {@link OpenOptions}, for the leases that this process takes. */
+  label?: string;
   /** Address to listen on, `host:port`. Default: this member's entry in `members`. */
   listen?: string;
   /** Name of the cluster, the same on every member. Default `"leasehold"`. */
@@ -107,6 +114,8 @@ export interface MemberStatus {
   readyInMs: number;
   /** Resources that its acceptor keeps. */
   resources: number;
+  /** Those who wait for a resource, over all resources, as far as this member knows: each counts once for each resource. */
+  waiters: number;
   ttlMaxMs: number;
   maxClockSkewMs: number;
   peers: PeerStatus[];
