@@ -31,6 +31,7 @@ import {
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const snippets = [...documentationSnippets(), ...commentSnippets()];
+const named = snippets.map((snippet, index) => ({ ...snippet, name: `example-${index}` }));
 
 /** Names that an example may use without importing them. A comment beside a method need not repeat where it comes from. */
 const taken = {
@@ -86,7 +87,7 @@ function writeProject(): void {
   };
   write("package.json", '{ "type": "module" }');
   write("tsconfig.json", JSON.stringify({ compilerOptions: options, include: ["src"] }));
-  for (const [index, snippet] of snippets.entries()) write(`src/example-${index}.ts`, moduleOf(snippet));
+  for (const snippet of named) write(`src/${snippet.name}.ts`, moduleOf(snippet));
   for (const name of ["stage.ts", "runner.ts"])
     copyFileSync(join(root, "test/snippets", name), join(project, "src", name));
   mkdirSync(join(project, "node_modules", "@types"), { recursive: true });
@@ -108,7 +109,7 @@ function writeProject(): void {
 }
 
 async function perform(): Promise<Verdict[]> {
-  const names = snippets.flatMap((snippet, index) => (snippet.runs ? [`example-${index}`] : []));
+  const names = named.filter(({ runs }) => runs).map(({ name }) => name);
   const child = fork(
     join(project, "out", "runner.js"),
     [pathToFileURL(join(dist, "index.js")).href, ...names],
@@ -151,15 +152,15 @@ describe("examples in the text", () => {
     );
   });
 
-  test.each(snippets.map((snippet, index) => ({ ...snippet, name: `example-${index}` })))(
-    "$place",
-    ({ name, runs }) => {
-      const errors = diagnostics.split("\n").filter((line) => line.includes(`${name}.ts(`));
-      expect(errors).toEqual([]);
-      // How it ended: without an error, which would be shown here.
-      if (runs) expect(verdicts.find((verdict) => verdict.name === name)).toEqual({ name });
-    },
-  );
+  test.each(named)("$place compiles", ({ name }) => {
+    const errors = diagnostics.split("\n").filter((line) => line.includes(`${name}.ts(`));
+    expect(errors).toEqual([]);
+  });
+
+  test.each(named.filter(({ runs }) => runs))("$place runs", ({ name }) => {
+    // How it ended: without an error, which would be shown here.
+    expect(verdicts.find((verdict) => verdict.name === name)).toEqual({ name });
+  });
 });
 
 describe("the text", () => {
@@ -167,6 +168,11 @@ describe("the text", () => {
     const text = readFileSync(join(root, page), "utf8");
     const targets = [...text.matchAll(/\]\((?!https?:|#)([^)#\s]+)(?:#[^)]*)?\)/g)].map((match) => match[1]!);
     expect(targets.filter((target) => !existsSync(join(root, dirname(page), target)))).toEqual([]);
+  });
+
+  test("the README leads to every page", () => {
+    const readme = readFileSync(join(root, "README.md"), "utf8");
+    expect(pages().filter((page) => page !== "README.md" && !readme.includes(`](${page})`))).toEqual([]);
   });
 
   test("docs/settings.md has every setting", () => {
