@@ -59,26 +59,35 @@ export interface OpenOptions extends SecurityOptions {
 export interface MemberOptions extends SecurityOptions {
   /** This member's name in `members`: 1 to 64 characters of `A-Z a-z 0-9 _ -`. */
   id: string;
-  /** All members, this one among them: id to `host:port`, the same on every member. */
+  /** All members, 1 to 31, this one among them: id to `host:port`. The ids are the same on every member. */
   members: Record<string, string>;
   /** As in {@link OpenOptions}, for the leases that this process takes. */
   label?: string;
   /** Address to listen on, `host:port`. Default: this member's entry in `members`. */
   listen?: string;
-  /** Name of the cluster, the same on every member. Default `"leasehold"`. */
+  /** Name of the cluster, up to 128 bytes, the same on every member. Default `"leasehold"`. */
   cluster?: string;
   /**
-   * How many members coordinate one resource, the same on every member. Default: all of them up to 5, else 5; an odd
+   * How many members coordinate one resource, 1 to all, the same on every member. Default: all of them up to 5, else 5; an odd
    * number is best. Smaller cells spread the load over many members; a resource stops when its cell loses a majority.
    */
   cellSize?: number;
-  /** t_max, the longest lease of the cluster, the same on every member. Default `"15s"`. */
+  /**
+   * t_max, the longest lease of the cluster, the same on every member. More than 4 · `rpcTimeout` + 2 ·
+   * `maxClockSkew`; at least ten times `maxClockSkew` is advised. Default `"15s"`.
+   */
   ttlMax?: Duration;
-  /** ε, how far the wall clocks of any two participants may be apart, the same on every member. Default `"500ms"`. */
+  /**
+   * ε, how far the wall clocks of any two participants may be apart, the same on every member. At least 2 ms. Default
+   * `"500ms"`. `docs/settings.md` says how to choose it.
+   */
   maxClockSkew?: Duration;
-  /** ρ, how much faster or slower than real time a steady clock may run, the same on every member. Default 0.001. */
+  /**
+   * ρ, how much faster or slower than real time a steady clock may run, as a fraction from 0 to below 0.1, the same on
+   * every member. Default 0.001.
+   */
   clockRateError?: number;
-  /** How long one phase of an operation waits for a majority. Default: ttlMax / 15, at least 50 ms, at most `"1s"`. */
+  /** How long one phase of an operation waits for a majority; more than 0. Default: ttlMax / 15, at least 50 ms, at most `"1s"`. */
   rpcTimeout?: Duration;
   /** Allows plain TCP, without `tls` or a key, beyond loopback: anybody who reaches the port can then take part. Default false. */
   insecure?: boolean;
@@ -90,7 +99,7 @@ export interface PeerStatus {
   id: string;
   address: string;
   connected: boolean;
-  /** Smallest recent round trip, ms. */
+  /** Smallest recent round trip, ms. Absent before the first. */
   roundTripMs?: number;
   /** How far the peer's wall clock is ahead of ours, ms, give or take half a round trip. */
   skewMs?: number;
@@ -98,9 +107,13 @@ export interface PeerStatus {
 
 export interface MemberStatus {
   id: string;
+  /** Where it really listens, `host:port`. */
   address: string;
+  /** Name of the cluster. */
   cluster: string;
+  /** Number of the membership. */
   view: number;
+  /** 64 random bits in hexadecimal, new at each start. */
   incarnation: string;
   /**
    * `recovering`: started a short while ago, or has not met a majority of the members yet, and silent until every lease
@@ -110,19 +123,25 @@ export interface MemberStatus {
   state: "ready" | "recovering" | "clock-fault" | "twin";
   /** What the operator should know and do something about, in one sentence (`docs/operations.md`). */
   notice?: string;
-  /** Time until it takes part, 0 when it does. */
+  /** Milliseconds until it takes part, 0 when it does. */
   readyInMs: number;
   /** Resources that its acceptor keeps. */
   resources: number;
   /** Those who wait for a resource, over all resources, as far as this member knows: each counts once for each resource. */
   waiters: number;
+  /** The longest lease of the cluster, in milliseconds. */
   ttlMaxMs: number;
+  /** ε, in milliseconds. */
   maxClockSkewMs: number;
+  /** The other members, as this one sees them. */
   peers: PeerStatus[];
+  /** Clients that are connected. */
   clients: number;
   /** Frames and messages dropped or refused, by cause. */
   counters: Record<string, number>;
+  /** Processor time that its process has used since it was started, in milliseconds. */
   cpuMs: number;
+  /** Memory of its process. */
   rssBytes: number;
 }
 
@@ -133,9 +152,19 @@ export interface Member {
   readonly address: string;
   /** This process's own leases, taken through its own cluster. Usable at once, also while the member recovers. */
   readonly leases: Leases;
+  /** How this member is, and how it sees the others. */
   status(): MemberStatus;
-  /** Resolves when the recovery wait is over. */
+  /**
+   * Resolves when the recovery wait is over, and its vote counts.
+   *
+   * @example
+   * ```ts
+   * await member.ready();
+   * console.log(member.status().state); // "ready"
+   * ```
+   */
   ready(): Promise<void>;
+  /** Gives back the leases of this process, as {@link Leases.close}, and stops listening. Idempotent. */
   close(): Promise<void>;
 }
 
