@@ -82,12 +82,14 @@ describe("with certificates", () => {
 
 describe("with a key for each role", () => {
   let cluster: LocalCluster;
+  const warnings: string[] = [];
+  const logger = { info: () => {}, warn: (text: string) => warnings.push(text), error: () => {} };
 
   beforeAll(async () => {
     const key = Object.entries(keys)
       .map(([role, digits]) => `${role}: ${digits}`)
       .join("\n");
-    cluster = await startLocalCluster({ key });
+    cluster = await startLocalCluster({ key, logger });
   });
   afterAll(() => cluster.close());
 
@@ -98,6 +100,29 @@ describe("with a key for each role", () => {
       { key: `observer: ${keys.observer}` },
     );
     expect(second).toBeGreaterThan(first!);
+  });
+
+  test("a member counts every refusal, and logs it once a minute for each cause", async () => {
+    const [member] = cluster.members;
+    const counted = () => member!.status().counters;
+    const before = counted();
+    warnings.length = 0;
+    const url = cluster.urls[0]!;
+    for (let attempt = 1; attempt <= 5; attempt++) {
+      for (const wrong of [{ key: newKey() }, {}, { key: keys.member, cluster: `other ${attempt}` }]) {
+        await expect(open(url, { timeout: "1s", ...wrong })).rejects.toThrow(url.slice("flease://".length));
+      }
+    }
+    for (const name of ["auth.refused.key", "auth.refused.plain", "rejects.sent.cluster"]) {
+      expect(counted()[name]! - before[name]!).toBe(5);
+    }
+    expect(warnings.toSorted()).toEqual([
+      expect.stringMatching(/^no connection from 127\.0\.0\.1:\d+: its key is not ours/),
+      expect.stringMatching(/^no connection from 127\.0\.0\.1:\d+: only TLS/),
+      expect.stringMatching(
+        /^no connection from 127\.0\.0\.1:\d+: the cluster differs: "leasehold" .*"other 1"/,
+      ),
+    ]);
   });
 
   test("the key of the members allows every role", async () => {
