@@ -93,14 +93,14 @@ describe("the folders", () => {
       ),
     );
     imported.add("flease/faults.ts"); // By way of `#faults`.
-    const started = files.flatMap((file) =>
-      [...file.text.matchAll(/"(?:\.\/)?([a-z-]+)\.js"/g)].map((match) => `${match[1]}.ts`),
+    const started = new Set(
+      files.flatMap((file) =>
+        [...file.text.matchAll(/"(?:\.\/)?([a-z-]+)\.js"/g)].map((match) => `${match[1]}.ts`),
+      ),
     );
     const dead = production
       .map((file) => file.path)
-      .filter(
-        (path) => !entries.has(path) && !imported.has(path) && !started.includes(path.split("/").at(-1)!),
-      );
+      .filter((path) => !entries.has(path) && !imported.has(path) && !started.has(path.split("/").at(-1)!));
     expect(dead).toEqual([]);
   });
 });

@@ -65,9 +65,14 @@ export class SideCalls {
       case "label":
         return this.labels.set(link, params["label"]);
       case "break":
-        return this.#break(link, text(params["resource"]), text(params["owner"]));
+        return this.#break(text(params["resource"]), text(params["owner"]));
       case "requestRelease":
-        return this.#passOn(link, text(params["resource"]), text(params["owner"]), false);
+        return this.#passOn(
+          link,
+          text(params["resource"]),
+          text(params["owner"]),
+          params["broken"] === true,
+        );
       case "releaseRequested":
         return this.#requested(link, params);
       default:
@@ -97,7 +102,7 @@ export class SideCalls {
 
   /** Everything ends: whoever waits for an answer learns it from the connection. */
   close(): void {
-    for (const link of [...this.#watches.keys()]) this.disconnected(link);
+    for (const link of this.#watches.keys()) this.disconnected(link);
   }
 
   #list(params: Params): readonly ListedLease[] | null {
@@ -121,10 +126,8 @@ export class SideCalls {
     };
   }
 
-  #break(link: Link, resource: string, owner: string): boolean {
-    const barred = this.#node.peer.acceptor?.bar(resource, owner, this.#node.now()) ?? false;
-    if (barred) void this.#passOn(link, resource, owner, true);
-    return barred;
+  #break(resource: string, owner: string): boolean {
+    return this.#node.peer.acceptor?.bar(resource, owner, this.#node.now()) ?? false;
   }
 
   /** True when the holder confirms that it has heard of it. */
