@@ -1,14 +1,13 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { type Finish, examples } from "./command-help.js";
 import { exitCode, exitCodeLines } from "./exit-codes.js";
 import { type CommandFailure, usageError } from "./failure.js";
 import { sayLine } from "./say.js";
 import { LOCAL_ENDPOINTS, TIMEOUT_DEFAULT, collectEndpoints } from "./settings.js";
 import type { RunOptions } from "./commands/run.js";
 import { addSecurityOptions, refuseSecurity } from "./security-options.js";
+import { addHolding, addWatching } from "./lease-commands.js";
 import { packageVersion } from "./version.js";
-
-/** Takes the exit code of the command that ran. */
-export type Finish = (code: number) => void;
 
 const EXIT_CODE_MAX = 255;
 const COUNT_MAX = 64;
@@ -33,10 +32,6 @@ function parsePort(text: string): number {
   if (!/^\d+$/.test(text) || port < 1 || port > 65_535)
     throw new InvalidArgumentError("It is a port, 1 to 65535.");
   return port;
-}
-
-function examples(...lines: string[]): string {
-  return `\nExamples:\n${lines.map((line) => `  ${line}`).join("\n")}`;
 }
 
 /**
@@ -80,8 +75,11 @@ export function buildProgram(finish: Finish): Command {
   addRun(program, finish);
   addList(program, finish);
   addGet(program, finish);
+  addHolding(program, finish);
+  addWatching(program, finish);
   addStatus(program, finish);
   addPeer(program, finish);
+  addCompletion(program, finish);
   program.addHelpText(
     "after",
     [
@@ -151,6 +149,7 @@ function addRun(program: Command, finish: Finish): void {
       parseExitCode,
       exitCode("conflict"),
     )
+    .option("--yield", "end the command with SIGTERM when somebody asks for the lease (leasehold release)")
     .option("--lost-exit-code <n>", "exit code when the lease is lost", parseExitCode, exitCode("lost"))
     .addHelpText(
       "after",
@@ -181,6 +180,7 @@ function addList(program: Command, finish: Finish): void {
     .command("ls")
     .description("list the leases that are held")
     .argument("[prefix]", "only the resources that begin so", "")
+    .option("--names", "print the names and nothing else, one a line")
     .addHelpText(
       "after",
       examples("leasehold ls", "leasehold ls reports/", "leasehold ls -o ndjson | jq .holder"),
@@ -194,7 +194,7 @@ function addList(program: Command, finish: Finish): void {
 function addGet(program: Command, finish: Finish): void {
   program
     .command("get")
-    .description("show who holds one lease")
+    .description("show who holds one lease, or why it cannot be had")
     .argument("<name>", "the resource")
     .addHelpText("after", examples("leasehold get reports/nightly", "leasehold get reports/nightly -o json"))
     .action(async (name: string, _options: unknown, command: Command) => {
@@ -240,6 +240,25 @@ function addPeer(program: Command, finish: Finish): void {
       refuseEndpoints(command);
       const { peer } = await import("./commands/peer.js");
       finish(await peer(command.optsWithGlobals()));
+    });
+}
+
+function addCompletion(program: Command, finish: Finish): void {
+  program
+    .command("completion")
+    .description("print a script that completes commands, options and the names of resources in a shell")
+    .argument("<shell>", "bash, zsh or fish")
+    .addHelpText(
+      "after",
+      examples(
+        "leasehold completion bash > ~/.local/share/bash-completion/completions/leasehold",
+        'leasehold completion zsh > "${fpath[1]}/_leasehold"',
+        "leasehold completion fish > ~/.config/fish/completions/leasehold.fish",
+      ),
+    )
+    .action(async (shell: string) => {
+      const { completion } = await import("./completion.js");
+      finish(completion(program, shell));
     });
 }
 

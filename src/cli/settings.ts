@@ -11,6 +11,8 @@ export interface Settings {
   readonly output: OutputFormat;
   readonly timeoutMs: number;
   readonly cluster?: string;
+  /** What others read of the leases that this command holds. */
+  readonly label?: string;
   readonly security: SecurityOptions & Pick<OpenOptions, "role">;
 }
 
@@ -60,6 +62,7 @@ export function openOptions(settings: Settings): OpenOptions {
   return {
     timeout: settings.timeoutMs,
     ...(settings.cluster !== undefined && { cluster: settings.cluster }),
+    ...(settings.label !== undefined && { label: settings.label }),
     ...settings.security,
   };
 }

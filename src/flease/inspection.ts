@@ -103,6 +103,8 @@ export class FleaseInspection implements Inspection {
     const { cell, owner, action } = await this.#holding(resource, timeoutMs);
     if (owner === undefined) return action;
     const answers = await this.#askCell(cell, "break", { resource, owner }, timeoutMs);
+    // Only now: a holder that obeys would release the lease while some are still being told of the bar.
+    await this.#askCell(cell, "requestRelease", { resource, owner, broken: true }, timeoutMs);
     return { ...action, done: countTrue(answers) > cell.members.length - cell.majority };
   }
 

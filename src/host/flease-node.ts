@@ -54,6 +54,10 @@ const firstClientHandle = 1_000;
 /** Time for a member to say that it has heard of its rival. */
 const rivalTimeoutMs = 1_000;
 
+/** How long after its start a participant waits for a connection that it needs, and how often it looks. */
+const firstLinksMs = 500;
+const firstLinkLookMs = 5;
+
 /** How long a member may take to confirm a label. */
 const introduceTimeoutMs = 5_000;
 
@@ -83,6 +87,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   readonly #reply = new Message();
   readonly #logLimit = new LogLimit();
   readonly #sideCalls: SideCalls;
+  readonly #startedMono: number;
   #now: Reading;
   #listening: string | undefined;
   /** When the host will wake the peer, on the steady clock. */
@@ -113,6 +118,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
       this.#sink(),
     );
     this.#now = this.now();
+    this.#startedMono = this.#now.mono;
     this.provider = new FleaseProvider(this);
     this.#sideCalls = new SideCalls(this);
     this.#attachLoopback();
@@ -177,11 +183,21 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   }
 
   async ask(member: number, method: string, params: object, timeoutMs: number): Promise<unknown> {
-    const link = this.#members[member];
+    const link = this.#members[member] ?? (await this.#firstLink(member));
     if (link === undefined)
       throw new LeaseholdError("UNREACHABLE", `no connection to ${this.address(member)}`);
     if (link === this.transport.loopback) return this.answer(link, method, params);
     return this.transport.call(link, method, params, timeoutMs);
+  }
+
+  /** A client is open as soon as a majority is connected: the others get a moment before they count as missing. */
+  async #firstLink(member: number): Promise<Link | undefined> {
+    const { clock, timers } = this.#world;
+    const until = this.#startedMono + firstLinksMs;
+    while (this.#closed === undefined && this.#members[member] === undefined && clock.monotonicMs() < until) {
+      await new Promise<void>((resolve) => timers.after(firstLinkLookMs, resolve));
+    }
+    return this.#members[member];
   }
 
   close(): Promise<void> {

@@ -4,10 +4,13 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { MemberReport, MemberStatus } from "../../host/types.js";
 import { plain } from "../output/ansi.js";
-import { presentLease } from "./get.js";
+import { toJson } from "../output/present.js";
+import { presentExplanation } from "./get.js";
 import { presentLeases } from "./list.js";
 import { memberOptionsOf } from "./peer-config.js";
+import { presentAction } from "./release.js";
 import { presentStatus } from "./status.js";
+import { changeLine, changeView } from "./watch.js";
 
 describe("ls", () => {
   const found = [
@@ -30,6 +33,11 @@ describe("ls", () => {
     ]);
   });
 
+  test("shows what holders say of themselves, if one does", () => {
+    const labelled = presentLeases([{ ...found[0]!, label: "db-7 pid 12" }, found[1]!], "");
+    expect(labelled.table(plain, 80)[2]).toBe("b         host-2     12      4.1 s  confirmed  db-7 pid 12");
+  });
+
   test("is one document, or one object for each lease; the token is text", () => {
     const { document, objects } = presentLeases(found, "");
     expect(document).toEqual(objects);
@@ -50,23 +58,120 @@ describe("ls", () => {
 });
 
 describe("get", () => {
-  test("shows the holder, and that more than one member said so", () => {
-    const hint = { state: "held" as const, holder: "host-1", token: 7n, remainingMs: 4_100, confirmed: true };
-    expect(presentLease("reports", hint).table(plain, 80)).toEqual([
+  const members = [
+    {
+      id: "a",
+      address: "h:1",
+      state: "ready" as const,
+      promised: 7n,
+      waiting: 2,
+      lease: { holder: "host-1.x", token: 7n, state: "live" as const, remainingMs: 4_100 },
+      barred: "host-1.x",
+    },
+    { id: "b", address: "h:2", state: "recovering" as const, readyInMs: 2_100 },
+    { id: "c", address: "h:3", state: "unreachable" as const, reason: "no connection" },
+  ];
+  const explanation = {
+    resource: "reports",
+    state: "held" as const,
+    holder: "host-1.x",
+    label: "db-7 pid 12: nightly",
+    token: 7n,
+    remainingMs: 4_100,
+    confirmed: false,
+    quorum: false,
+    broken: false,
+    waiting: 2,
+    reasons: ["one", "two"],
+    members,
+  };
+
+  test("shows the holder, says why in sentences, and what each member knows", () => {
+    expect(presentExplanation(explanation).table(plain, 120)).toEqual([
       "resource   reports",
-      "state      held, confirmed",
-      "holder     host-1",
+      "state      held, tentative",
+      "holder     host-1.x",
+      "label      db-7 pid 12: nightly",
       "token      7",
       "time left  at most 4.1 s unless it is renewed",
+      "",
+      "one",
+      "two",
+      "",
+      "MEMBER  ADDRESS  STATE                       LEASE THAT IT KNOWS                       WAITING",
+      "a       h:1      ready                       host-1.x, 4.1 s left; host-1.x is barred        2",
+      "b       h:2      recovering, ready in 2.1 s  -                                               -",
+      "c       h:3      unreachable: no connection  -                                               -",
     ]);
   });
 
+  test("is complete as JSON, tokens as text", () => {
+    const document: unknown = JSON.parse(toJson(presentExplanation(explanation).document));
+    expect(document).toMatchObject({
+      resource: "reports",
+      state: "held",
+      token: "7",
+      quorum: false,
+      reasons: ["one", "two"],
+      members: [{ promised: "7", lease: { token: "7" } }, { readyInMs: 2_100 }, { state: "unreachable" }],
+    });
+  });
+
   test("shows that a lease is free, or that nobody knows", () => {
-    expect(presentLease("x", { state: "free", confirmed: true }).table(plain, 80)[1]).toBe(
-      "state      free, confirmed",
+    const free = {
+      resource: "x",
+      quorum: true,
+      broken: false,
+      waiting: 0,
+      reasons: ["it is free"],
+      members: [],
+    };
+    const table = presentExplanation({ ...free, state: "free", confirmed: true }).table(plain, 80);
+    expect(table).toEqual(["resource   x", "state      free, confirmed", "", "it is free"]);
+    expect(presentExplanation({ ...free, state: "unknown" }).table(plain, 80)[1]).toContain("unknown");
+  });
+});
+
+describe("watch, release and break", () => {
+  const at = new Date(2030, 0, 1, 12, 30, 5);
+
+  test("a change is a line for people and an object for programs", () => {
+    const held = {
+      resource: "a",
+      state: "held" as const,
+      holder: "h.1",
+      token: 5n,
+      remainingMs: 4_100.4,
+      label: "l",
+    };
+    expect(changeLine(held, at, plain)).toBe(
+      "12:30:05  held  a  token 5, h.1 (l), at most 4.1 s left unless renewed",
     );
-    expect(presentLease("x", { state: "unknown" }).table(plain, 80)[1]).toContain("unknown");
-    expect(presentLease("x", { state: "free" }).document).toEqual({ resource: "x", state: "free" });
+    expect(changeLine({ resource: "a", state: "free", token: 5n }, at, plain)).toBe(
+      "12:30:05  free  a  token 5 ended",
+    );
+    expect(changeView(held, at)).toEqual({
+      at: at.toISOString(),
+      resource: "a",
+      state: "held",
+      holder: "h.1",
+      token: "5",
+      remainingMs: 4_100,
+      label: "l",
+    });
+  });
+
+  test("say in a sentence what came of it", () => {
+    const say = (verb: "release" | "break", done: boolean, holder?: string) =>
+      presentAction(verb, "a", {
+        done,
+        ...(holder !== undefined && { holder, token: 5n, remainingMs: 900 }),
+      }).table(plain, 80)[0];
+    expect(say("release", false)).toBe("nobody holds a");
+    expect(say("release", true, "h.1")).toBe("h.1 was asked to release a");
+    expect(say("release", false, "h.1")).toContain("could not be told; its lease runs out in 900 ms");
+    expect(say("break", true, "h.1")).toContain("is broken: it runs out in 900 ms at the latest");
+    expect(say("break", false, "h.1")).toContain("too few members");
   });
 });
 

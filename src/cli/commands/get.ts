@@ -1,50 +1,84 @@
-import type { HolderHint } from "../../lease/types.js";
+import type { Explanation, HolderHint, MemberView } from "../../lease/types.js";
 import { withLeases } from "../connection.js";
 import { exitCode } from "../exit-codes.js";
 import type { Paint, Style } from "../output/ansi.js";
 import { cut, pad, printable } from "../output/cells.js";
 import { type Presentation, present, shortTime } from "../output/present.js";
+import { type Cell, type Column, tableLines } from "../output/table.js";
 import { type SharedOptions, settingsOf } from "../settings.js";
 import { confirmedText, leaseView } from "./lease-view.js";
 
 const LABEL_CELLS = 11;
 const stateStyle: Record<HolderHint["state"], Style> = { held: "green", free: "cyan", unknown: "yellow" };
+const COLUMNS: readonly Column[] = [
+  { title: "MEMBER" },
+  { title: "ADDRESS", shrinks: true },
+  { title: "STATE", shrinks: true },
+  { title: "LEASE THAT IT KNOWS", shrinks: true },
+  { title: "WAITING", align: "right" },
+];
 
 /** `leasehold get NAME`. Its exit code says that the cluster answered, not what it answered. */
 export async function get(resource: string, options: SharedOptions): Promise<number> {
   const settings = settingsOf(options);
-  const hint = await withLeases(settings, (leases) =>
-    leases.holder(resource, { timeout: settings.timeoutMs }),
+  const explanation = await withLeases(settings, (leases) =>
+    leases.explain(resource, { timeout: settings.timeoutMs }),
   );
-  present(settings.output, presentLease(resource, hint));
+  present(settings.output, presentExplanation(explanation));
   return exitCode("ok");
 }
 
-export function presentLease(resource: string, hint: HolderHint): Presentation {
-  const view = leaseView({ ...hint, resource });
+export function presentExplanation(explanation: Explanation): Presentation {
+  const { quorum, broken, waiting, reasons, members } = explanation;
+  const view = { ...leaseView(explanation), quorum, broken, waiting, reasons, members };
   return {
     document: view,
     objects: [view],
-    table: (paint: Paint, widthMax: number) => {
-      const line = (label: string, text: string, style?: Style): string => {
-        const shown = cut(printable(text), widthMax - LABEL_CELLS);
-        return paint("dim", pad(label, LABEL_CELLS)) + (style === undefined ? shown : paint(style, shown));
-      };
-      const lines = [
-        line("resource", resource, "bold"),
-        line("state", stateText(hint), stateStyle[hint.state]),
-      ];
-      if (hint.holder !== undefined) lines.push(line("holder", hint.holder));
-      if (hint.token !== undefined) lines.push(line("token", String(hint.token), "cyan"));
-      if (hint.remainingMs !== undefined) {
-        lines.push(line("time left", `at most ${shortTime(hint.remainingMs)} unless it is renewed`));
-      }
-      return lines;
-    },
+    table: (paint: Paint, widthMax: number) => [
+      ...factLines(explanation, paint, widthMax),
+      "",
+      ...reasons.map((reason) => cut(printable(reason), widthMax)),
+      ...(members.length === 0 ? [] : ["", ...tableLines(COLUMNS, members.map(rowOf), paint, widthMax)]),
+    ],
   };
 }
 
-function stateText(hint: HolderHint): string {
-  if (hint.state === "unknown") return "unknown (too few members answered alike)";
-  return `${hint.state}, ${confirmedText(hint.confirmed)}`;
+function factLines(explanation: Explanation, paint: Paint, widthMax: number): string[] {
+  const { resource, state, holder, label, token, remainingMs, broken } = explanation;
+  const line = (name: string, text: string, style?: Style): string => {
+    const shown = cut(printable(text), widthMax - LABEL_CELLS);
+    return paint("dim", pad(name, LABEL_CELLS)) + (style === undefined ? shown : paint(style, shown));
+  };
+  const lines = [
+    line("resource", resource, "bold"),
+    line("state", stateText(explanation), stateStyle[state]),
+  ];
+  if (holder !== undefined) lines.push(line("holder", holder));
+  if (label !== undefined) lines.push(line("label", label));
+  if (token !== undefined) lines.push(line("token", String(token), "cyan"));
+  if (remainingMs !== undefined) {
+    const unless = broken ? "and it is not renewed any more" : "unless it is renewed";
+    lines.push(line("time left", `at most ${shortTime(remainingMs)} ${unless}`));
+  }
+  return lines;
+}
+
+function rowOf(member: MemberView): Cell[] {
+  const { id, address, state, readyInMs, reason, lease, barred, waiting } = member;
+  const why = state === "recovering" ? `, ready in ${shortTime(readyInMs ?? 0)}` : "";
+  const stateText = state === "unreachable" ? `unreachable: ${reason ?? "no answer"}` : `${state}${why}`;
+  const left = lease?.state === "live" ? `${shortTime(lease.remainingMs)} left` : lease?.state;
+  const known = lease === undefined ? "none" : `${lease.holder}, ${left}`;
+  return [
+    { text: id, style: "bold" },
+    { text: address },
+    { text: stateText, style: state === "ready" ? "green" : state === "recovering" ? "yellow" : "red" },
+    { text: state !== "ready" ? "-" : barred === undefined ? known : `${known}; ${barred} is barred` },
+    { text: waiting === undefined ? "-" : String(waiting) },
+  ];
+}
+
+function stateText({ state, confirmed }: HolderHint): string {
+  if (state === "unknown") return "unknown (too few members answered)";
+  return `${state}, ${confirmedText(confirmed)}`;
 }

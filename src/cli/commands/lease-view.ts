@@ -8,6 +8,7 @@ export interface LeaseView {
   readonly token?: string;
   readonly remainingMs?: number;
   readonly confirmed?: boolean;
+  readonly label?: string;
 }
 
 export function leaseView({
@@ -17,6 +18,7 @@ export function leaseView({
   token,
   remainingMs,
   confirmed,
+  label,
 }: ResourceHint): LeaseView {
   return {
     resource,
@@ -25,6 +27,7 @@ export function leaseView({
     ...(token !== undefined && { token: String(token) }),
     ...(remainingMs !== undefined && { remainingMs: Math.round(remainingMs) }),
     ...(confirmed !== undefined && { confirmed }),
+    ...(label !== undefined && { label }),
   };
 }
 

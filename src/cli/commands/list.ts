@@ -2,8 +2,10 @@ import type { ResourceHint } from "../../lease/types.js";
 import { withLeases } from "../connection.js";
 import { exitCode } from "../exit-codes.js";
 import type { Paint } from "../output/ansi.js";
+import { printable } from "../output/cells.js";
 import { type Presentation, present, shortTime } from "../output/present.js";
 import { type Column, tableLines } from "../output/table.js";
+import { sayError, sayLine } from "../say.js";
 import { type SharedOptions, settingsOf } from "../settings.js";
 import { confirmedText, leaseView } from "./lease-view.js";
 
@@ -14,12 +16,21 @@ const COLUMNS: readonly Column[] = [
   { title: "TIME LEFT", align: "right" },
   { title: "SEEN" },
 ];
+const LABEL: Column = { title: "LABEL", shrinks: true };
+
+export interface ListCommandOptions extends SharedOptions {
+  readonly names?: boolean;
+}
 
 /** `leasehold ls [PREFIX]`. */
-export async function list(prefix: string, options: SharedOptions): Promise<number> {
+export async function list(prefix: string, options: ListCommandOptions): Promise<number> {
   const settings = settingsOf(options);
-  const found = await withLeases(settings, (leases) => leases.list(prefix, { timeout: settings.timeoutMs }));
-  present(settings.output, presentLeases(found, prefix));
+  // A list that is not complete is better than none, as long as it says so.
+  const found = await withLeases(settings, (leases) =>
+    leases.list(prefix, { timeout: settings.timeoutMs, onIncomplete: sayError }),
+  );
+  if (options.names === true) sayLine(...found.map(({ resource }) => printable(resource)));
+  else present(settings.output, presentLeases(found, prefix));
   return exitCode("ok");
 }
 
@@ -32,6 +43,7 @@ export function presentLeases(found: readonly ResourceHint[], prefix: string): P
     table: (paint: Paint, widthMax: number) => {
       if (sorted.length === 0)
         return [prefix === "" ? "no lease is held" : `no lease below ${prefix} is held`];
+      const labelled = sorted.some(({ label }) => label !== undefined);
       const rows = sorted.map((hint) => [
         { text: hint.resource, style: "bold" as const },
         { text: hint.holder ?? "-" },
@@ -41,8 +53,9 @@ export function presentLeases(found: readonly ResourceHint[], prefix: string): P
           text: confirmedText(hint.confirmed),
           style: hint.confirmed === true ? ("green" as const) : ("dim" as const),
         },
+        ...(labelled ? [{ text: hint.label ?? "" }] : []),
       ]);
-      return tableLines(COLUMNS, rows, paint, widthMax);
+      return tableLines(labelled ? [...COLUMNS, LABEL] : COLUMNS, rows, paint, widthMax);
     },
   };
 }

@@ -9,6 +9,7 @@ export interface RunOptions extends SharedOptions {
   readonly wait?: string;
   readonly try?: boolean;
   readonly killAfter?: string;
+  readonly yield?: boolean;
   readonly conflictExitCode: number;
   readonly lostExitCode: number;
 }
@@ -28,6 +29,7 @@ export async function run(resource: string, words: readonly string[], options: R
       args,
       conflictExitCode,
       lostExitCode,
+      yields: options.yield === true,
       say: sayError,
       ...(ttl !== undefined && { ttl }),
       ...(wait !== undefined && { wait }),

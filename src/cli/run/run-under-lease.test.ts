@@ -16,6 +16,8 @@ class FakeLease {
   readonly token = 7n;
   readonly #abort = new AbortController();
   readonly signal = this.#abort.signal;
+  readonly #requests = new AbortController();
+  readonly releaseRequested = this.#requests.signal;
   endMs: number;
   releasedAtMs: number | undefined;
   /** What was true when the lease was given back. */
@@ -30,6 +32,10 @@ class FakeLease {
 
   remaining(): number {
     return Math.max(0, this.endMs - performance.now());
+  }
+
+  ask(): void {
+    this.#requests.abort(new LeaseholdError("RELEASE_REQUESTED", "ada asks for it"));
   }
 
   lose(): void {
@@ -163,6 +169,14 @@ test.each(["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as co
     expect(await ending).toBe(42);
   },
 );
+
+test.each([true, false])("somebody asks for the lease (--yield: %s)", async (yields) => {
+  const ending = start(`trap 'exit 42' TERM; ${announce()} sleep 0.3; exit 0`, { yields });
+  await startedPid();
+  lease.ask();
+  expect(await ending).toBe(yields ? 42 : 0);
+  expect(said).toEqual([yields ? "ada asks for it: the command is asked to end" : "ada asks for it"]);
+});
 
 test("a signal during the wait ends it, and nothing is started", async () => {
   const waiting = fakeLeases(

@@ -26,6 +26,8 @@ export interface RunRequest {
   readonly killAfter?: Duration;
   readonly conflictExitCode: number;
   readonly lostExitCode: number;
+  /** End the command with SIGTERM when somebody asks for the lease. */
+  readonly yields?: boolean;
   readonly guardPath?: string;
   /** Where messages go. */
   readonly say: (message: string) => void;
@@ -135,8 +137,21 @@ async function runHolding(
     ...(request.guardPath !== undefined && { guardPath: request.guardPath }),
   });
   signals.forwardTo(command);
+  answerRequests(lease, command, request);
   const ending = await watch(lease, command, deadline);
   return conclude(ending, lease, request);
+}
+
+/** The command is told by SIGTERM, if the caller wants that; how long it takes to end is then its own choice. */
+function answerRequests(lease: Lease, command: GuardedCommand, request: RunRequest): void {
+  const { releaseRequested } = lease;
+  const onRequest = (): void => {
+    const { message } = releaseRequested.reason as LeaseholdError;
+    request.say(request.yields === true ? `${message}: the command is asked to end` : message);
+    if (request.yields === true) command.forward("SIGTERM");
+  };
+  if (releaseRequested.aborted) onRequest();
+  else releaseRequested.addEventListener("abort", onRequest, { once: true });
 }
 
 /** The lease's end on both clocks. They are read first: what passes until `remaining` answers is then on the safe side. */

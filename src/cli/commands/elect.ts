@@ -1,0 +1,79 @@
+import type { LeaseLostError } from "../../lease/errors.js";
+import type { Lease, Leases } from "../../lease/types.js";
+import { withLeases } from "../connection.js";
+import { exitCode } from "../exit-codes.js";
+import { usageError } from "../failure.js";
+import { Interrupt } from "../interrupt.js";
+import { runUnderLease } from "../run/run-under-lease.js";
+import { sayError } from "../say.js";
+import { type OutputFormat, settingsOf } from "../settings.js";
+import { type HoldOptions, tell, untilAsked } from "./hold.js";
+
+/** No exit code of a command: says that it was ended because the lease was lost. */
+const LOST = -1;
+
+/** `leasehold elect NAME [-- COMMAND]`: until it is interrupted, or the command has ended by itself. */
+export async function elect(
+  resource: string,
+  words: readonly string[],
+  options: HoldOptions,
+): Promise<number> {
+  if (words.length > 0 && !process.argv.includes("--"))
+    throw usageError('put "--" between the name and the command: elect NAME -- COMMAND');
+  const settings = settingsOf(options);
+  const { ttl, label } = options;
+  const term = ttl === undefined ? {} : { ttl };
+  return withLeases({ ...settings, ...(label !== undefined && { label }) }, (leases) =>
+    words.length > 0
+      ? electToRun(leases, resource, words, term)
+      : electToSay(leases, resource, settings.output, term),
+  );
+}
+
+/** The command is run in each term anew, guarded as by `run`. */
+async function electToRun(
+  leases: Leases,
+  resource: string,
+  words: readonly string[],
+  term: { ttl?: string },
+): Promise<number> {
+  const [command = "", ...args] = words;
+  for (;;) {
+    const code = await runUnderLease(leases, {
+      resource,
+      command,
+      args,
+      wait: Infinity,
+      conflictExitCode: exitCode("conflict"),
+      lostExitCode: LOST,
+      yields: true,
+      say: sayError,
+      ...term,
+    });
+    if (code !== LOST) return code;
+  }
+}
+
+async function electToSay(
+  leases: Leases,
+  resource: string,
+  output: OutputFormat,
+  term: { ttl?: string },
+): Promise<number> {
+  using interrupt = new Interrupt();
+  const { signal } = interrupt;
+  while (!signal.aborted) {
+    await leases.lead(resource, (lease) => serve(lease, output, signal), { signal, ...term });
+  }
+  return exitCode("ok");
+}
+
+/** One term: it ends by its loss, by an interrupt, or because another asks for the lease. */
+async function serve(lease: Lease, output: OutputFormat, signal: AbortSignal): Promise<void> {
+  const { resource, token } = lease;
+  tell(output, { type: "leading", resource, token }, `leading, token ${token}`);
+  const asked = await untilAsked(lease, signal);
+  const isLost = lease.remaining() <= 0;
+  const why = isLost ? (lease.signal.reason as LeaseLostError).message : asked;
+  tell(output, { type: isLost ? "lost" : "stepped-down", resource, token, why }, `no longer leading: ${why}`);
+}

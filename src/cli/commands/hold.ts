@@ -1,0 +1,58 @@
+import { LeaseholdError, type LeaseLostError } from "../../lease/errors.js";
+import type { Lease } from "../../lease/types.js";
+import { withLeases } from "../connection.js";
+import { CommandFailure } from "../failure.js";
+import { exitCode } from "../exit-codes.js";
+import { aborted, Interrupt } from "../interrupt.js";
+import { toJson } from "../output/present.js";
+import { sayLine } from "../say.js";
+import { type OutputFormat, type SharedOptions, settingsOf } from "../settings.js";
+
+export interface HoldOptions extends SharedOptions {
+  readonly ttl?: string;
+  readonly wait?: string;
+  readonly try?: boolean;
+  readonly label?: string;
+}
+
+/** `leasehold hold NAME`: 0 when it was interrupted or asked to release, 76 when the lease was lost. */
+export async function hold(resource: string, options: HoldOptions): Promise<number> {
+  const settings = settingsOf(options);
+  const { ttl, label } = options;
+  const wait = options.try === true ? 0 : options.wait;
+  using interrupt = new Interrupt();
+  const { signal } = interrupt;
+  return withLeases({ ...settings, ...(label !== undefined && { label }) }, async (leases) => {
+    let lease: Lease;
+    try {
+      lease = await leases.acquire(resource, {
+        signal,
+        ...(ttl !== undefined && { ttl }),
+        ...(wait !== undefined && { wait }),
+      });
+    } catch (error) {
+      if (signal.aborted) return exitCode("ok");
+      throw error;
+    }
+    tell(settings.output, { type: "held", resource, token: lease.token }, `held, token ${lease.token}`);
+    const why = await untilAsked(lease, signal);
+    if (lease.remaining() <= 0)
+      throw new CommandFailure("lost", (lease.signal.reason as LeaseLostError).message);
+    await lease.release();
+    tell(settings.output, { type: "released", resource, why }, `released: ${why}`);
+    return exitCode("ok");
+  });
+}
+
+/** Resolves when the lease is lost, or there is a reason to give it back; says which. */
+export async function untilAsked(lease: Lease, signal: AbortSignal): Promise<string> {
+  const { releaseRequested } = lease;
+  await aborted(AbortSignal.any([lease.signal, releaseRequested, signal]));
+  const { reason } = releaseRequested as AbortSignal & { reason: unknown };
+  return reason instanceof LeaseholdError ? reason.message : "interrupted";
+}
+
+/** One line for a person or one object for a program. */
+export function tell(output: OutputFormat, object: object, line: string): void {
+  sayLine(output === "table" ? line : toJson(object));
+}

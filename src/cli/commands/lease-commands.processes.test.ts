@@ -1,0 +1,131 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { eventually, leasehold, mainPath, type Running } from "../../../test/support/built.js";
+import { type LocalCluster, startLocalCluster } from "../../../test/support/local-cluster.js";
+
+/** The commands about leases, as processes of their own, with members over real sockets. */
+
+let cluster: LocalCluster;
+const running: Running[] = [];
+
+beforeAll(async () => {
+  cluster = await startLocalCluster();
+});
+
+afterAll(async () => {
+  for (const { process: child } of running) child.kill("SIGKILL");
+  await cluster.close();
+});
+
+function start(...words: string[]): Running {
+  const command = leasehold([words[0]!, "--endpoints", cluster.urls.join(","), ...words.slice(1)]);
+  running.push(command);
+  return command;
+}
+
+const says = (command: Running, text: string) =>
+  eventually(`${text} in ${command.stdout()}${command.stderr()}`, () => command.stdout().includes(text));
+
+test("hold, seen by watch, get and ls, is asked to release", async () => {
+  const watch = start("watch", "demo/", "-o", "ndjson");
+  const hold = start("hold", "demo/a", "--label", "by hand");
+  await says(hold, "held, token");
+  await says(watch, '"state":"held"');
+  const got = await start("get", "demo/a").finished;
+  expect(got.code).toBe(0);
+  expect(got.stdout).toMatch(/^label +.* pid \d+: by hand$/m);
+  expect(got.stdout).toContain("held by");
+  expect(got.stdout).toMatch(/^m2 .*ready/m);
+  expect((await start("ls", "--names", "demo/").finished).stdout).toBe("demo/a\n");
+  const asked = await start("release", "demo/a").finished;
+  expect(asked).toMatchObject({ code: 0, stderr: "" });
+  expect(asked.stdout).toContain("was asked to release demo/a");
+  const held = await hold.finished;
+  expect(held.code).toBe(0);
+  expect(held.stdout).toMatch(/released: .* asks for "demo\/a"/);
+  await says(watch, '"state":"free"');
+  watch.process.kill("SIGINT");
+  const watched = await watch.finished;
+  expect(watched.code).toBe(0);
+  const changes = watched.stdout.trim().split("\n");
+  expect(changes.map((line) => (JSON.parse(line) as { state: string }).state)).toEqual(["held", "free"]);
+  expect((await start("release", "demo/a").finished).stdout).toBe("nobody holds demo/a\n");
+});
+
+test("a lease that is broken is lost at its end, and says why", async () => {
+  const hold = start("hold", "broken");
+  await says(hold, "held, token");
+  const broken = await start("break", "broken", "-o", "json").finished;
+  expect(JSON.parse(broken.stdout)).toMatchObject({ resource: "broken", done: true });
+  // It obeys the request that comes with it; one that does not would lose the lease.
+  expect((await hold.finished).stdout).toContain("has broken the lease");
+  const run = start("run", "broken", "--", "sleep", "30");
+  const state = async () => {
+    const { stdout } = await start("get", "broken", "-o", "json").finished;
+    return (JSON.parse(stdout) as { state: string }).state;
+  };
+  while ((await state()) !== "held");
+  expect((await start("break", "broken").finished).stdout).toContain("is broken: it runs out in");
+  const ended = await run.finished;
+  expect(ended.code).toBe(76);
+  expect(ended.stderr).toContain("has broken the lease");
+});
+
+test("elect passes leadership on", async () => {
+  const first = start("elect", "leader");
+  await says(first, "leading, token");
+  const second = start("elect", "leader", "-o", "ndjson");
+  first.process.kill("SIGTERM");
+  await says(second, '"type":"leading"');
+  const result = await first.finished;
+  expect(result.code).toBe(0);
+  expect(result.stdout).toContain("no longer leading: interrupted");
+  second.process.kill("SIGKILL");
+  const third = start("elect", "leader", "--", "sh", "-c", "echo $LEASE_NAME; exit 9");
+  expect(await third.finished).toMatchObject({ code: 9, stdout: "leader\n" });
+});
+
+test("completion of commands, options and names in bash; the other scripts are printed", async () => {
+  const hold = start("hold", "names/one");
+  await says(hold, "held, token");
+  const folder = mkdtempSync(join(tmpdir(), "leasehold-completion-"));
+  try {
+    symlinkSync(mainPath, join(folder, "leasehold"));
+    const script = join(folder, "completion.bash");
+    writeFileSync(script, (await start("completion", "bash").finished).stdout);
+    const complete = async (...words: string[]) => {
+      const { stdout } = await promisify(execFile)(
+        "bash",
+        [
+          "-c",
+          `source ${script}; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _leasehold; echo "\${COMPREPLY[@]}"`,
+          "x",
+          ...words,
+        ],
+        {
+          env: {
+            ...process.env,
+            PATH: `${folder}${delimiter}${process.env["PATH"]}`,
+            LEASEHOLD_ENDPOINTS: cluster.urls.join(","),
+          },
+        },
+      );
+      return stdout.trim();
+    };
+    expect(await complete("leasehold", "wat")).toBe("watch");
+    expect(await complete("leasehold", "hold", "--tr")).toBe("--try");
+    expect(await complete("leasehold", "ls", "-o", "nd")).toBe("ndjson");
+    expect(await complete("leasehold", "completion", "f")).toBe("fish");
+    expect(await complete("leasehold", "get", "names/")).toBe("names/one");
+    expect(await complete("leasehold", "run", "x", "--", "names/")).toBe("");
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+  expect((await start("completion", "zsh").finished).stdout).toContain("#compdef leasehold");
+  expect((await start("completion", "fish").finished).stdout).toContain("-a watch -d");
+  expect((await start("completion", "tcsh").finished).code).toBe(2);
+});

@@ -1,0 +1,59 @@
+import type { HolderAction, Leases } from "../../lease/types.js";
+import { withLeases } from "../connection.js";
+import { exitCode } from "../exit-codes.js";
+import { printable } from "../output/cells.js";
+import { type Presentation, present, shortTime } from "../output/present.js";
+import { type SharedOptions, settingsOf } from "../settings.js";
+
+type Verb = "release" | "break";
+
+/** `leasehold release NAME`: 69 when the holder could not be told. */
+export function requestRelease(resource: string, options: SharedOptions): Promise<number> {
+  return act("release", resource, options, (leases, timeout) => leases.requestRelease(resource, { timeout }));
+}
+
+/** `leasehold break NAME`: 69 when too few members could be told to keep the holder from renewing. */
+export function breakLease(resource: string, options: SharedOptions): Promise<number> {
+  return act("break", resource, options, (leases, timeout) => leases.break(resource, { timeout }));
+}
+
+async function act(
+  verb: Verb,
+  resource: string,
+  options: SharedOptions,
+  ask: (leases: Leases, timeoutMs: number) => Promise<HolderAction>,
+): Promise<number> {
+  const settings = settingsOf(options);
+  const action = await withLeases(settings, (leases) => ask(leases, settings.timeoutMs));
+  present(settings.output, presentAction(verb, resource, action));
+  return action.holder === undefined || action.done ? exitCode("ok") : exitCode("unavailable");
+}
+
+export function presentAction(verb: Verb, resource: string, action: HolderAction): Presentation {
+  const { holder, token, done, remainingMs } = action;
+  const view = {
+    resource,
+    done,
+    ...(holder !== undefined && { holder }),
+    ...(token !== undefined && { token: String(token) }),
+    ...(remainingMs !== undefined && { remainingMs: Math.round(remainingMs) }),
+  };
+  return {
+    document: view,
+    objects: [view],
+    table: () => [printable(sentence(verb, resource, action))],
+  };
+}
+
+function sentence(verb: Verb, resource: string, { holder, done, remainingMs }: HolderAction): string {
+  if (holder === undefined) return `nobody holds ${resource}`;
+  const left = shortTime(remainingMs ?? 0);
+  if (verb === "release") {
+    return done
+      ? `${holder} was asked to release ${resource}`
+      : `${holder} holds ${resource} and could not be told; its lease runs out in ${left} unless it is renewed`;
+  }
+  return done
+    ? `the lease of ${holder} on ${resource} is broken: it runs out in ${left} at the latest`
+    : `too few members could be told to keep ${holder} from renewing ${resource}; try again`;
+}

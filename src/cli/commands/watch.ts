@@ -1,0 +1,43 @@
+import type { Change } from "../../lease/types.js";
+import { withLeases } from "../connection.js";
+import { exitCode } from "../exit-codes.js";
+import { Interrupt } from "../interrupt.js";
+import { type Paint, paintFor } from "../output/ansi.js";
+import { printable } from "../output/cells.js";
+import { shortTime, toJson } from "../output/present.js";
+import { sayLine } from "../say.js";
+import { type SharedOptions, settingsOf } from "../settings.js";
+import { leaseView } from "./lease-view.js";
+
+/** `leasehold watch [PREFIX]`: ends with 0 when it is interrupted, or nobody reads what it prints. */
+export async function watch(prefix: string, options: SharedOptions): Promise<number> {
+  const settings = settingsOf(options);
+  const paint = paintFor(process.stdout.isTTY === true, process.env);
+  using interrupt = new Interrupt();
+  const { signal } = interrupt;
+  await withLeases(settings, async (leases) => {
+    for await (const change of leases.watch(prefix, { signal })) {
+      const at = new Date();
+      const line =
+        settings.output === "table" ? changeLine(change, at, paint) : toJson(changeView(change, at));
+      if (!sayLine(line)) return;
+    }
+  });
+  return exitCode("ok");
+}
+
+/** One change as `-o json` and `-o ndjson` write it: there is no end to wait for, so both are one object a line. */
+export function changeView(change: Change, at: Date): object {
+  return { at: at.toISOString(), ...leaseView(change) };
+}
+
+export function changeLine(change: Change, at: Date, paint: Paint): string {
+  const { resource, state, holder, token, remainingMs, label } = change;
+  const time = paint("dim", at.toTimeString().slice(0, 8));
+  const name = paint("bold", printable(resource));
+  const tokenText = paint("cyan", `token ${token}`);
+  if (state === "free") return `${time}  ${paint("dim", "free")}  ${name}  ${tokenText} ended`;
+  const who = label === undefined ? `${holder}` : `${holder} (${label})`;
+  const left = remainingMs === undefined ? "" : `, at most ${shortTime(remainingMs)} left unless renewed`;
+  return `${time}  ${paint("green", "held")}  ${name}  ${tokenText}, ${printable(who)}${left}`;
+}

@@ -1,0 +1,107 @@
+import type { Command } from "commander";
+import { exitCode } from "./exit-codes.js";
+import { usageError } from "./failure.js";
+import { sayLine } from "./say.js";
+
+/** The cluster is asked for names while somebody waits at a prompt. */
+const NAMES_TIMEOUT = "500ms";
+
+/** Commands whose first word is a resource, or the beginning of one. */
+const RESOURCE_COMMANDS = ["run", "hold", "elect", "ls", "get", "watch", "release", "break"];
+
+const scripts: Readonly<Record<string, (program: Command) => string[]>> = { bash, zsh, fish };
+
+/** `leasehold completion SHELL`. */
+export function completion(program: Command, shell: string): number {
+  const script = Object.hasOwn(scripts, shell) ? scripts[shell] : undefined;
+  if (script === undefined)
+    throw usageError(`no completion for ${JSON.stringify(shell)}: it is bash, zsh or fish`);
+  sayLine(...script(program));
+  return exitCode("ok");
+}
+
+interface Completed {
+  readonly name: string;
+  readonly description: string;
+  readonly options: readonly { flag: string; description: string }[];
+}
+
+function commandsOf(program: Command): Completed[] {
+  const optionsOf = (command: Command) =>
+    command.options.map((option) => ({
+      flag: option.long ?? option.short ?? "",
+      description: option.description,
+    }));
+  return program.commands.map((command) => ({
+    name: command.name(),
+    description: command.description(),
+    options: [...optionsOf(command), ...optionsOf(program), { flag: "--help", description: "print help" }],
+  }));
+}
+
+/** Bash and zsh share the words; zsh reads the bash script through its own adapter. */
+function bash(program: Command): string[] {
+  const commands = commandsOf(program);
+  return [
+    "# bash completion for leasehold",
+    "_leasehold() {",
+    '  local cur="${COMP_WORDS[COMP_CWORD]}" prev="${COMP_WORDS[COMP_CWORD-1]}" command="" index',
+    "  COMPREPLY=()",
+    "  for ((index = 1; index < COMP_CWORD; index++)); do",
+    '    case "${COMP_WORDS[index]}" in',
+    "      --) return ;;",
+    `      ${commands.map(({ name }) => name).join("|")}) command="\${command:-\${COMP_WORDS[index]}}" ;;`,
+    "    esac",
+    "  done",
+    '  case "$prev" in',
+    '    -o|--output) COMPREPLY=($(compgen -W "table json ndjson" -- "$cur")); return ;;',
+    '    --config|--key-file|--tls-*) COMPREPLY=($(compgen -f -- "$cur")); return ;;',
+    "  esac",
+    '  local words=""',
+    '  case "$command" in',
+    `    "") words="${commands.map(({ name }) => name).join(" ")}" ;;`,
+    ...commands.map(
+      ({ name, options }) =>
+        `    ${name}) [[ "$cur" == -* ]] && words="${options.map(({ flag }) => flag).join(" ")}" ;;`,
+    ),
+    "  esac",
+    '  [[ "$command" == completion && "$cur" != -* ]] && words="bash zsh fish"',
+    '  COMPREPLY=($(compgen -W "$words" -- "$cur"))',
+    '  case "$command" in',
+    `    ${RESOURCE_COMMANDS.join("|")})`,
+    '      if [[ "$cur" != -* ]]; then',
+    "        local name",
+    '        while IFS= read -r name; do COMPREPLY+=("$(printf \'%q\' "$name")"); done < <(',
+    `          leasehold ls --names --timeout ${NAMES_TIMEOUT} -- "$cur" 2>/dev/null)`,
+    "      fi ;;",
+    "  esac",
+    "}",
+    "complete -F _leasehold leasehold",
+  ];
+}
+
+function zsh(program: Command): string[] {
+  return ["#compdef leasehold", "autoload -U +X bashcompinit && bashcompinit", ...bash(program)];
+}
+
+function fish(program: Command): string[] {
+  const quoted = (text: string) => `'${text.replaceAll(/['\\]/g, "\\$&")}'`;
+  const commands = commandsOf(program);
+  const names = `(leasehold ls --names --timeout ${NAMES_TIMEOUT} -- (commandline -ct) 2>/dev/null)`;
+  return [
+    "# fish completion for leasehold",
+    "complete -c leasehold -f",
+    ...commands.flatMap(({ name, description, options }) => [
+      `complete -c leasehold -n __fish_use_subcommand -a ${name} -d ${quoted(description)}`,
+      ...options
+        .filter(({ flag }) => flag.startsWith("--"))
+        .map(
+          ({ flag, description: meaning }) =>
+            `complete -c leasehold -n '__fish_seen_subcommand_from ${name}' -l ${flag.slice(2)} -d ${quoted(meaning)}`,
+        ),
+    ]),
+    "complete -c leasehold -s o -l output -x -a 'table json ndjson'",
+    "complete -c leasehold -n '__fish_seen_subcommand_from completion' -a 'bash zsh fish'",
+    `complete -c leasehold -n '__fish_seen_subcommand_from ${RESOURCE_COMMANDS.join(" ")}' -a ${quoted(names)}`,
+  ];
+}

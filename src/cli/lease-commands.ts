@@ -1,0 +1,81 @@
+import type { Command } from "commander";
+import { Option } from "commander";
+import { type Finish, examples } from "./command-help.js";
+import type { HoldOptions } from "./commands/hold.js";
+import { usageError } from "./failure.js";
+
+/** The commands that hold a lease for as long as they run. */
+export function addHolding(program: Command, finish: Finish): void {
+  program
+    .command("hold")
+    .description("hold a lease until it is interrupted, or asked to release it")
+    .argument("<name>", "the resource")
+    .option("--ttl <duration>", "length of the lease (default: the longest that the cluster allows)")
+    .addOption(new Option("--wait <duration>", "how long to wait for a turn").default("1m"))
+    .addOption(new Option("--try", "do not wait: fail when another holds the lease"))
+    .option("--label <text>", "what others read who ask who holds it")
+    .addHelpText(
+      "after",
+      examples(
+        "leasehold hold deploy/production --label 'by hand, ask Ada'",
+        "leasehold hold --try deploy/production -o ndjson",
+      ),
+    )
+    .action(async (name: string, _options: unknown, command: Command) => {
+      if (command.getOptionValueSource("wait") === "cli" && command.getOptionValue("try") === true)
+        throw usageError("--wait and --try cannot be used together");
+      const { hold } = await import("./commands/hold.js");
+      finish(await hold(name, command.optsWithGlobals<HoldOptions>()));
+    });
+  program
+    .command("elect")
+    .description(
+      "campaign for a lease again and again, say when it is led and lost, and run a command meanwhile",
+    )
+    .usage("NAME [options] [-- COMMAND [ARGS...]]")
+    .argument("<name>", "the resource")
+    .argument("[command...]", "what to run while leading; when it ends by itself, so does elect")
+    .option("--ttl <duration>", "length of the lease (default: the longest that the cluster allows)")
+    .option("--label <text>", "what others read who ask who leads")
+    .addHelpText(
+      "after",
+      examples("leasehold elect scheduler", "leasehold elect scheduler --ttl 5s -- node scheduler.js"),
+    )
+    .action(async (name: string, words: string[], _options: unknown, command: Command) => {
+      const { elect } = await import("./commands/elect.js");
+      finish(await elect(name, words, command.optsWithGlobals<HoldOptions>()));
+    });
+}
+
+/** The commands about the leases of others. */
+export function addWatching(program: Command, finish: Finish): void {
+  program
+    .command("watch")
+    .description("show what is held, and each change, until it is interrupted")
+    .argument("[prefix]", "only the resources that begin so", "")
+    .addHelpText("after", examples("leasehold watch", "leasehold watch reports/ -o ndjson | jq -r .resource"))
+    .action(async (prefix: string, _options: unknown, command: Command) => {
+      const { watch } = await import("./commands/watch.js");
+      finish(await watch(prefix, command.optsWithGlobals()));
+    });
+  program
+    .command("release")
+    .description("ask whoever holds a lease to give it back; that is the holder's choice")
+    .argument("<name>", "the resource")
+    .addHelpText("after", examples("leasehold release deploy/production"))
+    .action(async (name: string, _options: unknown, command: Command) => {
+      const { requestRelease } = await import("./commands/release.js");
+      finish(await requestRelease(name, command.optsWithGlobals()));
+    });
+  program
+    .command("break")
+    .description(
+      "keep whoever holds a lease from renewing it, so that it runs out; it ends no sooner than that",
+    )
+    .argument("<name>", "the resource")
+    .addHelpText("after", examples("leasehold break deploy/production"))
+    .action(async (name: string, _options: unknown, command: Command) => {
+      const { breakLease } = await import("./commands/release.js");
+      finish(await breakLease(name, command.optsWithGlobals()));
+    });
+}
