@@ -14,6 +14,7 @@ export const counterNames = [
   "messages.received",
   "messages.dropped.congested",
   "messages.dropped.closed",
+  "reads.putOff",
   "batches.received",
   "writes",
   "bytes.sent",

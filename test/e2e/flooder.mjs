@@ -1,0 +1,68 @@
+// A client that asks a member for leases as fast as the member reads, without ever waiting for an answer.
+const { dist, address } = JSON.parse(process.argv[2]);
+const [{ Transport }, { Message, Kind }, { realWorld, incarnation }, { cellFunctionVersion }] =
+  await Promise.all(
+    ["host/transport.js", "flease/message.js", "host/world.js", "flease/cells.js"].map(
+      (file) => import(`${dist}/${file}`),
+    ),
+  );
+
+const world = realWorld();
+const message = new Message();
+let sent = 0;
+/** Messages for one turn of the event loop: more than a member handles meanwhile. */
+const burst = 2_000;
+
+function flood(link) {
+  if (!link.open) return;
+  for (let index = 0; index < burst; index++) {
+    message.kind = Kind.acquire;
+    message.view = 1;
+    message.slot = index;
+    message.resource = `flood/${index % 500}`;
+    message.number = (Date.now() - Date.UTC(2020, 0, 1)) * 4096 + (sent++ % 4096);
+    message.token = message.number;
+    message.until = Date.now() + 1_000;
+    message.duration = 1_000;
+    message.waiting = false;
+    transport.send(link, message);
+  }
+  setImmediate(flood, link);
+}
+
+const nothing = () => undefined;
+const transport = new Transport(
+  {
+    role: "client",
+    nodeId: "flooder",
+    incarnation: incarnation(),
+    cluster: "",
+    configHash: "",
+    view: 0,
+    cellFunction: cellFunctionVersion,
+  },
+  world,
+  {
+    connected: flood,
+    disconnected: nothing,
+    refused: nothing,
+    repelled: nothing,
+    twin: nothing,
+    rival: nothing,
+    unreachable: nothing,
+    admit: nothing,
+    clusterDocument: () => "",
+    stamp(into) {
+      into.monoMs = world.clock.monotonicMs();
+      into.loMs = into.hiMs = world.clock.wallMs();
+    },
+    chunk: nothing,
+    stamped: nothing,
+    message: nothing,
+    chunkEnd: nothing,
+    answer: nothing,
+  },
+);
+transport.dial(address);
+setInterval(() => process.send?.({ sent: transport.counters["messages.sent"] }), 200);
+process.on("disconnect", () => process.exit());
