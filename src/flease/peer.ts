@@ -39,6 +39,12 @@ const hintPatience = 1 / 4;
 const hintPatienceMsMin = 50;
 
 /**
+ * For so long after a fault that this machine's own clocks showed nothing is tried: a wall clock that runs away is found at
+ * fault again within less than that, and leases taken in between would be lost at once.
+ */
+const movedApartMemoryMs = 2_000;
+
+/**
  * One participant of a Flease cluster, pure: a proposer, and for members an acceptor, on one clock. Whoever runs it
  * hands in messages and clock values and carries out what it writes into the sink.
  */
@@ -56,6 +62,8 @@ export class FleasePeer {
   readonly #sink: FleasePeerSink;
   readonly #reading: Reading = { mono: 0, wall: 0, lo: 0, hi: 0 };
   #fault: string | undefined;
+  /** When the two clocks of this machine were last found apart, on the steady one. */
+  #movedApartAt = -Infinity;
 
   constructor(
     settings: FleaseSettings,
@@ -201,11 +209,14 @@ export class FleasePeer {
       this.#sink.clockFault(this.#fault);
       return;
     }
-    this.#fault = undefined;
     if (this.#clock.isFaulty(now)) {
       const apartMs = Math.round(this.#clock.disagreementMs(now));
-      this.#sink.clockFault(`the wall clock and the steady clock of this machine moved ${apartMs} ms apart`);
+      this.#fault = `the wall clock and the steady clock of this machine moved ${apartMs} ms apart`;
+      this.#movedApartAt = now.mono;
+      this.#sink.clockFault(this.#fault);
+      return;
     }
+    if (now.mono - this.#movedApartAt >= movedApartMemoryMs) this.#fault = undefined;
   }
 
   /**
