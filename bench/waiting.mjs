@@ -46,6 +46,7 @@ async function crash(count, signal) {
   for (let round = 0; round < count; round += 1) {
     const script = fileURLToPath(new URL("holder.mjs", import.meta.url));
     const holder = fork(script, [JSON.stringify({ urls: cluster.urls, resource: "crash" })]);
+    const exited = once(holder, "exit");
     await once(holder, "message");
     const waiting = heir.acquire("crash");
     await sleep(100 + Math.random() * 1_000);
@@ -55,7 +56,7 @@ async function crash(count, signal) {
     timesMs.push(performance.now() - killed);
     await lease.release();
     holder.kill("SIGKILL");
-    await once(holder, "exit");
+    await exited;
     progress(`${signal} ${round + 1} of ${count}`);
   }
   const { takeoverMsMax: promisedMs } = heir.guarantees;

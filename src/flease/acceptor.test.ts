@@ -263,3 +263,14 @@ test("answers name the request: slot, number, sequence and the acceptor's view",
   const reply = ask(readyAcceptor(), { ...writeOf("p.1", 5, 3, 500), slot: 77 }, at(5));
   expect(reply).toMatchObject({ view: 1, slot: 77, number: ballot(5), sequence: 3 });
 });
+
+test("of two reasons the lease is named, with the promise, so that one with a slow clock learns whom it waits for", () => {
+  const acceptor = readyAcceptor();
+  ask(acceptor, writeOf("p.1", 9, 0, 500), at(0));
+  for (const low of [readOf("q.1", 5), acquireOf("q.1", 5, 505), writeOf("q.1", 5, 0, 505)]) {
+    const reply = ask(acceptor, low, at(5))!;
+    expect([wordOf(reply), reply.leaseOwner, reply.promised]).toEqual(["held", "p.1", ballot(9)]);
+  }
+  ask(acceptor, releaseOf("p.1", 9, 1), at(6));
+  expect(wordOf(ask(acceptor, readOf("q.1", 6), at(6)))).toBe("promised");
+});

@@ -122,8 +122,7 @@ export class Acceptor {
   refuseAsHeld(request: Message, now: Reading, reply: Message): boolean {
     if (!this.#ready) return false;
     this.#address(request, reply);
-    const entry = this.#entries.get(request.resource);
-    refuse(reply, Refusal.held, entry, this.#stateOf(entry, now));
+    this.#refuse(request, Refusal.held, now, reply);
     return true;
   }
 
@@ -143,7 +142,7 @@ export class Acceptor {
     if (!this.#admits(request, entry, now, reply)) return;
     // A promise to others would keep the holder from renewing: while its lease runs there is none (repair F17).
     if (!faults.netGOff && this.#blocks(entry, request.owner, now)) {
-      refuse(reply, Refusal.held, entry, this.#stateOf(entry, now));
+      this.#refuse(request, Refusal.held, now, reply);
       return;
     }
     const promising = entry ?? this.#create(request.resource);
@@ -157,19 +156,19 @@ export class Acceptor {
   #write(request: Message, now: Reading, reply: Message): void {
     const entry = this.#entries.get(request.resource);
     if (!this.#withinBounds(request, now)) {
-      refuse(reply, Refusal.outOfBounds, entry, this.#stateOf(entry, now));
+      this.#refuse(request, Refusal.outOfBounds, now, reply);
       return;
     }
     if (!this.#admits(request, entry, now, reply)) return;
     if (this.#guards(request) && this.#blocks(entry, request.owner, now)) {
-      refuse(reply, Refusal.held, entry, this.#stateOf(entry, now));
+      this.#refuse(request, Refusal.held, now, reply);
       return;
     }
     const accepting = entry ?? this.#create(request.resource);
     if (accepting.leaseOwner === request.owner) {
       const order = accepting.leaseNumber - request.number || accepting.leaseSequence - request.sequence;
       if (order > 0 || (order === 0 && accepting.released)) {
-        refuse(reply, Refusal.stale, accepting, this.#stateOf(accepting, now));
+        this.#refuse(request, Refusal.stale, now, reply);
         return;
       }
       if (order === 0) {
@@ -231,9 +230,20 @@ export class Acceptor {
   #admits(request: Message, entry: Entry | undefined, now: Reading, reply: Message): boolean {
     const why = this.#refusal(request, entry, now);
     if (why === Refusal.none) return true;
-    refuse(reply, why, entry, this.#stateOf(entry, now));
-    reply.promised = entry?.promisedNumber ?? this.#floor;
+    // Of two reasons the lease: whoever has the slowest clock would hear of higher promises for ever, never of the
+    // holder, and not get on the list of those who wait for it.
+    const held = why === Refusal.promised && !faults.netGOff && this.#blocks(entry, request.owner, now);
+    this.#refuse(request, held ? Refusal.held : why, now, reply);
     return false;
+  }
+
+  /** Every refusal tells the promise, so that the next ballot can be above it. */
+  #refuse(request: Message, why: Refusal, now: Reading, reply: Message): void {
+    const entry = this.#entries.get(request.resource);
+    reply.kind = Kind.nack;
+    reply.refusal = why;
+    reply.promised = entry?.promisedNumber ?? this.#floor;
+    describe(reply, entry, this.#stateOf(entry, now));
   }
 
   #refusal(request: Message, entry: Entry | undefined, now: Reading): Refusal {
@@ -364,12 +374,6 @@ export class Acceptor {
       hash.text(entry.barredOwner);
     }
   }
-}
-
-function refuse(reply: Message, why: Refusal, entry: Entry | undefined, state: LeaseState): void {
-  reply.kind = Kind.nack;
-  reply.refusal = why;
-  describe(reply, entry, state);
 }
 
 function describe(reply: Message, entry: Entry | undefined, state: LeaseState): void {

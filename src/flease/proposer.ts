@@ -271,10 +271,8 @@ export class Proposer {
   }
 
   #onNack(slot: Slot, bit: number, reply: Message, now: Reading): void {
-    if (reply.refusal === Refusal.promised) {
-      if (reply.promised > slot.number) slot.renewable = false;
-      this.#ballots.learn(reply.promised, now, this.#settings.maxClockSkewMs);
-    }
+    if (reply.promised > slot.number) slot.renewable = false;
+    this.#ballots.learn(reply.promised, now, this.#settings.maxClockSkewMs);
     if (slot.phase === Phase.idle || (slot.nacks & bit) !== 0) return;
     if (reply.refusal === Refusal.barred) slot.barred = true;
     slot.nacks |= bit;
