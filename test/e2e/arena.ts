@@ -114,6 +114,8 @@ export interface ArenaOptions {
   readonly proxied?: boolean;
   /** One of the protocol's known mistakes, for all members to make. */
   readonly memberFault?: keyof Faults;
+  /** What is added to a member's environment. */
+  readonly memberEnv?: (id: string) => NodeJS.ProcessEnv;
 }
 
 /** A cluster of member processes, holders that contend for its leases, and whatever happens to them. */
@@ -125,6 +127,7 @@ export class Arena {
   readonly #addresses: Record<string, string> = {};
   readonly #holders: HolderProcess[] = [];
   #memberFault: keyof Faults | undefined;
+  #memberEnv: (id: string) => NodeJS.ProcessEnv = () => ({});
   readonly #stopped = new Set<number>();
   /** By resource. One that was stopped may not have said yet that it has lost a lease, so the last word counts. */
   readonly #latest = new Map<string, Holder>();
@@ -134,6 +137,7 @@ export class Arena {
     const { members = ["a", "b", "c"], proxied = false } = options;
     const arena = new Arena();
     arena.#memberFault = options.memberFault;
+    if (options.memberEnv !== undefined) arena.#memberEnv = options.memberEnv;
     const ports = await freePorts(members.length);
     for (const [index, id] of members.entries()) {
       const listen = `127.0.0.1:${ports[index]}`;
@@ -163,7 +167,8 @@ export class Arena {
     const settings = ["--ttl-max", `${ttlMs}ms`, "--max-clock-skew", `${skewMs}ms`];
     const timeout = ["--rpc-timeout", `${rpcTimeoutMs}ms`, "-o", "ndjson"];
     const words = ["peer", "--id", id, "--listen", place.listen, ...all, ...settings, ...timeout];
-    place.process = leasehold(words, {}, this.#buildWith(this.#memberFault));
+    const env = { ...process.env, ...this.#memberEnv(id) };
+    place.process = leasehold(words, { env }, this.#buildWith(this.#memberFault));
   }
 
   /** Resolves when the recovery waits of these members are over. */
@@ -190,6 +195,11 @@ export class Arena {
 
   memberPid(id: string): number {
     return this.#place(id).process!.pid;
+  }
+
+  /** What a member has said of troubles. */
+  memberLog(id: string): string {
+    return this.#place(id).process!.stderr();
   }
 
   #place(id: string): MemberPlace {
