@@ -12,7 +12,7 @@ import { ClusterWatch } from "./watching.js";
 import type { Cell } from "./quorum.js";
 
 /** More pages than this are more leases than a member keeps. */
-const pagesMax = 1_000;
+const pagesMax = 2_000;
 
 interface CellAnswer {
   readonly member: number;

@@ -13,8 +13,8 @@ export interface ListedLease {
   readonly label?: string;
 }
 
-/** An answer lists at most this many resources: it must fit into one frame. */
-export const listedMax = 1_000;
+/** An answer lists at most this many resources: with the longest names and labels, they must fit into one frame. */
+export const listedMax = 500;
 
 export function listedLease(resource: string, entry: Readonly<Entry>): ListedLease {
   return {

@@ -2,11 +2,8 @@ import { Deadlines } from "../lease/deadlines.js";
 import type { DeadlineItem } from "../lease/deadlines.js";
 import type { Acceptor } from "./acceptor.js";
 import type { Reading } from "./clock.js";
-import { listedLease } from "./listing.js";
+import { listedLease, listedMax } from "./listing.js";
 import type { ListedLease } from "./listing.js";
-
-/** An answer tells of so many resources at most: it must fit into one frame. */
-const changesMax = 1_000;
 
 /** One who is told nothing, while so many resources change, begins anew instead: some 20 megabytes. */
 const untoldMax = 200_000;
@@ -126,7 +123,7 @@ export class WatchFeed {
     const held: ListedLease[] = [];
     const free: string[] = [];
     for (const resource of follower.changed) {
-      if (held.length + free.length >= changesMax) break;
+      if (held.length + free.length >= listedMax) break;
       follower.changed.delete(resource);
       const entry = this.#acceptor.entry(resource);
       if (entry !== undefined && this.#followed.has(resource)) held.push(listedLease(resource, entry));

@@ -128,3 +128,14 @@ it("names every kind, reason, refusal, state, bound and counter", () => {
   expect(flowing).toContain(`States of a lease: ${list(LeaseState)}.`);
   expect(rows(/^\| `[a-z]+[.`]/).map(([name]) => name)).toEqual(counterNames.map((name) => `\`${name}\``));
 });
+
+it("names every call that is answered", () => {
+  const sources = ["side-calls.ts", "flease-node.ts"].map((name) =>
+    readFileSync(new URL(name, import.meta.url), "utf8"),
+  );
+  const answered = sources.flatMap((source) =>
+    [...source.matchAll(/(?:case|method ===) "(\w+)"/g)].map((match) => match[1]),
+  );
+  const named = rows(/^\| CALL `\w+` \|/).map(([call]) => /`(\w+)`/.exec(call!)?.[1]);
+  expect(named.toSorted()).toEqual(answered.toSorted());
+});
