@@ -90,6 +90,8 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   readonly #startedMono: number;
   #now: Reading;
   #listening: string | undefined;
+  /** Where members were really found, by their ids. */
+  #knownAddresses: ReadonlyMap<string, string> = new Map();
   /** When the host will wake the peer, on the steady clock. */
   #wakeAt = Infinity;
   #wakeTimer: Timer | undefined;
@@ -132,7 +134,8 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   }
 
   /** Connects to all other members; a dialed address may be known better than the cluster knows it. */
-  dialMembers(known: ReadonlyMap<string, string> = new Map()): void {
+  dialMembers(known: ReadonlyMap<string, string> = this.#knownAddresses): void {
+    this.#knownAddresses = known;
     for (const [index, id] of this.cluster.settings.members.entries()) {
       if (this.#options.role === "member" && id === this.nodeId) continue;
       this.transport.dial(known.get(id) ?? this.cluster.addresses[index]!, id);
@@ -374,6 +377,8 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     this.#options.logger.error(`clock fault: ${reason}; every lease of this process is lost`);
     const { clock } = this.#world;
     const before = this.transport;
+    // What we were still saying to ourselves belongs to the former clock, which the new one would contradict.
+    before.loopback?.close("clock fault");
     this.#members.length = 0;
     this.#clients.clear();
     this.#distrusted.clear();
