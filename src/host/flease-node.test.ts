@@ -5,6 +5,7 @@ import type { World } from "../lease/ports.js";
 import { defineCluster } from "./cluster.js";
 import { FleaseNode, type FleaseNodeOptions } from "./flease-node.js";
 import { silent } from "./logger.js";
+import { memberStatus } from "./status.js";
 import { realWorld } from "./world.js";
 
 /** What runs a peer on the real world: here with a wall clock that a test can set. */
@@ -69,4 +70,14 @@ describe("a node", () => {
     await expect.poll(() => client.reachable(), { timeout: 3_000 }).toBe(1);
     await client.close();
   }, 15_000);
+
+  test("says that it is ready only when its acceptor answers", () => {
+    const world = steppedWorld();
+    node = nodeOf(world, ["a"]);
+    const { waitWallMs } = node.cluster.settings;
+    const startMs = world.clock.monotonicMs();
+    while (world.clock.monotonicMs() < startMs + waitWallMs + 20);
+    expect(node.peer.acceptor?.remainingSilenceMs(node.now())).toBe(0);
+    expect(memberStatus(node, "").state).toBe("recovering");
+  });
 });

@@ -32,7 +32,8 @@ export function memberStatus(node: FleaseNode, address: string): MemberStatus {
 function stateOf(node: FleaseNode, readyInMs: number, nowMono: number): MemberStatus["state"] {
   if (node.peer.fault !== undefined) return "clock-fault";
   if (node.twins.isTwin(nowMono)) return "twin";
-  return readyInMs > 0 ? "recovering" : "ready";
+  // When the wait is over the acceptor still has to notice.
+  return readyInMs > 0 || node.peer.acceptor?.ready === false ? "recovering" : "ready";
 }
 
 function peerStatuses(node: FleaseNode): PeerStatus[] {
