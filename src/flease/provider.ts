@@ -56,6 +56,12 @@ class FleaseGrant implements Grant {
     if (this.ended) return 0;
     return this.#driver.peer.proposer.remainingMs(this.slot, this.#driver.now());
   }
+
+  settleRenewal(longer: boolean): void {
+    const settle = this.renewing;
+    this.renewing = undefined;
+    settle?.(longer);
+  }
 }
 
 interface PendingAttempt {
@@ -152,8 +158,11 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
     return this.inspection.list(prefix, timeoutMs, onIncomplete);
   }
 
+  /** What still waits ends now: nobody wakes the peer from here on. */
   close(): Promise<void> {
     this.inspection.close();
+    this.#driver.peer.queries.closeAll(this.#driver.now());
+    for (const grant of this.#grants) grant?.settleRenewal(false);
     return this.#driver.close();
   }
 
@@ -191,11 +200,7 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
   }
 
   renewed(slot: Slot, longer: boolean): void {
-    const grant = this.#grants[slot.index];
-    const settle = grant?.renewing;
-    if (grant === undefined || settle === undefined) return;
-    grant.renewing = undefined;
-    settle(longer);
+    this.#grants[slot.index]?.settleRenewal(longer);
   }
 
   lapsed(slot: Slot, why: Lapse): void {

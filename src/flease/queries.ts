@@ -159,6 +159,11 @@ export class Queries {
     }
   }
 
+  /** Ends all that wait, with what they have heard so far. */
+  closeAll(now: Reading): void {
+    for (const query of this.#open.values()) this.#close(query, now);
+  }
+
   #close(query: Query, now: Reading): void {
     this.#open.delete(query.handle);
     this.#deadlines.cancel(query);

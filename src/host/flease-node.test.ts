@@ -80,4 +80,13 @@ describe("a node", () => {
     expect(node.peer.acceptor?.remainingSilenceMs(node.now())).toBe(0);
     expect(memberStatus(node, "").state).toBe("recovering");
   });
+
+  test("answers what is still asked when it closes", async () => {
+    const world = realWorld();
+    node = nodeOf(world, ["a", "b", "c"]);
+    const leases = new LeaseManager(node.provider, world);
+    const asked = leases.holder("r", { timeout: "1m" });
+    await leases.close();
+    expect(await Promise.race([asked, pass(500)])).toEqual({ state: "unknown" });
+  });
 });
