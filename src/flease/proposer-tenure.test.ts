@@ -1,5 +1,14 @@
 import { expect, test } from "vitest";
-import { ProposerBench, at, ballot, baseMs } from "../../test/support/flease-bench.js";
+import {
+  ProposerBench,
+  acquireOf,
+  ask,
+  at,
+  ballot,
+  baseMs,
+  readyAcceptor,
+  wordOf,
+} from "../../test/support/flease-bench.js";
 import { Kind } from "./message.js";
 import { withFaults } from "./planted-faults.js";
 import { Phase } from "./slot.js";
@@ -276,6 +285,32 @@ test("ballots whose leases are over are not released any more, so that the list 
 });
 
 // Clock faults
+
+test("a hold that a jump of the wall clock ended early is not released: what the program was told holds still", () => {
+  const bench = new ProposerBench();
+  const acceptors = [readyAcceptor(), readyAcceptor(), readyAcceptor()];
+  const slot = bench.begin(0, true);
+  for (const acceptor of acceptors) ask(acceptor, { ...bench.last, resource: "r", owner: "p.1" }, at(0));
+  for (const from of [0, 1]) bench.ack(from, 1);
+  expect(bench.proposer.remainingMs(slot, at(100))).toBe(400);
+  const jumped = at(101, { hi: 3_600_000 });
+  expect(bench.proposer.isHeld(slot, jumped)).toBe(false);
+  bench.sent.length = 0;
+  bench.proposer.release(slot, jumped);
+  for (const { message } of bench.sent) for (const acceptor of acceptors) ask(acceptor, message, at(102));
+  const others = acceptors.map((acceptor) => wordOf(ask(acceptor, acquireOf("q.1", 103, 600), at(103))));
+  expect(others).toEqual(["held", "held", "held"]);
+});
+
+test("a hold that ended in time is released, also when the wall clock was a reading's granularity ahead", () => {
+  for (const now of [at(500), at(499, { hi: 501 })]) {
+    const bench = new ProposerBench();
+    const slot = bench.hold(0);
+    expect(bench.proposer.isHeld(slot, now)).toBe(false);
+    bench.proposer.release(slot, now);
+    expect(bench.kinds.at(-1)).toBe("release");
+  }
+});
 
 test("a clock fault drops holds and attempts, releases nothing, and goes on as another owner", () => {
   const bench = new ProposerBench();

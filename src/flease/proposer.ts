@@ -9,7 +9,7 @@ import type { Message } from "./message.js";
 import { Pacing } from "./pacing.js";
 import type { Lapse, ProposerSink, Unanswered } from "./proposer-sink.js";
 import { Requests } from "./requests.js";
-import type { FleaseSettings } from "./settings.js";
+import { granularityMs, type FleaseSettings } from "./settings.js";
 import { Operation, Phase, SlotTable } from "./slot.js";
 import type { Slot } from "./slot.js";
 import type { StateHash } from "./state-hash.js";
@@ -145,6 +145,8 @@ export class Proposer {
     if (!slot.holding) return false;
     if (faults.heldIsCached || holdIsValid(slot.holdUntil, slot.holdEnd, now)) return true;
     this.#requests.keepAbandoned(slot, now);
+    // A wall clock that jumped ahead ends the hold before the time for which the program was told that it lasts.
+    if (now.mono + granularityMs < slot.holdEnd) slot.forgetBallots();
     this.#lapse(slot, slot.barred ? "barred" : "expired");
     return false;
   }
@@ -171,8 +173,7 @@ export class Proposer {
         this.#slots.give(slot);
         this.#sink.unanswered(slot, "clock-fault");
       }
-      slot.pastBallots = [];
-      slot.holdNumber = 0;
+      slot.forgetBallots();
     }
   }
 

@@ -55,7 +55,7 @@ const defaultClockRateError = 0.001;
 const resourcesMax = 1_000_000;
 
 /** Granularity of a wall-clock reading: 1 ms on either side. */
-const granularityMs = 2;
+export const granularityMs = 2;
 
 /** Fills in what follows from the input, and refuses a configuration in which an inequality of section 3.1 does not hold. */
 export function fleaseSettings(input: FleaseSettingsInput): FleaseSettings {

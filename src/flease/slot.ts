@@ -97,6 +97,15 @@ export class Slot implements DeadlineItem {
     if (this.pastBallots.length > 0) this.pastBallots = [];
   }
 
+  /**
+   * Nothing of the tenure is going to be released: it ended before its time, so its program may still be at work and
+   * relies on the guard of the acceptors, which runs out by itself.
+   */
+  forgetBallots(): void {
+    this.holdNumber = 0;
+    this.pastBallots = [];
+  }
+
   clone(): Slot {
     const copy: Slot = Object.assign(new Slot(this.index, this.cell), this);
     copy.pastBallots = [...this.pastBallots];
