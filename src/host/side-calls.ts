@@ -67,12 +67,7 @@ export class SideCalls {
       case "break":
         return this.#break(text(params["resource"]), text(params["owner"]));
       case "requestRelease":
-        return this.#passOn(
-          link,
-          text(params["resource"]),
-          text(params["owner"]),
-          params["broken"] === true,
-        );
+        return this.#passOn(link, text(params["resource"]), text(params["owner"]), params["broken"] === true);
       case "releaseRequested":
         return this.#requested(link, params);
       default:
