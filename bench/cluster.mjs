@@ -1,4 +1,4 @@
-// Three member processes on loopback, for measurements.
+// Members in processes of their own on loopback, for measurements.
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:net";
@@ -14,8 +14,7 @@ export async function freePort() {
 }
 
 /** Starts the members and waits until all have their recovery wait behind them. `own` has what differs between them. */
-export async function startCluster(settings, own = () => ({})) {
-  const ids = ["a", "b", "c"];
+export async function startCluster(settings, own = () => ({}), ids = ["a", "b", "c"]) {
   const ports = [];
   for (const _ of ids) ports.push(await freePort());
   const members = Object.fromEntries(ids.map((id, index) => [id, `127.0.0.1:${ports[index]}`]));
@@ -41,9 +40,14 @@ export async function startCluster(settings, own = () => ({})) {
         }),
       );
     },
+    /** kill -9. */
+    kill(...lost) {
+      for (const id of lost) children[ids.indexOf(id)].kill("SIGKILL");
+    },
     async stop() {
-      for (const child of children) child.disconnect();
-      await Promise.all(children.map((child) => (child.exitCode === null ? once(child, "exit") : undefined)));
+      const alive = children.filter((child) => child.connected);
+      for (const child of alive) child.disconnect();
+      await Promise.all(alive.map((child) => once(child, "exit")));
     },
   };
 }
