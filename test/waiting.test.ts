@@ -112,11 +112,14 @@ describe("one who waits and does not come when told", () => {
     expect(tookMs).toBeLessThan(patienceMs + noiseMs);
   });
 
-  test("delays nobody when its connection is gone", async () => {
+  test("delays nobody when its connection is gone, and is forgotten", async () => {
+    let waitersLeft: number[] = [];
     const tookMs = await handOverMs("gone", async (deaf) => {
       await deaf.close();
       await sleep(20);
+      waitersLeft = cluster.members.map((member) => member.status().waiters);
     });
+    expect(waitersLeft).toEqual([1, 1, 1]);
     expect(tookMs).toBeLessThan(patienceMs);
   });
 });
