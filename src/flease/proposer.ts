@@ -145,8 +145,7 @@ export class Proposer {
     if (!slot.holding) return false;
     if (faults.heldIsCached || holdIsValid(slot.holdUntil, slot.holdEnd, now)) return true;
     this.#requests.keepAbandoned(slot, now);
-    // A wall clock that jumped ahead ends the hold before the time for which the program was told that it lasts.
-    if (now.mono + granularityMs < slot.holdEnd) slot.forgetBallots();
+    if (now.mono + granularityMs < slot.holdEnd) slot.forgetBallots(); // A wall clock that jumped ahead.
     this.#lapse(slot, slot.barred ? "barred" : "expired");
     return false;
   }
