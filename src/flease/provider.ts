@@ -135,10 +135,14 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
     return Promise.resolve();
   }
 
-  /** Until when a grant is valid if nothing more is renewed, on the wall clock and on the steady one; undefined when it has ended. */
-  validity(grant: Grant): { untilMs: number; endMs: number } | undefined {
+  /**
+   * Until when a grant is valid if nothing more is renewed, on the wall clock and on the steady one, and whether it was
+   * broken; undefined when it has ended.
+   */
+  validity(grant: Grant): { untilMs: number; endMs: number; broken: boolean } | undefined {
     const { slot, ended } = grant as FleaseGrant;
-    return ended || !slot.holding ? undefined : { untilMs: slot.holdUntil, endMs: slot.holdEnd };
+    if (ended || !slot.holding) return undefined;
+    return { untilMs: slot.holdUntil, endMs: slot.holdEnd, broken: slot.barred };
   }
 
   async query(resource: string, timeoutMs: number): Promise<HolderHint> {

@@ -2,11 +2,19 @@ import { HeldLease } from "../../lease/held-lease.js";
 import type { LeaseKeeper } from "../../lease/held-lease.js";
 import type { LeaseLostError } from "../../lease/errors.js";
 import type { World } from "../../lease/ports.js";
-import type { AttemptRequest, Cancellation, Grant, ProviderEvents } from "../../lease/provider.js";
+import type {
+  AttemptRequest,
+  Cancellation,
+  Grant,
+  ProviderEvents,
+  ReleaseRequest,
+  Watching,
+} from "../../lease/provider.js";
+import type { ResourceHint } from "../../lease/types.js";
 import type { FleaseProvider } from "../../flease/provider.js";
 import type { Reading } from "../../flease/clock.js";
 import { plainError } from "./messages.js";
-import type { AnswerValue, AttemptAnswer, FromWorker, ToWorker } from "./messages.js";
+import type { AnswerValue, AttemptAnswer, Call, FromWorker, ListAnswer, ToWorker } from "./messages.js";
 import { SharedValidity } from "./shared-validity.js";
 import type { SharedThreads } from "./shared-validity.js";
 
@@ -43,6 +51,7 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
   readonly #byId = new Map<number, ServedLease>();
   readonly #byGrant = new Map<Grant, ServedLease>();
   readonly #attempts = new Map<number, Cancellation & { cancelled: boolean }>();
+  readonly #watches = new Map<number, Watching>();
   #nextGrant = 1;
   #holder: string;
 
@@ -63,10 +72,11 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
   /** One message of the program's thread. */
   receive(message: Exclude<ToWorker, { type: "close" }>): void {
     if (message.type === "cancel") {
-      const attempt = this.#attempts.get(message.call);
-      if (attempt === undefined) return;
-      attempt.cancelled = true;
-      attempt.onCancel?.();
+      this.#cancel(message.call);
+      return;
+    }
+    if (message.type === "watch" || message.type === "unwatch") {
+      this.#watch(message);
       return;
     }
     const { post } = this.#options;
@@ -74,6 +84,25 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
       (value) => post({ type: "answer", call: message.call, value }),
       (error: unknown) => post({ type: "thrown", call: message.call, error: plainError(error) }),
     );
+  }
+
+  #cancel(call: number): void {
+    const attempt = this.#attempts.get(call);
+    if (attempt === undefined) return;
+    attempt.cancelled = true;
+    attempt.onCancel?.();
+  }
+
+  #watch(message: Extract<ToWorker, { type: "watch" | "unwatch" }>): void {
+    const { watch } = message;
+    if (message.type === "unwatch") {
+      this.#watches.get(watch)?.stop();
+      this.#watches.delete(watch);
+      return;
+    }
+    const { flease, post } = this.#options;
+    const told = (hint: ResourceHint) => post({ type: "told", watch, hint });
+    this.#watches.set(watch, flease.inspection.watch(message.prefix, told));
   }
 
   /** To be called several times a second: the other thread judges by this clock too. */
@@ -87,7 +116,7 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
   /** From the provider. */
   lost(grant: Grant, error: LeaseLostError): void {
     const served = this.#byGrant.get(grant);
-    served?.validity.finish();
+    served?.validity.finish(error.reason);
     void served?.lease?.end(error.reason, error);
     this.#noteHolder();
   }
@@ -98,10 +127,15 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
     return true;
   }
 
+  /** From the provider. */
+  releaseRequested(request: ReleaseRequest): void {
+    this.#options.post({ type: "releaseRequested", request });
+  }
+
   /** From a lease that has ended. */
   async takeBack(lease: HeldLease): Promise<void> {
     const served = this.#byGrant.get(lease.grant);
-    served?.validity.finish();
+    served?.validity.finish(lease.ended ?? "expired");
     this.#byGrant.delete(lease.grant);
     await this.#options.flease.release(lease.grant);
     if (served === undefined || served.released) return;
@@ -109,7 +143,7 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
     this.#options.post({ type: "lost", grant: served.id, error: plainError(reason) });
   }
 
-  async #answer(message: Exclude<ToWorker, { type: "close" | "cancel" }>): Promise<AnswerValue> {
+  async #answer(message: Call): Promise<AnswerValue> {
     const { flease } = this.#options;
     switch (message.type) {
       case "attempt":
@@ -121,8 +155,18 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
       case "query":
         return flease.query(message.resource, message.timeoutMs);
       case "list":
-        return flease.list(message.prefix, message.timeoutMs);
+        return this.#list(message.prefix, message.timeoutMs, message.partial);
+      case "inspect":
+        return flease.inspection[message.method](message.resource, message.timeoutMs);
     }
+  }
+
+  async #list(prefix: string, timeoutMs: number, partial: boolean): Promise<ListAnswer> {
+    const { flease } = this.#options;
+    if (!partial) return { hints: await flease.list(prefix, timeoutMs) };
+    let incomplete: string | undefined;
+    const hints = await flease.list(prefix, timeoutMs, (why) => (incomplete = why));
+    return incomplete === undefined ? { hints } : { hints, incomplete };
   }
 
   async #attempt(call: number, request: AttemptRequest): Promise<AttemptAnswer> {
@@ -165,7 +209,7 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
     // A program that hangs for ever must not keep its leases for ever.
     if (world.clock.monotonicMs() - threads.signOfLifeMs > busyMsMax) return false;
     const extended = await flease.renew(grant, ttlMs);
-    if (extended) this.#publish(grant);
+    this.#publish(grant);
     return extended;
   }
 
@@ -176,6 +220,7 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
     // First the clock: with a newer end and an older clock the other thread would believe in too much.
     this.noteClock();
     served.validity.extend(validity.untilMs, validity.endMs);
+    if (validity.broken) served.validity.lossReason = "broken";
   }
 
   #noteHolder(): void {

@@ -1,5 +1,5 @@
-import type { AttemptRequest } from "../../lease/provider.js";
-import type { Guarantees, HolderHint, ResourceHint } from "../../lease/types.js";
+import type { AttemptRequest, ReleaseRequest } from "../../lease/provider.js";
+import type { Explanation, Guarantees, HolderAction, HolderHint, ResourceHint } from "../../lease/types.js";
 import { LeaseholdError, LeaseLostError } from "../../lease/errors.js";
 import type { ErrorCode, LossReason } from "../../lease/errors.js";
 import type { Logger, OpenOptions } from "../types.js";
@@ -22,7 +22,23 @@ export type ToWorker =
   | { readonly type: "renew"; readonly call: number; readonly grant: number }
   | { readonly type: "release"; readonly call: number; readonly grant: number }
   | { readonly type: "query"; readonly call: number; readonly resource: string; readonly timeoutMs: number }
-  | { readonly type: "list"; readonly call: number; readonly prefix: string; readonly timeoutMs: number }
+  | {
+      readonly type: "list";
+      readonly call: number;
+      readonly prefix: string;
+      readonly timeoutMs: number;
+      /** What an incomplete list lacks is told, and no error. */
+      readonly partial: boolean;
+    }
+  | {
+      readonly type: "inspect";
+      readonly call: number;
+      readonly method: "explain" | "requestRelease" | "breakLease";
+      readonly resource: string;
+      readonly timeoutMs: number;
+    }
+  | { readonly type: "watch"; readonly watch: number; readonly prefix: string }
+  | { readonly type: "unwatch"; readonly watch: number }
   | { readonly type: "close" };
 
 /** The value of an `answer` to `attempt`. */
@@ -36,7 +52,20 @@ export type AttemptAnswer =
   | { readonly kind: "held"; readonly holder?: string; readonly retryInMs: number }
   | { readonly kind: "unanswered"; readonly error: PlainError };
 
-export type AnswerValue = AttemptAnswer | HolderHint | ResourceHint[] | boolean;
+/** What is answered with a value of its own. */
+export type Call = Extract<
+  ToWorker,
+  { call: number; type: "attempt" | "renew" | "release" | "query" | "list" | "inspect" }
+>;
+export type CallWithoutNumber = Call extends infer C ? (C extends Call ? Omit<C, "call"> : never) : never;
+
+/** The value of an `answer` to `list`. */
+export interface ListAnswer {
+  readonly hints: ResourceHint[];
+  readonly incomplete?: string;
+}
+
+export type AnswerValue = AttemptAnswer | HolderHint | ListAnswer | Explanation | HolderAction | boolean;
 
 export type FromWorker =
   | { readonly type: "opened"; readonly holder: string; readonly guarantees: Guarantees }
@@ -47,6 +76,8 @@ export type FromWorker =
   | { readonly type: "holder"; readonly holder: string }
   | { readonly type: "lost"; readonly grant: number; readonly error: PlainError }
   | { readonly type: "hint"; readonly resource: string }
+  | { readonly type: "releaseRequested"; readonly request: ReleaseRequest }
+  | { readonly type: "told"; readonly watch: number; readonly hint: ResourceHint }
   | { readonly type: "log"; readonly level: keyof Logger; readonly message: string };
 
 /** An error as plain data: classes and their fields do not cross threads. */

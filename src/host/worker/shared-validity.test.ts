@@ -38,16 +38,17 @@ describe("how long a lease is valid, read in another thread", () => {
   test("nothing once it has been finished, whatever is written later", () => {
     const { validity, threads, reader } = fresh(0);
     validity.extend(until, 6_000);
-    validity.finish();
+    validity.finish("clock-fault");
     validity.extend(until + 5_000, 11_000);
     expect(look(reader, threads, until - 1_000, 5_000)).toBe(0);
+    expect(reader.lossReason).toBe("clock-fault");
   });
 
   test("an end between the reading of the clocks and the answer counts", () => {
     const { validity, threads, reader } = fresh(0);
     validity.extend(until, 6_000);
     const steady = () => {
-      validity.finish();
+      validity.finish("clock-fault");
       return 5_000;
     };
     expect(reader.remainingMs(threads, () => until - 500, steady)).toBe(0);

@@ -1,3 +1,5 @@
+import type { LossReason } from "../../lease/errors.js";
+
 /**
  * What two threads know together about how long a lease is valid. The thread that renews writes, the thread of the
  * program reads, and neither waits for the other: a busy program keeps its leases, and a look at one of them is right
@@ -7,9 +9,20 @@
  * reads one of them old and one new believes in less than the lease is worth, never in more.
  */
 
+/** In the order of their numbers in shared memory; the first stands for nothing that is known. */
+const reasons: readonly (LossReason | undefined)[] = [
+  undefined,
+  "expired",
+  "clock-fault",
+  "max-hold",
+  "closed",
+  "released",
+  "broken",
+];
+
 const US_PER_MS = 1_000;
 
-const Grant = { until: 0, end: 1, over: 2, length: 3 } as const;
+const Grant = { until: 0, end: 1, over: 2, reason: 3, length: 4 } as const;
 const Thread = { upperLead: 0, signOfLife: 1, length: 2 } as const;
 
 function newCells(length: number): BigInt64Array<SharedArrayBuffer> {
@@ -85,8 +98,18 @@ export class SharedValidity {
     Atomics.store(this.#cells, Grant.end, down(endMs));
   }
 
+  /** Why the grant has ended, or will end when it runs out. */
+  get lossReason(): LossReason | undefined {
+    return reasons[Number(Atomics.load(this.#cells, Grant.reason))];
+  }
+
+  set lossReason(reason: LossReason) {
+    Atomics.store(this.#cells, Grant.reason, BigInt(reasons.indexOf(reason)));
+  }
+
   /** For ever. MUST come before anything that lets another have the resource. */
-  finish(): void {
+  finish(reason: LossReason): void {
+    this.lossReason = reason;
     Atomics.store(this.#cells, Grant.over, 1n);
   }
 

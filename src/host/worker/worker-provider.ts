@@ -1,5 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { LeaseholdError, LeaseLostError } from "../../lease/errors.js";
+import type { LossReason } from "../../lease/errors.js";
 import type { Timer, World } from "../../lease/ports.js";
 import type {
   AttemptOutcome,
@@ -16,11 +17,14 @@ import { leaseholdError, realError } from "./messages.js";
 import type {
   AnswerValue,
   AttemptAnswer,
+  CallWithoutNumber,
   FromWorker,
+  ListAnswer,
   PlainError,
   ToWorker,
   WorkerOrders,
 } from "./messages.js";
+import { WorkerInspection } from "./worker-inspection.js";
 import { SharedThreads, SharedValidity, sharedMonotonicMs } from "./shared-validity.js";
 
 /** How often this thread says that it is alive. */
@@ -46,6 +50,10 @@ class WorkerGrant implements Grant {
     this.#threads = threads;
   }
 
+  get lossReason(): LossReason | undefined {
+    return this.#validity.lossReason;
+  }
+
   remainingMs(): number {
     if (this.ended) return 0;
     const leftMs = this.#validity.remainingMs(this.#threads, Date.now, sharedMonotonicMs);
@@ -59,9 +67,6 @@ interface PendingCall {
   readonly reject: (error: Error) => void;
 }
 
-type Call = Exclude<ToWorker, { type: "close" | "cancel" }>;
-type CallWithoutNumber = Call extends infer C ? (C extends Call ? Omit<C, "call"> : never) : never;
-
 /**
  * Leases of a Flease client that lives in a thread of its own. What has to be asked is asked by messages; whether a
  * lease is held is read from memory that both threads share, by this thread's own look at the clocks.
@@ -69,6 +74,10 @@ type CallWithoutNumber = Call extends infer C ? (C extends Call ? Omit<C, "call"
 export class WorkerProvider implements Provider {
   readonly guarantees: Guarantees;
   readonly renewsByItself = true;
+  readonly inspection = new WorkerInspection({
+    call: (call) => this.#call(call),
+    post: (message) => this.#post(message),
+  });
   readonly #worker: Worker;
   readonly #threads: SharedThreads;
   readonly #world: World;
@@ -152,8 +161,15 @@ export class WorkerProvider implements Provider {
     return (await this.#call({ type: "query", resource, timeoutMs })) as HolderHint;
   }
 
-  async list(prefix: string, timeoutMs: number): Promise<ResourceHint[]> {
-    return (await this.#call({ type: "list", prefix, timeoutMs })) as ResourceHint[];
+  async list(
+    prefix: string,
+    timeoutMs: number,
+    onIncomplete?: (why: string) => void,
+  ): Promise<ResourceHint[]> {
+    const partial = onIncomplete !== undefined;
+    const answer = (await this.#call({ type: "list", prefix, timeoutMs, partial })) as ListAnswer;
+    if (answer.incomplete !== undefined) onIncomplete?.(answer.incomplete);
+    return answer.hints;
   }
 
   close(): Promise<void> {
@@ -201,6 +217,12 @@ export class WorkerProvider implements Provider {
         return;
       case "hint":
         this.#events?.hint(message.resource);
+        return;
+      case "releaseRequested":
+        this.#events?.releaseRequested?.(message.request);
+        return;
+      case "told":
+        this.inspection.told(message.watch, message.hint);
         return;
       case "log":
         this.#logger[message.level](message.message);
