@@ -134,8 +134,7 @@ describe.runIf(isFaketimeInstalled)("a client's wall clock moves", () => {
       const lost = await victim.next("lost", before, 10_000);
       expect(lost.code).toBe("LEASE_LOST");
       // A clock that is past the end of the lease says "expired" on the first look; any other takes a second to be a fault.
-      expect(["expired", "clock-fault"]).toContain(lost.reason);
-      if (change.startsWith("-")) expect(lost.reason).toBe("clock-fault");
+      expect(change.startsWith("-") ? ["clock-fault"] : ["expired", "clock-fault"]).toContain(lost.reason);
       const failed = await victim.next("failed", before, 10_000, "CLOCK_SKEW");
       expect(failed.message).toMatch(/contradicts this clock|moved \d+ ms apart/);
       clock.set("+0 x1");
