@@ -102,7 +102,9 @@ const atDialingSide: Readonly<Record<string, Sentence>> = {
 export function handshakeFault(error: Error, side: Side): AuthFault | undefined {
   const { code, reason } = error as Error & { code?: unknown; reason?: unknown };
   if (typeof code !== "string" || !code.startsWith("ERR_SSL_")) return undefined;
-  const known = (side === "accepting" ? atAcceptingSide : atDialingSide)[code];
+  // Node 22 and later name the alerts that TLS has from SSL 3 after both.
+  const name = code.replace("ERR_SSL_SSL/TLS_ALERT_", "ERR_SSL_SSLV3_ALERT_");
+  const known = (side === "accepting" ? atAcceptingSide : atDialingSide)[name];
   if (known !== undefined) return { cause: known[0], text: known[1] };
   return { cause: "tls", text: `no TLS connection: ${typeof reason === "string" ? reason : code}` };
 }
