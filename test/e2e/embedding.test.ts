@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
+import { Worker } from "node:worker_threads";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { open } from "leasehold";
@@ -130,4 +131,45 @@ test("a worker thread that dies: the lease is lost before another has it, and no
   expect(successor.remaining()).toBeGreaterThan(0);
   await busy!.ask("close");
   await busy!.exited;
+});
+
+/** A thread that opens a client and holds a lease when it is told to. */
+const threadSource = `
+  const { parentPort, workerData } = require("node:worker_threads");
+  (async () => {
+    const { open } = await import(workerData.library);
+    const leases = await open(...workerData.urls, { name: "thread" });
+    parentPort.postMessage({ self: leases.self });
+    parentPort.on("message", async (what) => {
+      if (what === "close") {
+        await leases.close();
+        parentPort.close();
+      } else {
+        const lease = await leases.tryAcquire("shared");
+        parentPort.postMessage({ token: lease?.token });
+      }
+    });
+  })();
+`;
+
+test("two worker threads of one process are two owners, which exclude each other and this thread", async () => {
+  const workerData = { library: pathToFileURL(join(dist, "index.js")).href, urls: cluster.urls };
+  const threads = [0, 1].map(() => new Worker(threadSource, { eval: true, workerData }));
+  const ask = async (thread: Worker): Promise<{ self?: string; token?: bigint }> => {
+    const [answer] = await once(thread, "message", { signal: AbortSignal.timeout(10_000) });
+    return answer;
+  };
+  const names = await Promise.all(threads.map(async (thread) => (await ask(thread)).self));
+  expect(new Set(names).size).toBe(2);
+  const answers: (bigint | undefined)[] = [];
+  for (const thread of threads) {
+    const answer = ask(thread);
+    thread.postMessage("try");
+    answers.push((await answer).token);
+  }
+  expect(answers).toEqual([expect.any(BigInt), undefined]);
+  expect(await rival.tryAcquire("shared")).toBeUndefined();
+  const ended = Promise.all(threads.map((thread) => once(thread, "exit")));
+  for (const thread of threads) thread.postMessage("close");
+  await ended;
 });

@@ -86,3 +86,27 @@ test("a second process that no other member ever meets has no vote either, also 
   await expect(client.acquire("r", { wait: "1s" })).rejects.toMatchObject({ code: "NO_QUORUM" });
   expect(c.member.status().state).toBe("ready");
 });
+
+test("a member started with another configuration is refused, both sides name both, and it has no say", async () => {
+  const { a, b, c } = await startAll();
+  await c.member.close();
+  const log = new Lines();
+  const other = await startMember({
+    id: "c",
+    members: addresses,
+    logger: log,
+    ...settings,
+    ttlMax: "2s",
+  });
+  members.push(other);
+  const hashes = /configuration hash.*[0-9a-f]{32}.*[0-9a-f]{32}/;
+  await eventually(
+    "a says so",
+    () => hashes.test(a.log.lines.join("\n")) || hashes.test(log.lines.join("\n")),
+  );
+  expect([...a.log.lines, ...b.log.lines, ...log.lines].join("\n")).toMatch(hashes);
+  await sleep(2_500);
+  expect(other.status().state).toBe("recovering");
+  expect(a.member.status()).toMatchObject({ state: "ready" });
+  expect(a.member.status().peers.find((peer) => peer.id === "c")).toMatchObject({ connected: false });
+});
