@@ -23,6 +23,7 @@ interface Entrant {
   readonly outcome: GateOutcome;
   readonly timer: Timer;
   reason: AuthFault | "timeout" | undefined;
+  left: boolean;
 }
 
 /** The TLS side of accepting connections: takes plain sockets, and gives them back with who is behind them. */
@@ -56,12 +57,10 @@ export class Gate {
       entrant.reason = "timeout";
       socket.destroy();
     });
-    const entrant: Entrant = { socket, outcome, timer, reason: undefined };
+    const entrant: Entrant = { socket, outcome, timer, reason: undefined, left: false };
     this.#entrants.set(key, entrant);
     socket.once("close", () => {
-      if (this.#entrants.get(key) !== entrant) return;
-      this.#leave(key, entrant);
-      outcome.failed(entrant.reason);
+      if (this.#leave(key, entrant)) outcome.failed(entrant.reason);
     });
     socket.on("error", () => {});
     socket.once("data", (first: Buffer) => {
@@ -116,9 +115,14 @@ export class Gate {
     };
   }
 
-  #leave(key: string, entrant: Entrant): void {
-    this.#entrants.delete(key);
+  /** False when it has left before. */
+  #leave(key: string, entrant: Entrant): boolean {
+    if (entrant.left) return false;
+    entrant.left = true;
+    // The next connection from there may be here before the end of the last one has been told.
+    if (this.#entrants.get(key) === entrant) this.#entrants.delete(key);
     entrant.timer.cancel();
+    return true;
   }
 }
 
