@@ -40,7 +40,7 @@ const mayImport: Record<string, readonly string[]> = {
   sim: ["flease", "lease"],
   host: ["flease", "lease"],
   ".": ["host", "lease", "testing"],
-  cli: [".", "host", "lease"],
+  cli: [".", "host", "lease", "sim"],
 };
 
 /** Protocol folders are functions of their inputs: the same code runs on the real host and in a simulation. */

@@ -22,6 +22,8 @@ export const exitCodes = [
     meaning:
       "the members are of another cluster, with other settings, version or time, or refuse our credentials",
   },
+  { code: 80, name: "violation", meaning: "sim: an invariant of the protocol did not hold" },
+  { code: 81, name: "stuck", meaning: "sim: no progress, or nothing happened that would prove anything" },
   { code: 126, name: "notExecutable", meaning: "run: the command is there but cannot be executed" },
   { code: 127, name: "notFound", meaning: "run: there is no such command" },
 ] as const;

@@ -79,6 +79,7 @@ export function buildProgram(finish: Finish): Command {
   addWatching(program, finish);
   addStatus(program, finish);
   addPeer(program, finish);
+  addSim(program, finish);
   addCompletion(program, finish);
   program.addHelpText(
     "after",
@@ -260,6 +261,41 @@ function addCompletion(program: Command, finish: Finish): void {
       const { completion } = await import("./completion.js");
       finish(completion(program, shell));
     });
+}
+
+function addSim(program: Command, finish: Finish): void {
+  program
+    .command("sim")
+    .description(
+      "run random bad days of a simulated cluster, and check the protocol's invariants all the time",
+    )
+    .option("--seed <seed>", "first seed; alone: run this one again")
+    .option("--minutes <n>", "begin new runs for so long (default: 1)", parsePositive)
+    .option("--runs <n>", "so many runs", parsePositive)
+    .addOption(
+      new Option("--mode <mode>", "which clocks are wild; see docs/cli.md").choices([
+        "a",
+        "b",
+        "c",
+        "d",
+        "e",
+        "f",
+      ]),
+    )
+    .option("--without <features>", "take features out of the run, separated by commas")
+    .option("--story", "with --seed: print what happens, line by line")
+    .addHelpText("after", examples("leasehold sim --minutes 10", "leasehold sim --seed 7 --mode e --story"))
+    .action(async (_options: unknown, command: Command) => {
+      refuseEndpoints(command);
+      const { sim } = await import("./commands/sim.js");
+      finish(sim(command.optsWithGlobals()));
+    });
+}
+
+function parsePositive(text: string): number {
+  const number = Number(text);
+  if (!/^\d+(?:\.\d+)?$/.test(text) || number <= 0) throw new InvalidArgumentError("It is a number above 0.");
+  return number;
 }
 
 function collectMembers(text: string, before: readonly string[] = []): readonly string[] {

@@ -436,10 +436,13 @@ export class Proposer {
     return copy;
   }
 
-  /** Feeds the whole state into `hash`. Two proposers that hash alike behave alike. */
-  hashInto(hash: StateHash): void {
+  /**
+   * Feeds the whole state into `hash`. Two proposers that hash alike behave alike. Who decides by itself when retries
+   * happen can leave out the pace of retries, which decides nothing else.
+   */
+  hashInto(hash: StateHash, withPacing = true): void {
     hash.text(this.owner).number(this.#ballots.last).number(this.#ballots.seen);
-    this.#pacing.hashInto(hash);
+    if (withPacing) this.#pacing.hashInto(hash);
     const sorted = [...this.#slots.values()].sort((left, right) => left.index - right.index);
     for (const slot of sorted) slot.hashInto(hash);
   }

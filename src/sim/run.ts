@@ -2,6 +2,8 @@ import { allCheckers, isAsserted } from "./checkers/index.js";
 import { assumptionsOf, clockModes } from "./clocks.js";
 import type { ClockMode } from "./clocks.js";
 import { Counters } from "./counters.js";
+import { withoutFeatures } from "./features.js";
+import type { Feature } from "./features.js";
 import { drawFairWeather, drawPlan } from "./plan.js";
 import type { RunPlan } from "./plan.js";
 import { SimRandom } from "./random.js";
@@ -17,6 +19,8 @@ export interface SimOptions {
   /** Ends the run only at violations of these, whatever the mode promises. */
   readonly only?: readonly Invariant[];
   readonly mistakes?: WorldMistakes;
+  /** Features that this run does not have, whatever its seed says. */
+  readonly without?: readonly Feature[];
   readonly story?: (line: string) => void;
 }
 
@@ -33,7 +37,8 @@ export function simulate(options: SimOptions): SimResult {
   const { seed, mode, only, mistakes, story } = options;
   const random = new SimRandom(seed);
   const fair = options.fairWeather === true;
-  const plan = fair ? drawFairWeather(seed, random) : drawPlan(seed, mode, random);
+  const drawn = fair ? drawFairWeather(seed, random) : drawPlan(seed, mode, random);
+  const plan = withoutFeatures(drawn, options.without ?? []);
   const world = new World({
     plan,
     random,

@@ -1,13 +1,10 @@
-import { expect, it } from "vitest";
-import type { Faults } from "../flease/faults.js";
-import { withFaults } from "../flease/planted-faults.js";
-import type { ClockMode } from "./clocks.js";
-import { failureText, simulateMany } from "./run.js";
-import type { Invariant } from "./violation.js";
-import type { WorldMistakes } from "./world.js";
+import type { Faults } from "../../src/flease/faults.js";
+import type { ClockMode } from "../../src/sim/clocks.js";
+import type { Invariant } from "../../src/sim/violation.js";
+import type { WorldMistakes } from "../../src/sim/world.js";
 
 /** A mistake, where it shows, and the seed that shows it: the search begins there, so that it is quick. */
-interface Planted {
+export interface Simulated {
   readonly name: string;
   readonly faults?: Partial<Faults>;
   readonly mistakes?: WorldMistakes;
@@ -20,7 +17,8 @@ interface Planted {
 const ballotsAlone = { netGOff: true };
 const wallAlone = { rateTestOff: true };
 
-const planted: Planted[] = [
+/** Mistakes that random runs find. */
+export const simulated: readonly Simulated[] = [
   { name: "P1: no recovery wait", faults: { noRecoveryWait: true }, mode: "c", breaks: "I1", seed: 6 },
   {
     name: "P5: no safety period",
@@ -222,19 +220,3 @@ const planted: Planted[] = [
     seed: 3,
   },
 ];
-
-/** When a change of the protocol has made the seed useless, the search goes on for so many. */
-const runsMax = 2_000;
-
-it.each(planted)("$name breaks $breaks in mode $mode", ({ faults, mistakes, mode, breaks, seed }) => {
-  const { failed } = withFaults(faults ?? {}, () =>
-    simulateMany({
-      firstSeed: seed,
-      modes: [mode],
-      only: [breaks],
-      goOn: (runs) => runs < runsMax,
-      ...(mistakes && { mistakes }),
-    }),
-  );
-  expect(failed && failureText(failed)).toMatch(`${breaks}: `);
-});

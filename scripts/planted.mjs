@@ -1,0 +1,20 @@
+// Compiles the protocol, its simulator and its explorer with the mistakes that only test builds can plant, and runs a
+// program of test/planted with it: `node scripts/planted.mjs PROGRAM [options]`.
+import { spawnSync } from "node:child_process";
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const built = join(root, "dist-planted");
+const [program, ...options] = process.argv.slice(2);
+const node = (...words) => spawnSync(process.execPath, words, { stdio: "inherit" }).status ?? 1;
+
+rmSync(built, { recursive: true, force: true });
+const compiler = join(root, "node_modules", "typescript", "bin", "tsc");
+const compiled = node(compiler, "-p", join(root, "tsconfig.planted.json"));
+if (compiled !== 0) process.exit(compiled);
+// The nearest package.json decides what `#faults` is: here, and nowhere else, the switches that can be turned.
+const imports = { "#faults": "./src/flease/planted-faults.js" };
+writeFileSync(join(built, "package.json"), JSON.stringify({ type: "module", imports }));
+process.exit(node("--max-old-space-size=8192", join(built, "test", "planted", `${program}.js`), ...options));

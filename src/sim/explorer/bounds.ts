@@ -1,0 +1,67 @@
+import type { BoundedMove } from "./model.js";
+
+/** How far a small world is explored. Within these bounds the search is exhaustive. */
+export interface Bounds {
+  /** True time runs from 0 to this. */
+  readonly timeMax: number;
+  /** How far two clocks may be apart at one instant, as it is and not as the protocol is told. */
+  readonly clockDifferenceMax: number;
+  /** How far below all former readings an acceptor's clock may be at its restart; more than ε breaks A-wall. */
+  readonly restartStepBackMax: number;
+  /** Restarts of acceptors, all together; their memory is lost. */
+  readonly crashes: number;
+  /** Acquisitions of each proposer, all together the number of ballots but for renewals in two phases. */
+  readonly acquisitions: readonly number[];
+  readonly renewals: readonly number[];
+  /** Restarts of each proposer. */
+  readonly restarts: readonly number[];
+  /** Breaking a lease. */
+  readonly bars: number;
+  /** Discarding of idle resources. */
+  readonly discards: number;
+  /**
+   * Whether refusals, too, can come at any later time. Otherwise each comes at once or never, which hides little: a
+   * refusal that comes late does what a time-out does, and warns of a higher ballot.
+   */
+  readonly lateRefusals: boolean;
+  /** I2 needs the greatest token in every state, which makes more states. */
+  readonly checkTokens: boolean;
+  /** I4 holds only with net G. */
+  readonly checkGuards: boolean;
+}
+
+export const noBounds: Bounds = {
+  timeMax: 3,
+  clockDifferenceMax: 1,
+  restartStepBackMax: 0,
+  crashes: 0,
+  acquisitions: [1, 1],
+  renewals: [0, 0],
+  restarts: [0, 0],
+  bars: 0,
+  discards: 0,
+  lateRefusals: false,
+  checkTokens: false,
+  checkGuards: true,
+};
+
+/** Counters of bounded moves are kept in four bits each. */
+export const boundMax = 15;
+
+/** How often `proposer` may make such a move; moves of acceptors have one bound for all. */
+export function limitOf(bounds: Bounds, kind: BoundedMove, proposer: number): number {
+  switch (kind) {
+    case "crash":
+      return bounds.crashes;
+    case "bar":
+      return bounds.bars;
+    case "discard":
+      return bounds.discards;
+    case "acquire":
+      return bounds.acquisitions[proposer] ?? 0;
+    case "renew":
+      return bounds.renewals[proposer] ?? 0;
+    case "restart":
+      return bounds.restarts[proposer] ?? 0;
+  }
+}

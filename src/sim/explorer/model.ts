@@ -1,0 +1,80 @@
+/**
+ * What the explorer needs to know of a protocol. Acceptors and proposers are values: every method answers a changed
+ * copy and leaves its argument alone, so that a state that was reached on many ways is kept, and worked on, only once.
+ *
+ * Times are whole ticks. `at` is what the clock of whoever acts shows: every value from the true time to the true time
+ * plus the largest difference of two clocks, chosen anew at each step. That is more than clocks can do that drift
+ * within that bound, and it takes one number to remember in place of one for each process.
+ */
+export interface Model<Acceptor, Proposer, Request, Reply> {
+  readonly proposers: number;
+  startAcceptor(at: number): Acceptor;
+  /** An acceptor that was started so long ago that its recovery wait is over. */
+  readyAcceptor(): Acceptor;
+  startProposer(index: number): Proposer;
+
+  /** Two things with one key are the same. */
+  keyOfAcceptor(acceptor: Acceptor): string;
+  keyOfProposer(proposer: Proposer): string;
+  keyOfRequest(request: Request): string;
+  keyOfReply(reply: Reply): string;
+
+  /** An acceptor handles a request. No reply: silence. */
+  handle(acceptor: Acceptor, request: Request, at: number): Handled<Acceptor, Reply>;
+  /** A proposer handles the reply of the acceptor with index `from`. */
+  receive(proposer: Proposer, from: number, reply: Reply, at: number): Stepped<Proposer, Request>;
+  /** Which proposer a request comes from, and its reply goes to. */
+  senderOf(request: Request): number;
+  isRefusal(reply: Reply): boolean;
+  /** False when this reply, however late, can have no effect any more: the explorer then forgets it. */
+  matters(proposer: Proposer, from: number, reply: Reply): boolean;
+
+  /** What an acceptor can do by itself; `undefined` when it can't now. */
+  readonly acceptorMoves: readonly Move<Acceptor, Acceptor>[];
+  readonly proposerMoves: readonly Move<Proposer, Stepped<Proposer, Request>>[];
+
+  /** The same proposer in a world in which acceptor `i` is called `order[i]`. */
+  renamed(proposer: Proposer, order: readonly number[]): Proposer;
+
+  /** What a proposer may rely on if its clock shows `at`. */
+  holdOf(proposer: Proposer, at: number): Hold | undefined;
+  /** I4: whether this acceptor stands in the way of everybody else as long as the hold may last. */
+  guards(acceptor: Acceptor, hold: Hold): boolean;
+  /** I12: whether this request gives the hold back. */
+  gaveBack(request: Request, hold: Hold): boolean;
+
+  describeRequest(request: Request): string;
+  describeReply(reply: Reply): string;
+}
+
+export interface Handled<Acceptor, Reply> {
+  readonly after: Acceptor;
+  readonly reply: Reply | undefined;
+}
+
+export interface Stepped<Proposer, Request> {
+  readonly after: Proposer;
+  /** Each goes to all acceptors. */
+  readonly sent: readonly Request[];
+  /** The token of the tenure that has begun. */
+  readonly began: number | undefined;
+}
+
+export interface Move<Who, Result> {
+  readonly name: string;
+  /** Moves of one kind share a bound: for each proposer, or for all acceptors together. */
+  readonly kind: BoundedMove | undefined;
+  apply(who: Who, at: number): Result | undefined;
+}
+
+/** What is bounded, besides time. `crash` belongs to the explorer itself. */
+export const boundedMoves = ["crash", "bar", "discard", "acquire", "renew", "restart"] as const;
+export type BoundedMove = (typeof boundedMoves)[number];
+
+export interface Hold {
+  readonly owner: string;
+  readonly until: number;
+  readonly token: number;
+  readonly number: number;
+  readonly sequence: number;
+}

@@ -1,0 +1,40 @@
+import type { RunPlan } from "./plan.js";
+
+/** What can be taken out of a run, so that a failure is told without what it does not need. */
+const removals = {
+  crashes: (plan) => ({ ...plan, chaos: { ...plan.chaos, crashEveryMs: Infinity } }),
+  blackouts: (plan) => ({ ...plan, chaos: { ...plan.chaos, blackoutEveryMs: Infinity } }),
+  pauses: (plan) => ({ ...plan, chaos: { ...plan.chaos, pauseEveryMs: Infinity } }),
+  partitions: (plan) => ({ ...plan, chaos: { ...plan.chaos, partitionEveryMs: Infinity } }),
+  "wall-clock-changes": (plan) => ({ ...plan, chaos: { ...plan.chaos, offsetEveryMs: Infinity } }),
+  "rate-changes": (plan) => ({ ...plan, chaos: { ...plan.chaos, rateEveryMs: Infinity } }),
+  "steps-together": (plan) => ({ ...plan, chaos: { ...plan.chaos, stepTogetherEveryMs: Infinity } }),
+  loss: (plan) => ({ ...plan, network: { ...plan.network, lossRate: 0 } }),
+  duplication: (plan) => ({ ...plan, network: { ...plan.network, duplicationRate: 0 } }),
+  "late-messages": (plan) => ({ ...plan, network: { ...plan.network, tailRate: 0 } }),
+  releases: (plan) => ({ ...plan, workload: { ...plan.workload, releaseRate: 0 } }),
+  cancellations: (plan) => ({ ...plan, workload: { ...plan.workload, cancelRate: 0 } }),
+  laziness: (plan) => ({ ...plan, workload: { ...plan.workload, lazyRate: 0 } }),
+  waiting: (plan) => ({ ...plan, workload: { ...plan.workload, waitingRate: 0 } }),
+  "fast-acquisitions": (plan) => ({ ...plan, workload: { ...plan.workload, fastRate: 0 } }),
+  "mixed-lengths": (plan) => ({ ...plan, workload: { ...plan.workload, mixedTtl: false } }),
+  "skew-watch": (plan) => ({ ...plan, skewWatch: false }),
+  "other-resources": (plan) => ({
+    ...plan,
+    resources: plan.resources.slice(0, 1),
+    agents: plan.agents.filter(({ resource }) => resource === plan.resources[0]),
+  }),
+} as const satisfies Record<string, (plan: RunPlan) => RunPlan>;
+
+export type Feature = keyof typeof removals;
+
+export const features = Object.keys(removals) as Feature[];
+
+export function isFeature(name: string): name is Feature {
+  return name in removals;
+}
+
+/** The plan without some of its features. */
+export function withoutFeatures(plan: RunPlan, without: readonly Feature[]): RunPlan {
+  return without.reduce((rest, feature) => removals[feature](rest), plan);
+}

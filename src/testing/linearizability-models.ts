@@ -1,0 +1,124 @@
+import type { SequentialModel } from "./linearizability.js";
+
+/** What is done to a register: `"read"` answers its value, `{ write }` answers nothing. */
+export type RegisterInput<Value> = "read" | { readonly write: Value };
+
+/**
+ * What a register answers a read: its value, or that it has none. An object, so that "no value" and "no answer yet"
+ * differ.
+ */
+export interface RegisterOutput<Value> {
+  readonly value: Value | undefined;
+}
+
+/**
+ * A register: a read answers what was written last, and before the first write `initial`. Values are compared by
+ * `===`, and NaN equals itself.
+ *
+ * @example
+ * ```ts
+ * checkLinearizable(registerModel(0), [
+ *   { input: { write: 1 }, calledAt: 0, returnedAt: 2 },
+ *   { input: "read", output: { value: 1 }, calledAt: 1, returnedAt: 3 },
+ * ]).linearizable; // true
+ * ```
+ */
+export function registerModel<Value>(
+  initial?: Value,
+): SequentialModel<Value | undefined, RegisterInput<Value>, RegisterOutput<Value>> {
+  return {
+    initial,
+    step(state, input, output) {
+      if (input !== "read") return [input.write];
+      return output === undefined || same(output.value, state) ? [state] : [];
+    },
+    keyOf: keysByIdentity(),
+  };
+}
+
+/** As a register's, and `{ compare, swap }`, which answers whether the value was `compare` and is now `swap`. */
+export type CasInput<Value> = RegisterInput<Value> | { readonly compare: Value; readonly swap: Value };
+
+/** What it answers: `value` to a read, `swapped` to a compare-and-set. */
+export interface CasOutput<Value> {
+  readonly value?: Value | undefined;
+  readonly swapped?: boolean;
+}
+
+/**
+ * A register with compare-and-set.
+ *
+ * @example
+ * ```ts
+ * checkLinearizable(casRegisterModel(0), [
+ *   { input: { compare: 0, swap: 1 }, output: { swapped: true }, calledAt: 0, returnedAt: 2 },
+ *   { input: { compare: 0, swap: 2 }, output: { swapped: true }, calledAt: 1, returnedAt: 3 },
+ * ]).linearizable; // false: only one of them can have found 0
+ * ```
+ */
+export function casRegisterModel<Value>(
+  initial?: Value,
+): SequentialModel<Value | undefined, CasInput<Value>, CasOutput<Value>> {
+  return {
+    initial,
+    step(state, input, output) {
+      if (input === "read") return output === undefined || same(output.value, state) ? [state] : [];
+      if ("write" in input) return [input.write];
+      const swaps = same(state, input.compare);
+      if (output !== undefined && output.swapped !== swaps) return [];
+      return [swaps ? input.swap : state];
+    },
+    keyOf: keysByIdentity(),
+  };
+}
+
+/** A guarded operation at a resource that a lease protects. */
+export interface TokenGuardInput {
+  /** Which resource; each is checked by itself. */
+  readonly resource: string;
+  readonly token: bigint;
+}
+
+/** Whether the resource accepted the token. */
+export interface TokenGuardOutput {
+  readonly accepted: boolean;
+}
+
+/**
+ * What a fencing token's guard does: it accepts a token that is not smaller than the greatest it accepted, and
+ * refuses all others.
+ *
+ * @example
+ * ```ts
+ * checkLinearizable(tokenGuardModel(), [
+ *   { input: { resource: "r", token: 2n }, output: { accepted: true }, calledAt: 0, returnedAt: 1 },
+ *   { input: { resource: "r", token: 1n }, output: { accepted: true }, calledAt: 2, returnedAt: 3 },
+ * ]).linearizable; // false: the older holder got through
+ * ```
+ */
+export function tokenGuardModel(): SequentialModel<bigint, TokenGuardInput, TokenGuardOutput> {
+  return {
+    initial: -1n,
+    step(greatest, { token }, output) {
+      const accepted = token >= greatest;
+      if (output !== undefined && output.accepted !== accepted) return [];
+      return [accepted ? token : greatest];
+    },
+    keyOf: String,
+    partitionOf: ({ resource }) => resource,
+  };
+}
+
+function same(left: unknown, right: unknown): boolean {
+  return left === right || (Number.isNaN(left) && Number.isNaN(right));
+}
+
+/** Names for values that are equal exactly if the values are the same. */
+function keysByIdentity(): (value: unknown) => string {
+  const numbers = new Map<unknown, string>();
+  return (value) => {
+    let key = numbers.get(value);
+    if (key === undefined) numbers.set(value, (key = String(numbers.size)));
+    return key;
+  };
+}

@@ -1,0 +1,296 @@
+/**
+ * Deciding whether a concurrent history is linearizable: whether all of its operations could have happened one after
+ * another, each at one instant between its call and its return, so that a sequential model gives every answer that
+ * was given. The algorithm of Wing and Gong (1993) with Lowe's improvement (2017): pairs of (operations done, state)
+ * that have been tried and came to nothing are remembered.
+ */
+
+/** What a thing does when it is used by one caller at a time. */
+export interface SequentialModel<State, Input, Output> {
+  readonly initial: State;
+  /**
+   * The states in which the thing may be after `input` was answered with `output`; none when it could not answer so.
+   * `output` is undefined when the caller never learnt the answer: then every answer is possible.
+   */
+  step(state: State, input: Input, output: Output | undefined): readonly State[];
+  /** Two states with one key are the same. Default: `JSON.stringify`, with bigints as text. */
+  keyOf?(state: State): string;
+  /**
+   * Operations with different keys have nothing to do with each other, and are checked apart, which is far quicker.
+   * Each key has a state of its own, which begins as `initial`.
+   */
+  partitionOf?(input: Input): string;
+}
+
+/** One operation of a history. Times are of one clock that all callers share, in any unit. */
+export interface HistoryOperation<Input, Output> {
+  readonly input: Input;
+  /** When it was called. */
+  readonly calledAt: number;
+  /**
+   * When it returned, not before `calledAt`. Undefined: it never did, and may have happened at any time since, or not at all.
+   */
+  readonly returnedAt?: number | undefined;
+  /** What it returned; ignored when it did not return. */
+  readonly output?: Output | undefined;
+}
+
+/** What {@link checkLinearizable} found. */
+export interface LinearizabilityResult<Input, Output> {
+  readonly linearizable: boolean;
+  /** True when the search was ended by `stepsMax`: `linearizable` is then false and means nothing. */
+  readonly undecided: boolean;
+  /** If it is linearizable: an order that explains it (operations without a return may be missing). */
+  readonly order: readonly HistoryOperation<Input, Output>[];
+  /**
+   * If it is not: the longest order that could be found, of the first partition that has no whole one, and the operations
+   * of which none could come next.
+   */
+  readonly longest: readonly HistoryOperation<Input, Output>[];
+  readonly stuckAt: readonly HistoryOperation<Input, Output>[];
+}
+
+/** Options of {@link checkLinearizable}. */
+export interface LinearizabilityOptions {
+  /** Steps of the search, 1 or more; then it is undecided. Default: 10 million, some ten seconds. */
+  readonly stepsMax?: number;
+}
+
+/** The question is hard in general: a history that takes more than this is better split into smaller ones. */
+const stepsMaxDefault = 10_000_000;
+
+/**
+ * Decides whether a history is linearizable.
+ *
+ * @throws RangeError when a time is not a number, or an operation returns before it was called.
+ * @example
+ * ```ts
+ * import { checkLinearizable, registerModel } from "leasehold/testing";
+ *
+ * const history = [
+ *   { input: { write: "a" }, calledAt: 0, returnedAt: 10 },
+ *   { input: "read" as const, output: { value: "" }, calledAt: 20, returnedAt: 30 }, // Stale: "a" was there before.
+ * ];
+ * checkLinearizable(registerModel(""), history).linearizable; // false
+ * ```
+ */
+export function checkLinearizable<State, Input, Output>(
+  model: SequentialModel<State, Input, Output>,
+  history: readonly HistoryOperation<Input, Output>[],
+  options: LinearizabilityOptions = {},
+): LinearizabilityResult<Input, Output> {
+  for (const operation of history) checkTimes(operation);
+  const stepsMax = options.stepsMax ?? stepsMaxDefault;
+  if (!(stepsMax >= 1)) throw new RangeError(`stepsMax is 1 or more, and not ${stepsMax}`);
+  const partitions = new Map<string, HistoryOperation<Input, Output>[]>();
+  for (const operation of history) {
+    const name = model.partitionOf?.(operation.input) ?? "";
+    const partition = partitions.get(name);
+    if (partition === undefined) partitions.set(name, [operation]);
+    else partition.push(operation);
+  }
+  const budget = { left: stepsMax };
+  const orders: Linearized<Input, Output>[] = [];
+  for (const partition of partitions.values()) {
+    const search = new Search(model, partition, budget);
+    const found = search.run();
+    if (found === undefined) {
+      const { longest, stuckAt } = search;
+      return { linearizable: false, undecided: budget.left <= 0, order: [], longest, stuckAt };
+    }
+    orders.push(...found);
+  }
+  // Each has happened at the latest call so far of its partition, so the partitions' orders can be merged.
+  const order = orders.sort((left, right) => left.at - right.at).map(({ operation }) => operation);
+  return { linearizable: true, undecided: false, order, longest: [], stuckAt: [] };
+}
+
+function checkTimes({ calledAt, returnedAt }: HistoryOperation<unknown, unknown>): void {
+  if (Number.isNaN(calledAt)) throw new RangeError("calledAt must be a number, and is not");
+  if (returnedAt !== undefined && !(returnedAt >= calledAt))
+    throw new RangeError(`an operation that was called at ${calledAt} cannot return at ${returnedAt}`);
+}
+
+interface Linearized<Input, Output> {
+  readonly operation: HistoryOperation<Input, Output>;
+  /** An instant at which it may have happened. */
+  readonly at: number;
+}
+
+/** A call or a return, in a list from which both can be lifted and put back at their old places. */
+interface Entry {
+  readonly operation: number;
+  readonly at: number;
+  /** A call's return; undefined for returns themselves, and for calls that never return. */
+  match: Entry | undefined;
+  readonly isCall: boolean;
+  before: Entry | undefined;
+  after: Entry | undefined;
+}
+
+/** The operations that may come next in one state, of which some have been tried. */
+interface Choice<State> {
+  readonly entry: Entry;
+  readonly states: readonly State[];
+  /** Which of the states comes next. */
+  next: number;
+  readonly stateBefore: State;
+}
+
+class Search<State, Input, Output> {
+  readonly #model: SequentialModel<State, Input, Output>;
+  readonly #history: readonly HistoryOperation<Input, Output>[];
+  readonly #budget: { left: number };
+  readonly #keyOf: (state: State) => string;
+  readonly #head: Entry;
+  /** Operations that must be in the order and are not. */
+  #owed: number;
+  readonly #done: Uint32Array;
+  readonly #tried = new Set<string>();
+  readonly #stack: Choice<State>[] = [];
+  longest: readonly HistoryOperation<Input, Output>[] = [];
+  stuckAt: readonly HistoryOperation<Input, Output>[] = [];
+
+  constructor(
+    model: SequentialModel<State, Input, Output>,
+    history: readonly HistoryOperation<Input, Output>[],
+    budget: { left: number },
+  ) {
+    this.#model = model;
+    this.#history = history;
+    this.#budget = budget;
+    this.#keyOf = model.keyOf?.bind(model) ?? jsonOf;
+    this.#head = linkedEntries(history);
+    this.#owed = history.filter(({ returnedAt }) => returnedAt !== undefined).length;
+    this.#done = new Uint32Array(Math.ceil(history.length / 32));
+  }
+
+  /** A whole order, or undefined. */
+  run(): Linearized<Input, Output>[] | undefined {
+    let state = this.#model.initial;
+    let entry = this.#head.after;
+    while (this.#owed > 0) {
+      if (this.#budget.left-- <= 0) return undefined;
+      if (entry?.isCall === true) {
+        const entered = this.#enter(entry, state, 0);
+        if (entered === undefined) {
+          entry = entry.after;
+        } else {
+          state = entered.state;
+          entry = this.#head.after;
+        }
+        continue;
+      }
+      // A return comes first, or nothing: all calls before it were tried. Take the last choice back.
+      this.#noteStuck();
+      const back = this.#takeBack();
+      if (back === undefined) return undefined;
+      state = back.state;
+      entry = back.entry;
+    }
+    return this.#order();
+  }
+
+  /** Lets an operation happen next, if the model allows it and that has not been tried. */
+  #enter(entry: Entry, stateBefore: State, from: number): { state: State } | undefined {
+    const { input, output, returnedAt } = this.#history[entry.operation]!;
+    const states = this.#model.step(stateBefore, input, returnedAt === undefined ? undefined : output);
+    this.#flip(entry.operation);
+    for (let next = from; next < states.length; next += 1) {
+      const state = states[next]!;
+      const key = `${this.#done.join(",")} ${this.#keyOf(state)}`;
+      if (this.#tried.has(key)) continue;
+      this.#tried.add(key);
+      this.#stack.push({ entry, states, next, stateBefore });
+      if (entry.match !== undefined) this.#owed -= 1;
+      lift(entry);
+      return { state };
+    }
+    this.#flip(entry.operation);
+    return undefined;
+  }
+
+  /** Undoes the last choice and makes the next one there. */
+  #takeBack(): { state: State; entry: Entry | undefined } | undefined {
+    const choice = this.#stack.pop();
+    if (choice === undefined) return undefined;
+    const { entry, next, stateBefore } = choice;
+    putBack(entry);
+    if (entry.match !== undefined) this.#owed += 1;
+    this.#flip(entry.operation);
+    const entered = this.#enter(entry, stateBefore, next + 1);
+    if (entered !== undefined) return { state: entered.state, entry: this.#head.after };
+    return { state: stateBefore, entry: entry.after };
+  }
+
+  #flip(operation: number): void {
+    this.#done[operation >>> 5]! ^= 1 << (operation & 31);
+  }
+
+  #noteStuck(): void {
+    if (this.#stack.length < this.longest.length || (this.longest.length === 0 && this.stuckAt.length > 0))
+      return;
+    this.longest = this.#stack.map(({ entry }) => this.#history[entry.operation]!);
+    const stuckAt: HistoryOperation<Input, Output>[] = [];
+    for (let entry = this.#head.after; entry?.isCall === true; entry = entry.after)
+      stuckAt.push(this.#history[entry.operation]!);
+    this.stuckAt = stuckAt;
+  }
+
+  #order(): Linearized<Input, Output>[] {
+    let at = -Infinity;
+    return this.#stack.map(({ entry }) => {
+      at = Math.max(at, entry.at);
+      return { operation: this.#history[entry.operation]!, at };
+    });
+  }
+}
+
+/** Calls and returns by time. At one instant calls come first: operations that touch overlap. */
+function linkedEntries(history: readonly HistoryOperation<unknown, unknown>[]): Entry {
+  const entries: Entry[] = [];
+  const links = { before: undefined, after: undefined };
+  for (const [operation, { calledAt, returnedAt }] of history.entries()) {
+    const call: Entry = { operation, at: calledAt, match: undefined, isCall: true, ...links };
+    entries.push(call);
+    if (returnedAt === undefined) continue;
+    call.match = { operation, at: returnedAt, match: undefined, isCall: false, ...links };
+    entries.push(call.match);
+  }
+  entries.sort((left, right) => left.at - right.at || Number(right.isCall) - Number(left.isCall));
+  const head: Entry = { operation: -1, at: -Infinity, match: undefined, isCall: false, ...links };
+  let last = head;
+  for (const entry of entries) {
+    last.after = entry;
+    entry.before = last;
+    last = entry;
+  }
+  return head;
+}
+
+function lift(call: Entry): void {
+  unlink(call);
+  if (call.match !== undefined) unlink(call.match);
+}
+
+/** The other way round, so that each finds its neighbours as it left them. */
+function putBack(call: Entry): void {
+  if (call.match !== undefined) relink(call.match);
+  relink(call);
+}
+
+function unlink(entry: Entry): void {
+  entry.before!.after = entry.after;
+  if (entry.after !== undefined) entry.after.before = entry.before;
+}
+
+function relink(entry: Entry): void {
+  entry.before!.after = entry;
+  if (entry.after !== undefined) entry.after.before = entry;
+}
+
+function jsonOf(state: unknown): string {
+  return (
+    JSON.stringify(state, (_key, value: unknown) => (typeof value === "bigint" ? `${value}n` : value)) ?? ""
+  );
+}
