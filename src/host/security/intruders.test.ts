@@ -31,11 +31,15 @@ import { loadCredentials } from "./load.js";
  */
 const tries = Number(process.env["LEASEHOLD_TRIES"] ?? 3_000);
 const inParallel = 24;
+const answersKept = 10_000;
 /** What may be more in use at the end than when a quarter had been made: caches and the like, not something for each try. */
 const growthBytesMax = 6 * 2 ** 20;
 /** The same for the whole process. What OpenSSL leaves behind shows only here, and so does what malloc keeps for later. */
 const residentGrowthBytesMax = 96 * 2 ** 20;
-/** The good client shares its event loop with the member and all intruders, and each of their handshakes takes milliseconds of it. */
+/**
+ * For 99 answers of 100. The good client shares its event loop with the member and all intruders, each of whose
+ * handshakes takes milliseconds of it.
+ */
 const answerMsMax = 1_000;
 
 const authority = new Authority();
@@ -158,7 +162,9 @@ it(`${tries} tries of all kinds get nowhere, cost no memory and disturb nobody`,
       });
     }
   };
-  const answersMs: number[] = [];
+  // The latest ones, in a ring, so that noting them is nothing that grows.
+  const ring = new Float64Array(answersKept);
+  let answers = 0;
   const worker = async (): Promise<void> => {
     for (let slot = 1; todo.tries > 0; slot++) {
       const fromMs = performance.now();
@@ -168,7 +174,7 @@ it(`${tries} tries of all kinds get nowhere, cost no memory and disturb nobody`,
           setTimeout(resolve, 1);
         });
       }
-      answersMs.push(performance.now() - fromMs);
+      ring[answers++ % answersKept] = performance.now() - fromMs;
     }
   };
   await Promise.all([worker(), ...Array.from({ length: inParallel }, intruder)]);
@@ -176,8 +182,9 @@ it(`${tries} tries of all kinds get nowhere, cost no memory and disturb nobody`,
 
   expect(good.transport.counters["connections.opened"]).toBe(1);
   expect(good.links[0]!.open).toBe(true);
-  expect(good.count).toBe(answersMs.length);
-  expect(answersMs.reduce((longest, each) => Math.max(longest, each), 0)).toBeLessThan(answerMsMax);
+  expect(good.count).toBe(answers);
+  const answersMs = ring.slice(0, Math.min(answers, answersKept)).sort();
+  expect(answersMs[Math.floor(0.99 * answersMs.length)]).toBeLessThan(answerMsMax);
   const { counters } = member.transport;
   // Nothing but what the good client sent was handed over, unless it was inside a frame of someone who may send it.
   expect(counters["calls.answered"] + counters["messages.received"] - good.count).toBeLessThan(tries / 50);
@@ -188,8 +195,16 @@ it(`${tries} tries of all kinds get nowhere, cost no memory and disturb nobody`,
   expect(member.repelledCount).toBeGreaterThan(0.7 * tries);
   expect(counters["handshakes.turnedAway"]).toBe(0);
   const used = inUse();
-  expect(used.js - usedAtQuarter.js).toBeLessThan(growthBytesMax);
-  expect(used.all - usedAtQuarter.all).toBeLessThan(residentGrowthBytesMax);
+  const growth = { js: used.js - usedAtQuarter.js, all: used.all - usedAtQuarter.all };
+  if (process.env["LEASEHOLD_TRIES"] !== undefined) {
+    const figures = [0.5, 0.99, 1].map((part) =>
+      answersMs[Math.ceil(part * answersMs.length) - 1]!.toFixed(1),
+    );
+    process.stdout.write(`${tries} tries; answers, median, 99 %, slowest: ${figures.join(", ")} ms; `);
+    process.stdout.write(`growth ${growth.js} bytes, of the process ${growth.all}\n`);
+  }
+  expect(growth.js).toBeLessThan(growthBytesMax);
+  expect(growth.all).toBeLessThan(residentGrowthBytesMax);
 });
 
 describe("what was recorded of a good connection is worth nothing", () => {
