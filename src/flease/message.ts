@@ -73,6 +73,8 @@ export class Message {
   sequence = 0;
   /** read, acquire: whoever asks will wait, and wants to be told of a release. */
   waiting = false;
+  /** read: whoever asks holds the lease and renews it. It need not stand back for those who wait. */
+  renewing = false;
   /** write, acquire: the lease's end on the wall clock, in ms. */
   until = 0;
   /** write, acquire: the lease's length D, in ms. */

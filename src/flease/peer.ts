@@ -126,7 +126,7 @@ export class FleasePeer {
 
   #answer(acceptor: Acceptor, from: number, request: Message, now: Reading, reply: Message): boolean {
     const begins = request.kind === Kind.read || request.kind === Kind.acquire;
-    if (begins && this.#waiters.standsBack(request.resource, from, now.mono))
+    if (begins && !request.renewing && this.#waiters.standsBack(request.resource, from, now.mono))
       return acceptor.refuseAsHeld(request, now, reply);
     return acceptor.receive(request, now, reply);
   }

@@ -2,7 +2,14 @@ import type { Message } from "./message.js";
 import type { Slot } from "./slot.js";
 
 /** Why an acquisition ended without an answer. */
-export type Unanswered = "no-quorum" | "contention" | "cancelled" | "clock-fault" | "barred";
+export type Unanswered =
+  | "no-quorum"
+  | "contention"
+  | "out-of-bounds"
+  | "full"
+  | "cancelled"
+  | "clock-fault"
+  | "barred";
 
 /** Why a tenure lapsed. `barred`: its lease was broken, so that it could not be renewed. */
 export type Lapse = "expired" | "clock-fault" | "barred";

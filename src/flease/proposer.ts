@@ -21,6 +21,7 @@ import {
   majorityIsImpossible,
   noteBlocker,
   noteReportedLease,
+  whyUnanswered,
 } from "./votes.js";
 
 /** Tries in one renewal, the first in one round trip and the second in two; the waist asks again. */
@@ -91,6 +92,7 @@ export class Proposer {
     slot.giveUpAt = now.mono + giveUpInMs;
     slot.tries = 0;
     slot.heardMajority = false;
+    slot.lastRefusal = Refusal.none;
     slot.waiting = waiting;
     if (fast) this.#startFast(slot, now);
     else this.#startReading(slot, now);
@@ -199,8 +201,6 @@ export class Proposer {
     }
   }
 
-  // Phases
-
   #startFast(slot: Slot, now: Reading): void {
     this.#openBallot(slot, now);
     this.#write(slot, Kind.acquire, now);
@@ -246,8 +246,6 @@ export class Proposer {
     this.#deadlines.schedule(slot, now.mono + timeout);
   }
 
-  // Replies
-
   #onPromise(slot: Slot, bit: number, reply: Message, now: Reading): void {
     if (slot.phase !== Phase.reading) return;
     countAck(slot, bit);
@@ -275,6 +273,7 @@ export class Proposer {
     this.#ballots.learn(reply.promised, now, this.#settings.maxClockSkewMs);
     if (slot.phase === Phase.idle || (slot.nacks & bit) !== 0) return;
     if (reply.refusal === Refusal.barred) slot.barred = true;
+    slot.lastRefusal = reply.refusal;
     slot.nacks |= bit;
     if (reply.refusal === Refusal.held) {
       noteBlocker(slot, reply);
@@ -300,8 +299,6 @@ export class Proposer {
     slot.heardMajority = true;
     this.#pacing.measure(now.mono - slot.sentMono);
   }
-
-  // Outcomes
 
   /** The holder rule (3.6), at the last acknowledgement that was missing. */
   #decide(slot: Slot, now: Reading): void {
@@ -354,7 +351,7 @@ export class Proposer {
     } else if (slot.barred && majorityIsImpossible(slot)) {
       this.#giveUp(slot, "barred"); // Trying again soon is useless: the bar outlives the lease.
     } else if (now.mono >= slot.giveUpAt) {
-      this.#giveUp(slot, slot.heardMajority ? "contention" : "no-quorum");
+      this.#giveUp(slot, whyUnanswered(slot));
     } else {
       this.#backOff(slot, now);
     }
@@ -399,7 +396,7 @@ export class Proposer {
   }
 
   #retry(slot: Slot, now: Reading): void {
-    if (now.mono >= slot.giveUpAt) this.#giveUp(slot, slot.heardMajority ? "contention" : "no-quorum");
+    if (now.mono >= slot.giveUpAt) this.#giveUp(slot, whyUnanswered(slot));
     else this.#startReading(slot, now);
   }
 
@@ -422,8 +419,6 @@ export class Proposer {
     this.#requests.release(slot, slot.number, slot.sequence + 1);
     if (!faults.lateAcksCount) slot.phase = Phase.idle;
   }
-
-  // State
 
   clone(sink: ProposerSink): Proposer {
     const copy = new Proposer(this.#settings, this.owner, 0, sink);

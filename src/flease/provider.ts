@@ -235,6 +235,16 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
     switch (why) {
       case "no-quorum":
         return new LeaseholdError("NO_QUORUM", this.#whyNoQuorum());
+      case "out-of-bounds":
+        return new LeaseholdError(
+          "CLOCK_SKEW",
+          "the members refuse this participant's times: their clocks are elsewhere",
+        );
+      case "full":
+        return new LeaseholdError(
+          "TIMEOUT",
+          "the members keep as many resources as they may, and take no new one",
+        );
       case "contention":
         return new LeaseholdError("TIMEOUT", "others competed for the resource all the time");
       case "cancelled":

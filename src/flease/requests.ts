@@ -22,6 +22,7 @@ export class Requests {
   send(slot: Slot, kind: typeof Kind.read | typeof Kind.write | typeof Kind.acquire): void {
     const out = this.#address(slot, kind, slot.number, slot.sequence);
     out.waiting = slot.waiting && slot.operation === Operation.acquire;
+    out.renewing = slot.holding;
     out.until = slot.until;
     out.duration = slot.duration;
     out.token = slot.holding ? slot.token : slot.number;

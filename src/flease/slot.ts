@@ -1,5 +1,6 @@
 import type { DeadlineItem } from "../lease/deadlines.js";
 import type { Cell } from "./quorum.js";
+import { Refusal } from "./message.js";
 import type { StateHash } from "./state-hash.js";
 
 export const Operation = { none: 0, acquire: 1, renew: 2 } as const;
@@ -36,6 +37,8 @@ export class Slot implements DeadlineItem {
   ahead = 0;
   /** Failed tries of the operation so far. */
   tries = 0;
+  /** What the last acceptor that refused said. */
+  lastRefusal: Refusal = Refusal.none;
   /** Whether some try heard enough acceptors, so that a failure is no lack of a quorum. */
   heardMajority = false;
 
@@ -114,7 +117,7 @@ export class Slot implements DeadlineItem {
   }
 
   hashInto(hash: StateHash): void {
-    hash.flag(this.waiting).number(this.ahead).flag(this.barred);
+    hash.flag(this.waiting).number(this.ahead).flag(this.barred).number(this.lastRefusal);
     hash.text(this.resource).number(this.operation).number(this.phase).number(this.ttl).number(this.giveUpAt);
     hash.number(this.tries).number(this.number).number(this.sequence).number(this.acks).number(this.nacks);
     hash.number(this.sentMono).number(this.sentLo).number(this.until).number(this.duration);

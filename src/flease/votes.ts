@@ -1,8 +1,9 @@
 import { faults } from "#faults";
 import type { Reading } from "./clock.js";
 import { reportedLeaseIsFinished } from "./expiry.js";
-import { LeaseState } from "./message.js";
+import { LeaseState, Refusal } from "./message.js";
 import type { Message } from "./message.js";
+import type { Unanswered } from "./proposer-sink.js";
 import { sizeOf } from "./quorum.js";
 import type { FleaseSettings } from "./settings.js";
 import type { Slot } from "./slot.js";
@@ -65,4 +66,11 @@ export function noteBlocker(slot: Slot, reply: Message): void {
 /** One and the same owner stands in the way of every majority, so the votes are not merely split among several. */
 export function isBlockedByMajority(slot: Slot): boolean {
   return slot.blockedVotes > slot.cell.members.length - slot.cell.majority;
+}
+
+/** What an acquisition that was given up has to say for itself. */
+export function whyUnanswered(slot: Slot): Unanswered {
+  if (!slot.heardMajority) return "no-quorum";
+  if (slot.lastRefusal === Refusal.outOfBounds) return "out-of-bounds";
+  return slot.lastRefusal === Refusal.full ? "full" : "contention";
 }

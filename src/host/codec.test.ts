@@ -173,7 +173,7 @@ it("refuses codes outside their tables", () => {
   }
   expect(causeOf(nack)).toBe("none");
   const read = encoded(Object.assign(new Message(), { resource: "ab" }));
-  read[1 + 4 + 2 + 2 + 8 + 4] = 2;
+  read[1 + 4 + 2 + 2 + 8 + 4] = 3;
   expect(causeOf(read)).toBe("code");
 });
 

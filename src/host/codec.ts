@@ -62,7 +62,7 @@ export function encodeMessage(to: ByteWriter, message: Message): void {
   if (namesResource(kind)) to.text16(message.resource);
   to.f64(message.number);
   to.u32(message.sequence);
-  if (asksForLease(kind)) to.u8(message.waiting ? 1 : 0);
+  if (asksForLease(kind)) to.u8(intentOf(message));
   if (kind === Kind.write || kind === Kind.acquire) {
     to.f64(message.until);
     to.f64(message.duration);
@@ -107,7 +107,10 @@ export function decodeMessage(from: ByteReader, into: Message, view: number, own
   into.owner = isRequest(into.kind) ? owner : "";
   into.number = from.whole();
   into.sequence = from.u32();
-  into.waiting = asksForLease(into.kind) && flagOf(from.u8());
+  const intent = asksForLease(into.kind) ? from.u8() : 0;
+  if (intent > Intent.renews) throw new FrameError("code", `an intent ${intent}`);
+  into.waiting = intent === Intent.waits;
+  into.renewing = intent === Intent.renews;
   const leased = kind === Kind.write || kind === Kind.acquire;
   into.until = leased ? from.time() : 0;
   into.duration = leased ? from.time() : 0;
@@ -143,9 +146,12 @@ function tellsLease(kind: Kind): boolean {
   return kind === Kind.promise || kind === Kind.nack || kind === Kind.state;
 }
 
-function flagOf(code: number): boolean {
-  if (code > 1) throw new FrameError("code", `a flag ${code}`);
-  return code === 1;
+/** What whoever asks for a lease will do: take it or leave it, wait if it is refused, or renew what it holds. */
+const Intent = { once: 0, waits: 1, renews: 2 } as const;
+
+function intentOf(message: Message): number {
+  if (message.renewing) return Intent.renews;
+  return message.waiting ? Intent.waits : Intent.once;
 }
 
 /** The token of an acquisition is its ballot number and does not travel twice. */

@@ -11,6 +11,7 @@ import type { FleaseDriver } from "../flease/provider.js";
 import { writeClusterDocument } from "./cluster.js";
 import type { Cluster } from "./cluster.js";
 import type { Link } from "./link.js";
+import { listenAgain } from "./listen-again.js";
 import { LogLimit } from "./log-limit.js";
 import { SideCalls } from "./side-calls.js";
 import { memberStatus } from "./status.js";
@@ -392,14 +393,11 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   async #reconnect(before: Transport): Promise<void> {
     await before.close();
     if (this.#closed !== undefined) return;
-    if (this.#listening !== undefined) {
-      try {
-        await this.transport.listen(this.#listening);
-      } catch (error) {
-        this.#options.logger.error(`cannot listen on ${this.#listening} any more: ${String(error)}`);
-      }
-    }
     this.dialMembers();
+    if (this.#listening === undefined) return;
+    const { transport } = this;
+    const isWanted = () => this.#closed === undefined && this.transport === transport;
+    await listenAgain(transport, this.#listening, isWanted, this.#world.timers, this.#options.logger);
   }
 
   #makeTransport(): Transport {

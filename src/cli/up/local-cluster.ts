@@ -16,7 +16,7 @@ export interface LocalPlan {
 }
 
 /** Settings of the local cluster: short leases, so that there is something to see, and clocks that are one clock. */
-const TTL_MS = 3_500;
+const TTL_MS = 3_000;
 const MAX_CLOCK_SKEW_MS = 50;
 const RPC_TIMEOUT_MS = 250;
 

@@ -1,0 +1,58 @@
+import { expect, test } from "vitest";
+import { at, benchSettings } from "../../test/support/flease-bench.js";
+import { numberAt } from "./ballot.js";
+import { Kind, Message, Refusal } from "./message.js";
+import { FleasePeer } from "./peer.js";
+
+const nothing = () => undefined;
+
+/** A member whose recovery wait is over, and what it told its peers. */
+function member() {
+  const told: number[] = [];
+  const sink = {
+    send: nothing,
+    acquired: nothing,
+    refused: nothing,
+    unanswered: nothing,
+    renewed: nothing,
+    lapsed: nothing,
+    clockFault: nothing,
+    tell: (to: number) => told.push(to) > 0,
+    hinted: () => false,
+  };
+  const start = at(0);
+  const peer = new FleasePeer(
+    benchSettings(),
+    { owner: "a.1", seed: 1, acceptor: true },
+    start.mono,
+    start.wall,
+    sink,
+  );
+  const now = at(5_000);
+  peer.maintain(peer.read(now.mono, now.wall));
+  const ask = (from: number, owner: string, ms: number, fields: Partial<Message>): Message => {
+    const time = at(ms);
+    const request = Object.assign(
+      new Message(),
+      { view: 1, resource: "r", owner, number: numberAt(time.wall) },
+      fields,
+    );
+    const reply = new Message();
+    peer.receive(from, request, peer.read(time.mono, time.wall), reply);
+    return reply;
+  };
+  return { ask, told };
+}
+
+test("a holder that renews at an acceptor it missed does not stand back for those who wait", () => {
+  const { ask, told } = member();
+  const until = at(5_500).wall;
+  const first = ask(1, "p.1", 5_000, { kind: Kind.acquire, until, duration: 500 });
+  expect(first.kind).toBe(Kind.ack);
+  expect(ask(2, "q.1", 5_001, { kind: Kind.read, waiting: true })).toMatchObject({ refusal: Refusal.held });
+  ask(1, "p.1", 5_002, { kind: Kind.release, number: first.number, sequence: 1 });
+  expect(told).toEqual([2]);
+  // Whoever was told has its time: others that want to begin stand back, one that holds and renews does not.
+  expect(ask(3, "s.1", 5_003, { kind: Kind.read })).toMatchObject({ kind: Kind.nack, refusal: Refusal.held });
+  expect(ask(3, "s.1", 5_003, { kind: Kind.read, renewing: true })).toMatchObject({ kind: Kind.promise });
+});
