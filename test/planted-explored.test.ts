@@ -3,10 +3,17 @@ import { explored } from "./planted/explored.js";
 import { find } from "./planted/find.js";
 
 /** Those that take longer are looked for by `npm run sim:planted` only. */
-const slow = /^(?:P2|P3|P4|P9|P16|P22|P32):/;
+const slow = /^(?:P2|P3|P4|P6|P9|P16|P22|P32):/;
 
 it.each(explored.filter(({ name }) => !slow.test(name)))("$name breaks $breaks", (mistake) => {
   const { finding } = find(mistake);
   expect(finding?.invariant).toBe(mistake.breaks);
   expect(finding?.steps.length).toBeGreaterThan(3);
+});
+
+/** Worlds that are small enough to be seen whole, and in which nothing but the mistake is wrong. */
+const whole = /^(?:P5|P10|P20|P33|breaking)/;
+
+it.each(explored.filter(({ name }) => whole.test(name)))("without $name its world is sound", (mistake) => {
+  expect(find(mistake, false)).toMatchObject({ complete: true, finding: undefined });
 });

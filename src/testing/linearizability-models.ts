@@ -17,6 +17,8 @@ export interface RegisterOutput<Value> {
  *
  * @example
  * ```ts
+ * import { checkLinearizable, registerModel } from "leasehold/testing";
+ *
  * checkLinearizable(registerModel(0), [
  *   { input: { write: 1 }, calledAt: 0, returnedAt: 2 },
  *   { input: "read", output: { value: 1 }, calledAt: 1, returnedAt: 3 },
@@ -50,6 +52,8 @@ export interface CasOutput<Value> {
  *
  * @example
  * ```ts
+ * import { checkLinearizable, casRegisterModel } from "leasehold/testing";
+ *
  * checkLinearizable(casRegisterModel(0), [
  *   { input: { compare: 0, swap: 1 }, output: { swapped: true }, calledAt: 0, returnedAt: 2 },
  *   { input: { compare: 0, swap: 2 }, output: { swapped: true }, calledAt: 1, returnedAt: 3 },
@@ -90,6 +94,8 @@ export interface TokenGuardOutput {
  *
  * @example
  * ```ts
+ * import { checkLinearizable, tokenGuardModel } from "leasehold/testing";
+ *
  * checkLinearizable(tokenGuardModel(), [
  *   { input: { resource: "r", token: 2n }, output: { accepted: true }, calledAt: 0, returnedAt: 1 },
  *   { input: { resource: "r", token: 1n }, output: { accepted: true }, calledAt: 2, returnedAt: 3 },

@@ -62,8 +62,8 @@ export const explored: readonly Explored[] = [
   {
     name: "P6: the safety period is one tick short",
     faults: { safetyPeriodOneTickShort: true, ...wallAlone },
-    world: { ...quick, ttlMax: 1 },
-    bounds: { timeMax: 1 },
+    world: { ...quick, skew: 2, ttlMax: 1 },
+    bounds: { timeMax: 1, clockDifferenceMax: 2 },
     breaks: "I1",
   },
   {

@@ -32,7 +32,7 @@ export const simulated: readonly Simulated[] = [
     faults: { ballotsEqualWithinSkew: true, ...ballotsAlone },
     mode: "c",
     breaks: "I1",
-    seed: 546,
+    seed: 1078,
   },
   {
     name: "P10: the holder ignores that its lease is over",
@@ -171,6 +171,13 @@ export const simulated: readonly Simulated[] = [
     seed: 4,
   },
   {
+    name: "P36: ballots from the upper bound of the clock",
+    faults: { ballotsFromUpperClock: true },
+    mode: "a",
+    breaks: "I9",
+    seed: 1,
+  },
+  {
     name: "P38: a reading from before the message arrived",
     mistakes: { staleReading: true },
     mode: "b",
@@ -211,6 +218,13 @@ export const simulated: readonly Simulated[] = [
     mode: "f",
     breaks: "I2",
     seed: 28,
+  },
+  {
+    name: "P46: the bound on the end of leases from the upper bound of the clock",
+    faults: { untilBoundByUpperClock: true },
+    mode: "e",
+    breaks: "I10",
+    seed: 9,
   },
   {
     name: "a clock fault shortens the wait after a start",

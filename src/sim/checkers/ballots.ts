@@ -1,3 +1,4 @@
+import { numberAt } from "../../flease/ballot.js";
 import { Kind } from "../../flease/message.js";
 import type { Message } from "../../flease/message.js";
 import type { Observer, Report, WorldView } from "../observer.js";
@@ -13,7 +14,8 @@ interface OwnerBook {
 
 /**
  * I8: all writes with one (ballot, sequence) ask for the same. I9: no two proposers ever use the same ballot, and the
- * ballots of one strictly increase.
+ * ballots of one strictly increase; and while the wall clocks can be relied on, no ballot is ahead of its sender's by
+ * more than a colleague's clock may have been (else it would lie above the floors that shall be above it).
  */
 export class Ballots implements Observer {
   readonly #view: WorldView;
@@ -39,9 +41,21 @@ export class Ballots implements Observer {
   #opens(book: OwnerBook, owner: string, number: number, to: number): void {
     if (number < book.last || (number === book.last && (book.announced & (1 << to)) !== 0))
       this.#report("I9", `${owner} opens the ballot ${number} after ${book.last}`);
-    if (number !== book.last) book.announced = 0;
+    if (number !== book.last) {
+      book.announced = 0;
+      this.#checkAhead(book, number);
+    }
     book.last = number;
     book.announced |= 1 << to;
+  }
+
+  #checkAhead({ node }: OwnerBook, number: number): void {
+    const { assumptions, settings, nowMs } = this.#view;
+    if (!assumptions.wall || assumptions.stepsTogether) return;
+    // ε that a seen ballot was ahead, ε that the own clock has gone back since, and the rounding to milliseconds.
+    const wallMax = node.clock.wallAt(nowMs) + 2 * settings.maxClockSkewMs + 1;
+    if (number > numberAt(wallMax))
+      this.#report("I9", `${node.name} is ahead of its wall clock with ballot ${number}`);
   }
 
   #sameValue({ owner, number, sequence, until, duration }: Message): void {

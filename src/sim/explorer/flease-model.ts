@@ -374,6 +374,7 @@ export class FleaseModel implements Model<Acceptor, Party, Message, Message>, Pr
 /** Fields that no later step looks at would only make equal states look different. */
 function forgetWhatNobodyReads(slot: Slot): void {
   slot.heardMajority = false;
+  slot.lastRefusal = Refusal.none;
   slot.giveUpAt = 0;
   // Whether a lease is in the way counts, and not whose, nor how long: both only tell when to try again.
   slot.blockedVotes = slot.ahead = 0;
