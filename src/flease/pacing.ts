@@ -49,7 +49,10 @@ export class Pacing {
 
   /** After a refusal because another holds: when its lease is over and all who wait before us have had their try. */
   retryInMs(slot: Slot, now: Reading, settings: FleaseSettings): number {
-    const untilOverMs = Math.max(0, slot.blockedUntil + settings.maxClockSkewMs - now.lo);
+    // No lease is longer than this, but clocks that have stepped back make it look so, and may step forward again.
+    const longestMs = settings.ttlMaxMs + 2 * settings.maxClockSkewMs;
+    const leftMs = slot.blockedUntil + settings.maxClockSkewMs - now.lo;
+    const untilOverMs = Math.min(longestMs, Math.max(0, leftMs));
     if (slot.ahead === notListed)
       return untilOverMs + this.#random.next() * settings.ttlMaxMs * unlistedSpread;
     const turnMs = Math.min(slot.ahead, spacingsMax) * spacing * settings.ttlMaxMs;

@@ -129,6 +129,14 @@ test("waiters come back one after another when the lease is over, if nobody tell
   expect(retry(notListed)).toBeLessThanOrEqual(910 + 500);
 });
 
+test("a waiter never sleeps longer than any lease can last, however far the clocks have stepped back", () => {
+  const bench = new ProposerBench();
+  bench.begin(0, true);
+  for (const from of [0, 1]) bench.nackHeld(from, 10, "q.1", 66_000);
+  expect(bench.retriesMs[0]!).toBeGreaterThanOrEqual(1_020);
+  expect(bench.retriesMs[0]!).toBeLessThanOrEqual(1_020 + 40);
+});
+
 test("reading: every unfinished lease blocks, not only the one with the highest ballot", () => {
   const run = () => {
     const bench = new ProposerBench();
