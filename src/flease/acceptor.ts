@@ -352,7 +352,7 @@ export class Acceptor {
   }
 
   clone(): Acceptor {
-    const copy = new Acceptor(this.#settings, { mono: 0, wall: 0, lo: 0, hi: 0 });
+    const copy = new Acceptor(this.#settings, { mono: 0, wall: 0, lo: 0, hi: 0, steppedBack: false });
     copy.#floor = this.#floor;
     copy.#ready = this.#ready;
     copy.#silentSinceMono = this.#silentSinceMono;

@@ -4,7 +4,7 @@ import { FleaseClock } from "./clock.js";
 import type { Reading } from "./clock.js";
 import { withFaults } from "./planted-faults.js";
 
-const empty = (): Reading => ({ mono: 0, wall: 0, lo: 0, hi: 0 });
+const empty = (): Reading => ({ mono: 0, wall: 0, lo: 0, hi: 0, steppedBack: false });
 const read = (clock: FleaseClock, mono: number, wall: number) => clock.read(mono, wall, empty());
 
 /** Steps of the steady clock, and where the wall clock shows up relative to it. */
@@ -89,7 +89,7 @@ test("a glitch is no fault, nor is a disagreement of ε/2", () => {
     expect(clock.isFaulty(read(clock, mono, mono + 10_050))).toBe(false);
   const glitching = new FleaseClock(0, 10_000, 100, 0);
   for (let mono = 0; mono <= 5_000; mono += 900) {
-    const wall = mono + 10_000 - (mono % 1_800 === 0 ? 200 : 0);
+    const wall = mono + 10_000 - (mono % 1_800 === 0 ? 90 : 0);
     expect(glitching.isFaulty(read(glitching, mono, wall))).toBe(false);
   }
 });
@@ -107,7 +107,13 @@ test("a restart takes a new anchor, and only it lets hi move back", () => {
   const clock = new FleaseClock(0, 10_000, 100, 0);
   read(clock, 100, 90_000);
   clock.restart(200, 10_200);
-  expect(read(clock, 300, 10_300)).toEqual({ mono: 300, wall: 10_300, lo: 10_300, hi: 10_300 });
+  expect(read(clock, 300, 10_300)).toEqual({
+    mono: 300,
+    wall: 10_300,
+    lo: 10_300,
+    hi: 10_300,
+    steppedBack: false,
+  });
   expect(clock.isFaulty(read(clock, 5_000, 15_000))).toBe(false);
 });
 
@@ -127,4 +133,18 @@ test("a clone goes its own way", () => {
   expect(read(copy, 5_000, 15_020)).toEqual(read(clock, 5_000, 15_020));
   read(copy, 6_000, 90_000);
   expect(read(clock, 6_000, 16_000).hi).toBeLessThan(17_000);
+});
+
+test("a system time more than ε behind what was seen or carried has stepped back, also unseen", () => {
+  const clock = new FleaseClock(0, 10_000, 100, 0.001);
+  expect(clock.read(1_000, 11_000, empty()).steppedBack).toBe(false);
+  expect(clock.read(1_100, 11_000, empty()).steppedBack).toBe(false);
+  // Stopped for 3 s, in which all clocks stepped back by 2.5 s: no reading ever showed more than 11,100.
+  expect(clock.read(4_100, 11_500, empty()).steppedBack).toBe(true);
+  // Nor is it forgotten when the clocks come back: only a new incarnation starts afresh.
+  expect(clock.read(4_200, 14_200, empty()).steppedBack).toBe(true);
+  expect(clock.isFaulty(clock.read(4_300, 14_300, empty()))).toBe(false);
+  expect(clock.isFaulty(clock.read(5_300, 15_300, empty()))).toBe(true);
+  clock.restart(5_300, 15_300);
+  expect(clock.read(5_400, 15_400, empty()).steppedBack).toBe(false);
 });

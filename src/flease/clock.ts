@@ -14,6 +14,11 @@ export interface Reading {
   lo: number;
   /** Possibly reached already. Never moves back in one incarnation. */
   hi: number;
+  /**
+   * The system time lies more than ε behind `hi`: it has stepped back. While this process was stopped it may have been
+   * later than any reading shows, so `hi` says too little.
+   */
+  steppedBack: boolean;
 }
 
 /** A disagreement between the clocks must last this long on the steady clock before it counts as a fault, not a glitch. */
@@ -26,6 +31,8 @@ export class FleaseClock {
   #lo = -Infinity;
   #lastMono: number;
   #disagreesSince = Infinity;
+  /** Once seen it holds until a restart: a tenure that has ended must not come back when the clocks do. */
+  #steppedBack = false;
   readonly #skewMs: number;
   readonly #slewRate: number;
 
@@ -45,6 +52,7 @@ export class FleaseClock {
     this.#anchor += this.#slewBy(mono, wall);
     this.#lastMono = mono;
     this.#hi = Math.max(this.#hi, this.#anchor + mono, wall);
+    if (this.#hi - wall > this.#skewMs) this.#steppedBack = true;
     if (faults.lowerClockMonotone) this.#lo = Math.max(this.#lo, Math.min(this.#anchor + mono, wall));
     return this.peek(mono, wall, into);
   }
@@ -58,12 +66,14 @@ export class FleaseClock {
     into.wall = wall;
     into.lo = faults.clockBoundsSwapped ? hi : lo;
     into.hi = faults.clockBoundsSwapped ? lo : hi;
+    into.steppedBack = this.#steppedBack || hi - wall > this.#skewMs;
     return into;
   }
 
   /** True when wall and steady clock have disagreed by more than ε/2 for a while: whoever owns this clock must start over (3.2). */
   isFaulty(now: Reading): boolean {
-    if (this.disagreementMs(now) <= this.#skewMs / 2) this.#disagreesSince = Infinity;
+    const agrees = !this.#steppedBack && this.disagreementMs(now) <= this.#skewMs / 2;
+    if (agrees) this.#disagreesSince = Infinity;
     else this.#disagreesSince = Math.min(this.#disagreesSince, now.mono);
     return now.mono - this.#disagreesSince >= faultPersistsMs;
   }
@@ -76,6 +86,7 @@ export class FleaseClock {
 
   /** A new anchor, for a new incarnation: only here may `hi` move back. */
   restart(mono: number, wall: number): void {
+    this.#steppedBack = false;
     this.#anchor = wall - mono;
     this.#hi = wall;
     this.#lo = -Infinity;
@@ -95,6 +106,7 @@ export class FleaseClock {
     copy.#anchor = this.#anchor;
     copy.#hi = this.#hi;
     copy.#lo = this.#lo;
+    copy.#steppedBack = this.#steppedBack;
     copy.#lastMono = this.#lastMono;
     copy.#disagreesSince = this.#disagreesSince;
     return copy;

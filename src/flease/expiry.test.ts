@@ -84,3 +84,10 @@ test("a released lease blocks only by mistake (P44)", () => {
   expect(finished()).toBe(true);
   expect(withFaults({ releasedLeaseBlocksReader: true }, finished)).toBe(false);
 });
+
+test("a holder whose system time has stepped back relies on nothing, however early both clocks say it is", () => {
+  const until = baseMs + 500;
+  const now = at(100, { steppedBack: true });
+  expect([holdIsValid(until, until, now), validForMs(until, until, now)]).toEqual([false, 0]);
+  expect(withFaults({ wallTestOff: true }, () => holdIsValid(until, until, now))).toBe(true);
+});

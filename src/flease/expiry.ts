@@ -19,14 +19,19 @@ export function leaseIsOver(until: number, end: number, now: Reading, settings: 
   return faults.overByEitherClock ? wallOver || steadyOver : wallOver && steadyOver;
 }
 
-/** At a holder: is the own lease still valid? Only while neither clock says that it may have ended (3.6, repair F9). */
+/**
+ * At a holder: is the own lease still valid? Only while neither clock says that it may have ended (3.6, repair F9), and
+ * not after the system time has stepped back: a process that was stopped meanwhile cannot tell how late it had become.
+ */
 export function holdIsValid(until: number, end: number, now: Reading): boolean {
   if (faults.holderIgnoresExpiry) return true;
-  return (faults.wallTestOff || now.hi < until) && (faults.rateTestOff || now.mono < end);
+  const onWall = faults.wallTestOff || (now.hi < until && !now.steppedBack);
+  return onWall && (faults.rateTestOff || now.mono < end);
 }
 
 /** Milliseconds until `holdIsValid` turns false, if nothing is renewed; 0 when it has. */
 export function validForMs(until: number, end: number, now: Reading): number {
+  if (!holdIsValid(until, end, now)) return 0;
   const onWall = faults.wallTestOff ? Infinity : until - now.hi;
   const onSteady = faults.rateTestOff ? Infinity : end - now.mono;
   return Math.max(0, Math.min(onWall, onSteady));

@@ -60,7 +60,7 @@ export class FleasePeer {
   readonly #aside = new Message();
   readonly #clock: FleaseClock;
   readonly #sink: FleasePeerSink;
-  readonly #reading: Reading = { mono: 0, wall: 0, lo: 0, hi: 0 };
+  readonly #reading: Reading = { mono: 0, wall: 0, lo: 0, hi: 0, steppedBack: false };
   #fault: string | undefined;
   /** When the two clocks of this machine were last found apart, on the steady one. */
   #movedApartAt = -Infinity;

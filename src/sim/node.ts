@@ -15,7 +15,7 @@ import type { AcceptorStep } from "./observer.js";
 import { describe } from "./story.js";
 import type { World } from "./world.js";
 
-const emptyReading = (): Reading => ({ mono: 0, wall: 0, lo: 0, hi: 0 });
+const emptyReading = (): Reading => ({ mono: 0, wall: 0, lo: 0, hi: 0, steppedBack: false });
 
 /** Calls of `maintain` during the longest lease. */
 const maintainsPerLease = 40;

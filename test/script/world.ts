@@ -39,7 +39,7 @@ class Node {
   }
 
   now(): Reading {
-    return this.#clock.read(this.mono, this.wall, { mono: 0, wall: 0, lo: 0, hi: 0 });
+    return this.#clock.read(this.mono, this.wall, { mono: 0, wall: 0, lo: 0, hi: 0, steppedBack: false });
   }
 }
 
