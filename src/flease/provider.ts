@@ -238,7 +238,7 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
       case "out-of-bounds":
         return new LeaseholdError(
           "CLOCK_SKEW",
-          "the members refuse this participant's times: their clocks are elsewhere",
+          "the members refuse this participant's times: its clock and theirs are too far apart",
         );
       case "full":
         return new LeaseholdError(
