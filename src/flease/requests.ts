@@ -75,6 +75,7 @@ export class Requests {
     out.owner = this.owner;
     out.number = number;
     out.sequence = sequence;
+    out.renewing = false;
     return out;
   }
 }

@@ -53,6 +53,9 @@ const message = new Message();
 const receivedStamp: ClockStamp = { monoMs: 0, loMs: 0, hiMs: 0 };
 const receivedEcho: Echo = { monoMs: 0, loMs: 0, heldMs: 0, roundTripMs: -1 };
 
+/** Renewals may wait up to this much beside all the rest, so that a flood of new requests costs no lease that is held. */
+const URGENT_BYTES_MAX = 1024 * 1024;
+
 /** One peer, connected. */
 export class Link {
   readonly role: Role;
@@ -133,11 +136,16 @@ export class Link {
       counters["messages.dropped.closed"]++;
       return;
     }
-    if (this.waitingBytes >= this.#owner.linkBytesMax) {
+    const renews = message.renewing && isRequest(message.kind);
+    const room = renews
+      ? this.#outbox.urgentLength < URGENT_BYTES_MAX
+      : this.waitingBytes < this.#owner.linkBytesMax;
+    if (!room) {
       counters["messages.dropped.congested"]++;
       return;
     }
-    this.#outbox.add(message);
+    if (renews) this.#outbox.addUrgent(message);
+    else this.#outbox.add(message);
     counters["messages.sent"]++;
     this.#markDirty();
   }

@@ -19,13 +19,25 @@ const BATCH_BYTES_SPLIT = 128 * 1024;
  */
 export class Outbox {
   #pending = new ByteWriter(BUFFER_BYTES_MIN);
+  /** Renewals that must not wait behind anything else; undefined when there are none. */
+  #urgent: Outbox | undefined;
   #spare: ByteWriter | undefined;
   /** Where the batch that still grows begins; -1 when there is none. */
   #batchStart = -1;
   #batchView = 0;
 
   get length(): number {
-    return this.#pending.length;
+    return this.#pending.length + this.urgentLength;
+  }
+
+  get urgentLength(): number {
+    return this.#urgent?.length ?? 0;
+  }
+
+  /** Appends a renewal: it leaves before all that waits. */
+  addUrgent(message: Message): void {
+    this.#urgent ??= new Outbox();
+    this.#urgent.add(message);
   }
 
   add(message: Message): void {
@@ -57,6 +69,7 @@ export class Outbox {
    */
   take(stamp: ClockStamp, echo: Echo): ByteWriter {
     this.#closeBatch();
+    if (this.#urgent !== undefined) this.#putUrgentFirst(this.#urgent);
     const writer = this.#pending;
     const { view, bytes } = writer;
     for (let start = 0; start < writer.length; start += 4 + view.getUint32(start)) {
@@ -71,6 +84,15 @@ export class Outbox {
     if (writer.bytes.length > BUFFER_BYTES_KEPT) return;
     writer.length = 0;
     this.#spare = writer;
+  }
+
+  #putUrgentFirst(urgent: Outbox): void {
+    urgent.#closeBatch();
+    const rest = this.#pending;
+    this.#pending = urgent.#pending;
+    this.#urgent = undefined;
+    this.#pending.reserve(rest.length);
+    this.#pending.raw(rest.bytes.subarray(0, rest.length));
   }
 
   #openBatch(view: number): void {
