@@ -36,15 +36,16 @@ const production = files.filter((file) => !file.path.endsWith(".test.ts"));
 const mayImport: Record<string, readonly string[]> = {
   lease: [],
   flease: ["lease"],
-  testing: ["lease"],
+  history: ["lease"],
+  testing: ["history", "lease"],
   sim: ["flease", "lease"],
   host: ["flease", "lease"],
   ".": ["host", "lease", "testing"],
-  cli: [".", "host", "lease", "sim"],
+  cli: [".", "history", "host", "lease", "sim"],
 };
 
 /** Protocol folders are functions of their inputs: the same code runs on the real host and in a simulation. */
-const pureFolders = new Set(["lease", "flease", "sim"]);
+const pureFolders = new Set(["lease", "flease", "sim", "history"]);
 const ambient =
   /\b(?:Date\.now|performance\.|Math\.random|setTimeout|setInterval|setImmediate|process\.|Buffer\.|new Date\b|from "node:)/;
 
