@@ -1,0 +1,39 @@
+import type { StoreAnswer, StoreRequest } from "./store.js";
+
+/**
+ * The algorithms on shared storage are generators: they read line by line like the figures of the paper, yield what
+ * is to be done, and are resumed with what came of it and a reading of the clocks. Who resumes them decides what time and
+ * storage are: the host (`driver.ts`) or the simulator.
+ */
+export type Protocol<Result> = Generator<Effect, Result, Resumption>;
+
+export type Effect = Ask | Delay;
+
+/** Asks the stores of a farm at the same time. */
+export interface Ask {
+  readonly kind: "ask";
+  /** By the index of the store; `undefined` for one that is not asked. */
+  readonly requests: readonly (StoreRequest | undefined)[];
+  /** Called with each further answer: true ends the wait. Stores that are slow cost nothing as long as enough are not. */
+  readonly enough: (answers: readonly (StoreAnswer | undefined)[]) => boolean;
+  /** Ends the wait, whatever has come. What is under way then goes on, and may still take effect. */
+  readonly timeoutMs: number;
+}
+
+export interface Delay {
+  readonly kind: "delay";
+  readonly delayMs: number;
+}
+
+export interface Reading {
+  readonly monotonicMs: number;
+  readonly wallMs: number;
+}
+
+export interface Resumption {
+  readonly now: Reading;
+  /** The caller wants no more: withdraw what may have been left behind, and end. */
+  readonly cancelled: boolean;
+  /** By the index of the store; `undefined` for one that has not answered. Empty after a delay. */
+  readonly answers: readonly (StoreAnswer | undefined)[];
+}

@@ -1,0 +1,70 @@
+import type { LeaseholdError } from "../lease/errors.js";
+
+/**
+ * What a Δ-lease needs of shared storage: plain cells that hold a few hundred bytes each. A store answers, or it never
+ * does; up to t of n > 2t may fall silent. There are two kinds. *Atomic* stores compare and set, so any number of writers
+ * share one cell. *Slotted* stores can only write (a sector of a disk): every writer has a slot of its own in each register,
+ * and a read returns all of them.
+ *
+ * Cells are compared by content: no two writes of this library are ever equal (`DeltaRecord`), so content that is
+ * what it was has not changed meanwhile.
+ */
+export interface StoreTraits {
+  /** For people: its address without credentials. */
+  readonly name: string;
+  /** `atomic`: `replace` compares and sets. `slotted`: `put` writes this writer's slot, `read` returns every slot. */
+  readonly kind: "atomic" | "slotted";
+  /** What it has acknowledged survives loss of power and a restart of its server. */
+  readonly durable: boolean;
+  /** The longest register content in bytes that it takes. */
+  readonly bytesMax: number;
+  /** How often it may be asked whether a lease has become free, ms: what is cheap for a disk is dear at an object store. */
+  readonly pollMs: number;
+  /** The default bound on one operation (δ), ms. */
+  readonly delayMs: number;
+  /**
+   * For how long its server has been up at the least, ms, as far as it can be known, else 0: a store that is empty and has been
+   * up for longer than any lease lasts has forgotten none.
+   */
+  upMs(): number;
+}
+
+/** What a store said. `id` is its marker at that moment: another marker means that it has forgotten. */
+export type StoreAnswer =
+  /** `cells` of an atomic store has no element (never written) or one; of a slotted one, one for each slot in use. */
+  | { readonly kind: "cells"; readonly id: string; readonly cells: readonly Uint8Array[] }
+  | { readonly kind: "written"; readonly id: string }
+  /** Nothing was written, as the cell is not what was expected. */
+  | { readonly kind: "conflict"; readonly id: string; readonly cells: readonly Uint8Array[] }
+  | { readonly kind: "registers"; readonly id: string; readonly registers: ReadonlyMap<string, readonly Uint8Array[]> }
+  /** It answered that it cannot: never taken for an empty cell. The error has one of the `STORE_…` codes. */
+  | { readonly kind: "failed"; readonly error: LeaseholdError };
+
+export type StoreRequest =
+  | { readonly op: "read"; readonly register: string }
+  /** Atomic stores: writes `next` if the cell is `expected` (`undefined`: never written) and its marker is `id`, all in one step. */
+  | {
+      readonly op: "replace";
+      readonly register: string;
+      readonly id: string;
+      readonly expected: Uint8Array | undefined;
+      readonly next: Uint8Array;
+    }
+  /** Slotted stores: writes this writer's slot. */
+  | { readonly op: "put"; readonly register: string; readonly next: Uint8Array }
+  /** Up to `registersMax` registers whose names begin with `prefix`. */
+  | { readonly op: "list"; readonly prefix: string; readonly registersMax: number };
+
+export interface Store {
+  readonly traits: StoreTraits;
+  /**
+   * Never rejects: what goes wrong is a `failed`. It may take for ever, or answer long after its caller has given up (a
+   * ghost write); the caller bounds how many are under way. `signal` asks to give up early.
+   */
+  perform(request: StoreRequest, signal?: AbortSignal): Promise<StoreAnswer>;
+  /** Leaves no handle open. */
+  close(): Promise<void>;
+}
+
+/** The register that every store has under this name tells the store's marker and which stores belong to its farm. */
+export const farmRegister = "leasehold.farm";
