@@ -1,0 +1,181 @@
+/**
+ * The vocabulary of the replicated log (Ongaro and Ousterhout, *In Search of an Understandable Consensus Algorithm*, and
+ * Ongaro's thesis, *Consensus: Bridging Theory and Practice*).
+ */
+
+/** A member of the core; 64 bits as a bigint, as etcd's clients see it. 0 is nobody. */
+export type MemberId = bigint;
+
+export const nobody: MemberId = 0n;
+
+export type Entry = NormalEntry | ConfigEntry;
+
+interface EntryBase {
+  readonly index: number;
+  readonly term: number;
+}
+
+/** `data` is for the state machine. Empty: the no-op that a new leader begins its term with (Raft 8). */
+export interface NormalEntry extends EntryBase {
+  readonly kind: "normal";
+  readonly data: Uint8Array;
+}
+
+/** A change of the membership, one member at a time (thesis 4.1). `data` is for the state machine, too: names and addresses. */
+export interface ConfigEntry extends EntryBase {
+  readonly kind: "config";
+  readonly change: ConfigChange;
+  readonly data: Uint8Array;
+}
+
+export interface ConfigChange {
+  readonly kind: "add-voter" | "add-learner" | "promote" | "remove";
+  readonly member: MemberId;
+}
+
+/** Who votes, and who only receives the log (thesis 4.2.1). */
+export interface Membership {
+  readonly voters: readonly MemberId[];
+  readonly learners: readonly MemberId[];
+}
+
+/** What must be on disk before anything that was said because of it leaves (Raft, figure 2: persistent state). */
+export interface HardState {
+  readonly term: number;
+  readonly votedFor: MemberId;
+  /** Not needed for safety; it saves a restarted server from having to find it out again. */
+  readonly commit: number;
+}
+
+/** Where a snapshot stands. Its content is the state machine's and is streamed by the host. */
+export interface SnapshotMeta {
+  readonly index: number;
+  readonly term: number;
+  readonly membership: Membership;
+}
+
+export type Message =
+  | PreVoteRequest
+  | PreVoteAnswer
+  | VoteRequest
+  | VoteAnswer
+  | AppendRequest
+  | AppendAnswer
+  | Heartbeat
+  | HeartbeatAnswer
+  | InstallSnapshot
+  | SnapshotAnswer
+  | TimeoutNow;
+
+interface MessageBase {
+  readonly from: MemberId;
+  readonly to: MemberId;
+  readonly term: number;
+}
+
+interface CandidateLog extends MessageBase {
+  readonly lastIndex: number;
+  readonly lastTerm: number;
+}
+
+/** Asks whether a vote would be given, without a new term (thesis 9.6). `term` is the one that it would stand for. */
+export interface PreVoteRequest extends CandidateLog {
+  readonly kind: "pre-vote";
+}
+
+export interface PreVoteAnswer extends MessageBase {
+  readonly kind: "pre-vote-answer";
+  readonly granted: boolean;
+}
+
+export interface VoteRequest extends CandidateLog {
+  readonly kind: "vote";
+  /** The leader asked for this election (thesis 3.10): those who still hear a leader may vote as well. */
+  readonly transfer: boolean;
+}
+
+export interface VoteAnswer extends MessageBase {
+  readonly kind: "vote-answer";
+  readonly granted: boolean;
+}
+
+export interface AppendRequest extends MessageBase {
+  readonly kind: "append";
+  readonly previousIndex: number;
+  readonly previousTerm: number;
+  readonly entries: readonly Entry[];
+  readonly commit: number;
+}
+
+export interface AppendAnswer extends MessageBase {
+  readonly kind: "append-answer";
+  /** The entry before them was missing or of another term. */
+  readonly rejected: boolean;
+  /** Accepted: the last index that agrees with the leader. Rejected: the `previousIndex` that was refused. */
+  readonly index: number;
+  /** Rejected: where the leader should try next, and the term there, so that it can skip a whole term (Raft 5.3). */
+  readonly hintIndex: number;
+  readonly hintTerm: number;
+}
+
+export interface Heartbeat extends MessageBase {
+  readonly kind: "heartbeat";
+  /** Never more than the receiver is known to have. */
+  readonly commit: number;
+  /** The newest read that this round confirms leadership for (ReadIndex, thesis 6.4); 0 for none. */
+  readonly round: number;
+}
+
+export interface HeartbeatAnswer extends MessageBase {
+  readonly kind: "heartbeat-answer";
+  readonly round: number;
+}
+
+/** The host streams the snapshot's content beside this message, and hands both over when all of it has arrived. */
+export interface InstallSnapshot extends MessageBase {
+  readonly kind: "snapshot";
+  readonly meta: SnapshotMeta;
+}
+
+export interface SnapshotAnswer extends MessageBase {
+  readonly kind: "snapshot-answer";
+  readonly rejected: boolean;
+  /** The last index that agrees with the leader now. */
+  readonly index: number;
+}
+
+/** The leader asks the receiver to stand for election at once (thesis 3.10). */
+export interface TimeoutNow extends MessageBase {
+  readonly kind: "timeout-now";
+}
+
+export type Role = "follower" | "pre-candidate" | "candidate" | "leader";
+
+/**
+ * What is to be done after a step, **in this order**: `persist`, and only when that is on disk `messages`. A leader may send
+ * `early` beside its own write to disk (thesis 10.2.1): its own entries count towards a majority only once they are on disk.
+ * `committed` may be applied at any time.
+ */
+export interface Ready {
+  /** Truncate the log after `entries[0].index - 1`, append, and make all of it durable with the hard state. */
+  readonly persist:
+    | {
+        readonly hardState: HardState | undefined;
+        readonly entries: readonly Entry[];
+        /** Replaces the whole log: the state machine is restored from it before anything later is applied. */
+        readonly snapshot: SnapshotMeta | undefined;
+      }
+    | undefined;
+  readonly early: readonly Message[];
+  readonly messages: readonly Message[];
+  readonly committed: readonly Entry[];
+  readonly reads: readonly ReadState[];
+  /** Set when it has changed. */
+  readonly leadership: { readonly role: Role; readonly leader: MemberId; readonly term: number } | undefined;
+}
+
+/** Leadership was confirmed after the read was asked for: it may be answered once `index` has been applied (thesis 6.4). */
+export interface ReadState {
+  readonly id: number;
+  readonly index: number;
+}
