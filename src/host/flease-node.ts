@@ -8,12 +8,13 @@ import { FleasePeer } from "../flease/peer.js";
 import type { FleasePeerSink } from "../flease/peer.js";
 import { FleaseProvider } from "../flease/provider.js";
 import type { FleaseDriver } from "../flease/provider.js";
+import { SideCalls } from "../flease/side-calls.js";
 import { writeClusterDocument } from "./cluster.js";
 import type { Cluster } from "./cluster.js";
+import { labelKeepLeases, Labels } from "./labels.js";
 import type { Link } from "./link.js";
 import { listenAgain } from "./listen-again.js";
 import { LogLimit } from "./log-limit.js";
-import { SideCalls } from "./side-calls.js";
 import { memberStatus } from "./status.js";
 import { Transport } from "./transport.js";
 import type {
@@ -87,7 +88,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   readonly twins = new TwinWatch();
   readonly #reply = new Message();
   readonly #logLimit = new LogLimit();
-  readonly #sideCalls: SideCalls;
+  readonly #sideCalls: SideCalls<Link>;
   readonly #startedMono: number;
   #now: Reading;
   #listening: string | undefined;
@@ -123,7 +124,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     this.#now = this.now();
     this.#startedMono = this.#now.mono;
     this.provider = new FleaseProvider(this);
-    this.#sideCalls = new SideCalls(this);
+    this.#sideCalls = new SideCalls(this, new Labels(labelKeepLeases * this.peer.settings.ttlMaxMs));
     this.#attachLoopback();
     this.#maintain();
   }

@@ -4,6 +4,9 @@ import type { Link } from "./link.js";
 /** Bytes of a label in UTF-8. */
 export const LABEL_BYTES_MAX = 256;
 
+/** A label is shown as long as a lease of its owner can be, and a while longer. */
+export const labelKeepLeases = 2;
+
 /** Labels that a member keeps: more than there may be clients, and some megabytes. */
 const LABELS_MAX = 20_000;
 

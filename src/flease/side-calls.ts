@@ -1,15 +1,14 @@
-import type { Acceptor } from "../flease/acceptor.js";
-import type { Reading } from "../flease/clock.js";
-import { listLeases } from "../flease/listing.js";
-import type { ListedLease } from "../flease/listing.js";
-import { answerOn } from "../flease/side-answers.js";
-import type { ResourceAnswer } from "../flease/side-answers.js";
-import type { FeedPage, Follower } from "../flease/watch-feed.js";
-import { watchHoldMs } from "../flease/watching.js";
 import { LeaseholdError } from "../lease/errors.js";
-import type { FleaseNode } from "./flease-node.js";
-import { Labels } from "./labels.js";
-import type { Link } from "./link.js";
+import type { ReleaseRequest } from "../lease/provider.js";
+import type { Acceptor } from "./acceptor.js";
+import type { Reading } from "./clock.js";
+import { listLeases } from "./listing.js";
+import type { ListedLease } from "./listing.js";
+import type { FleasePeer } from "./peer.js";
+import { answerOn } from "./side-answers.js";
+import type { ResourceAnswer } from "./side-answers.js";
+import type { FeedPage, Follower } from "./watch-feed.js";
+import { watchHoldMs } from "./watching.js";
 
 /** Watches of one peer at a time; a participant has no more. */
 const WATCHES_PER_LINK_MAX = 16;
@@ -26,8 +25,34 @@ const PASS_ON_TIMEOUT_MS = 1_000;
 /** How often labels of the departed are looked for. */
 const SWEEP_EVERY_MS = 5_000;
 
-/** A label is shown as long as a lease of its owner can be, and a while longer. */
-const LABEL_KEEP_LEASES = 2;
+/** A connection, as far as side calls care for it. */
+export interface SideLink {
+  /** Owner name of the peer at its end. */
+  readonly owner: string;
+  readonly role: "member" | "client" | "observer";
+}
+
+/** Whoever runs the peer: the host's driver, or the simulator's. */
+export interface SideHost<L extends SideLink> {
+  readonly peer: FleasePeer;
+  /** A fresh reading of the peer's clock. */
+  now(): Reading;
+  readonly provider: { releaseRequested(request: ReleaseRequest): void };
+  readonly transport: {
+    /** A member's connection to itself. */
+    readonly loopback: L | undefined;
+    readonly links: Iterable<L>;
+    call(link: L, method: string, params: object, timeoutMs: number): Promise<unknown>;
+  };
+}
+
+/** What participants say of themselves. */
+export interface SideLabels<L extends SideLink> {
+  set(link: L, label: unknown): boolean;
+  of(owner: string): string | undefined;
+  gone(link: L, nowMs: number): void;
+  sweep(nowMs: number): void;
+}
 
 /** One watch of one peer, and the answer that is held back until there is something to tell. */
 interface Served {
@@ -39,19 +64,19 @@ interface Served {
 type Params = Readonly<Record<string, unknown>>;
 
 /** What a member answers to side calls about resources, and what a holder does when it is asked to release. */
-export class SideCalls {
-  readonly #node: FleaseNode;
-  readonly labels: Labels;
-  readonly #watches = new Map<Link, Map<number, Served>>();
+export class SideCalls<L extends SideLink> {
+  readonly #node: SideHost<L>;
+  readonly labels: SideLabels<L>;
+  readonly #watches = new Map<L, Map<number, Served>>();
   #watchCount = 0;
   #sweptMs = 0;
 
-  constructor(node: FleaseNode) {
+  constructor(node: SideHost<L>, labels: SideLabels<L>) {
     this.#node = node;
-    this.labels = new Labels(LABEL_KEEP_LEASES * node.cluster.settings.ttlMaxMs);
+    this.labels = labels;
   }
 
-  answer(link: Link, method: string, given: unknown): unknown {
+  answer(link: L, method: string, given: unknown): unknown {
     const params = (typeof given === "object" && given !== null ? given : {}) as Params;
     switch (method) {
       case "list":
@@ -79,7 +104,7 @@ export class SideCalls {
   }
 
   /** The peer's watches end with its connection. */
-  disconnected(link: Link): void {
+  disconnected(link: L): void {
     const watches = this.#watches.get(link);
     for (const session of watches?.keys() ?? []) this.#unwatch(link, session);
     this.labels.gone(link, this.#node.now().mono);
@@ -126,7 +151,7 @@ export class SideCalls {
   }
 
   /** True when the holder confirms that it has heard of it. */
-  async #passOn(from: Link, resource: string, owner: string, broken: boolean): Promise<boolean> {
+  async #passOn(from: L, resource: string, owner: string, broken: boolean): Promise<boolean> {
     const { transport, peer } = this.#node;
     const now = this.#node.now();
     const entry = peer.acceptor?.entry(resource);
@@ -143,7 +168,7 @@ export class SideCalls {
     }
   }
 
-  #requested(from: Link, params: Params): boolean {
+  #requested(from: L, params: Params): boolean {
     if (from.role !== "member") return false;
     const { provider } = this.#node;
     provider.releaseRequested({
@@ -155,7 +180,7 @@ export class SideCalls {
   }
 
   /** Answers when something has changed, or after a while: at once whoever asks for the first time. */
-  #watch(link: Link, params: Params): Promise<FeedPage> | FeedPage {
+  #watch(link: L, params: Params): Promise<FeedPage> | FeedPage {
     const session = Number(params["session"]);
     const { feed } = this.#node.peer;
     if (feed === undefined || this.#readyAcceptor() === undefined)
@@ -183,7 +208,7 @@ export class SideCalls {
     });
   }
 
-  #unwatch(link: Link, session: number): boolean {
+  #unwatch(link: L, session: number): boolean {
     const watches = this.#watches.get(link);
     const served = watches?.get(session);
     if (watches === undefined || served === undefined) return false;
@@ -195,7 +220,7 @@ export class SideCalls {
     return true;
   }
 
-  #serve(link: Link, session: number, served: Served, nowMs: number): void {
+  #serve(link: L, session: number, served: Served, nowMs: number): void {
     const { answer, follower, askedMs } = served;
     if (answer === undefined) {
       if (nowMs - askedMs > WATCH_IDLE_MS) this.#unwatch(link, session);
