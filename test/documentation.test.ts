@@ -36,7 +36,13 @@ const named = snippets.map((snippet, index) => ({ ...snippet, name: `example-${i
 /** Names that an example may use without importing them. A comment beside a method need not repeat where it comes from. */
 const taken = {
   leasehold: ["clusterStatus", "errorCodes", "LeaseholdError", "LeaseLostError", "open", "startMember"],
-  "leasehold/testing": ["conformanceCases", "MemoryCluster", "runConformance", "VirtualWorld"],
+  "leasehold/testing": [
+    "checkHistory",
+    "conformanceCases",
+    "MemoryCluster",
+    "runConformance",
+    "VirtualWorld",
+  ],
 };
 const staged =
   "leases, lease, signal, member, report, storage, reportsToWrite, write, runScheduler, runDueJobs";

@@ -22,8 +22,21 @@ export const exitCodes = [
     meaning:
       "the members are of another cluster, with other settings, version or time, or refuse our credentials",
   },
-  { code: 80, name: "violation", meaning: "sim: an invariant of the protocol did not hold" },
-  { code: 81, name: "stuck", meaning: "sim: no progress, or nothing happened that would prove anything" },
+  {
+    code: 80,
+    name: "violation",
+    meaning: "sim: an invariant of the protocol did not hold; check: a rule was broken",
+  },
+  {
+    code: 81,
+    name: "stuck",
+    meaning: "sim: no progress; sim and check: nothing happened that would prove anything",
+  },
+  {
+    code: 82,
+    name: "unreadable",
+    meaning: "check: a journal cannot be read or believed, so nothing was judged",
+  },
   { code: 126, name: "notExecutable", meaning: "run: the command is there but cannot be executed" },
   { code: 127, name: "notFound", meaning: "run: there is no such command" },
 ] as const;
@@ -63,6 +76,7 @@ const exitByErrorCode: Record<ErrorCode, ExitName> = {
   PERMISSION_DENIED: "refused",
   UNREACHABLE: "unavailable",
   CLOSED: "unexpected",
+  BAD_HISTORY: "unreadable",
 };
 
 export function exitCodeOfError(code: ErrorCode): number {

@@ -80,6 +80,7 @@ export function buildProgram(finish: Finish): Command {
   addStatus(program, finish);
   addPeer(program, finish);
   addSim(program, finish);
+  addCheck(program, finish);
   addCompletion(program, finish);
   program.addHelpText(
     "after",
@@ -292,6 +293,22 @@ function addSim(program: Command, finish: Finish): void {
     });
 }
 
+function addCheck(program: Command, finish: Finish): void {
+  program
+    .command("check")
+    .description("judge the journals of a run: who held what when, and whether two ever held the same")
+    .argument("<journal...>", "the journals of one run; see docs/histories.md")
+    .addHelpText(
+      "after",
+      examples("leasehold check run-7/*.journal", "leasehold check run-7/*.journal -o json"),
+    )
+    .action(async (paths: string[], _options: unknown, command: Command) => {
+      refuseEndpoints(command);
+      const { check } = await import("./commands/check.js");
+      finish(await check(paths, command.optsWithGlobals()));
+    });
+}
+
 function parsePositive(text: string): number {
   const number = Number(text);
   if (!/^\d+(?:\.\d+)?$/.test(text) || number <= 0) throw new InvalidArgumentError("It is a number above 0.");
@@ -304,7 +321,7 @@ function collectMembers(text: string, before: readonly string[] = []): readonly 
 
 function refuseEndpoints(command: Command): void {
   if (command.parent?.getOptionValueSource("endpoints") !== "cli") return;
-  throw usageError(`--endpoints has no meaning for ${command.name()}: it starts members and asks none`);
+  throw usageError(`--endpoints has no meaning for ${command.name()}: it asks no running member`);
 }
 
 /** `undefined` for what is no fault: help and the version were asked for and have been printed. */

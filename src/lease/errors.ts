@@ -27,6 +27,8 @@ export const errorCodes = {
   PERMISSION_DENIED: "The credentials, or the role that was chosen, do not allow this.",
   UNREACHABLE: "No member could be reached.",
   CLOSED: "This participant has been closed.",
+  BAD_HISTORY:
+    "A journal is cut off, out of order, of another run or not a journal at all; the message names file and line.",
 } as const;
 
 export type ErrorCode = keyof typeof errorCodes;

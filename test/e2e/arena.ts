@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import {
   appendFileSync,
   copyFileSync,
@@ -18,8 +19,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Faults } from "../../src/flease/faults.js";
 import { freePorts } from "../free-ports.js";
 import { type Running, dist, eventually, leasehold } from "../support/built.js";
-import { type HistoryReport, checkHistory, describeReport, parseHistory } from "./history.js";
+import { historyLine, historyVersion } from "../../src/history/format.js";
+import { checkHistory } from "../../src/history/judge.js";
+import { type HistoryReport, describeReport } from "../../src/history/report.js";
 import { Network } from "./proxy.js";
+import { clockId } from "./clock-id.js";
 
 /** Settings of every cluster here: short, so that there is something to see within seconds. */
 export const ttlMs = 2_000;
@@ -38,6 +42,8 @@ export interface HolderOrders {
   readonly endpoints: readonly string[];
   readonly resources: readonly string[];
   readonly journal: string;
+  /** For its journal's header. */
+  readonly run: { readonly run: string; readonly clock: string };
   /** How long it keeps each lease, and how long it pauses between two: from, to. */
   readonly holdMs: readonly [number, number];
   readonly pauseMs: readonly [number, number];
@@ -46,7 +52,7 @@ export interface HolderOrders {
   readonly liesAfterLoss: boolean;
 }
 
-export type HolderWishes = Partial<Omit<HolderOrders, "endpoints" | "journal">> & {
+export type HolderWishes = Partial<Omit<HolderOrders, "endpoints" | "journal" | "run">> & {
   readonly resources: readonly string[];
 };
 
@@ -123,6 +129,9 @@ export class Arena {
   readonly network = new Network();
   readonly endpoints: string[] = [];
   readonly folder = mkdtempSync(join(tmpdir(), "leasehold-e2e-"));
+  /** What heads every journal. */
+  readonly #run = { run: randomUUID(), clock: clockId() };
+  readonly #journal = join(this.folder, "arena.journal");
   readonly #members = new Map<string, MemberPlace>();
   readonly #addresses: Record<string, string> = {};
   readonly #holders: HolderProcess[] = [];
@@ -136,6 +145,8 @@ export class Arena {
   static async start(options: ArenaOptions = {}): Promise<Arena> {
     const { members = ["a", "b", "c"], proxied = false } = options;
     const arena = new Arena();
+    const header = { event: "history", version: historyVersion, ...arena.#run, by: "arena" } as const;
+    writeFileSync(arena.#journal, historyLine(header));
     arena.#memberFault = options.memberFault;
     if (options.memberEnv !== undefined) arena.#memberEnv = options.memberEnv;
     const ports = await freePorts(members.length);
@@ -221,6 +232,7 @@ export class Arena {
       name,
       endpoints: this.endpoints,
       journal: join(this.folder, `${name}.journal`),
+      run: this.#run,
     };
     const child = spawn(process.execPath, [holderPath, JSON.stringify(orders)], {
       stdio: ["ignore", "inherit", "inherit", "ipc"],
@@ -305,8 +317,7 @@ export class Arena {
   }
 
   #note(event: "killed" | "stopped" | "continued", pid: number): void {
-    const entry = { event, m: String(process.hrtime.bigint()), pid };
-    appendFileSync(join(this.folder, "arena.journal"), `${JSON.stringify(entry)}\n`);
+    appendFileSync(this.#journal, historyLine({ event, m: process.hrtime.bigint(), pid }));
   }
 
   // The end
@@ -319,9 +330,8 @@ export class Arena {
     const troubles = this.#holders.flatMap(({ name, troubles }) => troubles.map((one) => `${name}: ${one}`));
     if (troubles.length > 0) report(`troubles:\n    ${troubles.join("\n    ")}`);
     const journals = readdirSync(this.folder).filter((name) => name.endsWith(".journal"));
-    return checkHistory(
-      journals.flatMap((name) => parseHistory(readFileSync(join(this.folder, name), "utf8"), name)),
-    );
+    const texts = journals.map((name) => [name, readFileSync(join(this.folder, name), "utf8")]);
+    return checkHistory(Object.fromEntries(texts));
   }
 
   /** Leaves no process and no file behind; keeps the files when `LEASEHOLD_E2E_KEEP` is set. */

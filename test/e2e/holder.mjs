@@ -1,6 +1,6 @@
 /**
  * A process that takes one lease after another, for ever, and writes down every look at it. Its journal is what
- * `history.ts` checks: one JSON object a line, each written with one synchronous write, so that kill -9 loses none.
+ * `src/history` judges (docs/histories.md has the format); each line is one synchronous write, so that kill -9 loses none.
  *
  * Its orders are the JSON in the first argument, see `HolderOrders` in `arena.ts`.
  */
@@ -9,9 +9,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 const built = process.env.LEASEHOLD_DIST;
 const { open } = await import(built === undefined ? "leasehold" : `${built}/index.js`);
+const { historyLine } = await import(built === undefined ? "leasehold/testing" : `${built}/testing/index.js`);
 
 const orders = JSON.parse(process.argv[2]);
-const journal = openSync(orders.journal, "a");
+const journal = openSync(orders.journal, "wx");
 const stop = new AbortController();
 
 /** Looks follow each other as closely as timers allow, and at least one in this time is written down. */
@@ -27,10 +28,7 @@ const nowNs = () => process.hrtime.bigint();
 const between = ([min, max]) => min + Math.random() * (max - min);
 
 function write(entry) {
-  const text = JSON.stringify({ ...entry, pid: process.pid }, (_, value) =>
-    typeof value === "bigint" ? String(value) : value,
-  );
-  writeSync(journal, `${text}\n`);
+  writeSync(journal, historyLine({ ...entry, pid: process.pid }));
 }
 
 function tell(news) {
@@ -87,6 +85,11 @@ class Observer {
     write({ event: "release", m: nowNs(), ...this.#about });
   }
 
+  hasLost() {
+    this.flush();
+    write({ event: "lost", m: nowNs(), ...this.#about });
+  }
+
   async watch(ms) {
     const end = performance.now() + ms;
     for (this.look(); performance.now() < end; this.look()) await sleep(lookEveryMs);
@@ -113,6 +116,7 @@ async function holdOne(leases, resource) {
     tell({ type: "released", resource });
     await lease.release();
   } else {
+    observer.hasLost();
     tell({ type: "lost", resource });
   }
   await observer.watch(orders.liesAfterLoss ? lieMs : lookAfterEndMs);
@@ -127,7 +131,7 @@ async function work(leases) {
       await sleep(between(orders.pauseMs), undefined, { signal: stop.signal });
     } catch (error) {
       if (stop.signal.aborted) return;
-      write({ event: "trouble", m: nowNs(), code: error.code, message: error.message });
+      write({ event: "trouble", m: nowNs(), code: String(error.code), message: error.message });
       tell({ type: "trouble", code: String(error.code), message: error.message });
       await sleep(retryMs);
     }
@@ -137,8 +141,10 @@ async function work(leases) {
 process.on("SIGTERM", () => stop.abort());
 process.on("disconnect", () => process.exit(0));
 
-const leases = await open(...orders.endpoints, { name: orders.name, timeout: "20s" });
+writeSync(journal, historyLine({ event: "history", version: 1, ...orders.run, by: orders.name }));
 write({ event: "boot", m: nowNs() });
+const leases = await open(...orders.endpoints, { name: orders.name, timeout: "20s" });
+write({ event: "ready", m: nowNs() });
 tell({ type: "started", guarantees: { takeoverMsMax: leases.guarantees.takeoverMsMax } });
 await work(leases);
 await leases.close();

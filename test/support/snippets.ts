@@ -14,7 +14,13 @@ export interface Snippet {
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
 /** Files whose exports users see. */
-const publicSources = ["src/index.ts", "src/lease/types.ts", "src/host/types.ts", "src/testing"];
+const publicSources = [
+  "src/index.ts",
+  "src/lease/types.ts",
+  "src/host/types.ts",
+  "src/testing",
+  "src/history",
+];
 
 /** All that is written for people. */
 export function pages(): string[] {

@@ -1,0 +1,105 @@
+import type { FaultMark, Nanoseconds } from "./format.js";
+import type { Halt } from "./interventions.js";
+import { apartMs, later } from "./nanoseconds.js";
+import { type Tenure, certainEnd, certainStart, expiryShown, wasInterrupted } from "./tenures.js";
+
+/** A fault from its beginning to its end. */
+interface Fault {
+  readonly kind: string;
+  /** Of a process that was halted. */
+  readonly pid?: number;
+  readonly from: Nanoseconds;
+  /** Undefined when it never ended. */
+  readonly to: Nanoseconds | undefined;
+}
+
+/** What faults of one kind did. */
+export interface FaultReport {
+  readonly kind: string;
+  readonly count: number;
+  /** Tenures that ended, without a release, in or after such a fault, and had a successor. */
+  readonly interrupted: number;
+  /** The longest time without a holder after one of these, in ms; undefined when there were none. */
+  readonly longestMs: number | undefined;
+}
+
+/** Gathers the marks of those who make faults. */
+export class FaultBook {
+  readonly #open = new Map<string, FaultMark>();
+  readonly #closed: Fault[] = [];
+
+  /** Says what is wrong with the mark itself, if anything is. */
+  add(mark: FaultMark): string | undefined {
+    const { kind, target, m, phase } = mark;
+    const key = `${kind}\n${target}`;
+    const begun = this.#open.get(key);
+    if (phase === "begin") {
+      if (begun !== undefined) return `fault ${kind} of ${target} has begun already`;
+      this.#open.set(key, mark);
+      return undefined;
+    }
+    if (begun === undefined) return `fault ${kind} of ${target} ends and has not begun`;
+    this.#open.delete(key);
+    this.#closed.push({ kind, from: begun.m, to: m });
+    return undefined;
+  }
+
+  faults(): Fault[] {
+    const open = [...this.#open.values()].map(({ kind, m }): Fault => ({ kind, from: m, to: undefined }));
+    return [...this.#closed, ...open];
+  }
+}
+
+/**
+ * For each kind of fault, which tenures it may have interrupted, and how long nobody held their resources then: from the
+ * fault's beginning, or from the last look that found the lease held if that was later, to the successor's certain start.
+ */
+export function reportFaults(
+  book: FaultBook,
+  halts: readonly Halt[],
+  byResource: ReadonlyMap<string, readonly Tenure[]>,
+): FaultReport[] {
+  const faults: Fault[] = [...book.faults(), ...halts];
+  const counts = new Map<string, number>();
+  for (const { kind } of faults) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  const gaps = new Map<string, number[]>();
+  for (const interruption of interruptionsOf(byResource, faults)) {
+    for (const [kind, gapMs] of interruption) gaps.set(kind, [...(gaps.get(kind) ?? []), gapMs]);
+  }
+  return [...counts]
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .map(([kind, count]) => {
+      const all = gaps.get(kind) ?? [];
+      const longestMs = all.length === 0 ? undefined : all.reduce((one, other) => Math.max(one, other));
+      return { kind, count, interrupted: all.length, longestMs };
+    });
+}
+
+/** For each tenure that was interrupted and had a successor: the time without a holder after each kind of fault, in ms. */
+function* interruptionsOf(
+  byResource: ReadonlyMap<string, readonly Tenure[]>,
+  faults: readonly Fault[],
+): Generator<Map<string, number>> {
+  const holders = new Set([...byResource.values()].flatMap((tenures) => tenures.map(({ pid }) => pid)));
+  for (const tenures of byResource.values()) {
+    for (const [index, tenure] of tenures.entries()) {
+      const successor = tenures[index + 1];
+      if (successor === undefined || !wasInterrupted(tenure)) continue;
+      const longest = new Map<string, number>();
+      for (const fault of faults) {
+        // What is done to a holder concerns that holder alone; done to any other process, it may concern everybody.
+        if (fault.pid !== undefined && fault.pid !== tenure.pid && holders.has(fault.pid)) continue;
+        if (!mayHaveEnded(fault, tenure)) continue;
+        const gapMs = Math.max(0, apartMs(later(fault.from, certainEnd(tenure)), certainStart(successor)));
+        longest.set(fault.kind, Math.max(gapMs, longest.get(fault.kind) ?? 0));
+      }
+      yield longest;
+    }
+  }
+}
+
+/** A lease is interrupted when it is not renewed, so the fault must fall between the last renewal and the end. */
+function mayHaveEnded({ from, to }: Fault, tenure: Tenure): boolean {
+  const endedBy = tenure.gone?.m2 ?? expiryShown(tenure);
+  return from <= endedBy && (to === undefined || to >= tenure.renewedAt);
+}

@@ -1,0 +1,46 @@
+import type { Intervention, Nanoseconds } from "./format.js";
+import { compare } from "./nanoseconds.js";
+
+/** A time in which a process could not run. */
+export interface Halt {
+  readonly kind: "killed" | "stopped";
+  readonly pid: number;
+  readonly from: Nanoseconds;
+  /** The instant of a kill; undefined for a process that was never continued. */
+  readonly to: Nanoseconds | undefined;
+}
+
+/** What was done to processes, gathered from journals in any order. */
+export class InterventionBook {
+  readonly #interventions: Intervention[] = [];
+
+  add(intervention: Intervention): void {
+    this.#interventions.push(intervention);
+  }
+
+  /** When each process was continued. */
+  continuations(): Map<number, Nanoseconds[]> {
+    const byPid = new Map<number, Nanoseconds[]>();
+    for (const { event, pid, m } of this.#interventions) {
+      if (event === "continued") byPid.set(pid, [...(byPid.get(pid) ?? []), m]);
+    }
+    return byPid;
+  }
+
+  halts(): Halt[] {
+    const halts: Halt[] = [];
+    const stoppedAt = new Map<number, Nanoseconds>();
+    for (const { event, pid, m } of this.#interventions.toSorted((one, other) => compare(one.m, other.m))) {
+      const from = stoppedAt.get(pid);
+      if (event === "stopped") {
+        stoppedAt.set(pid, from ?? m);
+        continue;
+      }
+      if (from !== undefined) halts.push({ kind: "stopped", pid, from, to: m });
+      stoppedAt.delete(pid);
+      if (event === "killed") halts.push({ kind: "killed", pid, from: m, to: m });
+    }
+    for (const [pid, from] of stoppedAt) halts.push({ kind: "stopped", pid, from, to: undefined });
+    return halts;
+  }
+}

@@ -1,0 +1,133 @@
+import { historyVersion } from "./format.js";
+import type { HistoryEntry, HistoryHeader, Holding, Nanoseconds } from "./format.js";
+
+/** Makes the error that refuses the line; it knows where the line stands. */
+export type Refuse = (problem: string) => Error;
+
+/** Throws what `refuse` makes of the problem if the line is no header of this version. */
+export function parseHeader(line: string, refuse: Refuse): HistoryHeader {
+  const fields = new Fields(line, refuse);
+  if (fields.get("event") !== "history")
+    throw refuse('no header: the first line of a journal is {"event":"history",…}');
+  const version = fields.get("version");
+  if (version !== historyVersion)
+    throw refuse(`version ${JSON.stringify(version)} of the format; this build reads ${historyVersion}`);
+  const [run, clock, by] = [fields.text("run"), fields.text("clock"), fields.text("by")];
+  return { event: "history", version: historyVersion, run, clock, by };
+}
+
+/** Throws what `refuse` makes of the problem if the line is no entry. Fields that nobody asks for are passed over. */
+export function parseEntry(line: string, refuse: Refuse): HistoryEntry {
+  const fields = new Fields(line, refuse);
+  const event = fields.text("event");
+  switch (event) {
+    case "sample": {
+      const [ok, remainingMs] = [fields.flag("ok"), fields.number("remainingMs")];
+      return { event, ...fields.span(), ok, remainingMs, ...fields.holding() };
+    }
+    case "op": {
+      const result = fields.oneOf("result", ["accepted", "refused", "unknown"]);
+      return { event, ...fields.span(), result, ...fields.holding() };
+    }
+    case "release":
+    case "lost":
+      return { event, m: fields.digits("m"), ...fields.holding() };
+    case "accepted":
+    case "refused": {
+      const [resource, token] = [fields.text("resource"), fields.digits("token")];
+      return { event, m: fields.digits("m"), resource, token, order: fields.wholeNumber("order") };
+    }
+    case "boot":
+    case "ready":
+    case "alarm":
+    case "killed":
+    case "stopped":
+    case "continued":
+      return { event, m: fields.digits("m"), pid: fields.wholeNumber("pid") };
+    case "trouble": {
+      const [code, message] = [fields.text("code"), fields.text("message")];
+      return { event, m: fields.digits("m"), pid: fields.wholeNumber("pid"), code, message };
+    }
+    case "fault": {
+      const phase = fields.oneOf("phase", ["begin", "end"]);
+      const [kind, target] = [fields.text("kind"), fields.text("target")];
+      return { event, m: fields.digits("m"), phase, kind, target };
+    }
+    case "history":
+      throw refuse("a second header: each process writes a journal of its own");
+    default:
+      throw refuse(`no event is called ${JSON.stringify(event)}`);
+  }
+}
+
+/** The fields of one line, each asked for by name and type. */
+class Fields {
+  readonly #fields: Readonly<Record<string, unknown>>;
+  readonly #refuse: Refuse;
+
+  constructor(line: string, refuse: Refuse) {
+    let value: unknown;
+    try {
+      value = JSON.parse(line);
+    } catch {
+      throw refuse("not a line of JSON");
+    }
+    if (typeof value !== "object" || value === null) throw refuse("not an object");
+    this.#fields = value as Record<string, unknown>;
+    this.#refuse = refuse;
+  }
+
+  get(name: string): unknown {
+    return this.#fields[name];
+  }
+
+  text(name: string): string {
+    const value = this.#fields[name];
+    if (typeof value !== "string" || value === "") throw this.#refuse(`${name} is not a text`);
+    return value;
+  }
+
+  flag(name: string): boolean {
+    const value = this.#fields[name];
+    if (typeof value !== "boolean") throw this.#refuse(`${name} is not true or false`);
+    return value;
+  }
+
+  number(name: string): number {
+    const value = this.#fields[name];
+    if (typeof value !== "number" || !Number.isFinite(value)) throw this.#refuse(`${name} is not a number`);
+    return value;
+  }
+
+  wholeNumber(name: string): number {
+    const value = this.#fields[name];
+    if (typeof value !== "number" || !Number.isSafeInteger(value) || value < 0)
+      throw this.#refuse(`${name} is not a whole number`);
+    return value;
+  }
+
+  digits(name: string): bigint {
+    const value = this.#fields[name];
+    if (typeof value !== "string" || !/^\d{1,32}$/.test(value))
+      throw this.#refuse(`${name} is not a string of digits`);
+    return BigInt(value);
+  }
+
+  oneOf<Word extends string>(name: string, words: readonly Word[]): Word {
+    const value = this.#fields[name];
+    const word = words.find((one) => one === value);
+    if (word === undefined) throw this.#refuse(`${name} is not one of ${words.join(", ")}`);
+    return word;
+  }
+
+  span(): { m1: Nanoseconds; m2: Nanoseconds } {
+    const [m1, m2] = [this.digits("m1"), this.digits("m2")];
+    if (m2 < m1) throw this.#refuse("m2 is before m1");
+    return { m1, m2 };
+  }
+
+  holding(): Holding {
+    const [pid, incarnation] = [this.wholeNumber("pid"), this.text("incarnation")];
+    return { pid, incarnation, resource: this.text("resource"), token: this.digits("token") };
+  }
+}

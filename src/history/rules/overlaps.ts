@@ -1,0 +1,43 @@
+import { apartMs, compare, later } from "../nanoseconds.js";
+import { type Tenure, certainEnd, certainStart } from "../tenures.js";
+import { type Violation, nameOf, violationsMax } from "../violation.js";
+
+export interface Overlaps {
+  readonly violations: Violation[];
+  /** Pairs whose outermost stamps overlap, without proof. */
+  readonly inconclusive: number;
+}
+
+/** Tenures of one resource exclude each other: their certain intervals must not overlap. */
+export function findOverlaps(tenures: readonly Tenure[]): Overlaps {
+  const violations: Violation[] = [];
+  let inconclusive = 0;
+  let running: Tenure[] = [];
+  for (const tenure of tenures.toSorted((one, other) => compare(one.first.m1, other.first.m1))) {
+    running = running.filter((before) => before.last.m2 > tenure.first.m1);
+    for (const before of running) {
+      if (certainlyOverlap(before, tenure)) violations.push(overlapOf(before, tenure));
+      else if (possiblyOverlap(before, tenure)) inconclusive += 1;
+    }
+    if (violations.length >= violationsMax) break;
+    running.push(tenure);
+  }
+  return { violations, inconclusive };
+}
+
+/** For a tenure with a single look this asks that the other was held before and after the whole of that look. */
+function certainlyOverlap(one: Tenure, other: Tenure): boolean {
+  return certainStart(one) < certainEnd(other) && certainStart(other) < certainEnd(one);
+}
+
+function possiblyOverlap(one: Tenure, other: Tenure): boolean {
+  return one.first.m1 < other.last.m2 && other.first.m1 < one.last.m2;
+}
+
+function overlapOf(one: Tenure, other: Tenure): Violation {
+  const from = later(certainStart(one), certainStart(other));
+  const to = certainEnd(one) < certainEnd(other) ? certainEnd(one) : certainEnd(other);
+  const length = to > from ? `for ${apartMs(from, to)} ms` : "in a single look";
+  const text = `${nameOf(one)} and ${nameOf(other)} were both held at ${from}, ${length}`;
+  return { rule: "overlap", resource: one.resource, text };
+}

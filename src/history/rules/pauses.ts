@@ -1,0 +1,47 @@
+import type { Nanoseconds } from "../format.js";
+import { type Tenure, certainStart } from "../tenures.js";
+import { type Violation, nameOf } from "../violation.js";
+
+export interface PauseVerdict {
+  readonly violations: Violation[];
+  /** First looks after a pause in which another had taken over, that found the lease lost as they had to. */
+  readonly lossesFound: number;
+}
+
+/**
+ * A process that was stopped, while another took over, must find its lease lost. Expects the tenures of one resource in
+ * the order of their certain starts, and when each process was continued.
+ */
+export function judgePauses(
+  tenures: readonly Tenure[],
+  continuations: ReadonlyMap<number, readonly Nanoseconds[]>,
+): PauseVerdict {
+  const violations: Violation[] = [];
+  let lossesFound = 0;
+  for (const [index, tenure] of tenures.entries()) {
+    const { resource, last, gone } = tenure;
+    for (const m of continuations.get(tenure.pid) ?? []) {
+      if (tenure.first.m1 > m || (tenure.releasedAt ?? m) < m) continue;
+      if (last.m1 >= m) {
+        const successor = successorBefore(m, tenures, index);
+        if (successor === undefined) continue;
+        const text = `${nameOf(tenure)} was found held after a pause in which ${nameOf(successor)} took over`;
+        violations.push({ rule: "held-after-pause", resource, text });
+      } else if (gone !== undefined && gone.m1 >= m) {
+        if (successorBefore(gone.m1, tenures, index) !== undefined) lossesFound += 1;
+      }
+    }
+  }
+  return { violations, lossesFound };
+}
+
+/** Somebody else whose tenure certainly began after this one's and before `m`. */
+function successorBefore(m: Nanoseconds, tenures: readonly Tenure[], index: number): Tenure | undefined {
+  const tenure = tenures[index]!;
+  for (let next = index + 1; next < tenures.length; next += 1) {
+    const other = tenures[next]!;
+    if (certainStart(other) >= m) return undefined;
+    if (other.incarnation !== tenure.incarnation && certainStart(other) > certainStart(tenure)) return other;
+  }
+  return undefined;
+}

@@ -1,0 +1,162 @@
+import type { Ending, Holding, Nanoseconds, Operation, Sample } from "./format.js";
+import { compare, toNs } from "./nanoseconds.js";
+
+/** What is kept of one look at a lease. */
+export type Look = Pick<Sample, "m1" | "m2" | "remainingMs">;
+
+/** One uninterrupted holding, as far as the looks show it. */
+export interface Tenure extends Holding {
+  /** First and last look that found it held. */
+  readonly first: Look;
+  readonly last: Look;
+  /** When its holder began to give it back. */
+  readonly releasedAt: Nanoseconds | undefined;
+  /** First look that found it lost, whether it had been released or not. */
+  readonly gone: Pick<Look, "m1" | "m2"> | undefined;
+  /** The same, if it had not been released by then. */
+  readonly lostAt: Nanoseconds | undefined;
+  /** Its program was told of a loss. */
+  readonly toldOfLoss: boolean;
+  /** Renewals that the looks show: the end moved. */
+  readonly renewals: number;
+  /** The look that showed the last renewal; the first look if there was none. */
+  readonly renewedAt: Nanoseconds;
+  /** When the guarded resource had refused its token for the first time, at the latest. */
+  readonly refusedAt: Nanoseconds | undefined;
+}
+
+/** A tenure was held at one instant up to this at the latest. */
+export function certainStart(tenure: Tenure): Nanoseconds {
+  return tenure.first.m2;
+}
+
+/**
+ * A tenure was held at one instant from this on. Between the two it was held without a break, because that is what one
+ * token means, even while its process was stopped.
+ */
+export function certainEnd({ last, releasedAt }: Tenure): Nanoseconds {
+  return releasedAt !== undefined && releasedAt < last.m1 ? releasedAt : last.m1;
+}
+
+/** It ran out, or was lost in another way: its holder did not give it back. */
+export function wasInterrupted(tenure: Tenure): boolean {
+  return tenure.releasedAt === undefined || tenure.lostAt !== undefined;
+}
+
+/** When the lease would have run out, going by the last look at it. */
+export function expiryShown({ last }: Tenure): Nanoseconds {
+  return last.m2 + toNs(last.remainingMs);
+}
+
+/** The end is computed from two clocks that are corrected by tiny steps. */
+const endJitterNs = 1_000_000n;
+
+interface Gathered {
+  readonly holding: Holding;
+  first: Look | undefined;
+  last: Look | undefined;
+  gone: Pick<Look, "m1" | "m2"> | undefined;
+  releasedAt: Nanoseconds | undefined;
+  toldOfLoss: boolean;
+  renewals: number;
+  renewedAt: Nanoseconds;
+  refusedAt: Nanoseconds | undefined;
+}
+
+/** Gathers tenures from the lines of journals. Its size goes with the tenures, whatever the number of looks. */
+export class TenureBook {
+  readonly #gathered = new Map<string, Gathered>();
+  /** The guarded resource does not know who asks: by resource and token. */
+  readonly #refusals = new Map<string, Nanoseconds>();
+
+  addSample(sample: Sample): void {
+    const entry = this.#of(sample);
+    const { m1, m2, remainingMs } = sample;
+    if (!sample.ok) {
+      if (entry.gone === undefined || m2 < entry.gone.m2) entry.gone = { m1, m2 };
+      return;
+    }
+    const look = { m1, m2, remainingMs };
+    const { last } = entry;
+    if (last !== undefined && showsRenewal(last, look)) {
+      entry.renewals += 1;
+      entry.renewedAt = m1;
+    }
+    if (entry.first === undefined) entry.renewedAt = m1;
+    if (entry.first === undefined || m2 < entry.first.m2) entry.first = look;
+    if (last === undefined || m1 > last.m1) entry.last = look;
+  }
+
+  addEnding(ending: Ending): void {
+    const entry = this.#of(ending);
+    if (ending.event === "lost") entry.toldOfLoss = true;
+    else entry.releasedAt = earlier(entry.releasedAt, ending.m);
+  }
+
+  addOperation(operation: Operation): void {
+    if (operation.result !== "refused") return;
+    const entry = this.#of(operation);
+    entry.refusedAt = earlier(entry.refusedAt, operation.m2);
+  }
+
+  /** The guarded resource had refused the token by then. */
+  addRefusal(resource: string, token: bigint, m: Nanoseconds): void {
+    const key = `${token}\n${resource}`;
+    this.#refusals.set(key, earlier(this.#refusals.get(key), m));
+  }
+
+  /** Those of each resource, in the order of their certain starts. Who was never found holding has no tenure. */
+  byResource(): Map<string, Tenure[]> {
+    const resources = new Map<string, Tenure[]>();
+    for (const entry of this.#gathered.values()) {
+      const tenure = this.#tenureOf(entry);
+      if (tenure === undefined) continue;
+      const others = resources.get(tenure.resource);
+      if (others === undefined) resources.set(tenure.resource, [tenure]);
+      else others.push(tenure);
+    }
+    for (const tenures of resources.values()) tenures.sort(byCertainStart);
+    return resources;
+  }
+
+  #tenureOf({ holding, first, last, ...entry }: Gathered): Tenure | undefined {
+    if (first === undefined || last === undefined) return undefined;
+    const { gone, releasedAt } = entry;
+    const lost = gone !== undefined && (releasedAt === undefined || gone.m2 < releasedAt);
+    const refused = this.#refusals.get(`${holding.token}\n${holding.resource}`);
+    const refusedAt = refused === undefined ? entry.refusedAt : earlier(entry.refusedAt, refused);
+    return { ...holding, ...entry, first, last, lostAt: lost ? gone.m1 : undefined, refusedAt };
+  }
+
+  #of({ pid, incarnation, resource, token }: Holding): Gathered {
+    const key = `${token}\n${incarnation}\n${resource}`;
+    let entry = this.#gathered.get(key);
+    if (entry !== undefined) return entry;
+    entry = {
+      holding: { pid, incarnation, resource, token },
+      first: undefined,
+      last: undefined,
+      gone: undefined,
+      releasedAt: undefined,
+      toldOfLoss: false,
+      renewals: 0,
+      renewedAt: 0n,
+      refusedAt: undefined,
+    };
+    this.#gathered.set(key, entry);
+    return entry;
+  }
+}
+
+export function byCertainStart(one: Tenure, other: Tenure): number {
+  return compare(certainStart(one), certainStart(other)) || compare(one.token, other.token);
+}
+
+/** A renewal shows when the earliest end that a look allows is later than the latest end that the look before allows. */
+function showsRenewal(before: Look, look: Look): boolean {
+  return look.m1 - before.m2 + toNs(look.remainingMs - before.remainingMs) > endJitterNs;
+}
+
+function earlier(one: Nanoseconds | undefined, other: Nanoseconds): Nanoseconds {
+  return one === undefined || other < one ? other : one;
+}

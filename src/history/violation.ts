@@ -1,0 +1,34 @@
+import type { Holding } from "./format.js";
+
+/** What a history must not show. `docs/histories.md` has the same list. */
+export type Rule =
+  /** Two tenures of one resource were held at the same instant. */
+  | "overlap"
+  /** A later tenure has a smaller token than an earlier one. */
+  | "token-order"
+  /** Two tenures have the same token. */
+  | "token-repeated"
+  /** A lease was found held after its own holder had begun to release it. */
+  | "held-after-release"
+  /** A process that had been stopped found its lease held although another had taken over meanwhile. */
+  | "held-after-pause"
+  /** A lease that had been found lost was found held again. */
+  | "reopened"
+  /** The guarded resource accepted a smaller token after a greater one. */
+  | "accepted-order"
+  /** The guarded resource refused a token without a reason that the journals show. */
+  | "refusal-unexplained";
+
+export interface Violation {
+  readonly rule: Rule;
+  readonly resource: string;
+  readonly text: string;
+}
+
+/** A history that is wrong everywhere need not be told to its end: at most so many violations are reported. */
+export const violationsMax = 1_000;
+
+/** A tenure, for people. */
+export function nameOf({ resource, incarnation, token }: Holding): string {
+  return `${resource} by ${incarnation} with token ${token}`;
+}
