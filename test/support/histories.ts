@@ -1,0 +1,99 @@
+import { type HistoryEntry, type HistoryHeader, historyLine, stampOf } from "../../src/history/format.js";
+import { checkHistory } from "../../src/history/judge.js";
+import type { HistoryReport } from "../../src/history/report.js";
+import type { Rule } from "../../src/history/violation.js";
+
+/** Words to write histories by hand with. Times in ms; holder `a` is process 1, `b` 2, `c` 3. */
+
+export const ns = (ms: number): bigint => BigInt(Math.round(ms * 1e6));
+const pids: Record<string, number> = { a: 1, b: 2, c: 3 };
+export const pidOf = (who: string): number => pids[who]!;
+
+export interface Look {
+  at: number;
+  /** How long the look took. */
+  took?: number;
+  ok?: boolean;
+  left?: number;
+}
+
+const about = (who: string, token: number) => ({
+  pid: pidOf(who),
+  incarnation: `${who}.1`,
+  resource: "r",
+  token: BigInt(token),
+});
+
+/** Looks at one lease. */
+export function looks(who: string, token: number, ...all: (number | Look)[]): HistoryEntry[] {
+  return all.map((one) => {
+    const { at, took = 0.01, ok = true, left = 1_000 } = typeof one === "number" ? { at: one } : one;
+    const [m1, m2] = [ns(at), ns(at + took)];
+    return { event: "sample", m1, m2, ok, remainingMs: ok ? left : 0, ...about(who, token) };
+  });
+}
+
+export function release(who: string, token: number, at: number): HistoryEntry {
+  return { event: "release", m: ns(at), ...about(who, token) };
+}
+
+export function lost(who: string, token: number, at: number): HistoryEntry {
+  return { event: "lost", m: ns(at), ...about(who, token) };
+}
+
+type Result = "accepted" | "refused" | "unknown";
+
+/** An operation on the guarded resource, as its writer tells. */
+export function op(who: string, token: number, result: Result, from: number, to: number): HistoryEntry {
+  return { event: "op", m1: ns(from), m2: ns(to), result, ...about(who, token) };
+}
+
+/** The same as the guarded resource tells. */
+export function decision(event: "accepted" | "refused", token: number, at: number, order = at): HistoryEntry {
+  return { event, m: ns(at), resource: "r", token: BigInt(token), order };
+}
+
+export function done(event: "killed" | "stopped" | "continued", who: string, at: number): HistoryEntry {
+  return { event, m: ns(at), pid: pidOf(who) };
+}
+
+export function fault(kind: string, target: string, from: number, to?: number): HistoryEntry[] {
+  const mark = (phase: "begin" | "end", at: number): HistoryEntry => ({
+    event: "fault",
+    m: ns(at),
+    phase,
+    kind,
+    target,
+  });
+  return to === undefined ? [mark("begin", from)] : [mark("begin", from), mark("end", to)];
+}
+
+/** The same entries with other fields. */
+export function changed<E extends HistoryEntry>(entries: E[], fields: object): E[] {
+  return entries.map((entry) => ({ ...entry, ...fields }));
+}
+
+export function headerBy(by: string): HistoryHeader {
+  return { event: "history", version: 1, run: "run-1", clock: "clock-1", by };
+}
+
+/** One journal: the entries in the order in which they would have been written. */
+export function journalOf(entries: readonly HistoryEntry[], by = "all"): string {
+  const sorted = entries.toSorted((one, other) => Number(stampOf(one) - stampOf(other)));
+  return [headerBy(by), ...sorted].map(historyLine).join("");
+}
+
+export function check(...parts: (HistoryEntry | HistoryEntry[])[]): HistoryReport {
+  return checkHistory({ "all.journal": journalOf(parts.flat()) });
+}
+
+export function rulesOf(report: HistoryReport): Rule[] {
+  return report.violations.map(({ rule }) => rule);
+}
+
+/** A holder that renews, is killed, and is replaced. */
+export const goodTakeover = [
+  looks("a", 10, { at: 0, left: 1_000 }, { at: 400, left: 600 }, { at: 500, left: 1_000 }),
+  [done("killed", "a", 600)],
+  looks("b", 20, 1_700, { at: 1_800, left: 900 }),
+];
