@@ -75,6 +75,13 @@ const exitByErrorCode: Record<ErrorCode, ExitName> = {
   UNAUTHENTICATED: "refused",
   PERMISSION_DENIED: "refused",
   UNREACHABLE: "unavailable",
+  STORE_UNAVAILABLE: "unavailable",
+  STORE_FULL: "unavailable",
+  STORE_READ_ONLY: "refused",
+  STORE_PERMISSION: "refused",
+  STORE_FOREIGN: "refused",
+  STORE_CORRUPT: "refused",
+  STORE_UNFIT: "refused",
   CLOSED: "unexpected",
   BAD_HISTORY: "unreadable",
 };

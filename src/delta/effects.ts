@@ -18,6 +18,8 @@ export interface Ask {
   readonly enough: (answers: readonly (StoreAnswer | undefined)[]) => boolean;
   /** Ends the wait, whatever has come. What is under way then goes on, and may still take effect. */
   readonly timeoutMs: number;
+  /** Told of each answer that comes after the wait has ended, as long as the driver still follows the operation. */
+  readonly late?: (store: number, answer: StoreAnswer, now: Reading) => void;
 }
 
 export interface Delay {
@@ -32,7 +34,10 @@ export interface Reading {
 
 export interface Resumption {
   readonly now: Reading;
-  /** The caller wants no more: withdraw what may have been left behind, and end. */
+  /**
+   * The caller wants no more: withdraw what may have been left behind, and end. It ends delays and reads at once; a write is
+   * waited for, as it would have to be withdrawn.
+   */
   readonly cancelled: boolean;
   /** By the index of the store; `undefined` for one that has not answered. Empty after a delay. */
   readonly answers: readonly (StoreAnswer | undefined)[];

@@ -20,4 +20,14 @@ export interface DeltaRecord {
   readonly label?: string;
   /** Shared (reader) leases: who holds them, see `shared.ts`. */
   readonly readers?: readonly string[];
+  /** Left by another by compare-and-set in the holder's record, which is otherwise untouched: it finds it when it renews. */
+  readonly asked?: Asked;
+}
+
+/** Somebody wants the resource from its holder. */
+export interface Asked {
+  /** Who asks, as that one says. */
+  readonly by: string;
+  /** A record with this is not renewed any more. */
+  readonly broken: boolean;
 }

@@ -29,14 +29,21 @@ export interface StoreTraits {
   upMs(): number;
 }
 
-/** What a store said. `id` is its marker at that moment: another marker means that it has forgotten. */
+/**
+ * What a store said. `id` is its marker at that moment: another marker means that it has forgotten. The marker is the
+ * adapter's own: drawn at random and written by create-if-absent when the store is first used, and lost with everything else.
+ */
 export type StoreAnswer =
   /** `cells` of an atomic store has no element (never written) or one; of a slotted one, one for each slot in use. */
   | { readonly kind: "cells"; readonly id: string; readonly cells: readonly Uint8Array[] }
   | { readonly kind: "written"; readonly id: string }
   /** Nothing was written, as the cell is not what was expected. */
   | { readonly kind: "conflict"; readonly id: string; readonly cells: readonly Uint8Array[] }
-  | { readonly kind: "registers"; readonly id: string; readonly registers: ReadonlyMap<string, readonly Uint8Array[]> }
+  | {
+      readonly kind: "registers";
+      readonly id: string;
+      readonly registers: ReadonlyMap<string, readonly Uint8Array[]>;
+    }
   /** It answered that it cannot: never taken for an empty cell. The error has one of the `STORE_…` codes. */
   | { readonly kind: "failed"; readonly error: LeaseholdError };
 

@@ -20,12 +20,21 @@ export const errorCodes = {
   WATCH_TOO_WIDE: "More resources lie below the prefix than one watch can follow.",
   UNSUPPORTED: "Leases that were opened like this cannot do that.",
   CLUSTER_MISMATCH: "The peer belongs to another cluster.",
-  CONFIG_MISMATCH: "The peer runs with other settings; all members must have the same.",
+  CONFIG_MISMATCH: "A peer or another user of the stores runs with other settings; all must have the same.",
   VERSION_MISMATCH: "The peer speaks another version of the protocol.",
   UNAUTHENTICATED:
     "One side does not believe who the other is: a wrong or missing key or certificate; the message says which.",
   PERMISSION_DENIED: "The credentials, or the role that was chosen, do not allow this.",
   UNREACHABLE: "No member could be reached.",
+  STORE_UNAVAILABLE: "The store does not answer, or says that it cannot at the moment.",
+  STORE_FULL: "The store has no room for what should be written.",
+  STORE_READ_ONLY: "The store can only be read.",
+  STORE_PERMISSION: "The store refuses the credentials, or what they may do is not enough.",
+  STORE_FOREIGN:
+    "The store holds something that this version of Leasehold did not write; it is left as it is.",
+  STORE_CORRUPT: "The store holds a damaged record; it is left as it is.",
+  STORE_UNFIT:
+    "The store does not do what leases need of it; the message says what was tried and what came of it.",
   CLOSED: "This participant has been closed.",
   BAD_HISTORY:
     "A journal is cut off, out of order, of another run or not a journal at all; the message names file and line.",

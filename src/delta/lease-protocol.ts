@@ -1,0 +1,128 @@
+import type { LeaseholdError } from "../lease/errors.js";
+import type { Random } from "../lease/ports.js";
+import type { Protocol } from "./effects.js";
+import type { Asked, DeltaRecord } from "./record.js";
+import type { Tenure } from "./tenure.js";
+
+/** The farm as an algorithm sees it: stores by their index, some of which do not count at the moment. */
+export interface FarmView {
+  /** n */
+  readonly size: number;
+  /** The least number of stores that is more than half of them. */
+  readonly majority: number;
+  /** The marker that `replace` has to name. */
+  idOf(store: number): string;
+  /**
+   * What a cell that was never written counts as: 0, or after the store has forgotten a number that is greater than any epoch
+   * and any `number` that it may have known. A farm's first store to forget costs it a few bits, never an order.
+   */
+  floorOf(store: number): bigint;
+}
+
+/** What every algorithm on a farm is made of. */
+export interface ProtocolEnvironment {
+  readonly farm: FarmView;
+  /** Name and incarnation of this process: the `writer` of its records. */
+  readonly writer: string;
+  /** How the holder is called, for people. */
+  readonly label?: string | undefined;
+  /** Spreads retries. */
+  readonly random: Random;
+  readonly settings: DeltaSettings;
+}
+
+export interface DeltaSettings {
+  /** The longest lease (the longest Δ) that may be asked for, ms. */
+  readonly leaseMsMax: number;
+  /** δ: the bound on one operation, ms. On atomic stores it is a time-out and nothing more. */
+  readonly delayMs: number;
+  /** How often a resource that another holds is looked at, ms. */
+  readonly pollMs: number;
+  /** ρ: how far a steady clock's rate may be off, as a fraction of 1. */
+  readonly clockRateError: number;
+}
+
+export interface AttemptWish {
+  readonly resource: string;
+  /** Δ, ms. */
+  readonly leaseMs: number;
+  /** On the steady clock: no new round begins after it. */
+  readonly deadlineMs: number;
+}
+
+export type AttemptResult<T extends Tenure = Tenure> =
+  | { readonly kind: "granted"; readonly tenure: T }
+  /** Another has it; to look again sooner than `retryInMs` is useless. */
+  | { readonly kind: "held"; readonly holder?: string; readonly retryInMs: number }
+  /** No answer was reached. What was written has been withdrawn, best effort. */
+  | { readonly kind: "unanswered"; readonly error: LeaseholdError };
+
+/** What one store says of a resource. */
+export type StoreSighting =
+  /** `record` is absent where it was never written. `live`: its lease may still run, for at most `remainingMs`. */
+  | {
+      readonly kind: "answered";
+      readonly record?: DeltaRecord | undefined;
+      readonly live: boolean;
+      readonly remainingMs: number;
+    }
+  | { readonly kind: "silent"; readonly error: LeaseholdError };
+
+/** What a farm says of a resource: a hint. */
+export interface Sighting {
+  readonly state: "held" | "free" | "unknown";
+  /** A whole majority said the same. */
+  readonly confirmed: boolean;
+  /** The holder's, when held. */
+  readonly record?: DeltaRecord | undefined;
+  readonly remainingMs: number;
+  /** By the index of the store. */
+  readonly stores: readonly StoreSighting[];
+}
+
+export interface Listing {
+  /** What is held below the prefix, in no order. */
+  readonly held: readonly { readonly resource: string; readonly sighting: Sighting }[];
+  /** By the index of the store: why it is missing from the list. */
+  readonly errors: readonly (LeaseholdError | undefined)[];
+}
+
+/** What came of asking a holder. */
+export interface AskResult {
+  /** What was held, as it was seen. */
+  readonly sighting: Sighting;
+  /** On how many stores the request stands now. */
+  readonly stores: number;
+}
+
+/**
+ * An algorithm for leases on a farm of stores. There are two: the conditional lease, where all stores can compare and set, and
+ * the paper's, where they cannot. All methods make generators that a driver runs; one object serves one process, with at most
+ * one `attempt`, `renew` or `release` of a resource at a time.
+ */
+export interface LeaseProtocol<T extends Tenure = Tenure> {
+  /** One attempt: ends soon, also when another holds the resource. What it learns of the time that a lease has left it keeps. */
+  attempt(wish: AttemptWish): Protocol<AttemptResult<T>>;
+  /** True when `tenure.hold` has moved. False when that was not reached (it runs on), or `tenure.lost` is set. */
+  renew(tenure: T, leaseMs: number): Protocol<boolean>;
+  /** The holder has stopped; frees the resource, best effort. */
+  release(tenure: T): Protocol<void>;
+  look(resource: string, timeoutMs: number): Protocol<Sighting>;
+  list(prefix: string, timeoutMs: number): Protocol<Listing>;
+  /** Leaves a request where the holder finds it when it renews. Absent where that cannot be done. */
+  ask?(resource: string, asked: Asked, timeoutMs: number): Protocol<AskResult>;
+  /** The longest time from the last write of a holder of `leaseMsMax` that crashed until a process that waits can have the resource, ms. */
+  readonly takeoverMsMax: number;
+  /** The sentences of `Guarantees`. */
+  readonly promise: {
+    readonly exclusion: string;
+    readonly token: string;
+    readonly progress: string;
+    readonly assumptions: readonly string[];
+  };
+}
+
+/** How long to wait on one's own clock for `ms` to have passed on another's: both may be off by ρ, in opposite directions. */
+export function stretched(ms: number, clockRateError: number): number {
+  return (ms * (1 + clockRateError)) / (1 - clockRateError);
+}

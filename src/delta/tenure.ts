@@ -1,0 +1,46 @@
+import type { LossReason } from "../lease/errors.js";
+import type { Reading } from "./effects.js";
+import type { Asked } from "./record.js";
+
+/** What a majority has been told: held from the start of the write on, for as long as Δ. */
+export interface Hold {
+  /** Read before the write was sent. */
+  readonly begun: Reading;
+  readonly leaseMs: number;
+}
+
+/** One uninterrupted holding, in the hands of its holder. An algorithm may extend it with what it has to remember. */
+export class Tenure {
+  readonly resource: string;
+  /** The fencing token. */
+  readonly token: bigint;
+  /** Moved by each renewal. */
+  hold: Hold;
+  /** Set once, by whoever notices first; nothing re-opens the tenure. */
+  lost: LossReason | undefined;
+  /** Somebody wants the resource. */
+  asked: Asked | undefined;
+
+  constructor(resource: string, token: bigint, hold: Hold) {
+    this.resource = resource;
+    this.token = token;
+    this.hold = hold;
+  }
+
+  /**
+   * Milliseconds that are left. Each of the two clocks can end it: the steady one stands still while the machine sleeps, and
+   * the system's may step back. Once 0, always 0.
+   */
+  remainingMs(now: Reading): number {
+    if (this.lost !== undefined) return 0;
+    const leftMs = this.hold.leaseMs - elapsedMs(this.hold.begun, now);
+    if (leftMs > 0) return leftMs;
+    this.lost = this.asked?.broken === true ? "broken" : "expired";
+    return 0;
+  }
+}
+
+/** Milliseconds from one reading to another, by the clock that went further. */
+function elapsedMs(from: Reading, to: Reading): number {
+  return Math.max(to.monotonicMs - from.monotonicMs, to.wallMs - from.wallMs);
+}
