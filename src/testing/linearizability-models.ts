@@ -22,7 +22,7 @@ export interface RegisterOutput<Value> {
  * checkLinearizable(registerModel(0), [
  *   { input: { write: 1 }, calledAt: 0, returnedAt: 2 },
  *   { input: "read", output: { value: 1 }, calledAt: 1, returnedAt: 3 },
- * ]).linearizable; // true
+ * ]).verdict; // "linearizable"
  * ```
  */
 export function registerModel<Value>(
@@ -57,7 +57,7 @@ export interface CasOutput<Value> {
  * checkLinearizable(casRegisterModel(0), [
  *   { input: { compare: 0, swap: 1 }, output: { swapped: true }, calledAt: 0, returnedAt: 2 },
  *   { input: { compare: 0, swap: 2 }, output: { swapped: true }, calledAt: 1, returnedAt: 3 },
- * ]).linearizable; // false: only one of them can have found 0
+ * ]).verdict; // "violated": only one of them can have found 0
  * ```
  */
 export function casRegisterModel<Value>(
@@ -99,7 +99,7 @@ export interface TokenGuardOutput {
  * checkLinearizable(tokenGuardModel(), [
  *   { input: { resource: "r", token: 2n }, output: { accepted: true }, calledAt: 0, returnedAt: 1 },
  *   { input: { resource: "r", token: 1n }, output: { accepted: true }, calledAt: 2, returnedAt: 3 },
- * ]).linearizable; // false: the older holder got through
+ * ]).verdict; // "violated": the older holder got through
  * ```
  */
 export function tokenGuardModel(): SequentialModel<bigint, TokenGuardInput, TokenGuardOutput> {

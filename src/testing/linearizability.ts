@@ -37,13 +37,12 @@ export interface HistoryOperation<Input, Output> {
 
 /** What {@link checkLinearizable} found. */
 export interface LinearizabilityResult<Input, Output> {
-  readonly linearizable: boolean;
-  /** True when the search was ended by `stepsMax`: `linearizable` is then false and means nothing. */
-  readonly undecided: boolean;
+  /** `unknown`: the search was ended by a bound, so nothing is proved, neither that it is linearizable nor that it is not. */
+  readonly verdict: "linearizable" | "violated" | "unknown";
   /** If it is linearizable: an order that explains it (operations without a return may be missing). */
   readonly order: readonly HistoryOperation<Input, Output>[];
   /**
-   * If it is not: the longest order that could be found, of the first partition that has no whole one, and the operations
+   * Otherwise: the longest order that could be found, of the first partition that has no whole one, and the operations
    * of which none could come next.
    */
   readonly longest: readonly HistoryOperation<Input, Output>[];
@@ -52,12 +51,20 @@ export interface LinearizabilityResult<Input, Output> {
 
 /** Options of {@link checkLinearizable}. */
 export interface LinearizabilityOptions {
-  /** Steps of the search, 1 or more; then it is undecided. Default: 10 million, some ten seconds. */
+  /** Steps of the search, 1 or more; then the verdict is `unknown`. Default: 10 million, some ten seconds. */
   readonly stepsMax?: number;
 }
 
 /** The question is hard in general: a history that takes more than this is better split into smaller ones. */
 const stepsMaxDefault = 10_000_000;
+
+/** What was tried is remembered in so much memory at most; then the verdict is `unknown` too. */
+const rememberedBytesMax = 256 * 2 ** 20;
+/** Of each entry of a set of texts, about. */
+const rememberedOverheadBytes = 64;
+
+/** A call takes so many arguments without trouble. */
+const wordsPerCall = 4_096;
 
 /**
  * Decides whether a history is linearizable.
@@ -71,7 +78,7 @@ const stepsMaxDefault = 10_000_000;
  *   { input: { write: "a" }, calledAt: 0, returnedAt: 10 },
  *   { input: "read" as const, output: { value: "" }, calledAt: 20, returnedAt: 30 }, // Stale: "a" was there before.
  * ];
- * checkLinearizable(registerModel(""), history).linearizable; // false
+ * checkLinearizable(registerModel(""), history).verdict; // "violated"
  * ```
  */
 export function checkLinearizable<State, Input, Output>(
@@ -89,20 +96,26 @@ export function checkLinearizable<State, Input, Output>(
     if (partition === undefined) partitions.set(name, [operation]);
     else partition.push(operation);
   }
-  const budget = { left: stepsMax };
-  const orders: Linearized<Input, Output>[] = [];
-  for (const partition of partitions.values()) {
+  const budget = { steps: stepsMax, bytes: rememberedBytesMax };
+  const orders: Linearized<Input, Output>[][] = [];
+  // The small ones first: a violation there is proved before a large one has used up the budget.
+  for (const partition of [...partitions.values()].sort((one, other) => one.length - other.length)) {
     const search = new Search(model, partition, budget);
     const found = search.run();
     if (found === undefined) {
       const { longest, stuckAt } = search;
-      return { linearizable: false, undecided: budget.left <= 0, order: [], longest, stuckAt };
+      return { verdict: search.gaveUp ? "unknown" : "violated", order: [], longest, stuckAt };
     }
-    orders.push(...found);
+    orders.push(found);
   }
   // Each has happened at the latest call so far of its partition, so the partitions' orders can be merged.
-  const order = orders.sort((left, right) => left.at - right.at).map(({ operation }) => operation);
-  return { linearizable: true, undecided: false, order, longest: [], stuckAt: [] };
+  const merged = orders.flat().sort((left, right) => left.at - right.at);
+  return {
+    verdict: "linearizable",
+    order: merged.map(({ operation }) => operation),
+    longest: [],
+    stuckAt: [],
+  };
 }
 
 function checkTimes({ calledAt, returnedAt }: HistoryOperation<unknown, unknown>): void {
@@ -137,24 +150,33 @@ interface Choice<State> {
   readonly stateBefore: State;
 }
 
+/** What all searches of one question may use together. */
+interface Budget {
+  steps: number;
+  bytes: number;
+}
+
 class Search<State, Input, Output> {
   readonly #model: SequentialModel<State, Input, Output>;
   readonly #history: readonly HistoryOperation<Input, Output>[];
-  readonly #budget: { left: number };
+  readonly #budget: Budget;
   readonly #keyOf: (state: State) => string;
   readonly #head: Entry;
   /** Operations that must be in the order and are not. */
   #owed: number;
-  readonly #done: Uint32Array;
+  /** A bit for each operation, in words of 16: the characters of a text. */
+  readonly #done: Uint16Array;
   readonly #tried = new Set<string>();
   readonly #stack: Choice<State>[] = [];
+  /** It ended because the budget was used up. */
+  gaveUp = false;
   longest: readonly HistoryOperation<Input, Output>[] = [];
   stuckAt: readonly HistoryOperation<Input, Output>[] = [];
 
   constructor(
     model: SequentialModel<State, Input, Output>,
     history: readonly HistoryOperation<Input, Output>[],
-    budget: { left: number },
+    budget: Budget,
   ) {
     this.#model = model;
     this.#history = history;
@@ -162,7 +184,7 @@ class Search<State, Input, Output> {
     this.#keyOf = model.keyOf?.bind(model) ?? jsonOf;
     this.#head = linkedEntries(history);
     this.#owed = history.filter(({ returnedAt }) => returnedAt !== undefined).length;
-    this.#done = new Uint32Array(Math.ceil(history.length / 32));
+    this.#done = new Uint16Array(Math.ceil(history.length / 16));
   }
 
   /** A whole order, or undefined. */
@@ -170,7 +192,12 @@ class Search<State, Input, Output> {
     let state = this.#model.initial;
     let entry = this.#head.after;
     while (this.#owed > 0) {
-      if (this.#budget.left-- <= 0) return undefined;
+      this.#budget.steps -= 1;
+      if (this.#budget.steps < 0 || this.#budget.bytes < 0) {
+        this.#noteStuck();
+        this.gaveUp = true;
+        return undefined;
+      }
       if (entry?.isCall === true) {
         const entered = this.#enter(entry, state, 0);
         if (entered === undefined) {
@@ -198,9 +225,10 @@ class Search<State, Input, Output> {
     this.#flip(entry.operation);
     for (let next = from; next < states.length; next += 1) {
       const state = states[next]!;
-      const key = `${this.#done.join(",")} ${this.#keyOf(state)}`;
+      const key = this.#doneKey() + this.#keyOf(state);
       if (this.#tried.has(key)) continue;
       this.#tried.add(key);
+      this.#budget.bytes -= 2 * key.length + rememberedOverheadBytes;
       this.#stack.push({ entry, states, next, stateBefore });
       if (entry.match !== undefined) this.#owed -= 1;
       lift(entry);
@@ -224,12 +252,20 @@ class Search<State, Input, Output> {
   }
 
   #flip(operation: number): void {
-    this.#done[operation >>> 5]! ^= 1 << (operation & 31);
+    this.#done[operation >>> 4]! ^= 1 << (operation & 15);
+  }
+
+  /** All of one search have the same length, so what follows needs no separator. */
+  #doneKey(): string {
+    let key = "";
+    for (let from = 0; from < this.#done.length; from += wordsPerCall)
+      key += String.fromCharCode(...this.#done.subarray(from, from + wordsPerCall));
+    return key;
   }
 
   #noteStuck(): void {
-    if (this.#stack.length < this.longest.length || (this.longest.length === 0 && this.stuckAt.length > 0))
-      return;
+    const isFirst = this.longest.length === 0 && this.stuckAt.length === 0;
+    if (!isFirst && this.#stack.length <= this.longest.length) return;
     this.longest = this.#stack.map(({ entry }) => this.#history[entry.operation]!);
     const stuckAt: HistoryOperation<Input, Output>[] = [];
     for (let entry = this.#head.after; entry?.isCall === true; entry = entry.after)
