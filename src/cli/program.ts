@@ -289,7 +289,7 @@ function addSim(program: Command, finish: Finish): void {
     .action(async (_options: unknown, command: Command) => {
       refuseEndpoints(command);
       const { sim } = await import("./commands/sim.js");
-      finish(sim(command.optsWithGlobals()));
+      finish(await sim(command.optsWithGlobals()));
     });
 }
 

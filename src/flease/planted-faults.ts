@@ -16,3 +16,14 @@ export function withFaults<T>(planted: Partial<Faults>, body: () => T): T {
     Object.assign(faults, before);
   }
 }
+
+/** The same for what takes its time. */
+export async function duringFaults<T>(planted: Partial<Faults>, body: () => Promise<T>): Promise<T> {
+  const before = { ...faults };
+  Object.assign(faults, planted);
+  try {
+    return await body();
+  } finally {
+    Object.assign(faults, before);
+  }
+}

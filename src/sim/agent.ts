@@ -31,6 +31,7 @@ export class Agent {
   #slot: Slot | undefined;
   #fast = false;
   #ttlMs = 0;
+  #servedInCalm = false;
   /** Wants to be told of a release, and comes back when it is. */
   #waits = false;
 
@@ -134,6 +135,8 @@ export class Agent {
   }
 
   #think(): void {
+    // Beside programs that wait, everybody wants its turn only once more when the storm is over: then all must get it.
+    if (this.#servedInCalm && this.#world.hasWaist) return;
     this.#again(this.#world.random.exponential(this.#world.workload.thinkMeanMs));
   }
 
@@ -146,6 +149,7 @@ export class Agent {
   acquired(slot: Slot, fast: boolean): void {
     if (this.#fast && !fast) this.#world.counters.fastLosses += 1;
     this.#state = "holding";
+    this.#servedInCalm ||= this.#world.calm;
     this.#slot = slot;
     const { random } = this.#world;
     if (random.chance(briefTenures)) this.#again(this.#ttlMs * random.magnitude(briefest, 0.3));
@@ -173,7 +177,7 @@ export class Agent {
     if (!longer && this.#state === "holding") this.#again(this.#ttlMs * renewAgainAfter);
   }
 
-  lapsed(_why: "expired" | "clock-fault"): void {
+  lapsed(): void {
     const { random, workload, settings } = this.#world;
     this.#world.tenures.end(this.#node, this.resource, "lapsed");
     this.#state = "lost";

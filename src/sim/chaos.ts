@@ -28,6 +28,7 @@ export class Chaos {
     this.#every(chaos.offsetEveryMs, () => this.#shiftWall(this.#anyone()));
     this.#every(chaos.rateEveryMs, () => this.#changeRate(this.#anyone()));
     this.#every(chaos.stepTogetherEveryMs, () => this.#stepTogether());
+    this.#every(chaos.clientEveryMs, () => this.#clientLeaves());
   }
 
   /** Nothing goes wrong any more, and what is wrong is put right. */
@@ -68,6 +69,31 @@ export class Chaos {
 
   // Nodes
 
+  /** The first start of a node, which for a client may come late. */
+  firstStart(node: SimNode): Task {
+    return new Task(EventCode.start, () => {
+      if (node.peer === undefined) node.start();
+    });
+  }
+
+  /** A client goes, as it should or by a crash. */
+  #clientLeaves(): void {
+    const { random, nodes } = this.#world;
+    const client = random.pick(nodes.filter(({ isMember }) => !isMember));
+    if (client.peer === undefined || client.paused) return;
+    if (client.waist === undefined || random.chance(0.3)) this.#crash(client);
+    else client.waist.leave();
+  }
+
+  /** A client that has gone is there again later, as another. */
+  comesBack(node: SimNode): void {
+    const { random, plan, counters } = this.#world;
+    this.#later(random.next() * plan.chaos.downMaxMs, () => {
+      counters.clientArrivals += 1;
+      this.#start(node);
+    });
+  }
+
   #crash(node: SimNode): void {
     const { random, plan } = this.#world;
     if (node.peer === undefined) return;
@@ -84,8 +110,8 @@ export class Chaos {
     const world = this.#world;
     if (node.peer !== undefined) return;
     const tooEarly = node.clock.wallAt(world.nowMs) < node.greatestWall - world.settings.maxClockSkewMs;
-    if (world.assumptions.wall && node.isMember && tooEarly)
-      this.#later(startAgainMs, () => this.#start(node));
+    const waits = world.assumptions.wall && node.isMember && world.mistakes.earlyStart !== true;
+    if (waits && tooEarly) this.#later(startAgainMs, () => this.#start(node));
     else node.start();
   }
 

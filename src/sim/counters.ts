@@ -32,6 +32,19 @@ export class Counters {
   /** From a release to the next tenure of the same resource. */
   handOvers = 0;
   handOverMs = 0;
+  // Of the programs on the waist
+  automaticRenewals = 0;
+  waitsServedByHint = 0;
+  /** From one caller to the next in one process. */
+  localHandOvers = 0;
+  electionsWon = 0;
+  electionsLost = 0;
+  breaks = 0;
+  requestsFollowed = 0;
+  queriesAnswered = 0;
+  changesSeen = 0;
+  clientArrivals = 0;
+  clientDepartures = 0;
 
   add(other: Counters): void {
     for (const name of Object.keys(this) as CounterName[]) this[name] += other[name];

@@ -34,4 +34,6 @@ export const EventCode = {
   agent: 4,
   start: 5,
   packet: 6,
+  timer: 7,
+  noticed: 8,
 } as const;

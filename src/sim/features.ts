@@ -1,4 +1,5 @@
 import type { RunPlan } from "./plan.js";
+import { noWaist } from "./waist/waist-plan.js";
 
 /** What can be taken out of a run, so that a failure is told without what it does not need. */
 const removals = {
@@ -19,6 +20,13 @@ const removals = {
   "fast-acquisitions": (plan) => ({ ...plan, workload: { ...plan.workload, fastRate: 0 } }),
   "mixed-lengths": (plan) => ({ ...plan, workload: { ...plan.workload, mixedTtl: false } }),
   "skew-watch": (plan) => ({ ...plan, skewWatch: false }),
+  waist: (plan) => ({ ...plan, waist: noWaist }),
+  elections: (plan) => ({ ...plan, waist: { ...plan.waist, electRate: 0 } }),
+  queries: (plan) => ({ ...plan, waist: { ...plan.waist, queryRate: 0 } }),
+  breaks: (plan) => ({ ...plan, waist: { ...plan.waist, breakRate: 0 } }),
+  aborts: (plan) => ({ ...plan, waist: { ...plan.waist, abortRate: 0 } }),
+  "clients-that-come-and-go": (plan) => ({ ...plan, chaos: { ...plan.chaos, clientEveryMs: Infinity } }),
+  cells: (plan) => ({ ...plan, settings: { ...plan.settings, cellSize: plan.settings.members.length } }),
   "other-resources": (plan) => ({
     ...plan,
     resources: plan.resources.slice(0, 1),

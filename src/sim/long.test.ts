@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { withFaults } from "../flease/planted-faults.js";
+import { duringFaults } from "../flease/planted-faults.js";
 import { Counters } from "./counters.js";
 import { failureText, simulateMany } from "./run.js";
 
@@ -17,14 +17,14 @@ const nets = [{}, { netBOff: true }, { netGOff: true }];
 
 it.runIf(minutes > 0)(
   `finds nothing in ${minutes} minutes`,
-  () => {
+  async () => {
     const endMs = performance.now() + minutes * 60_000;
     const counters = new Counters();
     const failures: string[] = [];
     for (let seed = firstSeed, turn = 0; performance.now() < endMs; turn += 1) {
       const faults = nets[turn % nets.length]!;
       let done = 0;
-      const batch = withFaults(faults, () =>
+      const batch = await duringFaults(faults, () =>
         simulateMany({ firstSeed: seed, goOn: (runs) => (done = runs) < runsInTurn }),
       );
       counters.add(batch.counters);

@@ -21,6 +21,8 @@ export class Packet extends SimEvent {
   lo = 0;
   hi = 0;
   echoLo = 0;
+  /** A side call or its answer, which goes over a stream: it can get lost, and does not come twice. */
+  note = "";
   readonly #arrive: (packet: Packet) => void;
 
   constructor(
@@ -87,7 +89,8 @@ export class Network {
     const random = this.#random;
     if (this.#cuts[packet.from * this.#size + packet.to]! > 0) return;
     if (random.chance(this.#plan.lossRate)) return;
-    if (random.chance(this.#plan.duplicationRate)) this.#schedule(packet.again(), this.#delayMs());
+    if (packet.note === "" && random.chance(this.#plan.duplicationRate))
+      this.#schedule(packet.again(), this.#delayMs());
     this.#schedule(packet, this.#delayMs());
   }
 

@@ -3,7 +3,7 @@ import type { Reading } from "../flease/clock.js";
 import { Kind, Message, copyMessage } from "../flease/message.js";
 import { FleasePeer } from "../flease/peer.js";
 import type { FleasePeerSink } from "../flease/peer.js";
-import type { Unanswered } from "../flease/proposer-sink.js";
+import type { Lapse, Unanswered } from "../flease/proposer-sink.js";
 import { Phase } from "../flease/slot.js";
 import type { Slot } from "../flease/slot.js";
 import type { Agent } from "./agent.js";
@@ -13,6 +13,10 @@ import { Packet } from "./network.js";
 import { emptyEntry } from "./observer.js";
 import type { AcceptorStep } from "./observer.js";
 import { describe } from "./story.js";
+import { Program } from "./waist/program.js";
+import { Side } from "./waist/side.js";
+import { SteadyTimers } from "./waist/steady-timers.js";
+import { Waist } from "./waist/waist.js";
 import type { World } from "./world.js";
 
 const emptyReading = (): Reading => ({ mono: 0, wall: 0, lo: 0, hi: 0, steppedBack: false });
@@ -33,10 +37,18 @@ export class SimNode implements FleasePeerSink {
   readonly isMember: boolean;
   readonly clock: SimClock;
   readonly agents: Agent[] = [];
+  /** Resources that programs of this node want, each on the waist; as often as there are programs. */
+  readonly wants: string[] = [];
   /** Undefined while the node is down. */
   peer: FleasePeer | undefined;
   owner = "";
   incarnation = 0;
+  /** Beside the protocol; only in worlds where somebody asks. */
+  side: Side | undefined;
+  /** What this node's programs use, if it has any that use the waist. */
+  waist: Waist | undefined;
+  /** Something that waits for a promise may go on here when the present event is over. */
+  stirred = false;
   /** Until when the node is stopped: it handles nothing, and its clocks run on. */
   pausedUntilMs = 0;
   /** The greatest reading its wall clock ever gave (see A-wall on starts). */
@@ -45,6 +57,7 @@ export class SimNode implements FleasePeerSink {
   readonly #bySlot: (Agent | undefined)[] = [];
   readonly #wake: Task;
   readonly #maintain: Task;
+  #timers: SteadyTimers | undefined;
   readonly #looked = emptyReading();
   /** The reading of the event being handled. */
   #now = emptyReading();
@@ -100,24 +113,60 @@ export class SimNode implements FleasePeerSink {
     this.#renameWanted = false;
     const wall = this.#readWall();
     const options = { owner: this.owner, seed: 1 + world.random.below(2 ** 31), acceptor: this.isMember };
-    this.peer = new FleasePeer(world.settings, options, this.clock.monoAt(world.nowMs), wall, this);
+    this.peer = new FleasePeer(world.settingsOf(this), options, this.clock.monoAt(world.nowMs), wall, this);
     world.story?.(`${this.name} starts as ${this.owner}, wall ${wall}`);
     for (const started of world.observers.started) started(this);
     world.schedule(this.#maintain, this.#maintainInMs());
     for (const agent of this.agents) agent.begin();
+    if (world.hasWaist) this.#startWaist(world);
+  }
+
+  #startWaist(world: World): void {
+    this.#timers = new SteadyTimers(world, this);
+    this.side = new Side(world, this, this.#timers);
+    if (this.wants.length === 0) return;
+    this.waist = new Waist(world, this, this.#timers);
+    for (const resource of this.wants) new Program(world, this.waist, resource).begin();
   }
 
   crash(): void {
     if (this.peer === undefined) return;
-    for (const crashing of this.#world.observers.crashing) crashing(this);
-    this.#world.tenures.crash(this);
     this.#world.story?.(`${this.name} crashes`);
     this.#world.counters.crashes += 1;
+    this.#die();
+  }
+
+  /** The process has ended as it wanted to. */
+  leave(): void {
+    this.#world.story?.(`${this.name} leaves`);
+    this.#world.counters.clientDepartures += 1;
+    this.#die();
+    this.#world.left(this);
+  }
+
+  #die(): void {
+    for (const crashing of this.#world.observers.crashing) crashing(this);
+    this.#world.tenures.crash(this);
+    this.#world.claims.crash(this);
     this.peer = undefined;
     this.#world.cancel(this.#wake);
     this.#world.cancel(this.#maintain);
     if (this.isMember) for (const other of this.#world.nodes) other.peer?.skew.forget(this.index);
     for (const agent of this.agents) agent.end();
+    this.#timers?.end();
+    this.side = this.waist = this.#timers = undefined;
+    this.#connectionsLost();
+  }
+
+  /** The others notice it each in an event of its own, when it is not stopped. */
+  #connectionsLost(): void {
+    if (!this.#world.hasWaist) return;
+    for (const other of this.#world.nodes) {
+      const notice = new Task(EventCode.noticed, () => {
+        if (!other.deferred(notice)) other.side?.disconnected(this);
+      });
+      this.#world.schedule(notice, 0);
+    }
   }
 
   pause(forMs: number): void {
@@ -140,6 +189,12 @@ export class SimNode implements FleasePeerSink {
     body(this.#now);
     this.rearm();
     this.#world.look(resource, this);
+    if (this.side !== undefined) this.#world.stir(this);
+  }
+
+  /** A fresh reading for what runs in an event of this node, or goes on after it. */
+  now(): Reading {
+    return (this.#now = this.#read());
   }
 
   /** Puts off an event while the node is stopped. True when it has. */
@@ -156,12 +211,27 @@ export class SimNode implements FleasePeerSink {
     if (this.deferred(packet)) return;
     this.#now = this.#readForMessage();
     const { message } = packet;
-    if (!this.#believes(packet, peer) || message === undefined) return;
+    if (!this.#believes(packet, peer)) return;
+    if (packet.note !== "") this.#hear(packet);
+    if (message === undefined) return;
     if (message.kind <= Kind.query) this.#handleRequest(packet, message, peer);
     else if (message.kind <= Kind.state) this.#handleReply(packet, message, peer);
     else peer.receive(packet.from, message, this.#now, this.#reply);
     this.rearm();
     this.#world.look(packet.resource, this);
+    if (this.waist !== undefined && message.kind > Kind.query) this.#world.stir(this);
+  }
+
+  #hear(packet: Packet): void {
+    const from = this.#world.nodes[packet.from]!;
+    if (from.incarnation !== packet.fromIncarnation || from.peer === undefined) return;
+    this.side?.hear(from, packet.note);
+    this.#world.stir(this);
+  }
+
+  /** Says something to another beside the protocol. */
+  whisper(to: number, toIncarnation: number, note: string): void {
+    this.#dispatch(to, toIncarnation, "", undefined, note);
   }
 
   /** Sets the wake-up to when the peer wants it, by the steady clock as it runs now. */
@@ -171,6 +241,7 @@ export class SimNode implements FleasePeerSink {
     const dueMs = this.clock.timeOfMono(peer.nextDueMono);
     if (dueMs === Infinity) this.#world.cancel(this.#wake);
     else this.#world.scheduleAt(this.#wake, Math.max(this.#world.nowMs, dueMs, this.pausedUntilMs));
+    this.#timers?.rearm();
   }
 
   #onWake(): void {
@@ -186,6 +257,7 @@ export class SimNode implements FleasePeerSink {
       const wasSilent = isSilent(peer);
       peer.maintain(now);
       if (wasSilent && !isSilent(peer)) this.#readied();
+      this.side?.calls.maintain(now);
       if (this.#renameWanted) this.#rename(peer);
     });
     for (const clockRead of world.observers.clockRead) clockRead(this);
@@ -211,7 +283,9 @@ export class SimNode implements FleasePeerSink {
     this.#renameWanted = false;
     this.#renames += 1;
     this.owner = ownerName(this.name, `${this.incarnation}x${this.#renames}`);
+    this.side?.close();
     peer.restart(this.owner, this.clock.monoAt(world.nowMs), this.#readWall());
+    this.#connectionsLost();
     for (const renamed of world.observers.renamed) renamed(this);
   }
 
@@ -265,9 +339,16 @@ export class SimNode implements FleasePeerSink {
     this.#dispatch(to, toIncarnation, resource, copyMessage(message));
   }
 
-  #dispatch(to: number, toIncarnation: number, resource: string, message: Message | undefined): void {
+  #dispatch(
+    to: number,
+    toIncarnation: number,
+    resource: string,
+    message: Message | undefined,
+    note = "",
+  ): void {
     const address = { from: this.index, to, fromIncarnation: this.incarnation, toIncarnation, resource };
     const packet = new Packet(address, message, this.#world.arrive);
+    packet.note = note;
     packet.lo = this.#now.lo;
     packet.hi = this.#now.hi;
     const sameIncarnation = this.#heardFrom[to] === this.#world.nodes[to]!.incarnation;
@@ -317,20 +398,30 @@ export class SimNode implements FleasePeerSink {
   }
 
   hinted(resource: string): boolean {
+    if (this.waist !== undefined) return this.waist.provider.hinted(resource);
     return this.agents.find((agent) => agent.resource === resource)?.hinted() ?? false;
   }
 
   acquired(slot: Slot): void {
     const { fast } = this.#world.tenures.begin(this, slot);
+    this.waist?.provider.acquired(slot);
     this.#bySlot[slot.index]?.acquired(slot, fast);
   }
 
-  refused(slot: Slot, _holder: string, retryInMs: number): void {
+  refused(slot: Slot, holder: string, retryInMs: number): void {
+    if (this.waist !== undefined) this.#attemptEnded(slot);
+    this.waist?.provider.refused(slot, holder, retryInMs);
     this.#bySlot[slot.index]?.refused(retryInMs);
   }
 
   unanswered(slot: Slot, why: Unanswered): void {
+    if (this.waist !== undefined) this.#attemptEnded(slot);
+    this.waist?.provider.unanswered(slot, why);
     this.#bySlot[slot.index]?.unanswered(why);
+  }
+
+  #attemptEnded(slot: Slot): void {
+    for (const closed of this.#world.observers.closed) closed(this, slot.resource);
   }
 
   renewed(slot: Slot, longer: boolean): void {
@@ -338,12 +429,18 @@ export class SimNode implements FleasePeerSink {
     if (!longer) counters.failedRenewals += 1;
     else if (slot.holdSequence > 0) counters.oneTripRenewals += 1;
     else counters.twoPhaseRenewals += 1;
+    this.waist?.provider.renewed(slot, longer);
     this.#bySlot[slot.index]?.renewed(longer);
   }
 
-  lapsed(slot: Slot, why: "expired" | "clock-fault"): void {
+  lapsed(slot: Slot, why: Lapse): void {
     this.#world.counters.lapses += 1;
-    this.#bySlot[slot.index]?.lapsed(why);
+    if (this.waist === undefined) {
+      this.#bySlot[slot.index]?.lapsed();
+      return;
+    }
+    this.#world.tenures.end(this, slot.resource, "lapsed");
+    this.waist.provider.lapsed(slot, why);
   }
 
   clockFault(reason: string): void {

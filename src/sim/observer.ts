@@ -6,6 +6,7 @@ import type { Slot } from "../flease/slot.js";
 import type { ClockAssumptions } from "./clocks.js";
 import type { SimNode } from "./node.js";
 import type { Invariant } from "./violation.js";
+import type { Claim, Look, Waiter } from "./waist/claims.js";
 
 /** What an observer may see of the world. */
 export interface WorldView {
@@ -17,6 +18,7 @@ export interface WorldView {
   readonly members: readonly SimNode[];
   readonly writes: WriteLookup;
   readonly tenures: TenureLookup;
+  readonly claims: { waiting(): Iterable<Waiter> };
 }
 
 export type Report = (invariant: Invariant, text: string) => void;
@@ -117,6 +119,14 @@ export interface Observer {
   renamed?(node: SimNode): void;
   /** An acceptor's recovery wait is over. */
   readied?(node: SimNode): void;
+  /** A program on the waist was given a lease. */
+  claimBegan?(claim: Claim): void;
+  /** A program on the waist has looked at its lease. */
+  claimLooked?(look: Look): void;
+  /** A leader's work begins, or has settled. `campaign` stands for one call of `lead`. */
+  leads?(campaign: object, claim: Claim, begins: boolean): void;
+  /** The end of a run in which nothing went wrong any more. */
+  calmEnded?(): void;
 }
 
 type Hook = keyof Observer;
@@ -133,6 +143,10 @@ export class Observers {
   readonly started: NonNullable<Observer["started"]>[];
   readonly renamed: NonNullable<Observer["renamed"]>[];
   readonly readied: NonNullable<Observer["readied"]>[];
+  readonly claimBegan: NonNullable<Observer["claimBegan"]>[];
+  readonly claimLooked: NonNullable<Observer["claimLooked"]>[];
+  readonly leads: NonNullable<Observer["leads"]>[];
+  readonly calmEnded: NonNullable<Observer["calmEnded"]>[];
 
   constructor(observers: readonly Observer[]) {
     this.sent = hooks(observers, "sent");
@@ -145,6 +159,10 @@ export class Observers {
     this.started = hooks(observers, "started");
     this.renamed = hooks(observers, "renamed");
     this.readied = hooks(observers, "readied");
+    this.claimBegan = hooks(observers, "claimBegan");
+    this.claimLooked = hooks(observers, "claimLooked");
+    this.leads = hooks(observers, "leads");
+    this.calmEnded = hooks(observers, "calmEnded");
   }
 }
 

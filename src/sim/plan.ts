@@ -2,7 +2,9 @@ import { fleaseSettings } from "../flease/settings.js";
 import type { FleaseSettings } from "../flease/settings.js";
 import { assumptionsOf } from "./clocks.js";
 import type { ClockMode } from "./clocks.js";
-import type { SimRandom } from "./random.js";
+import { SimRandom } from "./random.js";
+import { allOnWaist, drawWaist, noWaist } from "./waist/waist-plan.js";
+import type { WaistPlan } from "./waist/waist-plan.js";
 
 /** How the network treats messages. Times in ms, rates as probabilities of one message. */
 export interface NetworkPlan {
@@ -30,6 +32,8 @@ export interface ChaosPlan {
   /** How long a wild steady clock stays wild at most. */
   readonly rateMaxMs: number;
   readonly stepTogetherEveryMs: number;
+  /** Clients that leave, and are back later as others. */
+  readonly clientEveryMs: number;
 }
 
 /** What the programs that use the leases do. */
@@ -64,6 +68,7 @@ export interface RunPlan {
   readonly network: NetworkPlan;
   readonly chaos: ChaosPlan;
   readonly workload: WorkloadPlan;
+  readonly waist: WaistPlan;
   /** Wall clocks show whole milliseconds. */
   readonly wholeMs: boolean;
   /** Messages carry clock bounds, and impossible ones are refused (3.10). */
@@ -73,6 +78,9 @@ export interface RunPlan {
 /** A storm lasts this many longest leases, so that runs with long leases see as much as others. */
 const stormLeases = 14;
 
+/** Where the seeds of the second stream begin; those of runs are far smaller. */
+const waistStream = 2 ** 48;
+
 /** Draws a run. A feature is off in about half of the runs: rare combinations would drown otherwise. */
 export function drawPlan(seed: number, mode: ClockMode, random: SimRandom): RunPlan {
   const settings = drawSettings(random);
@@ -80,7 +88,7 @@ export function drawPlan(seed: number, mode: ClockMode, random: SimRandom): RunP
   const clients = random.below(4);
   const resources = ["r0", "r1", "r2"].slice(0, 1 + random.below(3));
   const chaos = drawChaos(random, settings, mode);
-  return {
+  const plan: RunPlan = {
     seed,
     mode,
     settings,
@@ -92,9 +100,11 @@ export function drawPlan(seed: number, mode: ClockMode, random: SimRandom): RunP
     network: drawNetwork(random, settings),
     chaos,
     workload: drawWorkload(random, settings),
+    waist: noWaist,
     wholeMs: random.chance(0.5),
     skewWatch: random.chance(0.5),
   };
+  return drawWaist(plan, new SimRandom(seed + waistStream));
 }
 
 /** A clock fault must last a second before it counts, and is looked for now and then. */
@@ -108,8 +118,8 @@ function calmMs(settings: FleaseSettings, pauseMaxMs: number): number {
   return pauseMaxMs + clockFaultMs + 2 * settings.waitWallMs + 3 * settings.ttlMaxMs;
 }
 
-/** Chooses a run in which nothing goes wrong and several programs hammer at one resource (L2). */
-export function drawFairWeather(seed: number, random: SimRandom): RunPlan {
+/** Chooses a run in which nothing goes wrong and several programs, on the waist or not, hammer at one resource (L2). */
+export function drawFairWeather(seed: number, random: SimRandom, onWaist: boolean): RunPlan {
   const settings = drawSettings(random);
   const never = Infinity;
   const nodes = settings.members.length + 2;
@@ -136,6 +146,7 @@ export function drawFairWeather(seed: number, random: SimRandom): RunPlan {
       rateEveryMs: never,
       rateMaxMs: 0,
       stepTogetherEveryMs: never,
+      clientEveryMs: never,
     },
     workload: {
       thinkMeanMs: 20,
@@ -147,6 +158,7 @@ export function drawFairWeather(seed: number, random: SimRandom): RunPlan {
       patienceMaxMs: 2 * settings.ttlMaxMs,
       mixedTtl: false,
     },
+    waist: onWaist ? allOnWaist(nodes) : noWaist,
   };
 }
 
@@ -210,6 +222,7 @@ function drawChaos(random: SimRandom, settings: FleaseSettings, mode: ClockMode)
     rateEveryMs: rate ? sometimes(0.5, 4) : broken,
     rateMaxMs: random.pick([0.3, 1, 4]) * longest,
     stepTogetherEveryMs: stepsTogether ? broken : Infinity,
+    clientEveryMs: Infinity,
   };
 }
 

@@ -14,8 +14,8 @@ import type { WorldMistakes } from "./world.js";
 export interface SimOptions {
   readonly seed: number;
   readonly mode: ClockMode;
-  /** Contenders hammer and nothing goes wrong: the run checks that the holder never lapses (L2). */
-  readonly fairWeather?: boolean;
+  /** Contenders hammer, by themselves or on the waist, and nothing goes wrong: the run checks that the holder never lapses (L2). */
+  readonly fairWeather?: "agents" | "waist";
   /** Ends the run only at violations of these, whatever the mode promises. */
   readonly only?: readonly Invariant[];
   readonly mistakes?: WorldMistakes;
@@ -33,11 +33,12 @@ export interface SimResult {
 }
 
 /** One run. The seed decides everything in it. */
-export function simulate(options: SimOptions): SimResult {
+export async function simulate(options: SimOptions): Promise<SimResult> {
   const { seed, mode, only, mistakes, story } = options;
   const random = new SimRandom(seed);
-  const fair = options.fairWeather === true;
-  const drawn = fair ? drawFairWeather(seed, random) : drawPlan(seed, mode, random);
+  const { fairWeather: fair } = options;
+  const drawn =
+    fair === undefined ? drawPlan(seed, mode, random) : drawFairWeather(seed, random, fair === "waist");
   const plan = withoutFeatures(drawn, options.without ?? []);
   const world = new World({
     plan,
@@ -49,10 +50,10 @@ export function simulate(options: SimOptions): SimResult {
     ...(mistakes && { mistakes }),
     ...(story && { story }),
   });
-  world.run();
+  await world.run();
   let { violation } = world;
   const { counters } = world;
-  if (fair && violation === undefined && counters.lapses > 0) {
+  if (fair !== undefined && violation === undefined && counters.lapses > 0) {
     const text = `${counters.lapses} holders lapsed though nothing went wrong`;
     violation = { invariant: "L2", atMs: world.nowMs, event: counters.events, text };
   }
@@ -73,11 +74,11 @@ export interface BatchOptions extends Omit<SimOptions, "seed" | "mode" | "story"
 }
 
 /** Runs seed after seed, over the clock modes in turn, until one fails or it is told to stop. */
-export function simulateMany(options: BatchOptions): BatchResult {
+export async function simulateMany(options: BatchOptions): Promise<BatchResult> {
   const { firstSeed, goOn, modes = clockModes, ...rest } = options;
   const counters = new Counters();
   for (let runs = 0; goOn(runs); runs += 1) {
-    const result = simulate({ ...rest, seed: firstSeed + runs, mode: modes[runs % modes.length]! });
+    const result = await simulate({ ...rest, seed: firstSeed + runs, mode: modes[runs % modes.length]! });
     counters.add(result.counters);
     if (result.violation !== undefined) return { counters, failed: result };
   }

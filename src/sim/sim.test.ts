@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Faults } from "../flease/faults.js";
-import { withFaults } from "../flease/planted-faults.js";
+import { duringFaults } from "../flease/planted-faults.js";
 import { clockModes } from "./clocks.js";
 import { Counters } from "./counters.js";
 import type { CounterName } from "./counters.js";
@@ -49,8 +49,8 @@ const minima: Partial<Record<CounterName, number>> = {
 const ballotMinima: typeof minima = { floorRefusals: 40, promiseRefusals: 400 };
 
 describe.each(nets)("random runs with %s", (_name, faults) => {
-  it("break no invariant in any clock mode, and see all that matters", () => {
-    const { counters, failed } = withFaults(faults, () =>
+  it("break no invariant in any clock mode, and see all that matters", async () => {
+    const { counters, failed } = await duringFaults(faults, () =>
       simulateMany({ firstSeed: 1, goOn: (runs) => runs < runsEach * clockModes.length }),
     );
     expect(failed && failureText(failed)).toBeUndefined();
@@ -60,24 +60,25 @@ describe.each(nets)("random runs with %s", (_name, faults) => {
   });
 });
 
-it("a seed decides a whole run, and another seed makes another", () => {
+it("a seed decides a whole run, and another seed makes another", async () => {
   for (const mode of clockModes) {
-    const hashes = [7, 7, 8].map((seed) => simulate({ seed, mode }).traceHash);
+    const hashes: string[] = [];
+    for (const seed of [7, 7, 8]) hashes.push((await simulate({ seed, mode })).traceHash);
     expect(hashes[0]).toBe(hashes[1]);
     expect(hashes[0]).not.toBe(hashes[2]);
   }
 });
 
-it("checkers do not disturb what they check", () => {
+it("checkers do not disturb what they check", async () => {
   const random = new SimRandom(5);
   const plan = drawPlan(5, "e", random);
   const unwatched = new World({ plan, random, checkers: () => [], asserted: () => false });
-  unwatched.run();
-  expect(unwatched.hash.digest()).toBe(simulate({ seed: 5, mode: "e" }).traceHash);
+  await unwatched.run();
+  expect(unwatched.hash.digest()).toBe((await simulate({ seed: 5, mode: "e" })).traceHash);
 });
 
-it("with both clock assumptions broken exclusion does break, and clocks are found at fault", () => {
-  const { counters, failed } = simulateMany({
+it("with both clock assumptions broken exclusion does break, and clocks are found at fault", async () => {
+  const { counters, failed } = await simulateMany({
     firstSeed: brokenClocksSeed,
     modes: ["d"],
     only: ["I1"],
@@ -88,22 +89,22 @@ it("with both clock assumptions broken exclusion does break, and clocks are foun
 });
 
 describe("in fair weather", () => {
-  const hammer = (faults: Partial<Faults>) => {
-    const { counters, failed } = withFaults(faults, () =>
-      simulateMany({ firstSeed: 1, modes: ["c"], fairWeather: true, goOn: (runs) => runs < 20 }),
+  const hammer = async (faults: Partial<Faults>) => {
+    const { counters, failed } = await duringFaults(faults, () =>
+      simulateMany({ firstSeed: 1, modes: ["c"], fairWeather: "agents", goOn: (runs) => runs < 20 }),
     );
     expect(failed && failureText(failed)).toBeUndefined();
     return counters;
   };
   const meanHandOverMs = (counters: Counters) => counters.handOverMs / counters.handOvers;
 
-  it("contenders never starve the holder, and a released resource changes hands at once (P44)", () => {
-    const sound = hammer({});
+  it("contenders never starve the holder, and a released resource changes hands at once (P44)", async () => {
+    const sound = await hammer({});
     expect(sound.tenures).toBeGreaterThan(150);
     expect(sound.oneTripRenewals).toBeGreaterThan(500);
     expect(meanHandOverMs(sound)).toBeLessThan(75);
     expect(sound.takeoversOfReleased).toBeGreaterThan(30);
-    const mistaken = hammer({ releasedLeaseBlocksReader: true });
+    const mistaken = await hammer({ releasedLeaseBlocksReader: true });
     expect(mistaken.takeoversOfReleased).toBeLessThan(sound.takeoversOfReleased / 4);
     expect(meanHandOverMs(mistaken)).toBeGreaterThan(1.4 * meanHandOverMs(sound));
   });

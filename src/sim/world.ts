@@ -1,4 +1,6 @@
 import { holdIsValid } from "../flease/expiry.js";
+import type { Provider } from "../lease/provider.js";
+import type { Leases } from "../lease/types.js";
 import type { FleaseSettings } from "../flease/settings.js";
 import { StateHash } from "../flease/state-hash.js";
 import { Deadlines } from "../lease/deadlines.js";
@@ -16,6 +18,8 @@ import type { RunPlan, WorkloadPlan } from "./plan.js";
 import { SimNode } from "./node.js";
 import type { SimRandom } from "./random.js";
 import { Tenures } from "./tenures.js";
+import { Claims } from "./waist/claims.js";
+import { turnsMs } from "./waist/waist-plan.js";
 import type { Invariant, Violation } from "./violation.js";
 import { Writes } from "./writes.js";
 
@@ -25,6 +29,14 @@ export interface WorldMistakes {
   readonly staleReading?: boolean;
   /** P40: the clients share one incarnation. */
   readonly sharedIncarnation?: boolean;
+  /** P41: every other node has cells of another size. */
+  readonly mixedCells?: boolean;
+  /** P47: members start though their wall clock is far below what it showed in an earlier life. */
+  readonly earlyStart?: boolean;
+  /** Puts something mistaken between the waist and its provider. */
+  readonly provider?: (provider: Provider) => Provider;
+  /** Puts something mistaken between the programs and the waist. */
+  readonly leases?: (leases: Leases) => Leases;
 }
 
 export interface WorldOptions {
@@ -40,7 +52,13 @@ export interface WorldOptions {
 }
 
 /** A run takes this many events at most; one that needs more has run wild. */
-const eventsMax = 2_000_000;
+const eventsMax = 4_000_000;
+
+/** What waits for promises is taken to be at rest when it has asked nothing of the world for so many turns. */
+const quietTurns = 24;
+
+/** An event that stirs more turns than this has begun a loop without end. */
+const turnsMax = 20_000;
 
 /** One deterministic run: nodes, network, clocks and programs on virtual time, driven by one random generator. */
 export class World implements WorldView {
@@ -56,7 +74,10 @@ export class World implements WorldView {
   readonly members: readonly SimNode[];
   readonly network: Network;
   readonly tenures: Tenures;
+  readonly claims: Claims;
   readonly writes: Writes;
+  /** Some nodes have programs on the waist. */
+  readonly hasWaist: boolean;
   readonly observers: Observers;
   readonly story: ((line: string) => void) | undefined;
   readonly hash = new StateHash();
@@ -68,11 +89,16 @@ export class World implements WorldView {
   readonly #queue = new Deadlines<SimEvent>();
   readonly #chaos: Chaos;
   readonly #holds: Hold[] = [];
+  readonly #stirred: SimNode[] = [];
+  /** Rises whenever something asks the world for anything. */
+  #stirs = 0;
+  #failure: { readonly error: unknown } | undefined;
 
   constructor(options: WorldOptions) {
     const { plan, random, story } = options;
     this.plan = plan;
     this.settings = plan.settings;
+    this.hasWaist = plan.waist.nodes.length > 0;
     this.workload = plan.workload;
     this.assumptions = assumptionsOf[plan.mode];
     this.random = random;
@@ -88,6 +114,7 @@ export class World implements WorldView {
     this.members = this.nodes.slice(0, members);
     this.network = new Network(size, plan.network, random, (event, delayMs) => this.schedule(event, delayMs));
     this.tenures = new Tenures(this, size);
+    this.claims = new Claims(this);
     this.writes = new Writes();
     const report: Report = (invariant, text) => this.#report(invariant, text);
     const counting = new Counting(this.counters);
@@ -95,29 +122,85 @@ export class World implements WorldView {
     this.#chaos = new Chaos(this);
     for (const { node, resource } of plan.agents) {
       const owner = this.nodes[node]!;
-      owner.agents.push(new Agent(this, owner, resource));
+      if (!plan.waist.nodes.includes(node)) owner.agents.push(new Agent(this, owner, resource));
+      else for (let each = 0; each < plan.waist.programsEach; each += 1) owner.wants.push(resource);
     }
   }
 
   /** Runs to the end, or to the first violation. */
-  run(): void {
+  async run(): Promise<void> {
     const { plan } = this;
     this.counters.runs = 1;
     this.#chaos.begin();
-    for (const node of this.nodes)
-      this.schedule(new Task(EventCode.start, () => node.start()), this.random.next());
+    for (const node of this.nodes) this.schedule(this.#chaos.firstStart(node), this.#startInMs(node));
     this.schedule(new Task(EventCode.chaos, () => this.#calmDown()), plan.stormMs);
-    const endMs = plan.stormMs + plan.calmMs;
+    const endMs = plan.stormMs + (plan.calmMs === 0 ? 0 : plan.calmMs + turnsMs(plan));
+    while (this.#runUntilStirred(endMs)) await this.#settle();
+    if (this.violation === undefined && plan.calmMs > 0) this.#checkProgress();
+  }
+
+  /** Runs events until one has stirred what waits for promises. False at the end of the run. */
+  #runUntilStirred(endMs: number): boolean {
     for (;;) {
       const event = this.#queue.popDue(endMs);
-      if (event === undefined || this.violation !== undefined) break;
-      if (++this.counters.events > eventsMax) throw new Error(`seed ${plan.seed} runs wild`);
+      if (event === undefined || this.violation !== undefined) return false;
+      if (++this.counters.events > eventsMax) throw new Error(`seed ${this.plan.seed} runs wild`);
       this.nowMs = Math.max(this.nowMs, event.dueMs);
       this.hash.number(this.nowMs).number(event.code);
       if (event instanceof Packet) this.#hashPacket(event);
       event.run();
+      if (this.#stirred.length > 0) return true;
     }
-    if (this.violation === undefined && plan.calmMs > 0) this.#checkProgress();
+  }
+
+  /** Something in this node may go on when the present event is over. */
+  stir(node: SimNode): void {
+    this.#stirs += 1;
+    if (node.stirred) return;
+    node.stirred = true;
+    this.#stirred.push(node);
+  }
+
+  /** Time stands still until all promises have had their effect, so that a seed decides what programs do. */
+  async #settle(): Promise<void> {
+    let stirs = this.#stirs;
+    for (let quiet = 0, turns = 0; quiet < quietTurns; quiet += 1, turns += 1) {
+      await undefined;
+      if (turns > turnsMax) throw new Error(`seed ${this.plan.seed}: a program runs wild`);
+      if (stirs === this.#stirs) continue;
+      stirs = this.#stirs;
+      quiet = 0;
+    }
+    if (this.#failure !== undefined) throw this.#failure.error;
+    for (const node of this.#stirred) {
+      node.stirred = false;
+      node.rearm();
+    }
+    this.#stirred.length = 0;
+    this.look(undefined, undefined);
+  }
+
+  /** A program has failed as none may: the run ends. */
+  fail(error: unknown): void {
+    this.#failure ??= { error };
+  }
+
+  /** A client has ended as it wanted to. */
+  left(node: SimNode): void {
+    this.#chaos.comesBack(node);
+  }
+
+  /** Some clients come only when the run is well under way. */
+  #startInMs(node: SimNode): number {
+    const soonMs = this.random.next();
+    if (node.isMember || !Number.isFinite(this.plan.chaos.clientEveryMs)) return soonMs;
+    return this.random.chance(0.5) ? soonMs : this.random.between(0, this.plan.stormMs / 2);
+  }
+
+  settingsOf(node: SimNode): FleaseSettings {
+    const { settings } = this;
+    if (this.mistakes.mixedCells !== true || node.index % 2 === 0) return settings;
+    return { ...settings, cellSize: settings.members.length - 2 };
   }
 
   schedule(event: SimEvent, delayMs: number): void {
@@ -168,6 +251,7 @@ export class World implements WorldView {
 
   /** L1: with everything well again each resource must find a holder in time. */
   #checkProgress(): void {
+    for (const calmEnded of this.observers.calmEnded) calmEnded();
     const idle = this.tenures.idleSince(this.plan.stormMs, this.plan.resources);
     if (idle !== undefined) this.#report("L1", `nobody acquires ${idle} though nothing goes wrong any more`);
   }
@@ -179,8 +263,9 @@ export class World implements WorldView {
   }
 
   #hashPacket(packet: Packet): void {
-    const { message } = packet;
+    const { message, note } = packet;
     this.hash.number(packet.from * 64 + packet.to);
+    if (note !== "") this.hash.text(note);
     if (message === undefined) return;
     this.hash.number(message.kind).number(message.number);
     this.hash.number(message.sequence).number(message.until);

@@ -1,4 +1,4 @@
-import { withFaults } from "../../src/flease/planted-faults.js";
+import { duringFaults, withFaults } from "../../src/flease/planted-faults.js";
 import { noBounds } from "../../src/sim/explorer/bounds.js";
 import { FleaseModel, fleaseWorld } from "../../src/sim/explorer/flease-model.js";
 import { explore } from "../../src/sim/explorer/search.js";
@@ -21,14 +21,16 @@ export function find({ faults, world, bounds, breaks }: Explored, planted = true
 }
 
 /** Runs seed after seed with one mistake planted, from the seed that is known to show it, until it breaks what it should. */
-export function search({ faults, mistakes, mode, breaks, seed }: Simulated): BatchResult {
-  return withFaults(faults ?? {}, () =>
+export function search(mistake: Simulated): Promise<BatchResult> {
+  const { faults, mistakes, without, mode, breaks, seed } = mistake;
+  return duringFaults(faults, () =>
     simulateMany({
       firstSeed: seed,
       modes: [mode],
       only: [breaks],
+      without,
+      mistakes,
       goOn: (runs) => runs < runsMax,
-      ...(mistakes && { mistakes }),
     }),
   );
 }

@@ -1,16 +1,44 @@
 import type { Faults } from "../../src/flease/faults.js";
 import type { ClockMode } from "../../src/sim/clocks.js";
+import type { Feature } from "../../src/sim/features.js";
 import type { Invariant } from "../../src/sim/violation.js";
 import type { WorldMistakes } from "../../src/sim/world.js";
+import {
+  abortKeepsTheTurn,
+  lapsedLeaseIsReopened,
+  leadsBeforeTheWorkHasEnded,
+  neverRunsOut,
+} from "./waist-mistakes.js";
 
 /** A mistake, where it shows, and the seed that shows it: the search begins there, so that it is quick. */
 export interface Simulated {
   readonly name: string;
-  readonly faults?: Partial<Faults>;
-  readonly mistakes?: WorldMistakes;
+  readonly faults: Partial<Faults>;
+  readonly mistakes: WorldMistakes;
+  readonly without: readonly Feature[];
   readonly mode: ClockMode;
   readonly breaks: Invariant;
   readonly seed: number;
+}
+
+/** Where a mistake shows: the clock mode, the invariant, and the seed. */
+type Finding = `${ClockMode} ${Invariant} ${number}`;
+
+/** What came to the world later, and would only stand around the mistakes of the protocol. */
+const besideTheProtocol = ["waist", "clients-that-come-and-go", "cells"] as const satisfies Feature[];
+
+const inProtocol = (name: string, faults: Partial<Faults>, ...findings: Finding[]) =>
+  findings.map((finding) => row(name, finding, { faults, without: besideTheProtocol }));
+
+const inWorld = (name: string, mistakes: WorldMistakes, ...findings: Finding[]) =>
+  findings.map((finding) => row(name, finding, { mistakes, without: besideTheProtocol }));
+
+const onWaist = (name: string, mistakes: WorldMistakes, ...findings: Finding[]) =>
+  findings.map((finding) => row(name, finding, { mistakes }));
+
+function row(name: string, finding: Finding, planted: Partial<Simulated>): Simulated {
+  const [mode, breaks, seed] = finding.split(" ") as [ClockMode, Invariant, string];
+  return { name, faults: {}, mistakes: {}, without: [], ...planted, mode, breaks, seed: Number(seed) };
 }
 
 /** What would hide a mistake is taken away: the other net, or the test of the other clock. */
@@ -19,218 +47,75 @@ const wallAlone = { rateTestOff: true };
 
 /** Mistakes that random runs find. */
 export const simulated: readonly Simulated[] = [
-  { name: "P1: no recovery wait", faults: { noRecoveryWait: true }, mode: "c", breaks: "I1", seed: 6 },
-  {
-    name: "P5: no safety period",
-    faults: { noSafetyPeriod: true, ...wallAlone },
-    mode: "c",
-    breaks: "I1",
-    seed: 722,
-  },
-  {
-    name: "P8: ballots are equal within the skew",
-    faults: { ballotsEqualWithinSkew: true, ...ballotsAlone },
-    mode: "c",
-    breaks: "I1",
-    seed: 1078,
-  },
-  {
-    name: "P10: the holder ignores that its lease is over",
-    faults: { holderIgnoresExpiry: true },
-    mode: "c",
-    breaks: "I1",
-    seed: 2,
-  },
-  { name: "P11: anybody can release", faults: { releaseByAnybody: true }, mode: "c", breaks: "I1", seed: 8 },
-  {
-    name: "P12: the release goes out before the holder has stopped",
-    faults: { releaseBeforeStopping: true },
-    mode: "c",
-    breaks: "I1",
-    seed: 1,
-  },
-  {
-    name: "P13: late acknowledgements count",
-    faults: { lateAcksCount: true },
-    mode: "c",
-    breaks: "I12",
-    seed: 4,
-  },
-  {
-    name: "P13: late acknowledgements count",
-    faults: { lateAcksCount: true },
-    mode: "c",
-    breaks: "I1",
-    seed: 8,
-  },
-  {
-    name: "P14: a release frees whatever ballot",
-    faults: { unconditionalRelease: true, ...ballotsAlone },
-    mode: "c",
-    breaks: "I1",
-    seed: 5,
-  },
-  {
-    name: "P15: a renewal skips the promise",
-    faults: { renewalSkipsPromiseCheck: true, ...ballotsAlone },
-    mode: "c",
-    breaks: "I1",
-    seed: 129,
-  },
-  {
-    name: "P17: an undecided fast attempt is renewed",
-    faults: { renewalAfterUndecidedFastAttempt: true, ...ballotsAlone },
-    mode: "c",
-    breaks: "I1",
-    seed: 1,
-  },
-  {
-    name: "P18: only the highest ballot is read",
-    faults: { onlyHighestBallotIsRead: true, ...ballotsAlone },
-    mode: "c",
-    breaks: "I1",
-    seed: 6,
-  },
-  {
-    name: "P19: a fast acquisition asks not whether it is free",
-    faults: { fastAcquireWithoutFreeTest: true },
-    mode: "c",
-    breaks: "I1",
-    seed: 1,
-  },
-  { name: "P20: less than a majority", faults: { smallQuorum: true }, mode: "c", breaks: "I1", seed: 1 },
-  {
-    name: "P20: acknowledgements are counted, not ackers",
-    faults: { acksCountedNotAckers: true },
-    mode: "c",
-    breaks: "I1",
-    seed: 1,
-  },
-  {
-    name: "P24: a renewal shortens the guard",
-    faults: { renewalShortensGuard: true },
-    mode: "c",
-    breaks: "I7",
-    seed: 2,
-  },
-  {
-    name: "P25: a lapsed tenure is opened again",
-    faults: { lapsedTenureReopened: true },
-    mode: "c",
-    breaks: "I14",
-    seed: 4,
-  },
-  {
-    name: "P26: the bounds on the time are swapped",
-    faults: { clockBoundsSwapped: true },
-    mode: "a",
-    breaks: "I1",
-    seed: 28,
-  },
-  {
-    name: "P27: over by either clock",
-    faults: { overByEitherClock: true },
-    mode: "b",
-    breaks: "I1",
-    seed: 28,
-  },
-  {
-    name: "P27: over by either clock",
-    faults: { overByEitherClock: true },
-    mode: "a",
-    breaks: "I1",
-    seed: 1086,
-  },
-  {
-    name: "P28: leases are judged by the steady clock alone",
-    faults: { wallTestOff: true },
-    mode: "a",
-    breaks: "I1",
-    seed: 2,
-  },
-  {
-    name: "P28: leases are judged by the wall clock alone",
-    faults: wallAlone,
-    mode: "b",
-    breaks: "I1",
-    seed: 28,
-  },
-  { name: "P31: ballots are not compared", faults: { netBOff: true }, mode: "c", breaks: "I2", seed: 28 },
-  {
-    name: "P34: the ballots of one proposer do not increase",
-    faults: { ballotsNotIncreasing: true },
-    mode: "c",
-    breaks: "I9",
-    seed: 6,
-  },
-  {
-    name: "P35: an abandoned renewal is released",
-    faults: { abandonedRenewalReleased: true },
-    mode: "c",
-    breaks: "I1",
-    seed: 4,
-  },
-  {
-    name: "P36: ballots from the upper bound of the clock",
-    faults: { ballotsFromUpperClock: true },
-    mode: "a",
-    breaks: "I9",
-    seed: 1,
-  },
-  {
-    name: "P38: a reading from before the message arrived",
-    mistakes: { staleReading: true },
-    mode: "b",
-    breaks: "I4",
-    seed: 138,
-  },
-  {
-    name: "P39: the lower bound never goes back",
-    faults: { lowerClockMonotone: true },
-    mode: "e",
-    breaks: "I13",
-    seed: 1,
-  },
-  {
-    name: "P40: two proposers share an incarnation",
-    mistakes: { sharedIncarnation: true },
-    mode: "c",
-    breaks: "I9",
-    seed: 2,
-  },
-  {
-    name: "P40: two proposers share an incarnation",
-    mistakes: { sharedIncarnation: true },
-    mode: "c",
-    breaks: "I1",
-    seed: 2,
-  },
-  {
-    name: "P43: a late renewal starts a tenure",
-    faults: { lateRenewalStartsTenure: true },
-    mode: "c",
-    breaks: "I14",
-    seed: 4,
-  },
-  {
-    name: "P45: an acceptor forgets after a clock fault",
-    faults: { clockFaultForgets: true },
-    mode: "f",
-    breaks: "I2",
-    seed: 28,
-  },
-  {
-    name: "P46: the bound on the end of leases from the upper bound of the clock",
-    faults: { untilBoundByUpperClock: true },
-    mode: "e",
-    breaks: "I10",
-    seed: 9,
-  },
-  {
-    name: "a clock fault shortens the wait after a start",
-    faults: { clockFaultShortensWait: true },
-    mode: "f",
-    breaks: "I11",
-    seed: 3,
-  },
+  ...inProtocol("P1: no recovery wait", { noRecoveryWait: true }, "c I1 6"),
+  ...inProtocol("P5: no safety period", { noSafetyPeriod: true, ...wallAlone }, "c I1 722"),
+  ...inProtocol(
+    "P8: ballots are equal within the skew",
+    { ballotsEqualWithinSkew: true, ...ballotsAlone },
+    "c I1 1078",
+  ),
+  ...inProtocol("P10: the holder ignores that its lease is over", { holderIgnoresExpiry: true }, "c I1 2"),
+  ...inProtocol("P11: anybody can release", { releaseByAnybody: true }, "c I1 8"),
+  ...inProtocol(
+    "P12: the release goes out before the holder has stopped",
+    { releaseBeforeStopping: true },
+    "c I1 1",
+  ),
+  ...inProtocol("P13: late acknowledgements count", { lateAcksCount: true }, "c I12 4", "c I1 8"),
+  ...inProtocol(
+    "P14: a release frees whatever ballot",
+    { unconditionalRelease: true, ...ballotsAlone },
+    "c I1 5",
+  ),
+  ...inProtocol(
+    "P15: a renewal skips the promise",
+    { renewalSkipsPromiseCheck: true, ...ballotsAlone },
+    "c I1 129",
+  ),
+  ...inProtocol(
+    "P17: an undecided fast attempt is renewed",
+    { renewalAfterUndecidedFastAttempt: true, ...ballotsAlone },
+    "c I1 1",
+  ),
+  ...inProtocol(
+    "P18: only the highest ballot is read",
+    { onlyHighestBallotIsRead: true, ...ballotsAlone },
+    "c I1 6",
+  ),
+  ...inProtocol(
+    "P19: a fast acquisition asks not whether it is free",
+    { fastAcquireWithoutFreeTest: true },
+    "c I1 1",
+  ),
+  ...inProtocol("P20: less than a majority", { smallQuorum: true }, "c I1 1"),
+  ...inProtocol("P20: acknowledgements are counted, not ackers", { acksCountedNotAckers: true }, "c I1 1"),
+  ...inProtocol("P24: a renewal shortens the guard", { renewalShortensGuard: true }, "c I7 2"),
+  ...inProtocol("P25: a lapsed tenure is opened again", { lapsedTenureReopened: true }, "c I14 4"),
+  ...inProtocol("P26: the bounds on the time are swapped", { clockBoundsSwapped: true }, "a I1 28"),
+  ...inProtocol("P27: over by either clock", { overByEitherClock: true }, "b I1 28", "a I1 1086"),
+  ...inProtocol("P28: leases are judged by the steady clock alone", { wallTestOff: true }, "a I1 2"),
+  ...inProtocol("P28: leases are judged by the wall clock alone", wallAlone, "b I1 28"),
+  ...inProtocol("P31: ballots are not compared", { netBOff: true }, "c I2 28"),
+  ...inProtocol("P34: the ballots of one proposer do not increase", { ballotsNotIncreasing: true }, "c I9 6"),
+  ...inProtocol("P35: an abandoned renewal is released", { abandonedRenewalReleased: true }, "c I1 4"),
+  ...inProtocol("P36: ballots from the upper bound of the clock", { ballotsFromUpperClock: true }, "a I9 1"),
+  ...inWorld("P38: a reading from before the message arrived", { staleReading: true }, "b I4 138"),
+  ...inProtocol("P39: the lower bound never goes back", { lowerClockMonotone: true }, "e I13 1"),
+  ...inWorld("P40: two proposers share an incarnation", { sharedIncarnation: true }, "c I9 2", "c I1 2"),
+  ...inProtocol("P43: a late renewal starts a tenure", { lateRenewalStartsTenure: true }, "c I14 4"),
+  ...inProtocol("P45: an acceptor forgets after a clock fault", { clockFaultForgets: true }, "f I2 28"),
+  ...inProtocol(
+    "P46: the bound on the end of leases from the upper bound of the clock",
+    { untilBoundByUpperClock: true },
+    "e I10 9",
+  ),
+  ...inProtocol("a clock fault shortens the wait after a start", { clockFaultShortensWait: true }, "f I11 3"),
+
+  ...inWorld("P41: cells of different size", { mixedCells: true }, "c I1 1"),
+  ...inWorld("P47: started below its earlier readings", { earlyStart: true }, "f I11 1", "f I2 1", "f I1 1"),
+
+  ...onWaist("the waist reports what has run out as held", { provider: neverRunsOut }, "c I1 1", "c I14 1"),
+  ...onWaist("a lapsed lease is opened again", { leases: lapsedLeaseIsReopened }, "c I14 1"),
+  ...onWaist("an abort keeps the turn", { provider: abortKeepsTheTurn }, "c L1 1"),
+  ...onWaist("leads before the work has ended", { leases: leadsBeforeTheWorkHasEnded }, "c I1 1"),
 ];

@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from "vitest";
-import { withFaults } from "../../flease/planted-faults.js";
+import { duringFaults } from "../../flease/planted-faults.js";
 import { packageVersion } from "../version.js";
 import { sim } from "./sim.js";
 import type { SimCommandOptions } from "./sim.js";
@@ -8,41 +8,44 @@ const said: string[] = [];
 vi.mock("../say.js", () => ({ sayLine: (...lines: string[]) => said.push(...lines) }));
 afterEach(() => said.splice(0));
 
-const run = (options: SimCommandOptions) => ({ code: sim(options), text: said.splice(0).join("\n") });
-const runJson = (options: SimCommandOptions) => {
-  const { code, text } = run({ ...options, output: "json" });
+const run = async (options: SimCommandOptions) => {
+  const code = await sim(options);
+  return { code, text: said.splice(0).join("\n") };
+};
+const runJson = async (options: SimCommandOptions) => {
+  const { code, text } = await run({ ...options, output: "json" });
   return { code, summary: JSON.parse(text) };
 };
 
-it("replays one seed with the same trace", () => {
-  const first = runJson({ seed: "9" });
+it("replays one seed with the same trace", async () => {
+  const first = await runJson({ seed: "9" });
   expect(first.code).toBe(0);
   expect(first.summary.runs).toBe(1);
-  expect(runJson({ seed: `9@${packageVersion()}` }).summary.traceHash).toBe(first.summary.traceHash);
+  expect((await runJson({ seed: `9@${packageVersion()}` })).summary.traceHash).toBe(first.summary.traceHash);
 });
 
-it("tells a story that does not change what happens", () => {
-  const { traceHash } = runJson({ seed: "9" }).summary;
-  const { text } = run({ seed: "9", story: true });
+it("tells a story that does not change what happens", async () => {
+  const { traceHash } = (await runJson({ seed: "9" })).summary;
+  const { text } = await run({ seed: "9", story: true });
   expect(text).toContain("starts as");
   expect(text).toContain(`trace ${traceHash}`);
 });
 
-it("says how to run a violation again, whole and shortened, and both do fail", () => {
-  withFaults({ holderIgnoresExpiry: true }, () => {
-    const { code, summary } = runJson({ seed: "2", runs: 50, mode: "c" });
+it("says how to run a violation again, whole and shortened, and both do fail", async () => {
+  await duringFaults({ holderIgnoresExpiry: true }, async () => {
+    const { code, summary } = await runJson({ seed: "2", runs: 50, mode: "c" });
     expect(code).toBe(80);
     const { replay, shortened, invariant } = summary.violation;
     const seed = /--seed (\S+)/.exec(replay)![1]!;
     const without = /--without (\S+)/.exec(shortened)![1]!;
-    const again = runJson({ seed, mode: "c", without });
+    const again = await runJson({ seed, mode: "c", without });
     expect(again.summary.violation.invariant).toBe(invariant);
     expect(again.summary.events).toBe(summary.violation.shortenedEvents);
   });
 });
 
-it("calls a batch in which nothing happens a failure", () => {
-  const quiet = runJson({ seed: "0", runs: 150, mode: "c" });
+it("calls a batch in which nothing happens a failure", async () => {
+  const quiet = await runJson({ seed: "0", runs: 150, mode: "c" });
   // With good clocks nobody's clock is impossible: such a batch proves nothing about those that are.
   expect(quiet.summary.neverHappened).toEqual(["impossibleClocks"]);
   expect(quiet.code).toBe(81);
@@ -53,6 +56,6 @@ it.each([
   [{ seed: "7@0.0.0" }, "of version 0.0.0"],
   [{ seed: "7", without: "rain" }, 'no feature is called "rain"'],
   [{ story: true as const }, "--story needs"],
-])("refuses %j", (options, message) => {
-  expect(() => sim(options)).toThrow(message);
+])("refuses %j", async (options, message) => {
+  await expect(sim(options)).rejects.toThrow(message);
 });

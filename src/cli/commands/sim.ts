@@ -54,7 +54,7 @@ interface Summary {
  * `leasehold sim`: random runs of the protocol as it is in the product, on virtual time. Exit codes tell a violation
  * from a lack of progress; whatever else goes wrong is a fault of the simulator.
  */
-export function sim(options: SimCommandOptions): number {
+export async function sim(options: SimCommandOptions): Promise<number> {
   const { output } = settingsOf(options);
   const firstSeed = options.seed === undefined ? Math.floor(Date.now() / 1_000) : parseSeed(options.seed);
   const without = parseFeatures(options.without);
@@ -72,7 +72,7 @@ export function sim(options: SimCommandOptions): number {
   for (let runs = 0; runs < runsMax && performance.now() < endMs; runs += 1) {
     const seed = firstSeed + runs;
     lastOptions = { seed, mode: options.mode ?? modeOf(seed), without, ...(story && { story }) };
-    last = simulate(lastOptions);
+    last = await simulate(lastOptions);
     counters.add(last.counters);
     if (last.violation !== undefined) break;
   }
@@ -87,7 +87,7 @@ export function sim(options: SimCommandOptions): number {
     counters,
     ...(one && last !== undefined && { traceHash: last.traceHash }),
     neverHappened: counters.runs < runsThatShowAll || without.length > 0 ? [] : neverHappened(counters),
-    ...(last?.violation !== undefined && { violation: violationOf(lastOptions!, last) }),
+    ...(last?.violation !== undefined && { violation: await violationOf(lastOptions!, last) }),
   };
   // A story is told as it happens; a document for programs must stand alone.
   if (story === undefined || output === "table") present(output, presentSummary(summary));
@@ -132,9 +132,12 @@ function neverHappened(counters: Counters): CounterName[] {
   return names.filter((name) => counters[name] === 0 && !rare.has(name));
 }
 
-function violationOf(options: SimOptions, failed: SimResult): NonNullable<Summary["violation"]> {
+async function violationOf(
+  options: SimOptions,
+  failed: SimResult,
+): Promise<NonNullable<Summary["violation"]>> {
   const { story: _told, ...silent } = options;
-  const shorter = shorten(silent, failed);
+  const shorter = await shorten(silent, failed);
   return {
     invariant: failed.violation!.invariant,
     text: failureText(failed),

@@ -8,12 +8,17 @@ import { ClockBounds } from "./clock-bounds.js";
 import { Continuity } from "./continuity.js";
 import { Exclusion } from "./exclusion.js";
 import { Guard } from "./guard.js";
+import { Leaders } from "./leaders.js";
+import { ProgramContinuity } from "./program-continuity.js";
+import { ProgramExclusion } from "./program-exclusion.js";
+import { ProgramTokens } from "./program-tokens.js";
 import { Promises } from "./promises.js";
 import { QuorumBacked } from "./quorum-backed.js";
 import { Recovery } from "./recovery.js";
 import { ReleaseFinality } from "./release-finality.js";
 import { Silence } from "./silence.js";
 import { Tokens } from "./tokens.js";
+import { Waiters } from "./waiters.js";
 
 /** All checkers of section 5. */
 export function allCheckers(view: WorldView, report: Report): Observer[] {
@@ -30,6 +35,11 @@ export function allCheckers(view: WorldView, report: Report): Observer[] {
     new ClockBounds(view, report),
     new Continuity(view, report),
     new Silence(view, report),
+    new ProgramExclusion(report),
+    new ProgramContinuity(report),
+    new ProgramTokens(report),
+    new Leaders(report),
+    new Waiters(view, report),
   ];
 }
 

@@ -1,3 +1,4 @@
+import { Cells } from "../../flease/cells.js";
 import type { Hold, Observer, Report, WorldView } from "../observer.js";
 import type { SimNode } from "../node.js";
 
@@ -5,16 +6,18 @@ import type { SimNode } from "../node.js";
 const roundingMs = 0.01;
 
 /**
- * I4: whoever holds is guarded. At a majority of the acceptors, each is not ready or keeps the lease at least as long
+ * I4: whoever holds is guarded. At a majority of the acceptors of its cell, each is not ready or keeps the lease at least as long
  * as the holder relies on it, by the wall clock; and (perhaps another majority) by the steady clock.
  */
 export class QuorumBacked implements Observer {
   readonly #view: WorldView;
   readonly #report: Report;
+  readonly #cells: Cells;
 
   constructor(view: WorldView, report: Report) {
     this.#view = view;
     this.#report = report;
+    this.#cells = new Cells(view.settings.members, view.settings.cellSize);
   }
 
   looked(resource: string, holds: readonly Hold[]): void {
@@ -23,10 +26,12 @@ export class QuorumBacked implements Observer {
 
   #check(resource: string, hold: Hold): void {
     const { members, assumptions } = this.#view;
-    const majority = Math.floor(members.length / 2) + 1;
+    const cell = this.#cells.of(resource).members;
+    const majority = Math.floor(cell.length / 2) + 1;
     let byWall = 0;
     let bySteady = 0;
-    for (const member of members) {
+    for (const index of cell) {
+      const member = members[index]!;
       const acceptor = member.peer?.acceptor;
       if (acceptor === undefined || !acceptor.ready) {
         byWall += 1;

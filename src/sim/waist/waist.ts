@@ -1,0 +1,79 @@
+import type { Reading } from "../../flease/clock.js";
+import type { FleasePeer } from "../../flease/peer.js";
+import { FleaseProvider } from "../../flease/provider.js";
+import type { FleaseDriver } from "../../flease/provider.js";
+import { LeaseManager } from "../../lease/lease-manager.js";
+import type { Clock, Random, Timers } from "../../lease/ports.js";
+import type { Leases } from "../../lease/types.js";
+import { EventCode, Task } from "../events.js";
+import type { SimNode } from "../node.js";
+import type { World } from "../world.js";
+import { WatchedProvider } from "./watched-provider.js";
+
+/** One life of a node whose programs use the waist: the classes of production, on the clocks and timers of this world. */
+export class Waist implements FleaseDriver {
+  readonly peer: FleasePeer;
+  readonly provider: FleaseProvider;
+  readonly leases: Leases;
+  readonly timers: Timers;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly node: SimNode;
+  /** It has been told to leave. */
+  closing = false;
+  readonly #world: World;
+
+  constructor(world: World, node: SimNode, timers: Timers) {
+    this.#world = world;
+    this.node = node;
+    this.peer = node.peer!;
+    this.timers = timers;
+    this.random = world.random;
+    this.clock = { monotonicMs: () => this.now().mono, wallMs: () => this.now().wall };
+    this.provider = new FleaseProvider(this);
+    const { provider: wrapped, leases: handed } = world.mistakes;
+    const watched = new WatchedProvider(world, node, this.provider);
+    const own = { clock: this.clock, timers, random: this.random };
+    const leases = new LeaseManager(wrapped?.(watched) ?? watched, own);
+    this.leases = handed?.(leases) ?? leases;
+  }
+
+  /** Leaves as a program does that ends: gives back what it has, and says so when nothing is left. */
+  leave(): void {
+    if (this.closing) return;
+    this.closing = true;
+    this.#world.stir(this.node);
+    void this.leases.close();
+  }
+
+  now(): Reading {
+    this.#world.stir(this.node);
+    return this.node.now();
+  }
+
+  poke(): void {
+    this.#world.stir(this.node);
+  }
+
+  ask(member: number, method: string, params: object, timeoutMs: number): Promise<unknown> {
+    return this.node.side!.ask(member, method, params, timeoutMs);
+  }
+
+  address(member: number): string {
+    return this.#world.nodes[member]!.name;
+  }
+
+  reachable(): number {
+    return this.#world.members.filter(({ peer }) => peer !== undefined).length;
+  }
+
+  close(): Promise<void> {
+    const { incarnation, side } = this.node;
+    side?.close();
+    const leave = new Task(EventCode.start, () => {
+      if (this.node.incarnation === incarnation) this.node.leave();
+    });
+    this.#world.schedule(leave, 0);
+    return Promise.resolve();
+  }
+}
