@@ -197,6 +197,16 @@ describe("a pause", () => {
     expect(check(...pause.slice(0, 3), lost)).toMatchObject({ lossesFoundAfterPause: 0 });
   });
 
+  test("after which the same holder has the lease anew is no loss to another", () => {
+    const report = check(
+      looks("a", 10, 0, 100),
+      done("continued", "a", 3_000),
+      looks("a", 20, 3_000.5),
+      looks("a", 10, { at: 3_001, ok: false }),
+    );
+    expect(report).toMatchObject({ violations: [], lossesFoundAfterPause: 0 });
+  });
+
   test("of somebody else proves nothing", () => {
     const report = check(...pause.slice(0, 3), done("continued", "c", 3_000));
     expect(report).toMatchObject({ violations: [], lossesFoundAfterPause: 0 });
