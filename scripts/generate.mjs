@@ -1,0 +1,19 @@
+// Generates src/core/gen from the .proto files beside it, with tools of these versions in a folder of their own:
+// they are for whoever changes the protocol, not for everybody who builds.
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const tools = ["@bufbuild/buf@1.75.0", "@bufbuild/protoc-gen-es@2.13.0"];
+const protos = fileURLToPath(new URL("../src/core/proto", import.meta.url));
+
+const folder = mkdtempSync(join(tmpdir(), "leasehold-generate-"));
+try {
+  execFileSync("npm", ["install", "--silent", "--prefix", folder, ...tools], { stdio: "inherit" });
+  const path = `${join(folder, "node_modules", ".bin")}${delimiter}${process.env.PATH}`;
+  execFileSync("buf", ["generate"], { cwd: protos, stdio: "inherit", env: { ...process.env, PATH: path } });
+} finally {
+  rmSync(folder, { recursive: true });
+}
