@@ -62,16 +62,18 @@ export function reportFaults(
   const faults: Fault[] = [...book.faults(), ...halts];
   const counts = new Map<string, number>();
   for (const { kind } of faults) counts.set(kind, (counts.get(kind) ?? 0) + 1);
-  const gaps = new Map<string, number[]>();
+  const gaps = new Map<string, { interrupted: number; longestMs: number }>();
   for (const interruption of interruptionsOf(byResource, faults)) {
-    for (const [kind, gapMs] of interruption) gaps.set(kind, [...(gaps.get(kind) ?? []), gapMs]);
+    for (const [kind, gapMs] of interruption) {
+      const { interrupted, longestMs } = gaps.get(kind) ?? { interrupted: 0, longestMs: 0 };
+      gaps.set(kind, { interrupted: interrupted + 1, longestMs: Math.max(longestMs, gapMs) });
+    }
   }
   return [...counts]
     .sort(([one], [other]) => (one < other ? -1 : 1))
     .map(([kind, count]) => {
-      const all = gaps.get(kind) ?? [];
-      const longestMs = all.length === 0 ? undefined : all.reduce((one, other) => Math.max(one, other));
-      return { kind, count, interrupted: all.length, longestMs };
+      const { interrupted = 0, longestMs } = gaps.get(kind) ?? {};
+      return { kind, count, interrupted, longestMs };
     });
 }
 

@@ -48,6 +48,17 @@ describe("a good history", () => {
     expect(checkHistory(Object.fromEntries(texts.toReversed()))).toEqual(report);
   });
 
+  test("may tell of one tenure in two journals, as two threads may write them", () => {
+    const early = journalOf(looks("a", 10, 0, 10), "early");
+    const late = journalOf(looks("a", 10, 90, 100), "late");
+    const other = journalOf(looks("b", 20, 50, 60), "other");
+    for (const journals of [
+      { early, late, other },
+      { late, early, other },
+    ])
+      expect(rulesOf(checkHistory(journals))).toEqual(["overlap"]);
+  });
+
   test("with a release, another holder at once, and looks at the released lease", () => {
     const report = check(
       ...goodTakeover,
@@ -290,6 +301,25 @@ describe("a guarded resource", () => {
     const report = check(looks("b", 20, 0, 100), op("b", 20, "refused", 50, 60));
     expect(rulesOf(report)).toEqual(["refusal-unexplained"]);
     expect(report.violations[0]!.text).toContain("40 ms before its certain end");
+  });
+
+  test("must not refuse, as it tells itself, a token that is certainly held", () => {
+    const decisions = [decision("accepted", 20, 40, 1), decision("refused", 10, 50, 2)];
+    expect(rulesOf(check(looks("a", 10, 0, 100), decisions))).toEqual(["refusal-unexplained"]);
+    expect(check(looks("a", 10, 0, 30), lost("a", 10, 45), decisions).violations).toEqual([]);
+  });
+
+  test("is judged by its writers alone too, by the times that leave no doubt", () => {
+    const writers = [looks("a", 10, 0, 1), looks("b", 20, 100, 101), op("b", 20, "accepted", 100, 110)];
+    expect(rulesOf(check(...writers, op("a", 10, "accepted", 110.1, 120)))).toEqual(["accepted-order"]);
+    expect(check(...writers, op("a", 10, "accepted", 109, 120)).violations).toEqual([]);
+    expect(check(...writers, op("a", 10, "unknown", 111, 120)).violations).toEqual([]);
+    expect(check(...writers, op("b", 20, "accepted", 111, 120)).violations).toEqual([]);
+  });
+
+  test("counts a release after a loss as no hand-over", () => {
+    const loser = [looks("a", 10, 0, 100), looks("a", 10, { at: 200, ok: false }), release("a", 10, 300)];
+    expect(check(...loser, looks("b", 20, 400))).toMatchObject({ takeovers: 1, handovers: 0 });
   });
 
   const holder = looks("a", 10, 0, 100);

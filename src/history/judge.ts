@@ -4,13 +4,14 @@ import { type Halt, InterventionBook } from "./interventions.js";
 import { type HistoryError, JournalReader } from "./journal.js";
 import type { Refuse } from "./parse.js";
 import type { HistoryReport } from "./report.js";
+import { findLateAcceptances } from "./rules/acceptances.js";
 import { findFalseEndings } from "./rules/endings.js";
 import { GuardBook } from "./rules/guard.js";
 import { findOverlaps } from "./rules/overlaps.js";
 import { judgePauses } from "./rules/pauses.js";
 import { findUnexplainedRefusals } from "./rules/refusals.js";
 import { findTokenFaults } from "./rules/tokens.js";
-import { type Tenure, TenureBook, byCertainStart } from "./tenures.js";
+import { type Tenure, TenureBook, byCertainStart, wasInterrupted } from "./tenures.js";
 import { type Violation, violationsMax } from "./violation.js";
 
 /**
@@ -177,12 +178,13 @@ function judgeResources(
       findTokenFaults(tenures),
       findFalseEndings(tenures),
       pauses.violations,
+      findLateAcceptances(tenures),
       findUnexplainedRefusals(tenures, halts),
     );
     for (const [index, tenure] of tenures.entries()) {
       const before = tenures[index - 1];
       if (before === undefined || before.incarnation === tenure.incarnation) continue;
-      if (before.releasedAt === undefined) counts.takeovers += 1;
+      if (wasInterrupted(before)) counts.takeovers += 1;
       else counts.handovers += 1;
     }
   }

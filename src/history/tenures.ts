@@ -1,5 +1,5 @@
 import type { Ending, Holding, Nanoseconds, Operation, Sample } from "./format.js";
-import { compare, toNs } from "./nanoseconds.js";
+import { compare, later, toNs } from "./nanoseconds.js";
 
 /** What is kept of one look at a lease. */
 export type Look = Pick<Sample, "m1" | "m2" | "remainingMs">;
@@ -23,6 +23,9 @@ export interface Tenure extends Holding {
   readonly renewedAt: Nanoseconds;
   /** When the guarded resource had refused its token for the first time, at the latest. */
   readonly refusedAt: Nanoseconds | undefined;
+  /** When the resource had accepted its token for the first time, at the latest, and for the last time, at the earliest. */
+  readonly acceptedFirst: Nanoseconds | undefined;
+  readonly acceptedLast: Nanoseconds | undefined;
 }
 
 /** A tenure was held at one instant up to this at the latest. */
@@ -61,6 +64,8 @@ interface Gathered {
   renewals: number;
   renewedAt: Nanoseconds;
   refusedAt: Nanoseconds | undefined;
+  acceptedFirst: Nanoseconds | undefined;
+  acceptedLast: Nanoseconds | undefined;
 }
 
 /** Gathers tenures from the lines of journals. Its size goes with the tenures, whatever the number of looks. */
@@ -94,9 +99,12 @@ export class TenureBook {
   }
 
   addOperation(operation: Operation): void {
-    if (operation.result !== "refused") return;
+    const { m1, m2, result } = operation;
     const entry = this.#of(operation);
-    entry.refusedAt = earlier(entry.refusedAt, operation.m2);
+    if (result === "refused") entry.refusedAt = earlier(entry.refusedAt, m2);
+    if (result !== "accepted") return;
+    entry.acceptedFirst = earlier(entry.acceptedFirst, m2);
+    entry.acceptedLast = later(entry.acceptedLast ?? m1, m1);
   }
 
   /** The guarded resource had refused the token by then. */
@@ -142,6 +150,8 @@ export class TenureBook {
       renewals: 0,
       renewedAt: 0n,
       refusedAt: undefined,
+      acceptedFirst: undefined,
+      acceptedLast: undefined,
     };
     this.#gathered.set(key, entry);
     return entry;
