@@ -34,7 +34,7 @@ export function validForMs(until: number, end: number, now: Reading): number {
   if (!holdIsValid(until, end, now)) return 0;
   const onWall = faults.wallTestOff ? Infinity : until - now.hi;
   const onSteady = faults.rateTestOff ? Infinity : end - now.mono;
-  return Math.max(0, Math.min(onWall, onSteady));
+  return Math.max(faults.holderIgnoresExpiry ? 1 : 0, Math.min(onWall, onSteady));
 }
 
 /**

@@ -16,17 +16,20 @@ export class Network {
   readonly #pipes = new Set<Pipe>();
 
   /** Opens a port in front of a member, to be told to everybody as the member's own. */
-  async openPort(member: string): Promise<{ address: string; connectTo: (port: number) => void }> {
-    let target = 0;
+  async openPort(
+    member: string,
+    host: string = loopback,
+  ): Promise<{ address: string; connectTo: (port: number, host?: string) => void }> {
+    let target: Target = { port: 0, host: loopback };
     const server = createServer((socket) => {
       const pipe = new Pipe(this, socket, member, target);
       this.#pipes.add(pipe);
       pipe.onClose = () => this.#pipes.delete(pipe);
     });
     this.#servers.push(server);
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-    return { address, connectTo: (port) => (target = port) };
+    await new Promise<void>((resolve) => server.listen(0, host, resolve));
+    const address = `${host}:${(server.address() as AddressInfo).port}`;
+    return { address, connectTo: (port, host = loopback) => (target = { port, host }) };
   }
 
   /**
@@ -44,10 +47,15 @@ export class Network {
 
   /** Each frame takes a random time of up to `delayMsMax`, and stays in its order. */
   delay(from: string, to: string, delayMsMax: number): void {
-    this.#rules.set(keyOf(from, to), { delayMsMax });
+    this.treat(from, to, { delayMsMax });
   }
 
-  /** Ends every cut and delay. */
+  /** Treats the messages of one direction as `rule` says: they take their time, come twice, or overtake each other. */
+  treat(from: string, to: string, rule: Omit<Rule, "cut">): void {
+    this.#rules.set(keyOf(from, to), rule);
+  }
+
+  /** Ends every cut and delay, and whatever else happens to messages. */
   heal(): void {
     this.#rules.clear();
     for (const pipe of this.#pipes) pipe.healed();
@@ -68,11 +76,21 @@ export class Network {
   }
 }
 
-interface Rule {
+export interface Rule {
   readonly cut?: "swallowed" | "held";
   readonly delayMsMax?: number;
+  /** The share of messages that come a second time, up to `delayMsMax` later. */
+  readonly duplicated?: number;
+  /** The share of messages that take up to `delayMsMax` while those behind them need not wait. */
+  readonly reordered?: number;
 }
 
+interface Target {
+  readonly port: number;
+  readonly host: string;
+}
+
+const loopback = "127.0.0.1";
 const noRule: Rule = {};
 
 function keyOf(from: string, to: string): string {
@@ -83,14 +101,14 @@ function keyOf(from: string, to: string): string {
 class Pipe {
   onClose: () => void = () => undefined;
   readonly #member: string;
-  readonly #targetPort: number;
+  readonly #target: Target;
   readonly #up: Way;
   readonly #down: Way;
   #client = "";
 
-  constructor(network: Network, socket: Socket, member: string, targetPort: number) {
+  constructor(network: Network, socket: Socket, member: string, target: Target) {
     this.#member = member;
-    this.#targetPort = targetPort;
+    this.#target = target;
     this.#up = new Way(network, socket, (kind, body) => {
       if (kind === FrameKind.hello && this.#client === "") this.#introduced(body);
     });
@@ -112,7 +130,7 @@ class Pipe {
   #reach(): void {
     const known = this.#client !== "" && !this.#up.hasEnded;
     if (!known || this.#up.isCut || this.#up.target !== undefined) return;
-    const socket = connect(this.#targetPort, "127.0.0.1");
+    const socket = connect(this.#target);
     this.#down.readFrom(socket);
     this.#up.target = socket;
     this.#down.target = this.#up.source;
@@ -153,8 +171,11 @@ class Way {
   #from = "";
   #to = "";
   /** Frames on their way, and when they are due. Bounded by the length of a test. */
-  #queue: { frame: Buffer; dueAt: number }[] = [];
+  #queue: { readonly frame: Buffer; readonly dueAt: number }[] = [];
+  /** When the last of those is due that keep their order. */
+  #lastDueAt = 0;
   #timer: NodeJS.Timeout | undefined;
+  #timerDueAt = Infinity;
 
   constructor(network: Network, source: Socket | undefined, onFrame: OnFrame) {
     this.#network = network;
@@ -188,17 +209,32 @@ class Way {
   }
 
   #pass(kind: FrameKind, frame: Buffer): void {
-    const { cut, delayMsMax = 0 } = this.#network.ruleFor(this.#from, this.#to);
+    const rule = this.#network.ruleFor(this.#from, this.#to);
+    const { cut, delayMsMax = 0, duplicated = 0, reordered = 0 } = rule;
     const isHandshake = kind === FrameKind.hello || kind === FrameKind.welcome;
     if (cut === "swallowed" && !isHandshake) {
       this.#network.swallowed++;
       return;
     }
-    const delayMs = cut === undefined ? Math.random() * delayMsMax : Infinity;
-    const dueAt = Math.max(performance.now() + delayMs, this.#queue.at(-1)?.dueAt ?? 0);
-    this.#queue.push({ frame, dueAt });
-    if (delayMs === 0) this.#deliver();
-    else this.#deliverLater();
+    // Questions and answers beside the protocol count on the order of TCP; its messages count on nothing.
+    const isMessage = kind === FrameKind.batch;
+    const nowMs = performance.now();
+    const delayMs = (): number => (cut === undefined ? Math.random() * delayMsMax : Infinity);
+    if (isMessage && Math.random() < reordered) {
+      this.#enqueue(frame, nowMs + delayMs());
+    } else {
+      const inTurnMs = reordered > 0 || duplicated > 0 ? 0 : delayMs();
+      this.#lastDueAt = Math.max(nowMs + inTurnMs, this.#lastDueAt);
+      this.#enqueue(frame, this.#lastDueAt);
+    }
+    if (isMessage && Math.random() < duplicated) this.#enqueue(frame, nowMs + delayMs());
+    this.#deliver();
+    this.#deliverLater();
+  }
+
+  #enqueue(frame: Buffer, dueAt: number): void {
+    const behind = this.#queue.findLastIndex((queued) => queued.dueAt <= dueAt);
+    this.#queue.splice(behind + 1, 0, { frame, dueAt });
   }
 
   #deliver(): void {
@@ -209,9 +245,11 @@ class Way {
 
   #deliverLater(): void {
     const next = this.#queue[0]?.dueAt ?? Infinity;
-    if (next === Infinity || this.#timer !== undefined) return;
+    if (next >= this.#timerDueAt) return;
+    clearTimeout(this.#timer);
+    this.#timerDueAt = next;
     this.#timer = setTimeout(() => {
-      this.#timer = undefined;
+      this.#timerDueAt = Infinity;
       this.#deliver();
       this.#deliverLater();
     }, next - performance.now());
@@ -222,5 +260,6 @@ class Way {
     if (this.target === undefined) return;
     for (const { frame } of this.#queue) this.target.write(frame);
     this.#queue = [];
+    this.#lastDueAt = 0;
   }
 }

@@ -1,0 +1,46 @@
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Faults } from "../../src/flease/faults.js";
+
+/** Which build the processes of a run are of: the product, or the one in which mistakes can be planted. */
+export interface Build {
+  /** The folder that holds `index.js` and `cli`. */
+  readonly folder: string;
+  readonly planted: readonly (keyof Faults)[];
+}
+
+/** This program runs compiled, from `test/blackbox` of a folder that `scripts/blackbox.mjs` makes for each run. */
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const plantable = join(root, "src");
+
+export const product: Build = { folder: join(root, "product", "dist"), planted: [] };
+
+export function withPlanted(...planted: (keyof Faults)[]): Build {
+  return { folder: plantable, planted };
+}
+
+export function libraryOf(build: Build): string {
+  return join(build.folder, "index.js");
+}
+
+/** The judge is the product's, whatever it judges. */
+export const judgePath = join(product.folder, "cli", "main.js");
+
+/** How Node runs a program with this build, and what the environment needs. */
+export function commandOf(
+  build: Build,
+  program: string,
+  words: readonly string[],
+): { readonly words: string[]; readonly env: NodeJS.ProcessEnv } {
+  if (build.planted.length === 0) return { words: [program, ...words], env: {} };
+  const planter = fileURLToPath(new URL("planted.js", import.meta.url));
+  return { words: [planter, program, ...words], env: { LEASEHOLD_PLANTED: build.planted.join(",") } };
+}
+
+export function memberProgram(build: Build): string {
+  return join(build.folder, "cli", "main.js");
+}
+
+export function programBeside(name: "holder" | "guard"): string {
+  return fileURLToPath(new URL(`${name}.js`, import.meta.url));
+}

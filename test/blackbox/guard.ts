@@ -1,0 +1,62 @@
+import { type Socket, createServer } from "node:net";
+import { Journal, nowNs } from "./journal.js";
+
+/**
+ * What the leases protect: a process of its own that keeps, for each resource, the largest token it has seen, refuses
+ * smaller ones, and writes down every decision before it answers. It listens on a Unix socket, so that a process that is
+ * cut off from the network still reaches it. Its orders are the JSON in the first argument.
+ */
+export interface GuardOrders {
+  readonly run: string;
+  readonly journal: string;
+  readonly socket: string;
+}
+
+/** One line of JSON each way. */
+export interface GuardRequest {
+  readonly id: number;
+  readonly resource: string;
+  readonly token: string;
+}
+
+export interface GuardAnswer {
+  readonly id: number;
+  readonly result: "accepted" | "refused";
+}
+
+class Guard {
+  readonly #journal: Journal;
+  readonly #largest = new Map<string, bigint>();
+  readonly #decisions = new Map<string, number>();
+
+  constructor(journal: Journal) {
+    this.#journal = journal;
+  }
+
+  decide({ id, resource, token: text }: GuardRequest): GuardAnswer {
+    const token = BigInt(text);
+    const largest = this.#largest.get(resource) ?? 0n;
+    const order = (this.#decisions.get(resource) ?? 0) + 1;
+    const result = token < largest ? "refused" : "accepted";
+    if (result === "accepted") this.#largest.set(resource, token);
+    this.#decisions.set(resource, order);
+    this.#journal.write({ event: result, m: nowNs(), resource, token, order });
+    return { id, result };
+  }
+
+  serve(socket: Socket): void {
+    let rest = "";
+    socket.setEncoding("utf8");
+    socket.on("error", () => undefined); // It was killed.
+    socket.on("data", (text: string) => {
+      const lines = (rest + text).split("\n");
+      rest = lines.pop()!;
+      for (const line of lines) socket.write(`${JSON.stringify(this.decide(JSON.parse(line)))}\n`);
+    });
+  }
+}
+
+const orders = JSON.parse(process.argv[2]!) as GuardOrders;
+const guard = new Guard(new Journal(orders.journal, orders.run, "guard"));
+process.on("disconnect", () => process.exit());
+createServer((socket) => guard.serve(socket)).listen(orders.socket, () => process.send?.({ type: "ready" }));

@@ -1,0 +1,95 @@
+import { pathToFileURL } from "node:url";
+import type { Leases, Logger, MemberOptions } from "../../src/index.js";
+import { Xorshift } from "../../src/lease/xorshift.js";
+import { GuardClient } from "./guard-client.js";
+import { Journal, nowNs } from "./journal.js";
+import { type Holding, HolderWork } from "./holder-work.js";
+
+/**
+ * A process that takes leases, works under them and writes down what it sees: as a client, or as a member itself. Its
+ * orders are the JSON in the first argument.
+ */
+export interface HolderOrders {
+  /** Of the build that it is to use: the path of its `index.js`. */
+  readonly library: string;
+  readonly run: string;
+  /** Its name for members and people. */
+  readonly name: string;
+  /** The same with the number of its start, for the journal. */
+  readonly by: string;
+  readonly journal: string;
+  readonly guard: string;
+  readonly resources: readonly string[];
+  readonly seed: number;
+  readonly lookEveryMs: number;
+  readonly ground:
+    | { readonly endpoints: readonly string[] }
+    | { readonly member: Omit<MemberOptions, "logger"> };
+}
+
+export type HolderNews =
+  | { readonly type: "ready"; readonly takeoverMsMax: number }
+  | ({ readonly type: "holding" } & Holding);
+
+/** Nobody may answer while the cluster is down; then the process asks again. */
+const openTimeout = "5s";
+
+const orders = JSON.parse(process.argv[2]!) as HolderOrders;
+const { open, startMember } = (await import(
+  pathToFileURL(orders.library).href
+)) as typeof import("../../src/index.js");
+
+const { pid } = process;
+const journal = new Journal(orders.journal, orders.run, orders.by);
+const stop = new AbortController();
+process.on("SIGTERM", () => stop.abort());
+process.on("disconnect", () => process.exit());
+const tell = (news: HolderNews): void => {
+  if (process.connected) process.send?.(news);
+};
+
+const logger: Logger = {
+  info: () => undefined,
+  warn: () => undefined,
+  error: (message) => {
+    const isAlarm = message.startsWith("clock fault");
+    if (isAlarm) journal.write({ event: "alarm", m: nowNs(), pid });
+    journal.write({ event: "trouble", m: nowNs(), pid, code: isAlarm ? "CLOCK_FAULT" : "LOG", message });
+  },
+};
+
+async function openLeases(): Promise<{ leases: Leases; close: () => Promise<void> }> {
+  const { ground, name } = orders;
+  if ("member" in ground) {
+    const member = await startMember({ ...ground.member, logger });
+    return { leases: member.leases, close: () => member.close() };
+  }
+  for (;;) {
+    try {
+      const leases = await open(...ground.endpoints, { name, logger, timeout: openTimeout });
+      return { leases, close: () => leases.close() };
+    } catch (error) {
+      const { code = "?", message } = error as { code?: string; message: string };
+      journal.write({ event: "trouble", m: nowNs(), pid, code, message });
+      if (stop.signal.aborted) process.exit();
+    }
+  }
+}
+
+journal.write({ event: "boot", m: nowNs(), pid });
+const guard = new GuardClient(orders.guard);
+const { leases, close } = await openLeases();
+journal.write({ event: "ready", m: nowNs(), pid });
+tell({ type: "ready", takeoverMsMax: leases.guarantees.takeoverMsMax });
+await Promise.all(
+  orders.resources.map((resource, index) => {
+    const random = new Xorshift(orders.seed + index * 7_919);
+    const onHolding = (holding: Holding): void => tell({ type: "holding", ...holding });
+    const { lookEveryMs } = orders;
+    const work = new HolderWork({ leases, resource, journal, guard, random, lookEveryMs, onHolding });
+    return work.run(stop.signal);
+  }),
+);
+await close();
+guard.close();
+process.exit();

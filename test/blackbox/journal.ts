@@ -1,0 +1,22 @@
+import { openSync, writeSync } from "node:fs";
+import { type HistoryEntry, historyLine, historyVersion } from "../../src/history/format.js";
+import { steadyClockOf } from "./steady-clock.js";
+
+/** A journal: each entry is on disk, as far as other processes are concerned, when `write` returns. */
+export class Journal {
+  readonly #file: number;
+
+  constructor(path: string, run: string, by: string) {
+    this.#file = openSync(path, "ax");
+    const clock = steadyClockOf("self");
+    writeSync(this.#file, historyLine({ event: "history", version: historyVersion, run, clock, by }));
+  }
+
+  write(entry: HistoryEntry): void {
+    writeSync(this.#file, historyLine(entry));
+  }
+}
+
+export function nowNs(): bigint {
+  return process.hrtime.bigint();
+}

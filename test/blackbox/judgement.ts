@@ -1,0 +1,22 @@
+import { spawnSync } from "node:child_process";
+import type { FaultReport } from "../../src/history/faults.js";
+import type { HistoryReport } from "../../src/history/report.js";
+import { judgePath } from "./build.js";
+
+/** What `leasehold check -o json` says. */
+export type Judgement = Omit<HistoryReport, "tenures" | "faults"> & {
+  readonly tenures: number;
+  readonly faults: readonly FaultReport[];
+};
+
+/** All violations are in it, and there may be many. */
+const outputBytesMax = 64 * 1024 * 1024;
+
+/** The command decides, as it would for whoever runs it on the same journals. */
+export function judge(journals: readonly string[]): Judgement {
+  const words = [judgePath, "check", "-o", "json", ...journals];
+  const run = spawnSync(process.execPath, words, { encoding: "utf8", maxBuffer: outputBytesMax });
+  if (run.error !== undefined) throw run.error;
+  if (run.stdout === "") throw new Error(`leasehold check ended with ${run.status}: ${run.stderr}`);
+  return JSON.parse(run.stdout) as Judgement;
+}

@@ -1,0 +1,115 @@
+import { mkdirSync, mkdtempSync, readdirSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Build } from "./build.js";
+import { strike } from "./faults.js";
+import { type Judgement, judge } from "./judgement.js";
+import { type FaultKind, type PlannedFault, planFaults } from "./plan.js";
+import type { Progress } from "./progress.js";
+import { recoveryMs, ttlMs } from "./settings.js";
+import { Stage } from "./stage.js";
+
+export interface RunOptions {
+  readonly minutes: number;
+  readonly seed: number;
+  readonly members: number;
+  readonly build: Build;
+  /** Only these; without it, all. */
+  readonly kinds?: readonly FaultKind[];
+  /** As the stage has it. */
+  readonly offsetMs?: (name: string) => number;
+  /** Where the journals go; without it, a new folder. */
+  readonly folder?: string;
+}
+
+export interface RunResult {
+  readonly seed: number;
+  readonly seconds: number;
+  readonly folder: string;
+  readonly judgement: Judgement;
+  readonly takeoverMsMax: number;
+  readonly accidents: readonly string[];
+  /** Members of `leasehold peer` that have raised an alarm about clocks. */
+  readonly alarmed: readonly string[];
+}
+
+/** Holders besides the members: some are members themselves. */
+const embedded = 2;
+const clients = 3;
+
+/** The calm after a fault is as long as it takes to see what became of it, and a little more at times. */
+const calmMs = { min: 1.4 * ttlMs, max: 1.9 * ttlMs };
+
+/** Up to ten minutes every holder looks as often as this. Longer runs look less often, so that their journals stay readable. */
+const lookEveryMs = 10;
+const minutesOfCloseLooks = 10;
+
+const startMsMax = 60_000;
+
+/** A whole run: everybody starts, faults happen until the time is up, everybody ends, and the journals are judged. */
+export async function play(options: RunOptions, progress: Progress): Promise<RunResult> {
+  const { seed, minutes, members, build, kinds, offsetMs } = options;
+  const startedMs = performance.now();
+  const folder = options.folder ?? mkdtempSync(join(tmpdir(), "leasehold-blackbox-"));
+  mkdirSync(folder, { recursive: true });
+  const stage = new Stage({
+    run: `${seed}-${process.pid}-${Date.now()}`,
+    folder,
+    seed,
+    build,
+    members,
+    embedded,
+    clients,
+    lookEveryMs: lookEveryMs * Math.max(1, minutes / minutesOfCloseLooks),
+    ...(offsetMs !== undefined && { offsetMs }),
+  });
+  await stage.open();
+  const endMs = startedMs + minutes * 60_000;
+  await strikeUntil(stage, planFaults(seed, kinds), endMs, progress);
+  stage.heal();
+  await stage.settled(startMsMax);
+  await sleep(recoveryMs + ttlMs);
+  await stage.close();
+  progress.say(1, "reading the journals");
+  return {
+    seed,
+    seconds: (performance.now() - startedMs) / 1_000,
+    folder,
+    judgement: judge(journalsIn(folder)),
+    takeoverMsMax: stage.takeoverMsMax,
+    accidents: stage.accidents,
+    alarmed: [...stage.alarmed],
+  };
+}
+
+async function strikeUntil(
+  stage: Stage,
+  plan: Generator<PlannedFault, never>,
+  endMs: number,
+  progress: Progress,
+): Promise<void> {
+  const beganMs = performance.now();
+  let count = 0;
+  let before: Promise<void> = Promise.resolve();
+  while (performance.now() < endMs) {
+    const fault = plan.next().value;
+    progress.say((performance.now() - beganMs) / (endMs - beganMs), `fault ${++count}: ${fault.kind}`);
+    const struck = strike(stage, fault);
+    if (fault.meetsNext) {
+      before = struck;
+      await sleep(0.3 * ttlMs);
+      continue;
+    }
+    await Promise.all([before, struck]);
+    await stage.settled(startMsMax);
+    await sleep(calmMs.min + (calmMs.max - calmMs.min) * fault.calm);
+  }
+  await before;
+}
+
+export function journalsIn(folder: string): string[] {
+  return readdirSync(folder)
+    .filter((name) => name.endsWith(".journal"))
+    .map((name) => join(folder, name));
+}

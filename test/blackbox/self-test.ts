@@ -1,0 +1,83 @@
+import { rmSync } from "node:fs";
+import { product, withPlanted } from "./build.js";
+import type { FaultKind } from "./plan.js";
+import type { Progress } from "./progress.js";
+import { type RunOptions, type RunResult, play } from "./run.js";
+import { offsetMsMax, skewMs } from "./settings.js";
+
+/** The black box must see what is wrong: each of these runs has something wrong in it. */
+interface SelfTest {
+  readonly name: string;
+  readonly run: Pick<RunOptions, "build" | "kinds" | "offsetMs">;
+  /** What the run must have shown, in words, and whether it did. */
+  readonly expects: string;
+  readonly isMet: (result: RunResult) => boolean;
+}
+
+/** Time for some dozen tenures that end without a release. */
+const minutes = 0.4;
+const seed = 20;
+
+const whatEndsTenures: readonly FaultKind[] = ["holder-stopped", "holder-stopped", "full-cut"];
+
+/** Beyond the doubled bound, from which on another's clock is certainly wrong. */
+const wrongClockMs = 6 * skewMs;
+const wrongMember = "member-1";
+
+function overlaps(result: RunResult): boolean {
+  return result.judgement.violations.some(({ rule }) => rule === "overlap");
+}
+
+const selfTests: readonly SelfTest[] = [
+  {
+    name: "P10: a holder that goes on after the end of its lease",
+    run: { build: withPlanted("holderIgnoresExpiry"), kinds: whatEndsTenures },
+    expects: "two holders at once are found",
+    isMet: overlaps,
+  },
+  {
+    name: "P5: no safety period, the steady clock not asked, system clocks apart but within their bound",
+    run: {
+      build: withPlanted("noSafetyPeriod", "rateTestOff"),
+      kinds: whatEndsTenures,
+      // Whoever has a vote is ahead of whoever only asks.
+      offsetMs: (name) => (name.startsWith("client") ? -offsetMsMax : offsetMsMax),
+    },
+    expects: "two holders at once are found",
+    isMet: overlaps,
+  },
+  {
+    name: "a member whose system clock is wrong by more than its bound",
+    run: {
+      build: product,
+      kinds: ["holder-killed"],
+      offsetMs: (name) => (name === wrongMember ? wrongClockMs : 0),
+    },
+    expects: "it raises the alarm, and nothing is violated",
+    isMet: ({ alarmed, judgement }) =>
+      alarmed.includes(wrongMember) && judgement.alarms > 0 && judgement.verdict === "clean",
+  },
+];
+
+/** Runs all of them. The exit code is 0 only if each has shown what it must. */
+export async function selfTest(output: string, progress: Progress): Promise<number> {
+  const results: object[] = [];
+  let failed = 0;
+  for (const { name, run, expects, isMet } of selfTests) {
+    const result = await play({ minutes, seed, members: 3, ...run }, progress);
+    progress.clear();
+    const met = isMet(result);
+    const found = [...new Set(result.judgement.violations.map(({ rule }) => rule))];
+    const { tenures, alarms } = result.judgement;
+    const seconds = Math.round(result.seconds);
+    results.push({ name, expects, met, found, tenures, alarms, seconds });
+    if (met) rmSync(result.folder, { recursive: true, force: true });
+    else failed += 1;
+    if (output === "json") continue;
+    const figures = `${tenures} tenures, ${alarms} alarms, ${found.join(", ") || "no violation"}, ${seconds} s`;
+    const verdict = met ? "seen" : `NOT SEEN (journals: ${result.folder})`;
+    process.stdout.write(`${verdict}: ${name}\n  ${expects}: ${figures}\n`);
+  }
+  if (output === "json") process.stdout.write(`${JSON.stringify({ failed, selfTests: results })}\n`);
+  return failed === 0 ? 0 : 1;
+}

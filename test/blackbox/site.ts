@@ -1,0 +1,140 @@
+import { execFileSync } from "node:child_process";
+import { readdirSync } from "node:fs";
+import { networkInterfaces } from "node:os";
+
+/**
+ * The network of a run: a bridge, and for each process a network namespace of its own on it. Rules of nftables live in
+ * the namespaces, so that they vanish with them. Everything here has the run's process id in its name, is made by
+ * root, and is taken away by {@link Site.remove}, which needs no event loop.
+ */
+
+/** Debian's packages for the programs that a run needs, by program. */
+export const neededPackages = { ip: "iproute2", nft: "nftables" } as const;
+
+const prefix = "lhb";
+
+export interface Place {
+  /** The name of the namespace. */
+  readonly namespace: string;
+  readonly address: string;
+}
+
+export class Site {
+  /** The bridge's address: reachable from every place, and here. */
+  readonly address: string;
+  readonly #bridge = `${prefix}${process.pid}`;
+  readonly #subnet = freeSubnet();
+  readonly #places: Place[] = [];
+  /** The ends of cables at the bridge. They would outlive the namespace for a while. */
+  readonly #links: string[] = [];
+
+  constructor() {
+    removeLeftovers();
+    process.once("exit", () => this.remove());
+    this.address = `${this.#subnet}.1`;
+    ip("link", "add", this.#bridge, "type", "bridge");
+    ip("address", "add", `${this.address}/24`, "dev", this.#bridge);
+    ip("link", "set", this.#bridge, "up");
+  }
+
+  addPlace(): Place {
+    const number = this.#places.length;
+    const place = {
+      namespace: `${prefix}-${process.pid}-${number}`,
+      address: `${this.#subnet}.${10 + number}`,
+    };
+    // Known before it is made: what is made by half is removed too.
+    this.#places.push(place);
+    const { namespace } = place;
+    const outside = `${this.#bridge}v${number.toString(36)}`;
+    this.#links.push(outside);
+    ip("netns", "add", namespace);
+    ip("link", "add", outside, "type", "veth", "peer", "name", "eth0", "netns", namespace);
+    ip("link", "set", outside, "master", this.#bridge, "up");
+    ip("-n", namespace, "address", "add", `${place.address}/24`, "dev", "eth0");
+    ip("-n", namespace, "link", "set", "eth0", "up");
+    ip("-n", namespace, "link", "set", "lo", "up");
+    return place;
+  }
+
+  remove(): void {
+    for (const link of this.#links.splice(0)) tryIp("link", "delete", link);
+    for (const { namespace } of this.#places.splice(0)) tryIp("netns", "delete", namespace);
+    tryIp("link", "delete", this.#bridge);
+  }
+}
+
+/** What happens to the packets of a place. */
+export interface Filter {
+  /** Dropped of each hundred, going in or out. */
+  readonly inPercent: number;
+  readonly outPercent: number;
+}
+
+export const cutBothWays: Filter = { inPercent: 100, outPercent: 100 };
+
+/** Replaces the rules of a place; without a filter everything passes again. */
+export function setFilter({ namespace }: Place, filter?: Filter): void {
+  const chain = (hook: "input" | "output", percent: number): string =>
+    `chain ${hook} { type filter hook ${hook} priority 0; policy accept; ${dropping(percent)} }`;
+  const chains =
+    filter === undefined ? "" : `${chain("input", filter.inPercent)}\n${chain("output", filter.outPercent)}`;
+  // Both in one transaction: there is no moment between the old rules and the new.
+  const rules = `table inet ${prefix}\ndelete table inet ${prefix}\ntable inet ${prefix} {\n${chains}\n}\n`;
+  execFileSync("ip", ["netns", "exec", namespace, "nft", "-f", "-"], { input: rules, stdio: "pipe" });
+}
+
+/** nftables refuses a comparison that is always true. */
+function dropping(percent: number): string {
+  if (percent === 0) return "";
+  return percent === 100
+    ? "meta l4proto tcp drop;"
+    : `meta l4proto tcp numgen random mod 100 < ${percent} drop;`;
+}
+
+function ip(...words: string[]): string {
+  return execFileSync("ip", words, { encoding: "utf8", stdio: "pipe" });
+}
+
+/** When things are removed, some may be gone already. */
+function tryIp(...words: string[]): void {
+  try {
+    ip(...words);
+  } catch {
+    // Then there is nothing to remove.
+  }
+}
+
+/** What runs left behind that were killed before they could tidy up. */
+function removeLeftovers(): void {
+  const names = ip("netns", "list")
+    .split("\n")
+    .map((line) => line.split(" ")[0]!);
+  for (const name of names) {
+    const pid = new RegExp(`^${prefix}-(\\d+)-\\d+$`).exec(name)?.[1];
+    if (pid !== undefined && isGone(Number(pid))) tryIp("netns", "delete", name);
+  }
+  for (const name of readdirSync("/sys/class/net")) {
+    const pid = new RegExp(`^${prefix}(\\d+)(v\\w+)?$`).exec(name)?.[1];
+    if (pid !== undefined && isGone(Number(pid))) tryIp("link", "delete", name);
+  }
+}
+
+function isGone(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+/** Three numbers of four, of a private network that no interface here uses. */
+function freeSubnet(): string {
+  const used = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  for (let number = process.pid % 256, tries = 0; tries < 256; number = (number + 1) % 256, tries++) {
+    const subnet = `10.213.${number}`;
+    if (!used.some(({ address }) => address.startsWith(`${subnet}.`))) return subnet;
+  }
+  throw new Error("every network from 10.213.0.0 to 10.213.255.0 is in use here");
+}

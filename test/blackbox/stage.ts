@@ -1,0 +1,225 @@
+import { join } from "node:path";
+import type { PeerNews } from "../../src/cli/commands/peer.js";
+import { Xorshift } from "../../src/lease/xorshift.js";
+import { FakeClock } from "../e2e/fake-clock.js";
+import { Network } from "../e2e/proxy.js";
+import { Actor, type Start } from "./actor.js";
+import { type Build, commandOf, libraryOf, memberProgram, programBeside } from "./build.js";
+import { Guarded } from "./guarded.js";
+import type { HolderNews, HolderOrders } from "./holder.js";
+import { Journal, nowNs } from "./journal.js";
+import { between, pick } from "./plan.js";
+import { cluster, memberPort, offsetMsMax, resources, rpcTimeoutMs, skewMs, ttlMs } from "./settings.js";
+import { type Place, Site, setFilter } from "./site.js";
+
+export interface StageOptions {
+  readonly run: string;
+  readonly folder: string;
+  readonly seed: number;
+  readonly build: Build;
+  /** Processes of `leasehold peer`. */
+  readonly members: number;
+  /** Holders that are members themselves, and holders that are clients. */
+  readonly embedded: number;
+  readonly clients: number;
+  readonly lookEveryMs: number;
+  /** Where the clock of each process stands at first, ms; without it, anywhere within what is right. */
+  readonly offsetMs?: (name: string) => number;
+}
+
+/** Everybody who takes part: members, holders, what the leases protect, and the network between them. */
+export class Stage {
+  readonly network = new Network();
+  readonly journal: Journal;
+  /** Processes of `leasehold peer`, holders, and all of them. */
+  readonly members: Actor[] = [];
+  readonly holders: Actor[] = [];
+  /** Names of all members, those among the holders too. */
+  readonly memberNames: string[] = [];
+  readonly random: Xorshift;
+  /** What went wrong that should not, such as a process that ended by itself. */
+  readonly accidents: string[] = [];
+  /** Who has raised an alarm about clocks. */
+  readonly alarmed = new Set<string>();
+  takeoverMsMax = 0;
+  readonly #options: StageOptions;
+  readonly #site = new Site();
+  readonly #guarded: Guarded;
+  readonly #addresses: Record<string, string> = {};
+  readonly #ready = new Set<string>();
+  readonly #holding = new Map<string, Set<string>>();
+
+  constructor(options: StageOptions) {
+    this.#options = options;
+    // However this process ends, nobody here outlives it.
+    process.once("exit", () => this.destroy());
+    this.random = new Xorshift(options.seed ^ 0x5eed);
+    this.journal = new Journal(join(options.folder, "run.journal"), options.run, "run");
+    this.#guarded = new Guarded(options.run, options.folder);
+  }
+
+  get all(): Actor[] {
+    return [...this.members, ...this.holders];
+  }
+
+  /** Everybody who has a vote. */
+  get actsAsMember(): Actor[] {
+    return this.all.filter(({ name }) => this.memberNames.includes(name));
+  }
+
+  /** Makes everything and resolves when it works. */
+  async open(): Promise<void> {
+    const { members, embedded, clients } = this.#options;
+    await this.#guarded.start();
+    const places = new Map<string, Place>();
+    const names = {
+      members: numbered("member", members),
+      embedded: numbered("embedded", embedded),
+      clients: numbered("client", clients),
+    };
+    for (const name of Object.values(names).flat()) places.set(name, this.#site.addPlace());
+    this.memberNames.push(...names.members, ...names.embedded);
+    for (const name of this.memberNames) {
+      const port = await this.network.openPort(name, this.#site.address);
+      port.connectTo(memberPort, places.get(name)!.address);
+      this.#addresses[name] = port.address;
+    }
+    for (const name of names.members) {
+      const place = places.get(name)!;
+      this.members.push(this.#makeActor(name, place, () => this.#memberStart(name, place)));
+    }
+    for (const name of [...names.embedded, ...names.clients]) {
+      const place = places.get(name)!;
+      this.holders.push(this.#makeActor(name, place, (number) => this.#holderStart(name, place, number)));
+    }
+    for (const actor of this.all) actor.start();
+    await this.settled(60_000);
+  }
+
+  /** Resolves when every process has said that it works. */
+  async settled(withinMs: number): Promise<void> {
+    const end = performance.now() + withinMs;
+    while (this.all.some(({ name }) => !this.#ready.has(name))) {
+      if (performance.now() > end) {
+        const missing = this.all.filter(({ name }) => !this.#ready.has(name)).map(({ name }) => name);
+        throw new Error(
+          `not ready within ${withinMs} ms: ${missing.join(", ")}; ${this.accidents.join("; ")}`,
+        );
+      }
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+
+  /** A holder that holds something now, if there is one; else any. */
+  someHolder(random: Xorshift): Actor {
+    const busy = this.holders.filter(({ name }) => (this.#holding.get(name)?.size ?? 0) > 0);
+    return pick(busy.length > 0 ? busy : this.holders, random);
+  }
+
+  /** A clock within what is right, for everybody. */
+  spreadClocks(random: Xorshift): void {
+    for (const { clock } of this.all) setOffset(clock, between(-offsetMsMax, offsetMsMax, random));
+  }
+
+  restart(actor: Actor): void {
+    this.#ready.delete(actor.name);
+    this.#holding.delete(actor.name);
+    actor.start();
+  }
+
+  /** Ends every fault that may still go on. */
+  heal(): void {
+    this.network.heal();
+    for (const actor of this.all) {
+      setFilter(actor.place);
+      if (actor.isStopped) actor.continue();
+    }
+  }
+
+  /** Lets the holders give back what they hold, then everybody ends. */
+  async close(): Promise<void> {
+    await Promise.all(this.holders.map((holder) => holder.end()));
+    await Promise.all(this.members.map((member) => member.end()));
+    this.destroy();
+    await this.network.close();
+    this.#site.remove();
+  }
+
+  /** Leaves no process behind; needs no event loop. */
+  destroy(): void {
+    for (const actor of this.all) actor.destroy();
+    this.#guarded.destroy();
+  }
+
+  #makeActor(name: string, place: Place, start: (number: number) => Start): Actor {
+    const { folder, offsetMs } = this.#options;
+    const clock = new FakeClock(folder, name);
+    setOffset(clock, offsetMs?.(name) ?? between(-offsetMsMax, offsetMsMax, this.random));
+    const { journal } = this;
+    const onNews = (news: unknown): void => this.#hear(name, news as PeerNews | HolderNews);
+    const onLine = (line: string, pid: number): void => this.#heard(name, line, pid);
+    const onDeath = (why: string): void => void this.accidents.push(`${name}: ${why}`);
+    return new Actor({ name, place, clock, journal, start, onNews, onLine, onDeath });
+  }
+
+  #hear(name: string, news: PeerNews | HolderNews): void {
+    // A member is of use as soon as it listens; its recovery wait is part of what is tried here.
+    if (news.type === "ready" || news.type === "listening") this.#ready.add(name);
+    if ("takeoverMsMax" in news) this.takeoverMsMax = news.takeoverMsMax;
+    if (news.type !== "holding") return;
+    const held = this.#holding.get(name) ?? new Set();
+    this.#holding.set(name, held);
+    if (news.held) held.add(news.resource);
+    else held.delete(news.resource);
+  }
+
+  /** Members keep no journal; what they say of their clocks is written down here. */
+  #heard(name: string, line: string, pid: number): void {
+    if (!line.includes("clock fault:")) return;
+    this.alarmed.add(name);
+    this.journal.write({ event: "alarm", m: nowNs(), pid });
+    const message = `${name}: ${line}`;
+    this.journal.write({ event: "trouble", m: nowNs(), pid, code: "CLOCK_FAULT", message });
+  }
+
+  #memberStart(name: string, { address }: Place): Start {
+    const all = Object.entries(this.#addresses).flatMap(([id, at]) => ["--member", `${id}=${at}`]);
+    const times = ["--ttl-max", `${ttlMs}ms`, "--max-clock-skew", `${skewMs}ms`];
+    const rest = ["--rpc-timeout", `${rpcTimeoutMs}ms`, "--cluster", cluster, "-o", "ndjson"];
+    const listen = ["--listen", `${address}:${memberPort}`, "--insecure"];
+    const words = ["peer", "--id", name, ...listen, ...all, ...times, ...rest];
+    return commandOf(this.#options.build, memberProgram(this.#options.build), words);
+  }
+
+  #holderStart(name: string, { address }: Place, number: number): Start {
+    const { run, folder, seed, build, lookEveryMs } = this.#options;
+    const by = `${name}-${number}`;
+    const times = { ttlMax: ttlMs, maxClockSkew: skewMs, rpcTimeout: rpcTimeoutMs };
+    const listen = `${address}:${memberPort}`;
+    const member = { id: name, members: this.#addresses, listen, cluster, insecure: true, ...times };
+    const endpoints = Object.values(this.#addresses).map((at) => `flease://${at}`);
+    const orders: HolderOrders = {
+      library: libraryOf(build),
+      run,
+      name,
+      by,
+      journal: join(folder, `${by}.journal`),
+      guard: this.#guarded.socket,
+      resources,
+      seed: seed + number * 104_729 + [...name].reduce((sum, letter) => sum * 31 + letter.charCodeAt(0), 7),
+      lookEveryMs,
+      ground: name in this.#addresses ? { member } : { endpoints },
+    };
+    return commandOf(build, programBeside("holder"), [JSON.stringify(orders)]);
+  }
+}
+
+/** Sets how far a clock is ahead of true time. */
+export function setOffset(clock: FakeClock, offsetMs: number): void {
+  const seconds = offsetMs / 1_000;
+  clock.set(`${seconds < 0 ? "" : "+"}${seconds.toFixed(3)}s`);
+}
+
+function numbered(name: string, count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `${name}-${index + 1}`);
+}

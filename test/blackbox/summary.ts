@@ -1,0 +1,116 @@
+import { type FaultKind, faultKinds } from "./plan.js";
+import type { RunResult } from "./run.js";
+import { recoveryMs } from "./settings.js";
+
+/** What a run came to, as one JSON object. */
+export interface Summary {
+  readonly verdict: "clean" | "violated" | "void";
+  readonly why: readonly string[];
+  readonly seed: number;
+  readonly seconds: number;
+  readonly faults: readonly FaultLine[];
+  readonly takeoverMsMax: number;
+  readonly tenures: number;
+  readonly takeovers: number;
+  readonly handovers: number;
+  readonly renewals: number;
+  readonly looks: number;
+  readonly inconclusive: number;
+  readonly lossesFoundAfterPause: number;
+  readonly operations: { readonly accepted: number; readonly refused: number; readonly unknown: number };
+  readonly starts: number;
+  readonly alarms: number;
+  readonly journals: string;
+}
+
+interface FaultLine {
+  readonly kind: FaultKind;
+  readonly count: number;
+  /** Tenures that ended without a release in or after it. */
+  readonly interrupted: number;
+  /** Longest time without a holder after it, ms. */
+  readonly longestMs?: number;
+  /** What is promised for it, ms: `takeoverMsMax` while a majority works. */
+  readonly promisedMs?: number;
+}
+
+/** From so many minutes on, every kind of fault must have happened. */
+const minutesThatShowAll = 5;
+
+/** A killed process is there again after so long, on a busy machine; it is the machine's time, not the protocol's. */
+const restartMs = 1_000;
+
+export function summarize(result: RunResult, minutes: number): Summary {
+  const { judgement, seed, seconds, takeoverMsMax, accidents, folder } = result;
+  const faults = faultKinds.map((kind): FaultLine => {
+    const found = judgement.faults.find((fault) => fault.kind === kind);
+    const promisedMs = promiseFor(kind, takeoverMsMax);
+    return {
+      kind,
+      count: found?.count ?? 0,
+      interrupted: found?.interrupted ?? 0,
+      ...(found?.longestMs !== undefined && { longestMs: Math.round(found.longestMs) }),
+      ...(promisedMs !== undefined && { promisedMs }),
+    };
+  });
+  const never = faults.filter(({ count }) => count === 0).map(({ kind }) => kind);
+  const voidBecause = [
+    ...judgement.voidBecause,
+    ...(judgement.operations.accepted === 0 ? ["nothing was done under any lease"] : []),
+    ...(minutes >= minutesThatShowAll && never.length > 0 ? [`never happened: ${never.join(", ")}`] : []),
+    ...accidents,
+  ];
+  const violations = judgement.violations.map(({ rule, text }) => `${rule}: ${text}`);
+  return {
+    verdict: violations.length > 0 ? "violated" : voidBecause.length > 0 ? "void" : "clean",
+    why: [...violations, ...voidBecause],
+    seed,
+    seconds: Math.round(seconds),
+    faults,
+    takeoverMsMax,
+    tenures: judgement.tenures,
+    takeovers: judgement.takeovers,
+    handovers: judgement.handovers,
+    renewals: judgement.renewals,
+    looks: judgement.samples,
+    inconclusive: judgement.inconclusive,
+    lossesFoundAfterPause: judgement.lossesFoundAfterPause,
+    operations: judgement.operations,
+    starts: judgement.boots,
+    alarms: judgement.alarms,
+    journals: folder,
+  };
+}
+
+/** Where a majority hears everything, the guarantee holds; after a restart of all, what they wait for comes first. */
+function promiseFor(kind: FaultKind, takeoverMsMax: number): number | undefined {
+  if (kind === "all-members-killed") return takeoverMsMax + recoveryMs + restartMs;
+  const crash: readonly FaultKind[] = ["holder-killed", "holder-killed-slow", "holder-stopped"];
+  return crash.includes(kind) ? takeoverMsMax : undefined;
+}
+
+export function summaryLines(summary: Summary): string[] {
+  const { operations, faults } = summary;
+  const row = (kind: string, ...cells: string[]): string =>
+    `  ${kind.padEnd(20)}${cells.map((cell) => cell.padStart(13)).join("")}`;
+  return [
+    `${summary.verdict}: seed ${summary.seed}, ${summary.seconds} s`,
+    ...summary.why.map((one) => `  ${one}`),
+    "",
+    row("fault", "times", "interrupted", "nobody for", "promised"),
+    ...faults.map(({ kind, count, interrupted, longestMs, promisedMs }) =>
+      row(kind, String(count), String(interrupted), time(longestMs), time(promisedMs)),
+    ),
+    "",
+    `  ${summary.tenures} tenures: ${summary.takeovers} takeovers, ${summary.handovers} hand-overs, ${summary.renewals} renewals`,
+    `  ${operations.accepted} operations accepted, ${operations.refused} refused, ${operations.unknown} without answer`,
+    `  ${summary.looks} looks, ${summary.inconclusive} pairs of tenures inconclusive, ` +
+      `${summary.lossesFoundAfterPause} losses found after a pause`,
+    `  ${summary.starts} starts of holders, ${summary.alarms} clock alarms`,
+    `  journals: ${summary.journals}`,
+  ];
+}
+
+function time(ms: number | undefined): string {
+  return ms === undefined ? "-" : `${(ms / 1_000).toFixed(2)} s`;
+}
