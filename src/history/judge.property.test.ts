@@ -135,9 +135,7 @@ describe("a random history", () => {
       fc.property(turns, fc.boolean(), (all, backwards) => {
         const entries = tellAll(all);
         const judge = new HistoryJudge();
-        const parts = [
-          ...holders.map((who) => entries.filter((one) => "pid" in one && one.pid === pidOf(who))),
-        ];
+        const parts = holders.map((who) => entries.filter((one) => "pid" in one && one.pid === pidOf(who)));
         parts.push(entries.filter((one) => !("pid" in one)));
         for (const [index, part] of (backwards ? parts.toReversed() : parts).entries()) {
           const journal = judge.journal(`${index}`);

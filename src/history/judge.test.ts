@@ -317,6 +317,15 @@ describe("a guarded resource", () => {
     expect(check(...writers, op("b", 20, "accepted", 111, 120)).violations).toEqual([]);
   });
 
+  test("is judged against the earliest answer to a greater token, and not against its own token's", () => {
+    const three = [looks("a", 10, 0, 1), looks("b", 20, 100, 101), looks("c", 30, 200, 201)];
+    const accepted = [op("c", 30, "accepted", 200, 210), op("b", 20, "accepted", 100, 110)];
+    expect(rulesOf(check(...three, accepted, op("a", 10, "accepted", 150, 160)))).toEqual(["accepted-order"]);
+    const twins = [looks("a", 10, 0, 1), looks("b", 10, 100, 101)];
+    const both = [op("a", 10, "accepted", 2, 5), op("b", 10, "accepted", 100, 110)];
+    expect(rulesOf(check(...twins, both))).toEqual(["token-repeated"]);
+  });
+
   test("counts a release after a loss as no hand-over", () => {
     const loser = [looks("a", 10, 0, 100), looks("a", 10, { at: 200, ok: false }), release("a", 10, 300)];
     expect(check(...loser, looks("b", 20, 400))).toMatchObject({ takeovers: 1, handovers: 0 });
