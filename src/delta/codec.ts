@@ -55,7 +55,14 @@ function recordOf(value: unknown, bytes: Uint8Array): DeltaRecord {
   if (epoch === undefined) throw wrong("epoch");
   if (number === undefined) throw wrong("number");
   return {
-    ...{ resource, epoch, number, writer, nonce, state, leaseMs, delayMs },
+    resource,
+    epoch,
+    number,
+    writer,
+    nonce,
+    state,
+    leaseMs,
+    delayMs,
     ...(label !== undefined && { label }),
     ...(readers !== undefined && { readers }),
     ...(asked !== undefined && { asked }),

@@ -120,6 +120,10 @@ class Run {
   }
 
   #delay(delayMs: number): void {
+    if (delayMs === 0) {
+      this.resume([]);
+      return;
+    }
     // With a timer even if it is over at once: a loop of cancelled delays must not starve the process.
     const end = () => {
       timer.cancel();

@@ -24,6 +24,7 @@ export interface Ask {
 
 export interface Delay {
   readonly kind: "delay";
+  /** 0 is a look at the clocks, and takes no time. */
   readonly delayMs: number;
 }
 
@@ -42,3 +43,6 @@ export interface Resumption {
   /** By the index of the store; `undefined` for one that has not answered. Empty after a delay. */
   readonly answers: readonly (StoreAnswer | undefined)[];
 }
+
+/** For an algorithm that has to know the time before it asks. */
+export const lookAtClocks: Delay = { kind: "delay", delayMs: 0 };

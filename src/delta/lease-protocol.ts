@@ -2,6 +2,7 @@ import type { LeaseholdError } from "../lease/errors.js";
 import type { Random } from "../lease/ports.js";
 import type { Protocol } from "./effects.js";
 import type { Asked, DeltaRecord } from "./record.js";
+import type { StoreTraits } from "./store.js";
 import type { Tenure } from "./tenure.js";
 
 /** The farm as an algorithm sees it: stores by their index, some of which do not count at the moment. */
@@ -10,6 +11,7 @@ export interface FarmView {
   readonly size: number;
   /** The least number of stores that is more than half of them. */
   readonly majority: number;
+  kindOf(store: number): StoreTraits["kind"];
   /** The marker that `replace` has to name. */
   idOf(store: number): string;
   /**
@@ -75,6 +77,7 @@ export interface Sighting {
   readonly confirmed: boolean;
   /** The holder's, when held. */
   readonly record?: DeltaRecord | undefined;
+  /** At most so long until it runs out unless it is renewed, ms. */
   readonly remainingMs: number;
   /** By the index of the store. */
   readonly stores: readonly StoreSighting[];
@@ -83,7 +86,9 @@ export interface Sighting {
 export interface Listing {
   /** What is held below the prefix, in no order. */
   readonly held: readonly { readonly resource: string; readonly sighting: Sighting }[];
-  /** By the index of the store: why it is missing from the list. */
+  /** By the index of the store: whether it told what it holds. */
+  readonly answered: readonly boolean[];
+  /** By the index of the store: why it did not, where that is known. */
   readonly errors: readonly (LeaseholdError | undefined)[];
 }
 

@@ -27,6 +27,11 @@ export class Tenure {
     this.hold = hold;
   }
 
+  /** It was broken, and is not renewed any more. */
+  get isBroken(): boolean {
+    return this.asked?.broken === true;
+  }
+
   /**
    * Milliseconds that are left. Each of the two clocks can end it: the steady one stands still while the machine sleeps, and
    * the system's may step back. Once 0, always 0.
@@ -35,12 +40,12 @@ export class Tenure {
     if (this.lost !== undefined) return 0;
     const leftMs = this.hold.leaseMs - elapsedMs(this.hold.begun, now);
     if (leftMs > 0) return leftMs;
-    this.lost = this.asked?.broken === true ? "broken" : "expired";
+    this.lost = this.isBroken ? "broken" : "expired";
     return 0;
   }
 }
 
 /** Milliseconds from one reading to another, by the clock that went further. */
-function elapsedMs(from: Reading, to: Reading): number {
+export function elapsedMs(from: Reading, to: Reading): number {
   return Math.max(to.monotonicMs - from.monotonicMs, to.wallMs - from.wallMs);
 }

@@ -1,0 +1,106 @@
+import type { LeaseholdError } from "../lease/errors.js";
+import { cellOf, type CellReading, isCell, readCells } from "./cell.js";
+import type { Protocol, Resumption } from "./effects.js";
+import type { FarmView, Listing, ProtocolEnvironment, Sighting } from "./lease-protocol.js";
+import type { Observations } from "./observations.js";
+import { leaseRegister, resourceOf } from "./registers.js";
+import { sightingOf } from "./sighting.js";
+import type { StoreAnswer } from "./store.js";
+
+/** Registers that one look at a store lists: as many as one watch follows. */
+export const listedMax = 100_000;
+
+/** Reads a resource's cells at all stores into `cells`, until they are enough. */
+export function* readAll(
+  farm: FarmView,
+  resource: string,
+  cells: (CellReading | undefined)[],
+  timeoutMs: number,
+  enough: () => boolean,
+): Protocol<Resumption> {
+  const register = leaseRegister(resource);
+  const take = (answers: readonly (StoreAnswer | undefined)[]) =>
+    answers.forEach((answer, store) => {
+      if (answer !== undefined) cells[store] ??= cellOf(answer, resource);
+    });
+  const step = yield {
+    kind: "ask",
+    requests: Array.from({ length: farm.size }, () => ({ op: "read", register })),
+    timeoutMs,
+    enough: (answers) => {
+      take(answers);
+      return enough();
+    },
+  };
+  take(step.answers);
+  return step;
+}
+
+/** Asks every store what it says of a resource; none is waited for longer than δ. */
+export function* lookAtFarm(
+  { farm, settings }: ProtocolEnvironment,
+  observations: Observations,
+  resource: string,
+  timeoutMs: number,
+): Protocol<Sighting> {
+  const cells: (CellReading | undefined)[] = [];
+  const { now } = yield* readAll(farm, resource, cells, Math.min(timeoutMs, settings.delayMs), () => false);
+  observeAll(observations, resource, cells, now.monotonicMs);
+  return sightingOf(farm, resource, cells, observations, now.monotonicMs);
+}
+
+/** Asks every store for all that it holds below a prefix. */
+export function* listFarm(
+  { farm, settings }: ProtocolEnvironment,
+  observations: Observations,
+  prefix: string,
+  timeoutMs: number,
+): Protocol<Listing> {
+  const { now, answers } = yield {
+    kind: "ask",
+    requests: Array.from({ length: farm.size }, () => ({
+      op: "list",
+      prefix: leaseRegister(prefix),
+      registersMax: listedMax,
+    })),
+    timeoutMs: Math.min(timeoutMs, settings.delayMs),
+    enough: () => false,
+  };
+  const errors: (LeaseholdError | undefined)[] = [];
+  const byResource = new Map<string, (CellReading | undefined)[]>();
+  answers.forEach((answer, store) => {
+    if (answer?.kind === "failed") errors[store] = answer.error;
+    if (answer?.kind !== "registers") return;
+    for (const [register, cells] of answer.registers) {
+      const resource = resourceOf(register);
+      // A register that this store does not list was never written there.
+      const readings = byResource.get(resource) ?? answers.map(absentIn);
+      readings[store] = readCells(cells, resource);
+      byResource.set(resource, readings);
+    }
+  });
+  const held: { resource: string; sighting: Sighting }[] = [];
+  for (const [resource, cells] of byResource) {
+    observeAll(observations, resource, cells, now.monotonicMs);
+    const sighting = sightingOf(farm, resource, cells, observations, now.monotonicMs);
+    if (sighting.state === "held") held.push({ resource, sighting });
+  }
+  return { held, answered: answers.map((answer) => answer?.kind === "registers"), errors };
+}
+
+const absent: CellReading = { content: undefined, record: undefined };
+
+function absentIn(answer: StoreAnswer | undefined): CellReading | undefined {
+  return answer?.kind === "registers" ? absent : undefined;
+}
+
+function observeAll(
+  observations: Observations,
+  resource: string,
+  cells: readonly (CellReading | undefined)[],
+  nowMs: number,
+): void {
+  cells.forEach((cell, store) => {
+    if (isCell(cell) && cell.record !== undefined) observations.see(resource, store, cell.record, nowMs);
+  });
+}
