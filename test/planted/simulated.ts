@@ -8,6 +8,7 @@ import {
   lapsedLeaseIsReopened,
   leadsBeforeTheWorkHasEnded,
   neverRunsOut,
+  tokensLagBehind,
 } from "./waist-mistakes.js";
 
 /** A mistake, where it shows, and the seed that shows it: the search begins there, so that it is quick. */
@@ -112,10 +113,11 @@ export const simulated: readonly Simulated[] = [
   ...inProtocol("a clock fault shortens the wait after a start", { clockFaultShortensWait: true }, "f I11 3"),
 
   ...inWorld("P41: cells of different size", { mixedCells: true }, "c I1 1"),
-  ...inWorld("P47: started below its earlier readings", { earlyStart: true }, "f I11 1", "f I2 1", "f I1 1"),
+  ...inWorld("P47: started below its earlier readings", { earlyStart: true }, "f I11 1", "f I2 1"),
 
   ...onWaist("the waist reports what has run out as held", { provider: neverRunsOut }, "c I1 1", "c I14 1"),
   ...onWaist("a lapsed lease is opened again", { leases: lapsedLeaseIsReopened }, "c I14 1"),
   ...onWaist("an abort keeps the turn", { provider: abortKeepsTheTurn }, "c L1 1"),
+  ...onWaist("a token of the tenure before", { leases: tokensLagBehind }, "c I2 1"),
   ...onWaist("leads before the work has ended", { leases: leadsBeforeTheWorkHasEnded }, "c I1 1"),
 ];

@@ -59,6 +59,19 @@ export function lapsedLeaseIsReopened(leases: Leases): Leases {
   });
 }
 
+/** A program is given the token of the tenure before. */
+export function tokensLagBehind(leases: Leases): Leases {
+  let before: bigint | undefined;
+  return but(leases, {
+    acquire: async (resource, options) => {
+      const lease = await leases.acquire(resource, options);
+      const token = before ?? lease.token;
+      before = lease.token;
+      return but(lease, { token });
+    },
+  });
+}
+
 /** A campaign begins anew while the work of the former tenure goes on. */
 export function leadsBeforeTheWorkHasEnded(leases: Leases): Leases {
   const untilAborted = (signal: AbortSignal) =>
