@@ -6,6 +6,7 @@ const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 /** Tests run the sources with the build that lets a test plant the protocol's known mistakes. */
 export const alias = {
   "#faults": here("./src/flease/planted-faults.ts"),
+  "#delta-faults": here("./src/delta/planted-faults.ts"),
   "leasehold/testing": here("./src/testing/index.ts"),
   leasehold: here("./src/index.ts"),
 };

@@ -15,6 +15,9 @@ const compiler = join(root, "node_modules", "typescript", "bin", "tsc");
 const compiled = node(compiler, "-p", join(root, "tsconfig.planted.json"));
 if (compiled !== 0) process.exit(compiled);
 // The nearest package.json decides what `#faults` is: here, and nowhere else, the switches that can be turned.
-const imports = { "#faults": "./src/flease/planted-faults.js" };
+const imports = {
+  "#faults": "./src/flease/planted-faults.js",
+  "#delta-faults": "./src/delta/planted-faults.js",
+};
 writeFileSync(join(built, "package.json"), JSON.stringify({ type: "module", imports }));
 process.exit(node("--max-old-space-size=8192", join(built, "test", "planted", `${program}.js`), ...options));

@@ -2,6 +2,7 @@ import { LeaseholdError } from "../lease/errors.js";
 import { decodeRecord } from "./codec.js";
 import { corrupt } from "./line.js";
 import type { DeltaRecord } from "./record.js";
+import { compareStamps } from "./stamp.js";
 import type { StoreAnswer } from "./store.js";
 
 /** What an atomic store's cell holds, as it is known. */
@@ -20,15 +21,17 @@ export function cellOf(answer: StoreAnswer, resource: string): CellReading | und
   return readCells(answer.cells, resource);
 }
 
+/** Of several slots the one with the greatest timestamp counts. */
 export function readCells(cells: readonly Uint8Array[], resource: string): CellReading {
-  const [content] = cells;
-  if (content === undefined) return { content: undefined, record: undefined };
+  let greatest: Cell = { content: undefined, record: undefined };
   try {
-    if (cells.length > 1) throw corrupt("there are several where only one can be", content);
-    const record = decodeRecord(content);
-    if (record.resource !== resource)
-      throw corrupt(`it stands where that of ${JSON.stringify(resource)} belongs`, content);
-    return { content, record };
+    for (const content of cells) {
+      const record = decodeRecord(content);
+      if (record.resource !== resource)
+        throw corrupt(`it stands where that of ${JSON.stringify(resource)} belongs`, content);
+      if (compareStamps(record, greatest.record) > 0) greatest = { content, record };
+    }
+    return greatest;
   } catch (error) {
     if (error instanceof LeaseholdError) return { error };
     throw error;

@@ -1,0 +1,37 @@
+/**
+ * The known mistakes that can be made with leases on shared storage, each of which the tests must be able to make on purpose
+ * and to catch. As in `src/flease/faults.ts` this is the product's side: nothing is switched on, and nothing can be. Tests
+ * resolve `#delta-faults` to `planted-faults.ts` instead.
+ */
+export const noFaults = {
+  // What would hide a mistake, and is none by itself.
+  /** Δ counts from the return of contend and renew, as in the paper, whose Δ + 6δ allows for that. */
+  holdFromReturn: false,
+
+  /** Waiting Δ + 5δ, which suffices only where nobody renews as in Fig. 5. */
+  waitFiveDelays: false,
+  /** Waiting by one's own Δ and δ, not by those of the record. */
+  ownWait: false,
+  /** No 2δ pause after the write (Fig. 2, line 10). */
+  noPause: false,
+  /** No second look after the pause (Fig. 2, line 11). */
+  noReRead: false,
+  /** A reader does not remember what it returned. */
+  flickeringReader: false,
+  /** An old write replaces a newer one. */
+  blindOverwrite: false,
+  /** A release is a write like any other, and wins over the record of a successor. */
+  releaseOverSuccessor: false,
+  /** A free register is taken without the first wait where stores cannot compare and set. */
+  freeShortcutWithoutCompareAndSet: false,
+  /** A reader that is done frees what other readers hold by. */
+  readerReleaseFreesAll: false,
+  /** A conditional lease counts from the end of the write that won it. */
+  holdFromEndOfWrite: false,
+  /** A store that has forgotten counts at once. */
+  forgottenStoreCounts: false,
+};
+
+export type Faults = { [Name in keyof typeof noFaults]: boolean };
+
+export const faults: Readonly<Faults> = Object.freeze(noFaults);

@@ -1,0 +1,60 @@
+import type { Protocol, Reading } from "../effects.js";
+import { lookAtClocks } from "../effects.js";
+import { RankedRegister } from "./ranked-register.js";
+import type { RankedRegisterOptions } from "./ranked-register.js";
+
+export interface ConsensusOptions extends RankedRegisterOptions {
+  /** Different for each process and each of its incarnations. */
+  readonly writer: string;
+  /** The leader oracle's word, asked at each turn. Safety does not rest on it: any number may believe that they lead. */
+  readonly isLeader: (now: Reading) => boolean;
+  /** How often the oracle is asked, and one that does not lead looks for a decision, ms. */
+  readonly pollMs: number;
+}
+
+/**
+ * Uniform consensus (Fig. 8): while undecided and leader, pick a higher rank, rr-read, adopt what was seen or one's own
+ * proposal, rr-write; on commit, decide. No two processes ever decide differently, whatever the delays; with one stable leader all
+ * decide.
+ */
+export class Consensus {
+  readonly #options: ConsensusOptions;
+  readonly #register: RankedRegister;
+  /** Where the decision is published for those who never lead: only ever written with the decided value. */
+  readonly #decision: RankedRegister;
+  #round = 0n;
+
+  constructor(options: ConsensusOptions) {
+    this.#options = options;
+    this.#register = new RankedRegister(options);
+    this.#decision = new RankedRegister({ ...options, name: `${options.name}/decision` });
+  }
+
+  /** The decision; `undefined` when it was cancelled before there was one. */
+  *propose(proposal: string): Protocol<string | undefined> {
+    for (;;) {
+      const { now, cancelled } = yield lookAtClocks;
+      if (cancelled) return undefined;
+      const decided = this.#options.isLeader(now)
+        ? yield* this.#lead(proposal)
+        : yield* this.#decision.peek();
+      if (decided !== undefined) return decided;
+      yield { kind: "delay", delayMs: this.#options.pollMs };
+    }
+  }
+
+  *#lead(proposal: string): Protocol<string | undefined> {
+    const { writer } = this.#options;
+    this.#round += 1n;
+    const rank = { round: this.#round, writer };
+    const seen = yield* this.#register.read(rank);
+    if (seen.kind === "aborted") {
+      if (seen.greatest.round > this.#round) this.#round = seen.greatest.round;
+      return undefined;
+    }
+    const value = seen.value ?? proposal;
+    if ((yield* this.#register.write(rank, value)) === "abort") return undefined;
+    yield* this.#decision.write(rank, value);
+    return value;
+  }
+}

@@ -1,0 +1,48 @@
+import type { Protocol, Reading } from "../effects.js";
+import { contend } from "./contend.js";
+import { release, renewEventuallyND } from "./renew.js";
+import type { Site } from "./site.js";
+import { type Held, Idle } from "./states.js";
+
+/** A holder renews after this part of Δ. */
+const renewPart = 1 / 3;
+
+/**
+ * The leader oracle (Fig. 7): contend; be leader; renew every Δ or sooner; when a renewal fails, be leader no more and contend
+ * again. Once delays are bounded exactly one correct process is leader, for ever.
+ */
+export class LeaderOracle {
+  readonly #site: Site;
+  #state: Held | Idle = new Idle();
+
+  constructor(site: Site) {
+    this.#site = site;
+  }
+
+  /** By a reading of the clocks of this moment: what was true a moment ago says nothing. */
+  isLeader(now: Reading): boolean {
+    return this.#state.state === "hold" && this.#state.remainingMs(now) > 0;
+  }
+
+  /** The hold by which this process leads. */
+  get state(): Held | Idle {
+    return this.#state;
+  }
+
+  /** Runs until it is cancelled, and then lays its leadership down. */
+  *run(): Protocol<Idle> {
+    for (;;) {
+      this.#state = yield* contend(this.#site, new Idle());
+      if (this.#state.state === "idle") return this.#state;
+      while (this.#state.state === "hold") {
+        const held: Held = this.#state;
+        const { cancelled } = yield { kind: "delay", delayMs: this.#site.leaseMs * renewPart };
+        if (cancelled) {
+          this.#state = new Idle("released");
+          return yield* release(this.#site, held);
+        }
+        this.#state = yield* renewEventuallyND(this.#site, held);
+      }
+    }
+  }
+}

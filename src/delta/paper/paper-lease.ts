@@ -1,0 +1,151 @@
+import { LeaseholdError } from "../../lease/errors.js";
+import { type Protocol, type Reading, lookAtClocks } from "../effects.js";
+import {
+  type AttemptResult,
+  type AttemptWish,
+  type LeaseProtocol,
+  type Listing,
+  type ProtocolEnvironment,
+  type Sighting,
+  stretched,
+} from "../lease-protocol.js";
+import { listFarm, lookAtFarm } from "../looking.js";
+import { Observations } from "../observations.js";
+import { type Hold, Tenure } from "../tenure.js";
+import { claim } from "./contend.js";
+import { paperPromise } from "./paper-promise.js";
+import { release, renewEventuallyND } from "./renew.js";
+import { Nonces, type Seen, Site } from "./site.js";
+import { sameStamp } from "../stamp.js";
+import type { Held } from "./states.js";
+
+/** Resources that are kept in mind. Forgetting one is safe: whoever waits for its end has to wait anew. */
+const sitesMax = 10_000;
+
+/** Operations of a take-over after the wait: a read, a write, the pause of two, and another read. */
+const claimOperations = 5;
+
+/** A tenure won by contending. */
+export class PaperTenure extends Tenure {
+  readonly site: Site;
+  held: Held;
+
+  constructor(site: Site, held: Held) {
+    super(site.resource, held.record.epoch, holdOf(held));
+    this.site = site;
+    this.held = held;
+  }
+}
+
+/** What one process remembers of a resource between attempts. */
+interface Watch {
+  readonly site: Site;
+  /** What was read, and when the read that returned it first had ended: Fig. 2's `prev`. */
+  prev: Seen | undefined;
+}
+
+/**
+ * The paper's Δ-lease as one of the two algorithms behind leases: for farms with stores that can only write. `contend` (Fig. 2)
+ * is cut at its waits, so that an attempt ends soon and goes on where the last one stood; renewal is Fig. 5's.
+ */
+export class PaperLease implements LeaseProtocol<PaperTenure> {
+  readonly promise: LeaseProtocol["promise"];
+  readonly takeoverMsMax: number;
+  readonly #environment: ProtocolEnvironment;
+  readonly #observations: Observations;
+  readonly #nonces = new Nonces();
+  /** The resource that was wanted last comes last. */
+  readonly #watches = new Map<string, Watch>();
+
+  constructor(environment: ProtocolEnvironment) {
+    const { leaseMsMax, delayMs, pollMs, clockRateError } = environment.settings;
+    this.#environment = environment;
+    this.#observations = new Observations(clockRateError);
+    this.takeoverMsMax =
+      stretched(leaseMsMax + 6 * delayMs, clockRateError) + pollMs + claimOperations * delayMs;
+    this.promise = paperPromise(environment);
+  }
+
+  *attempt({ resource, leaseMs, deadlineMs }: AttemptWish): Protocol<AttemptResult<PaperTenure>> {
+    const watch = this.#watchOf(resource, leaseMs);
+    const { site } = watch;
+    for (;;) {
+      const { now } = yield lookAtClocks;
+      const cur = yield* site.register.read(now); //                  Fig. 2, lines 1 and 6
+      if (cur.cancelled) return ended;
+      if (cur.kind === "unanswered") return { kind: "unanswered", error: cur.error };
+      if (!sameStamp(cur.value, watch.prev?.value)) watch.prev = undefined;
+      watch.prev ??= cur; //                                          4
+      const waitedMs = cur.begun.monotonicMs - watch.prev.ended.monotonicMs;
+      const leftMs = site.maySkipWait(cur.value) ? 0 : site.waitMs(cur.value) - waitedMs;
+      if (leftMs <= 0) {
+        const held = yield* claim(site, cur); //                      8 to 12
+        if (held.state === "hold") return { kind: "granted", tenure: new PaperTenure(site, held) };
+        return held.because === "cancelled" ? ended : this.#held(undefined, site.delayMs);
+      }
+      // Nobody is known to hold what is free, or was never written: its wait belongs to the attempt, as far as that may last.
+      const isHeld = cur.value?.state === "held";
+      if (isHeld || cur.ended.monotonicMs + leftMs >= deadlineMs)
+        return this.#held(isHeld ? cur : undefined, leftMs);
+      const waited = yield { kind: "delay", delayMs: leftMs }; //     5
+      if (waited.cancelled) return ended;
+    }
+  }
+
+  *renew(tenure: PaperTenure, leaseMs: number): Protocol<boolean> {
+    const { now } = yield lookAtClocks;
+    if (tenure.remainingMs(now) === 0) return false;
+    tenure.site.leaseMs = leaseMs;
+    const state = yield* renewEventuallyND(tenure.site, tenure.held);
+    if (state.state === "idle") {
+      // Whether the bound on delays was missed or another is there: nothing can be trusted any more.
+      tenure.lost ??= "expired";
+      return false;
+    }
+    tenure.held = state;
+    tenure.hold = holdOf(state);
+    return true;
+  }
+
+  *release(tenure: PaperTenure): Protocol<void> {
+    // After a renewal of which nobody knows what it reached, it runs out by itself.
+    const isKnown = tenure.lost === undefined || tenure.lost === "released";
+    tenure.lost ??= "released";
+    if (isKnown) yield* release(tenure.site, tenure.held);
+  }
+
+  look(resource: string, timeoutMs: number): Protocol<Sighting> {
+    return lookAtFarm(this.#environment, this.#observations, resource, timeoutMs);
+  }
+
+  list(prefix: string, timeoutMs: number): Protocol<Listing> {
+    return listFarm(this.#environment, this.#observations, prefix, timeoutMs);
+  }
+
+  #held(cur: Seen | undefined, leftMs: number): AttemptResult<PaperTenure> {
+    const retryInMs = Math.max(1, Math.min(this.#environment.settings.pollMs, leftMs));
+    const holder = cur?.value?.writer;
+    return { kind: "held", retryInMs, ...(holder !== undefined && { holder }) };
+  }
+
+  #watchOf(resource: string, leaseMs: number): Watch {
+    const watch = this.#watches.get(resource) ?? {
+      site: new Site({ environment: this.#environment, resource, leaseMs, nonces: this.#nonces }),
+      prev: undefined,
+    };
+    watch.site.leaseMs = leaseMs;
+    this.#watches.delete(resource);
+    this.#watches.set(resource, watch);
+    if (this.#watches.size > sitesMax) this.#watches.delete(this.#watches.keys().next().value!);
+    return watch;
+  }
+}
+
+const ended: AttemptResult<PaperTenure> = {
+  kind: "unanswered",
+  error: new LeaseholdError("TIMEOUT", "the attempt was ended by its caller"),
+};
+
+function holdOf(held: Held): Hold & { readonly begun: Reading } {
+  return { begun: held.begun, leaseMs: held.record.leaseMs };
+}

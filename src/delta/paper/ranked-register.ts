@@ -1,0 +1,164 @@
+import type { Protocol } from "../effects.js";
+import { lookAtClocks } from "../effects.js";
+import type { FarmView } from "../lease-protocol.js";
+import { decodeLine, encodeLine } from "../line.js";
+import type { StoreAnswer } from "../store.js";
+import { update } from "./update.js";
+import type { Step } from "./update.js";
+
+/** Ranks of all processes are in one order, and no two processes ever choose the same. */
+export interface Rank {
+  readonly round: bigint;
+  readonly writer: string;
+}
+
+export function compareRanks(a: Rank, b: Rank): number {
+  if (a.round !== b.round) return a.round < b.round ? -1 : 1;
+  return a.writer < b.writer ? -1 : a.writer > b.writer ? 1 : 0;
+}
+
+/** Before all that processes choose. */
+const lowest: Rank = { round: 0n, writer: "" };
+
+/** What stands in one store. */
+interface RankedCell {
+  /** The greatest rank that read or wrote here. */
+  readonly read: Rank;
+  readonly write: Rank;
+  /** Absent as long as nothing was written. */
+  readonly value?: string;
+}
+
+export type RankedRead =
+  | { readonly kind: "read"; readonly value: string | undefined; readonly rank: Rank }
+  /** A greater rank has been here, or no majority answered: choose a greater one. */
+  | { readonly kind: "aborted"; readonly greatest: Rank };
+
+export interface RankedRegisterOptions {
+  readonly farm: FarmView;
+  /** The name of the register in every store. */
+  readonly name: string;
+  /** After this long an operation is aborted, ms. */
+  readonly timeoutMs: number;
+}
+
+/**
+ * The ranked register (section 9 rests on it), on a majority of stores that compare and set. A write commits only if no
+ * operation of a greater rank has come before it at any store of its majority; a read returns the value with the greatest rank
+ * that was committed before it, or one that may still be.
+ */
+export class RankedRegister {
+  readonly #options: RankedRegisterOptions;
+  readonly #contents: (Uint8Array | undefined)[] = [];
+
+  constructor(options: RankedRegisterOptions) {
+    this.#options = options;
+  }
+
+  /** rr-read(r): from now on smaller ranks cannot write; tells the value of the greatest rank that has. */
+  *read(rank: Rank): Protocol<RankedRead> {
+    yield* this.#look();
+    const seen = new Map<number, RankedCell>();
+    const kind = yield* this.#bring((store, cell) => {
+      if (compareRanks(cell.read, rank) > 0) return "refuse";
+      seen.set(store, cell);
+      return { ...cell, read: rank };
+    });
+    if (kind !== "done") return { kind: "aborted", greatest: this.#greatest() };
+    let latest: RankedCell = { read: lowest, write: lowest };
+    for (const cell of seen.values()) if (compareRanks(cell.write, latest.write) >= 0) latest = cell;
+    return { kind: "read", value: latest.value, rank: latest.write };
+  }
+
+  /** rr-write(⟨r, v⟩). After an abort the value may stand in some stores all the same, and a later read may find it. */
+  *write(rank: Rank, value: string): Protocol<"commit" | "abort"> {
+    const kind = yield* this.#bring((_store, cell) => {
+      if (compareRanks(cell.read, rank) > 0 || compareRanks(cell.write, rank) > 0) return "refuse";
+      return { read: rank, write: rank, value };
+    });
+    return kind === "done" ? "commit" : "abort";
+  }
+
+  /** A value that stands in any store that answers, whatever its rank: for registers that only ever get one value. */
+  *peek(): Protocol<string | undefined> {
+    yield* this.#look();
+    for (const content of this.#contents) {
+      const value = decode(content)?.value;
+      if (value !== undefined) return value;
+    }
+    return undefined;
+  }
+
+  /** Guesses of what stands in the stores cost a round where they are wrong. */
+  *#look(): Protocol<void> {
+    const { farm, name, timeoutMs } = this.#options;
+    const requests = Array.from({ length: farm.size }, () => ({ op: "read", register: name }) as const);
+    const enough = (answers: readonly (StoreAnswer | undefined)[]) =>
+      answers.filter((answer) => answer?.kind === "cells").length >= farm.majority;
+    const { answers } = yield { kind: "ask", requests, enough, timeoutMs };
+    for (const [store, answer] of answers.entries())
+      if (answer?.kind === "cells") this.#contents[store] = answer.cells[0];
+  }
+
+  *#bring(
+    change: (store: number, cell: RankedCell) => RankedCell | "refuse",
+  ): Protocol<"done" | "refused" | "unanswered"> {
+    const { farm, name, timeoutMs } = this.#options;
+    const begun = (yield lookAtClocks).now;
+    const step = (store: number, content: Uint8Array | undefined): Step => {
+      const cell = decode(content);
+      const next = cell === undefined ? "refuse" : change(store, cell);
+      if (next === "refuse") return { kind: "refuse" };
+      const bytes = encode(next);
+      return same(cell, next) ? { kind: "done" } : { kind: "write", next: bytes };
+    };
+    const wanted = { register: name, contents: this.#contents, step, begun, timeoutMs };
+    return (yield* update(farm, wanted)).kind;
+  }
+
+  #greatest(): Rank {
+    let greatest = lowest;
+    for (const content of this.#contents) {
+      const read = decode(content)?.read;
+      if (read !== undefined && compareRanks(read, greatest) > 0) greatest = read;
+    }
+    return greatest;
+  }
+}
+
+const format = "leasehold-ranked/1";
+
+type RankText = readonly [round: string, writer: string];
+
+function encode({ read, write, value }: RankedCell): Uint8Array {
+  const text = ({ round, writer }: Rank): RankText => [round.toString(), writer];
+  return encodeLine(format, JSON.stringify({ read: text(read), write: text(write), value }));
+}
+
+/** `undefined` for what is foreign or damaged: nothing is written over it. */
+function decode(content: Uint8Array | undefined): RankedCell | undefined {
+  if (content === undefined) return { read: lowest, write: lowest };
+  try {
+    const { read, write, value } = decodeLine(format, content) as Record<keyof RankedCell, unknown>;
+    const ranks = { read: rankOf(read), write: rankOf(write) };
+    if (typeof value === "string") return { ...ranks, value };
+    return value === undefined ? ranks : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function rankOf(value: unknown): Rank {
+  const [round, writer] = value as RankText;
+  if (typeof round !== "string" || typeof writer !== "string") throw new TypeError("no rank");
+  return { round: BigInt(round), writer };
+}
+
+function same(a: RankedCell | undefined, b: RankedCell): boolean {
+  return (
+    a !== undefined &&
+    compareRanks(a.read, b.read) === 0 &&
+    compareRanks(a.write, b.write) === 0 &&
+    a.value === b.value
+  );
+}

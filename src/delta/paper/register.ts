@@ -1,0 +1,183 @@
+import { faults } from "#delta-faults";
+import { LeaseholdError } from "../../lease/errors.js";
+import type { Protocol, Reading } from "../effects.js";
+import type { FarmView } from "../lease-protocol.js";
+import type { StoreAnswer } from "../store.js";
+import { compareStamps, later, sameStamp } from "../stamp.js";
+import type { Stamp } from "../stamp.js";
+import { update } from "./update.js";
+import type { Step, Updated } from "./update.js";
+
+/** How values stand in a store. `decode` throws on what it did not write. */
+export interface Codec<Value> {
+  encode(value: Value): Uint8Array;
+  decode(bytes: Uint8Array): Value;
+}
+
+export interface RegisterOptions<Value> {
+  readonly farm: FarmView;
+  /** The name of the register in every store. */
+  readonly name: string;
+  readonly codec: Codec<Value>;
+  /** δ: after this long an operation has failed, ms. What is under way then may still take effect. */
+  readonly delayMs: number;
+}
+
+export type ReadResult<Value> =
+  | {
+      readonly kind: "read";
+      /** `undefined`: never written. */
+      readonly value: Value | undefined;
+      /** No number that any store may have known before it forgot is greater. */
+      readonly floor: bigint;
+      readonly begun: Reading;
+      readonly ended: Reading;
+      readonly cancelled: boolean;
+    }
+  | Unanswered;
+
+/** No majority answered within δ. */
+export interface Unanswered {
+  readonly kind: "unanswered";
+  readonly error: LeaseholdError;
+  readonly ended: Reading;
+  readonly cancelled: boolean;
+}
+
+/** May this content of an atomic store be replaced? What was never written always may. */
+export type MayReplace<Value> = (content: Value) => boolean;
+
+/**
+ * The regular multi-writer register over n > 2t stores, t of which may never answer (section 3): a read returns the
+ * last value that was written before it, or one that is being written. On atomic stores one cell keeps the
+ * greater timestamp; on slotted ones every writer has a slot, and a read looks at all of them.
+ */
+export class RegularRegister<Value extends Stamp> {
+  readonly delayMs: number;
+  readonly #farm: FarmView;
+  readonly #name: string;
+  readonly #codec: Codec<Value>;
+  /** What stood in each atomic store when it was last heard of: what a `replace` expects. */
+  readonly #contents: (Uint8Array | undefined)[] = [];
+  /** The greatest that a read returned: a write that its writer left half done would otherwise come and go for ever. */
+  #greatest: Value | undefined;
+
+  constructor(options: RegisterOptions<Value>) {
+    this.#farm = options.farm;
+    this.#name = options.name;
+    this.#codec = options.codec;
+    this.delayMs = options.delayMs;
+  }
+
+  /** True when every store can compare and set. */
+  get isAtomic(): boolean {
+    for (let store = 0; store < this.#farm.size; store += 1)
+      if (this.#farm.kindOf(store) !== "atomic") return false;
+    return true;
+  }
+
+  /** Asks all, takes the answers of a majority, returns the greatest timestamp. */
+  *read(begun: Reading): Protocol<ReadResult<Value>> {
+    const { size, majority } = this.#farm;
+    const requests = Array.from({ length: size }, () => ({ op: "read", register: this.#name }) as const);
+    const enough = (answers: readonly (StoreAnswer | undefined)[]) => {
+      const failed = answers.filter((answer) => answer?.kind === "failed").length;
+      return (
+        size - failed < majority || answers.filter((answer) => answer?.kind === "cells").length >= majority
+      );
+    };
+    const { answers, now, cancelled } = yield { kind: "ask", requests, enough, timeoutMs: this.delayMs };
+    let greatest: Value | undefined;
+    let floor = 0n;
+    let answered = 0;
+    const failures: unknown[] = [];
+    for (const [store, answer] of answers.entries()) {
+      const values = this.#valuesOf(store, answer, failures);
+      if (values === undefined) continue;
+      answered += 1;
+      if (values.length === 0 && this.#farm.floorOf(store) > floor) floor = this.#farm.floorOf(store);
+      for (const value of values) greatest = later(greatest, value);
+    }
+    if (answered < majority) return this.#unanswered(failures, now, cancelled);
+    this.#greatest = faults.flickeringReader ? greatest : later(this.#greatest, greatest);
+    return { kind: "read", value: this.#greatest, floor, begun, ended: now, cancelled };
+  }
+
+  /**
+   * Both phases of a write: reads a majority for the greatest number, and sends what `make` makes of the next one. A
+   * store keeps the greater of what it has and what it is sent.
+   */
+  *write(make: (number: bigint) => Value, begun: Reading): Protocol<Updated> {
+    const seen = yield* this.read(begun);
+    if (seen.kind === "unanswered") return { kind: "unanswered", failures: [], ended: seen.ended };
+    const value = make(numberAfter(seen));
+    return yield* this.#send(value, (content) => compareStamps(content, value) < 0, "done", begun);
+  }
+
+  /**
+   * The second phase alone, for whoever has just read. An atomic store takes the value only over a content that
+   * `mayReplace` allows; one with a greater value than is allowed refuses, unless `value` stands there already.
+   */
+  send(value: Value, mayReplace: MayReplace<Value>, begun: Reading): Protocol<Updated> {
+    return this.#send(value, mayReplace, "refuse", begun);
+  }
+
+  *#send(
+    value: Value,
+    mayReplace: MayReplace<Value>,
+    otherwise: "done" | "refuse",
+    begun: Reading,
+  ): Protocol<Updated> {
+    const next = this.#codec.encode(value);
+    const step = (store: number, content: Uint8Array | undefined): Step => {
+      if (this.#farm.kindOf(store) === "slotted" || content === undefined) return { kind: "write", next };
+      const stands = this.#decode(content);
+      if (stands === undefined) return { kind: "refuse" };
+      if (sameStamp(stands, value)) return { kind: "done" };
+      return mayReplace(stands) || faults.blindOverwrite ? { kind: "write", next } : { kind: otherwise };
+    };
+    const { delayMs: timeoutMs } = this;
+    const wanted = { register: this.#name, contents: this.#contents, step, begun, timeoutMs };
+    return yield* update(this.#farm, wanted);
+  }
+
+  #valuesOf(store: number, answer: StoreAnswer | undefined, failures: unknown[]): Value[] | undefined {
+    if (answer === undefined) return undefined;
+    if (answer.kind === "failed") failures.push(answer.error);
+    if (answer.kind !== "cells") return undefined;
+    if (answer.id !== this.#farm.idOf(store)) return undefined;
+    if (this.#farm.kindOf(store) === "atomic") this.#contents[store] = answer.cells[0];
+    try {
+      return answer.cells.map((cell) => this.#codec.decode(cell));
+    } catch (error) {
+      // Foreign or damaged: never taken for an empty cell, so the store counts as silent.
+      failures.push(error);
+      return undefined;
+    }
+  }
+
+  #decode(content: Uint8Array): Value | undefined {
+    try {
+      return this.#codec.decode(content);
+    } catch {
+      return undefined;
+    }
+  }
+
+  #unanswered(failures: readonly unknown[], ended: Reading, cancelled: boolean): Unanswered {
+    const { size, majority } = this.#farm;
+    const first = failures.find((failure) => failure instanceof LeaseholdError);
+    const message = `no ${majority} of ${size} stores answered within ${this.delayMs} ms`;
+    const error =
+      first === undefined
+        ? new LeaseholdError("NO_QUORUM", message)
+        : new LeaseholdError(first.code, `${message}: ${first.message}`, { cause: first });
+    return { kind: "unanswered", error, ended, cancelled };
+  }
+}
+
+/** One more than the greatest number that a read has seen. */
+export function numberAfter(seen: { readonly value: Stamp | undefined; readonly floor: bigint }): bigint {
+  const number = seen.value?.number ?? 0n;
+  return (number > seen.floor ? number : seen.floor) + 1n;
+}

@@ -1,0 +1,59 @@
+import { faults } from "#delta-faults";
+import type { Protocol } from "../effects.js";
+import { lookAtClocks } from "../effects.js";
+import type { DeltaRecord } from "../record.js";
+import { contend } from "./contend.js";
+import { release } from "./renew.js";
+import { type Seen, Site } from "./site.js";
+import { Held, Idle } from "./states.js";
+
+/**
+ * Shared and exclusive leases (section 10): readers contend under one common name, so that one's record is as good for it as
+ * another's, and nobody waits for those of the same name; a writer contends under its own, and waits for all of them.
+ * Readers of one time share an epoch. A record with `readers` bears the common name; who wrote it stands inside.
+ */
+export class ReaderSite extends Site {
+  override recordAfter(seen: Seen): DeltaRecord {
+    const record = { ...super.recordAfter(seen), readers: [this.environment.writer] };
+    if (!isReaders(seen.value)) return record;
+    return { ...record, epoch: seen.value.epoch, leaseMs: longer(record, seen.value) };
+  }
+
+  /** By its Δ a writer waits for all readers, so none makes it shorter. */
+  override renewed(held: DeltaRecord, number: bigint): DeltaRecord {
+    const record = super.renewed(held, number);
+    return { ...record, leaseMs: longer(record, held) };
+  }
+
+  override maySkipWait(record: DeltaRecord | undefined): boolean {
+    return isReaders(record) || super.maySkipWait(record);
+  }
+
+  override isMine(value: DeltaRecord | undefined, record: DeltaRecord): boolean {
+    return isReaders(value) || super.isMine(value, record);
+  }
+
+  override mayReplace(content: DeltaRecord, seen: DeltaRecord | undefined): boolean {
+    return super.mayReplace(content, seen) || isReaders(content);
+  }
+}
+
+/** Waits until no writer holds the register, and reads it together with other readers. */
+export function contendShared(site: ReaderSite, from: Idle): Protocol<Held | Idle> {
+  return contend(site, from);
+}
+
+/** A reader that is done just stops renewing: the record that stands there may be another's hold as well. */
+export function* releaseShared(site: ReaderSite, held: Held): Protocol<Idle> {
+  if (faults.readerReleaseFreesAll) return yield* release(site, held);
+  yield lookAtClocks;
+  return new Idle("released");
+}
+
+function isReaders(record: DeltaRecord | undefined): record is DeltaRecord {
+  return record?.readers !== undefined && record.state === "held";
+}
+
+function longer(a: DeltaRecord, b: DeltaRecord): number {
+  return Math.max(a.leaseMs, b.leaseMs);
+}

@@ -1,0 +1,152 @@
+import { faults } from "#delta-faults";
+import { decodeRecord, encodeRecord } from "../codec.js";
+import { crc32c } from "../crc32c.js";
+import type { Reading } from "../effects.js";
+import { type ProtocolEnvironment, stretched } from "../lease-protocol.js";
+import type { DeltaRecord } from "../record.js";
+import { leaseRegister } from "../registers.js";
+import { RegularRegister, numberAfter } from "./register.js";
+import type { ReadResult } from "./register.js";
+import { compareStamps, sameStamp } from "../stamp.js";
+
+/** Bits of an epoch that say whose it is, where that is needed. */
+const writerBits = 32n;
+
+/** A read that was answered. */
+export type Seen = ReadResult<DeltaRecord> & { readonly kind: "read" };
+
+export interface SiteOptions {
+  readonly environment: ProtocolEnvironment;
+  readonly resource: string;
+  /** Δ, ms. */
+  readonly leaseMs: number;
+  /** Makes the timestamps of one process unique: shared by all its sites. */
+  readonly nonces: Nonces;
+}
+
+/** One more at every write of a process. */
+export class Nonces {
+  #last = 0;
+
+  next(): number {
+    return (this.#last += 1);
+  }
+}
+
+/** One process at one register: what contending, renewing and releasing have in common. */
+export class Site {
+  /** x in the figures. */
+  readonly register: RegularRegister<DeltaRecord>;
+  readonly environment: ProtocolEnvironment;
+  readonly resource: string;
+  leaseMs: number;
+  readonly #nonces: Nonces;
+  /** The greatest epoch that this process has given itself: an attempt of which nobody knows how it ended counts. */
+  #lastEpoch = 0n;
+  readonly #writerHash: bigint;
+
+  constructor({ environment, resource, leaseMs, nonces }: SiteOptions) {
+    const { farm, settings } = environment;
+    const codec = { encode: encodeRecord, decode: decodeRecord };
+    const name = leaseRegister(resource);
+    this.register = new RegularRegister({ farm, name, codec, delayMs: settings.delayMs });
+    this.environment = environment;
+    this.resource = resource;
+    this.leaseMs = leaseMs;
+    this.#nonces = nonces;
+    this.#writerHash = BigInt(crc32c(new TextEncoder().encode(environment.writer)));
+  }
+
+  /** δ, ms. */
+  get delayMs(): number {
+    return this.environment.settings.delayMs;
+  }
+
+  /** A record that begins a tenure: the next epoch, the next number. */
+  recordAfter(seen: Seen): DeltaRecord {
+    const epochs = [seen.value?.epoch ?? 0n, seen.floor, this.#lastEpoch];
+    this.#lastEpoch = this.#epochAfter(epochs.reduce((a, b) => (a > b ? a : b)));
+    const { settings, writer, label } = this.environment;
+    return {
+      resource: this.resource,
+      epoch: this.#lastEpoch,
+      number: numberAfter(seen),
+      writer,
+      nonce: this.#nonces.next(),
+      state: "held",
+      leaseMs: this.leaseMs,
+      delayMs: settings.delayMs,
+      ...(label !== undefined && { label }),
+    };
+  }
+
+  /** The record of a renewal: a fresh timestamp, the same epoch. */
+  renewed(held: DeltaRecord, number: bigint): DeltaRecord {
+    return { ...held, number, nonce: this.#nonces.next(), leaseMs: this.leaseMs };
+  }
+
+  /**
+   * The record that frees `held`. It has the number of the record that it names, so it is smaller than whatever a
+   * successor writes, however late it lands.
+   */
+  freed(held: DeltaRecord): DeltaRecord {
+    return { ...held, nonce: this.#nonces.next(), state: "free" };
+  }
+
+  /**
+   * How long a record must stand unchanged until nobody can hold by it (Fig. 2, line 5): by the Δ and δ that its
+   * writer wrote into it, as that one counts by them; stretched, as both clocks may be off by ρ.
+   */
+  waitMs(record: DeltaRecord | undefined): number {
+    const { settings } = this.environment;
+    const own = { leaseMs: this.leaseMs, delayMs: settings.delayMs };
+    const { leaseMs, delayMs } = faults.ownWait ? own : (record ?? own);
+    const delays = faults.waitFiveDelays ? 5 : 6;
+    return stretched(leaseMs + delays * Math.max(delayMs, settings.delayMs), settings.clockRateError);
+  }
+
+  /** 2δ (Fig. 2, line 10), by the greater δ of those who may be contending. */
+  pauseMs(record: DeltaRecord | undefined): number {
+    const { settings } = this.environment;
+    if (faults.noPause) return 0;
+    return stretched(2 * Math.max(settings.delayMs, record?.delayMs ?? 0), settings.clockRateError);
+  }
+
+  /**
+   * May the first wait be skipped, as nobody can be in the way? A register that says free proves that only where stores
+   * compare and set: without that a late write could make a held one look free.
+   */
+  maySkipWait(record: DeltaRecord | undefined): boolean {
+    const freeIsFinal = this.register.isAtomic || faults.freeShortcutWithoutCompareAndSet;
+    return freeIsFinal && (record === undefined || record.state === "free");
+  }
+
+  /** Does what was read stand for the hold that `record` was written for? */
+  isMine(value: DeltaRecord | undefined, record: DeltaRecord): boolean {
+    return sameStamp(value, record);
+  }
+
+  /** May `content` be written over by whoever has read `seen`? (Only asked where stores compare and set.) */
+  mayReplace(content: DeltaRecord, seen: DeltaRecord | undefined): boolean {
+    return compareStamps(content, seen) <= 0;
+  }
+
+  /** A random while, long enough for another to claim what both want, ms. */
+  backOffMs(): number {
+    return this.environment.random.next() * 4 * this.delayMs;
+  }
+
+  /**
+   * One more. Where stores cannot compare and set, two could take the same one while delays are not bounded: there its
+   * lower bits say whose it is.
+   */
+  #epochAfter(epoch: bigint): bigint {
+    if (this.register.isAtomic) return epoch + 1n;
+    return (((epoch >> writerBits) + 1n) << writerBits) | this.#writerHash;
+  }
+
+  /** From when on Δ counts: before the write was sent. The paper's own count, from the return of contend, comes with 6δ. */
+  holdsFrom(writeBegun: Reading, returned: Reading): Reading {
+    return faults.holdFromReturn ? returned : writeBegun;
+  }
+}

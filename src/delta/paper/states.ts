@@ -1,0 +1,44 @@
+import type { Reading } from "../effects.js";
+import type { DeltaRecord } from "../record.js";
+import { elapsedMs } from "../tenure.js";
+
+/**
+ * The states of a process in Figs. 1 and 4, as types. `contend` leads from `Idle` to `Held`, renewing and releasing start at a
+ * `Held`, and nothing else makes one: there is no renewal without a hold. A `Held` is one write's; the next renewal makes the
+ * next, and what is done with one that is superseded finds that its record is no longer there.
+ */
+export class Idle {
+  /** Why the process does not hold. */
+  readonly because: "never" | "released" | "lost" | "refused" | "cancelled";
+  readonly #state = "idle";
+
+  constructor(because: Idle["because"] = "never") {
+    this.because = because;
+  }
+
+  get state(): "idle" {
+    return this.#state;
+  }
+}
+
+export class Held {
+  /** What stands in the register, written to a majority. */
+  readonly record: DeltaRecord;
+  /** Δ counts from here: read before the write was sent. */
+  readonly begun: Reading;
+  readonly #state = "hold";
+
+  constructor(record: DeltaRecord, begun: Reading) {
+    this.record = record;
+    this.begun = begun;
+  }
+
+  get state(): "hold" {
+    return this.#state;
+  }
+
+  /** Milliseconds that are left; 0 when it is over. */
+  remainingMs(now: Reading): number {
+    return Math.max(0, this.record.leaseMs - elapsedMs(this.begun, now));
+  }
+}
