@@ -1,10 +1,10 @@
-import { spawnSync } from "node:child_process";
-import { rmSync } from "node:fs";
+import { type StdioOptions, spawnSync } from "node:child_process";
 import { parseArgs } from "node:util";
 import { isFaketimeInstalled } from "../e2e/fake-clock.js";
 import { product } from "./build.js";
 import { Progress } from "./progress.js";
 import { play } from "./run.js";
+import { RunFolder } from "./run-folder.js";
 import { selfTest } from "./self-test.js";
 import { neededPackages } from "./site.js";
 import { summarize, summaryLines } from "./summary.js";
@@ -68,11 +68,10 @@ function prepare(install: boolean): void {
   if (missing.length === 0) return;
   if (!install)
     throw new UsageError(`missing: ${missing.join(", ")}; install them, or say --install (Debian, Ubuntu)`);
-  const apt = ["-qq", "update"];
-  spawnSync("apt-get", apt, { stdio: "inherit" });
-  const run = spawnSync("apt-get", ["install", "-y", "--no-install-recommends", ...missing], {
-    stdio: ["ignore", 2, 2],
-  });
+  // Standard output is for the summary.
+  const stdio: StdioOptions = ["ignore", 2, 2];
+  spawnSync("apt-get", ["update"], { stdio });
+  const run = spawnSync("apt-get", ["install", "-y", "--no-install-recommends", ...missing], { stdio });
   if (run.status !== 0) throw new UsageError(`apt-get could not install ${missing.join(", ")}`);
 }
 
@@ -85,17 +84,16 @@ async function main(): Promise<number> {
   prepare(options.install);
   const progress = new Progress(process.stderr);
   if (options["self-test"]) return await selfTest(options.output, progress);
-  const { minutes, seed, members, journals: folder } = options;
-  const settings = { minutes, seed, members, build: product, ...(folder !== undefined && { folder }) };
+  const { minutes, seed, members } = options;
+  const folder = new RunFolder(options.journals);
   process.stderr.write(`seed ${seed}\n`);
-  const result = await play(settings, progress);
+  const result = await play({ minutes, seed, members, build: product, folder }, progress);
   progress.clear();
-  const isKept = folder !== undefined || result.judgement.verdict !== "clean";
   const summary = summarize(result, minutes);
-  if (!isKept && summary.verdict === "clean") rmSync(result.folder, { recursive: true, force: true });
-  process.stdout.write(
-    options.output === "json" ? `${JSON.stringify(summary)}\n` : `${summaryLines(summary).join("\n")}\n`,
-  );
+  if (summary.verdict !== "clean") folder.keep();
+  const lines = [...summaryLines(summary), ...(folder.isKept ? [`  journals: ${folder.path}`] : [])];
+  const document = { ...summary, ...(folder.isKept && { journals: folder.path }) };
+  process.stdout.write(options.output === "json" ? `${JSON.stringify(document)}\n` : `${lines.join("\n")}\n`);
   return exits[summary.verdict];
 }
 

@@ -1,12 +1,10 @@
-import { mkdirSync, mkdtempSync, readdirSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Build } from "./build.js";
 import { strike } from "./faults.js";
 import { type Judgement, judge } from "./judgement.js";
 import { type FaultKind, type PlannedFault, planFaults } from "./plan.js";
 import type { Progress } from "./progress.js";
+import type { RunFolder } from "./run-folder.js";
 import { recoveryMs, ttlMs } from "./settings.js";
 import { Stage } from "./stage.js";
 
@@ -19,14 +17,12 @@ export interface RunOptions {
   readonly kinds?: readonly FaultKind[];
   /** As the stage has it. */
   readonly offsetMs?: (name: string) => number;
-  /** Where the journals go; without it, a new folder. */
-  readonly folder?: string;
+  readonly folder: RunFolder;
 }
 
 export interface RunResult {
   readonly seed: number;
   readonly seconds: number;
-  readonly folder: string;
   readonly judgement: Judgement;
   readonly takeoverMsMax: number;
   readonly accidents: readonly string[];
@@ -49,13 +45,11 @@ const startMsMax = 60_000;
 
 /** A whole run: everybody starts, faults happen until the time is up, everybody ends, and the journals are judged. */
 export async function play(options: RunOptions, progress: Progress): Promise<RunResult> {
-  const { seed, minutes, members, build, kinds, offsetMs } = options;
+  const { seed, minutes, members, build, kinds, offsetMs, folder } = options;
   const startedMs = performance.now();
-  const folder = options.folder ?? mkdtempSync(join(tmpdir(), "leasehold-blackbox-"));
-  mkdirSync(folder, { recursive: true });
   const stage = new Stage({
     run: `${seed}-${process.pid}-${Date.now()}`,
-    folder,
+    folder: folder.path,
     seed,
     build,
     members,
@@ -75,8 +69,7 @@ export async function play(options: RunOptions, progress: Progress): Promise<Run
   return {
     seed,
     seconds: (performance.now() - startedMs) / 1_000,
-    folder,
-    judgement: judge(journalsIn(folder)),
+    judgement: judge(folder.journals()),
     takeoverMsMax: stage.takeoverMsMax,
     accidents: stage.accidents,
     alarmed: [...stage.alarmed],
@@ -106,10 +99,4 @@ async function strikeUntil(
     await sleep(calmMs.min + (calmMs.max - calmMs.min) * fault.calm);
   }
   await before;
-}
-
-export function journalsIn(folder: string): string[] {
-  return readdirSync(folder)
-    .filter((name) => name.endsWith(".journal"))
-    .map((name) => join(folder, name));
 }

@@ -1,8 +1,8 @@
-import { rmSync } from "node:fs";
 import { product, withPlanted } from "./build.js";
 import type { FaultKind } from "./plan.js";
 import type { Progress } from "./progress.js";
 import { type RunOptions, type RunResult, play } from "./run.js";
+import { RunFolder } from "./run-folder.js";
 import { offsetMsMax, skewMs } from "./settings.js";
 
 /** The black box must see what is wrong: each of these runs has something wrong in it. */
@@ -64,18 +64,21 @@ export async function selfTest(output: string, progress: Progress): Promise<numb
   const results: object[] = [];
   let failed = 0;
   for (const { name, run, expects, isMet } of selfTests) {
-    const result = await play({ minutes, seed, members: 3, ...run }, progress);
+    const folder = new RunFolder();
+    const result = await play({ minutes, seed, members: 3, folder, ...run }, progress);
     progress.clear();
     const met = isMet(result);
     const found = [...new Set(result.judgement.violations.map(({ rule }) => rule))];
     const { tenures, alarms } = result.judgement;
     const seconds = Math.round(result.seconds);
     results.push({ name, expects, met, found, tenures, alarms, seconds });
-    if (met) rmSync(result.folder, { recursive: true, force: true });
-    else failed += 1;
+    if (!met) {
+      failed += 1;
+      folder.keep();
+    }
     if (output === "json") continue;
     const figures = `${tenures} tenures, ${alarms} alarms, ${found.join(", ") || "no violation"}, ${seconds} s`;
-    const verdict = met ? "seen" : `NOT SEEN (journals: ${result.folder})`;
+    const verdict = met ? "seen" : `NOT SEEN (journals: ${folder.path})`;
     process.stdout.write(`${verdict}: ${name}\n  ${expects}: ${figures}\n`);
   }
   if (output === "json") process.stdout.write(`${JSON.stringify({ failed, selfTests: results })}\n`);

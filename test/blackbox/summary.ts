@@ -20,7 +20,6 @@ export interface Summary {
   readonly operations: { readonly accepted: number; readonly refused: number; readonly unknown: number };
   readonly starts: number;
   readonly alarms: number;
-  readonly journals: string;
 }
 
 interface FaultLine {
@@ -41,7 +40,7 @@ const minutesThatShowAll = 5;
 const restartMs = 1_000;
 
 export function summarize(result: RunResult, minutes: number): Summary {
-  const { judgement, seed, seconds, takeoverMsMax, accidents, folder } = result;
+  const { judgement, seed, seconds, takeoverMsMax, accidents } = result;
   const faults = faultKinds.map((kind): FaultLine => {
     const found = judgement.faults.find((fault) => fault.kind === kind);
     const promisedMs = promiseFor(kind, takeoverMsMax);
@@ -78,7 +77,6 @@ export function summarize(result: RunResult, minutes: number): Summary {
     operations: judgement.operations,
     starts: judgement.boots,
     alarms: judgement.alarms,
-    journals: folder,
   };
 }
 
@@ -107,7 +105,6 @@ export function summaryLines(summary: Summary): string[] {
     `  ${summary.looks} looks, ${summary.inconclusive} pairs of tenures inconclusive, ` +
       `${summary.lossesFoundAfterPause} losses found after a pause`,
     `  ${summary.starts} starts of holders, ${summary.alarms} clock alarms`,
-    `  journals: ${summary.journals}`,
   ];
 }
 
