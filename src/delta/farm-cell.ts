@@ -1,0 +1,70 @@
+import { corrupt, decodeLine, encodeLine, sameBytes } from "./line.js";
+
+/** The first word of what stands in a store's {@link farmRegister}. */
+export const farmFormat = "leasehold-farm/1";
+
+/** What each store says of itself and of the farm that it belongs to. */
+export interface FarmCell {
+  /** The store's own marker, so that a copy of a store is not taken for it. */
+  readonly id: string;
+  /** `recovering`: it may have forgotten leases that still run, and does not count. */
+  readonly state: "ready" | "recovering";
+  /** One more each time that a store which has forgotten was let in again. */
+  readonly generation: number;
+  /** The markers of all stores, sorted. */
+  readonly farm: readonly string[];
+  /** The longest lease that any user of the farm asks for, ms: so long must be waited when a store has forgotten. */
+  readonly leaseMsMax: number;
+  /** The greatest δ that any user relies on, ms. */
+  readonly delayMsMax: number;
+}
+
+export function encodeFarmCell(cell: FarmCell): Uint8Array {
+  const { id, state, generation, farm, leaseMsMax, delayMsMax } = cell;
+  return encodeLine(farmFormat, JSON.stringify({ id, state, generation, farm, leaseMsMax, delayMsMax }));
+}
+
+/** @throws LeaseholdError `STORE_FOREIGN`, `STORE_CORRUPT`. */
+export function decodeFarmCell(bytes: Uint8Array): FarmCell {
+  const value = decodeLine(farmFormat, bytes);
+  const { id, state, generation, farm, leaseMsMax, delayMsMax } = (value ?? {}) as Record<
+    keyof FarmCell,
+    unknown
+  >;
+  const isSound =
+    typeof id === "string" &&
+    (state === "ready" || state === "recovering") &&
+    isNumber(generation) &&
+    Number.isInteger(generation) &&
+    Array.isArray(farm) &&
+    farm.every((item) => typeof item === "string") &&
+    isNumber(leaseMsMax) &&
+    isNumber(delayMsMax);
+  if (isSound) {
+    const cell: FarmCell = { id, state, generation, farm, leaseMsMax, delayMsMax };
+    if (sameBytes(encodeFarmCell(cell), bytes)) return cell;
+  }
+  throw corrupt("it does not describe a farm", bytes);
+}
+
+function isNumber(value: unknown): value is number {
+  return typeof value === "number" && value >= 0 && value <= Number.MAX_SAFE_INTEGER / 4;
+}
+
+/**
+ * One of the cells that several writers of a slotted store have written: what was reached by any of them has been reached, and
+ * bounds only ever grow.
+ */
+export function mergeFarmCells(cells: readonly FarmCell[]): FarmCell | undefined {
+  const [latest] = cells.toSorted((a, b) => b.generation - a.generation || rank(b) - rank(a));
+  if (latest === undefined) return undefined;
+  return {
+    ...latest,
+    leaseMsMax: Math.max(...cells.map(({ leaseMsMax }) => leaseMsMax)),
+    delayMsMax: Math.max(...cells.map(({ delayMsMax }) => delayMsMax)),
+  };
+}
+
+function rank({ state }: FarmCell): number {
+  return state === "ready" ? 1 : 0;
+}

@@ -1,0 +1,72 @@
+import { LeaseholdError } from "../lease/errors.js";
+import { type FarmCell } from "./farm-cell.js";
+
+/** What one store answered when it was asked for its farm. */
+export type FarmReading =
+  | { readonly kind: "silent"; readonly error: LeaseholdError }
+  | { readonly kind: "answered"; readonly id: string; readonly cell: FarmCell | undefined };
+
+/** What the readings of all stores come to. */
+export type FarmPlan =
+  /** Nobody has used these stores before, but not all of them answer: no farm can be founded yet. */
+  | { readonly kind: "unfounded" }
+  | {
+      readonly kind: "farm";
+      /** A majority has to have this before anything else counts. */
+      readonly generation: number;
+      readonly farm: readonly string[];
+      readonly leaseMsMax: number;
+      readonly delayMsMax: number;
+      /** Stores that belong to it, by index. */
+      readonly members: readonly number[];
+      /** Stores in the place of others that have forgotten, or were replaced. */
+      readonly newcomers: readonly number[];
+    };
+
+/**
+ * Which farm these stores are. Pure, and the same for everybody who reads the same.
+ *
+ * @throws LeaseholdError `CONFIG_MISMATCH` when they cannot be the stores of one farm.
+ */
+export function planFarm(names: readonly string[], readings: readonly FarmReading[]): FarmPlan {
+  const answered = readings.flatMap((reading, store) =>
+    reading.kind === "answered" ? [{ ...reading, store }] : [],
+  );
+  const twin = answered.find(({ id }, index) => answered.findIndex((other) => other.id === id) !== index);
+  if (twin !== undefined)
+    throw mismatch(`${names[twin.store]} is in the list of stores twice, or is a copy of another of them`);
+  // A cell that names another marker came with a copy of that store.
+  const known = answered.flatMap(({ id, cell }) => (cell !== undefined && cell.id === id ? [cell] : []));
+  const bounds = {
+    leaseMsMax: Math.max(0, ...known.map(({ leaseMsMax }) => leaseMsMax)),
+    delayMsMax: Math.max(0, ...known.map(({ delayMsMax }) => delayMsMax)),
+  };
+  const generation = Math.max(...known.map((cell) => cell.generation));
+  const latest = known.find((cell) => cell.generation === generation);
+  const everybody = answered.map(({ store }) => store);
+  if (latest === undefined) {
+    if (answered.length < readings.length) return { kind: "unfounded" };
+    const farm = answered.map(({ id }) => id).toSorted();
+    return { kind: "farm", generation: 0, farm, ...bounds, members: everybody, newcomers: [] };
+  }
+  const { farm } = latest;
+  if (farm.length !== readings.length)
+    throw mismatch(`their farm has ${farm.length} stores, and ${readings.length} were given`);
+  const apart = known.find(
+    (cell) =>
+      (cell.generation === generation && cell.farm.join() !== farm.join()) ||
+      !cell.farm.some((id) => farm.includes(id)),
+  );
+  if (apart !== undefined) throw mismatch("they belong to different farms");
+  const members = answered.filter(({ id }) => farm.includes(id)).map(({ store }) => store);
+  const newcomers = everybody.filter((store) => !members.includes(store));
+  if (newcomers.length >= readings.length / 2)
+    throw mismatch(
+      `${newcomers.map((store) => names[store]).join(" and ")} do not belong to the farm of the others, or half of the stores have forgotten it`,
+    );
+  return { kind: "farm", generation, farm, ...bounds, members, newcomers };
+}
+
+function mismatch(why: string): LeaseholdError {
+  return new LeaseholdError("CONFIG_MISMATCH", `these stores are not one farm: ${why}`);
+}

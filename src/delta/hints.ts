@@ -1,0 +1,21 @@
+import type { HolderHint, ResourceHint } from "../lease/types.js";
+import type { Sighting } from "./lease-protocol.js";
+
+/** What stores told of a resource, in the form that programs see. */
+export function holderHintOf({ state, confirmed, record, remainingMs }: Sighting): HolderHint {
+  if (state === "unknown") return { state };
+  if (state === "free" || record === undefined) return { state: "free", confirmed };
+  const { writer, epoch, label } = record;
+  return {
+    state,
+    confirmed,
+    holder: writer,
+    token: epoch,
+    remainingMs,
+    ...(label !== undefined && { label }),
+  };
+}
+
+export function resourceHintOf(resource: string, sighting: Sighting): ResourceHint {
+  return { resource, ...holderHintOf(sighting) };
+}

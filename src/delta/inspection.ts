@@ -1,0 +1,181 @@
+import { formatDuration } from "../lease/duration.js";
+import { LeaseholdError } from "../lease/errors.js";
+import type { Timer, Timers } from "../lease/ports.js";
+import type { Inspection, Watching } from "../lease/provider.js";
+import type { Explanation, HolderAction, MemberView, ResourceHint } from "../lease/types.js";
+import type { Protocol, Reading } from "./effects.js";
+import type { Farm } from "./farm.js";
+import { noMajority } from "./failures.js";
+import { holderHintOf, resourceHintOf } from "./hints.js";
+import type { LeaseProtocol, Sighting, StoreSighting } from "./lease-protocol.js";
+
+/** The least time between two looks of a watch: it lists everything below its prefix at every store. */
+const watchMsMin = 100;
+
+/** How long one look of a watch may take. */
+const watchTimeoutMs = 30_000;
+
+export interface DeltaInspectionParts {
+  readonly farm: Farm;
+  readonly protocol: LeaseProtocol;
+  readonly pollMs: number;
+  /** Who asks. */
+  readonly holder: string;
+  readonly timers: Timers;
+  run<Result>(protocol: Protocol<Result>): Promise<Result>;
+  list(prefix: string, timeoutMs: number): Promise<ResourceHint[]>;
+  now(): Reading;
+}
+
+/** Watching and asking on a farm. Stores tell nobody of a change: a watch is a list that is asked for again and again. */
+export class DeltaInspection implements Inspection {
+  readonly #parts: DeltaInspectionParts;
+  readonly #watches = new Set<PollingWatch>();
+
+  constructor(parts: DeltaInspectionParts) {
+    this.#parts = parts;
+  }
+
+  watch(prefix: string, told: (hint: ResourceHint) => void): Watching {
+    const watch = new PollingWatch(this.#parts, prefix, told);
+    this.#watches.add(watch);
+    return {
+      stop: () => {
+        this.#watches.delete(watch);
+        watch.stop();
+      },
+    };
+  }
+
+  async explain(resource: string, timeoutMs: number): Promise<Explanation> {
+    const { run, protocol, farm } = this.#parts;
+    const sighting = await run(protocol.look(resource, timeoutMs));
+    const answered = sighting.stores.filter(({ kind }) => kind === "answered").length;
+    const explanation = {
+      ...resourceHintOf(resource, sighting),
+      quorum: answered >= farm.majority,
+      broken: sighting.record?.asked?.broken === true,
+      // Nobody leaves a trace in a store by waiting.
+      waiting: 0,
+      members: sighting.stores.map((store, index) => this.#viewOf(store, index)),
+    };
+    return { ...explanation, reasons: reasonsOf(explanation, farm.size, answered) };
+  }
+
+  async requestRelease(resource: string, timeoutMs: number): Promise<HolderAction> {
+    const { sighting, stores } = await this.#ask(resource, false, timeoutMs);
+    return actionOf(sighting, stores > 0);
+  }
+
+  async breakLease(resource: string, timeoutMs: number): Promise<HolderAction> {
+    const { size, majority } = this.#parts.farm;
+    const { sighting, stores } = await this.#ask(resource, true, timeoutMs);
+    return actionOf(sighting, stores > size - majority);
+  }
+
+  close(): void {
+    for (const watch of this.#watches) watch.stop();
+    this.#watches.clear();
+  }
+
+  async #ask(resource: string, broken: boolean, timeoutMs: number) {
+    const { run, protocol, farm, holder } = this.#parts;
+    if (protocol.ask === undefined) throw new LeaseholdError("UNSUPPORTED");
+    const result = await run(protocol.ask(resource, { by: holder, broken }, timeoutMs));
+    if (result.sighting.state !== "unknown") return result;
+    const errors = result.sighting.stores.map((store) => (store.kind === "silent" ? store.error : undefined));
+    const answered = errors.filter((error) => error === undefined).length;
+    throw noMajority(farm.size, farm.majority, answered, errors);
+  }
+
+  #viewOf(sighting: StoreSighting, store: number): MemberView {
+    const { farm } = this.#parts;
+    const name = farm.nameOf(store);
+    const common = { id: name, address: name };
+    if (sighting.kind === "silent") {
+      const isRecovering = farm.stateOf(store) === "recovering";
+      const reason = sighting.error.message;
+      if (!isRecovering) return { ...common, state: "unreachable", reason };
+      const readyInMs = farm.readyInMs(store, this.#parts.now().monotonicMs);
+      return { ...common, state: "recovering", reason, readyInMs };
+    }
+    const { record, live, remainingMs } = sighting;
+    if (record === undefined) return { ...common, state: "ready" };
+    const leaseState = record.state === "free" ? "released" : live ? "live" : "over";
+    const lease = { holder: record.writer, token: record.epoch, state: leaseState, remainingMs } as const;
+    return { ...common, state: "ready", lease };
+  }
+}
+
+/** One watch: what it has told, to find out what is new. */
+class PollingWatch implements Watching {
+  readonly #parts: DeltaInspectionParts;
+  readonly #prefix: string;
+  readonly #told: (hint: ResourceHint) => void;
+  #held = new Set<string>();
+  #timer: Timer | undefined;
+  #isStopped = false;
+
+  constructor(parts: DeltaInspectionParts, prefix: string, told: (hint: ResourceHint) => void) {
+    this.#parts = parts;
+    this.#prefix = prefix;
+    this.#told = told;
+    this.#lookIn(0);
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#timer?.cancel();
+  }
+
+  #lookIn(delayMs: number): void {
+    this.#timer = this.#parts.timers.after(delayMs, () => void this.#look());
+  }
+
+  async #look(): Promise<void> {
+    try {
+      this.#tell(await this.#parts.list(this.#prefix, watchTimeoutMs));
+    } catch (error) {
+      // Too few stores answered to know what is held. Nothing is told, and the next look may see more.
+      if (!(error instanceof LeaseholdError)) throw error;
+    }
+    if (!this.#isStopped) this.#lookIn(Math.max(watchMsMin, this.#parts.pollMs));
+  }
+
+  #tell(hints: readonly ResourceHint[]): void {
+    if (this.#isStopped) return;
+    const held = new Set(hints.map(({ resource }) => resource));
+    for (const resource of this.#held) if (!held.has(resource)) this.#told({ resource, state: "free" });
+    this.#held = held;
+    for (const hint of hints) this.#told(hint);
+  }
+}
+
+function actionOf(sighting: Sighting, done: boolean): HolderAction {
+  const { holder, token, remainingMs } = holderHintOf(sighting);
+  if (holder === undefined || token === undefined) return { done: false };
+  return { done, holder, token, ...(remainingMs !== undefined && { remainingMs }) };
+}
+
+/** Why a resource is not to be had, or that it is, in sentences. */
+function reasonsOf(explanation: Omit<Explanation, "reasons">, size: number, answered: number): string[] {
+  const { state, holder, label, remainingMs = 0, broken, confirmed, quorum, members } = explanation;
+  const who = label === undefined ? `${holder}` : `${holder} (${label})`;
+  const left = formatDuration(Math.round(remainingMs));
+  const reasons: string[] = [];
+  if (state === "free") reasons.push("it is free");
+  else if (state === "unknown") reasons.push("nobody can say who holds it");
+  else if (broken) reasons.push(`held by ${who}, whose lease was broken: it runs out in at most ${left}`);
+  else if (confirmed !== true)
+    reasons.push(
+      `a minority of the stores has a record of ${who}: an attempt under way, or what is left of one`,
+    );
+  else reasons.push(`held by ${who}, which runs out in at most ${left} unless it is renewed`);
+  if (!quorum) reasons.push(`no quorum: ${answered} of the ${size} stores answer`);
+  for (const { id, state: how, reason, readyInMs } of members) {
+    if (how === "recovering")
+      reasons.push(`${id} takes part in ${formatDuration(Math.round(readyInMs ?? 0))}`);
+    else if (how !== "ready") reasons.push(`${id} cannot be asked: ${reason ?? "it does not answer"}`);
+  }
+  return reasons;
+}

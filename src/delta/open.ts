@@ -1,0 +1,81 @@
+import { LeaseholdError } from "../lease/errors.js";
+import type { World } from "../lease/ports.js";
+import { ConditionalLease } from "./conditional-lease.js";
+import { Driver } from "./driver.js";
+import { Farm } from "./farm.js";
+import type { DeltaSettings, LeaseProtocol, ProtocolEnvironment } from "./lease-protocol.js";
+import { DeltaProvider } from "./provider.js";
+import type { Store } from "./store.js";
+
+/** Quartz is off by a few hundred parts in a million at the worst. */
+const clockRateErrorDefault = 0.001;
+
+/** Δ, when nobody says: enough for a renewal at a third of it to fail a few times. */
+const delaysPerLease = 10;
+const leaseMsDefault = 15_000;
+
+export interface DeltaOptions {
+  /** Name and incarnation of this participant: no two may have the same. */
+  readonly holder: string;
+  /** How the holder is called, for people. */
+  readonly label?: string | undefined;
+  /** The longest lease (Δ), ms. Default: 15 s, or ten times δ if that is more. */
+  readonly leaseMsMax?: number | undefined;
+  /** δ, ms. Default: the greatest that a store proposes. */
+  readonly delayMs?: number | undefined;
+  /** ρ. Default 0.001. */
+  readonly clockRateError?: number | undefined;
+}
+
+/**
+ * Opens a farm: founds it, or joins it. Resolves when a majority of the stores has agreed on what it is; some of them may still
+ * be recovering. The provider closes the stores; when this rejects they have been closed.
+ *
+ * @throws LeaseholdError `CONFIG_MISMATCH`, `INVALID_CONFIG`, `NO_QUORUM`, `STORE_…`
+ */
+export async function openFarm(
+  stores: readonly Store[],
+  world: World,
+  options: DeltaOptions,
+): Promise<DeltaProvider> {
+  const driver = new Driver(stores, world);
+  try {
+    const settings = settingsOf(stores, options);
+    const farm = new Farm(
+      stores.map(({ traits }) => traits),
+      settings,
+    );
+    await driver.run(farm.look());
+    if (!farm.isFounded) throw farm.whyNot();
+    const { holder, label } = options;
+    const environment = { farm, writer: holder, label, random: world.random, settings };
+    const protocol = protocolFor(stores, environment);
+    return new DeltaProvider({ driver, farm, protocol, settings, holder });
+  } catch (error) {
+    await driver.close();
+    throw error;
+  }
+}
+
+function protocolFor(stores: readonly Store[], environment: ProtocolEnvironment): LeaseProtocol {
+  if (stores.every(({ traits }) => traits.kind === "atomic")) return new ConditionalLease(environment);
+  throw new LeaseholdError("UNSUPPORTED", "stores that cannot compare and set");
+}
+
+function settingsOf(stores: readonly Store[], options: DeltaOptions): DeltaSettings {
+  const require = (holds: boolean, rule: string) => {
+    if (!holds) throw new LeaseholdError("INVALID_CONFIG", rule);
+  };
+  require(stores.length > 0, "a farm has at least one store");
+  const traits = stores.map((store) => store.traits);
+  const delayMs = options.delayMs ?? Math.max(...traits.map((each) => each.delayMs));
+  const leaseMsMax = options.leaseMsMax ?? Math.max(leaseMsDefault, delaysPerLease * delayMs);
+  const clockRateError = options.clockRateError ?? clockRateErrorDefault;
+  require(delayMs > 0, `δ must be more than 0 ms, and is ${delayMs}`);
+  require(leaseMsMax >= 3 * delayMs &&
+    leaseMsMax <
+      Infinity, `the longest lease must be at least three times δ (${delayMs} ms), and is ${leaseMsMax} ms`);
+  require(clockRateError >= 0 &&
+    clockRateError < 0.1, `clockRateError must be at least 0 and below 0.1, and is ${clockRateError}`);
+  return { leaseMsMax, delayMs, clockRateError, pollMs: Math.max(...traits.map((each) => each.pollMs)) };
+}

@@ -1,0 +1,196 @@
+import { LeaseholdError, LeaseLostError } from "../lease/errors.js";
+import type {
+  AttemptOutcome,
+  AttemptRequest,
+  Cancellation,
+  Grant,
+  Provider,
+  ProviderEvents,
+} from "../lease/provider.js";
+import type { Guarantees, HolderHint, ResourceHint } from "../lease/types.js";
+import type { Driver } from "./driver.js";
+import type { Protocol } from "./effects.js";
+import type { Farm } from "./farm.js";
+import { noMajority } from "./failures.js";
+import { holderHintOf, resourceHintOf } from "./hints.js";
+import { DeltaInspection } from "./inspection.js";
+import type { DeltaSettings, LeaseProtocol, Listing } from "./lease-protocol.js";
+import type { Tenure } from "./tenure.js";
+
+/** A lease has to leave time for a renewal that takes its whole δ, and for another when that one fails. */
+const delaysPerLeaseMin = 3;
+
+export interface DeltaProviderParts {
+  readonly driver: Driver;
+  readonly farm: Farm;
+  readonly protocol: LeaseProtocol;
+  readonly settings: DeltaSettings;
+  /** Name and incarnation: the writer of the protocol's records. */
+  readonly holder: string;
+}
+
+class DeltaGrant implements Grant {
+  readonly tenure: Tenure;
+  /** The holder has been told that it was asked to give the resource back. */
+  isTold = false;
+  readonly #driver: Driver;
+
+  constructor(tenure: Tenure, driver: Driver) {
+    this.tenure = tenure;
+    this.#driver = driver;
+  }
+
+  get resource(): string {
+    return this.tenure.resource;
+  }
+
+  get token(): bigint {
+    return this.tenure.token;
+  }
+
+  get lossReason() {
+    return this.tenure.lost;
+  }
+
+  remainingMs(): number {
+    return this.tenure.remainingMs(this.#driver.now());
+  }
+}
+
+/** Leases on shared storage as a ground for the waist: runs the algorithm on a farm, and turns its results into outcomes. */
+export class DeltaProvider implements Provider {
+  readonly guarantees: Guarantees;
+  readonly inspection: DeltaInspection;
+  readonly holder: string;
+  readonly #driver: Driver;
+  readonly #farm: Farm;
+  readonly #protocol: LeaseProtocol;
+  /** By resource: what was granted last and has not been given back. */
+  readonly #grants = new Map<string, DeltaGrant>();
+  #events: ProviderEvents | undefined;
+
+  constructor(parts: DeltaProviderParts) {
+    const { driver, farm, protocol, settings, holder } = parts;
+    this.#driver = driver;
+    this.#farm = farm;
+    this.#protocol = protocol;
+    this.holder = holder;
+    const { exclusion, token, progress, assumptions } = protocol.promise;
+    this.guarantees = {
+      ground: "delta",
+      exclusion,
+      token,
+      progress,
+      assumptions,
+      ttlMinMs: Math.min(settings.leaseMsMax, delaysPerLeaseMin * settings.delayMs),
+      ttlMaxMs: settings.leaseMsMax,
+      // No algorithm compares one participant's clock with another's.
+      maxClockSkewMs: 0,
+      takeoverMsMax: protocol.takeoverMsMax,
+    };
+    this.inspection = new DeltaInspection({
+      farm,
+      protocol,
+      pollMs: settings.pollMs,
+      holder,
+      timers: driver.world.timers,
+      run: (work) => this.#run(work),
+      list: (prefix, timeoutMs) => this.list(prefix, timeoutMs),
+      now: () => driver.now(),
+    });
+  }
+
+  attach(events: ProviderEvents): void {
+    this.#events = events;
+  }
+
+  async attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
+    const { resource, ttlMs, timeoutMs } = request;
+    const deadlineMs = this.#driver.now().monotonicMs + timeoutMs;
+    // Whoever attempts has given up what it held: nothing may renew it any more.
+    this.#forget(resource);
+    const tending = this.#farm.tend(this.#driver);
+    if (this.#farm.ready < this.#farm.majority) {
+      await tending;
+      if (this.#farm.ready < this.#farm.majority) return { kind: "unanswered", error: this.#farm.whyNot() };
+    }
+    const protocol = this.#protocol.attempt({ resource, leaseMs: ttlMs, deadlineMs });
+    const result = await this.#driver.run(protocol, { gate: this.#farm, cancellation });
+    if (result.kind !== "granted") return result;
+    const grant = new DeltaGrant(result.tenure, this.#driver);
+    this.#grants.set(resource, grant);
+    return { kind: "granted", grant };
+  }
+
+  async renew(grant: Grant, ttlMs: number): Promise<boolean> {
+    const { tenure } = own(grant);
+    const isLonger = await this.#run(this.#protocol.renew(tenure, ttlMs));
+    this.#tell(own(grant));
+    if (tenure.lost !== undefined && this.#grants.get(tenure.resource) === grant)
+      this.#events?.lost(grant, new LeaseLostError(tenure.resource, tenure.lost));
+    return isLonger;
+  }
+
+  async release(grant: Grant): Promise<void> {
+    const { tenure } = own(grant);
+    tenure.lost ??= "released";
+    if (this.#grants.get(tenure.resource) === grant) this.#grants.delete(tenure.resource);
+    await this.#run(this.#protocol.release(tenure));
+  }
+
+  async query(resource: string, timeoutMs: number): Promise<HolderHint> {
+    return holderHintOf(await this.#run(this.#protocol.look(resource, timeoutMs)));
+  }
+
+  async list(
+    prefix: string,
+    timeoutMs: number,
+    onIncomplete?: (why: string) => void,
+  ): Promise<ResourceHint[]> {
+    const listing = await this.#run(this.#protocol.list(prefix, timeoutMs));
+    const error = this.#incompleteness(listing);
+    if (error !== undefined) {
+      if (onIncomplete === undefined) throw error;
+      onIncomplete(error.message);
+    }
+    return listing.held.map(({ resource, sighting }) => resourceHintOf(resource, sighting));
+  }
+
+  close(): Promise<void> {
+    this.inspection.close();
+    return this.#driver.close();
+  }
+
+  #run<Result>(protocol: Protocol<Result>): Promise<Result> {
+    void this.#farm.tend(this.#driver);
+    return this.#driver.run(protocol, { gate: this.#farm });
+  }
+
+  #forget(resource: string): void {
+    const grant = this.#grants.get(resource);
+    if (grant === undefined) return;
+    grant.tenure.lost ??= "released";
+    this.#grants.delete(resource);
+  }
+
+  /** Passes on what somebody has left for the holder, once, and once more when the lease is broken after that. */
+  #tell(grant: DeltaGrant): void {
+    const { asked, resource } = grant.tenure;
+    if (asked === undefined || grant.isTold) return;
+    grant.isTold = asked.broken;
+    if (!asked.broken) grant.tenure.asked = undefined;
+    this.#events?.releaseRequested?.({ resource, by: asked.by, broken: asked.broken });
+  }
+
+  /** A majority of the stores knows every lease that is held; with fewer, some may be missing. */
+  #incompleteness({ answered, errors }: Listing): LeaseholdError | undefined {
+    const { size, majority } = this.#farm;
+    const heard = answered.filter(Boolean).length;
+    return heard >= majority ? undefined : noMajority(size, majority, heard, errors);
+  }
+}
+
+function own(grant: Grant): DeltaGrant {
+  if (grant instanceof DeltaGrant) return grant;
+  throw new TypeError("a grant of another provider");
+}

@@ -1,0 +1,66 @@
+import { MemoryMedium, type MemoryMediumOptions, MemoryStore } from "../../src/delta/memory-store.js";
+import { type DeltaOptions, openFarm } from "../../src/delta/open.js";
+import type { DeltaProvider } from "../../src/delta/provider.js";
+import { LeaseManager } from "../../src/lease/lease-manager.js";
+import type { World } from "../../src/lease/ports.js";
+import type { Leases } from "../../src/lease/types.js";
+import type { ConformanceGround } from "../../src/testing/conformance.js";
+import { ProcessSwitch } from "../../src/testing/process-switch.js";
+import { VirtualWorld } from "../../src/testing/virtual-world.js";
+
+/** Stores in memory that any number of processes open as one farm. */
+export class MemoryFarm {
+  readonly media: readonly MemoryMedium[];
+  #opened = 0;
+
+  constructor(world: World, size = 3, options: Partial<MemoryMediumOptions> = {}) {
+    const { timers, random } = world;
+    this.media = Array.from(
+      { length: size },
+      (_, index) => new MemoryMedium({ timers, random, name: `store-${index}`, ...options }),
+    );
+  }
+
+  /** A process of its own with this name and these clocks. */
+  open(name: string, world: World, options: Partial<DeltaOptions> = {}): Promise<DeltaProvider> {
+    const holder = `${name}.${(this.#opened += 1)}`;
+    const stores = this.media.map((medium) => new MemoryStore(medium, holder));
+    return openFarm(stores, world, { holder, ...options });
+  }
+}
+
+export interface FarmGroundOptions extends Partial<DeltaOptions> {
+  readonly media?: Partial<MemoryMediumOptions>;
+  /** What is wrong with the stores, from when a farm has been founded. */
+  readonly afflict?: (media: readonly MemoryMedium[]) => void;
+}
+
+/** A farm in memory on virtual time. */
+export function virtualFarmGround(options: FarmGroundOptions = {}): ConformanceGround {
+  const world = new VirtualWorld();
+  const { media, afflict, ...open } = options;
+  const farm = new MemoryFarm(world, 3, media);
+  const processes = new Map<Leases, ProcessSwitch>();
+  return {
+    ttlMs: 2_000,
+    open: async (name) => {
+      const process = new ProcessSwitch();
+      const own = { clock: world.clock, random: world.random, timers: process.timers(world.timers) };
+      const leases = new LeaseManager(await farm.open(name, own, open), own);
+      if (processes.size === 0) afflict?.(farm.media);
+      processes.set(leases, process);
+      return leases;
+    },
+    pass: (ms) => world.advance(ms),
+    freeze: async (leases, ms) => {
+      processes.get(leases)!.pause();
+      await world.advance(ms);
+    },
+    close: async () => {
+      for (const process of processes.values()) process.resume();
+      const closing = Promise.all([...processes.keys()].map((leases) => leases.close()));
+      await world.advance("2s");
+      await closing;
+    },
+  };
+}
