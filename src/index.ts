@@ -2,13 +2,14 @@
  * Leasehold: exclusive, time-bounded ownership of a named resource in a distributed system. This file is the
  * composition root, the one place that knows every ground and the real host.
  */
+import { openMemoryFarm } from "./delta/memory-registry.js";
 import { openFleaseClient } from "./host/client.js";
 import { askClusterStatus } from "./host/cluster-status.js";
 import { startFleaseMember } from "./host/member.js";
 import type { Member, MemberOptions, MemberReport, OpenOptions } from "./host/types.js";
 import { ObserverProvider } from "./host/observer.js";
 import { openInWorker } from "./host/worker/worker-provider.js";
-import { realWorld } from "./host/world.js";
+import { incarnation, realWorld } from "./host/world.js";
 import { LeaseholdError } from "./lease/errors.js";
 import { parseDuration } from "./lease/duration.js";
 import { LeaseManager } from "./lease/lease-manager.js";
@@ -39,6 +40,7 @@ const busyDefault = "5m";
  * - `flease://host:port`, one or more: a client of the members there. One address is enough, as the member tells the
  *   others; more are safer. Resolves when a majority is connected, or at the timeout if at least one is.
  * - `memory:name`: leases among the participants of this process, for tests.
+ * - `delta+memory:name`: the same by leases on shared storage, on three stores in this process's memory.
  *
  * The last argument may be the options. What the leases promise, and what that rests on, is in their `guarantees`.
  *
@@ -61,6 +63,11 @@ export async function open(...args: [...urls: string[], options: OpenOptions] | 
   const world = realWorld();
   if (urls.length === 1 && urls[0]!.startsWith("memory:")) {
     return openMemory(urls[0]!.slice("memory:".length), world, options.name);
+  }
+  if (urls.length === 1 && urls[0]!.startsWith("delta+memory:")) {
+    const holder = `${options.name ?? "memory"}.${incarnation()}`;
+    const name = urls[0]!.slice("delta+memory:".length);
+    return new LeaseManager(await openMemoryFarm(name, world, { holder, label: options.label }), world);
   }
   const { renewInWorker = false } = options;
   if (renewInWorker !== false) {

@@ -1,3 +1,4 @@
+import { faults } from "#delta-faults";
 import { LeaseholdError } from "../lease/errors.js";
 import { type Cell, cellOf, type CellReading, isCell } from "./cell.js";
 import { encodeRecord } from "./codec.js";
@@ -110,10 +111,10 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
     const { majority } = this.#environment.farm;
     if (this.#successors(tenure) >= majority) tenure.lost ??= "expired";
     if (tenure.remainingMs(step.now) === 0 || tenure.isBroken || written.size < majority) return false;
-    const hold = { begun: now, leaseMs };
-    const gainedMs = now.monotonicMs + leaseMs - (tenure.hold.begun.monotonicMs + tenure.hold.leaseMs);
+    const begun = faults.holdFromEndOfWrite ? step.now : now;
+    const gainedMs = begun.monotonicMs + leaseMs - (tenure.hold.begun.monotonicMs + tenure.hold.leaseMs);
     if (gainedMs <= 0) return false;
-    tenure.hold = hold;
+    tenure.hold = { begun, leaseMs };
     return tenure.remainingMs(step.now) > 0;
   }
 
@@ -154,6 +155,7 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
       (store) => open.includes(store) || cells[store] === undefined,
     );
     const reach = yield* this.#replace(tenure, record, targets, [], new Set());
+    if (faults.holdFromEndOfWrite) tenure.hold = { begun: reach.step.now, leaseMs };
     if (reach.written.size >= farm.majority && tenure.remainingMs(reach.step.now) > 0) return tenure;
     yield* this.#withdraw(tenure, record, targets, reach);
     return undefined;

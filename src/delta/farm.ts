@@ -1,3 +1,4 @@
+import { faults } from "#delta-faults";
 import { formatDuration } from "../lease/duration.js";
 import { LeaseholdError } from "../lease/errors.js";
 import type { Driver, Gate } from "./driver.js";
@@ -213,7 +214,7 @@ export class Farm implements FarmView, Gate {
 
   /** Sets when stores that may have forgotten count again; which of the newcomers have waited long enough. */
   #await(plan: Founded, sights: readonly Sight[], nowMs: number): number[] {
-    const graceMs = plan.leaseMsMax + delaysOfGrace * plan.delayMsMax;
+    const graceMs = faults.forgottenStoreCounts ? 0 : plan.leaseMsMax + delaysOfGrace * plan.delayMsMax;
     const waitMs = stretched(graceMs, this.#settings.clockRateError);
     this.#members.forEach((member, store) => {
       const sight = sights[store]!;

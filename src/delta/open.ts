@@ -4,6 +4,7 @@ import { ConditionalLease } from "./conditional-lease.js";
 import { Driver } from "./driver.js";
 import { Farm } from "./farm.js";
 import type { DeltaSettings, LeaseProtocol, ProtocolEnvironment } from "./lease-protocol.js";
+import { PaperLease } from "./paper/paper-lease.js";
 import { DeltaProvider } from "./provider.js";
 import type { Store } from "./store.js";
 
@@ -57,9 +58,10 @@ export async function openFarm(
   }
 }
 
+/** Where every store can compare and set, nothing has to rest on δ. */
 function protocolFor(stores: readonly Store[], environment: ProtocolEnvironment): LeaseProtocol {
-  if (stores.every(({ traits }) => traits.kind === "atomic")) return new ConditionalLease(environment);
-  throw new LeaseholdError("UNSUPPORTED", "stores that cannot compare and set");
+  const isAtomic = stores.every(({ traits }) => traits.kind === "atomic");
+  return isAtomic ? new ConditionalLease(environment) : new PaperLease(environment);
 }
 
 function settingsOf(stores: readonly Store[], options: DeltaOptions): DeltaSettings {
