@@ -131,7 +131,10 @@ export interface HeartbeatAnswer extends MessageBase {
   readonly round: number;
 }
 
-/** The host streams the snapshot's content beside this message, and hands both over when all of it has arrived. */
+/**
+ * The host streams the snapshot's content beside this message, and hands both over when all of it has arrived. It may put a
+ * newer one in its place, with that one's `meta`.
+ */
 export interface InstallSnapshot extends MessageBase {
   readonly kind: "snapshot";
   readonly meta: SnapshotMeta;
@@ -152,26 +155,31 @@ export interface TimeoutNow extends MessageBase {
 export type Role = "follower" | "pre-candidate" | "candidate" | "leader";
 
 /**
- * What is to be done after a step, **in this order**: `persist`, and only when that is on disk `messages`. A leader may send
- * `early` beside its own write to disk (thesis 10.2.1): its own entries count towards a majority only once they are on disk.
- * `committed` may be applied at any time.
+ * What is to be done after a step. `early` and `committed` need nothing: a leader's messages may leave beside its own write
+ * to disk (thesis 10.2.1), as its own entries count towards a majority only once they are on disk, too. `messages` wait
+ * until `persist` of this `Ready` **and of every one before it** is on disk. So a host that takes the next `Ready` while it
+ * still writes keeps `messages` in a queue behind its writes, also those of a `Ready` that has nothing to persist.
  */
 export interface Ready {
-  /** Truncate the log after `entries[0].index - 1`, append, and make all of it durable with the hard state. */
-  readonly persist:
-    | {
-        readonly hardState: HardState | undefined;
-        readonly entries: readonly Entry[];
-        /** Replaces the whole log: the state machine is restored from it before anything later is applied. */
-        readonly snapshot: SnapshotMeta | undefined;
-      }
-    | undefined;
+  readonly persist: Persist | undefined;
   readonly early: readonly Message[];
   readonly messages: readonly Message[];
+  /** To be applied in this order. They are committed, and on this server's own disk. */
   readonly committed: readonly Entry[];
   readonly reads: readonly ReadState[];
   /** Set when it has changed. */
   readonly leadership: { readonly role: Role; readonly leader: MemberId; readonly term: number } | undefined;
+}
+
+/** One write, durable as a whole before `persisted(sequence)` is called. Writes reach the disk in the order of their numbers. */
+export interface Persist {
+  readonly sequence: number;
+  /** Set if the term or the vote has changed, or if it costs nothing to write the commit index as well. */
+  readonly hardState: HardState | undefined;
+  /** Truncate the log after `entries[0].index - 1`, then append. */
+  readonly entries: readonly Entry[];
+  /** Replaces the whole log, before `entries`: the state machine is restored from it before anything later is applied. */
+  readonly snapshot: SnapshotMeta | undefined;
 }
 
 /** Leadership was confirmed after the read was asked for: it may be answered once `index` has been applied (thesis 6.4). */

@@ -1,0 +1,173 @@
+import type { Random } from "../../lease/ports.js";
+import type {
+  ConfigChange,
+  Entry,
+  HardState,
+  MemberId,
+  Membership,
+  Message,
+  Ready,
+  Role,
+  SnapshotMeta,
+} from "./types.js";
+
+/**
+ * The replicated log as its host sees it, on one page. `Raft` is the implementation.
+ *
+ * The host's loop: hand in whatever has come (`step`, `tick`, `propose`, `readIndex`, …), then call `ready()` until it
+ * answers `undefined`, and do what each `Ready` says. Several inputs before one `ready()` make one batch: one write to
+ * disk, one message to each follower. Nothing here reads a clock, waits or draws a number of its own.
+ */
+export interface ReplicatedLog {
+  /**
+   * A message has arrived. What is out of date, meant for somebody else or malformed is dropped and counted.
+   * @throws LeaseholdError `LOG_CORRUPT` if it proves that somebody's disk has lost or changed what was committed.
+   */
+  step(message: Message): void;
+
+  /** A unit of time has passed; `electionTicks` and `heartbeatTicks` count these. */
+  tick(): void;
+
+  /** Appends entries, all or none, in this order. Accepted is not committed: another leader may still replace them. */
+  propose(data: readonly Uint8Array[]): Proposed;
+
+  /** Appends a change of the membership. One at a time: the one before must be committed (thesis 4.1). */
+  proposeChange(change: ConfigChange, data: Uint8Array): Proposed;
+
+  /**
+   * Asks for the right to read (thesis 6.4). If `accepted`, then either `Ready.reads` answers with this `id`, or
+   * `Ready.leadership` tells of another term or role: reads that are then unanswered never will be.
+   * @param id chosen by the caller; a safe integer
+   */
+  readIndex(id: number): Accepted | Refused;
+
+  /** Hands leadership to another voter (thesis 3.10). Given up after an election timeout; proposals wait for neither. */
+  transferLeader(to: MemberId): Accepted | Refused;
+
+  /** What there is to do; `undefined` if nothing. Each thing is handed out once. */
+  ready(): Ready | undefined;
+
+  /** The write `sequence` of `Ready.persist`, and with it every one before, is on disk. */
+  persisted(sequence: number): void;
+
+  /** The state machine has applied everything up to and including `index`. */
+  applied(index: number): void;
+
+  /** What a snapshot of the state machine has to carry that was taken after `index` had been applied. */
+  snapshotMeta(index: number): SnapshotMeta;
+
+  /**
+   * The snapshot is on disk: entries up to `snapshot.index - keepEntries` are forgotten. Followers that need one of
+   * those get a snapshot instead.
+   * @param keepEntries entries kept for followers that are a little behind; 0 or more
+   */
+  compact(snapshot: SnapshotMeta, keepEntries: number): void;
+
+  /** The transport could not deliver to a member: back to asking where its log stands, until it answers. */
+  reportUnreachable(member: MemberId): void;
+
+  /** How the transfer of an `InstallSnapshot` ended. Every one must be reported, or its receiver gets nothing more. */
+  reportSnapshot(member: MemberId, arrived: boolean): void;
+
+  status(): Status;
+}
+
+export interface Accepted {
+  readonly accepted: true;
+}
+
+/** `index` is that of the first entry; the others follow it. They stand if they are committed in this `term`. */
+export interface Appended extends Accepted {
+  readonly index: number;
+  readonly term: number;
+}
+
+export type Proposed = Appended | Refused;
+
+/** Nothing was appended or begun. */
+export interface Refused {
+  readonly accepted: false;
+  readonly reason: RefusalReason;
+}
+
+export type RefusalReason =
+  /** Ask `status().leader`, if that is somebody. */
+  | "not-leader"
+  /** Leadership is being handed over; ask again in an election timeout. */
+  | "transferring"
+  /** As much as may be is uncommitted, or as many reads as may be wait for their round. Ask again later. */
+  | "overloaded"
+  /** A membership change is not committed yet, or this leader has committed nothing of its term yet (thesis 4.1). */
+  | "change-pending"
+  /** The member is there already, is not there, is no learner, is no voter, or is the last voter. */
+  | "bad-change"
+  /** The learner is too far behind to become a voter (thesis 4.2.1). */
+  | "learner-behind";
+
+/** What was found on disk. `founding` and `joining` make those of a server that has nothing there. */
+export interface Recovered {
+  readonly hardState: HardState;
+  /** The newest snapshot, from which the state machine has been restored. */
+  readonly snapshot: SnapshotMeta;
+  /** Without gaps. Those that the snapshot covers may be among them. */
+  readonly entries: readonly Entry[];
+}
+
+export interface RaftOptions {
+  readonly id: MemberId;
+  readonly recovered: Recovered;
+  /** Spreads election timeouts, so that not all stand at once (Raft 5.2). */
+  readonly random: Random;
+  /** The least election timeout; the actual one is drawn from `[electionTicks, 2 × electionTicks)`. Default 10. */
+  readonly electionTicks?: number;
+  /** Less than `electionTicks`, by far. Default 1. */
+  readonly heartbeatTicks?: number;
+  readonly limits?: Partial<RaftLimits>;
+}
+
+/** What bounds memory and messages. The defaults and their reasons are in `options.ts`. */
+export interface RaftLimits {
+  /** Data in one append message; a single entry may be larger. */
+  readonly appendBytesMax: number;
+  /** Append messages that a follower has not answered. */
+  readonly inflightMessagesMax: number;
+  /** Data in them. */
+  readonly inflightBytesMax: number;
+  /** Data that a leader has accepted and that is not committed. */
+  readonly uncommittedBytesMax: number;
+  /** Reads that wait for their round. */
+  readonly pendingReadsMax: number;
+  /** Committed entries in one `Ready`. */
+  readonly committedEntriesMax: number;
+}
+
+/** For people, metrics and decisions of the host. */
+export interface Status {
+  readonly id: MemberId;
+  readonly role: Role;
+  readonly term: number;
+  /** Who leads in this term, as far as is known; `nobody` otherwise. */
+  readonly leader: MemberId;
+  readonly commit: number;
+  readonly applied: number;
+  readonly lastIndex: number;
+  readonly persistedIndex: number;
+  readonly snapshotIndex: number;
+  /** The newest in the log, committed or not (thesis 4.1). */
+  readonly membership: Membership;
+  /** Whom leadership is being handed to; `nobody` otherwise. */
+  readonly transferTo: MemberId;
+  /** Of the others, if this is the leader. */
+  readonly followers: readonly FollowerStatus[];
+  /** Messages that were malformed, or meant for somebody else. */
+  readonly droppedMessages: number;
+}
+
+export interface FollowerStatus {
+  readonly id: MemberId;
+  readonly state: "probe" | "replicate" | "snapshot";
+  /** The last entry that it is known to have on disk. */
+  readonly matchIndex: number;
+  /** It has been heard of in the last election timeout. */
+  readonly active: boolean;
+}
