@@ -8,6 +8,7 @@ import { Phase } from "../flease/slot.js";
 import type { Slot } from "../flease/slot.js";
 import type { Agent } from "./agent.js";
 import type { SimClock } from "./clocks.js";
+import { Echoes } from "./echoes.js";
 import { EventCode, Task } from "./events.js";
 import { Packet } from "./network.js";
 import { emptyEntry } from "./observer.js";
@@ -61,9 +62,7 @@ export class SimNode implements FleasePeerSink {
   readonly #looked = emptyReading();
   /** The reading of the event being handled. */
   #now = emptyReading();
-  /** The own lower bound as the others last heard it, and of which incarnation of theirs: by node. */
-  readonly #heardLo: number[];
-  readonly #heardFrom: number[];
+  readonly #echoes = new Echoes();
   #renameWanted = false;
   #renames = 0;
   /** The mistake P38: the reading at the beginning of the turn in which a pause fell. */
@@ -77,8 +76,6 @@ export class SimNode implements FleasePeerSink {
     this.isMember = isMember;
     this.name = isMember ? `m${index}` : `c${index}`;
     this.clock = clock;
-    this.#heardLo = [];
-    this.#heardFrom = [];
     this.#wake = new Task(EventCode.wake, () => this.#onWake());
     this.#maintain = new Task(EventCode.maintain, () => this.#onMaintain());
     this.#step = {
@@ -109,7 +106,7 @@ export class SimNode implements FleasePeerSink {
     this.owner = world.ownerFor(this, ownerName(this.name, `${this.incarnation}`));
     this.pausedUntilMs = 0;
     this.#bySlot.length = 0;
-    this.#heardLo.length = 0;
+    this.#echoes.forget();
     this.#renameWanted = false;
     const wall = this.#readWall();
     const options = { owner: this.owner, seed: 1 + world.random.below(2 ** 31), acceptor: this.isMember };
@@ -323,8 +320,7 @@ export class SimNode implements FleasePeerSink {
   /** Clock bounds that are impossible, given ours, mean that one of the two clocks is at fault (3.10). */
   #believes(packet: Packet, peer: FleasePeer): boolean {
     if (!this.#world.plan.skewWatch || packet.from === this.index) return true;
-    this.#heardLo[packet.from] = packet.lo;
-    this.#heardFrom[packet.from] = packet.fromIncarnation;
+    this.#echoes.hear(packet);
     const { lo, hi, echoLo } = packet;
     const possible =
       packet.from < this.#world.settings.members.length
@@ -351,8 +347,7 @@ export class SimNode implements FleasePeerSink {
     packet.note = note;
     packet.lo = this.#now.lo;
     packet.hi = this.#now.hi;
-    const sameIncarnation = this.#heardFrom[to] === this.#world.nodes[to]!.incarnation;
-    packet.echoLo = sameIncarnation ? (this.#heardLo[to] ?? 0) : 0;
+    packet.echoLo = this.#echoes.of(this.#world.nodes[to]!);
     this.#world.network.send(packet);
   }
 
@@ -405,23 +400,18 @@ export class SimNode implements FleasePeerSink {
   acquired(slot: Slot): void {
     const { fast } = this.#world.tenures.begin(this, slot);
     this.waist?.provider.acquired(slot);
+    this.waist?.granted(slot.resource);
     this.#bySlot[slot.index]?.acquired(slot, fast);
   }
 
   refused(slot: Slot, holder: string, retryInMs: number): void {
-    if (this.waist !== undefined) this.#attemptEnded(slot);
     this.waist?.provider.refused(slot, holder, retryInMs);
     this.#bySlot[slot.index]?.refused(retryInMs);
   }
 
   unanswered(slot: Slot, why: Unanswered): void {
-    if (this.waist !== undefined) this.#attemptEnded(slot);
     this.waist?.provider.unanswered(slot, why);
     this.#bySlot[slot.index]?.unanswered(why);
-  }
-
-  #attemptEnded(slot: Slot): void {
-    for (const closed of this.#world.observers.closed) closed(this, slot.resource);
   }
 
   renewed(slot: Slot, longer: boolean): void {

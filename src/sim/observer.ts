@@ -18,7 +18,7 @@ export interface WorldView {
   readonly members: readonly SimNode[];
   readonly writes: WriteLookup;
   readonly tenures: TenureLookup;
-  readonly claims: { waiting(): Iterable<Waiter> };
+  readonly claims: ClaimLookup;
 }
 
 export type Report = (invariant: Invariant, text: string) => void;
@@ -34,6 +34,13 @@ export interface SentWrite {
 
 export interface WriteLookup {
   find(owner: string, number: number, sequence: number): SentWrite | undefined;
+}
+
+/** What is known of the programs on the waist. */
+export interface ClaimLookup {
+  /** Whether a program of this node uses the resource. */
+  has(node: SimNode, resource: string): boolean;
+  waiting(): Iterable<Waiter>;
 }
 
 export interface TenureLookup {

@@ -54,7 +54,7 @@ export interface WorldOptions {
 /** A run takes this many events at most; one that needs more has run wild. */
 const eventsMax = 4_000_000;
 
-/** What waits for promises is taken to be at rest when it has asked nothing of the world for so many turns. */
+/** What waits for promises is taken to be at rest when it has asked nothing of the world for so many turns: eight would do today. */
 const quietTurns = 24;
 
 /** An event that stirs more turns than this has begun a loop without end. */

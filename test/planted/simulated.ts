@@ -6,6 +6,7 @@ import type { WorldMistakes } from "../../src/sim/world.js";
 import {
   abortKeepsTheTurn,
   lapsedLeaseIsReopened,
+  lateGrantIsKept,
   leadsBeforeTheWorkHasEnded,
   neverRunsOut,
   tokensLagBehind,
@@ -113,11 +114,12 @@ export const simulated: readonly Simulated[] = [
   ...inProtocol("a clock fault shortens the wait after a start", { clockFaultShortensWait: true }, "f I11 3"),
 
   ...inWorld("P41: cells of different size", { mixedCells: true }, "c I1 1"),
-  ...inWorld("P47: started below its earlier readings", { earlyStart: true }, "f I11 1", "f I2 1"),
+  ...inWorld("P47: started below its earlier readings", { earlyStart: true }, "f I11 1", "f I2 133"),
 
-  ...onWaist("the waist reports what has run out as held", { provider: neverRunsOut }, "c I1 1", "c I14 1"),
-  ...onWaist("a lapsed lease is opened again", { leases: lapsedLeaseIsReopened }, "c I14 1"),
-  ...onWaist("an abort keeps the turn", { provider: abortKeepsTheTurn }, "c L1 1"),
+  ...onWaist("the waist reports what has run out as held", { provider: neverRunsOut }, "c I1 9", "c I14 4"),
+  ...onWaist("a lapsed lease is opened again", { leases: lapsedLeaseIsReopened }, "c I14 16"),
+  ...onWaist("an abort keeps the turn", { provider: abortKeepsTheTurn }, "c L1 3"),
+  ...onWaist("a grant to one who has given up is kept", { provider: lateGrantIsKept }, "c L1 9"),
   ...onWaist("a token of the tenure before", { leases: tokensLagBehind }, "c I2 1"),
-  ...onWaist("leads before the work has ended", { leases: leadsBeforeTheWorkHasEnded }, "c I1 1"),
+  ...onWaist("leads before the work has ended", { leases: leadsBeforeTheWorkHasEnded }, "c I1 32"),
 ];

@@ -1,4 +1,4 @@
-import type { Provider } from "../../src/lease/provider.js";
+import type { Grant, Provider } from "../../src/lease/provider.js";
 import type { Lease, Leases } from "../../src/lease/types.js";
 
 // Mistakes of the waist, made from outside: the product has no switches for them.
@@ -22,6 +22,19 @@ export function abortKeepsTheTurn(provider: Provider): Provider {
       const outcome = await provider.attempt(request, cancellation);
       return cancellation?.cancelled === true ? new Promise(() => {}) : outcome;
     },
+  });
+}
+
+/** What was granted to a caller that had given up in that moment is not given back. */
+export function lateGrantIsKept(provider: Provider): Provider {
+  const unwanted = new Set<Grant>();
+  return but(provider, {
+    attempt: async (request, cancellation) => {
+      const outcome = await provider.attempt(request, cancellation);
+      if (outcome.kind === "granted" && cancellation?.cancelled === true) unwanted.add(outcome.grant);
+      return outcome;
+    },
+    release: (grant) => (unwanted.delete(grant) ? Promise.resolve() : provider.release(grant)),
   });
 }
 

@@ -8,6 +8,7 @@ import { ClockBounds } from "./clock-bounds.js";
 import { Continuity } from "./continuity.js";
 import { Exclusion } from "./exclusion.js";
 import { Guard } from "./guard.js";
+import { HeldForNobody } from "./held-for-nobody.js";
 import { Leaders } from "./leaders.js";
 import { ProgramContinuity } from "./program-continuity.js";
 import { ProgramExclusion } from "./program-exclusion.js";
@@ -39,6 +40,7 @@ export function allCheckers(view: WorldView, report: Report): Observer[] {
     new ProgramContinuity(report),
     new ProgramTokens(report),
     new Leaders(report),
+    new HeldForNobody(view, report),
     new Waiters(view, report),
   ];
 }

@@ -1,5 +1,6 @@
 import type { Lease } from "../../lease/types.js";
 import type { SimNode } from "../node.js";
+import type { ClaimLookup } from "../observer.js";
 import type { World } from "../world.js";
 
 /** What one program was given, and what it has seen of it since. */
@@ -35,7 +36,7 @@ export interface Waiter {
 const othersLookRate = 0.5;
 
 /** The book of what the programs on the waist see. */
-export class Claims {
+export class Claims implements ClaimLookup {
   readonly #world: World;
   readonly #present = new Set<Claim>();
   readonly #waiters = new Set<Waiter>();
@@ -58,6 +59,11 @@ export class Claims {
 
   waiting(): Iterable<Waiter> {
     return this.#waiters;
+  }
+
+  has(node: SimNode, resource: string): boolean {
+    for (const claim of this.#present) if (claim.node === node && claim.resource === resource) return true;
+    return false;
   }
 
   begin(node: SimNode, lease: Lease): Claim {
@@ -103,7 +109,10 @@ export class Claims {
 
   /** The program does not use the resource any more. */
   end(claim: Claim): void {
-    claim.endedMs ??= this.#world.nowMs;
+    if (claim.endedMs === undefined) {
+      claim.endedMs = this.#world.nowMs;
+      this.#world.story?.(`a program of ${claim.node.name} stops to use ${claim.resource}`);
+    }
     this.#present.delete(claim);
   }
 

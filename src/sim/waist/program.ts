@@ -25,6 +25,9 @@ const looksPerLease = 4;
 /** How many of the holders that are asked for their lease give it back. */
 const obedience = 0.7;
 
+/** How many of those who change their mind do so when it is too late. */
+const tooLateRate = 0.3;
+
 /** In calm weather nobody keeps others waiting: shares of the longest lease. */
 const calmThinkLeases = 0.05;
 const calmHoldLeases = 0.3;
@@ -33,7 +36,7 @@ const calmHoldLeases = 0.3;
 const changesRead = 4;
 
 /**
- * A program that uses the waist as any program does: it waits for one resource, holds it, looks at its lease, gives it back,
+ * A program that uses the waist as programs do: it waits for one resource, holds it, looks at its lease, gives it back,
  * changes its mind, leads, asks who has what and takes it from others. One life of one node has some of them.
  */
 export class Program {
@@ -110,8 +113,10 @@ export class Program {
     const claim = claims.begin(this.#waist.node, lease);
     await this.#hold(claim);
     claims.end(claim);
-    await lease.release();
+    const released = lease.release();
+    // From the call on it counts as not held.
     claims.look(claim);
+    await released;
     await this.#sleep(random.next() * settings.rpcTimeoutMs);
     // What is over stays so, also when the program itself has not noticed how it ended.
     claims.look(claim);
@@ -219,7 +224,9 @@ export class Program {
     const { random, calm, plan, settings } = this.#world;
     if (calm || !random.chance(plan.waist.abortRate)) return {};
     const mind = new AbortController();
-    this.#waist.timers.after(random.exponential(settings.ttlMaxMs), () => mind.abort(new ChangedItsMind()));
+    const change = () => mind.abort(new ChangedItsMind());
+    if (random.chance(tooLateRate)) this.#waist.tooLate.set(this.#resource, change);
+    else this.#waist.timers.after(random.exponential(settings.ttlMaxMs), change);
     return { signal: mind.signal };
   }
 

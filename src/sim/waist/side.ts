@@ -58,7 +58,6 @@ const noLabels: SideLabels<Connection> = {
 export class Side implements SideHost<Connection> {
   readonly calls: SideCalls<Connection>;
   readonly peer: FleasePeer;
-  readonly transport: SideHost<Connection>["transport"];
   readonly #world: World;
   readonly #node: SimNode;
   readonly #timers: Timers;
@@ -71,22 +70,25 @@ export class Side implements SideHost<Connection> {
     this.#node = node;
     this.#timers = timers;
     this.peer = node.peer!;
-    const side = this;
-    this.transport = {
-      get loopback() {
-        return node.isMember ? side.#connect(node) : undefined;
-      },
-      get links() {
-        const others = world.nodes.filter((other) => other !== node && other.peer !== undefined);
-        return others.map((other) => side.#connect(other));
-      },
-      call: (link, method, params, timeoutMs) => this.#call(link, method, params, timeoutMs),
-    };
     this.calls = new SideCalls(this, noLabels);
   }
 
   now(): Reading {
     return this.#node.now();
+  }
+
+  /** Connections need nobody else here. */
+  get transport(): this {
+    return this;
+  }
+
+  get loopback(): Connection | undefined {
+    return this.#node.isMember ? this.#connect(this.#node) : undefined;
+  }
+
+  get links(): Connection[] {
+    const others = this.#world.nodes.filter((other) => other !== this.#node && other.peer !== undefined);
+    return others.map((other) => this.#connect(other));
   }
 
   get provider(): { releaseRequested(request: ReleaseRequest): void } {
@@ -99,7 +101,7 @@ export class Side implements SideHost<Connection> {
     if (to.peer === undefined) throw unreachable(to.name);
     const link = this.#connect(to);
     if (to === this.#node) return this.calls.answer(link, method, params);
-    return this.#call(link, method, params, timeoutMs);
+    return this.call(link, method, params, timeoutMs);
   }
 
   /** Something has arrived. */
@@ -138,7 +140,7 @@ export class Side implements SideHost<Connection> {
     this.#world.stir(this.#node);
   }
 
-  #call(link: Connection, method: string, params: object, timeoutMs: number): Promise<unknown> {
+  call(link: Connection, method: string, params: object, timeoutMs: number): Promise<unknown> {
     const id = (this.#lastId += 1);
     return new Promise((resolve, reject) => {
       const timer = this.#timers.after(timeoutMs, () =>

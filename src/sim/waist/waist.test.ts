@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { hintsAreLost } from "../../../test/planted/waist-mistakes.js";
+import { abortKeepsTheTurn, hintsAreLost } from "../../../test/planted/waist-mistakes.js";
 import { allCheckers } from "../checkers/index.js";
 import { drawPlan } from "../plan.js";
 import { SimRandom } from "../random.js";
 import { failureText, simulate, simulateMany } from "../run.js";
 import type { SimOptions } from "../run.js";
+import { shorten } from "../shorten.js";
 import { World } from "../world.js";
 
 /** A run in which programs lead, ask, break, abort and leave, in calm weather at last. */
@@ -39,12 +40,12 @@ describe("a world whose programs all use the waist", () => {
   it("is decided by its seed, and not disturbed by its checkers nor by what else the process does", async () => {
     const hash = (await runPlan({})).hash.digest();
     expect((await runPlan({}, false)).hash.digest()).toBe(hash);
-    let others = true;
+    const others = new AbortController();
     const other = (async () => {
-      while (others) await undefined;
+      while (!others.signal.aborted) await undefined;
     })();
     expect((await runPlan({})).hash.digest()).toBe(hash);
-    others = false;
+    others.abort();
     await other;
   });
 
@@ -74,6 +75,19 @@ it("cells of three in a membership of five exclude and make progress", async () 
     if (cellSize < members.length) cells += 1;
   }
   expect(cells).toBeGreaterThan(3);
+});
+
+it("a failure on the waist is shortened to one that still fails, and told as a story", async () => {
+  const options: SimOptions = { seed: 3, mode: "c", only: ["L1"], mistakes: { provider: abortKeepsTheTurn } };
+  const failed = await simulate(options);
+  expect(failed.violation?.invariant).toBe("L1");
+  const shorter = await shorten(options, failed);
+  expect(shorter.result.counters.events).toBeLessThanOrEqual(failed.counters.events);
+  expect(shorter.options.without).not.toContain("waist");
+  const told: string[] = [];
+  const again = await simulate({ ...shorter.options, story: (line) => told.push(line) });
+  expect(again.traceHash).toBe(shorter.result.traceHash);
+  expect(told.at(-1)).toContain("VIOLATION L1: ");
 });
 
 describe("in fair weather on the waist", () => {

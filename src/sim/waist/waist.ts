@@ -19,6 +19,8 @@ export class Waist implements FleaseDriver {
   readonly clock: Clock;
   readonly random: Random;
   readonly node: SimNode;
+  /** By resource: who will not want it any more in the very moment in which it is granted. */
+  readonly tooLate = new Map<string, () => void>();
   /** It has been told to leave. */
   closing = false;
   readonly #world: World;
@@ -44,6 +46,13 @@ export class Waist implements FleaseDriver {
     this.closing = true;
     this.#world.stir(this.node);
     void this.leases.close();
+  }
+
+  /** The provider has granted, and the waist has not heard of it yet. */
+  granted(resource: string): void {
+    const changesItsMind = this.tooLate.get(resource);
+    this.tooLate.delete(resource);
+    if (changesItsMind !== undefined) void Promise.resolve().then(changesItsMind);
   }
 
   now(): Reading {

@@ -57,8 +57,9 @@ export class WatchedProvider implements Provider {
     if (left?.operation === Operation.none) this.#closed(resource);
     const outcome = await this.#inner.attempt(request, cancellation);
     const hinted = this.#hinted.delete(resource);
-    const { counters } = this.#world;
-    if (hinted && outcome.kind === "granted") counters.waitsServedByHint += 1;
+    const { counters, observers } = this.#world;
+    if (outcome.kind !== "granted") for (const closed of observers.closed) closed(this.#node, resource);
+    else if (hinted) counters.waitsServedByHint += 1;
     if (cancellation?.cancelled === true) counters.cancellations += 1;
     return outcome;
   }
