@@ -51,6 +51,24 @@ export class Acceptor {
     this.wake(now);
   }
 
+  /**
+   * An acceptor whose entry of one resource is kept elsewhere, and was loaded to handle one request. It has forgotten
+   * nothing, so it need not wait. The floor is that of a resource without an entry.
+   */
+  static loaded(
+    settings: FleaseSettings,
+    resource: string,
+    entry: Entry | undefined,
+    floor: number,
+    now: Reading,
+  ): Acceptor {
+    const acceptor = new Acceptor(settings, now);
+    acceptor.#ready = true;
+    acceptor.#floor = floor;
+    if (entry !== undefined) acceptor.#entries.set(resource, entry);
+    return acceptor;
+  }
+
   get ready(): boolean {
     return this.#ready;
   }

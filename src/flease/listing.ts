@@ -16,7 +16,7 @@ export interface ListedLease {
 /** An answer lists at most this many resources: with the longest names and labels, they must fit into one frame. */
 export const listedMax = 500;
 
-export function listedLease(resource: string, entry: Readonly<Entry>): ListedLease {
+export function listedLease(resource: string, entry: Readonly<Omit<Entry, "leaseEnd">>): ListedLease {
   return {
     resource,
     owner: entry.leaseOwner,

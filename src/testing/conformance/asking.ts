@@ -65,7 +65,8 @@ export const askingCases = {
     const failing = alice.lead(stage.name("steps"), () => Promise.reject(bug), { ttl: stage.ttlMs });
     const error = await stage.until(rejection(failing), "a term whose work throws");
     check(error === bug, `a term whose work throws ended with ${describe(error)}`);
-    await (await stage.takeSoon(bob, "steps", "the acquisition after a leader failed")).release();
+    const next = await stage.takeSoon(bob, "steps", "the acquisition after a leader failed");
+    await stage.until(next.release(), "release");
     const controller = new AbortController();
     let onElected: () => void = () => undefined;
     const elected = new Promise<void>((resolve) => {
