@@ -241,13 +241,15 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
     };
     const wins = (answers: readonly (StoreAnswer | undefined)[]) =>
       before + targets.filter((store) => answers[store]?.kind === "written").length;
-    const open = (answers: readonly (StoreAnswer | undefined)[]) =>
-      targets.filter((store) => answers[store] === undefined).length;
+    // A majority can still be reached. What frees cells goes on without: each one that it finds counts.
+    const hopes = (answers: readonly (StoreAnswer | undefined)[]) =>
+      record.state === "free" ||
+      wins(answers) + targets.filter((store) => answers[store] === undefined).length >= farm.majority;
     const step = yield {
       kind: "ask",
       requests,
       timeoutMs: settings.delayMs,
-      enough: (answers) => wins(answers) >= farm.majority || wins(answers) + open(answers) < farm.majority,
+      enough: (answers) => wins(answers) >= farm.majority || !hopes(answers),
       late: learn,
     };
     step.answers.forEach((answer, store) => {

@@ -5,7 +5,10 @@
  */
 export const noFaults = {
   // What would hide a mistake, and is none by itself.
-  /** Δ counts from the return of contend and renew, as in the paper, whose Δ + 6δ allows for that. */
+  /**
+   * Δ counts from the return of contend and renew, and a renewal that began in time may end after that, as in the paper, whose
+   * Δ + 6δ allows for it.
+   */
   holdFromReturn: false,
 
   /** Waiting Δ + 5δ, which suffices only where nobody renews as in Fig. 5. */
