@@ -15,7 +15,10 @@ const project = ["-p", join(root, "tsconfig.blackbox.json"), "--outDir", built];
 const compiled = spawnSync(process.execPath, [compiler, ...project], { stdio: "inherit" });
 if (compiled.status !== 0) process.exit(1);
 // The nearest package.json decides what `#faults` is: here the switches that can be turned, in the product none.
-const imports = { "#faults": "./src/flease/planted-faults.js" };
+const imports = {
+  "#faults": "./src/flease/planted-faults.js",
+  "#delta-faults": "./src/delta/planted-faults.js",
+};
 const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 writeFileSync(join(built, "package.json"), JSON.stringify({ ...manifest, imports }));
 cpSync(join(root, "dist"), join(built, "product", "dist"), { recursive: true });
@@ -23,10 +26,6 @@ copyFileSync(join(root, "package.json"), join(built, "product", "package.json"))
 
 const words = ["--max-old-space-size=4096", join(built, "test", "blackbox", "main.js")];
 const run = spawn(process.execPath, [...words, ...process.argv.slice(2)], { stdio: "inherit" });
-// Ctrl-C reaches the run too: it tidies up, and then this ends.
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
-  process.on(signal, () => {
-    if (signal !== "SIGINT") run.kill(signal);
-  });
-}
+// The run tidies up, and then this ends.
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => run.kill(signal));
 run.on("close", (code, signal) => process.exit(signal === null ? code : 1));

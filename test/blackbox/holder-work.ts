@@ -16,6 +16,7 @@ export interface WorkOptions {
   readonly guard: GuardClient;
   readonly random: Random;
   readonly lookEveryMs: number;
+  readonly greedy: boolean;
   readonly onHolding: (holding: Holding) => void;
 }
 
@@ -28,6 +29,7 @@ const pauseMsMax = 30;
 const lookAfterEndMs = 100;
 /** Between two tries of one who does not wait. */
 const retryMs = 50;
+const greedyRetryMs = 10;
 const waitMs = 20_000;
 
 /** What there is to say about one lease in a journal. */
@@ -47,12 +49,12 @@ export class HolderWork {
   }
 
   async run(stop: AbortSignal): Promise<void> {
-    const { journal } = this.#options;
+    const { journal, greedy } = this.#options;
     while (!stop.aborted) {
       try {
-        const autoRenew = this.#chance(0.75);
+        const autoRenew = !greedy && this.#chance(0.75);
         const lease = await this.#take(autoRenew, stop);
-        if (lease === undefined) await sleep(retryMs);
+        if (lease === undefined) await sleep(greedy ? greedyRetryMs : retryMs);
         else await this.#hold(lease, autoRenew, stop);
         await sleep(this.#between(0, pauseMsMax));
       } catch (error) {
@@ -66,8 +68,8 @@ export class HolderWork {
 
   /** Some wait for their turn, others look whether they are lucky. */
   #take(autoRenew: boolean, signal: AbortSignal): Promise<Lease | undefined> {
-    const { leases, resource } = this.#options;
-    return this.#chance(0.8)
+    const { leases, resource, greedy } = this.#options;
+    return !greedy && this.#chance(0.8)
       ? leases.acquire(resource, { wait: waitMs, signal, autoRenew })
       : leases.tryAcquire(resource, { signal, autoRenew });
   }

@@ -22,6 +22,8 @@ export interface HolderOrders {
   readonly resources: readonly string[];
   readonly seed: number;
   readonly lookEveryMs: number;
+  /** Never waits for its turn but tries again and again, and never renews. */
+  readonly greedy: boolean;
   readonly ground:
     | { readonly endpoints: readonly string[] }
     | { readonly member: Omit<MemberOptions, "logger"> };
@@ -85,8 +87,8 @@ await Promise.all(
   orders.resources.map((resource, index) => {
     const random = new Xorshift(orders.seed + index * 7_919);
     const onHolding = (holding: Holding): void => tell({ type: "holding", ...holding });
-    const { lookEveryMs } = orders;
-    const work = new HolderWork({ leases, resource, journal, guard, random, lookEveryMs, onHolding });
+    const { lookEveryMs, greedy } = orders;
+    const work = new HolderWork({ leases, resource, journal, guard, random, lookEveryMs, greedy, onHolding });
     return work.run(stop.signal);
   }),
 );

@@ -15,6 +15,8 @@ export interface RunOptions {
   readonly build: Build;
   /** Only these; without it, all. */
   readonly kinds?: readonly FaultKind[];
+  /** Holders that do all they can to get what is not theirs. */
+  readonly greedy?: boolean;
   /** As the stage has it. */
   readonly offsetMs?: (name: string) => number;
   readonly folder: RunFolder;
@@ -45,7 +47,7 @@ const startMsMax = 60_000;
 
 /** A whole run: everybody starts, faults happen until the time is up, everybody ends, and the journals are judged. */
 export async function play(options: RunOptions, progress: Progress): Promise<RunResult> {
-  const { seed, minutes, members, build, kinds, offsetMs, folder } = options;
+  const { seed, minutes, members, build, kinds, greedy = false, offsetMs, folder } = options;
   const startedMs = performance.now();
   const stage = new Stage({
     run: `${seed}-${process.pid}-${Date.now()}`,
@@ -55,6 +57,7 @@ export async function play(options: RunOptions, progress: Progress): Promise<Run
     members,
     embedded,
     clients,
+    greedy,
     lookEveryMs: lookEveryMs * Math.max(1, minutes / minutesOfCloseLooks),
     ...(offsetMs !== undefined && { offsetMs }),
   });

@@ -23,6 +23,7 @@ export interface StageOptions {
   readonly embedded: number;
   readonly clients: number;
   readonly lookEveryMs: number;
+  readonly greedy: boolean;
   /** Where the clock of each process stands at first, ms; without it, anywhere within what is right. */
   readonly offsetMs?: (name: string) => number;
 }
@@ -192,7 +193,7 @@ export class Stage {
   }
 
   #holderStart(name: string, { address }: Place, number: number): Start {
-    const { run, folder, seed, build, lookEveryMs } = this.#options;
+    const { run, folder, seed, build, lookEveryMs, greedy } = this.#options;
     const by = `${name}-${number}`;
     const times = { ttlMax: ttlMs, maxClockSkew: skewMs, rpcTimeout: rpcTimeoutMs };
     const listen = `${address}:${memberPort}`;
@@ -208,6 +209,7 @@ export class Stage {
       resources,
       seed: seed + number * 104_729 + [...name].reduce((sum, letter) => sum * 31 + letter.charCodeAt(0), 7),
       lookEveryMs,
+      greedy,
       ground: name in this.#addresses ? { member } : { endpoints },
     };
     return commandOf(build, programBeside("holder"), [JSON.stringify(orders)]);
