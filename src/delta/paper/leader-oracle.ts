@@ -1,4 +1,5 @@
-import type { Protocol, Reading } from "../effects.js";
+import { type Protocol, type Reading, lookAtClocks } from "../effects.js";
+import { elapsedMs } from "../tenure.js";
 import { contend } from "./contend.js";
 import { release, renewEventuallyND } from "./renew.js";
 import type { Site } from "./site.js";
@@ -36,7 +37,9 @@ export class LeaderOracle {
       if (this.#state.state === "idle") return this.#state;
       while (this.#state.state === "hold") {
         const held: Held = this.#state;
-        const { cancelled } = yield { kind: "delay", delayMs: this.#site.leaseMs * renewPart };
+        const { now } = yield lookAtClocks;
+        const delayMs = this.#site.leaseMs * renewPart - elapsedMs(held.begun, now);
+        const { cancelled } = yield { kind: "delay", delayMs: Math.max(0, delayMs) };
         if (cancelled) {
           this.#state = new Idle("released");
           return yield* release(this.#site, held);

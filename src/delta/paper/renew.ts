@@ -59,5 +59,6 @@ export function* release(site: Site, held: Held): Protocol<Idle> {
 
 /** A hold that ran out while it was being renewed is lost: somebody may have seen it end. */
 function stillHeld(renewed: Held, before: Held, now: Held["begun"]): Held | Idle {
-  return before.remainingMs(now) > 0 && renewed.remainingMs(now) > 0 ? renewed : new Idle("lost");
+  const wasHeld = before.remainingMs(now) > 0 || faults.holdFromReturn;
+  return wasHeld && renewed.remainingMs(now) > 0 ? renewed : new Idle("lost");
 }

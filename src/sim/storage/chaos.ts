@@ -1,0 +1,85 @@
+import { stretched } from "../../delta/lease-protocol.js";
+import type { StorageWorld } from "./world.js";
+
+/** How long a crashed process stays away at most, in waits of a contender. */
+const downWaits = 2;
+
+/** What goes wrong, and when. */
+export class StorageChaos {
+  readonly #world: StorageWorld;
+
+  constructor(world: StorageWorld) {
+    this.#world = world;
+  }
+
+  begin(): void {
+    const { plan, random } = this.#world;
+    for (let store = 0; store < plan.silent; store += 1) this.#silence(store);
+    this.#every(plan.crashEveryMs, plan.endMs, () => this.#crash());
+    this.#every(plan.pauseEveryMs, plan.stableFromMs, () => this.#pause());
+    this.#every(plan.stallEveryMs, plan.stableFromMs, () => this.#stall());
+    if (plan.silent === 0) this.#forgetOften(random.exponential(plan.forgetEveryMs));
+  }
+
+  #every(meanMs: number, untilMs: number, body: () => void): void {
+    const world = this.#world;
+    if (meanMs === Infinity) return;
+    const atMs = world.nowMs + world.random.exponential(meanMs);
+    if (atMs >= untilMs) return;
+    world.at(atMs, () => {
+      body();
+      this.#every(meanMs, untilMs, body);
+    });
+  }
+
+  #silence(store: number): void {
+    const { plan, random, stores, counters } = this.#world;
+    stores[store]!.silentFromMs = random.chance(0.5) ? 0 : random.next() * plan.endMs;
+    counters.silentStores += 1;
+  }
+
+  #crash(): void {
+    const world = this.#world;
+    const process = world.random.pick(world.processes);
+    if (!process.isAlive) return;
+    world.counters.crashes += 1;
+    world.crash(process);
+    const incarnation = Number(process.writer.split(".")[1]) + 1;
+    const downMs = world.random.next() * downWaits * world.waitMs;
+    world.at(world.nowMs + downMs, () => world.start(process.index, incarnation));
+  }
+
+  #pause(): void {
+    const world = this.#world;
+    const { plan, random } = world;
+    const process = random.pick(world.processes);
+    const pauseMs = Math.min(random.next() * plan.pauseMaxMs, plan.stableFromMs - world.nowMs);
+    if (!process.isAlive || pauseMs <= 0) return;
+    world.counters.pauses += 1;
+    world.pause(process, pauseMs);
+  }
+
+  #stall(): void {
+    const world = this.#world;
+    const { plan, random } = world;
+    const store = random.pick(world.stores);
+    store.stalledUntilMs = Math.min(world.nowMs + random.next() * plan.pauseMaxMs, plan.stableFromMs);
+    world.counters.stalls += 1;
+    world.say(`${store.name} stalls until ${store.stalledUntilMs.toFixed(0)}`);
+  }
+
+  /** One store loses everything; the next only after it counts again for everybody. */
+  #forgetOften(inMs: number): void {
+    const world = this.#world;
+    const { plan, random } = world;
+    if (plan.forgetEveryMs === Infinity || world.nowMs + inMs > plan.endMs) return;
+    world.at(world.nowMs + inMs, () => {
+      const store = random.pick(world.stores);
+      store.forget(world.nowMs);
+      world.counters.forgettings += 1;
+      world.say(`${store.name} forgets`);
+      world.tell((observer) => observer.disturbed?.(undefined));
+      this.#forgetOften(4 * stretched(world.waitMs, 0.02) + random.exponential(plan.forgetEveryMs));
+    });
+  }
+}

@@ -1,0 +1,24 @@
+import type { Report, StorageObserver } from "../observer.js";
+import type { SimProcess } from "../process.js";
+
+/** Uniform agreement and validity (Fig. 8, Lemma 11): all that ever decide decide the same, and somebody had proposed it. */
+export class Agreement implements StorageObserver {
+  readonly #report: Report;
+  readonly #proposed = new Set<string>();
+  #value: string | undefined;
+
+  constructor(report: Report) {
+    this.#report = report;
+  }
+
+  proposed(value: string): void {
+    this.#proposed.add(value);
+  }
+
+  decided(process: SimProcess, value: string): void {
+    if (!this.#proposed.has(value)) this.#report("agreement", `nobody proposed ${value}`);
+    this.#value ??= value;
+    if (value !== this.#value)
+      this.#report("agreement", `${process.writer} decides ${value} after ${this.#value}`);
+  }
+}

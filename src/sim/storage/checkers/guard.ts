@@ -1,0 +1,22 @@
+import type { Claim, Report, StorageObserver } from "../observer.js";
+
+/**
+ * What is fenced is never harmed, whatever the delays: once it has taken the write of another tenure, it takes none of an
+ * earlier one any more, also while two believe that they hold.
+ */
+export class Guard implements StorageObserver {
+  readonly #report: Report;
+  #writing: Claim | undefined;
+  readonly #past = new Set<Claim>();
+
+  constructor(report: Report) {
+    this.#report = report;
+  }
+
+  guarded(claim: Claim): void {
+    if (claim.shared) return;
+    if (this.#past.has(claim)) this.#report("guard", `${claim.process.writer} writes after its successor`);
+    if (this.#writing !== undefined && this.#writing !== claim) this.#past.add(this.#writing);
+    this.#writing = claim;
+  }
+}

@@ -1,0 +1,43 @@
+import { stretched } from "../../../delta/lease-protocol.js";
+import type { Report, StorageObserver, WorldView } from "../observer.js";
+import type { SimProcess } from "../process.js";
+
+/** In this many waits after the last crash one process must have become leader. */
+const waitsMax = 4;
+
+/**
+ * The oracle (Fig. 7, Lemma 10): once delays are bounded there are never two leaders, after a while there is one, and it is the
+ * same for ever, unless it crashes.
+ */
+export class UniqueLeader implements StorageObserver {
+  readonly #view: WorldView;
+  readonly #report: Report;
+  #leader: SimProcess | undefined;
+  #sinceMs = 0;
+
+  constructor(view: WorldView, report: Report) {
+    this.#view = view;
+    this.#report = report;
+  }
+
+  disturbed(process: SimProcess | undefined): void {
+    this.#sinceMs = this.#view.nowMs;
+    if (process === this.#leader && process?.isAlive === false) this.#leader = undefined;
+  }
+
+  looked(leaders: readonly SimProcess[]): void {
+    const { nowMs, settledMs, waitMs, plan } = this.#view;
+    if ((plan.ground !== "oracle" && plan.ground !== "consensus") || nowMs < settledMs) return;
+    if (leaders.length > 1)
+      this.#report("exclusion", `${leaders.map(({ writer }) => writer).join(" and ")} both lead`);
+    const [leader] = leaders;
+    const becauseMs = nowMs - Math.max(this.#sinceMs, settledMs);
+    if (leader === undefined && this.#leader !== undefined)
+      this.#report("leader", `${this.#leader.writer} leads no more`);
+    else if (leader === undefined && becauseMs > stretched(waitsMax * waitMs, plan.clockRateError))
+      this.#report("leader", `nobody leads after ${Math.round(becauseMs)} ms`);
+    else if (leader !== undefined && this.#leader !== undefined && leader !== this.#leader)
+      this.#report("leader", `${leader.writer} leads in place of ${this.#leader.writer}`);
+    this.#leader = leader ?? this.#leader;
+  }
+}

@@ -1,0 +1,53 @@
+import type { Stamp } from "../../delta/stamp.js";
+import type { SimProcess } from "./process.js";
+import type { StoragePlan } from "./plan.js";
+import type { StorageInvariant } from "./violation.js";
+
+/** A holding as its process sees it. */
+export interface Claim {
+  readonly process: SimProcess;
+  readonly token: bigint;
+  /** A reader's: it does not exclude other readers. */
+  readonly shared: boolean;
+  /** Milliseconds that are left by the process's own clocks, now. */
+  remainingMs(): number;
+}
+
+export interface WorldView {
+  readonly plan: StoragePlan;
+  readonly nowMs: number;
+  /** From when on all that the paper promises must hold: δ has held for long enough that nothing from before counts. */
+  readonly settledMs: number;
+  /** How long a contender waits at most, by any clock, ms. */
+  readonly waitMs: number;
+  /** A store has forgotten, and may not count yet. */
+  readonly recovering: boolean;
+  /** Claims that were begun and not laid down; some have run out. */
+  readonly claims: ReadonlySet<Claim>;
+  readonly processes: readonly SimProcess[];
+}
+
+export type Report = (invariant: StorageInvariant, text: string) => void;
+
+/** What checkers are told. They change nothing. */
+export interface StorageObserver {
+  wants?(process: SimProcess, wants: boolean): void;
+  began?(claim: Claim): void;
+  /** A renewal begins. `leftMs`: what was left then. */
+  renewing?(claim: Claim, leftMs: number): void;
+  renewed?(claim: Claim, succeeded: boolean): void;
+  ended?(claim: Claim): void;
+  /** The guarded resource took a write. */
+  guarded?(claim: Claim): void;
+  /** A process crashed or was stopped; `undefined`: a store has forgotten. */
+  disturbed?(process: SimProcess | undefined): void;
+  /** Now and then. */
+  looked?(leaders: readonly SimProcess[]): void;
+  readBegan?(process: SimProcess): void;
+  readEnded?(process: SimProcess, value: Stamp | undefined): void;
+  written?(value: Stamp): void;
+  proposed?(value: string): void;
+  decided?(process: SimProcess, value: string): void;
+  /** The run is over. */
+  over?(): void;
+}

@@ -1,0 +1,69 @@
+import { sameBytes } from "../../delta/line.js";
+import type { StoreAnswer, StoreRequest, StoreTraits } from "../../delta/store.js";
+
+/** What stands in one simulated store, and what it makes of a request at the moment in which that takes effect. */
+export class SimStore {
+  readonly kind: StoreTraits["kind"];
+  readonly name: string;
+  /** Requests stop here until then: true time. */
+  stalledUntilMs = 0;
+  /** From this true time on it never answers. */
+  silentFromMs = Infinity;
+  /** When it forgot last, true time. */
+  forgotAtMs = -Infinity;
+  #registers = new Map<string, Map<string, Uint8Array>>();
+  #generation = 0;
+  /** When the last write of a slot takes effect: writes of one slot keep their order. */
+  readonly #lastPutMs = new Map<string, number>();
+
+  constructor(kind: StoreTraits["kind"], name: string) {
+    this.kind = kind;
+    this.name = name;
+  }
+
+  get id(): string {
+    return `${this.name}.${this.#generation}`;
+  }
+
+  get generation(): number {
+    return this.#generation;
+  }
+
+  /** It loses everything, its marker too. */
+  forget(nowMs: number): void {
+    this.#registers = new Map();
+    this.#generation += 1;
+    this.forgotAtMs = nowMs;
+  }
+
+  /** The true time at which a request that arrives then takes effect. */
+  inOrder(request: StoreRequest, writer: string, effectMs: number): number {
+    if (request.op !== "put") return effectMs;
+    const slot = `${writer} ${request.register}`;
+    const ordered = Math.max(effectMs, this.#lastPutMs.get(slot) ?? 0);
+    this.#lastPutMs.set(slot, ordered);
+    return ordered;
+  }
+
+  perform(request: StoreRequest, writer: string): StoreAnswer {
+    const { id } = this;
+    if (request.op === "list") return { kind: "registers", id, registers: new Map() };
+    const slots = this.#registers.get(request.register);
+    const cells = [...(slots?.values() ?? [])];
+    if (request.op === "read") return { kind: "cells", id, cells };
+    if (request.op === "put") return this.#write(request.register, writer, request.next);
+    const [cell] = cells;
+    const { expected } = request;
+    const isExpected =
+      cell === undefined || expected === undefined ? cell === expected : sameBytes(cell, expected);
+    if (!isExpected || id !== request.id) return { kind: "conflict", id, cells };
+    return this.#write(request.register, "", request.next);
+  }
+
+  #write(register: string, slot: string, next: Uint8Array): StoreAnswer {
+    let slots = this.#registers.get(register);
+    if (slots === undefined) this.#registers.set(register, (slots = new Map()));
+    slots.set(slot, next);
+    return { kind: "written", id: this.id };
+  }
+}

@@ -1,0 +1,25 @@
+/** What must hold on shared storage. Their meaning is in the checkers, one a file. */
+export const storageInvariants = [
+  "exclusion",
+  "renewal",
+  "progress",
+  "leader",
+  "agreement",
+  "decision",
+  "regularity",
+  "no-flicker",
+  "tokens",
+  "guard",
+] as const;
+export type StorageInvariant = (typeof storageInvariants)[number];
+
+export interface StorageViolation {
+  readonly invariant: StorageInvariant;
+  /** True time in the run. */
+  readonly atMs: number;
+  readonly event: number;
+  readonly text: string;
+}
+
+/** Violations of these are a lack of progress; of the others, a lack of safety. */
+export const livenessInvariants: ReadonlySet<StorageInvariant> = new Set(["progress", "leader", "decision"]);

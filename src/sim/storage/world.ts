@@ -1,0 +1,206 @@
+import type { Ask } from "../../delta/effects.js";
+import { type ProtocolEnvironment, stretched } from "../../delta/lease-protocol.js";
+import type { StoreAnswer } from "../../delta/store.js";
+import { StateHash } from "../../flease/state-hash.js";
+import { Deadlines } from "../../lease/deadlines.js";
+import { SharedWall, SimClock } from "../clocks.js";
+import { Task } from "../events.js";
+import type { SimRandom } from "../random.js";
+import { StorageChaos } from "./chaos.js";
+import { StorageCounters } from "./counters.js";
+import { SimFarm } from "./farm.js";
+import { Latency } from "./latency.js";
+import type { Claim, Report, StorageObserver, WorldView } from "./observer.js";
+import type { StoragePlan } from "./plan.js";
+import { SimProcess } from "./process.js";
+import { startProgram } from "./programs/index.js";
+import { guardDelayMs } from "./programs/holder.js";
+import type { Stage } from "./programs/stage.js";
+import { SimStore } from "./store.js";
+import type { StorageViolation } from "./violation.js";
+
+export interface StorageWorldOptions {
+  readonly plan: StoragePlan;
+  readonly random: SimRandom;
+  readonly checkers: (view: WorldView, report: Report) => readonly StorageObserver[];
+  readonly story?: ((line: string) => void) | undefined;
+}
+
+/** Stores, processes and true time. Everything that happens is an event; the order of events decides the run. */
+export class StorageWorld implements WorldView {
+  readonly plan: StoragePlan;
+  readonly random: SimRandom;
+  readonly counters = new StorageCounters();
+  readonly hash = new StateHash();
+  readonly claims = new Set<Claim>();
+  readonly processes: SimProcess[] = [];
+  readonly stores: readonly SimStore[];
+  readonly waitMs: number;
+  readonly settledMs: number;
+  nowMs = 0;
+  violation: StorageViolation | undefined;
+  readonly #events = new Deadlines<Task>();
+  readonly #observers: readonly StorageObserver[];
+  readonly #story: ((line: string) => void) | undefined;
+  readonly #latency: Latency;
+  readonly #wall = new SharedWall();
+  readonly #leaders = new Map<SimProcess, () => boolean>();
+  #guardToken = 0n;
+
+  constructor({ plan, random, checkers, story }: StorageWorldOptions) {
+    this.plan = plan;
+    this.random = random;
+    this.#story = story;
+    this.stores = plan.kinds.map((kind, index) => new SimStore(kind, `s${index}`));
+    this.#latency = new Latency(plan, random);
+    this.waitMs = plan.leaseMs + 6 * plan.delayMs;
+    // What was written before, and the holds that rest on it, are over after two waits.
+    this.settledMs = plan.stableFromMs === 0 ? 0 : plan.stableFromMs + 2 * stretched(this.waitMs, 0.02);
+    this.#observers = checkers(this, (invariant, text) => {
+      if (this.violation !== undefined) return;
+      this.violation = { invariant, atMs: this.nowMs, event: this.counters.events, text };
+      this.say(`VIOLATION of ${invariant}: ${text}`);
+    });
+  }
+
+  get recovering(): boolean {
+    return this.stores.some(({ forgotAtMs }) => this.nowMs - forgotAtMs < 3 * this.waitMs);
+  }
+
+  run(): void {
+    const { plan, counters } = this;
+    for (let index = 0; index < plan.processes; index += 1) this.start(index, 0);
+    new StorageChaos(this).begin();
+    this.#look();
+    for (;;) {
+      const dueMs = this.#events.nextDueMs();
+      if (dueMs > plan.endMs || this.violation !== undefined) break;
+      this.nowMs = dueMs;
+      const task = this.#events.popDue(dueMs)!;
+      counters.events += 1;
+      this.hash.number(dueMs).number(task.code);
+      task.run();
+    }
+    if (this.violation === undefined) {
+      this.nowMs = plan.endMs;
+      this.tell((observer) => observer.over?.());
+    }
+    counters.runs = 1;
+  }
+
+  at(timeMs: number, body: () => void): void {
+    if (timeMs !== Infinity) this.#events.schedule(new Task(1, body), Math.max(timeMs, this.nowMs));
+  }
+
+  tell(told: (observer: StorageObserver) => void): void {
+    for (const observer of this.#observers) told(observer);
+  }
+
+  say(text: string): void {
+    this.hash.text(text);
+    this.#story?.(`${this.nowMs.toFixed(3).padStart(12)}  ${text}`);
+  }
+
+  /** Starts a process, or the next incarnation of one. */
+  start(index: number, incarnation: number): void {
+    const { plan, random } = this;
+    const clock = new SimClock(this.#wall, random.between(0, 1e6), false);
+    clock.setRate(this.nowMs, 1 + plan.clockRateError * random.pick([-1, 0, 1]));
+    const recoveryMs = stretched(this.waitMs, plan.clockRateError);
+    const forgotAgoMs = (store: number) => this.nowMs - this.stores[store]!.forgotAtMs;
+    const farm = new SimFarm(this.stores, recoveryMs, clock.monoAt(this.nowMs), forgotAgoMs);
+    const process = new SimProcess(this, index, `p${index}.${incarnation}`, clock, farm);
+    this.processes[index] = process;
+    this.say(`${process.writer} starts`);
+    startProgram(this.#stageOf(process));
+  }
+
+  crash(process: SimProcess): void {
+    process.isAlive = false;
+    this.#leaders.delete(process);
+    this.say(`${process.writer} crashes`);
+    for (const claim of this.claims) if (claim.process === process) this.claims.delete(claim);
+    this.tell((observer) => observer.disturbed?.(process));
+  }
+
+  pause(process: SimProcess, pauseMs: number): void {
+    process.pausedUntilMs = this.nowMs + pauseMs;
+    this.say(`${process.writer} is stopped for ${pauseMs.toFixed(0)} ms`);
+    this.tell((observer) => observer.disturbed?.(process));
+  }
+
+  /** A request goes to a store, takes effect there, and its answer comes back: each in its own time, or never. */
+  send(
+    from: SimProcess,
+    store: number,
+    request: Ask["requests"][number] & object,
+    answer: (answer: StoreAnswer) => void,
+  ): void {
+    const target = this.stores[store]!;
+    const { effectMs, answerMs } = this.#latency.draw(target, this.nowMs);
+    if (effectMs === Infinity) return;
+    const inOrderMs = target.inOrder(request, from.writer, effectMs);
+    if (request.op !== "read" && inOrderMs - this.nowMs > this.plan.delayMs) this.counters.lateWrites += 1;
+    this.at(inOrderMs, () => {
+      const said = target.perform(request, from.writer);
+      this.at(Math.max(answerMs, inOrderMs), () => answer(said));
+    });
+  }
+
+  #stageOf(process: SimProcess): Stage {
+    const { plan, random, counters } = this;
+    const environment: ProtocolEnvironment = {
+      farm: process.farm,
+      writer: process.writer,
+      random,
+      settings: {
+        leaseMsMax: plan.leaseMs,
+        delayMs: plan.delayMs,
+        pollMs: Math.max(1, plan.delayMs / 8),
+        clockRateError: plan.clockRateError,
+      },
+    };
+    const isUnstable = () => this.nowMs < plan.stableFromMs;
+    const stage: Stage = {
+      plan,
+      process,
+      environment,
+      random,
+      counters,
+      get unstable() {
+        return isUnstable();
+      },
+      tell: (told) => this.tell(told),
+      begin: (claim) => {
+        this.claims.add(claim);
+        this.tell((observer) => observer.began?.(claim));
+      },
+      end: (claim) => {
+        this.claims.delete(claim);
+        this.tell((observer) => observer.ended?.(claim));
+      },
+      guard: (claim) => this.at(this.nowMs + guardDelayMs(stage), () => this.#guard(claim)),
+      leads: (asked) => this.#leaders.set(process, asked),
+      say: (text) => this.say(text),
+    };
+    return stage;
+  }
+
+  /** What is guarded refuses a token smaller than the greatest that it has seen. */
+  #guard(claim: Claim): void {
+    if (claim.token < this.#guardToken) {
+      this.counters.guardRefusals += 1;
+      return;
+    }
+    this.#guardToken = claim.token;
+    this.counters.guardedWrites += 1;
+    this.tell((observer) => observer.guarded?.(claim));
+  }
+
+  #look(): void {
+    const leaders = [...this.#leaders].filter(([, asked]) => asked()).map(([process]) => process);
+    this.counters.leaderships += leaders.length === 1 ? 1 : 0;
+    this.tell((observer) => observer.looked?.(leaders));
+    this.at(this.nowMs + this.plan.delayMs / 2, () => this.#look());
+  }
+}
