@@ -1,0 +1,120 @@
+import { randomUUID } from "node:crypto";
+import type { StoreAnswer, StoreTraits } from "../../delta/store.js";
+import { LeaseholdError } from "../../lease/errors.js";
+import { type ReplaceRequest, serverBytesMax, type ServerMedium } from "../server-store.js";
+import type { RedisAddress } from "./address.js";
+import { redisFailure } from "./failure.js";
+import type { RedisLink } from "./link.js";
+import { readScript, replaceScript } from "./scripts.js";
+
+/** How many fields the server looks at in one step of a list: about a millisecond of its time. */
+const scanStep = 1_000;
+
+/** A hash that needs more steps than this to be listed has not been written by leases alone. */
+const scanStepsMax = 10_000;
+
+/**
+ * A new marker. It begins with `d` if the server was durable when it was made, so that all who use the store agree about it, and with
+ * `m` where a restart counts as forgetting.
+ */
+export function drawMarker(durable: boolean): string {
+  return `${durable ? "d" : "m"}-${randomUUID()}`;
+}
+
+/** One Redis as a store. What happens to a cell happens in one script, which Redis runs as one step. */
+export class RedisMedium implements ServerMedium {
+  readonly traits: StoreTraits;
+  readonly #address: RedisAddress;
+  readonly #link: RedisLink;
+  /** The marker that was answered last, and since when it is known to be there, on this process's clock. */
+  #marker: { readonly id: string; readonly sinceMs: number } | undefined;
+
+  constructor(address: RedisAddress, link: RedisLink, durable: boolean) {
+    this.#address = address;
+    this.#link = link;
+    this.traits = {
+      name: address.name,
+      kind: "atomic",
+      durable,
+      bytesMax: serverBytesMax,
+      pollMs: 100,
+      delayMs: 500,
+      upMs: () => this.#upMs(),
+    };
+  }
+
+  async read(register: string): Promise<StoreAnswer> {
+    const [id, cell] = await this.#link.run(readScript, [drawMarker(false), register]);
+    return { kind: "cells", id: this.#noted(id), cells: cellsOf(cell) };
+  }
+
+  async replace({ register, id, expected, next }: ReplaceRequest): Promise<StoreAnswer> {
+    const condition = expected === undefined ? ["0", ""] : ["1", expected];
+    const args = [drawMarker(false), register, id, ...condition, next];
+    const [marker, cell, written] = await this.#link.run(replaceScript, args);
+    if (written === 1) return { kind: "written", id: this.#noted(marker) };
+    return { kind: "conflict", id: this.#noted(marker), cells: cellsOf(cell) };
+  }
+
+  /** The marker is read last: what was forgotten meanwhile is seen. */
+  async list(prefix: string, registersMax: number): Promise<StoreAnswer> {
+    const registers = new Map<string, readonly Uint8Array[]>();
+    const match = `${prefix.replace(/[\\*?[\]]/g, "\\$&")}*`;
+    let cursor = "0";
+    for (let step = 1; ; step++) {
+      const words = ["HSCAN", this.#address.key, cursor, "MATCH", match, "COUNT", String(scanStep)];
+      const [next, found] = (await this.#link.command(words)) as [Buffer, Buffer[]];
+      for (let index = 0; index + 1 < found.length && registers.size < registersMax; index += 2) {
+        const register = found[index]!.toString();
+        if (register !== "") registers.set(register, [found[index + 1]!]);
+      }
+      cursor = String(next);
+      if (cursor === "0" || registers.size >= registersMax) break;
+      if (step === scanStepsMax)
+        throw new LeaseholdError("STORE_UNAVAILABLE", `${this.traits.name}: its hash is too large to list`);
+    }
+    const [id] = await this.#link.run(readScript, [drawMarker(false), ""]);
+    return { kind: "registers", id: this.#noted(id), registers };
+  }
+
+  failure(error: unknown): LeaseholdError {
+    return redisFailure(this.traits.name, error);
+  }
+
+  close(): Promise<void> {
+    this.#link.close();
+    return Promise.resolve();
+  }
+
+  /**
+   * A durable server forgets only when somebody empties it, and then its age says nothing. Of another its age counts as long as it is
+   * the process that answered last, and from a change of the marker under way, if that was seen. Redis measures its age by its
+   * system clock, which must not be set forward by more than a lease's length while it starts.
+   */
+  #upMs(): number {
+    const { connection } = this.#link;
+    if (this.traits.durable || connection === undefined || this.#marker === undefined) return 0;
+    if (!this.#marker.id.endsWith(`@${connection.facts.runId}`)) return 0;
+    const sinceMs = Math.max(connection.madeMs - connection.facts.keptMs, this.#marker.sinceMs);
+    return performance.now() - sinceMs;
+  }
+
+  #noted(marker: unknown): string {
+    const id = String(marker);
+    const before = this.#marker?.id;
+    if (id !== before) {
+      // Another marker of the same process: it was emptied. One of another process: that one's own age counts.
+      const isEmptied = before !== undefined && runOf(before) === runOf(id);
+      this.#marker = { id, sinceMs: isEmptied ? performance.now() : -Infinity };
+    }
+    return id;
+  }
+}
+
+function runOf(id: string): string {
+  return id.slice(id.indexOf("@") + 1);
+}
+
+function cellsOf(cell: unknown): Uint8Array[] {
+  return Buffer.isBuffer(cell) ? [cell] : [];
+}

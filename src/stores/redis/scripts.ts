@@ -1,0 +1,44 @@
+import { createHash } from "node:crypto";
+
+/**
+ * Everything of a store is one hash: a field for each register, and the marker in the field without a name. So whatever removes
+ * it (an eviction, FLUSHALL, an expiry) takes the marker with it, and a part cannot be forgotten unnoticed.
+ */
+export interface Script {
+  readonly text: string;
+  readonly sha1: string;
+}
+
+function script(text: string): Script {
+  return { text, sha1: createHash("sha1").update(text).digest("hex") };
+}
+
+/**
+ * `id` is the marker, made from ARGV[1] if there is none. Where the server can forget (the marker begins with `m`) it goes on with the
+ * run id: a restart may bring old contents back with the old marker. `cell` is the field ARGV[2], or false.
+ */
+const head = `
+local id = redis.call('HGET', KEYS[1], '')
+if not id then
+  id = ARGV[1]
+  redis.call('HSET', KEYS[1], '', id)
+end
+if string.sub(id, 1, 1) == 'm' then
+  id = id .. '@' .. string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
+end
+local cell = redis.call('HGET', KEYS[1], ARGV[2])
+`;
+
+/** ARGV: a marker to make, register. Answers id and content (or nil). */
+export const readScript = script(`${head}return {id, cell}`);
+
+/** ARGV: a marker to make, register, id, `1` if there is an expected content, it, next. Answers id, content (or nil) and whether it wrote. */
+export const replaceScript = script(`${head}
+if id ~= ARGV[3] or cell ~= (ARGV[4] == '1' and ARGV[5]) then return {id, cell, 0} end
+redis.call('HSET', KEYS[1], ARGV[2], ARGV[6])
+return {id, false, 1}`);
+
+/** ARGV: a marker, another. Puts the other in its place if it is still the first. */
+export const replaceMarkerScript = script(`
+if redis.call('HGET', KEYS[1], '') == ARGV[1] then redis.call('HSET', KEYS[1], '', ARGV[2]) end
+return 0`);

@@ -1,0 +1,46 @@
+/** What a Redis server says about itself when it is connected to. */
+export interface RedisFacts {
+  readonly version: string;
+  readonly runId: string;
+  readonly role: string;
+  /** What it has acknowledged survives loss of power, and no replica that has less of it can take its place. */
+  readonly durable: boolean;
+  /** How it persists, for people. */
+  readonly persistence: string;
+  /** For how long it has been up without removing anything by itself or at a command that empties it; ms. */
+  readonly keptMs: number;
+}
+
+type Command = (words: readonly string[]) => Promise<unknown>;
+
+export async function askRedisFacts(command: Command): Promise<RedisFacts> {
+  const info = String(await command(["INFO", "all"]));
+  const field = (name: string) => new RegExp(`^${name}:(.*?)\r?$`, "m").exec(info)?.[1] ?? "";
+  const settings = await askPersistence(command);
+  const replicas = Number(field("connected_slaves"));
+  const hasEvicted = field("evicted_keys") !== "0";
+  const wasEmptied = /^cmdstat_(?:flushall|flushdb|swapdb):/m.test(info);
+  return {
+    version: field("redis_version"),
+    runId: field("run_id"),
+    role: field("role"),
+    durable: settings?.appendonly === "yes" && settings.appendfsync === "always" && replicas === 0,
+    persistence:
+      settings === undefined
+        ? "it does not say how it persists"
+        : `appendonly ${settings.appendonly}, appendfsync ${settings.appendfsync}, ${replicas} replicas`,
+    keptMs: hasEvicted || wasEmptied ? 0 : Number(field("uptime_in_seconds")) * 1_000,
+  };
+}
+
+/** `undefined` where CONFIG is not allowed: such a server may forget, for all that is known. */
+async function askPersistence(
+  command: Command,
+): Promise<{ appendonly: string; appendfsync: string } | undefined> {
+  try {
+    const get = async (name: string) => String(((await command(["CONFIG", "GET", name])) as unknown[])[1]);
+    return { appendonly: await get("appendonly"), appendfsync: await get("appendfsync") };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,265 @@
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { runStoreConformance } from "../../src/stores/conformance.js";
+import type { OpenedStore } from "../../src/stores/contract.js";
+import { openRedisStore } from "../../src/stores/redis/open.js";
+import { RedisServer, type RedisServerOptions } from "./servers/redis.js";
+import { expectCode, failureOf, measure, read, refusalOf, replace, write } from "./support.js";
+
+async function start(options?: RedisServerOptions): Promise<RedisServer> {
+  const server = await RedisServer.start(options);
+  onTestFinished(() => server.close());
+  return server;
+}
+
+async function open(url: URL, environment: Record<string, string> = {}): Promise<OpenedStore> {
+  const store = await openRedisStore(url, { writer: "test", environment });
+  onTestFinished(() => store.close());
+  return store;
+}
+
+describe("three servers", () => {
+  const servers: RedisServer[] = [];
+  beforeAll(async () => {
+    servers.push(await RedisServer.start(), await RedisServer.start({ durable: true }));
+    servers.push(await RedisServer.start({ password: "servers-password" }));
+  });
+  afterAll(() => Promise.all(servers.map((server) => server.close())));
+
+  let grounds = 0;
+  for (const index of [0, 1, 2]) {
+    describe(["without persistence", "durable", "with a password"][index]!, () => {
+      runStoreConformance({ describe, test }, "atomic", async () => {
+        const server = servers[index]!;
+        const key = `ground-${grounds++}`;
+        const environment = { REDISCLI_AUTH: "servers-password" };
+        return {
+          kind: "atomic",
+          open: (writer) =>
+            openRedisStore(
+              server.url(key),
+              index === 2 ? { writer, environment } : { writer, environment: {} },
+            ),
+          forget: async () => void (await server.command(`DEL ${key}`)),
+          close: async () => void (await server.command(`DEL ${key}`)),
+        };
+      });
+    });
+  }
+
+  test("what an operation takes", async () => {
+    for (const server of servers.slice(0, 2)) {
+      const store = await open(server.url("latency"));
+      const { id } = await write(store, "r", "0");
+      const reads = await measure(500, () => read(store, "r"));
+      const replaces = await measure(500, (n) => replace(store, "r", id, String(n), String(n + 1)));
+      console.info(`redis, durable ${store.traits.durable}: read ${reads}; replace ${replaces}`);
+      expect(await read(store, "r")).toEqual({ id, text: "500" });
+    }
+  });
+});
+
+describe("what can be forgotten", () => {
+  test("a server without persistence can, and says for how long it has been up", async () => {
+    const server = await start();
+    const store = await open(server.url());
+    expect(store.traits.durable).toBe(false);
+    expect(store.findings.map(({ seen }) => seen).join("; ")).toMatch(
+      /appendonly no.*a restart counts as forgetting/,
+    );
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    expect(store.traits.upMs()).toBeGreaterThan(1_000);
+  });
+
+  test("a restart without persistence is noticed with the next operation", async () => {
+    const server = await start();
+    const store = await open(server.url());
+    await write(store, "r", "before");
+    const before = await read(store, "r");
+    await server.restart();
+    const [after] = await Promise.all([read(store, "r"), read(store, "other")]);
+    expect(after.text).toBeUndefined();
+    expect(after.id).not.toBe(before.id);
+    expect(store.traits.upMs()).toBeLessThan(2_000);
+  });
+
+  test("a restart that brings an old snapshot back, with the old marker, is noticed", async () => {
+    const server = await start();
+    const store = await open(server.url());
+    await write(store, "r", "before");
+    await server.command("SAVE");
+    const before = await read(store, "r");
+    await write(store, "r", "after the snapshot");
+    await server.restart();
+    const after = await read(store, "r");
+    expect(after.text).toBe("before");
+    expect(after.id).not.toBe(before.id);
+    expect(after.id.split("@")[0]).toBe(before.id.split("@")[0]);
+    expect(await replace(store, "r", before.id, "before", "next")).toMatchObject({
+      kind: "conflict",
+      id: after.id,
+    });
+  });
+
+  test("a durable server keeps everything, and stays the same", async () => {
+    const server = await start({ durable: true });
+    const store = await open(server.url());
+    expect(store.traits.durable).toBe(true);
+    await write(store, "r", "before");
+    const before = await read(store, "r");
+    await server.restart();
+    expect(await read(store, "r")).toEqual(before);
+    expect(store.traits.upMs()).toBe(0);
+  });
+
+  test("a server that is durable no longer is another one", async () => {
+    const server = await start({ durable: true });
+    const { id } = await read(await open(server.url()), "r");
+    await server.command("CONFIG SET appendfsync everysec");
+    const later = await open(server.url());
+    expect(later.traits.durable).toBe(false);
+    expect((await read(later, "r")).id).not.toBe(id);
+    await server.command("CONFIG SET appendfsync always");
+    expect((await open(server.url())).traits.durable).toBe(false);
+  });
+
+  test("the age of a server that was emptied says nothing", async () => {
+    const server = await start();
+    const [witness, key] = [await open(server.url()), "leasehold"];
+    await read(witness, "r");
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    await server.command(`DEL ${key}`);
+    await read(witness, "r");
+    expect(witness.traits.upMs()).toBeLessThan(1_000);
+    await server.command("FLUSHALL");
+    const newcomer = await open(server.url());
+    await read(newcomer, "r");
+    expect(newcomer.traits.upMs()).toBeLessThan(1_000);
+  });
+});
+
+describe("bad days", () => {
+  test("a server that has stopped answers nothing, and goes on where it was", async () => {
+    const server = await start();
+    const store = await open(server.url());
+    await write(store, "r", "before");
+    server.freeze();
+    const given = AbortSignal.timeout(300);
+    expectCode(
+      await failureOf(store.perform({ op: "read", register: "r" }, given)),
+      "STORE_UNAVAILABLE",
+      /given up/,
+    );
+    server.thaw();
+    expect((await read(store, "r")).text).toBe("before");
+  });
+
+  test("an answer that does not come at all ends by itself, and the next one has a connection of its own", async () => {
+    const server = await start();
+    const store = await open(server.url());
+    server.freeze();
+    expectCode(
+      await failureOf(store.perform({ op: "read", register: "r" })),
+      "STORE_UNAVAILABLE",
+      /no answer within/,
+    );
+    server.thaw();
+    expect((await read(store, "r")).text).toBeUndefined();
+  });
+
+  test("a server that is killed fails at once, and is found again", async () => {
+    const server = await start({ durable: true });
+    const store = await open(server.url());
+    await write(store, "r", "before");
+    server.freeze();
+    const underWay = store.perform({ op: "read", register: "r" });
+    await server.kill();
+    expect((await failureOf(underWay)).code).toBe("STORE_UNAVAILABLE");
+    expectCode(
+      await failureOf(store.perform({ op: "read", register: "r" })),
+      "STORE_UNAVAILABLE",
+      /ECONNREFUSED|closed/,
+    );
+    expectCode(await refusalOf(openRedisStore, server.url()), "STORE_UNAVAILABLE", /ECONNREFUSED/);
+    await server.restart();
+    await expect.poll(() => read(store, "r").then(({ text }) => text, String)).toBe("before");
+  });
+
+  test("opening a server that has stopped can be given up", async () => {
+    const server = await start();
+    server.freeze();
+    const signal = AbortSignal.timeout(200);
+    await expect(openRedisStore(server.url(), { writer: "test", signal })).rejects.toThrow(/timeout/);
+  });
+
+  test("a wrong or missing password", async () => {
+    const server = await start({ password: "the-right-one-4711" });
+    const missing = await refusalOf(openRedisStore, server.url());
+    expectCode(missing, "STORE_PERMISSION", /NOAUTH/);
+    const url = server.url();
+    url.password = "a-wrong-one-4711";
+    expectCode(
+      await refusalOf(openRedisStore, url, {}, ["a-wrong-one-4711"]),
+      "STORE_PERMISSION",
+      /WRONGPASS/,
+    );
+    const environment = { REDISCLI_AUTH: "wrong-too-4711" };
+    expectCode(
+      await refusalOf(openRedisStore, server.url(), environment, ["wrong-too-4711"]),
+      "STORE_PERMISSION",
+      /WRONGPASS/,
+    );
+    const store = await open(server.url(), { REDISCLI_AUTH: "the-right-one-4711" });
+    expect(JSON.stringify([store.traits, store.findings])).not.toContain("4711");
+  });
+
+  test("a user that may not do what leases need", async () => {
+    const server = await start();
+    await server.command("ACL SETUSER narrow on >secret-4711 ~other:* +@all");
+    const url = server.url();
+    [url.username, url.password] = ["narrow", "secret-4711"];
+    expectCode(
+      await refusalOf(openRedisStore, url, {}, ["secret-4711"]),
+      "STORE_PERMISSION",
+      /No permissions|NOPERM/i,
+    );
+    await server.command("ACL SETUSER narrow ~leasehold -config");
+    const store = await open(url);
+    expect(store.findings.map(({ seen }) => seen).join()).toContain("does not say how it persists");
+  });
+
+  test("a replica", async () => {
+    const primary = await start();
+    const replica = await start({ settings: [["replicaof", "127.0.0.1", String(primary.port)]] });
+    expectCode(await refusalOf(openRedisStore, replica.url()), "STORE_READ_ONLY", /replica/);
+  });
+
+  test("a primary that becomes a replica while it is used", async () => {
+    const [primary, server] = [await start(), await start()];
+    const store = await open(server.url());
+    const { id } = await write(store, "r", "before");
+    await server.command(`REPLICAOF 127.0.0.1 ${primary.port}`);
+    expectCode(await failureOf(replace(store, "r", id, "before", "next")), "STORE_READ_ONLY", /READONLY/);
+  });
+
+  test("a server that is full", async () => {
+    const server = await start();
+    const store = await open(server.url());
+    const { id } = await write(store, "r", "before");
+    await server.command("CONFIG SET maxmemory 1");
+    expectCode(await failureOf(replace(store, "r", id, "before", "next")), "STORE_FULL", /OOM/);
+    expect((await read(store, "r")).text).toBe("before");
+    expectCode(await refusalOf(openRedisStore, server.url()), "STORE_FULL", /OOM/);
+  });
+
+  test("something else under the key", async () => {
+    const server = await start();
+    await server.command("SET leasehold mine");
+    expectCode(await refusalOf(openRedisStore, server.url()), "STORE_FOREIGN", /WRONGTYPE/);
+    expect(await server.command("GET leasehold")).toContain("mine");
+  });
+
+  test("a node of a cluster that does not have the key", async () => {
+    const server = await start({ settings: [["cluster-enabled", "yes"]] });
+    expectCode(await refusalOf(openRedisStore, server.url()), "STORE_UNAVAILABLE", /CLUSTERDOWN/);
+  });
+});
