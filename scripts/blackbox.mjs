@@ -15,12 +15,13 @@ const project = ["-p", join(root, "tsconfig.blackbox.json"), "--outDir", built];
 const compiled = spawnSync(process.execPath, [compiler, ...project], { stdio: "inherit" });
 if (compiled.status !== 0) process.exit(1);
 // The nearest package.json decides what `#faults` is: here the switches that can be turned, in the product none.
-const imports = {
-  "#faults": "./src/flease/planted-faults.js",
-  "#delta-faults": "./src/delta/planted-faults.js",
-};
 const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
-writeFileSync(join(built, "package.json"), JSON.stringify({ ...manifest, imports }));
+const imports = Object.entries(manifest.imports).map(([name, path]) => [
+  name,
+  path.replace("/dist/", "/src/"),
+]);
+const planted = { ...Object.fromEntries(imports), "#faults": "./src/flease/planted-faults.js" };
+writeFileSync(join(built, "package.json"), JSON.stringify({ ...manifest, imports: planted }));
 cpSync(join(root, "dist"), join(built, "product", "dist"), { recursive: true });
 copyFileSync(join(root, "package.json"), join(built, "product", "package.json"));
 
