@@ -3,6 +3,7 @@ import type { World } from "../lease/ports.js";
 import { MemoryMedium, MemoryStore } from "./memory-store.js";
 import { type DeltaOptions, openFarm } from "./open.js";
 import type { DeltaProvider } from "./provider.js";
+import type { Store } from "./store.js";
 
 /** Farms of this process by name. More than this is a program that does not close what it opens. */
 const farmsMax = 1_000;
@@ -40,6 +41,15 @@ class NamedStore extends MemoryStore {
  * @throws LeaseholdError `INVALID_CONFIG` when too many names are open, and as {@link openFarm}.
  */
 export function openMemoryFarm(name: string, world: World, options: DeltaOptions): Promise<DeltaProvider> {
+  return openFarm(openMemoryStores(name, world, options.holder), world, options);
+}
+
+/**
+ * Three stores in this process's memory, the same for everybody who opens the name.
+ *
+ * @throws LeaseholdError `INVALID_CONFIG` when too many names are open.
+ */
+export function openMemoryStores(name: string, world: World, writer: string): Store[] {
   const farm = farms.get(name) ?? found(world);
   farms.set(name, farm);
   const closed = () => {
@@ -47,8 +57,7 @@ export function openMemoryFarm(name: string, world: World, options: DeltaOptions
     if (farm.open === 0) farms.delete(name);
   };
   farm.open += farm.media.length;
-  const stores = farm.media.map((medium) => new NamedStore(medium, options.holder, closed));
-  return openFarm(stores, world, options);
+  return farm.media.map((medium) => new NamedStore(medium, writer, closed));
 }
 
 function found({ timers, random }: World): NamedFarm {

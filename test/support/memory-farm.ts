@@ -1,6 +1,7 @@
 import { MemoryMedium, type MemoryMediumOptions, MemoryStore } from "../../src/delta/memory-store.js";
 import { type DeltaOptions, openFarm } from "../../src/delta/open.js";
 import type { DeltaProvider } from "../../src/delta/provider.js";
+import type { Store } from "../../src/delta/store.js";
 import { LeaseManager } from "../../src/lease/lease-manager.js";
 import type { World } from "../../src/lease/ports.js";
 import type { Leases } from "../../src/lease/types.js";
@@ -22,9 +23,14 @@ export class MemoryFarm {
   }
 
   /** A process of its own with this name and these clocks. */
-  open(name: string, world: World, options: Partial<DeltaOptions> = {}): Promise<DeltaProvider> {
+  open(
+    name: string,
+    world: World,
+    options: Partial<DeltaOptions> = {},
+    wrap: (store: Store) => Store = (store) => store,
+  ): Promise<DeltaProvider> {
     const holder = `${name}.${(this.#opened += 1)}`;
-    const stores = this.media.map((medium) => new MemoryStore(medium, holder));
+    const stores = this.media.map((medium) => wrap(new MemoryStore(medium, holder)));
     return openFarm(stores, world, { holder, ...options });
   }
 }
