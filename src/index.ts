@@ -2,7 +2,8 @@
  * Leasehold: exclusive, time-bounded ownership of a named resource in a distributed system. This file is the
  * composition root, the one place that knows every ground and the real host.
  */
-import { openMemoryFarm } from "./delta/memory-registry.js";
+import { openMemoryFarm, openMemoryStores } from "./delta/memory-registry.js";
+import { openGrid } from "./grid/open.js";
 import { openFleaseClient } from "./host/client.js";
 import { askClusterStatus } from "./host/cluster-status.js";
 import { startFleaseMember } from "./host/member.js";
@@ -41,6 +42,7 @@ const busyDefault = "5m";
  *   others; more are safer. Resolves when a majority is connected, or at the timeout if at least one is.
  * - `memory:name`: leases among the participants of this process, for tests.
  * - `delta+memory:name`: the same by leases on shared storage, on three stores in this process's memory.
+ * - `flease+memory:name`: the same by Flease on such stores.
  *
  * The last argument may be the options. What the leases promise, and what that rests on, is in their `guarantees`.
  *
@@ -68,6 +70,11 @@ export async function open(...args: [...urls: string[], options: OpenOptions] | 
     const holder = `${options.name ?? "memory"}.${incarnation()}`;
     const name = urls[0]!.slice("delta+memory:".length);
     return new LeaseManager(await openMemoryFarm(name, world, { holder, label: options.label }), world);
+  }
+  if (urls.length === 1 && urls[0]!.startsWith("flease+memory:")) {
+    const { name = "memory", label } = options;
+    const stores = openMemoryStores(urls[0]!.slice("flease+memory:".length), world, name);
+    return new LeaseManager(await openGrid(stores, world, { name, label, incarnation }), world);
   }
   const { renewInWorker = false } = options;
   if (renewInWorker !== false) {

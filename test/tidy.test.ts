@@ -53,7 +53,7 @@ const mayImport: Record<string, readonly string[]> = {
   "core/replica": ["core/gen", "core/raft", "core/state", "lease"],
   "core/journal": ["core/raft", "lease"],
   host: ["flease", "lease"],
-  ".": ["delta", "host", "lease", "testing"],
+  ".": ["delta", "grid", "host", "lease", "testing"],
   cli: [".", "history", "host", "lease", "sim"],
 };
 
@@ -114,6 +114,7 @@ describe("the folders", () => {
       "cli/main.ts",
       "flease/planted-faults.ts",
       "delta/planted-faults.ts",
+      "core/raft/planted-faults.ts",
     ]);
     const imported = new Set(
       production.flatMap((file) =>
@@ -124,6 +125,7 @@ describe("the folders", () => {
     );
     imported.add("flease/faults.ts"); // By way of `#faults`.
     imported.add("delta/faults.ts"); // By way of `#delta-faults`.
+    imported.add("core/raft/faults.ts"); // By way of `#raft-faults`.
     const started = new Set(
       files.flatMap((file) =>
         [...file.text.matchAll(/"(?:\.\/)?([a-z-]+)\.js"/g)].map((match) => `${match[1]}.ts`),

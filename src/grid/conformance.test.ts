@@ -12,11 +12,13 @@ describe.each([
   runConformance({ describe, test }, async () => {
     const world = new VirtualWorld();
     const grid = new MemoryGrid(world);
+    // The first use needs all of the stores.
+    await grid.open("founder");
     for (const medium of grid.media) medium.latencyMs = { request: 1, answer: 1 };
     if (stalled !== undefined) grid.media[1]!.stall(stalled);
     return {
       ttlMs: 1_000,
-      open: async (name) => grid.open(name),
+      open: (name) => grid.open(name),
       pass: (ms) => world.advance(ms),
       close: async () => {
         let closed = false;

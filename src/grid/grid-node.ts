@@ -1,6 +1,7 @@
-import type { Driver, Gate } from "../delta/driver.js";
+import type { Driver } from "../delta/driver.js";
 import type { Protocol } from "../delta/effects.js";
-import type { StoreTraits } from "../delta/store.js";
+import type { Farm } from "../delta/farm.js";
+import { noMajority } from "../delta/failures.js";
 import { ownerName } from "../flease/ballot.js";
 import type { Reading } from "../flease/clock.js";
 import { Message } from "../flease/message.js";
@@ -8,7 +9,7 @@ import { FleasePeer } from "../flease/peer.js";
 import type { FleasePeerSink } from "../flease/peer.js";
 import type { FleaseDriver } from "../flease/provider.js";
 import type { FleaseSettings } from "../flease/settings.js";
-import type { LeaseholdError } from "../lease/errors.js";
+import { LeaseholdError } from "../lease/errors.js";
 import type { Random, Timer, Timers } from "../lease/ports.js";
 import { Agreement } from "./agreement.js";
 import { GridProvider } from "./grid-provider.js";
@@ -18,18 +19,14 @@ import { StoreSideCalls } from "./side-calls.js";
 import { StoreAcceptor } from "./store-acceptor.js";
 import type { Visiting } from "./visit.js";
 
-/** Which stores count, and the markers that they have. */
-export interface GridFarm extends Gate {
-  idOf(store: number): string;
-}
-
 export interface GridOptions {
   readonly settings: FleaseSettings;
   /** Runs protocols on the stores; closed with the node. */
   readonly driver: Driver;
-  readonly farm: GridFarm;
-  /** Of each store. */
-  readonly traits: readonly StoreTraits[];
+  /** Founded, or joined. */
+  readonly farm: Farm;
+  /** How often a resource that is held may be looked at, ms. */
+  readonly pollMs: number;
   readonly name: string;
   readonly label?: string | undefined;
   /** 64 random bits, drawn anew at each call. */
@@ -38,7 +35,7 @@ export interface GridOptions {
   readonly onFault?: (reason: string) => void;
 }
 
-/** How often the peer looks for clock faults. */
+/** How often clocks are looked at for faults, and the farm for stores that may count again. */
 const maintainEveryMs = 100;
 
 /**
@@ -51,10 +48,13 @@ export class GridNode implements FleaseDriver {
   readonly timers: Timers;
   readonly random: Random;
   readonly #options: GridOptions;
+  readonly #visiting: Visiting;
   readonly #medium: StoreMedium;
   readonly #sideCalls: StoreSideCalls;
   /** Why the last visit of each store came to nothing. */
   readonly #errors: (LeaseholdError | undefined)[] = [];
+  /** Why the farm is none any more. */
+  #farmError: LeaseholdError | undefined;
   /** Called when a visit has ended. */
   readonly #onVisited = new Set<() => void>();
   #wakeAt = Infinity;
@@ -64,7 +64,7 @@ export class GridNode implements FleaseDriver {
   readonly #ignored = new Message();
 
   constructor(options: GridOptions) {
-    const { settings, driver, farm, label } = options;
+    const { settings, driver, farm, label, pollMs } = options;
     this.#options = options;
     const { timers, random } = driver.world;
     this.timers = timers;
@@ -73,44 +73,64 @@ export class GridNode implements FleaseDriver {
     const seed = Math.floor(random.next() * 0x1_0000_0000);
     const first = { owner: this.#ownerName(), seed, acceptor: false };
     this.peer = new FleasePeer(settings, first, monotonicMs, wallMs, this.#sink());
-    this.provider = new GridProvider(this, this.pollMs);
-    const visiting: Visiting = {
+    this.provider = new GridProvider(this, pollMs);
+    this.#visiting = {
       acceptor: new StoreAcceptor(settings, label),
-      agreement: new Agreement(settings, options.traits.length),
-      stores: options.traits.length,
+      agreement: new Agreement(settings, farm.size),
+      stores: farm.size,
       idOf: (store) => farm.idOf(store),
       now: () => this.now(),
       timeoutMs: settings.rpcTimeoutMs,
     };
-    this.#medium = new StoreMedium(visiting, this.#runVisit, {
+    this.#medium = new StoreMedium(this.#visiting, this.#runVisit, {
       deliver: (store, reply) => this.peer.receive(store, reply, this.now(), this.#ignored),
       heard: (resource, request) => this.provider.releaseRequested({ resource, ...request }),
       visited: (store, _resource, error) => this.#visited(store, error),
     });
     const by = () => label ?? this.peer.proposer.owner;
-    const run = <T>(protocol: Protocol<T>) => driver.run(protocol, { gate: farm });
-    this.#sideCalls = new StoreSideCalls({ visiting, run, timers, pollMs: this.pollMs, by });
+    const run = <T>(protocol: Protocol<T>) => this.#run(protocol);
+    this.#sideCalls = new StoreSideCalls({ visiting: this.#visiting, run, timers, pollMs, by });
     this.#maintain();
   }
 
-  /** How often a resource that is held may be looked at, ms: as often as the dearest store allows. */
-  get pollMs(): number {
-    return Math.max(...this.#options.traits.map(({ pollMs }) => pollMs));
+  /**
+   * Compares settings with those that the stores have been used with.
+   *
+   * @throws LeaseholdError `CONFIG_MISMATCH`
+   */
+  async agree(): Promise<void> {
+    const { farm } = this.#options;
+    const stores = Array.from({ length: farm.size }, (_, store) => store);
+    const { agreement } = this.#visiting;
+    const ready = stores.filter((store) => farm.stateOf(store) === "ready");
+    const found = await Promise.all(ready.map((store) => this.#run(agreement.at(store, farm.idOf(store)))));
+    const mismatch = found.find((error) => error?.code === "CONFIG_MISMATCH");
+    if (mismatch !== undefined) throw mismatch;
   }
 
-  /** Why stores do not count at present, as far as they have been asked; by their index. */
-  get errors(): readonly (LeaseholdError | undefined)[] {
-    return this.#options.traits.map((_, store) => this.#errors[store]);
+  /** Looks after stores that do not count; why no lease can be had at all, if they are too many. */
+  async tend(): Promise<LeaseholdError | undefined> {
+    const { farm } = this.#options;
+    const tending = this.#tend();
+    if (farm.ready < farm.majority) await tending;
+    return farm.ready < farm.majority ? (this.#farmError ?? farm.whyNot()) : undefined;
+  }
+
+  /** Why no majority has answered. */
+  whyNoQuorum(): LeaseholdError {
+    const { size, majority } = this.#options.farm;
+    const errors = Array.from({ length: size }, (_, store) => this.#errors[store]);
+    for (const code of ["CONFIG_MISMATCH", "CLOCK_SKEW"] as const) {
+      const same = errors.filter((error) => error?.code === code);
+      if (size - same.length < majority) return same[0]!;
+    }
+    return noMajority(size, majority, this.reachable(), errors);
   }
 
   /** Resolves when a majority of the stores has taken what they were asked for this resource, or all have had their time. */
   async settled(resource: string): Promise<void> {
-    const { traits } = this.#options;
-    const isSettled = () => {
-      const busy = traits.filter((_, store) => this.#medium.isBusy(store, resource)).length;
-      return 2 * busy < traits.length;
-    };
-    await this.#until(isSettled);
+    const { size, majority } = this.#options.farm;
+    await this.#until(() => size - this.#medium.busyWith(resource) >= majority);
   }
 
   // FleaseDriver
@@ -133,11 +153,12 @@ export class GridNode implements FleaseDriver {
   }
 
   reachable(): number {
-    return this.errors.filter((error) => error === undefined).length;
+    const { size } = this.#options.farm;
+    return size - this.#errors.filter((error) => error !== undefined).length;
   }
 
   address(member: number): string {
-    return this.#options.traits[member]!.name;
+    return this.#options.farm.nameOf(member);
   }
 
   ask(member: number, method: string, params: object, timeoutMs: number): Promise<unknown> {
@@ -175,15 +196,32 @@ export class GridNode implements FleaseDriver {
   }
 
   readonly #runVisit: RunVisit = (protocol, done) => {
-    const { driver, farm } = this.#options;
-    void driver.run(protocol, { gate: farm }).then((came) => {
+    void this.#run(protocol).then((came) => {
       done(came);
       this.poke();
     });
   };
 
+  #run<T>(protocol: Protocol<T>): Promise<T> {
+    const { driver, farm } = this.#options;
+    return driver.run(protocol, { gate: farm });
+  }
+
+  async #tend(): Promise<void> {
+    const { driver, farm } = this.#options;
+    try {
+      await farm.tend(driver);
+      this.#farmError = undefined;
+    } catch (error) {
+      if (!(error instanceof LeaseholdError)) throw error;
+      this.#farmError = error;
+    }
+  }
+
   #visited(store: number, error: LeaseholdError | undefined): void {
-    this.#errors[store] = error;
+    const name = this.address(store);
+    const isNamed = error === undefined || error.message.startsWith(name);
+    this.#errors[store] = isNamed ? error : new LeaseholdError(error.code, `${name}: ${error.message}`);
     for (const look of this.#onVisited) look();
   }
 
@@ -215,6 +253,7 @@ export class GridNode implements FleaseDriver {
   #maintain(): void {
     if (this.#closed !== undefined) return;
     this.peer.maintain(this.now());
+    void this.#tend();
     this.poke();
     this.#maintainTimer = this.timers.after(maintainEveryMs, () => this.#maintain());
   }

@@ -1,4 +1,3 @@
-import { noMajority } from "../delta/failures.js";
 import { FleaseProvider } from "../flease/provider.js";
 import type { Slot } from "../flease/slot.js";
 import type { AttemptOutcome, AttemptRequest, Cancellation, Grant } from "../lease/provider.js";
@@ -23,11 +22,11 @@ export class GridProvider extends FleaseProvider {
   }
 
   override async attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
+    const error = await this.#node.tend();
+    if (error !== undefined) return { kind: "unanswered", error };
     const outcome = await super.attempt(request, cancellation);
     if (outcome.kind !== "unanswered" || outcome.error.code !== "NO_QUORUM") return outcome;
-    const { errors } = this.#node;
-    const majority = Math.floor(errors.length / 2) + 1;
-    return { kind: "unanswered", error: noMajority(errors.length, majority, this.#node.reachable(), errors) };
+    return { kind: "unanswered", error: this.#node.whyNoQuorum() };
   }
 
   /** There is no connection that would carry the release on after this process has gone: it ends when it is written. */

@@ -58,8 +58,9 @@ export class StoreMedium {
     return this.#waiting.reduce((sum, resources) => sum + resources.size, 0);
   }
 
-  isBusy(store: number, resource: string): boolean {
-    return this.#waiting[store]!.has(resource);
+  /** Stores with visits under way for a resource. */
+  busyWith(resource: string): number {
+    return this.#waiting.filter((resources) => resources.has(resource)).length;
   }
 
   /** Takes a copy of the message, which is reused. */

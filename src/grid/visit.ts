@@ -2,7 +2,7 @@ import type { Protocol } from "../delta/effects.js";
 import { corrupt, sameBytes } from "../delta/line.js";
 import type { StoreAnswer, StoreRequest } from "../delta/store.js";
 import type { Reading } from "../flease/clock.js";
-import { Message } from "../flease/message.js";
+import { Kind, Message } from "../flease/message.js";
 import { LeaseholdError } from "../lease/errors.js";
 import type { Agreement } from "./agreement.js";
 import { decodeEntry, encodeEntry } from "./codec.js";
@@ -39,6 +39,8 @@ export interface Change<T> {
   /** What to write; `undefined`, or what stands there already, for nothing. */
   readonly next: EntryRecord | undefined;
   readonly value: T;
+  /** Nothing that others may have written meanwhile would change it. */
+  readonly isFinal?: boolean;
 }
 
 export type Revision<T> =
@@ -61,7 +63,9 @@ export function visit(
   return revise(at, store, request.resource, seen, (record, now) => {
     const reply = new Message();
     const { next, replies, heard } = at.acceptor.handle(record, request, now, reply);
-    return { next, value: { reply: replies ? reply : undefined, heard } };
+    // Only this process writes its ballot, so what it last saw tells whether there is anything to release.
+    const isFinal = request.kind === Kind.release;
+    return { next, value: { reply: replies ? reply : undefined, heard }, isFinal };
   });
 }
 
@@ -94,10 +98,10 @@ export function* revise<T>(
       known = read;
       fresh = true;
     }
-    const { next, value } = change(known.record, at.now());
+    const { next, value, isFinal } = change(known.record, at.now());
     const content = next && encodeEntry(next);
     if (content === undefined || (known.content !== undefined && sameBytes(content, known.content))) {
-      if (fresh) return { value, seen: known };
+      if (fresh || isFinal === true) return { value, seen: known };
       known = undefined;
       continue;
     }

@@ -1,6 +1,10 @@
 import { fleaseSettings } from "../../flease/settings.js";
 import type { FleaseSettings } from "../../flease/settings.js";
 import { SimRandom } from "../random.js";
+import type { Invariant } from "../violation.js";
+
+/** What must hold in every run of the grid, by the numbers of `docs/flease.md`. */
+export const gridInvariants: readonly Invariant[] = ["I1", "I2", "I4", "I12"];
 
 /** A mistake to be made on purpose, on the way between an acceptor and its store. */
 export type GridMistake =
@@ -35,10 +39,17 @@ export interface GridPlan {
     readonly clockMs: number;
   };
   readonly mistake: GridMistake | undefined;
+  /** What is asserted: all, unless a mistake is to be seen by one invariant alone. */
+  readonly asserted: readonly Invariant[];
+}
+
+export interface GridTrial {
+  readonly mistake?: GridMistake;
+  readonly asserted?: readonly Invariant[];
 }
 
 /** Swarm style: each feature is off in about half of the runs (7.1). */
-export function gridPlan(seed: number, mistake?: GridMistake): GridPlan {
+export function gridPlan(seed: number, { mistake, asserted = gridInvariants }: GridTrial = {}): GridPlan {
   const random = new SimRandom(seed);
   const stores = random.chance(0.8) ? 3 : 5;
   const ttlMaxMs = random.magnitude(400, 2_000);
@@ -64,9 +75,11 @@ export function gridPlan(seed: number, mistake?: GridMistake): GridPlan {
       crashMs: some(4 * ttlMaxMs),
       pauseMs: some(4 * ttlMaxMs),
       silenceMs: some(4 * ttlMaxMs),
-      forgetMs: some(6 * ttlMaxMs),
+      // Only what happens often enough is found soon.
+      forgetMs: mistake === "forgottenCountsAtOnce" ? 2 * ttlMaxMs : some(6 * ttlMaxMs),
       clockMs: some(ttlMaxMs / 2),
     },
     mistake,
+    asserted,
   };
 }

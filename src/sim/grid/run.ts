@@ -1,5 +1,5 @@
 import type { Violation } from "../violation.js";
-import { gridPlan, type GridMistake } from "./plan.js";
+import { gridPlan, type GridTrial } from "./plan.js";
 import { GridWorld } from "./world.js";
 
 export type GridCounters = Readonly<GridWorld["checks"]["counters"]> & { readonly conflicts: number };
@@ -12,8 +12,8 @@ export interface GridResult {
 }
 
 /** One run of the grid: the same seed, the same run. */
-export function runGrid(seed: number, mistake?: GridMistake): GridResult {
-  const world = new GridWorld(gridPlan(seed, mistake));
+export function runGrid(seed: number, trial?: GridTrial): GridResult {
+  const world = new GridWorld(gridPlan(seed, trial));
   world.run();
   const conflicts = world.stores.reduce((sum, store) => sum + store.conflicts, 0);
   const { counters, violation } = world.checks;

@@ -1,0 +1,105 @@
+import { Driver } from "../delta/driver.js";
+import { Farm } from "../delta/farm.js";
+import type { Store } from "../delta/store.js";
+import { fleaseSettings } from "../flease/settings.js";
+import type { FleaseSettings } from "../flease/settings.js";
+import { LeaseholdError } from "../lease/errors.js";
+import type { World } from "../lease/ports.js";
+import { recordBytesMax } from "./codec.js";
+import { GridNode } from "./grid-node.js";
+import type { GridProvider } from "./grid-provider.js";
+import { forgettingWaitMs } from "./store-acceptor.js";
+
+/** ε, when nobody says: what a machine keeps that asks some time server now and then. As among peers. */
+const maxClockSkewMsDefault = 500;
+
+/** t_max, when nobody says, or so many times the time for one phase if that is more. */
+const ttlMaxMsDefault = 15_000;
+const phasesPerLease = 10;
+
+/** A phase loads an entry and writes it back. */
+const operationsPerPhase = 2;
+
+export interface GridOpenOptions {
+  /** Name under which this participant holds leases; an incarnation is appended. */
+  readonly name: string;
+  /** What it says of itself, for people; at most 256 bytes. */
+  readonly label?: string | undefined;
+  /** ε, ms, the same for all users of the stores. Default 500. */
+  readonly maxClockSkewMs?: number | undefined;
+  /** t_max, the longest lease, ms, the same for all users of the stores. Default: 15 s, or twenty times the slowest store's δ. */
+  readonly ttlMaxMs?: number | undefined;
+  /** The time for one operation on a store, ms. Default: the greatest that a store proposes. */
+  readonly delayMs?: number | undefined;
+  /** ρ, the same for all users of the stores. Default 0.001. */
+  readonly clockRateError?: number | undefined;
+  /** 64 random bits as text, drawn anew at each call. */
+  readonly incarnation: () => string;
+  /** Told when the clocks of this machine are found at fault: every lease is lost then. */
+  readonly onFault?: (reason: string) => void;
+}
+
+/**
+ * Opens Flease on a farm of stores that compare and set: founds the farm, or joins it. Resolves when a majority of the stores
+ * has agreed on what it is. The provider closes the stores; when this rejects they have been closed.
+ *
+ * @throws LeaseholdError `CONFIG_MISMATCH`, `INVALID_CONFIG`, `NO_QUORUM`, `STORE_…`
+ */
+export async function openGrid(
+  stores: readonly Store[],
+  world: World,
+  options: GridOpenOptions,
+): Promise<GridProvider> {
+  const driver = new Driver(stores, world);
+  try {
+    checkFitness(stores);
+    const traits = stores.map((store) => store.traits);
+    const delayMs = options.delayMs ?? Math.max(0, ...traits.map((each) => each.delayMs));
+    const settings = settingsOf(stores.length, delayMs, options);
+    const { clockRateError } = settings;
+    // The farm stretches the wait for its longest lease by ρ itself.
+    const leaseMsMax = forgettingWaitMs(settings) / (1 + settings.mutualRateError);
+    const pollMs = Math.max(...traits.map((each) => each.pollMs));
+    const farm = new Farm(traits, { leaseMsMax, delayMs, clockRateError, pollMs });
+    await driver.run(farm.look());
+    if (!farm.isFounded) throw farm.whyNot();
+    const { name, label, incarnation, onFault } = options;
+    const told = onFault && { onFault };
+    const node = new GridNode({ settings, driver, farm, pollMs, name, label, incarnation, ...told });
+    await node.agree();
+    return node.provider;
+  } catch (error) {
+    await driver.close();
+    throw error;
+  }
+}
+
+function checkFitness(stores: readonly Store[]): void {
+  if (stores.length === 0) throw new LeaseholdError("INVALID_CONFIG", "a farm has at least one store");
+  for (const { traits } of stores) {
+    const { name, kind, bytesMax } = traits;
+    if (kind !== "atomic")
+      throw new LeaseholdError(
+        "STORE_UNFIT",
+        `${name}: it cannot compare and set, which Flease on stores rests on; Δ-leases do without`,
+      );
+    if (bytesMax < recordBytesMax)
+      throw new LeaseholdError(
+        "STORE_UNFIT",
+        `${name}: it takes ${bytesMax} bytes, and an entry may have ${recordBytesMax}`,
+      );
+  }
+}
+
+function settingsOf(stores: number, delayMs: number, options: GridOpenOptions): FleaseSettings {
+  const rpcTimeoutMs = operationsPerPhase * delayMs;
+  const maxClockSkewMs = options.maxClockSkewMs ?? maxClockSkewMsDefault;
+  return fleaseSettings({
+    members: Array.from({ length: stores }, (_, index) => `store-${String(index + 1).padStart(2, "0")}`),
+    cellSize: stores,
+    maxClockSkewMs,
+    ttlMaxMs: options.ttlMaxMs ?? Math.max(ttlMaxMsDefault, phasesPerLease * rpcTimeoutMs),
+    rpcTimeoutMs,
+    ...(options.clockRateError !== undefined && { clockRateError: options.clockRateError }),
+  });
+}
