@@ -18,7 +18,7 @@ export function* contend(site: Site, _from: Idle): Protocol<Held | Idle> {
   while (cur !== undefined) {
     do {
       prev = cur; //                                                             4  prev ← cur
-      if (!site.maySkipWait(prev.value)) {
+      if (!site.maySkipWait(prev)) {
         const { cancelled } = yield { kind: "delay", delayMs: site.waitMs(prev.value) }; // 5  delay(Δ + 6δ)
         if (cancelled) return new Idle("cancelled");
         cur = yield* readAnswered(site); //                                      6  cur ← read(x)

@@ -77,7 +77,7 @@ export class PaperLease implements LeaseProtocol<PaperTenure> {
       if (!sameStamp(cur.value, watch.prev?.value)) watch.prev = undefined;
       watch.prev ??= cur; //                                          4
       const waitedMs = cur.begun.monotonicMs - watch.prev.ended.monotonicMs;
-      const leftMs = site.maySkipWait(cur.value) ? 0 : site.waitMs(cur.value) - waitedMs;
+      const leftMs = site.maySkipWait(cur) ? 0 : site.waitMs(cur.value) - waitedMs;
       if (leftMs <= 0) {
         const held = yield* claim(site, cur); //                      8 to 12
         if (held.state === "hold") return { kind: "granted", tenure: new PaperTenure(site, held) };

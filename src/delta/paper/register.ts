@@ -28,6 +28,8 @@ export type ReadResult<Value> =
       readonly kind: "read";
       /** `undefined`: never written. */
       readonly value: Value | undefined;
+      /** The greatest of each store that answered; `undefined` in it: never written there. */
+      readonly each: readonly (Value | undefined)[];
       /** No number that any store may have known before it forgot is greater. */
       readonly floor: bigint;
       readonly begun: Reading;
@@ -89,18 +91,19 @@ export class RegularRegister<Value extends Stamp> {
     const { answers, now, cancelled } = yield { kind: "ask", requests, enough, timeoutMs: this.delayMs };
     let greatest: Value | undefined;
     let floor = 0n;
-    let answered = 0;
+    const each: (Value | undefined)[] = [];
     const failures: unknown[] = [];
     for (const [store, answer] of answers.entries()) {
       const values = this.#valuesOf(store, answer, failures);
       if (values === undefined) continue;
-      answered += 1;
       if (values.length === 0 && this.#farm.floorOf(store) > floor) floor = this.#farm.floorOf(store);
-      for (const value of values) greatest = later(greatest, value);
+      const stands = values.reduce<Value | undefined>(later, undefined);
+      greatest = later(greatest, stands);
+      each.push(stands);
     }
-    if (answered < majority) return this.#unanswered(failures, now, cancelled);
+    if (each.length < majority) return this.#unanswered(failures, now, cancelled);
     this.#greatest = faults.flickeringReader ? greatest : later(this.#greatest, greatest);
-    return { kind: "read", value: this.#greatest, floor, begun, ended: now, cancelled };
+    return { kind: "read", value: this.#greatest, each, floor, begun, ended: now, cancelled };
   }
 
   /**

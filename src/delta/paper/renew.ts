@@ -29,7 +29,7 @@ export function* renewEventuallyND(site: Site, held: Held): Protocol<Held | Idle
   const begun = (yield lookAtClocks).now;
   if (held.remainingMs(begun) === 0) return new Idle("lost");
   const cur = yield* site.register.read(begun);
-  if (cur.kind === "unanswered" || !site.isMine(cur.value, held.record)) return new Idle("lost");
+  if (cur.kind === "unanswered" || !site.isNoSuccessor(cur.value, held.record)) return new Idle("lost");
   const ts = site.renewed(held.record, numberAfter(cur));
   const mayReplace = (content: DeltaRecord) => site.mayReplace(content, cur.value);
   const written = yield* site.register.send(ts, mayReplace, cur.ended);

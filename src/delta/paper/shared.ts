@@ -25,12 +25,16 @@ export class ReaderSite extends Site {
     return { ...record, leaseMs: longer(record, held) };
   }
 
-  override maySkipWait(record: DeltaRecord | undefined): boolean {
-    return isReaders(record) || super.maySkipWait(record);
+  override maySkipWait(seen: Seen): boolean {
+    return isReaders(seen.value) || super.maySkipWait(seen);
   }
 
   override isMine(value: DeltaRecord | undefined, record: DeltaRecord): boolean {
     return isReaders(value) || super.isMine(value, record);
+  }
+
+  override isNoSuccessor(value: DeltaRecord | undefined, held: DeltaRecord): boolean {
+    return isReaders(value) || super.isNoSuccessor(value, held);
   }
 
   override mayReplace(content: DeltaRecord, seen: DeltaRecord | undefined): boolean {

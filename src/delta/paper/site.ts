@@ -113,17 +113,25 @@ export class Site {
   }
 
   /**
-   * May the first wait be skipped, as nobody can be in the way? A register that says free proves that only where stores
-   * compare and set: without that a late write could make a held one look free.
+   * May the first wait be skipped, as nobody can be in the way? Only where stores compare and set, and a majority of them is
+   * free: whoever held would have one of those. Without compare-and-set a late write could make a held register look free.
    */
-  maySkipWait(record: DeltaRecord | undefined): boolean {
-    const freeIsFinal = this.register.isAtomic || faults.freeShortcutWithoutCompareAndSet;
-    return freeIsFinal && (record === undefined || record.state === "free");
+  maySkipWait({ value, each }: Seen): boolean {
+    if (faults.freeShortcutWithoutCompareAndSet) return isFree(value);
+    return this.register.isAtomic && each.filter(isFree).length >= this.environment.farm.majority;
   }
 
-  /** Does what was read stand for the hold that `record` was written for? */
+  /** Is what a claim or a renewal finds at its end the record that it wrote? */
   isMine(value: DeltaRecord | undefined, record: DeltaRecord): boolean {
     return sameStamp(value, record);
+  }
+
+  /**
+   * Does what a renewal finds at its begin leave the hold alone? A greater record of the same number was written by one that
+   * had not seen this hold's and has lost against it, perhaps by crashing half-way: only a greater number can be a successor's.
+   */
+  isNoSuccessor(value: DeltaRecord | undefined, held: DeltaRecord): boolean {
+    return value !== undefined && value.number <= held.number;
   }
 
   /** May `content` be written over by whoever has read `seen`? (Only asked where stores compare and set.) */
@@ -149,4 +157,8 @@ export class Site {
   holdsFrom(writeBegun: Reading, returned: Reading): Reading {
     return faults.holdFromReturn ? returned : writeBegun;
   }
+}
+
+function isFree(record: DeltaRecord | undefined): boolean {
+  return record === undefined || record.state === "free";
 }

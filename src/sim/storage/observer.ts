@@ -20,7 +20,7 @@ export interface WorldView {
   readonly settledMs: number;
   /** How long a contender waits at most, by any clock, ms. */
   readonly waitMs: number;
-  /** A store has forgotten, and may not count yet. */
+  /** A store has forgotten, and may not count yet, or has fallen silent a while ago. */
   readonly recovering: boolean;
   /** Claims that were begun and not laid down; some have run out. */
   readonly claims: ReadonlySet<Claim>;

@@ -64,7 +64,8 @@ export class StorageWorld implements WorldView {
   }
 
   get recovering(): boolean {
-    return this.stores.some(({ forgotAtMs }) => this.nowMs - forgotAtMs < 3 * this.waitMs);
+    const isRecent = (atMs: number) => this.nowMs >= atMs && this.nowMs - atMs < 3 * this.waitMs;
+    return this.stores.some(({ forgotAtMs, silentFromMs }) => isRecent(forgotAtMs) || isRecent(silentFromMs));
   }
 
   run(): void {
