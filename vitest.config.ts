@@ -7,6 +7,7 @@ const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 export const alias = {
   "#faults": here("./src/flease/planted-faults.ts"),
   "#delta-faults": here("./src/delta/planted-faults.ts"),
+  "#raft-faults": here("./src/core/raft/planted-faults.ts"),
   "leasehold/testing": here("./src/testing/index.ts"),
   leasehold: here("./src/index.ts"),
 };

@@ -115,6 +115,7 @@ describe("the folders", () => {
       "flease/planted-faults.ts",
       "delta/planted-faults.ts",
       "core/raft/planted-faults.ts",
+      "core/raft/planted-faults.ts",
     ]);
     const imported = new Set(
       production.flatMap((file) =>
@@ -125,6 +126,7 @@ describe("the folders", () => {
     );
     imported.add("flease/faults.ts"); // By way of `#faults`.
     imported.add("delta/faults.ts"); // By way of `#delta-faults`.
+    imported.add("core/raft/faults.ts"); // By way of `#raft-faults`.
     imported.add("core/raft/faults.ts"); // By way of `#raft-faults`.
     const started = new Set(
       files.flatMap((file) =>

@@ -81,6 +81,7 @@ const exitByErrorCode: Record<ErrorCode, ExitName> = {
   STORE_PERMISSION: "refused",
   STORE_FOREIGN: "refused",
   STORE_CORRUPT: "refused",
+  LOG_CORRUPT: "refused",
   STORE_UNFIT: "refused",
   CLOSED: "unexpected",
   BAD_HISTORY: "unreadable",

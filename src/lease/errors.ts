@@ -33,6 +33,8 @@ export const errorCodes = {
   STORE_FOREIGN:
     "The store holds something that this version of Leasehold did not write; it is left as it is.",
   STORE_CORRUPT: "The store holds a damaged record; it is left as it is.",
+  LOG_CORRUPT:
+    "The core's replicated log contradicts itself: a disk has lost or changed what was on it; the server stops.",
   STORE_UNFIT:
     "The store does not do what leases need of it; the message says what was tried and what came of it.",
   CLOSED: "This participant has been closed.",

@@ -174,8 +174,8 @@ export interface Ready {
 /** One write, durable as a whole before `persisted(sequence)` is called. Writes reach the disk in the order of their numbers. */
 export interface Persist {
   readonly sequence: number;
-  /** Set if the term or the vote has changed, or if it costs nothing to write the commit index as well. */
-  readonly hardState: HardState | undefined;
+  /** Written with the entries, as it is small. No write is made for the commit index alone: it is found out again. */
+  readonly hardState: HardState;
   /** Truncate the log after `entries[0].index - 1`, then append. */
   readonly entries: readonly Entry[];
   /** Replaces the whole log, before `entries`: the state machine is restored from it before anything later is applied. */

@@ -1,0 +1,82 @@
+import { faults } from "#raft-faults";
+import type { RaftLog } from "./log.js";
+import { nobody } from "./types.js";
+import type { HardState, MemberId, Message, Persist, ReadState, Ready, SnapshotMeta } from "./types.js";
+
+type Leadership = NonNullable<Ready["leadership"]>;
+
+/** What the next `Ready` will hand out, and what was handed out before. */
+export class Outbox {
+  early: Message[] = [];
+  messages: Message[] = [];
+  reads: ReadState[] = [];
+  /** Replaces the log with the next write. */
+  snapshot: SnapshotMeta | undefined;
+  #sequence = 0;
+  #writtenTerm: number;
+  #writtenVote: MemberId;
+  #told: Leadership;
+
+  constructor(written: HardState, told: Leadership) {
+    this.#writtenTerm = written.term;
+    this.#writtenVote = written.votedFor;
+    this.#told = told;
+  }
+
+  /** Of the next write. */
+  get nextSequence(): number {
+    return this.#sequence + 1;
+  }
+
+  take(
+    log: RaftLog,
+    term: number,
+    votedFor: MemberId,
+    leadership: Leadership,
+    entriesMax: number,
+  ): Ready | undefined {
+    const persist = this.#takePersist(log, term, votedFor);
+    const { early, messages, reads } = this;
+    const before = this.#told;
+    const isTold =
+      before.role === leadership.role &&
+      before.leader === leadership.leader &&
+      before.term === leadership.term;
+    if (persist === undefined && isTold && !log.hasCommitted)
+      if (early.length === 0 && messages.length === 0 && reads.length === 0) return undefined;
+    this.early = [];
+    this.messages = [];
+    this.reads = [];
+    this.#told = leadership;
+    return {
+      persist,
+      early,
+      messages,
+      committed: log.takeCommitted(entriesMax),
+      reads,
+      leadership: isTold ? undefined : leadership,
+    };
+  }
+
+  #takePersist(log: RaftLog, term: number, votedFor: MemberId): Persist | undefined {
+    const isStateNew = term !== this.#writtenTerm || votedFor !== this.#writtenVote;
+    const { snapshot } = this;
+    if (!isStateNew && snapshot === undefined && !log.hasUnwritten) return undefined;
+    this.#sequence += 1;
+    this.#writtenTerm = term;
+    this.#writtenVote = votedFor;
+    this.snapshot = undefined;
+    const entries = log.takeUnwritten();
+    log.writing(this.#sequence);
+    return {
+      sequence: this.#sequence,
+      hardState: {
+        term,
+        votedFor: faults.voteNotPersisted ? nobody : votedFor,
+        commit: log.durableCommit,
+      },
+      entries,
+      snapshot,
+    };
+  }
+}
