@@ -1,0 +1,182 @@
+import { mkdir, mkdtemp, readdir, rename, rm, utimes, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Store } from "../../delta/store.js";
+import { runStoreConformance } from "../conformance.js";
+import { directoryOfRegister, registerOfDirectory } from "./names.js";
+import { openDirectoryStore } from "./open.js";
+import { RegisterDirectory } from "./register-directory.js";
+
+const bytes = (text: string) => new TextEncoder().encode(text);
+const text = (content: Uint8Array | undefined) => content && new TextDecoder().decode(content);
+
+runStoreConformance({ describe, test }, "atomic", async () => {
+  const root = await mkdtemp(join(tmpdir(), "leasehold-directory-"));
+  return {
+    kind: "atomic",
+    open: (writer) => openDirectoryStore(pathToFileURL(root), { writer }),
+    forget: () => rm(join(root, "leasehold"), { recursive: true }),
+    close: () => rm(root, { recursive: true }),
+  };
+});
+
+let root: string;
+let home: string;
+let stores: Store[];
+
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), "leasehold-directory-"));
+  home = join(root, "leasehold");
+  stores = [];
+});
+
+afterEach(async () => {
+  for (const store of stores) await store.close();
+  await rm(root, { recursive: true, force: true });
+});
+
+async function openStore(path = root) {
+  const store = await openDirectoryStore(pathToFileURL(path), { writer: "w" });
+  stores.push(store);
+  return store;
+}
+
+/** Where the registers are. */
+async function place(): Promise<string> {
+  return join(home, (await readdir(home))[0]!);
+}
+
+async function read(store: Store, register = "r"): Promise<string | undefined> {
+  const answer = await store.perform({ op: "read", register });
+  if (answer.kind !== "cells") throw new Error(`a read was answered with ${JSON.stringify(answer)}`);
+  return text(answer.cells[0]);
+}
+
+async function replace(store: Store, expected: string | undefined, next: string, register = "r") {
+  const { id } = (await store.perform({ op: "read", register })) as { id: string };
+  const cell = expected === undefined ? undefined : bytes(expected);
+  return store.perform({ op: "replace", register, id, expected: cell, next: bytes(next) });
+}
+
+describe("a writer that was stopped", () => {
+  test("before it wrote finds the token gone, however much has happened meanwhile", async () => {
+    const store = await openStore();
+    await replace(store, undefined, "v1");
+    const paused = new RegisterDirectory(await place(), "r", 1_000);
+    const seen = (await paused.read())!;
+    for (let count = 1; count < 40; count++) await replace(store, `v${count}`, `v${count + 1}`);
+    expect(await paused.replace(seen, bytes("ghost"))).toBe(false);
+    expect(await read(store)).toBe("v40");
+  });
+
+  test("with its candidate written and the rename to come does not win, and what it left is removed", async () => {
+    const store = await openStore();
+    await replace(store, undefined, "v1");
+    const [token] = await readdir(join(await place(), "r-r"));
+    const candidate = "2-00000000-0000-4000-8000-000000000000";
+    const path = join(await place(), "r-r");
+    await writeFile(join(path, token!, candidate), "ghost");
+    await replace(store, "v1", "v2");
+    await expect(rename(join(path, token!), join(path, candidate))).rejects.toThrow(/ENOENT/);
+    expect(await read(store)).toBe("v2");
+    for (let count = 2; count < 34; count++) await replace(store, `v${count}`, `v${count + 1}`);
+    const [last] = await readdir(path);
+    expect(await readdir(join(path, last!))).toEqual([last]);
+  });
+
+  test("while it created a register leaves nothing that counts, and what it left goes after an hour", async () => {
+    const store = await openStore();
+    await replace(store, undefined, "v1");
+    const left = join(await place(), "new-00000000-0000-4000-8000-000000000000");
+    await mkdir(join(left, "1-00000000-0000-4000-8000-000000000000"), { recursive: true });
+    expect(await store.perform({ op: "list", prefix: "", registersMax: 10 })).toMatchObject({
+      registers: new Map([
+        ["r", [bytes("v1")]],
+        ["leasehold.probe", [expect.anything()]],
+      ]),
+    });
+    await openStore();
+    expect(await readdir(await place())).toContain("new-00000000-0000-4000-8000-000000000000");
+    await utimes(left, new Date(0), new Date(0));
+    await openStore();
+    expect((await readdir(await place())).filter((name) => !/^r-/.test(name))).toEqual([]);
+  });
+});
+
+describe("what is not as it should be", () => {
+  test("a directory that something else has made is left alone", async () => {
+    await mkdir(home);
+    await writeFile(join(home, "v2-of-a-later-version"), "");
+    await expect(openStore()).rejects.toMatchObject({ code: "STORE_FOREIGN" });
+    expect(await readdir(home)).toEqual(["v2-of-a-later-version"]);
+  });
+
+  test("a file in the place of the directory", async () => {
+    await writeFile(home, "mine");
+    await expect(openStore()).rejects.toMatchObject({ code: "STORE_UNAVAILABLE" });
+  });
+
+  test("a register without content, or with one that is too long, is not free", async () => {
+    const store = await openStore();
+    await mkdir(join(await place(), "r-r", "thing"), { recursive: true });
+    const answer = await store.perform({ op: "read", register: "r" });
+    expect(answer).toMatchObject({ kind: "failed", error: { code: "STORE_FOREIGN" } });
+    await replace(store, undefined, "v1", "long");
+    const [token] = await readdir(join(await place(), "r-long"));
+    await writeFile(join(await place(), "r-long", token!, token!), "x".repeat(100_000));
+    expect(await store.perform({ op: "read", register: "long" })).toMatchObject({
+      kind: "failed",
+      error: { code: "STORE_FOREIGN" },
+    });
+  });
+
+  test("a directory that is missing, or is gone later", async () => {
+    await expect(openStore(join(root, "none"))).rejects.toMatchObject({ code: "STORE_UNAVAILABLE" });
+    await mkdir(join(root, "sub"));
+    const store = await openStore(join(root, "sub"));
+    await rm(join(root, "sub"), { recursive: true });
+    const answer = await store.perform({ op: "read", register: "r" });
+    expect(answer).toMatchObject({ kind: "failed", error: { code: "STORE_UNAVAILABLE" } });
+  });
+
+  test("an address with a query, a host or of another kind", async () => {
+    for (const url of ["file:///tmp?x", "file://host/tmp", "block:/tmp"]) {
+      await expect(openDirectoryStore(new URL(url), { writer: "w" })).rejects.toMatchObject({
+        code: "INVALID_URL",
+      });
+    }
+  });
+});
+
+test("memory is not durable, and no older than its directory", async () => {
+  const path = await mkdtemp("/dev/shm/leasehold-");
+  try {
+    const { traits } = await openStore(path);
+    expect(traits.durable).toBe(false);
+    expect(traits.upMs()).toBeLessThan(60_000);
+    expect((await openStore()).traits).toMatchObject({ durable: true });
+  } finally {
+    await rm(path, { recursive: true });
+  }
+});
+
+test("what the probe tried is told", async () => {
+  const { findings } = await openStore();
+  expect(findings.every(({ ok }) => ok)).toBe(true);
+  expect(findings.map(({ tried }) => tried).join("\n")).toMatch(/not empty[^]*was open[^]*at the same time/);
+});
+
+describe("names of directories", () => {
+  test("are readable, distinct, and tell the register", () => {
+    const registers = ["lease/reports/nightly", "A", "a", "%41", "..", "", "é", "x".repeat(198)];
+    const directories = registers.map((register) => directoryOfRegister(register).directory);
+    expect(directories[0]).toBe("r-lease%2freports%2fnightly");
+    expect(new Set(directories.map((name) => name.toLowerCase())).size).toBe(registers.length);
+    expect(directories.map(registerOfDirectory)).toEqual(registers);
+    expect(registerOfDirectory("r-%zz")).toBeUndefined();
+    expect(registerOfDirectory("r-A")).toBeUndefined();
+    expect(directoryOfRegister("x".repeat(600)).directory.length).toBeLessThan(100);
+  });
+});

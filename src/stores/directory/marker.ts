@@ -1,0 +1,37 @@
+import { mkdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { LeaseholdError } from "../../lease/errors.js";
+import { appear, namesIn } from "./files.js";
+
+/** Everything of ours is below this directory: who shares the store must find it, so its name is the same in all versions. */
+export const homeName = "leasehold";
+
+/** A marker's prefix is the number of the format: a later one will have another, and is left alone. */
+const markerPrefix = "v1-";
+
+const markersRetriedMax = 8;
+
+/**
+ * The marker of the directory store at `root`, which is also the name of the directory that has all registers: an operation that names
+ * it in its path takes place on the store with this marker or not at all. Makes one if there is none.
+ *
+ * @throws LeaseholdError `STORE_FOREIGN`, `STORE_UNAVAILABLE`; errors of the file system.
+ */
+export async function findOrMakeMarker(root: string): Promise<string> {
+  const home = join(root, homeName);
+  for (let tries = 0; tries < markersRetriedMax; tries++) {
+    const names = await namesIn(home);
+    const marker = names?.find((name) => name.startsWith(markerPrefix));
+    if (marker !== undefined) return marker;
+    if (names !== undefined && names.length > 0) {
+      throw new LeaseholdError(
+        "STORE_FOREIGN",
+        `${home} was made by something else: it has ${names[0]} in it`,
+      );
+    }
+    await stat(root);
+    const made = `${markerPrefix}${globalThis.crypto.randomUUID()}`;
+    await appear(root, homeName, (path) => mkdir(join(path, made)));
+  }
+  throw new LeaseholdError("STORE_UNAVAILABLE", `${home} is removed as often as it is made`);
+}

@@ -1,0 +1,79 @@
+import { stat, statfs } from "node:fs/promises";
+import { uptime } from "node:os";
+import { fileURLToPath } from "node:url";
+import type { StoreTraits } from "../../delta/store.js";
+import { LeaseholdError } from "../../lease/errors.js";
+import { assertFit, type OpenStore } from "../contract.js";
+import { ioError } from "../io-error.js";
+import { probeAtomic } from "../probe.js";
+import { ServerStore } from "../server-store.js";
+import { DirectoryMedium } from "./directory-medium.js";
+import { findOrMakeMarker } from "./marker.js";
+import { probeDirectory } from "./probe.js";
+
+/** Ten times the longest record that people make. */
+const bytesMax = 16_384;
+
+/** A look is a few operations on names that are in memory, or a few round trips to a file server. */
+const pollMs = 100;
+
+/** A disk that spins up or a file server that is busy; on an atomic store it is a time-out and nothing more. */
+const delayMs = 2_000;
+
+/** File systems that are gone after a restart, by the numbers that Linux gives them. */
+const volatileTypes: Readonly<Record<number, string>> = { 0x0102_1994: "tmpfs", 0x8584_58f6: "ramfs" };
+
+/** Opens a directory that exists as a store: `file:///mnt/a`. Everything of ours is below `leasehold` in it. */
+export const openDirectoryStore: OpenStore = async (url, { signal }) => {
+  const root = pathOf(url);
+  const name = `file://${root}`;
+  try {
+    const { dev, birthtimeMs } = await stat(root);
+    const volatileType = volatileTypes[(await statfs(root)).type];
+    const traits: StoreTraits = {
+      ...{ name, kind: "atomic", bytesMax, pollMs, delayMs },
+      durable: volatileType === undefined,
+      // A disk can be put in the place of another within a running system; memory is emptied by a restart, or mounted anew.
+      upMs: () =>
+        volatileType === undefined ? 0 : Math.max(0, Math.min(uptime() * 1_000, ageMs(birthtimeMs))),
+    };
+    signal?.throwIfAborted();
+    const marker = await findOrMakeMarker(root);
+    const medium = new DirectoryMedium(root, dev, traits);
+    const store = new ServerStore(medium);
+    const findings = await probeDirectory(root, marker);
+    assertFit(name, findings);
+    store.findings = assertFit(name, [
+      {
+        tried: "asked what file system it is on",
+        seen:
+          volatileType === undefined
+            ? "one that keeps what it has"
+            : `${volatileType}: it is empty after a restart`,
+        ok: true,
+      },
+      ...findings,
+      ...(await probeAtomic(store, signal)),
+    ]);
+    await medium.clean();
+    return store;
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw ioError(name, error);
+  }
+};
+
+/** 0 where the file system does not know when a directory was made. */
+function ageMs(birthtimeMs: number): number {
+  return birthtimeMs === 0 ? 0 : Date.now() - birthtimeMs;
+}
+
+function pathOf(url: URL): string {
+  const isRight = url.protocol === "file:" && url.search === "" && url.hash === "";
+  try {
+    if (isRight) return fileURLToPath(url);
+  } catch {
+    // The same sentence for every way in which it can be wrong.
+  }
+  throw new LeaseholdError("INVALID_URL", "the address of a directory store is file:///absolute/path");
+}

@@ -1,0 +1,75 @@
+import { mkdir, open, rename, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { performance } from "node:perf_hooks";
+import type { ProbeFinding } from "../contract.js";
+import { errnoOf } from "../io-error.js";
+import { contentOf, discard, namesIn, syncDirectory, writeSynced } from "./files.js";
+import { homeName } from "./marker.js";
+
+/** Tries on the file system itself what `RegisterDirectory` relies on, in a directory of its own that is removed again. */
+export async function probeDirectory(root: string, marker: string): Promise<readonly ProbeFinding[]> {
+  const place = join(root, homeName, marker);
+  const ground = join(place, `new-${globalThis.crypto.randomUUID()}`);
+  await mkdir(ground);
+  try {
+    return await probeIn(ground);
+  } finally {
+    await discard(place, ground);
+  }
+}
+
+async function probeIn(ground: string): Promise<readonly ProbeFinding[]> {
+  const path = (name: string) => join(ground, name);
+  const content = new TextEncoder().encode("leasehold probe");
+  await mkdir(path("one"));
+  await mkdir(path("two"));
+  const begunMs = performance.now();
+  await writeSynced(join(path("one"), "file"), content);
+  await syncDirectory(path("one"));
+  const syncedMs = (performance.now() - begunMs).toFixed(1);
+  await writeSynced(join(path("two"), "file"), content);
+  const before = await stat(path("one"));
+  return [
+    { tried: "wrote a file and saw it and its name to the disk", seen: `done in ${syncedMs} ms`, ok: true },
+    await mustFail("created a file that exists", () => writeSynced(join(path("one"), "file"), content)),
+    await mustFail("renamed a directory onto one that is not empty", () => rename(path("two"), path("one"))),
+    await renameOpen(path("one"), path("three")),
+    await mustFail("renamed a directory whose name is gone", () => rename(path("one"), path("four"))),
+    await sameAfterwards(ground, before.ino, content),
+  ];
+}
+
+async function mustFail(tried: string, run: () => Promise<void>): Promise<ProbeFinding> {
+  try {
+    await run();
+    return { tried, seen: "it was done", ok: false };
+  } catch (error) {
+    return { tried, seen: `it was refused (${errnoOf(error)})`, ok: true };
+  }
+}
+
+/** Readers have the content open while a writer renames what it is in. Some network file systems cannot do that. */
+async function renameOpen(from: string, to: string): Promise<ProbeFinding> {
+  const tried = "renamed a directory while a file in it was open";
+  const file = await open(join(from, "file"), "r");
+  try {
+    await rename(from, to);
+    return { tried, seen: "done", ok: true };
+  } catch (error) {
+    return { tried, seen: `it was refused (${errnoOf(error)})`, ok: false };
+  } finally {
+    await file.close();
+  }
+}
+
+async function sameAfterwards(ground: string, inode: number, content: Uint8Array): Promise<ProbeFinding> {
+  const names = [...((await namesIn(ground)) ?? [])].sort().join(", ");
+  const found = await contentOf(join(ground, "three", "file"), content.length + 1);
+  const isSame =
+    Buffer.from(found ?? []).equals(content) && (await stat(join(ground, "three"))).ino === inode;
+  return {
+    tried: "listed the directory and read the file after that",
+    seen: `found ${names} and ${isSame ? "what was written" : "something else"}`,
+    ok: isSame && names === "three, two",
+  };
+}

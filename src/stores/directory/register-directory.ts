@@ -1,0 +1,154 @@
+import { mkdir, rename } from "node:fs/promises";
+import { join } from "node:path";
+import { decodeLine, encodeLine } from "../../delta/line.js";
+import { LeaseholdError } from "../../lease/errors.js";
+import {
+  appear,
+  contentOf,
+  ignoringFailure,
+  isMissing,
+  namesIn,
+  remove,
+  syncDirectory,
+  writeSynced,
+} from "./files.js";
+import {
+  directoryOfRegister,
+  makeVersion,
+  parseVersion,
+  registerOfDirectory,
+  type Version,
+} from "./names.js";
+
+/** In directories whose name is a hash: a line of text that tells which register it is. */
+const nameFile = "name";
+const nameFormat = "leasehold-register/1";
+const nameFileBytesMax = 4_096;
+
+/** A reader that finds the token renamed under its hands looks again. Each time somebody else has made progress. */
+const looksMax = 100;
+
+/** What killed and beaten writers left in a register is looked for at every so manieth write. */
+const writesPerCleaning = 16;
+
+export interface Cell {
+  readonly version: Version;
+  readonly content: Uint8Array;
+}
+
+/**
+ * One register: a directory that has exactly one *token*, a directory `<number>-<nonce>` with the content in a file of the same name.
+ *
+ * To replace, a writer puts the next content as a file beside the present one, and renames the token to the next content's
+ * name. A rename is atomic, also at a file server; it needs the old name to be there; and a name never comes twice. So of
+ * all who saw one content at most one replaces it, and one that was stopped in between, for however long, finds the old name gone.
+ * There is no lock to be left behind, and nothing to repair: until the rename the old content stands, after it the new.
+ */
+export class RegisterDirectory {
+  readonly register: string;
+  readonly #place: string;
+  readonly #directory: string;
+  readonly #path: string;
+  readonly #isHashed: boolean;
+  readonly #bytesMax: number;
+
+  constructor(place: string, register: string, bytesMax: number) {
+    const { directory, isHashed } = directoryOfRegister(register);
+    this.register = register;
+    this.#place = place;
+    this.#directory = directory;
+    this.#path = join(place, directory);
+    this.#isHashed = isHashed;
+    this.#bytesMax = bytesMax;
+  }
+
+  /** What stands in it; `undefined` if the register, or everything, is missing. */
+  async read(): Promise<Cell | undefined> {
+    for (let looks = 0; looks < looksMax; looks++) {
+      const names = await namesIn(this.#path);
+      if (names === undefined) return undefined;
+      // More than one: the token was renamed while the names were read.
+      const version = greatestVersion(names);
+      if (version === undefined) continue;
+      const content = await contentOf(join(this.#path, version.name, version.name), this.#bytesMax + 1);
+      if (content === undefined) continue;
+      if (content.length > this.#bytesMax) throw this.#foreign("a content that is too long");
+      return { version, content };
+    }
+    throw this.#foreign("no content in it");
+  }
+
+  /** Creates it with this content. False if it exists by now, or the place is gone. */
+  create(content: Uint8Array): Promise<boolean> {
+    return appear(this.#place, this.#directory, async (path) => {
+      const { name } = makeVersion(1);
+      await mkdir(join(path, name));
+      await writeSynced(join(path, name, name), content);
+      await syncDirectory(join(path, name));
+      if (!this.#isHashed) return;
+      await writeSynced(join(path, nameFile), encodeLine(nameFormat, JSON.stringify(this.register)));
+    });
+  }
+
+  /** Puts `content` in the place of a cell that was read. False if that is not there any more. */
+  async replace(cell: Cell, content: Uint8Array): Promise<boolean> {
+    const next = makeVersion(cell.version.number + 1);
+    const token = join(this.#path, cell.version.name);
+    const nextToken = join(this.#path, next.name);
+    try {
+      await writeSynced(join(token, next.name), content);
+      await syncDirectory(token);
+    } catch (error) {
+      await remove(join(token, next.name));
+      if (isMissing(error)) return false;
+      throw error;
+    }
+    try {
+      // The candidate stays where it is if this fails: a file server may do later what it said it could not.
+      await rename(token, nextToken);
+    } catch (error) {
+      if (isMissing(error)) return false;
+      throw error;
+    }
+    await syncDirectory(this.#path);
+    await remove(join(nextToken, cell.version.name));
+    if (next.number % writesPerCleaning === 0) await ignoringFailure(() => clean(nextToken, next));
+    return true;
+  }
+
+  #foreign(what: string): LeaseholdError {
+    return new LeaseholdError("STORE_FOREIGN", `${this.#path}: found ${what}`);
+  }
+}
+
+function greatestVersion(names: readonly string[]): Version | undefined {
+  let greatest: Version | undefined;
+  for (const name of names) {
+    const version = parseVersion(name);
+    if (version !== undefined && (greatest === undefined || version.number > greatest.number))
+      greatest = version;
+  }
+  return greatest;
+}
+
+/**
+ * Removes what others left in a token. Only numbers up to the present one: a greater one may be about to become the content,
+ * and one who cleans late, under an old name's handle, must not take it away.
+ */
+async function clean(token: string, present: Version): Promise<void> {
+  for (const name of (await namesIn(token)) ?? []) {
+    const version = parseVersion(name);
+    if (version === undefined || version.number > present.number || name === present.name) continue;
+    await remove(join(token, name));
+  }
+}
+
+/** The register that a directory is for; `undefined` if it is for none, or is being made. */
+export async function registerIn(place: string, directory: string): Promise<string | undefined> {
+  if (!directory.startsWith("h-")) return registerOfDirectory(directory);
+  const line = await contentOf(join(place, directory, nameFile), nameFileBytesMax);
+  if (line === undefined) return undefined;
+  const register = decodeLine(nameFormat, line);
+  if (typeof register === "string" && directoryOfRegister(register).directory === directory) return register;
+  throw new LeaseholdError("STORE_CORRUPT", `${join(place, directory, nameFile)} names another register`);
+}
