@@ -16,8 +16,8 @@ const looksMax = 5;
 /** Operations that may still be on their way when a lease of the longest Δ ends: the paper's 6δ, and one for good measure. */
 const delaysOfGrace = 7;
 
-/** Epochs that one generation has room for: a farm would need a million tenures of a resource a second, for a year. */
-const bitsPerGeneration = 45n;
+/** Epochs that one generation has room for: a farm would need a million tenures of a resource a second, for a year. The paper's lease takes another 32 bits (`paper/site.ts`). */
+const bitsPerGeneration = 77n;
 
 interface Member {
   readonly traits: StoreTraits;

@@ -15,11 +15,13 @@ import { Held, Idle } from "./states.js";
 export function* contend(site: Site, _from: Idle): Protocol<Held | Idle> {
   let cur: Seen | undefined = yield* readAnswered(site); //                      1  cur ← read(x)
   let prev: Seen;
+  let backOffMs = 0;
   while (cur !== undefined) {
     do {
       prev = cur; //                                                             4  prev ← cur
-      if (!site.maySkipWait(prev)) {
-        const { cancelled } = yield { kind: "delay", delayMs: site.waitMs(prev.value) }; // 5  delay(Δ + 6δ)
+      const waitMs = backOffMs + (site.maySkipWait(prev) ? 0 : site.waitMs(prev.value));
+      if (waitMs > 0) {
+        const { cancelled } = yield { kind: "delay", delayMs: waitMs }; // 5  delay(Δ + 6δ)
         if (cancelled) return new Idle("cancelled");
         cur = yield* readAnswered(site); //                                      6  cur ← read(x)
         if (cur === undefined) return new Idle("cancelled");
@@ -27,8 +29,8 @@ export function* contend(site: Site, _from: Idle): Protocol<Held | Idle> {
     } while (!sameStamp(cur.value, prev.value)); //                              7  until cur = prev
     const held = yield* claim(site, cur); //                                     8 to 12
     if (held.state === "hold" || held.because === "cancelled") return held;
-    // Those who met at a free register would meet again and again.
-    yield { kind: "delay", delayMs: site.backOffMs() };
+    // Those who wait from the same moment would meet again and again.
+    backOffMs = site.backOffMs();
     cur = yield* readAnswered(site);
   }
   return new Idle("cancelled");
@@ -64,7 +66,7 @@ export function* claim(site: Site, cur: Seen): Protocol<Held | Idle> {
 export function* withdraw(site: Site, record: DeltaRecord, because: Idle["because"]): Protocol<Idle> {
   if (site.register.isAtomic) {
     const { now } = yield lookAtClocks;
-    yield* site.register.send(site.freed(record), (content) => sameStamp(content, record), now);
+    yield* site.register.sendAnywhere(site.freed(record), (content) => sameStamp(content, record), now);
   }
   return new Idle(because);
 }

@@ -42,6 +42,8 @@ interface Watch {
   readonly site: Site;
   /** What was read, and when the read that returned it first had ended: Fig. 2's `prev`. */
   prev: Seen | undefined;
+  /** Waited in addition after a claim that failed, ms: two that wait from the same moment would meet again and again. */
+  backOffMs: number;
 }
 
 /**
@@ -77,9 +79,11 @@ export class PaperLease implements LeaseProtocol<PaperTenure> {
       if (!sameStamp(cur.value, watch.prev?.value)) watch.prev = undefined;
       watch.prev ??= cur; //                                          4
       const waitedMs = cur.begun.monotonicMs - watch.prev.ended.monotonicMs;
-      const leftMs = site.maySkipWait(cur) ? 0 : site.waitMs(cur.value) - waitedMs;
+      const waitMs = site.maySkipWait(cur) ? 0 : site.waitMs(cur.value);
+      const leftMs = waitMs + watch.backOffMs - waitedMs;
       if (leftMs <= 0) {
         const held = yield* claim(site, cur); //                      8 to 12
+        watch.backOffMs = held.state === "hold" ? 0 : site.backOffMs();
         if (held.state === "hold") return { kind: "granted", tenure: new PaperTenure(site, held) };
         return held.because === "cancelled" ? ended : this.#held(undefined, site.delayMs);
       }
@@ -132,6 +136,7 @@ export class PaperLease implements LeaseProtocol<PaperTenure> {
     const watch = this.#watches.get(resource) ?? {
       site: new Site({ environment: this.#environment, resource, leaseMs, nonces: this.#nonces }),
       prev: undefined,
+      backOffMs: 0,
     };
     watch.site.leaseMs = leaseMs;
     this.#watches.delete(resource);

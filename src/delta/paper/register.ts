@@ -125,11 +125,17 @@ export class RegularRegister<Value extends Stamp> {
     return this.#send(value, mayReplace, "refuse", begun);
   }
 
+  /** Writes wherever `mayReplace` allows it, whether or not that makes a majority. */
+  sendAnywhere(value: Value, mayReplace: MayReplace<Value>, begun: Reading): Protocol<Updated> {
+    return this.#send(value, mayReplace, "refuse", begun, true);
+  }
+
   *#send(
     value: Value,
     mayReplace: MayReplace<Value>,
     otherwise: "done" | "refuse",
     begun: Reading,
+    bestEffort = false,
   ): Protocol<Updated> {
     const next = this.#codec.encode(value);
     const step = (store: number, content: Uint8Array | undefined): Step => {
@@ -140,7 +146,7 @@ export class RegularRegister<Value extends Stamp> {
       return mayReplace(stands) || faults.blindOverwrite ? { kind: "write", next } : { kind: otherwise };
     };
     const { delayMs: timeoutMs } = this;
-    const wanted = { register: this.#name, contents: this.#contents, step, begun, timeoutMs };
+    const wanted = { register: this.#name, contents: this.#contents, step, begun, timeoutMs, bestEffort };
     return yield* update(this.#farm, wanted);
   }
 

@@ -17,6 +17,8 @@ export interface Update {
   readonly contents: (Uint8Array | undefined)[];
   /** Asked anew for each content that turns up. Of a slotted store only `write` is possible: it has a slot of its own. */
   readonly step: (store: number, content: Uint8Array | undefined) => Step;
+  /** Does what can be done also when that is no majority. */
+  readonly bestEffort?: boolean;
   readonly begun: Reading;
   /** Counted from `begun`, ms. */
   readonly timeoutMs: number;
@@ -45,7 +47,8 @@ export function* update(farm: FarmView, wanted: Update): Protocol<Updated> {
   for (let round = 0; round < roundsMax; round += 1) {
     const requests = Array.from({ length: farm.size }, (_, store) => requestFor(store));
     if (count("done") >= farm.majority) return { kind: "done", failures, ended };
-    if (farm.size - count("refused") < farm.majority) return { kind: "refused", failures, ended };
+    if (farm.size - count("refused") < farm.majority && wanted.bestEffort !== true)
+      return { kind: "refused", failures, ended };
     const leftMs = timeoutMs - elapsedMs(begun, ended);
     if (leftMs <= 0 || requests.every((request) => request === undefined)) break;
     const { answers, now } = yield { kind: "ask", requests, enough: roundIsOver, timeoutMs: leftMs };

@@ -157,7 +157,7 @@ export class StorageWorld implements WorldView {
       settings: {
         leaseMsMax: plan.leaseMs,
         delayMs: plan.delayMs,
-        pollMs: Math.max(1, plan.delayMs / 8),
+        pollMs: Math.max(1, plan.delayMs / 3),
         clockRateError: plan.clockRateError,
       },
     };
