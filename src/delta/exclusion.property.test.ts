@@ -52,7 +52,7 @@ async function badDays(seed: number): Promise<Outcome> {
   const farm = new MemoryFarm(world, storesOfFarm, { delayMs: 40 });
   const held = new Map<number, Lease>();
   const tokens: bigint[] = [];
-  let isOver = false;
+  const days = { areOver: false };
 
   const run = async (index: number) => {
     const rate = 1 + (random.next() - 0.5) * 0.004;
@@ -69,7 +69,7 @@ async function badDays(seed: number): Promise<Outcome> {
       await farm.open(`p${index}`, own, options, (store) => hardOfHearing(store, timers, index * answerMs)),
       own,
     );
-    while (!isOver) {
+    while (!days.areOver) {
       try {
         const lease = await leases.acquire("r", { ttl: ttlMs, wait: 2_000, autoRenew: chance(0.5) });
         tokens.push(lease.token);
@@ -90,7 +90,8 @@ async function badDays(seed: number): Promise<Outcome> {
   };
 
   const runs = Promise.all(Array.from({ length: participants }, (_, index) => run(index)));
-  await world.advance(1);
+  // Nothing goes wrong before all have opened the farm.
+  await world.advance(1_000);
   let overlaps = 0;
   let forgetAgainStep = 0;
   for (let step = 0; step < steps; step++) {
@@ -108,7 +109,7 @@ async function badDays(seed: number): Promise<Outcome> {
     await world.advance(stepMs);
     overlaps += [...held.values()].filter((lease) => lease.remaining() > 0).length > 1 ? 1 : 0;
   }
-  isOver = true;
+  days.areOver = true;
   for (const medium of farm.media) medium.resume();
   await world.advance("20s");
   await runs;

@@ -15,6 +15,9 @@ const clockRateErrorDefault = 0.001;
 const delaysPerLease = 10;
 const leaseMsDefault = 15_000;
 
+/** A store that has just been busy answers the next time. */
+const looksMax = 3;
+
 export interface DeltaOptions {
   /** Name and incarnation of this participant: no two may have the same. */
   readonly holder: string;
@@ -46,12 +49,13 @@ export async function openFarm(
       stores.map(({ traits }) => traits),
       settings,
     );
-    await driver.run(farm.look());
+    for (let looks = 0; looks < looksMax && !farm.isFounded; looks++) await driver.run(farm.look());
     if (!farm.isFounded) throw farm.whyNot();
     const { holder, label } = options;
     const environment = { farm, writer: holder, label, random: world.random, settings };
     const protocol = protocolFor(stores, environment);
-    return new DeltaProvider({ driver, farm, protocol, settings, holder });
+    const bytesMax = Math.min(...stores.map(({ traits }) => traits.bytesMax));
+    return new DeltaProvider({ driver, farm, protocol, settings, holder, label, bytesMax });
   } catch (error) {
     await driver.close();
     throw error;

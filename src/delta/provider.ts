@@ -8,6 +8,7 @@ import type {
   ProviderEvents,
 } from "../lease/provider.js";
 import type { Guarantees, HolderHint, ResourceHint } from "../lease/types.js";
+import { encodeRecord } from "./codec.js";
 import type { Driver } from "./driver.js";
 import type { Protocol } from "./effects.js";
 import type { Farm } from "./farm.js";
@@ -20,6 +21,9 @@ import type { Tenure } from "./tenure.js";
 /** A lease has to leave time for a renewal that takes its whole δ, and for another when that one fails. */
 const delaysPerLeaseMin = 3;
 
+/** The greatest epoch, number and nonce that a record's length is reckoned with. */
+const numberMax = 2n ** 63n;
+
 export interface DeltaProviderParts {
   readonly driver: Driver;
   readonly farm: Farm;
@@ -27,6 +31,9 @@ export interface DeltaProviderParts {
   readonly settings: DeltaSettings;
   /** Name and incarnation: the writer of the protocol's records. */
   readonly holder: string;
+  readonly label?: string | undefined;
+  /** The longest record that every store takes. */
+  readonly bytesMax: number;
 }
 
 class DeltaGrant implements Grant {
@@ -65,6 +72,8 @@ export class DeltaProvider implements Provider {
   readonly #driver: Driver;
   readonly #farm: Farm;
   readonly #protocol: LeaseProtocol;
+  readonly #label: string;
+  readonly #bytesMax: number;
   /** By resource: what was granted last and has not been given back. */
   readonly #grants = new Map<string, DeltaGrant>();
   #events: ProviderEvents | undefined;
@@ -74,6 +83,8 @@ export class DeltaProvider implements Provider {
     this.#driver = driver;
     this.#farm = farm;
     this.#protocol = protocol;
+    this.#label = parts.label ?? "";
+    this.#bytesMax = parts.bytesMax;
     this.holder = holder;
     const { exclusion, token, progress, assumptions } = protocol.promise;
     this.guarantees = {
@@ -106,6 +117,8 @@ export class DeltaProvider implements Provider {
 
   async attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
     const { resource, ttlMs, timeoutMs } = request;
+    if (this.#bytesFor(resource) > this.#bytesMax)
+      return { kind: "unanswered", error: tooLong(resource, this.#bytesMax) };
     const deadlineMs = this.#driver.now().monotonicMs + timeoutMs;
     // Whoever attempts has given up what it held: nothing may renew it any more.
     this.#forget(resource);
@@ -166,6 +179,21 @@ export class DeltaProvider implements Provider {
     return this.#driver.run(protocol, { gate: this.#farm });
   }
 
+  /** The length of a resource's longest record. */
+  #bytesFor(resource: string): number {
+    return encodeRecord({
+      resource,
+      epoch: numberMax,
+      number: numberMax,
+      writer: this.holder,
+      nonce: Number.MAX_SAFE_INTEGER,
+      state: "held",
+      leaseMs: this.guarantees.ttlMaxMs,
+      delayMs: this.guarantees.ttlMaxMs,
+      label: this.#label,
+    }).length;
+  }
+
   #forget(resource: string): void {
     const grant = this.#grants.get(resource);
     if (grant === undefined) return;
@@ -188,6 +216,13 @@ export class DeltaProvider implements Provider {
     const heard = answered.filter(Boolean).length;
     return heard >= majority ? undefined : noMajority(size, majority, heard, errors);
   }
+}
+
+function tooLong(resource: string, bytesMax: number): LeaseholdError {
+  return new LeaseholdError(
+    "INVALID_NAME",
+    `the record of ${JSON.stringify(resource)} would be longer than the ${bytesMax} bytes that every store takes; use a shorter name or label`,
+  );
 }
 
 function own(grant: Grant): DeltaGrant {

@@ -1,0 +1,125 @@
+import { expect, test } from "vitest";
+import { MemoryFarm } from "../../test/support/memory-farm.js";
+import { open } from "../index.js";
+import { LeaseholdError } from "../lease/errors.js";
+import { LeaseManager } from "../lease/lease-manager.js";
+import { VirtualWorld } from "../testing/virtual-world.js";
+import type { MemoryMediumOptions } from "./memory-store.js";
+import { Observations, observedMax } from "./observations.js";
+import type { DeltaRecord } from "./record.js";
+import { leaseRegister } from "./registers.js";
+
+async function stage(media: Partial<MemoryMediumOptions> = {}) {
+  const world = new VirtualWorld();
+  const farm = new MemoryFarm(world, 3, { delayMs: 50, ...media });
+  const manager = async (name: string, label?: string) =>
+    new LeaseManager(await farm.open(name, world, { leaseMsMax: 1_000, label }), world);
+  return { world, farm, alice: await manager("alice", "the first"), bob: await manager("bob") };
+}
+
+test('open("delta+memory:name"): those who open the same name contend, until the last has closed', async () => {
+  const [alice, bob] = [
+    await open("delta+memory:a", { name: "alice" }),
+    await open("delta+memory:a", { name: "bob" }),
+  ];
+  const other = await open("delta+memory:b");
+  const lease = await alice.acquire("r");
+  expect(lease.holder).toMatch(/^alice\.[0-9a-f]{16}$/);
+  expect(await bob.tryAcquire("r")).toBeUndefined();
+  expect((await other.acquire("r")).token).toBe(1n);
+  await lease.release();
+  expect((await bob.acquire("r")).token).toBe(2n);
+  await Promise.all([alice.close(), bob.close(), other.close()]);
+  const again = await open("delta+memory:a");
+  expect((await again.acquire("r")).token).toBe(1n);
+  await again.close();
+});
+
+test("a list needs a majority, or somebody who is told what is missing", async () => {
+  const { farm, alice, bob, world } = await stage();
+  await alice.acquire("x/1");
+  farm.media[0]!.failing = new LeaseholdError("STORE_UNAVAILABLE", "down");
+  expect((await bob.list("x/")).map(({ resource }) => resource)).toEqual(["x/1"]);
+  farm.media[1]!.stall("requests");
+  const failure = bob.list("x/").catch((error: unknown) => error);
+  await world.advance(50);
+  expect(await failure).toMatchObject({ code: "NO_QUORUM" });
+  let told = "";
+  const partial = bob.list("x/", { onIncomplete: (why) => (told = why) });
+  await world.advance(50);
+  await partial;
+  expect(told).toContain("1 did, and 2 are needed: down");
+});
+
+test("an explanation names the holder, its label, and each store with what it has", async () => {
+  const { farm, alice, bob, world } = await stage();
+  const lease = await alice.acquire("r");
+  await world.settle();
+  farm.media[2]!.failing = new LeaseholdError("STORE_READ_ONLY", "read only");
+  const explanation = await bob.explain("r");
+  expect(explanation).toMatchObject({
+    state: "held",
+    confirmed: true,
+    quorum: true,
+    broken: false,
+    holder: alice.self,
+    token: lease.token,
+    label: "the first",
+    members: [
+      { id: "store-0", state: "ready", lease: { holder: alice.self, state: "live" } },
+      { id: "store-1", state: "ready" },
+      { id: "store-2", state: "unreachable", reason: "read only" },
+    ],
+  });
+  expect(explanation.reasons.join("; ")).toMatch(
+    /held by alice\.1 \(the first\).*store-2 cannot be asked: read only/,
+  );
+});
+
+test("a holder that crashed is said to be gone when its lease has been seen to run out", async () => {
+  const { alice, bob, world } = await stage();
+  await alice.acquire("r", { autoRenew: false });
+  expect(await bob.holder("r")).toMatchObject({ state: "held", confirmed: true });
+  await world.advance(1_010);
+  expect(await bob.holder("r")).toEqual({ state: "free", confirmed: true });
+});
+
+test("breaking counts as done only where the holder cannot get a majority any more", async () => {
+  const { farm, alice, bob } = await stage();
+  const lease = await alice.acquire("r");
+  expect(await bob.break("nobody's")).toEqual({ done: false });
+  for (const medium of farm.media.slice(1)) medium.failing = new LeaseholdError("STORE_UNAVAILABLE");
+  await expect(bob.break("r")).rejects.toMatchObject({ code: "NO_QUORUM" });
+  farm.media[1]!.failing = undefined;
+  expect(await bob.break("r")).toMatchObject({ done: true, holder: alice.self, token: lease.token });
+  expect(lease.remaining()).toBe(1_000);
+  expect((await bob.explain("r")).broken).toBe(true);
+});
+
+test("a name whose record is too long for a store is refused, and nothing is asked of the stores", async () => {
+  const { farm, alice } = await stage({ bytesMax: 400 });
+  const name = "r".repeat(300);
+  await expect(alice.acquire(name)).rejects.toMatchObject({ code: "INVALID_NAME" });
+  for (const medium of farm.media) expect(medium.cells(leaseRegister(name))).toEqual([]);
+  await alice.acquire("r".repeat(20));
+});
+
+test(`no more than ${observedMax} resources are kept in mind; one that was forgotten is waited for anew`, () => {
+  const observations = new Observations(0);
+  const record = (resource: string): DeltaRecord => ({
+    resource,
+    epoch: 1n,
+    number: 1n,
+    writer: "w",
+    nonce: 1,
+    state: "held",
+    leaseMs: 100,
+    delayMs: 1,
+  });
+  for (let index = 0; index <= observedMax; index++) {
+    const resource = `r${index}`;
+    observations.see(resource, 0, record(resource), 0);
+  }
+  expect(observations.untilOverMs("r0", 0, record("r0"), 60)).toBe(100);
+  expect(observations.untilOverMs("r1", 0, record("r1"), 60)).toBe(40);
+});
