@@ -15,6 +15,8 @@ export const alias = {
 export default defineConfig({
   resolve: { alias },
   test: {
+    // CommonJS looks as it does in Node.
+    deps: { interopDefault: false },
     include: ["src/**/*.test.ts", "test/*.test.ts"],
     testTimeout: 30_000,
     // Some tests here measure real time on machines that others use too. What is about safety runs on seeds and in

@@ -5,6 +5,8 @@ import { alias } from "./vitest.config.js";
 export default defineConfig({
   resolve: { alias },
   test: {
+    // CommonJS looks as it does in Node.
+    deps: { interopDefault: false },
     include: ["test/e2e/**/*.test.ts"],
     testTimeout: 180_000,
     hookTimeout: 60_000,

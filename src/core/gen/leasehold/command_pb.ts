@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file leasehold/command.proto.
  */
 export const file_leasehold_command: GenFile = /*@__PURE__*/
-  fileDesc("ChdsZWFzZWhvbGQvY29tbWFuZC5wcm90bxIObGVhc2Vob2xkLmNvcmUiuQQKB0NvbW1hbmQSEAoIcHJvcG9zZXIYASABKAQSDwoHcmVxdWVzdBgCIAEoBBInCgNwdXQYAyABKAsyGC5ldGNkc2VydmVycGIuUHV0UmVxdWVzdEgAEjgKDGRlbGV0ZV9yYW5nZRgEIAEoCzIgLmV0Y2RzZXJ2ZXJwYi5EZWxldGVSYW5nZVJlcXVlc3RIABInCgN0eG4YBSABKAsyGC5ldGNkc2VydmVycGIuVHhuUmVxdWVzdEgAEjIKB2NvbXBhY3QYBiABKAsyHy5ldGNkc2VydmVycGIuQ29tcGFjdGlvblJlcXVlc3RIABI2CgtsZWFzZV9ncmFudBgHIAEoCzIfLmV0Y2RzZXJ2ZXJwYi5MZWFzZUdyYW50UmVxdWVzdEgAEjgKDGxlYXNlX3Jldm9rZRgIIAEoCzIgLmV0Y2RzZXJ2ZXJwYi5MZWFzZVJldm9rZVJlcXVlc3RIABIzCgxsZWFzZV9leHBpcmUYCSABKAsyGy5sZWFzZWhvbGQuY29yZS5MZWFzZUV4cGlyZUgAEjcKDnJlZ2lzdGVyX2xlYXNlGAogASgLMh0ubGVhc2Vob2xkLmNvcmUuUmVnaXN0ZXJMZWFzZUgAEjMKDGNsdXN0ZXJfdGltZRgLIAEoCzIbLmxlYXNlaG9sZC5jb3JlLkNsdXN0ZXJUaW1lSAASLgoJYm9vdHN0cmFwGAwgASgLMhkubGVhc2Vob2xkLmNvcmUuQm9vdHN0cmFwSABCBgoEYm9keSIoCgtMZWFzZUV4cGlyZRILCgNpZHMYASADKAMSDAoEdGVybRgCIAEoBCIqCg1SZWdpc3RlckxlYXNlEgwKBG5hbWUYASABKAkSCwoDdHRsGAIgASgDIiMKC0NsdXN0ZXJUaW1lEhQKDG1pbGxpc2Vjb25kcxgBIAEoBCIcCglCb290c3RyYXASDwoHY2x1c3RlchgBIAEoBGIGcHJvdG8z", [file_etcd_rpc]);
+  fileDesc("ChdsZWFzZWhvbGQvY29tbWFuZC5wcm90bxIObGVhc2Vob2xkLmNvcmUiuQQKB0NvbW1hbmQSEAoIcHJvcG9zZXIYASABKAQSDwoHcmVxdWVzdBgCIAEoBBInCgNwdXQYAyABKAsyGC5ldGNkc2VydmVycGIuUHV0UmVxdWVzdEgAEjgKDGRlbGV0ZV9yYW5nZRgEIAEoCzIgLmV0Y2RzZXJ2ZXJwYi5EZWxldGVSYW5nZVJlcXVlc3RIABInCgN0eG4YBSABKAsyGC5ldGNkc2VydmVycGIuVHhuUmVxdWVzdEgAEjIKB2NvbXBhY3QYBiABKAsyHy5ldGNkc2VydmVycGIuQ29tcGFjdGlvblJlcXVlc3RIABI2CgtsZWFzZV9ncmFudBgHIAEoCzIfLmV0Y2RzZXJ2ZXJwYi5MZWFzZUdyYW50UmVxdWVzdEgAEjgKDGxlYXNlX3Jldm9rZRgIIAEoCzIgLmV0Y2RzZXJ2ZXJwYi5MZWFzZVJldm9rZVJlcXVlc3RIABIzCgxsZWFzZV9leHBpcmUYCSABKAsyGy5sZWFzZWhvbGQuY29yZS5MZWFzZUV4cGlyZUgAEjcKDnJlZ2lzdGVyX2xlYXNlGAogASgLMh0ubGVhc2Vob2xkLmNvcmUuUmVnaXN0ZXJMZWFzZUgAEjMKDGNsdXN0ZXJfdGltZRgLIAEoCzIbLmxlYXNlaG9sZC5jb3JlLkNsdXN0ZXJUaW1lSAASLgoJYm9vdHN0cmFwGAwgASgLMhkubGVhc2Vob2xkLmNvcmUuQm9vdHN0cmFwSABCBgoEYm9keSIoCgtMZWFzZUV4cGlyZRILCgNpZHMYASADKAMSDAoEdGVybRgCIAEoBCIqCg1SZWdpc3RlckxlYXNlEgwKBG5hbWUYASABKAkSCwoDdHRsGAIgASgDIksKC0NsdXN0ZXJUaW1lEhQKDG1pbGxpc2Vjb25kcxgBIAEoBBImCgRsZWZ0GAIgAygLMhgubGVhc2Vob2xkLmNvcmUuVGltZUxlZnQiLAoIVGltZUxlZnQSCgoCaWQYASABKAMSFAoMbWlsbGlzZWNvbmRzGAIgASgEIhwKCUJvb3RzdHJhcBIPCgdjbHVzdGVyGAEgASgEYgZwcm90bzM", [file_etcd_rpc]);
 
 /**
  * @generated from message leasehold.core.Command
@@ -166,6 +166,11 @@ export type ClusterTime = Message<"leasehold.core.ClusterTime"> & {
    * @generated from field: uint64 milliseconds = 1;
    */
   milliseconds: bigint;
+
+  /**
+   * @generated from field: repeated leasehold.core.TimeLeft left = 2;
+   */
+  left: TimeLeft[];
 };
 
 /**
@@ -174,6 +179,28 @@ export type ClusterTime = Message<"leasehold.core.ClusterTime"> & {
  */
 export const ClusterTimeSchema: GenMessage<ClusterTime> = /*@__PURE__*/
   messageDesc(file_leasehold_command, 3);
+
+/**
+ * @generated from message leasehold.core.TimeLeft
+ */
+export type TimeLeft = Message<"leasehold.core.TimeLeft"> & {
+  /**
+   * @generated from field: int64 id = 1;
+   */
+  id: bigint;
+
+  /**
+   * @generated from field: uint64 milliseconds = 2;
+   */
+  milliseconds: bigint;
+};
+
+/**
+ * Describes the message leasehold.core.TimeLeft.
+ * Use `create(TimeLeftSchema)` to create a new message.
+ */
+export const TimeLeftSchema: GenMessage<TimeLeft> = /*@__PURE__*/
+  messageDesc(file_leasehold_command, 4);
 
 /**
  * The first entry of a cluster: who it is.
@@ -192,5 +219,5 @@ export type Bootstrap = Message<"leasehold.core.Bootstrap"> & {
  * Use `create(BootstrapSchema)` to create a new message.
  */
 export const BootstrapSchema: GenMessage<Bootstrap> = /*@__PURE__*/
-  messageDesc(file_leasehold_command, 4);
+  messageDesc(file_leasehold_command, 5);
 

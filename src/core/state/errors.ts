@@ -1,0 +1,41 @@
+/**
+ * What the core answers when it cannot do what it was asked: etcd's code and text where etcd has one, as clients match them to
+ * the letter.
+ */
+const failures = {
+  keyNotProvided: [3, "etcdserver: key is not provided"],
+  duplicateKey: [3, "etcdserver: duplicate key given in txn request"],
+  tooManyOperations: [3, "etcdserver: too many operations in txn request"],
+  requestTooLarge: [3, "etcdserver: request is too large"],
+  valueProvided: [3, "etcdserver: value is provided"],
+  leaseProvided: [3, "etcdserver: lease is provided"],
+  invalidSortOption: [3, "etcdserver: invalid sort option"],
+  keyNotFound: [5, "etcdserver: key not found"],
+  leaseNotFound: [5, "etcdserver: requested lease not found"],
+  leaseNameTaken: [6, "leasehold: a lease of this name exists already"],
+  leaseExists: [9, "etcdserver: lease already exists"],
+  compacted: [11, "etcdserver: mvcc: required revision has been compacted"],
+  futureRevision: [11, "etcdserver: mvcc: required revision is a future revision"],
+  leaseTtlTooLarge: [11, "etcdserver: too large lease TTL"],
+  tooManyRequests: [8, "etcdserver: too many requests"],
+  noLeader: [14, "etcdserver: no leader"],
+  leaderChanged: [14, "etcdserver: leader changed"],
+  notLeader: [9, "etcdserver: not leader"],
+  stopped: [14, "etcdserver: server stopped"],
+  timeout: [14, "etcdserver: request timed out"],
+} as const satisfies Record<string, readonly [code: number, text: string]>;
+
+export type CoreFailure = keyof typeof failures;
+
+/** An answer that says no. `code` is gRPC's status. */
+export class CoreError extends Error {
+  readonly failure: CoreFailure;
+  readonly code: number;
+
+  constructor(failure: CoreFailure) {
+    super(failures[failure][1]);
+    this.name = "CoreError";
+    this.failure = failure;
+    this.code = failures[failure][0];
+  }
+}

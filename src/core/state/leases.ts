@@ -1,0 +1,84 @@
+import { CoreError } from "./errors.js";
+import type { Key } from "./keys.js";
+
+/** A lease as every server has it: who tracks when it ends is the leader alone, beside this (`replica`). */
+export interface LeaseState {
+  readonly id: bigint;
+  /** Seconds. */
+  readonly ttlSeconds: number;
+  /** The pattern's name of a lease; most have none. */
+  readonly name: string | undefined;
+  /** What is deleted when it ends. */
+  readonly keys: Set<Key>;
+  /** What was left of it by the cluster's own clock when that was last replicated, ms; absent until then. */
+  leftMs: number | undefined;
+}
+
+/** etcd refuses more: nine thousand million seconds. */
+export const ttlSecondsMax = 9_000_000_000n;
+
+/**
+ * Leases without deadlines. Creating, revoking and expiring are commands of the log; refreshing is not, and leaves no trace
+ * here (*Patterns of Distributed Systems*, "Lease").
+ */
+export class Leases {
+  readonly #leases = new Map<bigint, LeaseState>();
+  readonly #names = new Map<string, bigint>();
+  /** Each key hangs on one lease at most. */
+  readonly #leaseOfKey = new Map<Key, LeaseState>();
+
+  get size(): number {
+    return this.#leases.size;
+  }
+
+  get(id: bigint): LeaseState | undefined {
+    return this.#leases.get(id);
+  }
+
+  all(): IterableIterator<LeaseState> {
+    return this.#leases.values();
+  }
+
+  named(name: string): LeaseState | undefined {
+    const id = this.#names.get(name);
+    return id === undefined ? undefined : this.#leases.get(id);
+  }
+
+  /** The duplicate is refused here, where the command is applied: requests that are in flight together pass every earlier look. */
+  grant(id: bigint, ttlSeconds: number, name?: string): LeaseState {
+    if (name !== undefined && this.#names.has(name)) throw new CoreError("leaseNameTaken");
+    if (this.#leases.has(id)) throw new CoreError("leaseExists");
+    const lease: LeaseState = { id, ttlSeconds, name, keys: new Set(), leftMs: undefined };
+    this.#leases.set(id, lease);
+    if (name !== undefined) this.#names.set(name, id);
+    return lease;
+  }
+
+  /** Takes the lease away; its keys are the caller's to delete. */
+  remove(id: bigint): LeaseState {
+    const lease = this.#leases.get(id);
+    if (lease === undefined) throw new CoreError("leaseNotFound");
+    this.#leases.delete(id);
+    if (lease.name !== undefined) this.#names.delete(lease.name);
+    return lease;
+  }
+
+  /** The key hangs on the lease from now on, and on no other. 0 detaches it. */
+  attach(key: Key, id: bigint): void {
+    const lease = id === 0n ? undefined : this.#leases.get(id);
+    if (id !== 0n && lease === undefined) throw new CoreError("leaseNotFound");
+    const before = this.#leaseOfKey.get(key);
+    if (before === lease) return;
+    before?.keys.delete(key);
+    if (lease === undefined) this.#leaseOfKey.delete(key);
+    else {
+      lease.keys.add(key);
+      this.#leaseOfKey.set(key, lease);
+    }
+  }
+
+  /** The key is gone. */
+  detach(key: Key): void {
+    this.attach(key, 0n);
+  }
+}

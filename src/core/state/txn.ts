@@ -1,0 +1,169 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  type Compare,
+  Compare_CompareResult as Result,
+  Compare_CompareTarget as Target,
+  type DeleteRangeRequest,
+  type DeleteRangeResponse,
+  DeleteRangeResponseSchema,
+  type PutRequest,
+  type PutResponse,
+  PutResponseSchema,
+  type RequestOp,
+  ResponseHeaderSchema,
+  type ResponseOp,
+  ResponseOpSchema,
+  type TxnRequest,
+  type TxnResponse,
+  TxnResponseSchema,
+} from "../gen/etcd/rpc_pb.js";
+import { CoreError } from "./errors.js";
+import { keyOf, rangeOf } from "./keys.js";
+import { compareBytes, readRange, readRevision, toKeyValue } from "./range.js";
+import type { Revisions, Version } from "./revisions.js";
+import type { Write } from "./write.js";
+
+export function putKey(write: Write, request: PutRequest): PutResponse {
+  checkPutApplies(write, request);
+  const key = keyOf(request.key);
+  const before = write.revisions.get(key);
+  const value = request.ignoreValue ? before!.value : request.value;
+  const lease = request.ignoreLease ? before!.lease : request.lease;
+  write.put(key, value, lease);
+  return request.prevKv && before !== undefined
+    ? create(PutResponseSchema, { prevKv: toKeyValue(before) })
+    : create(PutResponseSchema);
+}
+
+export function deleteKeys(write: Write, request: DeleteRangeRequest): DeleteRangeResponse {
+  const gone = write.delete(rangeOf(request.key, request.rangeEnd));
+  return create(DeleteRangeResponseSchema, {
+    deleted: BigInt(gone.length),
+    prevKvs: request.prevKv ? gone.map((version) => toKeyValue(version)) : [],
+  });
+}
+
+/** Which way is taken, also in the transactions inside: all comparisons see the state from before the first write. */
+interface Path {
+  readonly succeeded: boolean;
+  readonly operations: readonly RequestOp[];
+  /** By the index of the operation. */
+  readonly inner: ReadonlyMap<number, Path>;
+}
+
+/** Carries out a transaction as a whole, or throws before it has changed anything. */
+export function runTxn(write: Write, request: TxnRequest): TxnResponse {
+  const path = choosePath(write.revisions, request);
+  checkPath(write, path);
+  return runPath(write, path);
+}
+
+function choosePath(revisions: Revisions, request: TxnRequest): Path {
+  const succeeded = request.compare.every((comparison) => holds(revisions, comparison));
+  const operations = succeeded ? request.success : request.failure;
+  const inner = new Map<number, Path>();
+  for (const [index, { request: operation }] of operations.entries()) {
+    if (operation.case === "requestTxn") inner.set(index, choosePath(revisions, operation.value));
+  }
+  return { succeeded, operations, inner };
+}
+
+function checkPath(write: Write, { operations, inner }: Path): void {
+  for (const [index, { request: operation }] of operations.entries()) {
+    if (operation.case === "requestPut") checkPutApplies(write, operation.value);
+    else if (operation.case === "requestRange") readRevision(write.revisions, operation.value);
+    else if (operation.case === "requestTxn") checkPath(write, inner.get(index)!);
+  }
+}
+
+function checkPutApplies({ leases, revisions }: Write, request: PutRequest): void {
+  if (request.lease !== 0n && leases.get(request.lease) === undefined) throw new CoreError("leaseNotFound");
+  const keeps = request.ignoreValue || request.ignoreLease;
+  if (keeps && revisions.get(keyOf(request.key)) === undefined) throw new CoreError("keyNotFound");
+}
+
+function runPath(write: Write, { succeeded, operations, inner }: Path): TxnResponse {
+  const responses = operations.map((operation, index) => runOperation(write, operation, inner.get(index)));
+  return create(TxnResponseSchema, { succeeded, responses });
+}
+
+function runOperation(write: Write, { request }: RequestOp, inner: Path | undefined): ResponseOp {
+  const header = () => create(ResponseHeaderSchema, { revision: BigInt(write.revision) });
+  switch (request.case) {
+    case "requestRange": {
+      const value = readRange(write.revisions, request.value);
+      value.header = header();
+      return create(ResponseOpSchema, { response: { case: "responseRange", value } });
+    }
+    case "requestPut": {
+      const value = putKey(write, request.value);
+      value.header = header();
+      return create(ResponseOpSchema, { response: { case: "responsePut", value } });
+    }
+    case "requestDeleteRange": {
+      const value = deleteKeys(write, request.value);
+      value.header = header();
+      return create(ResponseOpSchema, { response: { case: "responseDeleteRange", value } });
+    }
+    case "requestTxn": {
+      const value = runPath(write, inner!);
+      value.header = header();
+      return create(ResponseOpSchema, { response: { case: "responseTxn", value } });
+    }
+    default:
+      throw new CoreError("keyNotFound");
+  }
+}
+
+/** A missing key has version, revisions and lease 0; no comparison of its value is true, not even `NOT_EQUAL`. */
+function holds(revisions: Revisions, comparison: Compare): boolean {
+  if (comparison.rangeEnd.length === 0) return holdsFor(revisions.get(keyOf(comparison.key)), comparison);
+  const range = rangeOf(comparison.key, comparison.rangeEnd);
+  let isEmpty = true;
+  for (const version of revisions.range(range, revisions.current)) {
+    isEmpty = false;
+    if (!holdsFor(version, comparison)) return false;
+  }
+  return !isEmpty || holdsFor(undefined, comparison);
+}
+
+function holdsFor(version: Version | undefined, comparison: Compare): boolean {
+  const difference = differenceOf(version, comparison);
+  if (difference === undefined) return false;
+  switch (comparison.result) {
+    case Result.EQUAL:
+      return difference === 0;
+    case Result.NOT_EQUAL:
+      return difference !== 0;
+    case Result.GREATER:
+      return difference > 0;
+    case Result.LESS:
+      return difference < 0;
+    default:
+      return true;
+  }
+}
+
+function differenceOf(version: Version | undefined, { target, targetUnion }: Compare): number | undefined {
+  const asked = <Case extends string>(name: Case) =>
+    targetUnion.case === name ? (targetUnion.value as bigint) : 0n;
+  switch (target) {
+    case Target.VALUE:
+      if (version === undefined) return undefined;
+      return compareBytes(version.value, targetUnion.case === "value" ? targetUnion.value : new Uint8Array());
+    case Target.CREATE:
+      return compare(BigInt(version?.created ?? 0), asked("createRevision"));
+    case Target.MOD:
+      return compare(BigInt(version?.modified ?? 0), asked("modRevision"));
+    case Target.VERSION:
+      return compare(BigInt(version?.version ?? 0), asked("version"));
+    case Target.LEASE:
+      return compare(version?.lease ?? 0n, asked("lease"));
+    default:
+      return 0;
+  }
+}
+
+function compare(a: bigint, b: bigint): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
