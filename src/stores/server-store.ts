@@ -77,8 +77,8 @@ export class ServerStore implements OpenedStore {
   }
 }
 
-/** What was asked goes on, and may still take effect: nobody waits for it any more. */
-async function untilAborted<T>(result: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+/** Rejects with the signal's reason. What was asked goes on, and may still take effect: nobody waits for it any more. */
+export async function untilAborted<T>(result: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return result;
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(signal.reason as Error);

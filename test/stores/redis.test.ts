@@ -3,7 +3,7 @@ import { runStoreConformance } from "../../src/stores/conformance.js";
 import type { OpenedStore } from "../../src/stores/contract.js";
 import { openRedisStore } from "../../src/stores/redis/open.js";
 import { RedisServer, type RedisServerOptions } from "./servers/redis.js";
-import { expectCode, failureOf, measure, read, refusalOf, replace, write } from "./support.js";
+import { failing, failureOf, measure, read, refusalOf, replace, write } from "./support.js";
 
 async function start(options?: RedisServerOptions): Promise<RedisServer> {
   const server = await RedisServer.start(options);
@@ -144,10 +144,8 @@ describe("bad days", () => {
     await write(store, "r", "before");
     server.freeze();
     const given = AbortSignal.timeout(300);
-    expectCode(
-      await failureOf(store.perform({ op: "read", register: "r" }, given)),
-      "STORE_UNAVAILABLE",
-      /given up/,
+    expect(await failureOf(store.perform({ op: "read", register: "r" }, given))).toMatchObject(
+      failing("STORE_UNAVAILABLE", /given up/),
     );
     server.thaw();
     expect((await read(store, "r")).text).toBe("before");
@@ -157,10 +155,8 @@ describe("bad days", () => {
     const server = await start();
     const store = await open(server.url());
     server.freeze();
-    expectCode(
-      await failureOf(store.perform({ op: "read", register: "r" })),
-      "STORE_UNAVAILABLE",
-      /no answer within/,
+    expect(await failureOf(store.perform({ op: "read", register: "r" }))).toMatchObject(
+      failing("STORE_UNAVAILABLE", /no answer within/),
     );
     server.thaw();
     expect((await read(store, "r")).text).toBeUndefined();
@@ -174,12 +170,12 @@ describe("bad days", () => {
     const underWay = store.perform({ op: "read", register: "r" });
     await server.kill();
     expect((await failureOf(underWay)).code).toBe("STORE_UNAVAILABLE");
-    expectCode(
-      await failureOf(store.perform({ op: "read", register: "r" })),
-      "STORE_UNAVAILABLE",
-      /ECONNREFUSED|closed/,
+    expect(await failureOf(store.perform({ op: "read", register: "r" }))).toMatchObject(
+      failing("STORE_UNAVAILABLE", /ECONNREFUSED|closed/),
     );
-    expectCode(await refusalOf(openRedisStore, server.url()), "STORE_UNAVAILABLE", /ECONNREFUSED/);
+    expect(await refusalOf(openRedisStore, server.url())).toMatchObject(
+      failing("STORE_UNAVAILABLE", /ECONNREFUSED/),
+    );
     await server.restart();
     await expect.poll(() => read(store, "r").then(({ text }) => text, String)).toBe("before");
   });
@@ -194,19 +190,15 @@ describe("bad days", () => {
   test("a wrong or missing password", async () => {
     const server = await start({ password: "the-right-one-4711" });
     const missing = await refusalOf(openRedisStore, server.url());
-    expectCode(missing, "STORE_PERMISSION", /NOAUTH/);
+    expect(missing).toMatchObject(failing("STORE_PERMISSION", /NOAUTH/));
     const url = server.url();
     url.password = "a-wrong-one-4711";
-    expectCode(
-      await refusalOf(openRedisStore, url, {}, ["a-wrong-one-4711"]),
-      "STORE_PERMISSION",
-      /WRONGPASS/,
+    expect(await refusalOf(openRedisStore, url, {}, ["a-wrong-one-4711"])).toMatchObject(
+      failing("STORE_PERMISSION", /WRONGPASS/),
     );
     const environment = { REDISCLI_AUTH: "wrong-too-4711" };
-    expectCode(
-      await refusalOf(openRedisStore, server.url(), environment, ["wrong-too-4711"]),
-      "STORE_PERMISSION",
-      /WRONGPASS/,
+    expect(await refusalOf(openRedisStore, server.url(), environment, ["wrong-too-4711"])).toMatchObject(
+      failing("STORE_PERMISSION", /WRONGPASS/),
     );
     const store = await open(server.url(), { REDISCLI_AUTH: "the-right-one-4711" });
     expect(JSON.stringify([store.traits, store.findings])).not.toContain("4711");
@@ -217,10 +209,8 @@ describe("bad days", () => {
     await server.command("ACL SETUSER narrow on >secret-4711 ~other:* +@all");
     const url = server.url();
     [url.username, url.password] = ["narrow", "secret-4711"];
-    expectCode(
-      await refusalOf(openRedisStore, url, {}, ["secret-4711"]),
-      "STORE_PERMISSION",
-      /No permissions|NOPERM/i,
+    expect(await refusalOf(openRedisStore, url, {}, ["secret-4711"])).toMatchObject(
+      failing("STORE_PERMISSION", /No permissions|NOPERM/i),
     );
     await server.command("ACL SETUSER narrow ~leasehold -config");
     const store = await open(url);
@@ -230,7 +220,9 @@ describe("bad days", () => {
   test("a replica", async () => {
     const primary = await start();
     const replica = await start({ settings: [["replicaof", "127.0.0.1", String(primary.port)]] });
-    expectCode(await refusalOf(openRedisStore, replica.url()), "STORE_READ_ONLY", /replica/);
+    expect(await refusalOf(openRedisStore, replica.url())).toMatchObject(
+      failing("STORE_READ_ONLY", /replica/),
+    );
   });
 
   test("a primary that becomes a replica while it is used", async () => {
@@ -238,7 +230,9 @@ describe("bad days", () => {
     const store = await open(server.url());
     const { id } = await write(store, "r", "before");
     await server.command(`REPLICAOF 127.0.0.1 ${primary.port}`);
-    expectCode(await failureOf(replace(store, "r", id, "before", "next")), "STORE_READ_ONLY", /READONLY/);
+    expect(await failureOf(replace(store, "r", id, "before", "next"))).toMatchObject(
+      failing("STORE_READ_ONLY", /READONLY/),
+    );
   });
 
   test("a server that is full", async () => {
@@ -246,20 +240,26 @@ describe("bad days", () => {
     const store = await open(server.url());
     const { id } = await write(store, "r", "before");
     await server.command("CONFIG SET maxmemory 1");
-    expectCode(await failureOf(replace(store, "r", id, "before", "next")), "STORE_FULL", /OOM/);
+    expect(await failureOf(replace(store, "r", id, "before", "next"))).toMatchObject(
+      failing("STORE_FULL", /OOM/),
+    );
     expect((await read(store, "r")).text).toBe("before");
-    expectCode(await refusalOf(openRedisStore, server.url()), "STORE_FULL", /OOM/);
+    expect(await refusalOf(openRedisStore, server.url())).toMatchObject(failing("STORE_FULL", /OOM/));
   });
 
   test("something else under the key", async () => {
     const server = await start();
     await server.command("SET leasehold mine");
-    expectCode(await refusalOf(openRedisStore, server.url()), "STORE_FOREIGN", /WRONGTYPE/);
+    expect(await refusalOf(openRedisStore, server.url())).toMatchObject(
+      failing("STORE_FOREIGN", /WRONGTYPE/),
+    );
     expect(await server.command("GET leasehold")).toContain("mine");
   });
 
   test("a node of a cluster that does not have the key", async () => {
     const server = await start({ settings: [["cluster-enabled", "yes"]] });
-    expectCode(await refusalOf(openRedisStore, server.url()), "STORE_UNAVAILABLE", /CLUSTERDOWN/);
+    expect(await refusalOf(openRedisStore, server.url())).toMatchObject(
+      failing("STORE_UNAVAILABLE", /CLUSTERDOWN/),
+    );
   });
 });

@@ -70,11 +70,9 @@ export async function refusalOf(
   return error;
 }
 
-export function expectCode(error: LeaseholdError, code: ErrorCode, message: RegExp): void {
-  expect({ code: error.code, message: error.message }).toEqual({
-    code,
-    message: expect.stringMatching(message) as string,
-  });
+/** For `toMatchObject`: an error with this code and a message like this. */
+export function failing(code: ErrorCode, message: RegExp): object {
+  return { code, message: expect.stringMatching(message) as string };
 }
 
 /** Median and 99th percentile of an operation, one after another, ms. */

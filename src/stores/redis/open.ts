@@ -7,7 +7,7 @@ import {
   type ProbeFinding,
 } from "../contract.js";
 import { probeAtomic } from "../probe.js";
-import { ServerStore } from "../server-store.js";
+import { ServerStore, untilAborted } from "../server-store.js";
 import { parseRedisUrl, type RedisAddress } from "./address.js";
 import { redisFailure } from "./failure.js";
 import { RedisLink } from "./link.js";
@@ -19,16 +19,12 @@ import type { RedisFacts } from "./server-facts.js";
 export const openRedisStore: OpenStore = async (url, options) => {
   const address = parseRedisUrl(url, options.environment ?? process.env);
   const link = await RedisLink.open(address);
-  const giveUp = () => link.close();
-  options.signal?.addEventListener("abort", giveUp, { once: true });
   try {
-    return await openOn(link, address, options);
+    return await untilAborted(openOn(link, address, options), options.signal);
   } catch (error) {
     link.close();
     options.signal?.throwIfAborted();
     throw redisFailure(address.name, error);
-  } finally {
-    options.signal?.removeEventListener("abort", giveUp);
   }
 };
 

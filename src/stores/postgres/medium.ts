@@ -1,0 +1,97 @@
+import { randomUUID } from "node:crypto";
+import type { StoreAnswer, StoreTraits } from "../../delta/store.js";
+import { LeaseholdError } from "../../lease/errors.js";
+import { type ReplaceRequest, serverBytesMax, type ServerMedium } from "../server-store.js";
+import type { PostgresAddress } from "./address.js";
+import { postgresFailure } from "./failure.js";
+import type { PostgresLink } from "./link.js";
+import { type Statements, statementsIn } from "./statements.js";
+
+/** Each time somebody else emptied the table between making the marker and reading it. */
+const markerTriesMax = 3;
+
+/**
+ * A new marker. It begins with `d` if the server was durable when it was made, so that all who use the store agree about it, and with
+ * `m` where a restart counts as forgetting.
+ */
+export function drawMarker(durable: boolean): string {
+  return `${durable ? "d" : "m"}-${randomUUID()}`;
+}
+
+/** One PostgreSQL server as a store: a row for each register. */
+export class PostgresMedium implements ServerMedium {
+  readonly traits: StoreTraits;
+  readonly #link: PostgresLink;
+  readonly #statements: Statements;
+
+  constructor(address: PostgresAddress, link: PostgresLink, durable: boolean) {
+    this.#link = link;
+    this.#statements = statementsIn(address.schema);
+    this.traits = {
+      name: address.name,
+      kind: "atomic",
+      durable,
+      bytesMax: serverBytesMax,
+      pollMs: 250,
+      delayMs: 1_000,
+      // Its tables outlive its process: its age says nothing about what they may have lost.
+      upMs: () => 0,
+    };
+  }
+
+  async read(register: string): Promise<StoreAnswer> {
+    const [{ id, content }] = await this.#withMarker(this.#statements.read, [register]);
+    return { kind: "cells", id, cells: content === null ? [] : [content as Uint8Array] };
+  }
+
+  async replace({ register, id, expected, next }: ReplaceRequest): Promise<StoreAnswer> {
+    if (await this.#write(register, id, expected, next)) return { kind: "written", id };
+    const seen = await this.read(register);
+    return seen.kind === "cells" ? { ...seen, kind: "conflict" } : seen;
+  }
+
+  async list(prefix: string, registersMax: number): Promise<StoreAnswer> {
+    const rows = await this.#withMarker(this.#statements.list, [prefix, registersMax]);
+    const registers = new Map<string, readonly Uint8Array[]>();
+    for (const { register, content } of rows)
+      if (typeof register === "string") registers.set(register, [content as Uint8Array]);
+    return { kind: "registers", id: rows[0].id, registers };
+  }
+
+  failure(error: unknown): LeaseholdError {
+    return postgresFailure(this.traits.name, error);
+  }
+
+  close(): Promise<void> {
+    return this.#link.close();
+  }
+
+  async #write(
+    register: string,
+    id: string,
+    expected: Uint8Array | undefined,
+    next: Uint8Array,
+  ): Promise<boolean> {
+    const { create, replace } = this.#statements;
+    const { rowCount } =
+      expected === undefined
+        ? await this.#link.query(create, [register, next, id])
+        : await this.#link.query(replace, [register, next, id, expected]);
+    return rowCount === 1;
+  }
+
+  /** Rows that all have the marker, which is made if there is none. */
+  async #withMarker(statement: string, values: readonly unknown[]): Promise<[MarkedRow, ...MarkedRow[]]> {
+    for (let tries = 0; tries < markerTriesMax; tries++) {
+      const { rows } = await this.#link.query(statement, values);
+      const [first, ...others] = rows as MarkedRow[];
+      if (first !== undefined && typeof first.id === "string") return [first, ...others];
+      await this.#link.query(this.#statements.makeMarker, [drawMarker(false)]);
+    }
+    throw new LeaseholdError("STORE_UNAVAILABLE", `${this.traits.name}: its marker does not stay`);
+  }
+}
+
+interface MarkedRow extends Readonly<Record<string, unknown>> {
+  readonly id: string;
+}
