@@ -55,6 +55,15 @@ export class Memberships {
     return this.#eras.at(-1)!.index;
   }
 
+  /**
+   * Whether a server may stand for election. One that a change removes must, until that is committed: it may be the only
+   * one that has the change, and so the only one that the others would vote for (thesis 4.2.2).
+   */
+  mayStand(id: MemberId, commit: number): boolean {
+    if (this.current.voters.includes(id)) return true;
+    return this.currentIndex > commit && this.#eras.at(-2)?.membership.voters.includes(id) === true;
+  }
+
   /** Takes note of an entry that was appended to the log. */
   append(entry: Entry): void {
     if (entry.kind !== "config") return;

@@ -143,7 +143,7 @@ export class Raft implements ReplicatedLog {
     if (this.#ticks < this.#electionTicks) return;
     this.#restartTimer();
     this.#leaderId = nobody;
-    if (this.#isVoter) this.#stand("pre-candidate");
+    if (this.#mayStand) this.#stand("pre-candidate");
   }
 
   #restartTimer(): void {
@@ -231,7 +231,7 @@ export class Raft implements ReplicatedLog {
         this.#followLeader(message);
         return;
       case "timeout-now":
-        if (this.#isVoter && this.#leading === undefined) this.#stand("candidate", true);
+        if (this.#mayStand && this.#leading === undefined) this.#stand("candidate", true);
         return;
       case "append-answer":
       case "heartbeat-answer":
@@ -242,8 +242,8 @@ export class Raft implements ReplicatedLog {
 
   // Elections
 
-  get #isVoter(): boolean {
-    return this.#log.memberships.current.voters.includes(this.#id);
+  get #mayStand(): boolean {
+    return this.#log.memberships.mayStand(this.#id, this.#log.commit);
   }
 
   /** Nobody is known to lead: asks the others for their votes, or first whether they would give them (thesis 9.6). */
