@@ -250,6 +250,18 @@ describe("a store that has forgotten", () => {
     expect(stage.cells()[0]).toMatchObject({ state: "ready", generation: 1 });
   });
 
+  test("is not written by whoever read it before", async () => {
+    const stage = new Stage(1);
+    await stage.open("alice");
+    const [medium] = stage.media as [MemoryMedium];
+    const { id } = medium;
+    medium.forget();
+    const next = new Uint8Array([1]);
+    const answer = await medium.perform({ op: "replace", register: "r", id, expected: undefined, next }, "");
+    expect(answer).toEqual({ kind: "conflict", id: medium.id, cells: [] });
+    expect(medium.cells("r")).toEqual([]);
+  });
+
   test("when half of them have, is refused: nobody knows what was held", async () => {
     const stage = new Stage();
     await stage.open("alice");
