@@ -26,9 +26,12 @@ export function errnoOf(error: unknown): string {
   return typeof code === "string" ? code : "";
 }
 
-/** The error as the store's; errors that have a code of ours are kept. */
+/** The error as the store's, with its name. Errors that have a code of ours keep it. */
 export function ioError(name: string, error: unknown): LeaseholdError {
-  if (error instanceof LeaseholdError) return error;
+  if (error instanceof LeaseholdError) {
+    if (error.message.includes(name)) return error;
+    return new LeaseholdError(error.code, `${name}: ${error.message}`, { cause: error });
+  }
   const errno = errnoOf(error);
   const what = error instanceof Error ? error.message : String(error);
   const sentence = sentences[errno];

@@ -1,0 +1,160 @@
+import { performance } from "node:perf_hooks";
+import { setTimeout as sleep } from "node:timers/promises";
+import { parseDuration } from "../../lease/duration.js";
+import { LeaseholdError } from "../../lease/errors.js";
+import type { OpenStore, OpenStoreOptions, ProbeFinding } from "../contract.js";
+import { ioError } from "../io-error.js";
+import { BlockStore } from "./block-store.js";
+import { alignedBytes, DirectFile } from "./direct-file.js";
+import { encodeSuperblock, type Layout, lineIn, sizeBytesOf, slotPosition, unitBytes } from "./layout.js";
+import { BlockMedium } from "./medium.js";
+
+/** As a medium is laid out unless its address says otherwise: room for a few thousand resources in 32 MiB. */
+const defaults = { slots: 32, regions: 256, slotLeaseMs: 10_000, delayMs: 2_000 } as const;
+
+/** More slots make every read longer, more regions every list. */
+const most = { slots: 1_024, regions: 65_536 } as const;
+
+/** As much is looked at in one step when an area is to be empty. */
+const scanBytes = 1 << 20;
+
+/**
+ * Opens a block device, or a file that is as long as it shall ever be, as a store: `block:/dev/sdx`. It must have been laid out:
+ * with `?format` (or the option) an area that is all zeros is. `slots`, `regions`, `delay` and `slot-ttl` say how; what is laid
+ * out already stays as it is.
+ */
+export const openBlockStore: OpenStore = async (url, options) => {
+  const wish = parse(url);
+  const name = `block:${wish.path}`;
+  try {
+    const file = await DirectFile.open(wish.path);
+    const store = await openOn(file, name, wish, options);
+    return store;
+  } catch (error) {
+    options.signal?.throwIfAborted();
+    throw ioError(name, error);
+  }
+};
+
+type Wish = ReturnType<typeof parse>;
+
+async function openOn(
+  file: DirectFile,
+  name: string,
+  wish: Wish,
+  options: OpenStoreOptions,
+): Promise<BlockStore> {
+  const medium = new BlockMedium(name, file);
+  let store: BlockStore | undefined;
+  try {
+    const layout = (await medium.readLayout()) ?? (await format(medium, wish, options));
+    if (sizeBytesOf(layout) > file.sizeBytes) {
+      throw new LeaseholdError("STORE_UNFIT", `${name} is shorter than when it was laid out`);
+    }
+    store = new BlockStore(medium, layout, options.writer);
+    const begunMs = performance.now();
+    const slot = await store.takeSlot(options.signal);
+    const tookMs = performance.now() - begunMs;
+    store.findings = [
+      { tried: "opened it past all caches", seen: `sectors of ${file.sectorBytes} bytes`, ok: true },
+      {
+        tried: "took a slot to write in",
+        seen: `slot ${slot} of ${layout.slots}, ${tookMs.toFixed(0)} ms of which ${2 * layout.delayMs} are a wait`,
+        ok: true,
+      },
+      await readBySecond(wish.path, slot),
+    ];
+    return store;
+  } catch (error) {
+    await (store ?? medium).close();
+    throw error;
+  }
+}
+
+/** What stands on the medium, and not in a cache of this handle. */
+async function readBySecond(path: string, slot: number): Promise<ProbeFinding> {
+  const second = await DirectFile.open(path);
+  try {
+    const bytes = alignedBytes(unitBytes);
+    await second.read(bytes, slotPosition(slot));
+    const isThere = lineIn(bytes) !== undefined;
+    return {
+      tried: "read the slot by another way",
+      seen: isThere ? "what was written" : "nothing",
+      ok: isThere,
+    };
+  } finally {
+    await second.close();
+  }
+}
+
+/**
+ * Lays out what is empty. Two who do so at once end with one layout: the later write stands, and both wait for it, as in Fig. 2.
+ */
+async function format(
+  medium: BlockMedium,
+  wish: Wish,
+  { format, signal }: OpenStoreOptions,
+): Promise<Layout> {
+  const { name, sizeBytes } = medium;
+  if (!wish.format && format !== true) {
+    throw new LeaseholdError(
+      "STORE_UNFIT",
+      `${name} has not been laid out; add ?format to its address to do so`,
+    );
+  }
+  const fitting = Math.floor((sizeBytes / unitBytes - 1 - wish.slots) / wish.slots);
+  const regions = wish.regions ?? Math.min(defaults.regions, fitting);
+  if (regions < 1 || regions > fitting) {
+    const needed = sizeBytesOf({ slots: wish.slots, regions: Math.max(1, regions) });
+    throw new LeaseholdError("STORE_UNFIT", `${name} has ${sizeBytes} bytes and ${needed} are needed`);
+  }
+  const layout = { ...wish, regions, id: globalThis.crypto.randomUUID() };
+  await assertEmpty(medium, sizeBytesOf(layout));
+  await medium.writeLine(0, encodeSuperblock(layout));
+  await sleep(2 * layout.delayMs, undefined, signal === undefined ? {} : { signal });
+  const found = await medium.readLayout();
+  if (found === undefined) throw new LeaseholdError("STORE_UNFIT", `${name} does not keep what is written`);
+  return found;
+}
+
+async function assertEmpty(medium: BlockMedium, sizeBytes: number): Promise<void> {
+  const step = scanBytes / unitBytes;
+  const units = sizeBytes / unitBytes;
+  for (let first = 0; first < units; first += step) {
+    const area = await medium.readUnits(first * unitBytes, Math.min(step, units - first));
+    const used = area.findIndex((unit) => unit.some((byte) => byte !== 0));
+    if (used === -1) continue;
+    throw new LeaseholdError(
+      "STORE_FOREIGN",
+      `${medium.name} is not empty: there is something at byte ${(first + used) * unitBytes}; only zeros are laid out`,
+    );
+  }
+}
+
+function parse(url: URL) {
+  const known = ["format", "slots", "regions", "delay", "slot-ttl"];
+  const { searchParams: query } = url;
+  const unknown = [...query.keys()].some((name) => !known.includes(name));
+  const slots = query.has("slots") ? Number(query.get("slots")) : defaults.slots;
+  const regions = query.has("regions") ? Number(query.get("regions")) : undefined;
+  const isCount = (count: number, countMax: number) =>
+    Number.isInteger(count) && count >= 1 && count <= countMax;
+  const areCounts = isCount(slots, most.slots) && (regions === undefined || isCount(regions, most.regions));
+  if (url.protocol !== "block:" || !/^\/./.test(url.pathname) || unknown || !areCounts) {
+    throw new LeaseholdError(
+      "INVALID_URL",
+      `the address of a block store is block:/dev/name?format&slots=32&regions=256&delay=2s&slot-ttl=10s, with up to ${most.slots} slots and ${most.regions} regions`,
+    );
+  }
+  const duration = (name: string, defaultMs: number) =>
+    query.has(name) ? parseDuration(query.get(name)!, name) : defaultMs;
+  const delayMs = duration("delay", defaults.delayMs);
+  const slotLeaseMs = duration("slot-ttl", Math.max(defaults.slotLeaseMs, 9 * delayMs));
+  // A renewal after a third takes two operations and a pause of 2δ, and one of them may fail.
+  if (slotLeaseMs < 9 * delayMs || delayMs < 1) {
+    throw new LeaseholdError("INVALID_URL", "slot-ttl must be nine times the delay or more");
+  }
+  const path = decodeURIComponent(url.pathname);
+  return { path, format: query.has("format"), slots, regions, delayMs, slotLeaseMs };
+}
