@@ -196,11 +196,13 @@ export class GridNode implements FleaseDriver {
   }
 
   readonly #runVisit: RunVisit = (protocol, done) => {
-    void this.#run(protocol).then((came) => {
-      done(came);
-      this.poke();
-    });
+    void this.#visit(protocol, done);
   };
+
+  async #visit(...[protocol, done]: Parameters<RunVisit>): Promise<void> {
+    done(await this.#run(protocol));
+    this.poke();
+  }
 
   #run<T>(protocol: Protocol<T>): Promise<T> {
     const { driver, farm } = this.#options;

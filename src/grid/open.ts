@@ -17,9 +17,6 @@ const maxClockSkewMsDefault = 500;
 const ttlMaxMsDefault = 15_000;
 const phasesPerLease = 10;
 
-/** A phase loads an entry and writes it back. */
-const operationsPerPhase = 2;
-
 export interface GridOpenOptions {
   /** Name under which this participant holds leases; an incarnation is appended. */
   readonly name: string;
@@ -27,9 +24,12 @@ export interface GridOpenOptions {
   readonly label?: string | undefined;
   /** ε, ms, the same for all users of the stores. Default 500. */
   readonly maxClockSkewMs?: number | undefined;
-  /** t_max, the longest lease, ms, the same for all users of the stores. Default: 15 s, or twenty times the slowest store's δ. */
+  /** t_max, the longest lease, ms, the same for all users of the stores. Default: 15 s, or ten times `delayMs`. */
   readonly ttlMaxMs?: number | undefined;
-  /** The time for one operation on a store, ms. Default: the greatest that a store proposes. */
+  /**
+   * How long one phase, which loads an entry and writes it back, waits for a majority, ms. Nothing but a time-out rests on it.
+   * Default: the greatest δ that a store proposes, which two of its operations seldom need.
+   */
   readonly delayMs?: number | undefined;
   /** ρ, the same for all users of the stores. Default 0.001. */
   readonly clockRateError?: number | undefined;
@@ -92,14 +92,13 @@ function checkFitness(stores: readonly Store[]): void {
 }
 
 function settingsOf(stores: number, delayMs: number, options: GridOpenOptions): FleaseSettings {
-  const rpcTimeoutMs = operationsPerPhase * delayMs;
   const maxClockSkewMs = options.maxClockSkewMs ?? maxClockSkewMsDefault;
   return fleaseSettings({
     members: Array.from({ length: stores }, (_, index) => `store-${String(index + 1).padStart(2, "0")}`),
     cellSize: stores,
     maxClockSkewMs,
-    ttlMaxMs: options.ttlMaxMs ?? Math.max(ttlMaxMsDefault, phasesPerLease * rpcTimeoutMs),
-    rpcTimeoutMs,
+    ttlMaxMs: options.ttlMaxMs ?? Math.max(ttlMaxMsDefault, phasesPerLease * delayMs),
+    rpcTimeoutMs: delayMs,
     ...(options.clockRateError !== undefined && { clockRateError: options.clockRateError }),
   });
 }

@@ -5,8 +5,8 @@ import type { GridOpenOptions } from "../../src/grid/open.js";
 import { LeaseManager } from "../../src/lease/lease-manager.js";
 import type { World } from "../../src/lease/ports.js";
 
-/** ε = 20 ms, leases of up to 1 s, 25 ms for one operation. */
-export const gridOptions = { maxClockSkewMs: 20, ttlMaxMs: 1_000, delayMs: 25 };
+/** ε = 20 ms, leases of up to 1 s, 50 ms for one phase. */
+export const gridOptions = { maxClockSkewMs: 20, ttlMaxMs: 1_000, delayMs: 50 };
 
 /** Three stores in memory, and participants that know no more of each other than what stands in them. */
 export class MemoryGrid {
