@@ -83,6 +83,8 @@ const exitByErrorCode: Record<ErrorCode, ExitName> = {
   STORE_CORRUPT: "refused",
   LOG_CORRUPT: "refused",
   STORE_UNFIT: "refused",
+  DISK_FAILED: "unexpected",
+  DATA_IN_USE: "refused",
   CLOSED: "unexpected",
   BAD_HISTORY: "unreadable",
 };

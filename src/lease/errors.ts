@@ -37,6 +37,8 @@ export const errorCodes = {
     "The core's replicated log contradicts itself: a disk has lost or changed what was on it; the server stops.",
   STORE_UNFIT:
     "The store does not do what leases need of it; the message says what was tried and what came of it.",
+  DISK_FAILED: "The disk has refused a write, or to make it durable; the server has stopped.",
+  DATA_IN_USE: "Another process works in the data directory.",
   CLOSED: "This participant has been closed.",
   BAD_HISTORY:
     "A journal is cut off, out of order, of another run or not a journal at all; the message names file and line.",

@@ -1,0 +1,20 @@
+import { open } from "node:fs/promises";
+import { LeaseholdError } from "../../lease/errors.js";
+
+/** Makes new, renamed and removed names of a folder survive a loss of power. */
+export async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, "r");
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+/** What the disk refused, as an error that says what that means. */
+export function diskError(what: string, cause: unknown): LeaseholdError {
+  const { code, message } = cause as NodeJS.ErrnoException;
+  const why = code === "ENOSPC" || code === "EDQUOT" ? "the disk is full" : (message ?? String(cause));
+  const text = `${what}: ${why}. The server stops: it cannot tell any more what is on disk; all that it has acknowledged is`;
+  return new LeaseholdError("DISK_FAILED", text, { cause });
+}

@@ -1,0 +1,127 @@
+import { crc32 } from "node:zlib";
+import { LeaseholdError } from "../../lease/errors.js";
+import type { ConfigChange, Entry, HardState } from "../raft/types.js";
+
+/**
+ * The journal's records. Each is `length` (4 bytes), `checksum` (4 bytes), and a payload of that length whose first byte is its
+ * kind. The checksum goes on from the record before, also across segments: a record that is missing, repeated or out of
+ * its place is as wrong as one that is damaged. Numbers are little-endian.
+ */
+export const headerBytes = 8;
+
+/** More than any entry can have; a length beyond it is no length. */
+export const payloadBytesMax = 256 * 1024 * 1024;
+
+const Kind = { hardState: 1, entry: 2, installed: 3, compacted: 4 } as const;
+const changeKinds: readonly ConfigChange["kind"][] = ["add-voter", "add-learner", "promote", "remove"];
+
+const indexOffset = 2;
+const termOffset = 10;
+const entryDataOffset = 18;
+const changeBytes = 9;
+
+export type JournalRecord =
+  | { readonly kind: "hard-state"; readonly hardState: HardState }
+  /** Entries from this index on that were written before are void (Raft 5.3). */
+  | { readonly kind: "entry"; readonly entry: Entry }
+  /** A leader's snapshot has replaced the log: entries that were written before are void, it goes on after this index. */
+  | ({ readonly kind: "installed" } & LogPosition)
+  /** A snapshot of the own state has all up to here; what is after it stands. */
+  | ({ readonly kind: "compacted" } & LogPosition);
+
+export interface LogPosition {
+  readonly index: number;
+  readonly term: number;
+}
+
+/** Appends a record to `parts`, and answers the checksum to go on from. */
+export function writeRecord(parts: Uint8Array[], record: JournalRecord, chain: number): number {
+  const payload = payloadOf(record);
+  let checksum = chain;
+  let length = 0;
+  for (const part of payload) {
+    checksum = crc32(part, checksum);
+    length += part.length;
+  }
+  const header = Buffer.allocUnsafe(headerBytes);
+  header.writeUInt32LE(length, 0);
+  header.writeUInt32LE(checksum, 4);
+  parts.push(header, ...payload);
+  return checksum;
+}
+
+function payloadOf(record: JournalRecord): Uint8Array[] {
+  if (record.kind === "entry") return entryPayload(record.entry);
+  const bytes = Buffer.alloc(record.kind === "hard-state" ? 25 : 17);
+  if (record.kind === "hard-state") {
+    const { term, votedFor, commit } = record.hardState;
+    bytes.writeUInt8(Kind.hardState, 0);
+    bytes.writeDoubleLE(term, 1);
+    bytes.writeBigUInt64LE(votedFor, 9);
+    bytes.writeDoubleLE(commit, 17);
+  } else {
+    bytes.writeUInt8(Kind[record.kind], 0);
+    bytes.writeDoubleLE(record.index, 1);
+    bytes.writeDoubleLE(record.term, 9);
+  }
+  return [bytes];
+}
+
+/** The data itself is not copied. */
+function entryPayload(entry: Entry): Uint8Array[] {
+  const isChange = entry.kind === "config";
+  const bytes = Buffer.alloc(entryDataOffset + (isChange ? changeBytes : 0));
+  bytes.writeUInt8(Kind.entry, 0);
+  bytes.writeUInt8(isChange ? 1 : 0, 1);
+  bytes.writeDoubleLE(entry.index, indexOffset);
+  bytes.writeDoubleLE(entry.term, termOffset);
+  if (isChange) {
+    bytes.writeUInt8(changeKinds.indexOf(entry.change.kind), entryDataOffset);
+    bytes.writeBigUInt64LE(entry.change.member, entryDataOffset + 1);
+  }
+  return [bytes, entry.data];
+}
+
+/** @throws LeaseholdError `LOG_CORRUPT`: the checksum was right, so whoever wrote it was of another make. */
+export function parsePayload(payload: Buffer): JournalRecord {
+  try {
+    switch (payload.readUInt8(0)) {
+      case Kind.hardState:
+        return {
+          kind: "hard-state",
+          hardState: {
+            term: payload.readDoubleLE(1),
+            votedFor: payload.readBigUInt64LE(9),
+            commit: payload.readDoubleLE(17),
+          },
+        };
+      case Kind.installed:
+      case Kind.compacted:
+        return {
+          kind: payload[0] === Kind.installed ? "installed" : "compacted",
+          index: payload.readDoubleLE(1),
+          term: payload.readDoubleLE(9),
+        };
+      case Kind.entry:
+        return { kind: "entry", entry: parseEntry(payload) };
+      default:
+    }
+  } catch (error) {
+    throw new LeaseholdError("LOG_CORRUPT", "a record of the journal is too short for its kind", {
+      cause: error,
+    });
+  }
+  throw new LeaseholdError("LOG_CORRUPT", `the journal has a record of the unknown kind ${payload[0]}`);
+}
+
+function parseEntry(payload: Buffer): Entry {
+  const position = { index: payload.readDoubleLE(indexOffset), term: payload.readDoubleLE(termOffset) };
+  // A copy: a view would keep the whole segment in memory.
+  if (payload.readUInt8(1) === 0)
+    return { kind: "normal", ...position, data: new Uint8Array(payload.subarray(entryDataOffset)) };
+  const kind = changeKinds[payload.readUInt8(entryDataOffset)];
+  if (kind === undefined) throw new RangeError("unknown change");
+  const change = { kind, member: payload.readBigUInt64LE(entryDataOffset + 1) };
+  const data = new Uint8Array(payload.subarray(entryDataOffset + changeBytes));
+  return { kind: "config", ...position, change, data };
+}

@@ -1,0 +1,144 @@
+import { type FileHandle, open, readFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { crc32 } from "node:zlib";
+import { LeaseholdError } from "../../lease/errors.js";
+import { syncFolder } from "./files.js";
+import { headerBytes, type JournalRecord, parsePayload, payloadBytesMax } from "./records.js";
+
+/** The first bytes of each segment: what it is, its format, and the checksum that its first record goes on from. */
+const magic = "LHWAL1\n\0";
+export const segmentHeaderBytes = 16;
+
+/** Disks lose whole sectors: one of zeros in a record that should have none was never written. */
+const sectorBytes = 512;
+
+export function segmentName(sequence: number): string {
+  return `${String(sequence).padStart(12, "0")}.wal`;
+}
+
+/** Undefined for the name of something else. */
+export function segmentSequence(name: string): number | undefined {
+  const digits = /^(\d{12})\.wal$/.exec(name)?.[1];
+  return digits === undefined ? undefined : Number(digits);
+}
+
+/** Creates a segment that survives a loss of power. One that a crash has left without a head is written anew. */
+export async function createSegment(folder: string, sequence: number, chain: number): Promise<FileHandle> {
+  const file = await open(join(folder, segmentName(sequence)), "w");
+  const header = Buffer.alloc(segmentHeaderBytes);
+  header.write(magic, "latin1");
+  header.writeUInt32LE(chain, 8);
+  header.writeUInt32LE(crc32(header.subarray(0, 12)), 12);
+  await file.write(header);
+  await file.datasync();
+  await syncFolder(folder);
+  return file;
+}
+
+/** Opens the last segment to go on after `bytes`; what a crash has left after those is removed, and stays removed. */
+export async function openSegment(folder: string, sequence: number, bytes: number): Promise<FileHandle> {
+  const file = await open(join(folder, segmentName(sequence)), "r+");
+  const { size } = await file.stat();
+  if (size > bytes) {
+    await file.truncate(bytes);
+    await file.datasync();
+  }
+  return file;
+}
+
+export interface SegmentContent {
+  /** To go on from. */
+  readonly chain: number;
+  /** Where the last good record ends. */
+  readonly goodBytes: number;
+  /** What follows it was cut off by a crash in the middle of a write; nobody was ever told that it was there. */
+  readonly tornBytes: number;
+}
+
+/**
+ * Reads a segment record by record. Only the end of the last one may be torn.
+ *
+ * @throws LeaseholdError `LOG_CORRUPT`, `VERSION_MISMATCH`
+ */
+export async function readSegment(
+  path: string,
+  chain: number | undefined,
+  isLast: boolean,
+  take: (record: JournalRecord) => void,
+): Promise<SegmentContent> {
+  const bytes = await readFile(path);
+  let checksum = checkHeader(path, bytes, chain, isLast);
+  if (checksum === undefined) return { chain: chain ?? 0, goodBytes: 0, tornBytes: bytes.length };
+  let offset = segmentHeaderBytes;
+  while (offset < bytes.length) {
+    const record = recordAt(bytes, offset, checksum);
+    if (record === undefined) {
+      if (isLast && isTorn(bytes, offset))
+        return { chain: checksum, goodBytes: offset, tornBytes: bytes.length - offset };
+      const text = `${basename(path)} is damaged at byte ${offset}: the checksum is wrong, and it is not the end that a crash leaves`;
+      throw new LeaseholdError("LOG_CORRUPT", text);
+    }
+    take(parsePayload(record.payload));
+    checksum = record.checksum;
+    offset += headerBytes + record.payload.length;
+  }
+  return { chain: checksum, goodBytes: offset, tornBytes: 0 };
+}
+
+/** The checksum that the first record goes on from; nothing if the file was cut off before it had a header. */
+function checkHeader(
+  path: string,
+  bytes: Buffer,
+  chain: number | undefined,
+  isLast: boolean,
+): number | undefined {
+  const header = bytes.subarray(0, segmentHeaderBytes);
+  const isWhole =
+    header.length === segmentHeaderBytes && header.readUInt32LE(12) === crc32(header.subarray(0, 12));
+  if (isWhole) {
+    if (header.toString("latin1", 0, 8) !== magic)
+      throw new LeaseholdError("VERSION_MISMATCH", `${basename(path)} is of another version of Leasehold`);
+    const goesOnFrom = header.readUInt32LE(8);
+    if (chain !== undefined && goesOnFrom !== chain)
+      throw new LeaseholdError(
+        "LOG_CORRUPT",
+        `${basename(path)} does not go on where the segment before it ends`,
+      );
+    return goesOnFrom;
+  }
+  const neverWritten = bytes.length < segmentHeaderBytes || bytes.every((byte) => byte === 0);
+  if (isLast && neverWritten) return undefined;
+  throw new LeaseholdError("LOG_CORRUPT", `the head of ${basename(path)} is damaged`);
+}
+
+function recordAt(
+  bytes: Buffer,
+  offset: number,
+  chain: number,
+): { payload: Buffer; checksum: number } | undefined {
+  if (offset + headerBytes > bytes.length) return undefined;
+  const length = bytes.readUInt32LE(offset);
+  const start = offset + headerBytes;
+  if (length === 0 || length > payloadBytesMax || start + length > bytes.length) return undefined;
+  const payload = bytes.subarray(start, start + length);
+  const checksum = crc32(payload, chain);
+  return checksum === bytes.readUInt32LE(offset + 4) ? { payload, checksum } : undefined;
+}
+
+/**
+ * What a crash in the middle of a write leaves: a file that ends before its record does, or sectors that were never written
+ * and read as zeros. A bit that has turned over looks otherwise, and what was acknowledged must not be dropped for it.
+ */
+function isTorn(bytes: Buffer, offset: number): boolean {
+  if (offset + headerBytes > bytes.length) return true;
+  const length = bytes.readUInt32LE(offset);
+  const end = offset + headerBytes + length;
+  if (length <= payloadBytesMax && end > bytes.length) return true;
+  const upTo = length > payloadBytesMax ? bytes.length : end;
+  for (let start = offset; start < upTo;) {
+    const stop = Math.min(upTo, (Math.floor(start / sectorBytes) + 1) * sectorBytes);
+    if (bytes.subarray(start, stop).every((byte) => byte === 0)) return true;
+    start = stop;
+  }
+  return false;
+}

@@ -1,0 +1,217 @@
+import { createReadStream } from "node:fs";
+import { type FileHandle, mkdir, open, readdir, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { crc32 } from "node:zlib";
+import { LeaseholdError } from "../../lease/errors.js";
+import type { Membership, SnapshotMeta } from "../raft/types.js";
+import { diskError, syncFolder } from "./files.js";
+
+/** The first bytes of a snapshot: what it is, and its format. */
+const magic = Buffer.from("LHSNAP1\n", "latin1");
+
+/** Older ones are removed: one more than the newest, in case a disk damages that. */
+const keptMax = 2;
+
+/** More than any piece has. */
+const pieceBytesMax = 64 * 1024 * 1024;
+
+/** Pieces are gathered to writes of this size. */
+const writeBytes = 256 * 1024;
+
+const unfinished = ".unfinished";
+
+/**
+ * Snapshots of the state machine, each a file of pieces with a checksum that runs through all of them. A file gets its name
+ * when all of it is on disk, so one with a name is whole.
+ */
+export class Snapshots {
+  readonly #folder: string;
+
+  private constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** Makes the folder if it is missing, and removes what was never finished. */
+  static async open(folder: string): Promise<Snapshots> {
+    try {
+      await mkdir(folder, { recursive: true });
+      for (const name of await readdir(folder)) if (name.endsWith(unfinished)) await rm(join(folder, name));
+    } catch (error) {
+      throw diskError(`the snapshots in ${folder} cannot be opened`, error);
+    }
+    return new Snapshots(folder);
+  }
+
+  /** The newest first. */
+  async list(): Promise<{ index: number; term: number }[]> {
+    const names = await readdir(this.#folder);
+    return names.flatMap((name) => positionOf(name) ?? []).sort((a, b) => b.index - a.index);
+  }
+
+  /** Begins a snapshot; it is there once `commit` has resolved. */
+  async begin(meta: SnapshotMeta): Promise<SnapshotWriter> {
+    const path = join(this.#folder, fileName(meta));
+    const writer = await SnapshotWriter.create(`${path}${unfinished}`, path, this.#folder);
+    await writer.write(Buffer.from(JSON.stringify(membershipToJson(meta.membership))));
+    return writer;
+  }
+
+  async save(meta: SnapshotMeta, pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<void> {
+    const writer = await this.begin(meta);
+    try {
+      for await (const piece of pieces) await writer.write(piece);
+      await writer.commit();
+    } catch (error) {
+      await writer.abort();
+      throw error;
+    }
+    await this.removeOld();
+  }
+
+  /** @throws LeaseholdError `LOG_CORRUPT` while reading */
+  async read(position: {
+    index: number;
+    term: number;
+  }): Promise<{ meta: SnapshotMeta; pieces: AsyncGenerator<Uint8Array> }> {
+    const pieces = readPieces(join(this.#folder, fileName(position)));
+    const first = await pieces.next();
+    if (first.done === true) throw new LeaseholdError("LOG_CORRUPT", `${fileName(position)} is empty`);
+    const membership = membershipFromJson(Buffer.from(first.value).toString());
+    return { meta: { index: position.index, term: position.term, membership }, pieces };
+  }
+
+  async removeOld(): Promise<void> {
+    const old = (await this.list()).slice(keptMax);
+    for (const position of old) await rm(join(this.#folder, fileName(position)), { force: true });
+  }
+}
+
+export class SnapshotWriter {
+  readonly #file: FileHandle;
+  readonly #unfinished: string;
+  readonly #path: string;
+  readonly #folder: string;
+  #checksum = 0;
+  #parts: Uint8Array[] = [magic];
+  #bytes = magic.length;
+  bytesWritten = 0;
+
+  private constructor(file: FileHandle, unfinishedPath: string, path: string, folder: string) {
+    this.#file = file;
+    this.#unfinished = unfinishedPath;
+    this.#path = path;
+    this.#folder = folder;
+  }
+
+  static async create(unfinishedPath: string, path: string, folder: string): Promise<SnapshotWriter> {
+    try {
+      return new SnapshotWriter(await open(unfinishedPath, "w"), unfinishedPath, path, folder);
+    } catch (error) {
+      throw diskError("a snapshot cannot be written", error);
+    }
+  }
+
+  async write(piece: Uint8Array): Promise<void> {
+    this.#add(piece);
+    if (this.#bytes >= writeBytes) await this.#flush();
+  }
+
+  /** From now on it is there, whatever happens. */
+  async commit(): Promise<void> {
+    this.#add(new Uint8Array(0));
+    await this.#flush();
+    try {
+      await this.#file.sync();
+      await this.#file.close();
+      await rename(this.#unfinished, this.#path);
+      await syncFolder(this.#folder);
+    } catch (error) {
+      throw diskError("a snapshot cannot be written", error);
+    }
+  }
+
+  /** Nothing stays behind. */
+  async abort(): Promise<void> {
+    await this.#file.close().catch(() => undefined);
+    await rm(this.#unfinished, { force: true }).catch(() => undefined);
+  }
+
+  /** The empty piece is the end. */
+  #add(piece: Uint8Array): void {
+    const header = Buffer.allocUnsafe(8);
+    header.writeUInt32LE(piece.length, 0);
+    this.#checksum = crc32(piece, this.#checksum);
+    header.writeUInt32LE(this.#checksum, 4);
+    this.#parts.push(header, piece);
+    this.#bytes += header.length + piece.length;
+  }
+
+  async #flush(): Promise<void> {
+    const bytes = Buffer.concat(this.#parts);
+    this.#parts = [];
+    this.#bytes = 0;
+    try {
+      await this.#file.writeFile(bytes);
+    } catch (error) {
+      throw diskError("a snapshot cannot be written", error);
+    }
+    this.bytesWritten += bytes.length;
+  }
+}
+
+async function* readPieces(path: string): AsyncGenerator<Uint8Array> {
+  const wrong = (problem: string) => new LeaseholdError("LOG_CORRUPT", `the snapshot ${path} ${problem}`);
+  let rest = Buffer.alloc(0);
+  let checksum = 0;
+  let isBegun = false;
+  let isWhole = false;
+  for await (const chunk of createReadStream(path, { highWaterMark: writeBytes })) {
+    rest = Buffer.concat([rest, chunk as Buffer]);
+    if (!isBegun) {
+      if (rest.length < magic.length) continue;
+      if (!rest.subarray(0, magic.length).equals(magic))
+        throw new LeaseholdError(
+          "VERSION_MISMATCH",
+          `the snapshot ${path} is of another version of Leasehold`,
+        );
+      rest = rest.subarray(magic.length);
+      isBegun = true;
+    }
+    while (rest.length >= 8) {
+      if (isWhole) throw wrong("goes on after its end");
+      const length = rest.readUInt32LE(0);
+      if (length > pieceBytesMax) throw wrong("is damaged");
+      if (rest.length < 8 + length) break;
+      const piece = rest.subarray(8, 8 + length);
+      checksum = crc32(piece, checksum);
+      if (checksum !== rest.readUInt32LE(4)) throw wrong("is damaged: the checksum is wrong");
+      rest = rest.subarray(8 + length);
+      if (length === 0) isWhole = true;
+      else yield new Uint8Array(piece);
+    }
+  }
+  if (!isWhole || rest.length > 0) throw wrong("is cut off");
+}
+
+function fileName({ index, term }: { index: number; term: number }): string {
+  const digits = (value: number) => value.toString(16).padStart(14, "0");
+  return `${digits(index)}-${digits(term)}.snap`;
+}
+
+function positionOf(name: string): { index: number; term: number } | undefined {
+  const found = /^([0-9a-f]{14})-([0-9a-f]{14})\.snap$/.exec(name);
+  return found === null ? undefined : { index: parseInt(found[1]!, 16), term: parseInt(found[2]!, 16) };
+}
+
+function membershipToJson({ voters, learners }: Membership): unknown {
+  return { voters: voters.map(String), learners: learners.map(String) };
+}
+
+function membershipFromJson(text: string): Membership {
+  try {
+    const { voters, learners } = JSON.parse(text) as { voters: string[]; learners: string[] };
+    return { voters: voters.map(BigInt), learners: learners.map(BigInt) };
+  } catch (error) {
+    throw new LeaseholdError("LOG_CORRUPT", "the head of a snapshot cannot be read", { cause: error });
+  }
+}
