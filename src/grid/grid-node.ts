@@ -38,6 +38,9 @@ export interface GridOptions {
 /** How often clocks are looked at for faults, and the farm for stores that may count again. */
 const maintainEveryMs = 100;
 
+/** How long a release, or closing, waits for stores at the most: what the waist has for it. */
+const settlingMsMax = 1_000;
+
 /**
  * A participant of the grid: Flease's proposer, and its acceptors on the stores of a farm, of whose part each participant
  * takes as much as it needs.
@@ -178,7 +181,7 @@ export class GridNode implements FleaseDriver {
     await this.#options.driver.close();
   }
 
-  /** Each visit ends within a bounded time, so this does. Two operations are enough for one that nobody disturbs. */
+  /** Not for ever: a store that hangs must not hold up whoever gives something back. Two operations are enough for a visit. */
   #until(isSo: () => boolean): Promise<void> {
     if (isSo()) return Promise.resolve();
     return new Promise((resolve) => {
@@ -190,7 +193,8 @@ export class GridNode implements FleaseDriver {
         this.#onVisited.delete(look);
         resolve();
       };
-      const timer = this.timers.after(2 * this.peer.settings.rpcTimeoutMs, finish);
+      const timeoutMs = Math.min(settlingMsMax, 2 * this.peer.settings.rpcTimeoutMs);
+      const timer = this.timers.after(timeoutMs, finish);
       this.#onVisited.add(look);
     });
   }
