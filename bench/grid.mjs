@@ -15,7 +15,7 @@ const { values } = parseArgs({
 });
 const ttlMs = Number(values.ttl);
 const dist = process.env["LEASEHOLD_DIST"] ?? fileURLToPath(new URL("../dist", import.meta.url));
-const holderPath = fileURLToPath(new URL("../test/support/grid-holder.mjs", import.meta.url));
+const holderPath = fileURLToPath(new URL("../test/e2e/grid-holder.mjs", import.meta.url));
 const nowMs = () => Number(process.hrtime.bigint() / 1_000n) / 1_000;
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 

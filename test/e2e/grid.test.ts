@@ -4,11 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, expect, test } from "vitest";
-import { dist, eventually } from "./support/built.js";
+import { dist, eventually } from "../support/built.js";
 
 /** Leases on three directories among processes of their own: the grid, and for comparison Δ-leases. */
 
-const holderPath = fileURLToPath(new URL("support/grid-holder.mjs", import.meta.url));
+const holderPath = fileURLToPath(new URL("grid-holder.mjs", import.meta.url));
 const ttlMaxMs = 2_000;
 
 interface Said {

@@ -1,0 +1,34 @@
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, test } from "vitest";
+import { open } from "leasehold";
+import type { Leases } from "leasehold";
+import { runConformance } from "leasehold/testing";
+
+/** Flease on three directories, as programs open it, in real time. Each case spends its time asleep, so they run side by side. */
+describe("flease+file", () => {
+  runConformance({ describe, test: test.concurrent }, async () => {
+    const root = mkdtempSync(join(tmpdir(), "leasehold-grid-"));
+    const folders = ["a", "b", "c"].map((name) => join(root, name));
+    for (const folder of folders) mkdirSync(folder);
+    const url = `flease+file://${folders.join(",")}?ttlMax=4s&maxClockSkew=50ms&maxStoreLatency=400ms`;
+    const opened: Leases[] = [];
+    return {
+      ttlMs: 2_000,
+      open: async (name) => {
+        const leases = await open(url, { name });
+        opened.push(leases);
+        return leases;
+      },
+      pass: (ms) =>
+        new Promise((resolve) => {
+          setTimeout(resolve, ms);
+        }),
+      close: async () => {
+        await Promise.all(opened.map((leases) => leases.close()));
+        rmSync(root, { recursive: true, force: true });
+      },
+    };
+  });
+});
