@@ -13,10 +13,10 @@ export async function loadPackage<Module>(
   try {
     return await load();
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw error;
+    const why = error instanceof Error ? error.message : String(error);
     throw new LeaseholdError(
       "UNSUPPORTED",
-      `${forWhat} needs the package ${name}, which is not installed: npm install ${name}`,
+      `${forWhat} needs the package ${name}, which cannot be loaded: npm install ${name} (${why})`,
     );
   }
 }

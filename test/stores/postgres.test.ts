@@ -6,7 +6,7 @@ import type { OpenedStore } from "../../src/stores/contract.js";
 import { openPostgresStore } from "../../src/stores/postgres/open.js";
 import { PostgresServer } from "./servers/postgres.js";
 import { run } from "./servers/process.js";
-import { failing, failureOf, measure, read, refusalOf, replace, write } from "./support.js";
+import { failing, failureOf, measure, read, refusalOf, replace, report, write } from "./support.js";
 
 async function start(settings?: Record<string, string>): Promise<PostgresServer> {
   const server = await PostgresServer.start(settings);
@@ -30,20 +30,19 @@ afterAll(() => Promise.all(servers.map((server) => server.close())));
 
 describe("three servers", () => {
   let grounds = 0;
-  for (const index of [0, 1, 2]) {
-    describe(["as it comes", "with asynchronous commits", "with serializable transactions"][index]!, () => {
-      runStoreConformance({ describe, test }, "atomic", async () => {
-        const server = servers[index]!;
-        const schema = `ground_${grounds++}`;
-        return {
-          kind: "atomic",
-          open: (writer) => openPostgresStore(server.url(schema), { writer, environment: {} }),
-          forget: async () => void (await server.query(`truncate ${schema}.registers`)),
-          close: async () => void (await server.query(`drop schema if exists ${schema} cascade`)),
-        };
-      });
+  const kinds = ["as it comes", "with asynchronous commits", "with serializable transactions"];
+  describe.each(kinds.map((kind, index) => [kind, index] as const))("%s", (_, index) => {
+    runStoreConformance({ describe, test }, "atomic", async () => {
+      const server = servers[index]!;
+      const schema = `ground_${grounds++}`;
+      return {
+        kind: "atomic",
+        open: (writer) => openPostgresStore(server.url(schema), { writer, environment: {} }),
+        forget: async () => void (await server.query(`truncate ${schema}.registers`)),
+        close: async () => void (await server.query(`drop schema if exists ${schema} cascade`)),
+      };
     });
-  }
+  });
 
   test("what an operation takes", async () => {
     for (const server of servers.slice(0, 2)) {
@@ -51,7 +50,7 @@ describe("three servers", () => {
       const { id } = await write(store, "r", "0");
       const reads = await measure(500, () => read(store, "r"));
       const replaces = await measure(500, (n) => replace(store, "r", id, String(n), String(n + 1)));
-      console.info(`postgres: read ${reads}; replace ${replaces}`);
+      report(`postgres: read ${reads}; replace ${replaces}`);
       expect(await read(store, "r")).toEqual({ id, text: "500" });
     }
   });

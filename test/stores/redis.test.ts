@@ -3,7 +3,7 @@ import { runStoreConformance } from "../../src/stores/conformance.js";
 import type { OpenedStore } from "../../src/stores/contract.js";
 import { openRedisStore } from "../../src/stores/redis/open.js";
 import { RedisServer, type RedisServerOptions } from "./servers/redis.js";
-import { failing, failureOf, measure, read, refusalOf, replace, write } from "./support.js";
+import { failing, failureOf, measure, read, refusalOf, replace, report, write } from "./support.js";
 
 async function start(options?: RedisServerOptions): Promise<RedisServer> {
   const server = await RedisServer.start(options);
@@ -26,25 +26,24 @@ describe("three servers", () => {
   afterAll(() => Promise.all(servers.map((server) => server.close())));
 
   let grounds = 0;
-  for (const index of [0, 1, 2]) {
-    describe(["without persistence", "durable", "with a password"][index]!, () => {
-      runStoreConformance({ describe, test }, "atomic", async () => {
-        const server = servers[index]!;
-        const key = `ground-${grounds++}`;
-        const environment = { REDISCLI_AUTH: "servers-password" };
-        return {
-          kind: "atomic",
-          open: (writer) =>
-            openRedisStore(
-              server.url(key),
-              index === 2 ? { writer, environment } : { writer, environment: {} },
-            ),
-          forget: async () => void (await server.command(`DEL ${key}`)),
-          close: async () => void (await server.command(`DEL ${key}`)),
-        };
-      });
+  const kinds = ["without persistence", "durable", "with a password"];
+  describe.each(kinds.map((kind, index) => [kind, index] as const))("%s", (_, index) => {
+    runStoreConformance({ describe, test }, "atomic", async () => {
+      const server = servers[index]!;
+      const key = `ground-${grounds++}`;
+      const environment = { REDISCLI_AUTH: "servers-password" };
+      return {
+        kind: "atomic",
+        open: (writer) =>
+          openRedisStore(
+            server.url(key),
+            index === 2 ? { writer, environment } : { writer, environment: {} },
+          ),
+        forget: async () => void (await server.command(`DEL ${key}`)),
+        close: async () => void (await server.command(`DEL ${key}`)),
+      };
     });
-  }
+  });
 
   test("what an operation takes", async () => {
     for (const server of servers.slice(0, 2)) {
@@ -52,7 +51,7 @@ describe("three servers", () => {
       const { id } = await write(store, "r", "0");
       const reads = await measure(500, () => read(store, "r"));
       const replaces = await measure(500, (n) => replace(store, "r", id, String(n), String(n + 1)));
-      console.info(`redis, durable ${store.traits.durable}: read ${reads}; replace ${replaces}`);
+      report(`redis, durable ${store.traits.durable}: read ${reads}; replace ${replaces}`);
       expect(await read(store, "r")).toEqual({ id, text: "500" });
     }
   });

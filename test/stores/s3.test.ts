@@ -1,7 +1,4 @@
-import { mkdtemp, writeFile } from "node:fs/promises";
-import { createRequire } from "node:module";
-import { createServer, request, type Server } from "node:http";
-import { tmpdir } from "node:os";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { runStoreConformance } from "../../src/stores/conformance.js";
@@ -9,10 +6,10 @@ import type { OpenedStore } from "../../src/stores/contract.js";
 import { S3Client } from "../../src/stores/s3/client.js";
 import { parseS3Url } from "../../src/stores/s3/address.js";
 import { openS3Store } from "../../src/stores/s3/open.js";
-import { freePorts } from "../free-ports.js";
 import { makeDirectory, removeDirectory } from "./servers/process.js";
+import { type OnTheWay, startCareless, startProxy } from "./servers/s3-bystander.js";
 import { accessKeyId, S3Server, secretAccessKey } from "./servers/s3.js";
-import { failing, failureOf, measure, read, refusalOf, replace, write } from "./support.js";
+import { failing, failureOf, measure, read, refusalOf, replace, report, write } from "./support.js";
 
 const environment = { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey };
 
@@ -63,8 +60,8 @@ describe("three servers", () => {
     const { id } = await write(store, "r", "0");
     const reads = await measure(300, () => read(store, "r"));
     const replaces = await measure(300, (n) => replace(store, "r", id, String(n), String(n + 1)));
-    console.info(`radosgw: read ${reads}; replace ${replaces}`);
-    for (const { tried, seen } of store.findings) console.info(`radosgw: ${tried}: ${seen}`);
+    report(`radosgw: read ${reads}; replace ${replaces}`);
+    for (const { tried, seen } of store.findings) report(`radosgw: ${tried}: ${seen}`);
     expect(await read(store, "r")).toEqual({ id, text: "300" });
   });
 });
@@ -79,3 +76,209 @@ async function empty(url: URL): Promise<void> {
     for (const key of keys) await bucket.send({ method: "DELETE", key });
   }
 }
+
+describe("a server that must be refused", () => {
+  test("one that ignores conditions", async () => {
+    const careless = await startCareless("leases");
+    onTestFinished(() => careless.close());
+    const url = new URL(`s3://leases/x?endpoint=${careless.endpoint}`);
+    const keys = { AWS_ACCESS_KEY_ID: "S3RVER", AWS_SECRET_ACCESS_KEY: "S3RVER" };
+    const refusal = await refusalOf(openS3Store, url, keys);
+    expect(refusal).toMatchObject(
+      failing("STORE_UNFIT", /created an object that exists.*it was overwritten \(200\)/),
+    );
+  });
+
+  /** The real server behind something that takes conditions off, and signs itself. */
+  const without = (condition: string): OnTheWay => {
+    const real = client(servers[0]!.url("leases"));
+    return async (asked, forward) => {
+      if (asked.method !== "PUT" || asked.headers[condition] === undefined) return forward();
+      const body = Buffer.from(`stripped ${Math.random()}`);
+      const key = decodeURIComponent(asked.url!.split("/").slice(2).join("/"));
+      const { status, etag } = await real.send({ method: "PUT", key, body });
+      return { status, headers: { etag } };
+    };
+  };
+
+  test.each([
+    ["if-none-match", /created an object that exists|wrote an object and read it/],
+    ["if-match", /refused with and without quotes|replaced an object under/],
+  ])("one in front of which somebody takes %s off", async (condition, message) => {
+    const proxy = await startProxy(servers[0]!.endpoint, without(condition));
+    onTestFinished(() => proxy.close());
+    const url = new URL(`s3://leases/stripped?endpoint=${proxy.endpoint}`);
+    expect(await refusalOf(openS3Store, url, environment)).toMatchObject(failing("STORE_UNFIT", message));
+  });
+});
+
+describe("answers that must be looked into", () => {
+  async function behind(onTheWay: OnTheWay): Promise<OpenedStore> {
+    const proxy = await startProxy(servers[0]!.endpoint, onTheWay);
+    onTestFinished(() => proxy.close());
+    return open(new URL(`s3://leases/${Math.random()}?endpoint=${proxy.endpoint}`));
+  }
+
+  test("a refusal may be that of a repetition of a write that was done", async () => {
+    let isRepeating = false;
+    const statuses: number[] = [];
+    const store = await behind(async (asked, forward) => {
+      if (isRepeating && asked.method === "PUT") statuses.push((await forward()).status);
+      return forward();
+    });
+    const { id } = await read(store, "r");
+    isRepeating = true;
+    expect(await replace(store, "r", id, undefined, "first")).toEqual({ kind: "written", id });
+    expect(await replace(store, "r", id, "first", "second")).toEqual({ kind: "written", id });
+    expect(await read(store, "r")).toEqual({ id, text: "second" });
+    expect(statuses).toEqual([200, 200]);
+  });
+
+  test("an error of the server leaves open whether it was written, until that is seen", async () => {
+    let fails: "before" | "after" | undefined;
+    const store = await behind(async (asked, forward) => {
+      if (fails === undefined || asked.method !== "PUT") return forward();
+      if (fails === "after") await forward();
+      return { status: 500 };
+    });
+    const { id } = await write(store, "r", "first");
+    fails = "after";
+    expect(await replace(store, "r", id, "first", "second")).toEqual({ kind: "written", id });
+    fails = "before";
+    const failure = await failureOf(replace(store, "r", id, "second", "third"));
+    expect(failure).toMatchObject(failing("STORE_UNAVAILABLE", /500/));
+    fails = undefined;
+    expect(await read(store, "r")).toEqual({ id, text: "second" });
+  });
+});
+
+describe("bad days", () => {
+  test("a bucket that is not there, and one that is removed", async () => {
+    const [server] = servers as [S3Server];
+    const refusal = await refusalOf(openS3Store, server.url("nowhere"), environment);
+    expect(refusal).toMatchObject(
+      failing("STORE_UNAVAILABLE", /s3:\/\/nowhere.*no such bucket.*NoSuchBucket/),
+    );
+    await makeBucket(server.url("removed"));
+    const store = await open(server.url("removed"));
+    const { id } = await write(store, "r", "first");
+    await empty(server.url("removed"));
+    expect((await client(server.url("removed")).send({ method: "DELETE" })).status).toBe(204);
+    const answers = [
+      store.perform({ op: "read", register: "r" }),
+      replace(store, "r", id, "first", "second"),
+    ];
+    for (const answer of answers)
+      expect(await failureOf(answer)).toMatchObject(failing("STORE_UNAVAILABLE", /no such bucket/));
+  });
+
+  test("wrong, missing and insufficient credentials", async () => {
+    const [server] = servers as [S3Server];
+    const url = server.url("leases");
+    const wrong = { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: "wrong-secret-0815" };
+    expect(await refusalOf(openS3Store, url, wrong, ["wrong-secret-0815"])).toMatchObject(
+      failing("STORE_PERMISSION", /SignatureDoesNotMatch/),
+    );
+    expect(await refusalOf(openS3Store, url, { HOME: "/nowhere" })).toMatchObject(
+      failing("STORE_PERMISSION", /AWS_ACCESS_KEY_ID.*npm install @aws-sdk\/credential-providers/),
+    );
+    await server.user("stranger", "STRANGERSTRANGER0001", "stranger-secret-0815");
+    const stranger = {
+      AWS_ACCESS_KEY_ID: "STRANGERSTRANGER0001",
+      AWS_SECRET_ACCESS_KEY: "stranger-secret-0815",
+    };
+    expect(await refusalOf(openS3Store, url, stranger, ["stranger-secret-0815"])).toMatchObject(
+      failing("STORE_PERMISSION", /AccessDenied/),
+    );
+    const store = await open(url);
+    expect(JSON.stringify([store.traits, store.findings])).not.toContain(secretAccessKey);
+  });
+
+  test("one who may read but not write", async () => {
+    const [server] = servers as [S3Server];
+    const keys = ["READERREADERREADER01", "reader-secret-0815"] as const;
+    await server.user("reader", ...keys);
+    const url = server.url("readable");
+    await makeBucket(url);
+    const allow = {
+      Effect: "Allow",
+      Principal: { AWS: ["arn:aws:iam:::user/reader"] },
+      Action: ["s3:GetObject", "s3:ListBucket"],
+      Resource: ["arn:aws:s3:::readable", "arn:aws:s3:::readable/*"],
+    };
+    const body = Buffer.from(JSON.stringify({ Version: "2012-10-17", Statement: [allow] }));
+    expect((await client(url).send({ method: "PUT", query: { policy: "" }, body })).ok).toBe(true);
+    const reader = { AWS_ACCESS_KEY_ID: keys[0], AWS_SECRET_ACCESS_KEY: keys[1] };
+    const refusal = await refusalOf(openS3Store, url, reader, [keys[1]]);
+    expect(refusal).toMatchObject(failing("STORE_PERMISSION", /PutObject.*AccessDenied/));
+  });
+
+  test("a bucket that is full", async () => {
+    const [server] = servers as [S3Server];
+    const url = server.url("small");
+    await makeBucket(url);
+    const store = await open(url);
+    await write(store, "r", "first");
+    await server.admin(
+      "quota",
+      "set",
+      "--quota-scope=bucket",
+      "--uid=leasehold",
+      "--bucket=small",
+      "--max-objects=1",
+    );
+    await server.admin("quota", "enable", "--quota-scope=bucket", "--uid=leasehold", "--bucket=small");
+    const failure = await failureOf(replace(store, "other", (await read(store, "r")).id, undefined, "x"));
+    expect(failure).toMatchObject(failing("STORE_FULL", /QuotaExceeded/));
+  });
+
+  test("keys from a profile", async () => {
+    const home = await makeDirectory("home");
+    onTestFinished(() => removeDirectory(home));
+    await mkdir(join(home, ".aws"));
+    const lines = ["[other]", "aws_access_key_id = x", "[leases]"];
+    lines.push(`aws_access_key_id = ${accessKeyId}`, `aws_secret_access_key=${secretAccessKey}`);
+    await writeFile(join(home, ".aws", "credentials"), lines.join("\n"));
+    const url = servers[0]!.url("leases");
+    const store = await openS3Store(url, {
+      writer: "test",
+      environment: { HOME: home, AWS_PROFILE: "leases" },
+    });
+    await store.close();
+    expect(await refusalOf(openS3Store, url, { HOME: home })).toMatchObject({ code: "STORE_PERMISSION" });
+  });
+
+  test("a server that has stopped answers nothing, and goes on where it was", async () => {
+    const server = servers[1]!;
+    const store = await open(server.url("leases", "stops"));
+    const { id } = await write(store, "r", "before");
+    server.freeze();
+    const next = {
+      op: "replace",
+      register: "r",
+      id,
+      expected: Buffer.from("before"),
+      next: Buffer.from("next"),
+    } as const;
+    const given = await failureOf(store.perform(next, AbortSignal.timeout(300)));
+    expect(given).toMatchObject(failing("STORE_UNAVAILABLE", /given up/));
+    expect(await failureOf(store.perform({ op: "read", register: "r" }))).toMatchObject(
+      failing("STORE_UNAVAILABLE", /timeout/),
+    );
+    server.thaw();
+    // A ghost: its caller had given up long before.
+    await expect.poll(() => read(store, "r").then(({ text }) => text)).toBe("next");
+  });
+
+  test("a server that is killed fails at once, and is found again", async () => {
+    const server = servers[2]!;
+    const store = await open(server.url("leases", "killed"));
+    const { id } = await write(store, "r", "before");
+    await server.kill();
+    expect(await failureOf(store.perform({ op: "read", register: "r" }))).toMatchObject(
+      failing("STORE_UNAVAILABLE", /ECONNREFUSED|closed/),
+    );
+    await server.restart();
+    expect(await read(store, "r")).toEqual({ id, text: "before" });
+  });
+});

@@ -75,6 +75,11 @@ export function failing(code: ErrorCode, message: RegExp): object {
   return { code, message: expect.stringMatching(message) as string };
 }
 
+/** A figure for people, who read it in what the tests print. */
+export function report(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
 /** Median and 99th percentile of an operation, one after another, ms. */
 export async function measure(times: number, run: (index: number) => Promise<unknown>): Promise<string> {
   const tookMs: number[] = [];

@@ -18,7 +18,7 @@ export function postgresFailure(name: string, error: unknown): LeaseholdError {
   const [, code, hint] = codes.find(([start]) => state.startsWith(start)) ?? [
     undefined,
     // Without a password it is `pg` that gives up, before the server could refuse.
-    /^SASL/.test(text) ? ("STORE_PERMISSION" as const) : ("STORE_UNAVAILABLE" as const),
+    text.startsWith("SASL") ? ("STORE_PERMISSION" as const) : ("STORE_UNAVAILABLE" as const),
   ];
   return new LeaseholdError(code, `${name}: ${hint === undefined ? text : `${hint} (${text})`}`);
 }

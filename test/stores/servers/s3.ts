@@ -41,7 +41,7 @@ osd pool default pg num = 2
 osd pool default pgp num = 2
 osd pool default pg autoscale mode = off
 rgw data = ${directory}/rgw
-rgw frontends = beast endpoint=127.0.0.1:${ports.gateway}
+rgw frontends = beast endpoint=127.0.0.1:${ports.gateway} tcp_nodelay=1
 rgw thread pool size = 64
 rgw run sync thread = false
 `;
@@ -111,7 +111,7 @@ export class S3Server {
 
   async close(): Promise<void> {
     await this.kill();
-    for (const process of this.#processes.reverse()) await process.stop();
+    for (const process of this.#processes.toReversed()) await process.stop();
     await removeDirectory(this.#directory);
   }
 

@@ -1,0 +1,103 @@
+import { LeaseholdError } from "../../lease/errors.js";
+import { operationMsMax } from "../server-store.js";
+import type { S3Address } from "./address.js";
+import type { CredentialsSource } from "./credentials.js";
+import { encodeQuery, encodeStrictly, sign } from "./signature.js";
+
+/** The longest answer that is read, bytes: a page of a list has up to a thousand keys of a thousand bytes, and as much around each. */
+const answerBytesMax = 4_194_304;
+
+export interface S3Answer {
+  readonly status: number;
+  readonly ok: boolean;
+  readonly etag: string | undefined;
+  readonly body: Uint8Array;
+}
+
+export interface S3Request {
+  readonly method: "GET" | "PUT" | "DELETE";
+  /** Without the prefix; none for the bucket itself. */
+  readonly key?: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array;
+}
+
+/** An answer that is none to build on. */
+export class S3Refusal extends Error {
+  readonly status: number;
+  /** S3's word for it, as `NoSuchBucket`. */
+  readonly word: string;
+
+  constructor(answer: S3Answer) {
+    const text = new TextDecoder().decode(answer.body);
+    const field = (name: string) => new RegExp(`<${name}>([^<]{0,200})`).exec(text)?.[1] ?? "";
+    super(`${answer.status} ${field("Code")} ${field("Message")}`.trim());
+    this.name = "S3Refusal";
+    this.status = answer.status;
+    this.word = field("Code");
+  }
+}
+
+/** Requests to one bucket, each signed and each made once: who repeats a conditional write has to know what it means. */
+export class S3Client {
+  readonly #address: S3Address;
+  readonly #credentials: CredentialsSource;
+  readonly #closed = new AbortController();
+
+  constructor(address: S3Address, credentials: CredentialsSource) {
+    this.#address = address;
+    this.#credentials = credentials;
+  }
+
+  /** Rejects when no answer came, however far the request got. */
+  async send(request: S3Request): Promise<S3Answer> {
+    const { origin, root, prefix, region } = this.#address;
+    const { method, key, query = {}, headers = {}, body } = request;
+    const path = key === undefined ? root.replace(/(.)\/$/, "$1") : root + encodePath(prefix + key);
+    const parts = {
+      method,
+      host: new URL(origin).host,
+      path,
+      query,
+      headers,
+      body: body ?? new Uint8Array(),
+    };
+    const signed = sign(parts, await this.#credentials(), region, new Date());
+    const search = encodeQuery(query);
+    const response = await fetch(`${origin}${path}${search === "" ? "" : `?${search}`}`, {
+      method,
+      headers: signed,
+      ...(body !== undefined && { body }),
+      redirect: "manual",
+      signal: AbortSignal.any([this.#closed.signal, AbortSignal.timeout(operationMsMax)]),
+    });
+    return {
+      status: response.status,
+      ok: response.ok,
+      etag: response.headers.get("etag") ?? undefined,
+      body: await readBody(response),
+    };
+  }
+
+  close(): void {
+    this.#closed.abort();
+  }
+}
+
+function encodePath(key: string): string {
+  return key.split("/").map(encodeStrictly).join("/");
+}
+
+async function readBody(response: Response): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length;
+    // Leaving the loop cancels the rest.
+    if (bytes > answerBytesMax)
+      throw new LeaseholdError("STORE_FOREIGN", "an object is too long to be a record");
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}

@@ -1,0 +1,46 @@
+/**
+ * Keys of objects behind the prefix. The marker's sorts first: tools that empty a bucket go by the alphabet, and a bucket that is half empty
+ * must not look like one that never had more.
+ */
+export const markerKey = ".leasehold-marker";
+
+const cellStart = "cell=";
+
+/** A register is one flat key, so that no server sees folders, `..` or two slashes in it. */
+export function keyOf(register: string): string {
+  return cellStart + register.replace(/[%/]/g, (character) => (character === "%" ? "%25" : "%2F"));
+}
+
+/** `undefined` for a key that is no register's. */
+export function registerOf(key: string): string | undefined {
+  if (!key.startsWith(cellStart)) return undefined;
+  return key.slice(cellStart.length).replace(/%(2F|25)/g, (_, code) => (code === "25" ? "%" : "/"));
+}
+
+export interface KeyPage {
+  readonly keys: readonly string[];
+  /** Where the next page begins; `undefined` after the last. */
+  readonly next: string | undefined;
+}
+
+/** Reads a page of `ListObjectsV2`. */
+export function parseKeyPage(xml: string): KeyPage {
+  const isEncoded = xml.includes("<EncodingType>url</EncodingType>");
+  const decode = (text: string) =>
+    isEncoded ? decodeURIComponent(unescapeXml(text).replaceAll("+", " ")) : unescapeXml(text);
+  const token = /<NextContinuationToken>([^<]*)</.exec(xml)?.[1];
+  return {
+    keys: [...xml.matchAll(/<Key>([^<]*)<\/Key>/g)].map((match) => decode(match[1]!)),
+    next: token === undefined ? undefined : unescapeXml(token),
+  };
+}
+
+const entities: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
+
+function unescapeXml(text: string): string {
+  return text.replace(/&(?:#x([0-9a-fA-F]+)|#(\d+)|(\w+));/g, (whole, hex, decimal, name) => {
+    if (hex !== undefined) return String.fromCodePoint(Number.parseInt(hex as string, 16));
+    if (decimal !== undefined) return String.fromCodePoint(Number(decimal));
+    return entities[name as string] ?? whole;
+  });
+}

@@ -1,0 +1,191 @@
+import { sameBytes } from "../../delta/line.js";
+import type { StoreAnswer, StoreTraits } from "../../delta/store.js";
+import { LeaseholdError } from "../../lease/errors.js";
+import { type ReplaceRequest, serverBytesMax, type ServerMedium } from "../server-store.js";
+import type { S3Address } from "./address.js";
+import { S3Refusal, type S3Client } from "./client.js";
+import { s3Failure } from "./failure.js";
+import { keyOf, parseKeyPage, registerOf } from "./keys.js";
+import { isRefusal, type S3Object, type S3Objects } from "./objects.js";
+
+/** Objects whose entity tags are remembered. One that is forgotten costs a request more. */
+const rememberedMax = 10_000;
+
+/** A write that was refused although nothing has changed is tried again this often: another was under way, which failed. */
+const triesMax = 4;
+
+/** Keys in a page of a list: the most that S3 gives. */
+const pageKeys = 1_000;
+
+/** Pages that are asked for; a server may give pages that are not full. */
+const pagesMax = 1_000;
+
+/** Objects of a list that are read at the same time. */
+const readsAtOnce = 16;
+
+/**
+ * One bucket, or what lies below a prefix of it, as a store. An object is a cell; compare-and-set is a write on the condition that the
+ * entity tag is the one that came with the content that is expected.
+ *
+ * The marker is an object of its own and cannot be looked at in the same step. It is looked at after whatever says that a cell does not exist,
+ * which is all that an emptied store can say. A cell that has the expected content has not been forgotten.
+ */
+export class S3Medium implements ServerMedium {
+  readonly traits: StoreTraits;
+  readonly #client: S3Client;
+  readonly #objects: S3Objects;
+  readonly #prefix: string;
+  readonly #remembered = new Map<string, S3Object>();
+  #marker: string | undefined;
+
+  constructor(address: S3Address, client: S3Client, objects: S3Objects) {
+    this.#client = client;
+    this.#objects = objects;
+    this.#prefix = address.prefix;
+    this.traits = {
+      name: address.name,
+      kind: "atomic",
+      durable: true,
+      bytesMax: serverBytesMax,
+      pollMs: 1_000,
+      delayMs: 2_000,
+      upMs: () => 0,
+    };
+  }
+
+  async read(register: string): Promise<StoreAnswer> {
+    const object = await this.#get(register);
+    return { kind: "cells", id: await this.#readMarker(), cells: cellsOf(object) };
+  }
+
+  async replace(request: ReplaceRequest): Promise<StoreAnswer> {
+    const { register, id, expected, next } = request;
+    if (id !== (this.#marker ?? (await this.#readMarker())) && id !== (await this.#readMarker()))
+      return this.#conflict(register);
+    for (let tries = 0; tries < triesMax; tries++) {
+      const object = expected === undefined ? undefined : await this.#find(register, expected);
+      if (expected !== undefined && object === undefined) return this.#conflict(register);
+      const outcome = await this.#put(register, object, next);
+      // What was created may stand in a store that had been emptied: its new marker says so.
+      if (outcome === "written")
+        return { kind: "written", id: expected === undefined ? await this.#readMarker() : id };
+      if (outcome === "conflict") return this.#conflict(register);
+    }
+    throw new LeaseholdError(
+      "STORE_UNAVAILABLE",
+      `${this.traits.name}: a write was refused ${triesMax} times though nothing had changed`,
+    );
+  }
+
+  async list(prefix: string, registersMax: number): Promise<StoreAnswer> {
+    const registers = new Map<string, readonly Uint8Array[]>();
+    let found: string[] = [];
+    let next: string | undefined;
+    for (let page = 1; ; page++) {
+      const left = registersMax - found.length;
+      const keys = await this.#page(prefix, Math.min(left, pageKeys), next);
+      found.push(...keys.registers.slice(0, left));
+      next = keys.next;
+      if (next === undefined || found.length >= registersMax || page === pagesMax) break;
+    }
+    while (found.length > 0) {
+      const [some, rest] = [found.slice(0, readsAtOnce), found.slice(readsAtOnce)];
+      const objects = await Promise.all(some.map((register) => this.#get(register)));
+      for (const [index, object] of objects.entries())
+        if (object !== undefined) registers.set(some[index]!, cellsOf(object));
+      found = rest;
+    }
+    return { kind: "registers", id: await this.#readMarker(), registers };
+  }
+
+  failure(error: unknown): LeaseholdError {
+    return s3Failure(this.traits.name, error);
+  }
+
+  close(): Promise<void> {
+    this.#client.close();
+    return Promise.resolve();
+  }
+
+  /**
+   * One conditional write, and what became of it. A refusal is looked into, for it may be that of a repetition by something on the way,
+   * of a write that was the first time done; and some servers (radosgw) answer most losers of a race with 500.
+   */
+  async #put(
+    register: string,
+    before: S3Object | undefined,
+    next: Uint8Array,
+  ): Promise<"written" | "conflict" | "refused"> {
+    const condition = before === undefined ? ({ absent: true } as const) : { etag: before.etag };
+    const answer = await this.#objects.put(keyOf(register), next, condition);
+    if (answer.ok) {
+      if (answer.etag === undefined) this.#remembered.delete(register);
+      else this.#remember(register, { etag: answer.etag, content: next });
+      return "written";
+    }
+    if (!isRefusal(answer) && answer.status < 500) throw new S3Refusal(answer);
+    const now = await this.#get(register);
+    if (now !== undefined && sameBytes(now.content, next)) return "written";
+    const isUnchanged =
+      before === undefined ? now === undefined : now !== undefined && sameBytes(now.content, before.content);
+    if (!isUnchanged) return "conflict";
+    // It may still be done: nobody knows.
+    if (answer.status >= 500) throw new S3Refusal(answer);
+    return "refused";
+  }
+
+  /** The object, if its content is this. */
+  async #find(register: string, content: Uint8Array): Promise<S3Object | undefined> {
+    const remembered = this.#remembered.get(register);
+    const object =
+      remembered !== undefined && sameBytes(remembered.content, content)
+        ? remembered
+        : await this.#get(register);
+    return object !== undefined && sameBytes(object.content, content) ? object : undefined;
+  }
+
+  async #conflict(register: string): Promise<StoreAnswer> {
+    const seen = await this.read(register);
+    return seen.kind === "cells" ? { ...seen, kind: "conflict" } : seen;
+  }
+
+  async #get(register: string): Promise<S3Object | undefined> {
+    const object = await this.#objects.get(keyOf(register));
+    if (object === undefined) this.#remembered.delete(register);
+    else this.#remember(register, object);
+    return object;
+  }
+
+  #remember(register: string, object: S3Object): void {
+    this.#remembered.delete(register);
+    this.#remembered.set(register, object);
+    if (this.#remembered.size <= rememberedMax) return;
+    const [oldest] = this.#remembered.keys();
+    this.#remembered.delete(oldest!);
+  }
+
+  async #readMarker(): Promise<string> {
+    this.#marker = await this.#objects.marker();
+    return this.#marker;
+  }
+
+  async #page(
+    prefix: string,
+    keysMax: number,
+    from: string | undefined,
+  ): Promise<{ registers: readonly string[]; next: string | undefined }> {
+    const page = parseKeyPage(
+      await this.#objects.list({
+        prefix: this.#prefix + keyOf(prefix),
+        "max-keys": String(keysMax),
+        ...(from !== undefined && { "continuation-token": from }),
+      }),
+    );
+    const registers = page.keys.map((key) => registerOf(key.slice(this.#prefix.length)));
+    return { registers: registers.filter((register) => register !== undefined), next: page.next };
+  }
+}
+
+function cellsOf(object: S3Object | undefined): Uint8Array[] {
+  return object === undefined ? [] : [object.content];
+}

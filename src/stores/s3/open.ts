@@ -1,0 +1,34 @@
+import { assertFit, type OpenStore } from "../contract.js";
+import { ServerStore, untilAborted } from "../server-store.js";
+import { parseS3Url, type S3Address } from "./address.js";
+import { S3Client } from "./client.js";
+import { findCredentials, readProfile } from "./credentials.js";
+import { s3Failure } from "./failure.js";
+import { S3Medium } from "./medium.js";
+import { S3Objects } from "./objects.js";
+import { probeConditions } from "./probe.js";
+
+/** Opens a bucket, or what lies below a prefix of one, as a store: `s3://bucket/prefix?endpoint=https://host&region=name`. */
+export const openS3Store: OpenStore = async (url, { environment = process.env, signal }) => {
+  signal?.throwIfAborted();
+  const profile = await readProfile(environment);
+  const address = parseS3Url(url, environment, profile["region"]);
+  const client = new S3Client(address, findCredentials(environment, profile));
+  try {
+    return await untilAborted(openOn(client, address), signal);
+  } catch (error) {
+    client.close();
+    signal?.throwIfAborted();
+    throw s3Failure(address.name, error);
+  }
+};
+
+async function openOn(client: S3Client, address: S3Address): Promise<ServerStore> {
+  const objects = new S3Objects(client);
+  // Before anything is written: who may not read or list is told so.
+  await objects.list({ prefix: address.prefix, "max-keys": "1" });
+  const findings = assertFit(address.name, await probeConditions(objects));
+  const store = new ServerStore(new S3Medium(address, client, objects));
+  store.findings = findings;
+  return store;
+}
