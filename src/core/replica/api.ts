@@ -1,0 +1,32 @@
+import type { Status } from "../raft/api.js";
+import type { Effects, Input } from "./types.js";
+
+/**
+ * One server of the core as its host sees it. `Replica` is the implementation.
+ *
+ * The host's loop: hand in whatever has happened with `step`, then call `take()` until it answers `undefined`, and do what
+ * each `Effects` says. Several inputs before one `take()` make one batch. `nowMs` is the steady clock, which a leader judges leases by;
+ * a reading that is older than the one before counts as that one.
+ */
+export interface CoreServer {
+  /** @throws LeaseholdError `LOG_CORRUPT`: the server must stop, and not go on with this log */
+  step(input: Input, nowMs: number): void;
+  /** What there is to do; `undefined` if nothing. Each thing is handed out once. */
+  take(): Effects | undefined;
+  status(): ReplicaStatus;
+}
+
+/** For people, metrics and the Maintenance service. */
+export interface ReplicaStatus extends Status {
+  /** 0 until the cluster has begun. */
+  readonly cluster: bigint;
+  readonly revision: number;
+  readonly compacted: number;
+  readonly keys: number;
+  readonly leases: number;
+  /** Requests that are not answered yet. */
+  readonly requests: number;
+  readonly watches: number;
+  /** Those of them that read from history, as they are new or slow. */
+  readonly watchesBehind: number;
+}

@@ -1,0 +1,81 @@
+import type { Random } from "../../lease/ports.js";
+import type { RaftLimits, Recovered } from "../raft/api.js";
+import type { MemberId } from "../raft/types.js";
+import type { CoreState } from "../state/state.js";
+
+export interface ReplicaOptions {
+  readonly id: MemberId;
+  /** What a new cluster is called; the log's own answer counts once there is one. */
+  readonly cluster: bigint;
+  /** The log that was found on disk; `founding` or `joining` if nothing was. */
+  readonly recovered: Recovered;
+  /** Restored from `recovered.snapshot`; a new one if that has never been written. */
+  readonly state: CoreState;
+  readonly random: Random;
+  /** How often `tick` is said, ms. etcd's heartbeat interval. */
+  readonly tickMs: number;
+  /** Ticks of the least election timeout. Default 10. */
+  readonly electionTicks?: number;
+  /** How often what is left of leases is replicated, so that it survives a change of leader; ms. 0: never. Default 5 minutes. */
+  readonly clusterTimeMs?: number;
+  readonly limits?: Partial<ReplicaLimits>;
+  readonly raftLimits?: Partial<RaftLimits>;
+}
+
+/** What bounds memory and work. */
+export interface ReplicaLimits {
+  /** Requests that are not answered. */
+  readonly requestsMax: number;
+  /** Commands of theirs, bytes. */
+  readonly requestBytesTotalMax: number;
+  /** One command, bytes; more is `request is too large`. */
+  readonly requestBytesMax: number;
+  /** Questions of other servers that wait for a round. */
+  readonly asksMax: number;
+  /** Rounds of heartbeats under way that confirm leadership. */
+  readonly roundsMax: number;
+  /** Leases in one proposal that ends them, or that tells what is left of them. */
+  readonly leasesPerBatch: number;
+  /** Applied entries after which a snapshot is taken. */
+  readonly snapshotEntries: number;
+  /** Bytes of applied entries after which a snapshot is taken. */
+  readonly snapshotBytes: number;
+  /** Entries that are kept behind a snapshot for followers that are a little slow. */
+  readonly keepEntries: number;
+  /** Watches on one stream. */
+  readonly watchesPerStreamMax: number;
+  /** Responses of one stream that have not been sent to the client; then its watches read from history, later. */
+  readonly watchResponsesMax: number;
+  /** Changes that one watch reads from history at a time. */
+  readonly watchBatch: number;
+  /** Bytes of one response of a watch that asked for fragments. */
+  readonly fragmentBytesMax: number;
+}
+
+export const defaultLimits: ReplicaLimits = {
+  // Each is a waiting client. More at once would only wait longer than their deadlines.
+  requestsMax: 16_384,
+  // As much as the log takes uncommitted: what more is there is refused by it anyway.
+  requestBytesTotalMax: 64 * 1024 * 1024,
+  // etcd's bound; clients know it.
+  requestBytesMax: 1.5 * 1024 * 1024,
+  // As many as a server's own clients may be, from each of four others.
+  asksMax: 65_536,
+  // One takes a network round trip. With a few under way nobody waits for two of them, however fast questions come.
+  roundsMax: 4,
+  // Ending these takes some milliseconds to apply: expiries of a million leases must not stop the leader (etcd 9360).
+  leasesPerBatch: 1_000,
+  // etcd's figures: replaying these takes about a second.
+  snapshotEntries: 100_000,
+  // The log's tail is in memory.
+  snapshotBytes: 256 * 1024 * 1024,
+  keepEntries: 5_000,
+  // A thousand times what clients use.
+  watchesPerStreamMax: 10_000,
+  // Some milliseconds of a fast connection; history keeps the rest.
+  watchResponsesMax: 256,
+  // As etcd's batch of unsynced watchers: some milliseconds of work.
+  watchBatch: 512,
+  // Below every client's default of 4 MiB for one message.
+  fragmentBytesMax: 2 * 1024 * 1024,
+};

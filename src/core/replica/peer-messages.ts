@@ -1,0 +1,46 @@
+import type { MemberId } from "../raft/types.js";
+import type { CoreFailure } from "../state/errors.js";
+
+interface Base {
+  readonly from: MemberId;
+  readonly to: MemberId;
+  /** Chosen by whoever asks; answers bear it again. */
+  readonly number: number;
+}
+
+/**
+ * What a follower asks of its leader, and what it is told. All of it may be lost, and none is sent twice: the transport
+ * must not repeat a `propose`, which would then happen twice.
+ */
+export type PeerQuestion = Propose | Ask | Told | Refused;
+
+/** A command for the log. It is not answered: whoever asked sees it applied. */
+export interface Propose extends Base {
+  readonly kind: "propose";
+  readonly command: Uint8Array;
+}
+
+/** What needs a leader that is sure to be one (ReadIndex, thesis 6.4). */
+export interface Ask extends Base {
+  readonly kind: "ask";
+  /** The right to read; to refresh a lease; or how long a lease still has. */
+  readonly about: "read" | "refresh" | "remaining";
+  /** 0 for a read. */
+  readonly lease: bigint;
+}
+
+export interface Told extends Base {
+  readonly kind: "told";
+  /** The asker answers its client once it has applied this. */
+  readonly index: number;
+  /** The leader's, from before it refreshed anything. */
+  readonly revision: number;
+  /** Refreshed: the lease's whole time to live, or 0 if it has ended. Remaining: what is left, or -1 if it has ended. */
+  readonly ttlSeconds: number;
+}
+
+/** Nothing was proposed or refreshed, and nothing of it will be. */
+export interface Refused extends Base {
+  readonly kind: "refused";
+  readonly failure: Extract<CoreFailure, "leaderChanged" | "tooManyRequests">;
+}

@@ -1,0 +1,138 @@
+import type {
+  CompactionRequest,
+  CompactionResponse,
+  DeleteRangeRequest,
+  DeleteRangeResponse,
+  LeaseGrantRequest,
+  LeaseGrantResponse,
+  LeaseKeepAliveRequest,
+  LeaseKeepAliveResponse,
+  LeaseLeasesRequest,
+  LeaseLeasesResponse,
+  LeaseRevokeRequest,
+  LeaseRevokeResponse,
+  LeaseTimeToLiveRequest,
+  LeaseTimeToLiveResponse,
+  PutRequest,
+  PutResponse,
+  RangeRequest,
+  RangeResponse,
+  TxnRequest,
+  TxnResponse,
+  WatchRequest,
+  WatchResponse,
+} from "../gen/etcd/rpc_pb.js";
+import type { InstallSnapshot, MemberId, Message, Persist, Ready, SnapshotMeta } from "../raft/types.js";
+import type { CoreError } from "../state/errors.js";
+import type { CoreState } from "../state/state.js";
+import type { PeerQuestion } from "./peer-messages.js";
+
+/** What a client asks. The requests are etcd's; `registerLease` is the pattern's. */
+export type ClientRequest =
+  | { readonly kind: "range"; readonly request: RangeRequest }
+  | { readonly kind: "put"; readonly request: PutRequest }
+  | { readonly kind: "deleteRange"; readonly request: DeleteRangeRequest }
+  | { readonly kind: "txn"; readonly request: TxnRequest }
+  | { readonly kind: "compact"; readonly request: CompactionRequest }
+  | { readonly kind: "leaseGrant"; readonly request: LeaseGrantRequest }
+  | { readonly kind: "leaseRevoke"; readonly request: LeaseRevokeRequest }
+  | { readonly kind: "leaseKeepAlive"; readonly request: LeaseKeepAliveRequest }
+  | { readonly kind: "leaseTimeToLive"; readonly request: LeaseTimeToLiveRequest }
+  | { readonly kind: "leaseLeases"; readonly request: LeaseLeasesRequest }
+  | { readonly kind: "registerLease"; readonly request: RegisterLeaseRequest };
+
+/** A lease by name, with an id that the core chooses: its answer is a `LeaseGrantResponse`. */
+export interface RegisterLeaseRequest {
+  /** Not empty. */
+  readonly name: string;
+  readonly ttlSeconds: bigint;
+}
+
+/** With its header. */
+export type ClientResponse =
+  | RangeResponse
+  | PutResponse
+  | DeleteRangeResponse
+  | TxnResponse
+  | CompactionResponse
+  | LeaseGrantResponse
+  | LeaseRevokeResponse
+  | LeaseKeepAliveResponse
+  | LeaseTimeToLiveResponse
+  | LeaseLeasesResponse;
+
+/** Between servers: the replicated log's own messages, and what only the leader can do for a follower's clients. */
+export type PeerMessage = Message | PeerQuestion;
+
+/** What can happen to a server. */
+export type Input =
+  /** Time passes: to be said every `tickMs`. */
+  | { readonly kind: "tick" }
+  | {
+      readonly kind: "request";
+      /** Chosen by the host; in use by no other request that is not answered yet. */
+      readonly id: number;
+      readonly request: ClientRequest;
+      /** On the clock of `nowMs`. By then there is an answer. */
+      readonly deadlineMs: number;
+    }
+  /** The client is gone: nothing is answered any more. What was proposed may still happen. */
+  | { readonly kind: "cancel"; readonly id: number }
+  /** A message from another server, but for `InstallSnapshot`. */
+  | { readonly kind: "message"; readonly message: PeerMessage }
+  /** A snapshot has arrived as a whole, and `state` was restored from it. If it is taken, `Effects.persist` has its `meta`. */
+  | { readonly kind: "snapshot-received"; readonly message: InstallSnapshot; readonly state: CoreState }
+  /** How the transfer of an `InstallSnapshot` ended. Every one must be reported. */
+  | { readonly kind: "snapshot-sent"; readonly member: MemberId; readonly arrived: boolean }
+  /** Nothing can be delivered to this member just now. */
+  | { readonly kind: "unreachable"; readonly member: MemberId }
+  /** The write `sequence` of `Effects.persist`, and each before it, is on disk. */
+  | { readonly kind: "persisted"; readonly sequence: number }
+  /** `Effects.snapshot` is on disk. */
+  | { readonly kind: "snapshot-written"; readonly meta: SnapshotMeta }
+  /** It could not be written. Another is tried after as many entries again. */
+  | { readonly kind: "snapshot-failed" }
+  /** A client's message on a watch stream. A stream begins with its first message; the host chooses its number. */
+  | { readonly kind: "watch"; readonly stream: number; readonly request: WatchRequest }
+  /** So many more of the stream's responses have left for the client, and use no memory here any more. */
+  | { readonly kind: "watch-sent"; readonly stream: number; readonly responses: number }
+  /** The stream is over. Its number is never used again. */
+  | { readonly kind: "watch-closed"; readonly stream: number }
+  /** Hands leadership over if this server has it; `status().leader` tells when that has happened. */
+  | { readonly kind: "transfer"; readonly to: MemberId };
+
+/**
+ * What is to be done. As with `Ready`: `early`, `answers`, `watches` need nothing; `messages` wait until `persist` of this
+ * and of all effects before is on disk.
+ */
+export interface Effects {
+  readonly persist: Persist | undefined;
+  readonly early: readonly PeerMessage[];
+  readonly messages: readonly PeerMessage[];
+  readonly answers: readonly Answer[];
+  /** In this order on each stream. */
+  readonly watches: readonly WatchAnswer[];
+  /** To be written to disk; then say `snapshot-written` or `snapshot-failed`. There is one at a time. */
+  readonly snapshot: SnapshotToWrite | undefined;
+  /** Set when it has changed. */
+  readonly leadership: Ready["leadership"];
+}
+
+export interface Answer {
+  readonly id: number;
+  readonly result: ClientResponse | CoreError;
+}
+
+export interface WatchAnswer {
+  readonly stream: number;
+  readonly response: WatchResponse;
+}
+
+export interface SnapshotToWrite {
+  readonly meta: SnapshotMeta;
+  /**
+   * Its content, as it was when this was handed out, made piece by piece: the host may take its time. To be gone through
+   * once; `restoreState` reads it.
+   */
+  readonly pieces: Iterable<Uint8Array>;
+}
