@@ -1,6 +1,6 @@
-import { crc32 } from "node:zlib";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { ConfigChange, Entry, HardState } from "../raft/types.js";
+import { checksumOf } from "./checksum.js";
 
 /**
  * The journal's records. Each is `length` (4 bytes), `checksum` (4 bytes), and a payload of that length whose first byte is its
@@ -40,7 +40,7 @@ export function writeRecord(parts: Uint8Array[], record: JournalRecord, chain: n
   let checksum = chain;
   let length = 0;
   for (const part of payload) {
-    checksum = crc32(part, checksum);
+    checksum = checksumOf(part, checksum);
     length += part.length;
   }
   const header = Buffer.allocUnsafe(headerBytes);

@@ -1,7 +1,7 @@
 import { type FileHandle, open, readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { crc32 } from "node:zlib";
 import { LeaseholdError } from "../../lease/errors.js";
+import { checksumOf } from "./checksum.js";
 import { syncFolder } from "./files.js";
 import { headerBytes, type JournalRecord, parsePayload, payloadBytesMax } from "./records.js";
 
@@ -28,7 +28,7 @@ export async function createSegment(folder: string, sequence: number, chain: num
   const header = Buffer.alloc(segmentHeaderBytes);
   header.write(magic, "latin1");
   header.writeUInt32LE(chain, 8);
-  header.writeUInt32LE(crc32(header.subarray(0, 12)), 12);
+  header.writeUInt32LE(checksumOf(header.subarray(0, 12), 0), 12);
   await file.write(header);
   await file.datasync();
   await syncFolder(folder);
@@ -94,7 +94,7 @@ function checkHeader(
 ): number | undefined {
   const header = bytes.subarray(0, segmentHeaderBytes);
   const isWhole =
-    header.length === segmentHeaderBytes && header.readUInt32LE(12) === crc32(header.subarray(0, 12));
+    header.length === segmentHeaderBytes && header.readUInt32LE(12) === checksumOf(header.subarray(0, 12), 0);
   if (isWhole) {
     if (header.toString("latin1", 0, 8) !== magic)
       throw new LeaseholdError("VERSION_MISMATCH", `${basename(path)} is of another version of Leasehold`);
@@ -121,7 +121,7 @@ function recordAt(
   const start = offset + headerBytes;
   if (length === 0 || length > payloadBytesMax || start + length > bytes.length) return undefined;
   const payload = bytes.subarray(start, start + length);
-  const checksum = crc32(payload, chain);
+  const checksum = checksumOf(payload, chain);
   return checksum === bytes.readUInt32LE(offset + 4) ? { payload, checksum } : undefined;
 }
 

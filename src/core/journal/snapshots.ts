@@ -1,9 +1,9 @@
 import { createReadStream } from "node:fs";
 import { type FileHandle, mkdir, open, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { crc32 } from "node:zlib";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { Membership, SnapshotMeta } from "../raft/types.js";
+import { checksumOf } from "./checksum.js";
 import { diskError, syncFolder } from "./files.js";
 
 /** The first bytes of a snapshot: what it is, and its format. */
@@ -140,7 +140,7 @@ export class SnapshotWriter {
   #add(piece: Uint8Array): void {
     const header = Buffer.allocUnsafe(8);
     header.writeUInt32LE(piece.length, 0);
-    this.#checksum = crc32(piece, this.#checksum);
+    this.#checksum = checksumOf(piece, this.#checksum);
     header.writeUInt32LE(this.#checksum, 4);
     this.#parts.push(header, piece);
     this.#bytes += header.length + piece.length;
@@ -183,7 +183,7 @@ async function* readPieces(path: string): AsyncGenerator<Uint8Array> {
       if (length > pieceBytesMax) throw wrong("is damaged");
       if (rest.length < 8 + length) break;
       const piece = rest.subarray(8, 8 + length);
-      checksum = crc32(piece, checksum);
+      checksum = checksumOf(piece, checksum);
       if (checksum !== rest.readUInt32LE(4)) throw wrong("is damaged: the checksum is wrong");
       rest = rest.subarray(8 + length);
       if (length === 0) isWhole = true;
