@@ -1,0 +1,153 @@
+import { crc32cUpdate } from "../../delta/crc32c.js";
+import type { DeltaRecord } from "../../delta/record.js";
+import { LeaseholdError } from "../../lease/errors.js";
+
+/**
+ * sanlock's delta lease: the first 200 bytes of a sector, little-endian, then 56 bytes that it leaves zero, in which Leasehold keeps
+ * what sanlock has no field for, then the bitmap of its messages.
+ */
+const magic = 0x1221_2010;
+const versionMajor = 3;
+const checksummedBytes = 168;
+const checksumSeed = 0xffff_fffe;
+const nameBytes = 48;
+const offset = {
+  ...{ magic: 0, version: 4, sectorBytes: 12, ownerId: 32, generation: 40, space: 56, resource: 104 },
+  ...{ timestamp: 152, checksum: 168, ioTimeout: 174 },
+  ...{ extraChecksum: 200, nonce: 204, number: 212, leaseMs: 220, delayMs: 224, writerRest: 228, end: 256 },
+} as const;
+
+/** sanlock takes a host for dead when it has not renewed for so many of its io_timeouts, and a watchdog has had this time, s. */
+const renewalTimeouts = 8;
+const watchdogSeconds = 60;
+
+/** As sanlock's own numbers are put in order with ours: by generation, then by time. */
+const bitsPerGeneration = 40n;
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+/** Refuses what is no delta lease of this lockspace. */
+export function checkLeader(sector: Uint8Array, lockspace: string): void {
+  const view = viewOf(sector);
+  if (view.getUint32(offset.magic, true) !== magic) {
+    throw new LeaseholdError("STORE_FOREIGN", "there is no delta lease of sanlock; run sanlock direct init");
+  }
+  const version = view.getUint32(offset.version, true);
+  if (version >>> 16 !== versionMajor) {
+    throw new LeaseholdError(
+      "STORE_FOREIGN",
+      `it is in version ${version >>> 16} of sanlock's format, not ${versionMajor}`,
+    );
+  }
+  if (view.getUint32(offset.checksum, true) !== checksumOf(sector)) {
+    throw new LeaseholdError("STORE_CORRUPT", "the checksum of sanlock's record is wrong");
+  }
+  const found = textAt(sector, offset.space, nameBytes);
+  if (found !== lockspace) {
+    throw new LeaseholdError("STORE_FOREIGN", `it is of the lockspace ${JSON.stringify(found)}`);
+  }
+}
+
+export function sectorBytesOf(sector: Uint8Array): number {
+  return viewOf(sector).getUint32(offset.sectorBytes, true);
+}
+
+/** The record as Leasehold has it; `undefined` if nobody has ever had the lease. Call {@link checkLeader} first. */
+export function decodeLeader(sector: Uint8Array, resource: string): DeltaRecord | undefined {
+  const view = viewOf(sector);
+  const epoch = view.getBigUint64(offset.generation, true);
+  const timestamp = view.getBigUint64(offset.timestamp, true);
+  const state = timestamp === 0n ? "free" : "held";
+  const name = textAt(sector, offset.resource, nameBytes);
+  if (isOurs(sector)) {
+    if (view.getUint32(offset.extraChecksum, true) !== extraChecksumOf(sector)) {
+      throw new LeaseholdError("STORE_CORRUPT", "the checksum of Leasehold's part of the record is wrong");
+    }
+    return {
+      ...{ resource, epoch, state },
+      number: view.getBigUint64(offset.number, true),
+      writer: name + textAt(sector, offset.writerRest, offset.end - offset.writerRest),
+      nonce: view.getFloat64(offset.nonce, true),
+      leaseMs: view.getUint32(offset.leaseMs, true),
+      delayMs: view.getUint32(offset.delayMs, true),
+    };
+  }
+  if (epoch === 0n && state === "free") return undefined;
+  const ioSeconds = view.getUint16(offset.ioTimeout, true);
+  const time = state === "held" ? timestamp : (1n << bitsPerGeneration) - 1n;
+  return {
+    ...{ resource, epoch, state },
+    number: (epoch << bitsPerGeneration) + time,
+    writer: `sanlock:${name}`,
+    nonce: Number(timestamp),
+    leaseMs: 1_000 * (renewalTimeouts * ioSeconds + watchdogSeconds),
+    delayMs: 1_000 * ioSeconds,
+  };
+}
+
+/**
+ * Puts the record over what is in the sector, which is a delta lease already. Its label does not fit and is left out.
+ *
+ * @throws LeaseholdError `STORE_FULL` for a writer's name or a number that is too long.
+ */
+export function encodeLeader(sector: Uint8Array, hostId: number, record: DeltaRecord): void {
+  const writer = encoder.encode(record.writer);
+  const room = nameBytes - 1 + offset.end - offset.writerRest;
+  if (writer.length > room) {
+    throw new LeaseholdError(
+      "STORE_FULL",
+      `sanlock's record has room for a holder of ${room} bytes, not ${writer.length}`,
+    );
+  }
+  // Each half has to be text for itself: sanlock shows the first.
+  if (writer.some((byte) => byte === 0 || byte > 0x7e)) {
+    throw new LeaseholdError("UNSUPPORTED", "in sanlock's record a holder's name is plain ASCII");
+  }
+  if (record.readers !== undefined || record.asked !== undefined) {
+    throw new LeaseholdError("UNSUPPORTED", "sanlock's record has no room for readers and requests");
+  }
+  const view = viewOf(sector);
+  sector.fill(0, offset.space + nameBytes);
+  view.setBigUint64(offset.ownerId, BigInt(hostId), true);
+  view.setBigUint64(offset.generation, record.epoch, true);
+  sector.set(writer.subarray(0, nameBytes - 1), offset.resource);
+  view.setBigUint64(offset.timestamp, record.state === "held" ? timestampOf(record.number) : 0n, true);
+  view.setUint16(offset.ioTimeout, Math.max(1, Math.ceil(record.leaseMs / 1_000 / renewalTimeouts)), true);
+  view.setFloat64(offset.nonce, record.nonce, true);
+  view.setBigUint64(offset.number, record.number, true);
+  view.setUint32(offset.leaseMs, Math.ceil(record.leaseMs), true);
+  view.setUint32(offset.delayMs, Math.ceil(record.delayMs), true);
+  sector.set(writer.subarray(nameBytes - 1), offset.writerRest);
+  view.setUint32(offset.checksum, checksumOf(sector), true);
+  view.setUint32(offset.extraChecksum, extraChecksumOf(sector), true);
+}
+
+/** Never 0, which means free, and never the same in two writes in a row: by its change sanlock sees that a host lives. */
+function timestampOf(number: bigint): bigint {
+  return (number % 0xffff_ffffn) + 1n;
+}
+
+function isOurs(sector: Uint8Array): boolean {
+  return sector.subarray(offset.extraChecksum, offset.end).some((byte) => byte !== 0);
+}
+
+function checksumOf(sector: Uint8Array): number {
+  return crc32cUpdate(checksumSeed, sector.subarray(0, checksummedBytes));
+}
+
+/** Over sanlock's checksum as well, so that it belongs to this record and no other. */
+function extraChecksumOf(sector: Uint8Array): number {
+  const state = crc32cUpdate(checksumSeed, sector.subarray(offset.checksum, offset.extraChecksum));
+  return crc32cUpdate(state, sector.subarray(offset.nonce, offset.end));
+}
+
+function textAt(sector: Uint8Array, start: number, length: number): string {
+  const bytes = sector.subarray(start, start + length);
+  const end = bytes.indexOf(0);
+  return decoder.decode(end === -1 ? bytes : bytes.subarray(0, end));
+}
+
+function viewOf(sector: Uint8Array): DataView {
+  return new DataView(sector.buffer, sector.byteOffset, sector.length);
+}

@@ -1,0 +1,162 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { decodeRecord, encodeRecord } from "../../delta/codec.js";
+import { decodeLine, encodeLine } from "../../delta/line.js";
+import { leaseRegister, resourceOf } from "../../delta/registers.js";
+import { farmRegister, type StoreAnswer, type StoreRequest, type StoreTraits } from "../../delta/store.js";
+import { LeaseholdError } from "../../lease/errors.js";
+import { alignedBytes, type DirectFile } from "../block/direct-file.js";
+import { fillUnit, lineIn } from "../block/layout.js";
+import type { OpenedStore, ProbeFinding } from "../contract.js";
+import { Gate } from "../gate.js";
+import { ioError } from "../io-error.js";
+import { checkLeader, decodeLeader, encodeLeader } from "./leader-record.js";
+
+/** What `sanlock direct init` lays out: a mebibyte with a sector for each host, and some behind them that it does not use. */
+export const areaBytes = 1 << 20;
+const hostsMax: Readonly<Record<number, number>> = { 512: 2_000, 4_096: 250 };
+
+/** δ until told otherwise, and a look at somebody else's host id, ms: sanlock itself renews every two of its io_timeouts. */
+const delayMs = 2_000;
+const pollMs = 1_000;
+
+/** A record is 200 bytes there; what it has in words besides is checked when it is written. */
+const bytesMax = 1_024;
+
+/** What Leasehold has besides the leases stands in the last sector, which sanlock's own hosts never use. */
+const ownFormat = "leasehold-sanlock/1";
+
+interface Own {
+  readonly id: string;
+  /** What stands in the farm's register. */
+  readonly farm?: string;
+}
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+/**
+ * A lockspace of sanlock: each of its host ids is a resource, `1` to `2000` (`250` with large sectors), and whoever holds one is a live
+ * host for every sanlock that looks. One sector for all writers, overwritten blindly as sanlock does: it stands alone, and is no
+ * part of a farm.
+ */
+export class SanlockStore implements OpenedStore {
+  readonly traits: StoreTraits;
+  findings: readonly ProbeFinding[] = [];
+  readonly #file: DirectFile;
+  readonly #lockspace: string;
+  readonly #sector: Uint8Array;
+  readonly #gate = new Gate(1);
+  #closing: Promise<void> | undefined;
+
+  constructor(name: string, file: DirectFile, lockspace: string, sectorBytes: number) {
+    this.#file = file;
+    this.#lockspace = lockspace;
+    this.#sector = alignedBytes(sectorBytes);
+    this.traits = { name, kind: "slotted", durable: true, bytesMax, pollMs, delayMs, upMs: () => 0 };
+  }
+
+  get hostIdMax(): number {
+    return hostsMax[this.#sector.length] ?? 0;
+  }
+
+  async perform(request: StoreRequest, signal?: AbortSignal): Promise<StoreAnswer> {
+    try {
+      if (signal?.aborted) throw new LeaseholdError("STORE_UNAVAILABLE", "its caller has given up");
+      if (this.#closing !== undefined) {
+        throw new LeaseholdError("STORE_UNAVAILABLE", "this store has been closed");
+      }
+      return await this.#gate.run(() => this.#answer(request));
+    } catch (error) {
+      return { kind: "failed", error: ioError(this.traits.name, error) };
+    }
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#gate.run(() => this.#file.close());
+    return this.#closing;
+  }
+
+  /** Makes the marker if there is none. Two who do so at once end with one: both look again after 2δ. */
+  async makeMarker(signal: AbortSignal | undefined): Promise<void> {
+    if ((await this.#readOwn()) !== undefined) return;
+    await this.#writeOwn({ id: globalThis.crypto.randomUUID() });
+    await sleep(2 * delayMs, undefined, signal === undefined ? {} : { signal });
+  }
+
+  async #answer(request: StoreRequest): Promise<StoreAnswer> {
+    const own = await this.#readOwn();
+    if (own === undefined) throw new LeaseholdError("STORE_FOREIGN", "the lockspace was laid out anew");
+    const { id } = own;
+    switch (request.op) {
+      case "read":
+        return { kind: "cells", id, cells: await this.#read(request.register, own) };
+      case "put":
+        await this.#put(request.register, request.next, own);
+        return { kind: "written", id };
+      case "list":
+        return { kind: "registers", id, registers: await this.#list(request.prefix, request.registersMax) };
+      case "replace":
+        throw new LeaseholdError("UNSUPPORTED", "sanlock's records are overwritten, not replaced");
+    }
+  }
+
+  async #read(register: string, { farm }: Own): Promise<Uint8Array[]> {
+    if (register === farmRegister) return farm === undefined ? [] : [encoder.encode(farm)];
+    const hostId = this.#hostIdOf(register);
+    const record = decodeLeader(await this.#readLeader(hostId), String(hostId));
+    return record === undefined ? [] : [encodeRecord(record)];
+  }
+
+  async #put(register: string, next: Uint8Array, own: Own): Promise<void> {
+    if (register === farmRegister) return this.#writeOwn({ ...own, farm: decoder.decode(next) });
+    const hostId = this.#hostIdOf(register);
+    const record = decodeRecord(next);
+    // Nothing is written over what is no record of this lockspace.
+    const sector = await this.#readLeader(hostId);
+    encodeLeader(sector, hostId, record);
+    await this.#file.write(sector, (hostId - 1) * sector.length);
+  }
+
+  async #list(prefix: string, registersMax: number): Promise<Map<string, Uint8Array[]>> {
+    const registers = new Map<string, Uint8Array[]>();
+    const area = alignedBytes(areaBytes);
+    await this.#file.read(area, 0);
+    const { length } = this.#sector;
+    for (let hostId = 1; hostId <= this.hostIdMax && registers.size < registersMax; hostId++) {
+      const register = leaseRegister(String(hostId));
+      const sector = area.subarray((hostId - 1) * length, hostId * length);
+      if (!register.startsWith(prefix)) continue;
+      checkLeader(sector, this.#lockspace);
+      const record = decodeLeader(sector, String(hostId));
+      if (record !== undefined) registers.set(register, [encodeRecord(record)]);
+    }
+    return registers;
+  }
+
+  #hostIdOf(register: string): number {
+    const resource = resourceOf(register);
+    const hostId = /^[1-9]\d{0,3}$/.test(resource) ? Number(resource) : Infinity;
+    if (hostId <= this.hostIdMax && register === leaseRegister(resource)) return hostId;
+    throw new LeaseholdError(
+      "UNSUPPORTED",
+      `the resources of a lockspace are its host ids, 1 to ${this.hostIdMax}, and not ${JSON.stringify(resource)}`,
+    );
+  }
+
+  async #readLeader(hostId: number): Promise<Uint8Array> {
+    await this.#file.read(this.#sector, (hostId - 1) * this.#sector.length);
+    checkLeader(this.#sector, this.#lockspace);
+    return this.#sector;
+  }
+
+  async #readOwn(): Promise<Own | undefined> {
+    await this.#file.read(this.#sector, areaBytes - this.#sector.length);
+    const line = lineIn(this.#sector);
+    return line === undefined ? undefined : (decodeLine(ownFormat, line) as Own);
+  }
+
+  #writeOwn({ id, farm }: Own): Promise<void> {
+    const line = encodeLine(ownFormat, JSON.stringify({ id, farm }));
+    return this.#file.write(fillUnit(this.#sector, line), areaBytes - this.#sector.length);
+  }
+}
