@@ -93,7 +93,6 @@ export class Chaos implements Observer {
 
   handedOut: Observer["handedOut"] = (server, persist) => this.#invariants.appendOnly(server, persist);
   ready: Observer["ready"] = (server, ready) => this.#invariants.observe(server, ready);
-  written(): void {}
 
   // What happens
 
@@ -106,13 +105,19 @@ export class Chaos implements Observer {
     else if (dice < 810) server.act((raft) => raft.tick());
     else if (dice < 890) this.#propose(server);
     else if (dice < 940) this.#read(server);
-    else if (dice < 948) server.crash();
+    else if (dice < 950) this.#crash(server);
     else if (dice < 958) this.#side.clear();
     else if (dice < 964) this.#side.set(server.id, 1 + this.#random.below(2));
     else if (dice < 972) this.#transfer(server);
     else if (dice < 978) server.act((raft) => raft.reportUnreachable(this.#pick(this.servers).id));
     else if (dice < 985) this.#compact(server);
     else if (this.#options.changes) this.#change();
+  }
+
+  /** Now and then it is back before the others have noticed, and then has to remember what it has said. */
+  #crash(server: Server): void {
+    server.crash();
+    if (this.#random.below(2) === 0) server.start();
   }
 
   #compact(server: Server): void {
@@ -156,7 +161,9 @@ export class Chaos implements Observer {
 
   #propose(server: Server): void {
     const leader = this.#random.below(4) === 0 ? server : (this.#leader() ?? server);
-    const data = Array.from({ length: 1 + this.#random.below(3) }, () => bytesOf(`x${(this.#proposals += 1)}`));
+    const data = Array.from({ length: 1 + this.#random.below(3) }, () =>
+      bytesOf(`x${(this.#proposals += 1)}`),
+    );
     leader.act((raft) => raft.propose(data));
   }
 

@@ -83,7 +83,10 @@ export class Invariants {
         const theirs = other.log[index - other.logBase.index - 1]!;
         agree ||= mine.term === theirs.term;
         if (agree && textOf(mine) !== textOf(theirs))
-          fail("log matching", `${one.id} and ${other.id} differ at ${index}, before an entry that both have`);
+          fail(
+            "log matching",
+            `${one.id} and ${other.id} differ at ${index}, before an entry that both have`,
+          );
       }
     }
     this.logMatching(others);

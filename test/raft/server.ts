@@ -30,7 +30,6 @@ export interface Observer {
   handedOut(server: Server, persist: Persist): void;
   /** After it, and before anything else is done. */
   ready(server: Server, ready: Ready): void;
-  written(server: Server, persist: Persist): void;
 }
 
 export interface ServerOptions {
@@ -158,7 +157,6 @@ export class Server {
     const { persist, messages } = this.#pending.shift()!;
     if (persist !== undefined) {
       this.#write(persist);
-      this.#observer.written(this, persist);
       this.raft!.persisted(persist.sequence);
     }
     for (const message of messages) this.#send(message);
@@ -186,7 +184,8 @@ export class Server {
       this.raft!.applied(snapshot.index);
     }
     const [first] = entries;
-    if (first !== undefined) this.log = [...this.log.filter((entry) => entry.index < first.index), ...entries];
+    if (first !== undefined)
+      this.log = [...this.log.filter((entry) => entry.index < first.index), ...entries];
   }
 
   #apply(entries: readonly Entry[]): void {

@@ -25,8 +25,8 @@ export class Follower {
   round = 0;
   /** The greatest commit index that was sent. */
   sentCommit = 0;
-  /** It answers, but not what was sent: messages may be lost. The next append goes out also if it carries nothing. */
-  mustAsk = false;
+  /** It answers, but not what was sent: messages may be lost. An append goes out also if it can carry nothing. */
+  mustProbe = false;
   /** Where the snapshot stands that is being sent. */
   snapshotIndex = 0;
   /** A probe is under way. */
@@ -56,7 +56,7 @@ export class Follower {
   /** An append was sent, up to `lastIndex`. */
   sent(lastIndex: number, bytes: number, commit: number): void {
     this.sentCommit = commit;
-    this.mustAsk = false;
+    this.mustProbe = false;
     if (this.state === "probe") this.#waiting = true;
     else if (lastIndex >= this.nextIndex) {
       this.nextIndex = lastIndex + 1;
@@ -95,7 +95,7 @@ export class Follower {
   /** It is there. A probe may have been lost, and so may whatever the window holds. */
   answeredHeartbeat(lastIndex: number): void {
     this.#waiting = false;
-    if (this.matchIndex < lastIndex) this.mustAsk = true;
+    if (this.matchIndex < lastIndex) this.mustProbe = this.state !== "snapshot";
   }
 
   unreachable(): void {
@@ -114,6 +114,7 @@ export class Follower {
 
   #become(state: "probe" | "replicate" | "snapshot"): void {
     this.state = state;
+    this.mustProbe = false;
     this.#waiting = false;
     this.#inflight = [];
     this.#inflightBytes = 0;

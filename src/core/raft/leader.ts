@@ -241,17 +241,18 @@ export class Leader {
   #sendTo(follower: Follower): void {
     const log = this.#log;
     const { limits } = this.#term.settings;
+    if (!follower.hasRoom(limits) && !follower.mustProbe) return;
+    if (follower.nextIndex <= log.base) {
+      this.#sendSnapshot(follower);
+      return;
+    }
     while (follower.hasRoom(limits)) {
-      if (follower.nextIndex <= log.base) {
-        this.#sendSnapshot(follower);
-        return;
-      }
       const isNew = follower.nextIndex <= log.lastIndex;
-      if (!isNew && !follower.mustAsk && follower.sentCommit >= log.commit) return;
+      if (!isNew && !follower.mustProbe && follower.sentCommit >= log.commit) return;
       this.#sendAppend(follower, isNew ? log.slice(follower.nextIndex, limits.appendBytesMax) : []);
     }
     // The window is full, and it may be that all of it was lost: an empty one gets an answer either way.
-    if (follower.mustAsk && follower.state === "replicate") this.#sendAppend(follower, []);
+    if (follower.mustProbe) this.#sendAppend(follower, []);
   }
 
   #sendAppend(follower: Follower, entries: readonly Entry[]): void {

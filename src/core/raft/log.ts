@@ -141,6 +141,12 @@ export class RaftLog {
     return previousIndex + entries.length;
   }
 
+  /** A leader has all that is committed, as it is (Leader Completeness, 5.4.3). If it has something else, a disk has lied. */
+  assertAgrees(index: number, term: number): void {
+    if (index <= this.#commit && (this.termAt(index) ?? term) !== term)
+      throw corrupt(`the leader's log has term ${term} at ${index}, but what is committed has another`);
+  }
+
   commitTo(index: number): void {
     if (index > this.lastIndex)
       throw corrupt(
@@ -216,8 +222,6 @@ export class RaftLog {
   }
 
   #truncate(index: number): void {
-    if (index <= this.#commit)
-      throw corrupt(`the leader's log disagrees at ${index}, but ${this.#commit} is committed here`);
     this.#entries.length = index - this.#base - 1;
     this.memberships.truncate(index);
     this.#limitWrites(index - 1);

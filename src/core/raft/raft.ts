@@ -348,8 +348,10 @@ export class Raft implements ReplicatedLog {
   #accept({ from, previousIndex, previousTerm, entries, commit }: AppendRequest): void {
     const kind = "append-answer";
     const head = this.#head(from);
-    // Late, or a new leader's first guess: what is committed agrees in any case.
+    this.#log.assertAgrees(previousIndex, previousTerm);
+    // Late, or a new leader's first guess.
     if (previousIndex < this.#log.commit) {
+      for (const { index, term } of entries) this.#log.assertAgrees(index, term);
       this.#reply({ kind, ...head, rejected: false, index: this.#log.commit, hintIndex: 0, hintTerm: 0 });
       return;
     }
