@@ -6,7 +6,7 @@ import type { OpenedStore } from "../../src/stores/contract.js";
 import { openPostgresStore } from "../../src/stores/postgres/open.js";
 import { PostgresServer } from "./servers/postgres.js";
 import { run } from "./servers/process.js";
-import { failing, failureOf, measure, read, refusalOf, replace, report, write } from "./support.js";
+import { failing, failureOf, known, measure, read, refusalOf, replace, report, write } from "./support.js";
 
 async function start(settings?: Record<string, string>): Promise<PostgresServer> {
   const server = await PostgresServer.start(settings);
@@ -92,6 +92,23 @@ describe("what can be forgotten", () => {
     await server.restart();
     await expect.poll(() => read(store, "r").then(({ text }) => text, String)).toBe("before");
     expect((await read(store, "r")).id).not.toBe(id);
+  });
+
+  test("nothing is written while somebody empties the table, not even what was never there", async () => {
+    const [server] = servers as [PostgresServer];
+    const store = await open(server.url("emptied"));
+    const { id } = await write(store, "r", "before");
+    const emptying = server.query("begin; delete from emptied.registers; select pg_sleep(1); commit");
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const answers = await Promise.all([
+      replace(store, "new", id, undefined, "next"),
+      replace(store, "r", id, "before", "next"),
+    ]);
+    await emptying;
+    for (const answer of answers) {
+      expect(answer).toMatchObject({ kind: "conflict", cells: [] });
+      expect(known(answer).id).not.toBe(id);
+    }
   });
 
   test("a table that does not survive a crash is refused", async () => {

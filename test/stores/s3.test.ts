@@ -9,7 +9,7 @@ import { openS3Store } from "../../src/stores/s3/open.js";
 import { makeDirectory, removeDirectory } from "./servers/process.js";
 import { type OnTheWay, startCareless, startProxy } from "./servers/s3-bystander.js";
 import { accessKeyId, S3Server, secretAccessKey } from "./servers/s3.js";
-import { failing, failureOf, measure, read, refusalOf, replace, report, write } from "./support.js";
+import { failing, failureOf, known, measure, read, refusalOf, replace, report, write } from "./support.js";
 
 const environment = { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey };
 
@@ -149,6 +149,35 @@ describe("answers that must be looked into", () => {
     expect(failure).toMatchObject(failing("STORE_UNAVAILABLE", /500/));
     fails = undefined;
     expect(await read(store, "r")).toEqual({ id, text: "second" });
+  });
+});
+
+describe("a bucket that is emptied", () => {
+  test("half of it: the marker goes first, so nothing looks as if it had never been written", async () => {
+    const url = servers[0]!.url("half");
+    await makeBucket(url);
+    const store = await open(url);
+    const { id } = await write(store, "r", "before");
+    const { body } = await client(url).send({ method: "GET", query: { "list-type": "2", "max-keys": "1" } });
+    const first = /<Key>([^<]*)/.exec(String(Buffer.from(body)))![1]!;
+    await client(url).send({ method: "DELETE", key: first });
+    const after = await read(store, "other");
+    expect(after.text).toBeUndefined();
+    expect(after.id).not.toBe(id);
+  });
+
+  test("what is created for one who has not noticed shows the new marker", async () => {
+    const url = servers[0]!.url("unnoticed");
+    await makeBucket(url);
+    const store = await open(url);
+    const { id } = await write(store, "r", "before");
+    await empty(url);
+    const created = known(await replace(store, "new", id, undefined, "next"));
+    expect(created.id).not.toBe(id);
+    expect(await replace(store, "r", id, "before", "next")).toMatchObject({
+      kind: "conflict",
+      id: created.id,
+    });
   });
 });
 
