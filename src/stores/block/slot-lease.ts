@@ -183,7 +183,8 @@ export class SlotLease {
     return this.#layout.slotLeaseMs - elapsedMs;
   }
 
+  /** Keeping a slot does not keep the process; waiting for the first one does. */
   async #pause(ms: number, signal: AbortSignal): Promise<void> {
-    await sleep(ms, undefined, { signal, ref: false });
+    await sleep(ms, undefined, { signal, ref: this.#running === undefined });
   }
 }

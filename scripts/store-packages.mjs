@@ -1,0 +1,36 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync } from "node:fs";
+
+/** Installs what the tests of stores run against, where it is missing and that is possible. Debian's packages by one file of each. */
+const postgresRoot = "/usr/lib/postgresql";
+const packages = {
+  "redis-server": existsSync("/usr/bin/redis-server"),
+  postgresql: existsSync(postgresRoot) && readdirSync(postgresRoot).length > 0,
+  radosgw: existsSync("/usr/bin/radosgw"),
+  "ceph-common": existsSync("/usr/bin/ceph-authtool"),
+  "ceph-mon": existsSync("/usr/bin/ceph-mon"),
+  "ceph-osd": existsSync("/usr/bin/ceph-osd"),
+  sanlock: existsSync("/usr/sbin/sanlock"),
+};
+
+const missing = Object.keys(packages).filter((name) => !packages[name]);
+if (missing.length > 0) {
+  const isPossible = existsSync("/usr/bin/apt-get") && process.getuid?.() === 0;
+  if (!isPossible) {
+    console.error(`The tests of stores need Debian's packages ${missing.join(", ")}; install them first.`);
+    process.exit(2);
+  }
+  console.log(`installing ${missing.join(", ")}`);
+  for (const args of [
+    ["update", "-qq"],
+    ["install", "-y", "-qq", "--no-install-recommends", ...missing],
+  ]) {
+    const options = ["-o", "DPkg::Lock::Timeout=600"];
+    const { status } = spawnSync("apt-get", [...options, ...args], {
+      // Its servers must not start by themselves: the tests start their own.
+      env: { ...process.env, DEBIAN_FRONTEND: "noninteractive", RUNLEVEL: "1" },
+      stdio: ["ignore", "ignore", "inherit"],
+    });
+    if (status !== 0) process.exit(status ?? 1);
+  }
+}

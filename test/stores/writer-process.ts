@@ -1,0 +1,43 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+
+/** `writer.mjs` as a process: what it was told is written, and ways to end it. */
+export class WriterProcess {
+  /** Resolves with its exit code when it has ended and all that it wrote has come. */
+  readonly ended: Promise<number | null>;
+  readonly #child: ChildProcess;
+  #output = "";
+  #errors = "";
+
+  constructor(url: string, limit: number | "forever", uid?: number) {
+    const script = fileURLToPath(new URL("writer.mjs", import.meta.url));
+    const account = uid === undefined ? {} : { uid, gid: uid };
+    this.#child = spawn(process.execPath, [script, url, String(limit)], {
+      stdio: ["ignore", "pipe", "pipe"],
+      ...account,
+    });
+    this.ended = once(this.#child, "close").then(([code]) => code as number | null);
+    this.#child.stdout!.on("data", (chunk) => (this.#output += String(chunk)));
+    this.#child.stderr!.on("data", (chunk) => (this.#errors += String(chunk)));
+  }
+
+  /** The numbers that the store has confirmed. */
+  get confirmed(): number[] {
+    return this.#output.split("\n").slice(0, -1).map(Number);
+  }
+
+  get errors(): string {
+    return this.#errors;
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.#child.kill(name);
+  }
+
+  async hasBegun(): Promise<void> {
+    while (this.confirmed.length === 0 && this.#child.exitCode === null) {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  }
+}

@@ -1,0 +1,13 @@
+import { defineConfig } from "vitest/config";
+import { alias } from "./vitest.config.js";
+
+/** Real servers, devices and processes that are killed, one file after another. */
+export default defineConfig({
+  resolve: { alias },
+  test: {
+    include: ["test/stores/**/*.test.ts"],
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
+    fileParallelism: false,
+  },
+});
