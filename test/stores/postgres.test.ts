@@ -1,10 +1,11 @@
+import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { runStoreConformance } from "../../src/stores/conformance.js";
 import type { OpenedStore } from "../../src/stores/contract.js";
 import { openPostgresStore } from "../../src/stores/postgres/open.js";
-import { PostgresServer } from "./servers/postgres.js";
+import { poolerProgram, PostgresServer } from "./servers/postgres.js";
 import { run } from "./servers/process.js";
 import { failing, failureOf, known, measure, read, refusalOf, replace, report, write } from "./support.js";
 
@@ -40,6 +41,24 @@ describe("three servers", () => {
         open: (writer) => openPostgresStore(server.url(schema), { writer, environment: {} }),
         forget: async () => void (await server.query(`truncate ${schema}.registers`)),
         close: async () => void (await server.query(`drop schema if exists ${schema} cascade`)),
+      };
+    });
+  });
+
+  describe.runIf(existsSync(poolerProgram))("through a pooler of transactions", () => {
+    runStoreConformance({ describe, test }, "atomic", async () => {
+      const server = servers[0]!;
+      const [schema, pooler] = [`ground_${grounds++}`, await server.startPooler()];
+      const url = server.url(schema);
+      url.port = String(pooler.port);
+      return {
+        kind: "atomic",
+        open: (writer) => openPostgresStore(url, { writer, environment: {} }),
+        forget: async () => void (await server.query(`truncate ${schema}.registers`)),
+        async close() {
+          await pooler.close();
+          await server.query(`drop schema if exists ${schema} cascade`);
+        },
       };
     });
   });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { runStoreConformance } from "../../src/stores/conformance.js";
 import type { OpenedStore } from "../../src/stores/contract.js";
 import { openRedisStore } from "../../src/stores/redis/open.js";
+import { freePorts } from "../free-ports.js";
 import { RedisServer, type RedisServerOptions } from "./servers/redis.js";
 import { failing, failureOf, measure, read, refusalOf, replace, report, write } from "./support.js";
 
@@ -256,9 +257,24 @@ describe("bad days", () => {
   });
 
   test("a node of a cluster that does not have the key", async () => {
-    const server = await start({ settings: [["cluster-enabled", "yes"]] });
-    expect(await refusalOf(openRedisStore, server.url())).toMatchObject(
+    const node = async () =>
+      start({
+        settings: [
+          ["cluster-enabled", "yes"],
+          ["cluster-port", String((await freePorts(1))[0])],
+        ],
+      });
+    const [one, two] = [await node(), await node()];
+    expect(await refusalOf(openRedisStore, two.url())).toMatchObject(
       failing("STORE_UNAVAILABLE", /CLUSTERDOWN/),
     );
+    await one.command("CLUSTER ADDSLOTSRANGE 0 16383");
+    const busPort = /:\d+@(\d+)/.exec(await one.command("CLUSTER NODES"))![1]!;
+    await two.command(`CLUSTER MEET 127.0.0.1 ${one.port} ${busPort}`);
+    const open = () => refusalOf(openRedisStore, two.url());
+    await expect.poll(open, { timeout: 20_000 }).toMatchObject(failing("STORE_UNFIT", /stand alone.*MOVED/));
+    await expect(
+      openRedisStore(one.url(), { writer: "test", environment: {} }).then((store) => store.close()),
+    ).resolves.toBeUndefined();
   });
 });

@@ -14,6 +14,9 @@ function program(name: string): string {
   );
 }
 
+/** Debian's package of the same name. */
+export const poolerProgram = "/usr/sbin/pgbouncer";
+
 /** PostgreSQL refuses to run as root: Debian's package has an account for it. */
 async function account(): Promise<Account | undefined> {
   if (process.getuid?.() !== 0) return undefined;
@@ -63,6 +66,26 @@ export class PostgresServer {
     return standby;
   }
 
+  /** A pooler in front of it that gives each transaction another connection. Resolves with its port and how it is stopped. */
+  async startPooler(): Promise<{ port: number; close(): Promise<void> }> {
+    const port = (await freePorts(1))[0]!;
+    const lines = [
+      [
+        "[databases]",
+        `* = host=127.0.0.1 port=${this.port} user=boss`,
+        "[pgbouncer]",
+        "listen_addr = 127.0.0.1",
+      ],
+      [`listen_port = ${port}`, "auth_type = any", "pool_mode = transaction", "default_pool_size = 3"],
+      ["unix_socket_dir =", "server_round_robin = 1"],
+    ].flat();
+    const path = join(this.directory, "pooler.ini");
+    await writeFile(path, `${lines.join("\n")}\n`);
+    const pooler = new ServerProcess(poolerProgram, [path], { cwd: this.directory, account: this.#account });
+    await pooler.ready(async () => (await this.query("select 1", port)).length === 1);
+    return { port, close: () => pooler.stop() };
+  }
+
   async configure(settings: Readonly<Record<string, string>>): Promise<void> {
     const lines = Object.entries(settings).map(([name, value]) => `${name} = '${value}'\n`);
     await appendFile(join(this.directory, "data", "postgresql.conf"), lines.join(""));
@@ -79,8 +102,8 @@ export class PostgresServer {
     return new URL(`postgres://${user}@127.0.0.1:${this.port}/postgres?schema=${schema}`);
   }
 
-  async query(statement: string): Promise<unknown[]> {
-    const client = new pg.Client({ host: "127.0.0.1", port: this.port, user: "boss", database: "postgres" });
+  async query(statement: string, port = this.port): Promise<unknown[]> {
+    const client = new pg.Client({ host: "127.0.0.1", port, user: "boss", database: "postgres" });
     await client.connect();
     try {
       return (await client.query(statement)).rows as unknown[];
