@@ -1,9 +1,11 @@
 import { parseArgs } from "node:util";
+import { noFaults as noDeltaFaults } from "../../src/delta/faults.js";
 import { noFaults } from "../../src/flease/faults.js";
 import { explored } from "./explored.js";
 import { find, search } from "./find.js";
 import { fairRuns, handOverMs, slowdownMax, slowHandOvers } from "./hand-over.js";
 import { simulated } from "./simulated.js";
+import { searchStored, stored } from "./stored.js";
 
 /**
  * `npm run sim:planted`: plants every known mistake and looks who catches it. Exits with 1 unless each one is caught,
@@ -114,10 +116,32 @@ function neverPlanted(): string[] {
   const planted = new Set(["netGOff", "releasedLeaseBlocksReader"]);
   for (const { faults } of [...simulated, ...explored])
     for (const name of Object.keys(faults)) planted.add(name);
-  return Object.keys(noFaults).filter((name) => !planted.has(name));
+  for (const { faults } of stored) for (const name of Object.keys(faults)) planted.add(name);
+  return [...Object.keys(noFaults), ...Object.keys(noDeltaFaults)].filter((name) => !planted.has(name));
 }
 
-const rows = [...(await bySimulation()), ...(await byHandOver()), ...(await byExploration())];
+async function onStorage(): Promise<Row[]> {
+  const found: Row[] = [];
+  for (const mistake of stored.filter(({ name }) => wanted(name))) {
+    const { name, breaks, ground } = mistake;
+    const look = async () => {
+      const { counters, failed } = searchStored(mistake);
+      const seed = failed === undefined ? "" : `${failed.plan.seed} ${ground}`;
+      const caught = failed?.violation?.invariant === breaks;
+      const after = `${counters.runs} runs`;
+      return { mistake: name, checker: breaks, by: "random runs", caught, after, seed } as const;
+    };
+    found.push(await timed(look));
+  }
+  return found;
+}
+
+const rows = [
+  ...(await bySimulation()),
+  ...(await onStorage()),
+  ...(await byHandOver()),
+  ...(await byExploration()),
+];
 const missed = [...rows.filter(({ caught }) => !caught).map(({ mistake }) => mistake), ...neverPlanted()];
 if (values.output === "json") process.stdout.write(`${JSON.stringify({ rows, missed })}\n`);
 else printTable(rows);

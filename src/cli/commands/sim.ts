@@ -3,6 +3,7 @@ import { Counters, type CounterName } from "../../sim/counters.js";
 import { type Feature, features, isFeature } from "../../sim/features.js";
 import { type SimOptions, type SimResult, failureText, simulate } from "../../sim/run.js";
 import { shorten } from "../../sim/shorten.js";
+import type { StorageCounters } from "../../sim/storage/counters.js";
 import { exitCode } from "../exit-codes.js";
 import { usageError } from "../failure.js";
 import { type Presentation, present } from "../output/present.js";
@@ -18,10 +19,11 @@ export interface SimCommandOptions extends SharedOptions {
   readonly mode?: ClockMode;
   readonly without?: string;
   readonly story?: true;
+  readonly ground?: "delta" | "flease";
 }
 
 /** Without `--minutes` or `--runs`, so long. */
-const minutesDefault = 1;
+export const minutesDefault = 1;
 
 /** From so many runs on, whatever matters must have happened at least once: otherwise they prove nothing (V). */
 const runsThatShowAll = 150;
@@ -105,7 +107,7 @@ function modeOf(seed: number): ClockMode {
 }
 
 /** A seed stands for a run of one version only: another version draws other plans from it. */
-function parseSeed(text: string): number {
+export function parseSeed(text: string): number {
   const [number = "", version] = text.split("@");
   const seed = Number(number);
   if (!/^\d+$/.test(number) || !Number.isSafeInteger(seed))
@@ -180,13 +182,10 @@ function presentSummary(summary: Summary): Presentation {
 
 const countsPerLine = 4;
 
-function countLines(counters: Counters): string[] {
-  const names = (Object.keys(counters) as CounterName[]).filter(
-    (name) => name !== "runs" && name !== "events",
-  );
-  const texts = names.map(
-    (name) => `${wordsOf(name).padStart(22)} ${String(Math.round(counters[name])).padEnd(9)}`,
-  );
+export function countLines(counters: Counters | StorageCounters): string[] {
+  const texts = Object.entries(counters)
+    .filter(([name]) => name !== "runs" && name !== "events")
+    .map(([name, count]) => `${wordsOf(name).padStart(22)} ${String(Math.round(count)).padEnd(9)}`);
   const lines: string[] = [];
   for (let at = 0; at < texts.length; at += countsPerLine)
     lines.push(

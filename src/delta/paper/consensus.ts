@@ -6,7 +6,7 @@ import type { RankedRegisterOptions } from "./ranked-register.js";
 export interface ConsensusOptions extends RankedRegisterOptions {
   /** Different for each process and each of its incarnations. */
   readonly writer: string;
-  /** The leader oracle's word, asked at each turn. Safety does not rest on it: any number may believe that they lead. */
+  /** The leader oracle's word, asked at each turn. Safety does not rest on it, and any number may believe that they lead. */
   readonly isLeader: (now: Reading) => boolean;
   /** How often the oracle is asked, and one that does not lead looks for a decision, ms. */
   readonly pollMs: number;

@@ -29,6 +29,8 @@ const claimOperations = 5;
 export class PaperTenure extends Tenure {
   readonly site: Site;
   held: Held;
+  /** A renewal failed: which record stands there now nobody knows. */
+  isUnknown = false;
 
   constructor(site: Site, held: Held) {
     super(site.resource, held.record.epoch, holdOf(held));
@@ -78,15 +80,15 @@ export class PaperLease implements LeaseProtocol<PaperTenure> {
       if (cur.kind === "unanswered") return { kind: "unanswered", error: cur.error };
       if (!sameStamp(cur.value, watch.prev?.value)) watch.prev = undefined;
       watch.prev ??= cur; //                                          4
-      const waitedMs = cur.begun.monotonicMs - watch.prev.ended.monotonicMs;
       const waitMs = site.maySkipWait(cur) ? 0 : site.waitMs(cur.value);
-      const leftMs = waitMs + watch.backOffMs - waitedMs;
-      if (leftMs <= 0) {
+      const readyAtMs = watch.prev.ended.monotonicMs + waitMs + watch.backOffMs;
+      if (cur.begun.monotonicMs >= readyAtMs || waitMs + watch.backOffMs === 0) {
         const held = yield* claim(site, cur); //                      8 to 12
         watch.backOffMs = held.state === "hold" ? 0 : site.backOffMs();
         if (held.state === "hold") return { kind: "granted", tenure: new PaperTenure(site, held) };
         return held.because === "cancelled" ? ended : this.#held(undefined, site.delayMs);
       }
+      const leftMs = Math.max(0, readyAtMs - cur.ended.monotonicMs);
       // Nobody is known to hold what is free, or was never written: its wait belongs to the attempt, as far as that may last.
       const isHeld = cur.value?.state === "held";
       if (isHeld || cur.ended.monotonicMs + leftMs >= deadlineMs)
@@ -103,6 +105,7 @@ export class PaperLease implements LeaseProtocol<PaperTenure> {
     const state = yield* renewEventuallyND(tenure.site, tenure.held);
     if (state.state === "idle") {
       // Whether the bound on delays was missed or another is there: nothing can be trusted any more.
+      tenure.isUnknown = true;
       tenure.lost ??= "expired";
       return false;
     }
@@ -112,10 +115,9 @@ export class PaperLease implements LeaseProtocol<PaperTenure> {
   }
 
   *release(tenure: PaperTenure): Protocol<void> {
-    // After a renewal of which nobody knows what it reached, it runs out by itself.
-    const isKnown = tenure.lost === undefined || tenure.lost === "released";
     tenure.lost ??= "released";
-    if (isKnown) yield* release(tenure.site, tenure.held);
+    // What nobody knows runs out by itself.
+    if (!tenure.isUnknown) yield* release(tenure.site, tenure.held);
   }
 
   look(resource: string, timeoutMs: number): Protocol<Sighting> {

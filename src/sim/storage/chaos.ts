@@ -40,23 +40,23 @@ export class StorageChaos {
 
   #crash(): void {
     const world = this.#world;
-    const process = world.random.pick(world.processes);
-    if (!process.isAlive) return;
+    const party = world.random.pick(world.processes);
+    if (!party.isAlive) return;
     world.counters.crashes += 1;
-    world.crash(process);
-    const incarnation = Number(process.writer.split(".")[1]) + 1;
+    world.crash(party);
+    const incarnation = Number(party.writer.split(".")[1]) + 1;
     const downMs = world.random.next() * downWaits * world.waitMs;
-    world.at(world.nowMs + downMs, () => world.start(process.index, incarnation));
+    world.at(world.nowMs + downMs, () => world.start(party.index, incarnation));
   }
 
   #pause(): void {
     const world = this.#world;
     const { plan, random } = world;
-    const process = random.pick(world.processes);
+    const party = random.pick(world.processes);
     const pauseMs = Math.min(random.next() * plan.pauseMaxMs, plan.stableFromMs - world.nowMs);
-    if (!process.isAlive || pauseMs <= 0) return;
+    if (!party.isAlive || pauseMs <= 0) return;
     world.counters.pauses += 1;
-    world.pause(process, pauseMs);
+    world.pause(party, pauseMs);
   }
 
   #stall(): void {

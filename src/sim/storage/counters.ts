@@ -7,7 +7,6 @@ export class StorageCounters {
   failedRenewals = 0;
   releases = 0;
   lateReleases = 0;
-  takeoversAfterCrash = 0;
   sharedTenures = 0;
   reads = 0;
   writes = 0;

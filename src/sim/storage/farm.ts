@@ -27,7 +27,8 @@ export class SimFarm implements FarmView {
     this.#stores = stores;
     this.#recoveryMs = recoveryMs;
     this.#known = stores.map(({ id, generation }, store) => ({
-      ...{ id, generation },
+      id,
+      generation,
       recoveredAtMono:
         forgotAgoMs(store) < recoveryMs && !faults.forgottenStoreCounts ? monoMs + recoveryMs : 0,
     }));

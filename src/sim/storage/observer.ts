@@ -1,11 +1,11 @@
 import type { Stamp } from "../../delta/stamp.js";
-import type { SimProcess } from "./process.js";
+import type { SimParty } from "./party.js";
 import type { StoragePlan } from "./plan.js";
 import type { StorageInvariant } from "./violation.js";
 
 /** A holding as its process sees it. */
 export interface Claim {
-  readonly process: SimProcess;
+  readonly party: SimParty;
   readonly token: bigint;
   /** A reader's: it does not exclude other readers. */
   readonly shared: boolean;
@@ -24,14 +24,14 @@ export interface WorldView {
   readonly recovering: boolean;
   /** Claims that were begun and not laid down; some have run out. */
   readonly claims: ReadonlySet<Claim>;
-  readonly processes: readonly SimProcess[];
+  readonly processes: readonly SimParty[];
 }
 
 export type Report = (invariant: StorageInvariant, text: string) => void;
 
 /** What checkers are told. They change nothing. */
 export interface StorageObserver {
-  wants?(process: SimProcess, wants: boolean): void;
+  wants?(party: SimParty, wants: boolean): void;
   began?(claim: Claim): void;
   /** A renewal begins. `leftMs`: what was left then. */
   renewing?(claim: Claim, leftMs: number): void;
@@ -40,14 +40,14 @@ export interface StorageObserver {
   /** The guarded resource took a write. */
   guarded?(claim: Claim): void;
   /** A process crashed or was stopped; `undefined`: a store has forgotten. */
-  disturbed?(process: SimProcess | undefined): void;
+  disturbed?(party: SimParty | undefined): void;
   /** Now and then. */
-  looked?(leaders: readonly SimProcess[]): void;
-  readBegan?(process: SimProcess): void;
-  readEnded?(process: SimProcess, value: Stamp | undefined): void;
+  looked?(leaders: readonly SimParty[]): void;
+  readBegan?(party: SimParty): void;
+  readEnded?(party: SimParty, value: Stamp | undefined): void;
   written?(value: Stamp): void;
   proposed?(value: string): void;
-  decided?(process: SimProcess, value: string): void;
+  decided?(party: SimParty, value: string): void;
   /** The run is over. */
   over?(): void;
 }

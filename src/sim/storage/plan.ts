@@ -66,7 +66,12 @@ export function drawStoragePlan(seed: number, ground: Ground, random: SimRandom)
   const stableFromMs = nd ? 0 : unstableWaits * waitMs;
   const never = Infinity;
   return {
-    ...{ seed, ground, kinds, delayMs, leaseMs, stableFromMs },
+    seed,
+    ground,
+    kinds,
+    delayMs,
+    leaseMs,
+    stableFromMs,
     silent: sometimes(Math.floor((n - 1) / 2), 0),
     processes: 2 + random.below(3),
     mixedLeases: random.chance(0.5),

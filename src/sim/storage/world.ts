@@ -12,7 +12,7 @@ import { SimFarm } from "./farm.js";
 import { Latency } from "./latency.js";
 import type { Claim, Report, StorageObserver, WorldView } from "./observer.js";
 import type { StoragePlan } from "./plan.js";
-import { SimProcess } from "./process.js";
+import { SimParty } from "./party.js";
 import { startProgram } from "./programs/index.js";
 import { guardDelayMs } from "./programs/holder.js";
 import type { Stage } from "./programs/stage.js";
@@ -33,7 +33,7 @@ export class StorageWorld implements WorldView {
   readonly counters = new StorageCounters();
   readonly hash = new StateHash();
   readonly claims = new Set<Claim>();
-  readonly processes: SimProcess[] = [];
+  readonly processes: SimParty[] = [];
   readonly stores: readonly SimStore[];
   readonly waitMs: number;
   readonly settledMs: number;
@@ -44,7 +44,7 @@ export class StorageWorld implements WorldView {
   readonly #story: ((line: string) => void) | undefined;
   readonly #latency: Latency;
   readonly #wall = new SharedWall();
-  readonly #leaders = new Map<SimProcess, () => boolean>();
+  readonly #leaders = new Map<SimParty, () => boolean>();
   #guardToken = 0n;
 
   constructor({ plan, random, checkers, story }: StorageWorldOptions) {
@@ -110,29 +110,29 @@ export class StorageWorld implements WorldView {
     const recoveryMs = stretched(this.waitMs, plan.clockRateError);
     const forgotAgoMs = (store: number) => this.nowMs - this.stores[store]!.forgotAtMs;
     const farm = new SimFarm(this.stores, recoveryMs, clock.monoAt(this.nowMs), forgotAgoMs);
-    const process = new SimProcess(this, index, `p${index}.${incarnation}`, clock, farm);
-    this.processes[index] = process;
-    this.say(`${process.writer} starts`);
-    startProgram(this.#stageOf(process));
+    const party = new SimParty(this, index, `p${index}.${incarnation}`, clock, farm);
+    this.processes[index] = party;
+    this.say(`${party.writer} starts`);
+    startProgram(this.#stageOf(party));
   }
 
-  crash(process: SimProcess): void {
-    process.isAlive = false;
-    this.#leaders.delete(process);
-    this.say(`${process.writer} crashes`);
-    for (const claim of this.claims) if (claim.process === process) this.claims.delete(claim);
-    this.tell((observer) => observer.disturbed?.(process));
+  crash(party: SimParty): void {
+    party.isAlive = false;
+    this.#leaders.delete(party);
+    this.say(`${party.writer} crashes`);
+    for (const claim of this.claims) if (claim.party === party) this.claims.delete(claim);
+    this.tell((observer) => observer.disturbed?.(party));
   }
 
-  pause(process: SimProcess, pauseMs: number): void {
-    process.pausedUntilMs = this.nowMs + pauseMs;
-    this.say(`${process.writer} is stopped for ${pauseMs.toFixed(0)} ms`);
-    this.tell((observer) => observer.disturbed?.(process));
+  pause(party: SimParty, pauseMs: number): void {
+    party.pausedUntilMs = this.nowMs + pauseMs;
+    this.say(`${party.writer} is stopped for ${pauseMs.toFixed(0)} ms`);
+    this.tell((observer) => observer.disturbed?.(party));
   }
 
   /** A request goes to a store, takes effect there, and its answer comes back: each in its own time, or never. */
   send(
-    from: SimProcess,
+    from: SimParty,
     store: number,
     request: Ask["requests"][number] & object,
     answer: (answer: StoreAnswer) => void,
@@ -148,11 +148,11 @@ export class StorageWorld implements WorldView {
     });
   }
 
-  #stageOf(process: SimProcess): Stage {
+  #stageOf(party: SimParty): Stage {
     const { plan, random, counters } = this;
     const environment: ProtocolEnvironment = {
-      farm: process.farm,
-      writer: process.writer,
+      farm: party.farm,
+      writer: party.writer,
       random,
       settings: {
         leaseMsMax: plan.leaseMs,
@@ -164,7 +164,7 @@ export class StorageWorld implements WorldView {
     const isUnstable = () => this.nowMs < plan.stableFromMs;
     const stage: Stage = {
       plan,
-      process,
+      party,
       environment,
       random,
       counters,
@@ -181,7 +181,7 @@ export class StorageWorld implements WorldView {
         this.tell((observer) => observer.ended?.(claim));
       },
       guard: (claim) => this.at(this.nowMs + guardDelayMs(stage), () => this.#guard(claim)),
-      leads: (asked) => this.#leaders.set(process, asked),
+      leads: (asked) => this.#leaders.set(party, asked),
       say: (text) => this.say(text),
     };
     return stage;
@@ -199,7 +199,7 @@ export class StorageWorld implements WorldView {
   }
 
   #look(): void {
-    const leaders = [...this.#leaders].filter(([, asked]) => asked()).map(([process]) => process);
+    const leaders = [...this.#leaders].filter(([, asked]) => asked()).map(([party]) => party);
     this.counters.leaderships += leaders.length === 1 ? 1 : 0;
     this.tell((observer) => observer.looked?.(leaders));
     this.at(this.nowMs + this.plan.delayMs / 2, () => this.#look());

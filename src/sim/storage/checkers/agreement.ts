@@ -1,5 +1,5 @@
 import type { Report, StorageObserver } from "../observer.js";
-import type { SimProcess } from "../process.js";
+import type { SimParty } from "../party.js";
 
 /** Uniform agreement and validity (Fig. 8, Lemma 11): all that ever decide decide the same, and somebody had proposed it. */
 export class Agreement implements StorageObserver {
@@ -15,10 +15,10 @@ export class Agreement implements StorageObserver {
     this.#proposed.add(value);
   }
 
-  decided(process: SimProcess, value: string): void {
+  decided(party: SimParty, value: string): void {
     if (!this.#proposed.has(value)) this.#report("agreement", `nobody proposed ${value}`);
     this.#value ??= value;
     if (value !== this.#value)
-      this.#report("agreement", `${process.writer} decides ${value} after ${this.#value}`);
+      this.#report("agreement", `${party.writer} decides ${value} after ${this.#value}`);
   }
 }

@@ -1,11 +1,11 @@
 import type { Report, StorageObserver, WorldView } from "../observer.js";
-import type { SimProcess } from "../process.js";
+import type { SimParty } from "../party.js";
 
 /** Every correct process decides once delays are bounded (Fig. 8, Lemma 11). */
 export class Decision implements StorageObserver {
   readonly #view: WorldView;
   readonly #report: Report;
-  readonly #decided = new Set<SimProcess>();
+  readonly #decided = new Set<SimParty>();
   #crashedMs = 0;
 
   constructor(view: WorldView, report: Report) {
@@ -13,8 +13,8 @@ export class Decision implements StorageObserver {
     this.#report = report;
   }
 
-  decided(process: SimProcess): void {
-    this.#decided.add(process);
+  decided(party: SimParty): void {
+    this.#decided.add(party);
   }
 
   disturbed(): void {
@@ -25,8 +25,8 @@ export class Decision implements StorageObserver {
     const { plan, processes, settledMs, nowMs, waitMs } = this.#view;
     const quietMs = nowMs - Math.max(settledMs, this.#crashedMs);
     if (plan.ground !== "consensus" || quietMs < 5 * waitMs) return;
-    for (const process of processes)
-      if (process.isAlive && !this.#decided.has(process))
-        this.#report("decision", `${process.writer} has not decided`);
+    for (const party of processes)
+      if (party.isAlive && !this.#decided.has(party))
+        this.#report("decision", `${party.writer} has not decided`);
   }
 }

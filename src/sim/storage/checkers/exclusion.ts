@@ -28,7 +28,7 @@ export class Exclusion implements StorageObserver {
     if (claim.remainingMs() <= 0) return;
     for (const other of claims) {
       if (other === claim || (other.shared && claim.shared) || other.remainingMs() <= 0) continue;
-      const [a, b] = [claim, other].map(({ process, token }) => `${process.writer} (token ${token})`);
+      const [a, b] = [claim, other].map(({ party, token }) => `${party.writer} (token ${token})`);
       this.#report("exclusion", `${a} and ${b} both hold`);
     }
   }

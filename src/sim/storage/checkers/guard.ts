@@ -15,7 +15,7 @@ export class Guard implements StorageObserver {
 
   guarded(claim: Claim): void {
     if (claim.shared) return;
-    if (this.#past.has(claim)) this.#report("guard", `${claim.process.writer} writes after its successor`);
+    if (this.#past.has(claim)) this.#report("guard", `${claim.party.writer} writes after its successor`);
     if (this.#writing !== undefined && this.#writing !== claim) this.#past.add(this.#writing);
     this.#writing = claim;
   }

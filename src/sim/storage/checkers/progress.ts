@@ -1,6 +1,6 @@
 import { stretched } from "../../../delta/lease-protocol.js";
 import type { Claim, Report, StorageObserver, WorldView } from "../observer.js";
-import type { SimProcess } from "../process.js";
+import type { SimParty } from "../party.js";
 
 /** Losing a claim to another costs a wait; so many in a row, without anybody winning, are too many. */
 const waitsMax = 4;
@@ -12,7 +12,7 @@ const waitsMax = 4;
 export class Progress implements StorageObserver {
   readonly #view: WorldView;
   readonly #report: Report;
-  readonly #wanting = new Set<SimProcess>();
+  readonly #wanting = new Set<SimParty>();
   #sinceMs = Infinity;
 
   constructor(view: WorldView, report: Report) {
@@ -20,17 +20,17 @@ export class Progress implements StorageObserver {
     this.#report = report;
   }
 
-  wants(process: SimProcess, wants: boolean): void {
-    if (wants) this.#wanting.add(process);
-    else this.#wanting.delete(process);
+  wants(party: SimParty, wants: boolean): void {
+    if (wants) this.#wanting.add(party);
+    else this.#wanting.delete(party);
   }
 
   began(): void {
     this.#sinceMs = Infinity;
   }
 
-  disturbed(process: SimProcess | undefined): void {
-    if (process?.isAlive === false) this.#wanting.delete(process);
+  disturbed(party: SimParty | undefined): void {
+    if (party?.isAlive === false) this.#wanting.delete(party);
     this.#sinceMs = Infinity;
   }
 

@@ -1,13 +1,13 @@
 import { type Stamp, compareStamps } from "../../../delta/stamp.js";
 import type { Report, StorageObserver } from "../observer.js";
-import type { SimProcess } from "../process.js";
+import type { SimParty } from "../party.js";
 import { stampText } from "../programs/stage.js";
 
 /** The register is regular, whatever the delays: a read returns no value older than one written before it began. */
 export class Regularity implements StorageObserver {
   readonly #report: Report;
   #written: Stamp | undefined;
-  readonly #least = new Map<SimProcess, Stamp | undefined>();
+  readonly #least = new Map<SimParty, Stamp | undefined>();
 
   constructor(report: Report) {
     this.#report = report;
@@ -17,16 +17,16 @@ export class Regularity implements StorageObserver {
     if (compareStamps(value, this.#written) > 0) this.#written = value;
   }
 
-  readBegan(process: SimProcess): void {
-    this.#least.set(process, this.#written);
+  readBegan(party: SimParty): void {
+    this.#least.set(party, this.#written);
   }
 
-  readEnded(process: SimProcess, value: Stamp | undefined): void {
-    const least = this.#least.get(process);
+  readEnded(party: SimParty, value: Stamp | undefined): void {
+    const least = this.#least.get(party);
     if (compareStamps(value, least) < 0)
       this.#report(
         "regularity",
-        `${process.writer} reads ${stampText(value)} though ${stampText(least)} was written before`,
+        `${party.writer} reads ${stampText(value)} though ${stampText(least)} was written before`,
       );
   }
 }

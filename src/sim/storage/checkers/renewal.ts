@@ -1,7 +1,7 @@
 import { faults } from "#delta-faults";
 import { stretched } from "../../../delta/lease-protocol.js";
 import type { Claim, Report, StorageObserver, WorldView } from "../observer.js";
-import type { SimProcess } from "../process.js";
+import type { SimParty } from "../party.js";
 import { renewalDelays } from "../programs/holder.js";
 
 /**
@@ -11,7 +11,7 @@ import { renewalDelays } from "../programs/holder.js";
 export class Renewal implements StorageObserver {
   readonly #view: WorldView;
   readonly #report: Report;
-  readonly #inTime = new Set<SimProcess>();
+  readonly #inTime = new Set<SimParty>();
 
   constructor(view: WorldView, report: Report) {
     this.#view = view;
@@ -25,16 +25,16 @@ export class Renewal implements StorageObserver {
     const neededMs = faults.holdFromReturn
       ? 0
       : stretched((renewalDelays - 1) * plan.delayMs, plan.clockRateError);
-    if (nowMs >= settledMs && leftMs > neededMs) this.#inTime.add(claim.process);
+    if (nowMs >= settledMs && leftMs > neededMs) this.#inTime.add(claim.party);
   }
 
-  disturbed(process: SimProcess | undefined): void {
-    if (process === undefined) this.#inTime.clear();
-    else this.#inTime.delete(process);
+  disturbed(party: SimParty | undefined): void {
+    if (party === undefined) this.#inTime.clear();
+    else this.#inTime.delete(party);
   }
 
   renewed(claim: Claim, succeeded: boolean): void {
-    if (this.#inTime.delete(claim.process) && !succeeded)
-      this.#report("renewal", `${claim.process.writer} renewed in time, and lost ${claim.token}`);
+    if (this.#inTime.delete(claim.party) && !succeeded)
+      this.#report("renewal", `${claim.party.writer} renewed in time, and lost ${claim.token}`);
   }
 }

@@ -16,15 +16,15 @@ export class Tokens implements StorageObserver {
     this.#report = report;
   }
 
-  began({ process, token, shared }: Claim): void {
+  began({ party, token, shared }: Claim): void {
     const { plan, nowMs, settledMs } = this.#view;
     const givenShared = this.#given.get(token);
     if (givenShared !== undefined && !(givenShared && shared))
-      this.#report("tokens", `the token ${token} is given out twice, now to ${process.writer}`);
+      this.#report("tokens", `the token ${token} is given out twice, now to ${party.writer}`);
     this.#given.set(token, shared);
     if (plan.ground !== "conditional" && nowMs < settledMs) return;
     if (token < this.#greatest)
-      this.#report("tokens", `${process.writer} gets token ${token} after ${this.#greatest}`);
+      this.#report("tokens", `${party.writer} gets token ${token} after ${this.#greatest}`);
     this.#greatest = token;
   }
 }

@@ -1,6 +1,6 @@
 import { stretched } from "../../../delta/lease-protocol.js";
 import type { Report, StorageObserver, WorldView } from "../observer.js";
-import type { SimProcess } from "../process.js";
+import type { SimParty } from "../party.js";
 
 /** In this many waits after the last crash one process must have become leader. */
 const waitsMax = 4;
@@ -12,7 +12,7 @@ const waitsMax = 4;
 export class UniqueLeader implements StorageObserver {
   readonly #view: WorldView;
   readonly #report: Report;
-  #leader: SimProcess | undefined;
+  #leader: SimParty | undefined;
   #sinceMs = 0;
 
   constructor(view: WorldView, report: Report) {
@@ -20,12 +20,12 @@ export class UniqueLeader implements StorageObserver {
     this.#report = report;
   }
 
-  disturbed(process: SimProcess | undefined): void {
+  disturbed(party: SimParty | undefined): void {
     this.#sinceMs = this.#view.nowMs;
-    if (process === this.#leader && process?.isAlive === false) this.#leader = undefined;
+    if (party === this.#leader && party?.isAlive === false) this.#leader = undefined;
   }
 
-  looked(leaders: readonly SimProcess[]): void {
+  looked(leaders: readonly SimParty[]): void {
     const { nowMs, settledMs, waitMs, plan } = this.#view;
     if ((plan.ground !== "oracle" && plan.ground !== "consensus") || nowMs < settledMs) return;
     if (leaders.length > 1)

@@ -24,10 +24,10 @@ export function* holder(stage: Stage, acquire: () => Protocol<Holding | undefine
   const { plan, random, counters } = stage;
   for (;;) {
     yield* sleep(random.exponential(plan.thinkMeanMs));
-    stage.tell((observer) => observer.wants?.(stage.process, true));
+    stage.tell((observer) => observer.wants?.(stage.party, true));
     let holding: Holding | undefined;
     while (holding === undefined) holding = yield* acquire();
-    stage.tell((observer) => observer.wants?.(stage.process, false));
+    stage.tell((observer) => observer.wants?.(stage.party, false));
     counters.tenures += 1;
     if (holding.shared) counters.sharedTenures += 1;
     yield* hold(stage, holding);
@@ -35,11 +35,11 @@ export function* holder(stage: Stage, acquire: () => Protocol<Holding | undefine
 }
 
 function* hold(stage: Stage, holding: Holding): Protocol<void> {
-  const { plan, process, random, counters } = stage;
-  const leftMs = () => holding.remainingMs(process.look());
-  const claim: Claim = { process, token: holding.token, shared: holding.shared, remainingMs: leftMs };
+  const { plan, party, random, counters } = stage;
+  const leftMs = () => holding.remainingMs(party.look());
+  const claim: Claim = { party, token: holding.token, shared: holding.shared, remainingMs: leftMs };
   stage.begin(claim);
-  stage.say(`${process.writer} holds by ${holding.token}${holding.shared ? ", shared" : ""}`);
+  stage.say(`${party.writer} holds by ${holding.token}${holding.shared ? ", shared" : ""}`);
   while (leftMs() > 0) {
     if (random.chance(0.5)) stage.guard(claim);
     const lazy = random.chance(plan.lazyRate);
@@ -56,11 +56,11 @@ function* hold(stage: Stage, holding: Holding): Protocol<void> {
     stage.tell((observer) => observer.renewing?.(claim, beforeMs));
     const succeeded = yield* holding.renew();
     counters[succeeded ? "renewals" : "failedRenewals"] += 1;
-    stage.say(`${process.writer} ${succeeded ? "renews" : "cannot renew"} ${holding.token}`);
+    stage.say(`${party.writer} ${succeeded ? "renews" : "cannot renew"} ${holding.token}`);
     stage.tell((observer) => observer.renewed?.(claim, succeeded));
   }
   stage.end(claim);
-  stage.say(`${process.writer} lays ${holding.token} down`);
+  stage.say(`${party.writer} lays ${holding.token} down`);
   yield* holding.release();
 }
 

@@ -5,28 +5,28 @@ import type { Stage } from "./stage.js";
 
 /** Starts what a process does on the ground of its run. */
 export function startProgram(stage: Stage): void {
-  const { process, plan } = stage;
+  const { party, plan } = stage;
   switch (plan.ground) {
     case "conditional":
     case "paper":
-      process.run(providedLease(stage));
+      party.run(providedLease(stage));
       break;
     case "always-bounded":
-      process.run(figures(stage));
+      party.run(figures(stage));
       break;
     case "shared":
-      process.run(readersAndWriters(stage));
+      party.run(readersAndWriters(stage));
       break;
     case "register":
-      process.run(readAndWrite(stage));
+      party.run(readAndWrite(stage));
       break;
     case "oracle":
-      process.run(oracleOf(stage).run());
+      party.run(oracleOf(stage).run());
       break;
     case "consensus": {
       const oracle = oracleOf(stage);
-      process.run(oracle.run());
-      process.run(agree(stage, oracle));
+      party.run(oracle.run());
+      party.run(agree(stage, oracle));
       break;
     }
   }

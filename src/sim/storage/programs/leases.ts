@@ -8,7 +8,7 @@ import { release, renewEventuallyND, renewND } from "../../../delta/paper/renew.
 import { ReaderSite, contendShared, releaseShared } from "../../../delta/paper/shared.js";
 import { Nonces, Site } from "../../../delta/paper/site.js";
 import { Idle } from "../../../delta/paper/states.js";
-import type { Tenure } from "../../../delta/tenure.js";
+import { type Tenure, elapsedMs } from "../../../delta/tenure.js";
 import { type Holding, holder } from "./holder.js";
 import { type Stage, leaseMsOf, sleep } from "./stage.js";
 
@@ -37,7 +37,11 @@ function* attempt(stage: Stage, lease: LeaseProtocol): Protocol<Holding | undefi
   return {
     token: tenure.token,
     shared: false,
-    remainingMs: (reading) => tenure.remainingMs(reading),
+    // Not `tenure.remainingMs`, which ends the tenure when it is over: a look must not change what happens.
+    remainingMs: (reading) =>
+      tenure.lost === undefined
+        ? Math.max(0, tenure.hold.leaseMs - elapsedMs(tenure.hold.begun, reading))
+        : 0,
     renew: () => lease.renew(tenure, leaseMs),
     release: () => lease.release(tenure),
   };
@@ -53,9 +57,9 @@ export function figures(stage: Stage): Protocol<void> {
 
 /** Readers and writers (section 10): each process is one or the other. */
 export function readersAndWriters(stage: Stage): Protocol<void> {
-  const { environment, process } = stage;
+  const { environment, party } = stage;
   const options = { environment, resource, leaseMs: leaseMsOf(stage), nonces: new Nonces() };
-  if (process.index === 0) return holder(stage, () => contended(new Site(options), renewEventuallyND, false));
+  if (party.index === 0) return holder(stage, () => contended(new Site(options), renewEventuallyND, false));
   const site = new ReaderSite(options);
   return holder(stage, () => contended(site, renewEventuallyND, true));
 }

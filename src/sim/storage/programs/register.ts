@@ -17,7 +17,7 @@ const stampCodec: Codec<Stamp> = {
 
 /** Reads and writes one regular register, without end. */
 export function* readAndWrite(stage: Stage): Protocol<void> {
-  const { environment, plan, process, random, counters } = stage;
+  const { environment, plan, party, random, counters } = stage;
   const register = new RegularRegister<Stamp>({
     farm: environment.farm,
     name: "register/x",
@@ -29,19 +29,19 @@ export function* readAndWrite(stage: Stage): Protocol<void> {
     yield* sleep(random.exponential(plan.delayMs));
     const { now } = yield lookAtClocks;
     if (random.chance(0.4)) {
-      const value = { number: 0n, writer: process.writer, nonce: (nonce += 1) };
+      const value = { number: 0n, writer: party.writer, nonce: (nonce += 1) };
       let written: Stamp = value;
       const { kind } = yield* register.write((number) => (written = { ...value, number }), now);
       counters.writes += 1;
-      stage.say(`${process.writer} writes ${stampText(written)}: ${kind}`);
+      stage.say(`${party.writer} writes ${stampText(written)}: ${kind}`);
       if (kind === "done") stage.tell((observer) => observer.written?.(written));
     } else {
-      stage.tell((observer) => observer.readBegan?.(process));
+      stage.tell((observer) => observer.readBegan?.(party));
       const seen = yield* register.read(now);
       if (seen.kind === "unanswered") continue;
       counters.reads += 1;
-      stage.say(`${process.writer} reads ${stampText(seen.value)}`);
-      stage.tell((observer) => observer.readEnded?.(process, seen.value));
+      stage.say(`${party.writer} reads ${stampText(seen.value)}`);
+      stage.tell((observer) => observer.readEnded?.(party, seen.value));
     }
   }
 }

@@ -5,12 +5,12 @@ import type { SimRandom } from "../../random.js";
 import type { StorageCounters } from "../counters.js";
 import type { Claim, StorageObserver } from "../observer.js";
 import type { StoragePlan } from "../plan.js";
-import type { SimProcess } from "../process.js";
+import type { SimParty } from "../party.js";
 
 /** What a program of a run stands on: its process, and those who watch it. */
 export interface Stage {
   readonly plan: StoragePlan;
-  readonly process: SimProcess;
+  readonly party: SimParty;
   readonly environment: ProtocolEnvironment;
   readonly random: SimRandom;
   readonly counters: StorageCounters;
@@ -28,9 +28,9 @@ export interface Stage {
 }
 
 /** The Δ of this process, ms. */
-export function leaseMsOf({ plan, process }: Stage): number {
+export function leaseMsOf({ plan, party }: Stage): number {
   if (!plan.mixedLeases) return plan.leaseMs;
-  const part = process.index === 0 ? 1 : 0.75;
+  const part = party.index === 0 ? 1 : 0.45;
   return Math.max(Math.round(plan.leaseMs * part), 12 * plan.delayMs);
 }
 

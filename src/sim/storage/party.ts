@@ -10,7 +10,7 @@ export interface Surroundings {
   at(timeMs: number, body: () => void): void;
   /** Sends a request on its way; `answer` is called with what comes of it, if anything ever does. */
   send(
-    from: SimProcess,
+    from: SimParty,
     store: number,
     request: Ask["requests"][number] & object,
     answer: (answer: StoreAnswer) => void,
@@ -18,7 +18,7 @@ export interface Surroundings {
 }
 
 /** A process with clocks of its own, which may be stopped for a while, or crash. It runs any number of protocols. */
-export class SimProcess {
+export class SimParty {
   /** Name and incarnation: the writer of its records. */
   readonly writer: string;
   readonly index: number;

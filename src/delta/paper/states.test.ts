@@ -1,0 +1,36 @@
+import { describe, expect, expectTypeOf, it } from "vitest";
+import { contend } from "./contend.js";
+import { release, renewEventuallyND, renewND } from "./renew.js";
+import { Held, Idle } from "./states.js";
+import type { DeltaRecord } from "../record.js";
+
+/** Whether a process in this state may call the function: its second argument is the state. */
+type Permits<Call, State> = Call extends (site: never, state: infer Wanted) => unknown
+  ? State extends Wanted
+    ? true
+    : false
+  : never;
+
+describe("the states of Figs. 1 and 4", () => {
+  it("permit no renewal and no release without a hold", () => {
+    expectTypeOf<Permits<typeof renewND, Idle>>().toEqualTypeOf<false>();
+    expectTypeOf<Permits<typeof renewEventuallyND, Idle>>().toEqualTypeOf<false>();
+    expectTypeOf<Permits<typeof release, Idle>>().toEqualTypeOf<false>();
+    expectTypeOf<Permits<typeof contend, Held>>().toEqualTypeOf<false>();
+    expectTypeOf<Permits<typeof renewND, Held>>().toEqualTypeOf<true>();
+    expectTypeOf<Permits<typeof contend, Idle>>().toEqualTypeOf<true>();
+    // Nothing that merely looks like a hold is one.
+    expectTypeOf<
+      Permits<typeof renewND, { state: "hold"; record: DeltaRecord; remainingMs: () => number }>
+    >().toEqualTypeOf<false>();
+    expect(new Idle().state).toBe("idle");
+  });
+
+  it("a hold ends by whichever clock went further", () => {
+    const record = { leaseMs: 1_000 } as DeltaRecord;
+    const held = new Held(record, { monotonicMs: 0, wallMs: 5_000 });
+    expect(held.remainingMs({ monotonicMs: 400, wallMs: 5_100 })).toBe(600);
+    expect(held.remainingMs({ monotonicMs: 100, wallMs: 5_700 })).toBe(300);
+    expect(held.remainingMs({ monotonicMs: 1_000, wallMs: 5_000 })).toBe(0);
+  });
+});

@@ -1,0 +1,123 @@
+import type { Faults } from "../../src/delta/faults.js";
+import { withFaults } from "../../src/delta/planted-faults.js";
+import type { Ground, StoragePlan } from "../../src/sim/storage/plan.js";
+import { type StorageBatch, simulateStorageMany } from "../../src/sim/storage/run.js";
+import type { StorageInvariant } from "../../src/sim/storage/violation.js";
+
+/** A mistake on shared storage, where it shows, and the seed that shows it. */
+export interface Stored {
+  readonly name: string;
+  readonly faults: Partial<Faults>;
+  readonly ground: Ground;
+  readonly breaks: StorageInvariant;
+  readonly seed: number;
+  readonly plan?: Partial<StoragePlan>;
+}
+
+const slotted: Partial<StoragePlan> = { kinds: ["slotted", "slotted", "slotted"] };
+
+export const stored: readonly Stored[] = [
+  {
+    // The paper's own count, in which a renewal may begin at the very end: Δ + 6δ allows for it.
+    name: "S: waiting Δ + 5δ where holders renew",
+    faults: { holdFromReturn: true, waitFiveDelays: true },
+    ground: "paper",
+    breaks: "renewal",
+    seed: 1,
+    plan: {
+      kinds: ["slotted"],
+      silent: 0,
+      sluggishRate: 1,
+      lazyRate: 1,
+      releaseRate: 0.02,
+      clockRateError: 0,
+      stableFromMs: 0,
+      slowRate: 0,
+      mixedLeases: false,
+      processes: 5,
+    },
+  },
+  { name: "S: no 2δ pause", faults: { noPause: true }, ground: "paper", breaks: "exclusion", seed: 31 },
+  { name: "S: no second look", faults: { noReRead: true }, ground: "paper", breaks: "exclusion", seed: 2 },
+  {
+    name: "S: a reader that flickers",
+    faults: { flickeringReader: true },
+    ground: "register",
+    breaks: "no-flicker",
+    seed: 20,
+  },
+  {
+    name: "S: an old write over a newer one",
+    faults: { blindOverwrite: true },
+    ground: "register",
+    breaks: "regularity",
+    seed: 5,
+  },
+  {
+    name: "S: a release over a successor",
+    faults: { releaseOverSuccessor: true },
+    ground: "paper",
+    breaks: "renewal",
+    seed: 10,
+  },
+  {
+    // A release that names its record takes the danger from the shortcut: both halves of the protection must go.
+    name: "S: a free register without compare-and-set taken without a wait",
+    faults: { freeShortcutWithoutCompareAndSet: true, releaseOverSuccessor: true },
+    ground: "paper",
+    breaks: "exclusion",
+    seed: 4,
+    plan: slotted,
+  },
+  {
+    name: "S: waiting by one's own Δ and δ",
+    faults: { ownWait: true },
+    ground: "paper",
+    breaks: "exclusion",
+    seed: 38,
+  },
+  {
+    name: "S: one reader's release frees all",
+    faults: { readerReleaseFreesAll: true },
+    ground: "shared",
+    breaks: "renewal",
+    seed: 1,
+  },
+  {
+    name: "S: Δ counted from the end of the write",
+    faults: { holdFromEndOfWrite: true },
+    ground: "conditional",
+    breaks: "exclusion",
+    seed: 12,
+    plan: {
+      delayMs: 100,
+      leaseMs: 1_200,
+      kinds: ["atomic"],
+      silent: 0,
+      slowRate: 1,
+      slowMaxMs: 60,
+      clockRateError: 0,
+      stableFromMs: 40_000,
+      endMs: 40_000,
+      mixedLeases: false,
+      processes: 2,
+      lazyRate: 0.8,
+    },
+  },
+  {
+    name: "S: a store that has forgotten counts at once",
+    faults: { forgottenStoreCounts: true },
+    ground: "conditional",
+    breaks: "exclusion",
+    seed: 9,
+  },
+];
+
+/** When a change has made a seed useless, the search goes on for so many runs. */
+const runsMax = 600;
+
+export function searchStored({ faults, ground, breaks, seed, plan }: Stored): StorageBatch {
+  return withFaults(faults, () =>
+    simulateStorageMany({ firstSeed: seed, ground, only: [breaks], plan, goOn: (runs) => runs < runsMax }),
+  );
+}
