@@ -285,9 +285,20 @@ function addSim(program: Command, finish: Finish): void {
     )
     .option("--without <features>", "take features out of the run, separated by commas")
     .option("--story", "with --seed: print what happens, line by line")
+    .addOption(
+      new Option("--ground <ground>", "what is simulated: a cluster, or leases on shared storage").choices([
+        "flease",
+        "delta",
+      ]),
+    )
     .addHelpText("after", examples("leasehold sim --minutes 10", "leasehold sim --seed 7 --mode e --story"))
-    .action(async (_options: unknown, command: Command) => {
+    .action(async (options: { ground?: string }, command: Command) => {
       refuseEndpoints(command);
+      if (options.ground === "delta") {
+        const { simStorage } = await import("./commands/sim-storage.js");
+        finish(simStorage(command.optsWithGlobals()));
+        return;
+      }
       const { sim } = await import("./commands/sim.js");
       finish(await sim(command.optsWithGlobals()));
     });
