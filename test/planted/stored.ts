@@ -37,7 +37,7 @@ export const stored: readonly Stored[] = [
       processes: 5,
     },
   },
-  { name: "S: no 2δ pause", faults: { noPause: true }, ground: "paper", breaks: "exclusion", seed: 31 },
+  { name: "S: no 2δ pause", faults: { noPause: true }, ground: "paper", breaks: "exclusion", seed: 94 },
   { name: "S: no second look", faults: { noReRead: true }, ground: "paper", breaks: "exclusion", seed: 2 },
   {
     name: "S: a reader that flickers",
