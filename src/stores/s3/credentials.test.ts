@@ -29,6 +29,16 @@ test("keys of the environment go before those of the profile", async () => {
   });
 });
 
+test.each(["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"])(
+  "a line break in %s is refused without showing it",
+  (name) => {
+    const environment = { AWS_ACCESS_KEY_ID: "i", AWS_SECRET_ACCESS_KEY: "s", [name]: "secret-4711\n" };
+    const find = () => findCredentials(environment, {});
+    expect(find).toThrow(expect.objectContaining({ code: "STORE_PERMISSION" }) as Error);
+    expect(find).not.toThrow(/4711/);
+  },
+);
+
 test("a profile is what both files say of it", async () => {
   const HOME = await home({
     config: "[default]\nregion = eu-west-1\n[profile work]\n# a comment\nregion=us-west-2\n",

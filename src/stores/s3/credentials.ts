@@ -59,7 +59,10 @@ export function findCredentials(
       secret: profile["aws_secret_access_key"],
       token: profile["aws_session_token"],
     });
-  if (fixed !== undefined) return () => Promise.resolve(fixed);
+  if (fixed !== undefined) {
+    assertSendable(fixed);
+    return () => Promise.resolve(fixed);
+  }
   let source: CredentialsSource | undefined;
   return keepUntilTheyEnd(async () => {
     source ??= (await loadChain(load)).fromNodeProviderChain(
@@ -67,6 +70,15 @@ export function findCredentials(
     );
     return source();
   });
+}
+
+/** A line break behind a pasted token is refused here: where it is sent, the error would show the token. */
+function assertSendable(credentials: S3Credentials): void {
+  const texts = [credentials.accessKeyId, credentials.secretAccessKey, credentials.sessionToken ?? ""];
+  if (texts.every((text) => /^[\x21-\x7e]*$/.test(text))) return;
+  const what =
+    "the keys or the token for S3 have a line break, a space or another character that is never in them";
+  throw new LeaseholdError("STORE_PERMISSION", what);
 }
 
 async function loadChain(load: () => Promise<ProvidersPackage>): Promise<ProvidersPackage> {
