@@ -171,6 +171,13 @@ describe("slots", () => {
     expect(await put(two, "r", "two")).toMatchObject({ kind: "written" });
   });
 
+  test("are taken by one of two that want the same at the same time", async () => {
+    const parameters = "format&slots=2&regions=4&delay=30ms&slot-ttl=300ms";
+    await openStore("one", parameters);
+    const outcomes = await Promise.allSettled([openStore("two", parameters), openStore("three", parameters)]);
+    expect(outcomes.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+  });
+
   test("a process whose slot was overwritten writes no more until it has another", async () => {
     const store = await openStore("one", "format&slots=4&regions=4&delay=50ms&slot-ttl=450ms");
     const position = (await readFile(path)).indexOf("leasehold-slot/1");

@@ -7,7 +7,7 @@ import type { Store } from "../../delta/store.js";
 import { runStoreConformance } from "../conformance.js";
 import { directoryOfRegister, registerOfDirectory } from "./names.js";
 import { openDirectoryStore } from "./open.js";
-import { RegisterDirectory } from "./register-directory.js";
+import { clean, RegisterDirectory } from "./register-directory.js";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 const text = (content: Uint8Array | undefined) => content && new TextDecoder().decode(content);
@@ -84,6 +84,13 @@ describe("a writer that was stopped", () => {
     for (let count = 2; count < 34; count++) await replace(store, `v${count}`, `v${count + 1}`);
     const [last] = await readdir(path);
     expect(await readdir(join(path, last!))).toEqual([last]);
+  });
+
+  test("is not robbed of a candidate that may still win: cleaning goes up to the present number", async () => {
+    const names = ["3", "16", "16", "17", "x"].map((number) => `${number}-${globalThis.crypto.randomUUID()}`);
+    for (const name of names) await writeFile(join(root, name), "");
+    await clean(root, { number: 16, name: names[2]! });
+    expect((await readdir(root)).sort()).toEqual([names[2]!, names[3]!, names[4]!].sort());
   });
 
   test("while it created a register leaves nothing that counts, and what it left goes after an hour", async () => {

@@ -135,7 +135,7 @@ function greatestVersion(names: readonly string[]): Version | undefined {
  * Removes what others left in a token. Only numbers up to the present one: a greater one may be about to become the content,
  * and one who cleans late, under an old name's handle, must not take it away.
  */
-async function clean(token: string, present: Version): Promise<void> {
+export async function clean(token: string, present: Version): Promise<void> {
   for (const name of (await namesIn(token)) ?? []) {
     const version = parseVersion(name);
     if (version === undefined || version.number > present.number || name === present.name) continue;
