@@ -2,19 +2,20 @@
  * Leasehold: exclusive, time-bounded ownership of a named resource in a distributed system. This file is the
  * composition root, the one place that knows every ground and the real host.
  */
-import { openMemoryFarm, openMemoryStores } from "./delta/memory-registry.js";
-import { openGrid } from "./grid/open.js";
 import { openFleaseClient } from "./host/client.js";
 import { askClusterStatus } from "./host/cluster-status.js";
 import { startFleaseMember } from "./host/member.js";
+import type { GuardedCells } from "./delta/guarded.js";
 import type { Member, MemberOptions, MemberReport, OpenOptions } from "./host/types.js";
 import { ObserverProvider } from "./host/observer.js";
 import { openInWorker } from "./host/worker/worker-provider.js";
-import { incarnation, realWorld } from "./host/world.js";
+import { realWorld } from "./host/world.js";
 import { LeaseholdError } from "./lease/errors.js";
 import { parseDuration } from "./lease/duration.js";
 import { LeaseManager } from "./lease/lease-manager.js";
 import type { Leases } from "./lease/types.js";
+import { isFarmUrl } from "./stores/farm-address.js";
+import { openCells, openFarmLeases } from "./stores/farm-leases.js";
 import { openMemory } from "./testing/memory-registry.js";
 
 export type * from "./lease/types.js";
@@ -29,6 +30,7 @@ export type {
   SecurityOptions,
   TlsFiles,
 } from "./host/types.js";
+export type { GuardedCells, GuardedDatum, GuardedLease } from "./delta/guarded.js";
 export { errorCodes, LeaseholdError, LeaseLostError } from "./lease/errors.js";
 export type { ErrorCode, LossReason } from "./lease/errors.js";
 
@@ -41,13 +43,15 @@ const busyDefault = "5m";
  * - `flease://host:port`, one or more: a client of the members there. One address is enough, as the member tells the
  *   others; more are safer. Resolves when a majority is connected, or at the timeout if at least one is.
  * - `memory:name`: leases among the participants of this process, for tests.
- * - `delta+memory:name`: the same by leases on shared storage, on three stores in this process's memory.
- * - `flease+memory:name`: the same by Flease on such stores.
+ * - `delta+file:///mnt/a,/mnt/b,/mnt/c`, `delta+redis://h1,h2,h3`, `delta+s3://…`, `delta+postgres://…`, `delta+block:…`: Δ-leases
+ *   on a majority of these stores; several addresses together are one farm (`docs/storage.md`). `flease+…`: Flease on such stores.
+ *   `delta+memory:name` and `flease+memory:name` are three stores in this process's memory, for tests.
  *
  * The last argument may be the options. What the leases promise, and what that rests on, is in their `guarantees`.
  *
  * @throws LeaseholdError `INVALID_URL`, `INVALID_DURATION`, `UNREACHABLE`, `CLUSTER_MISMATCH`, `CONFIG_MISMATCH`,
- * `VERSION_MISMATCH`, `INVALID_CONFIG` (credentials that cannot be used), `UNAUTHENTICATED`, `PERMISSION_DENIED`.
+ * `VERSION_MISMATCH`, `INVALID_CONFIG` (credentials that cannot be used, options that have no meaning for the ground),
+ * `UNAUTHENTICATED`, `PERMISSION_DENIED`, `NO_QUORUM`, `UNSUPPORTED` (a package that the kind of store needs is not installed), `STORE_…`.
  * @example
  * ```ts
  * const leases = await open("flease://10.0.0.1:7400", "flease://10.0.0.2:7400");
@@ -66,16 +70,7 @@ export async function open(...args: [...urls: string[], options: OpenOptions] | 
   if (urls.length === 1 && urls[0]!.startsWith("memory:")) {
     return openMemory(urls[0]!.slice("memory:".length), world, options.name);
   }
-  if (urls.length === 1 && urls[0]!.startsWith("delta+memory:")) {
-    const holder = `${options.name ?? "memory"}.${incarnation()}`;
-    const name = urls[0]!.slice("delta+memory:".length);
-    return new LeaseManager(await openMemoryFarm(name, world, { holder, label: options.label }), world);
-  }
-  if (urls.length === 1 && urls[0]!.startsWith("flease+memory:")) {
-    const { name = "memory", label } = options;
-    const stores = openMemoryStores(urls[0]!.slice("flease+memory:".length), world, name);
-    return new LeaseManager(await openGrid(stores, world, { name, label, incarnation }), world);
-  }
+  if (urls.some(isFarmUrl)) return new LeaseManager(await openFarmLeases(urls, options, world), world);
   const { renewInWorker = false } = options;
   if (renewInWorker !== false) {
     const busyMsMax = parseDuration(renewInWorker === true ? busyDefault : renewInWorker, "renewInWorker");
@@ -126,6 +121,25 @@ export function clusterStatus(
   return askClusterStatus(fleaseAddresses(urls), options, realWorld());
 }
 
+/**
+ * Opens leases on one store whose records stand in one cell with the datum that they guard: a renewal rides on the write of
+ * the datum, and the store itself refuses the write of a former holder (`docs/storage.md`). `url` is the address of one store that
+ * compares and sets: `delta+file:///mnt/a`, `delta+redis://…`, `delta+postgres://…`, `delta+s3://…`, `delta+memory:name`.
+ *
+ * Rejects as {@link open}, with `UNSUPPORTED` for several stores or one that cannot compare and set.
+ *
+ * @example
+ * ```ts
+ * await using cells = await openGuardedCells("delta+memory:orders");
+ * await using guarded = await cells.acquire("orders/next-number");
+ * const number = Number(guarded.datum ?? 1);
+ * await guarded.write(String(number + 1)); // one operation: writes the datum, renews the lease
+ * ```
+ */
+export function openGuardedCells(url: string, options: OpenOptions = {}): Promise<GuardedCells> {
+  return openCells(url, options, realWorld());
+}
+
 function split(args: readonly (string | OpenOptions)[]): { urls: string[]; options: OpenOptions } {
   const last = args.at(-1);
   const options = typeof last === "object" ? last : {};
@@ -139,7 +153,7 @@ function fleaseAddresses(urls: readonly string[]): string[] {
     if (address !== undefined) return address;
     throw new LeaseholdError(
       "INVALID_URL",
-      `${JSON.stringify(url)} is not an address of leases: it should be flease://host:port or, alone, memory:name`,
+      `${JSON.stringify(url)} is not an address of leases: it should be flease://host:port, delta+KIND:… for stores or, alone, memory:name`,
     );
   });
 }

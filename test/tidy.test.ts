@@ -53,8 +53,9 @@ const mayImport: Record<string, readonly string[]> = {
   "core/replica": ["core/gen", "core/raft", "core/state", "lease"],
   "core/journal": ["core/raft", "lease"],
   host: ["flease", "lease"],
-  ".": ["delta", "grid", "host", "lease", "testing"],
-  cli: [".", "history", "host", "lease", "sim"],
+  stores: ["delta", "grid", "host", "lease"],
+  ".": ["delta", "host", "lease", "stores", "testing"],
+  cli: [".", "history", "host", "lease", "sim", "stores"],
 };
 
 /** Protocol folders are functions of their inputs: the same code runs on the real host and in a simulation. */
@@ -115,7 +116,6 @@ describe("the folders", () => {
       "flease/planted-faults.ts",
       "delta/planted-faults.ts",
       "core/raft/planted-faults.ts",
-      "core/raft/planted-faults.ts",
     ]);
     const imported = new Set(
       production.flatMap((file) =>
@@ -126,7 +126,6 @@ describe("the folders", () => {
     );
     imported.add("flease/faults.ts"); // By way of `#faults`.
     imported.add("delta/faults.ts"); // By way of `#delta-faults`.
-    imported.add("core/raft/faults.ts"); // By way of `#raft-faults`.
     imported.add("core/raft/faults.ts"); // By way of `#raft-faults`.
     const started = new Set(
       files.flatMap((file) =>

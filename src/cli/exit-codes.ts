@@ -5,7 +5,11 @@ export const exitCodes = [
   { code: 0, name: "ok", meaning: "done" },
   { code: 1, name: "unexpected", meaning: "something that should not happen; the message says what" },
   { code: 2, name: "usage", meaning: "unknown option, bad value, or a configuration that is refused" },
-  { code: 69, name: "unavailable", meaning: "no member could be reached, or no majority of them answered" },
+  {
+    code: 69,
+    name: "unavailable",
+    meaning: "no member or store could be reached, or no majority of them answered (doctor: not all did)",
+  },
   {
     code: 75,
     name: "conflict",
@@ -21,6 +25,11 @@ export const exitCodes = [
     name: "refused",
     meaning:
       "the members are of another cluster, with other settings, version or time, or refuse our credentials",
+  },
+  {
+    code: 78,
+    name: "unfit",
+    meaning: "a store does not do what leases need; doctor: neither do the members' clocks or times",
   },
   {
     code: 80,
@@ -82,7 +91,7 @@ const exitByErrorCode: Record<ErrorCode, ExitName> = {
   STORE_FOREIGN: "refused",
   STORE_CORRUPT: "refused",
   LOG_CORRUPT: "refused",
-  STORE_UNFIT: "refused",
+  STORE_UNFIT: "unfit",
   DISK_FAILED: "unexpected",
   DATA_IN_USE: "refused",
   CLOSED: "unexpected",

@@ -40,7 +40,7 @@ function parsePort(text: string): number {
 export function buildProgram(finish: Finish): Command {
   const program = new Command("leasehold")
     .description(
-      "Exclusive, time-bounded ownership of a named resource: leases among peers, without a lock server.",
+      "Exclusive, time-bounded ownership of a named resource: leases among peers or on shared storage, without a lock server.",
     )
     .version(packageVersion(), "-V, --version", "print the version")
     .helpOption("-h, --help", "print help")
@@ -51,7 +51,10 @@ export function buildProgram(finish: Finish): Command {
     .configureOutput({ writeErr: () => undefined, writeOut: (text) => void sayLine(text.trimEnd()) });
   program
     .addOption(
-      new Option("--endpoints <urls>", "members to ask, repeated or separated by commas")
+      new Option(
+        "--endpoints <urls>",
+        "members to ask, or stores (delta+KIND:…), repeated or separated by commas",
+      )
         .argParser(collectEndpoints)
         .env("LEASEHOLD_ENDPOINTS"),
     )
@@ -78,6 +81,7 @@ export function buildProgram(finish: Finish): Command {
   addHolding(program, finish);
   addWatching(program, finish);
   addStatus(program, finish);
+  addDoctor(program, finish);
   addPeer(program, finish);
   addSim(program, finish);
   addCheck(program, finish);
@@ -208,11 +212,30 @@ function addGet(program: Command, finish: Finish): void {
 function addStatus(program: Command, finish: Finish): void {
   program
     .command("status")
-    .description("show every member: its state, round trips and clocks")
+    .description("show every member, its state, round trips and clocks; or every store and its state")
     .addHelpText("after", examples("leasehold status", "leasehold status --endpoints 10.0.0.1:7400 -o json"))
     .action(async (_options: unknown, command: Command) => {
       const { status } = await import("./commands/status.js");
       finish(await status(command.optsWithGlobals()));
+    });
+}
+
+function addDoctor(program: Command, finish: Finish): void {
+  program
+    .command("doctor")
+    .description("probe and measure stores, or members, and say which settings fit them")
+    .option("--duration <duration>", "how long to measure stores", "5s")
+    .addHelpText(
+      "after",
+      examples(
+        "leasehold doctor --endpoints delta+file:///mnt/a,/mnt/b,/mnt/c",
+        "leasehold doctor --endpoints delta+redis://h1,h2,h3 --duration 1m -o json",
+        "leasehold doctor --endpoints flease://10.0.0.1:7400",
+      ),
+    )
+    .action(async (_options: unknown, command: Command) => {
+      const { doctor } = await import("./commands/doctor.js");
+      finish(await doctor(command.optsWithGlobals()));
     });
 }
 

@@ -1,4 +1,5 @@
 import { writeSync } from "node:fs";
+import { isatty } from "node:tty";
 
 const STDOUT = 1;
 const STDERR = 2;
@@ -33,4 +34,9 @@ export function sayError(message: string): void {
 /** Writes whole lines to the standard output; false when its reader has gone. */
 export function sayLine(...lines: string[]): boolean {
   return lines.length === 0 || write(STDOUT, `${lines.join("\n")}\n`);
+}
+
+/** One line that the next one replaces, for people who wait at a terminal; empty: nothing is left of it. */
+export function sayProgress(line: string): void {
+  if (isatty(STDERR)) write(STDERR, `\r\u001b[K${line}`);
 }

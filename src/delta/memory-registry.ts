@@ -1,8 +1,6 @@
 import { LeaseholdError } from "../lease/errors.js";
 import type { World } from "../lease/ports.js";
 import { MemoryMedium, MemoryStore } from "./memory-store.js";
-import { type DeltaOptions, openFarm } from "./open.js";
-import type { DeltaProvider } from "./provider.js";
 import type { Store } from "./store.js";
 
 /** Farms of this process by name. More than this is a program that does not close what it opens. */
@@ -33,15 +31,6 @@ class NamedStore extends MemoryStore {
     this.#isClosed = true;
     return super.close();
   }
-}
-
-/**
- * Leases on three stores in this process's memory: everybody who opens the same name contends with each other.
- *
- * @throws LeaseholdError `INVALID_CONFIG` when too many names are open, and as {@link openFarm}.
- */
-export function openMemoryFarm(name: string, world: World, options: DeltaOptions): Promise<DeltaProvider> {
-  return openFarm(openMemoryStores(name, world, options.holder), world, options);
 }
 
 /**

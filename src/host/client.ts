@@ -60,7 +60,7 @@ export async function openFleaseClient(
 }
 
 /** Names end up in tables that people read: host and process tell them where to look. */
-function clientName(name: string | undefined): string {
+export function clientName(name: string | undefined): string {
   return (name ?? `${hostname()}-${process.pid}`).replaceAll(/[^A-Za-z0-9_-]/g, "-").slice(0, 64) || "client";
 }
 

@@ -17,6 +17,8 @@ const COLUMNS: readonly Column[] = [
   { title: "LEASE THAT IT KNOWS", shrinks: true },
   { title: "WAITING", align: "right" },
 ];
+/** Nobody leaves a trace in a store by waiting, and a store's name is its address. */
+const STORE_COLUMNS: readonly Column[] = [{ title: "STORE" }, ...COLUMNS.slice(2, 4)];
 
 /** `leasehold get NAME`. Its exit code says that the cluster answered, not what it answered. */
 export async function get(resource: string, options: SharedOptions): Promise<number> {
@@ -38,7 +40,7 @@ export function presentExplanation(explanation: Explanation): Presentation {
       ...factLines(explanation, paint, widthMax),
       "",
       ...reasons.map((reason) => cut(printable(reason), widthMax)),
-      ...(members.length === 0 ? [] : ["", ...tableLines(COLUMNS, members.map(rowOf), paint, widthMax)]),
+      ...(members.length === 0 ? [] : ["", ...memberLines(members, paint, widthMax)]),
     ],
   };
 }
@@ -61,6 +63,17 @@ function factLines(explanation: Explanation, paint: Paint, widthMax: number): st
     lines.push(line("time left", `at most ${shortTime(remainingMs)} ${unless}`));
   }
   return lines;
+}
+
+function memberLines(members: readonly MemberView[], paint: Paint, widthMax: number): string[] {
+  const rows = members.map(rowOf);
+  if (members.some(({ id, address }) => id !== address)) return tableLines(COLUMNS, rows, paint, widthMax);
+  return tableLines(
+    STORE_COLUMNS,
+    rows.map(([id, , state, known]) => [id!, state!, known!]),
+    paint,
+    widthMax,
+  );
 }
 
 function rowOf(member: MemberView): Cell[] {

@@ -1,9 +1,11 @@
 import type { MemberReport, PeerStatus } from "../../host/types.js";
 import { clusterStatus } from "../../index.js";
+import { isFarmUrl } from "../../stores/farm-address.js";
 import { exitCode } from "../exit-codes.js";
 import type { Paint, Style } from "../output/ansi.js";
 import { type Presentation, present, shortTime } from "../output/present.js";
 import { type Cell, type Column, tableLines } from "../output/table.js";
+import { storeStatus } from "./store-status.js";
 import { type SharedOptions, openOptions, settingsOf } from "../settings.js";
 
 const COLUMNS: readonly Column[] = [
@@ -15,9 +17,10 @@ const COLUMNS: readonly Column[] = [
   { title: "PEERS: ROUND TRIP, SKEW", shrinks: true },
 ];
 
-/** `leasehold status`: exit code 69 when fewer than a majority of the members are ready. */
+/** `leasehold status`: exit code 69 when fewer than a majority of the members, or stores, are ready. */
 export async function status(options: SharedOptions): Promise<number> {
   const settings = settingsOf(options);
+  if (settings.endpoints.some(isFarmUrl)) return storeStatus(settings);
   const reports = await clusterStatus(...settings.endpoints, openOptions(settings));
   present(settings.output, presentStatus(reports));
   return hasQuorum(reports) ? exitCode("ok") : exitCode("unavailable");

@@ -31,7 +31,12 @@ export function present(format: OutputFormat, presentation: Presentation): void 
       break;
     case "table": {
       const { isTTY, columns } = process.stdout;
-      sayLine(...presentation.table(paintFor(isTTY === true, process.env), isTTY ? columns : Infinity));
+      sayLine(
+        ...presentation.table(
+          paintFor(isTTY === true, process.env),
+          isTTY && columns > 0 ? columns : Infinity,
+        ),
+      );
       break;
     }
   }

@@ -1,0 +1,68 @@
+import type { MemberReport, PeerStatus } from "../../host/types.js";
+import { type Presentation, shortTime } from "../output/present.js";
+import { presentStatus } from "./status.js";
+
+export interface MembersExamination {
+  readonly verdict: "ok" | "unfit" | "unavailable";
+  /** What was seen, as sentences; what is wrong begins with a marker. */
+  readonly findings: readonly { readonly ok: boolean; readonly text: string }[];
+}
+
+/** Clocks that are this near to the bound are next to break it. */
+const skewPart = 0.5;
+
+/** A lease should outlast so many round trips for its renewal to fail now and then. */
+const tripsPerLease = 100;
+
+/** What round trips and clocks of a cluster's members mean for its settings. */
+export function examineMembers(reports: readonly MemberReport[]): MembersExamination {
+  const ready = reports.flatMap((report) =>
+    report.reachable && report.status.state === "ready" ? [report.status] : [],
+  );
+  const findings: { ok: boolean; text: string }[] = [];
+  const isQuorate = ready.length > reports.length / 2;
+  findings.push({ ok: isQuorate, text: `${ready.length} of ${reports.length} members are ready` });
+  const [first] = ready;
+  if (first === undefined) return { verdict: "unavailable", findings };
+  const { maxClockSkewMs, ttlMaxMs } = first;
+  const peers = ready.flatMap((status) => status.peers);
+  const skewMs = greatest(peers, ({ skewMs, roundTripMs = 0 }) => Math.abs(skewMs ?? 0) + roundTripMs / 2);
+  const clocksFit = skewMs <= skewPart * maxClockSkewMs;
+  findings.push({
+    ok: clocksFit,
+    text: `clocks are apart by ${fine(skewMs)} at the most, and maxClockSkew is ${shortTime(maxClockSkewMs)}${clocksFit ? "" : ": look after the time servers, or raise it on all members"}`,
+  });
+  const tripMs = greatest(peers, ({ roundTripMs }) => roundTripMs ?? 0);
+  const isLong = ttlMaxMs >= tripsPerLease * tripMs;
+  findings.push({
+    ok: isLong,
+    text: `the slowest round trip takes ${fine(tripMs)}, and ttlMax is ${shortTime(ttlMaxMs)}${isLong ? "" : `: at least ${shortTime(tripsPerLease * tripMs)} is advised`}`,
+  });
+  const fits = clocksFit && isLong;
+  return { verdict: !isQuorate ? "unavailable" : fits ? "ok" : "unfit", findings };
+}
+
+export function presentMembers(
+  reports: readonly MemberReport[],
+  { findings, verdict }: MembersExamination,
+): Presentation {
+  const members = presentStatus(reports);
+  const document = { verdict, findings, members: members.document };
+  return {
+    document,
+    objects: [document],
+    table: (paint, widthMax) => [
+      ...members.table(paint, widthMax),
+      "",
+      ...findings.map(({ ok, text }) => `${ok ? paint("green", "✓") : paint("red", "✗")} ${text}`),
+    ],
+  };
+}
+
+function greatest(peers: readonly PeerStatus[], of: (peer: PeerStatus) => number): number {
+  return Math.max(0, ...peers.filter(({ connected }) => connected).map(of));
+}
+
+function fine(ms: number): string {
+  return ms < 10 ? `${ms.toFixed(2)} ms` : shortTime(ms);
+}

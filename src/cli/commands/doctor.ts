@@ -1,0 +1,65 @@
+import { clientName } from "../../host/client.js";
+import { incarnation } from "../../host/world.js";
+import { clusterStatus } from "../../index.js";
+import type { ErrorCode } from "../../lease/errors.js";
+import { parseDuration } from "../../lease/duration.js";
+import { isFarmUrl, parseFarmUrls } from "../../stores/farm-address.js";
+import { examineFarm, type FarmReport } from "../../stores/examine.js";
+import { exitCode } from "../exit-codes.js";
+import { present } from "../output/present.js";
+import { sayProgress } from "../say.js";
+import { type Settings, type SharedOptions, openOptions, settingsOf } from "../settings.js";
+import { examineMembers, presentMembers } from "./doctor-members.js";
+import { presentFarm } from "./doctor-stores.js";
+
+export interface DoctorOptions extends SharedOptions {
+  readonly duration: string;
+}
+
+/** How often the terminal is told of the progress, ms. */
+const progressEveryMs = 100;
+
+/** `leasehold doctor`: 78 when something does not do for leases, 69 when something cannot be reached. */
+export async function doctor(options: DoctorOptions): Promise<number> {
+  const settings = settingsOf(options);
+  const durationMs = parseDuration(options.duration, "--duration");
+  return settings.endpoints.some(isFarmUrl) ? doctorFarm(settings, durationMs) : doctorMembers(settings);
+}
+
+async function doctorFarm(settings: Settings, durationMs: number): Promise<number> {
+  const address = parseFarmUrls(settings.endpoints);
+  const { timeoutMs } = settings;
+  const writer = `${clientName(undefined)}.${incarnation()}`;
+  const stores = `${address.places.length} ${address.places.length === 1 ? "store" : "stores"}`;
+  sayProgress(`opening and probing ${stores} …`);
+  const begun = performance.now();
+  let told = 0;
+  const onProgress = (operations: number) => {
+    const now = performance.now();
+    if (now - told < progressEveryMs) return;
+    told = now;
+    const left = Math.max(0, durationMs - (now - begun)) / 1_000;
+    sayProgress(`measuring ${stores}: ${operations} operations, ${left.toFixed(1)} s to go`);
+  };
+  const report = await examineFarm(address, { writer, durationMs, timeoutMs, onProgress });
+  sayProgress("");
+  present(settings.output, presentFarm(report, address, settings.endpoints));
+  return exitCode(verdictOf(report));
+}
+
+/** What was asked for wrongly. */
+const usageCodes: readonly ErrorCode[] = ["INVALID_URL", "INVALID_CONFIG", "UNSUPPORTED"];
+
+function verdictOf({ stores, error }: FarmReport): "ok" | "usage" | "unfit" | "unavailable" {
+  const errors = [...stores.map((store) => store.error), error].filter((each) => each !== undefined);
+  if (errors.length === 0) return "ok";
+  if (errors.some(({ code }) => usageCodes.includes(code))) return "usage";
+  return errors.every(({ code }) => code === "STORE_UNAVAILABLE") ? "unavailable" : "unfit";
+}
+
+async function doctorMembers(settings: Settings): Promise<number> {
+  const reports = await clusterStatus(...settings.endpoints, openOptions(settings));
+  const examination = examineMembers(reports);
+  present(settings.output, presentMembers(reports, examination));
+  return exitCode(examination.verdict);
+}

@@ -1,0 +1,50 @@
+import type { MemberView } from "../../lease/types.js";
+import { withLeases } from "../connection.js";
+import { exitCode } from "../exit-codes.js";
+import { type Presentation, present, shortTime } from "../output/present.js";
+import { type Cell, type Column, tableLines } from "../output/table.js";
+import type { Settings } from "../settings.js";
+
+const COLUMNS: readonly Column[] = [{ title: "STORE" }, { title: "STATE", shrinks: true }];
+
+/** A resource like any other, which nobody takes: asking for it tells which stores count. */
+const anyResource = "leasehold/status";
+
+/** `leasehold status` of a farm. */
+export async function storeStatus(settings: Settings): Promise<number> {
+  const { members } = await withLeases(settings, (leases) =>
+    leases.explain(anyResource, { timeout: settings.timeoutMs }),
+  );
+  present(settings.output, presentStores(members));
+  return hasMajority(members) ? exitCode("ok") : exitCode("unavailable");
+}
+
+function hasMajority(stores: readonly MemberView[]): boolean {
+  return stores.filter(({ state }) => state === "ready").length > stores.length / 2;
+}
+
+export function presentStores(stores: readonly MemberView[]): Presentation {
+  const views = stores.map(({ id, state, reason, readyInMs }) => ({
+    id,
+    state,
+    ...(reason !== undefined && { reason }),
+    ...(readyInMs !== undefined && { readyInMs: Math.round(readyInMs) }),
+  }));
+  return {
+    document: views,
+    objects: views,
+    table: (paint, widthMax) => {
+      const lines = tableLines(COLUMNS, stores.map(rowOf), paint, widthMax);
+      if (hasMajority(stores)) return lines;
+      return [...lines, paint("red", "fewer than a majority of the stores count: no lease can be had now")];
+    },
+  };
+}
+
+function rowOf({ id, state, reason, readyInMs }: MemberView): Cell[] {
+  const name: Cell = { text: id, style: "bold" };
+  if (state === "ready") return [name, { text: "ready", style: "green" }];
+  if (state === "recovering")
+    return [name, { text: `recovering, ready in ${shortTime(readyInMs ?? 0)}`, style: "yellow" }];
+  return [name, { text: `unreachable: ${reason ?? "no answer"}`, style: "red" }];
+}

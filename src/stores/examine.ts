@@ -1,0 +1,167 @@
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import { decodeFarmCell, type FarmCell, mergeFarmCells } from "../delta/farm-cell.js";
+import { type FarmPlan, type FarmReading, planFarm } from "../delta/farm-plan.js";
+import { farmRegister, type StoreTraits } from "../delta/store.js";
+import { LeaseholdError } from "../lease/errors.js";
+import { type OpenedStore, type ProbeFinding, StoreUnfitError } from "./contract.js";
+import type { FarmAddress, StorePlace } from "./farm-address.js";
+import { type Measurement, measureStore } from "./measure.js";
+import { openStore } from "./open.js";
+import { type Proposal, propose } from "./proposal.js";
+
+/** How exact the event loop's delay is measured, ms. */
+const loopResolutionMs = 5;
+
+/** What was found of one store. */
+export interface StoreReport {
+  readonly name: string;
+  readonly findings: readonly ProbeFinding[];
+  /** Why it cannot be used, or not now. */
+  readonly error?: LeaseholdError;
+  readonly traits?: Pick<StoreTraits, "kind" | "durable" | "bytesMax" | "pollMs" | "delayMs"> & {
+    readonly upMs: number;
+  };
+  /** Its marker. */
+  readonly id?: string;
+  /** What it says of its farm; absent where it was never used. */
+  readonly farm?: FarmCell;
+  readonly measurement?: Measurement;
+}
+
+export interface FarmReport {
+  readonly stores: readonly StoreReport[];
+  readonly plan?: FarmPlan;
+  /** Why these stores are not one farm. */
+  readonly error?: LeaseholdError;
+  /** The event loop of this process was so late at the worst, ms. */
+  readonly loopMs: number;
+  /** Absent when no store could be measured. */
+  readonly proposal?: Proposal;
+}
+
+export interface ExamineOptions {
+  /** This process, as for leases. */
+  readonly writer: string;
+  /** How long to measure, ms. */
+  readonly durationMs: number;
+  /** How long each store may take to be opened and probed, ms. */
+  readonly timeoutMs: number;
+  /** Called now and then while it measures, with the number of operations so far. */
+  readonly onProgress: (operations: number) => void;
+}
+
+/** Probes each store, measures it, and reads what the stores say of their farm. Founds and changes none. */
+export async function examineFarm(address: FarmAddress, options: ExamineOptions): Promise<FarmReport> {
+  const doors = await Promise.all(address.places.map((place) => openForExamination(place, options)));
+  try {
+    const loop = monitorEventLoopDelay({ resolution: loopResolutionMs });
+    loop.enable();
+    const measured = await measureAll(doors, options);
+    loop.disable();
+    const loopMs = Math.max(0, loop.max / 1e6 - loopResolutionMs);
+    const stores = await Promise.all(doors.map((door, index) => reportOf(door, measured[index]!)));
+    const examined = stores.flatMap(({ traits, measurement }, index) =>
+      traits && measurement ? [{ traits, measurement, scheme: address.places[index]!.scheme }] : [],
+    );
+    return {
+      stores,
+      loopMs,
+      ...planOf(stores),
+      ...(examined.length > 0 && { proposal: propose(examined, loopMs) }),
+    };
+  } finally {
+    await Promise.all(doors.map(({ store }) => store?.close()));
+  }
+}
+
+interface Door {
+  readonly name: string;
+  readonly store?: OpenedStore;
+  readonly error?: LeaseholdError;
+}
+
+async function openForExamination(place: StorePlace, { writer, timeoutMs }: ExamineOptions): Promise<Door> {
+  const { name } = place;
+  const signal = AbortSignal.timeout(timeoutMs);
+  const opening = openStore(place, { writer, signal });
+  const late = new Promise<never>((_, reject) => {
+    const error = new LeaseholdError("STORE_UNAVAILABLE", `${name}: it did not open within ${timeoutMs} ms`);
+    signal.addEventListener("abort", () => reject(error), { once: true });
+  });
+  late.catch(() => undefined);
+  try {
+    return { name, store: await Promise.race([opening, late]) };
+  } catch (error) {
+    opening.then(
+      (store) => store.close(),
+      () => undefined,
+    );
+    return { name, error: asError(name, error) };
+  }
+}
+
+async function measureAll(doors: readonly Door[], { durationMs, onProgress }: ExamineOptions) {
+  const endMs = performance.now() + durationMs;
+  let operations = 0;
+  const isOver = () => performance.now() >= endMs;
+  const onSample = () => onProgress((operations += 2));
+  return Promise.all(
+    doors.map(async ({ name, store, error }): Promise<Pick<StoreReport, "measurement" | "error">> => {
+      if (store === undefined) return error === undefined ? {} : { error };
+      try {
+        return { measurement: await measureStore(store, isOver, onSample) };
+      } catch (failure) {
+        return { error: asError(name, failure) };
+      }
+    }),
+  );
+}
+
+async function reportOf(
+  { name, store }: Door,
+  measured: Pick<StoreReport, "measurement" | "error">,
+): Promise<StoreReport> {
+  if (store === undefined) {
+    const findings = measured.error instanceof StoreUnfitError ? measured.error.findings : [];
+    return { name, findings, ...measured };
+  }
+  const { kind, durable, bytesMax, pollMs, delayMs } = store.traits;
+  const report = {
+    name: store.traits.name,
+    findings: store.findings,
+    traits: { kind, durable, bytesMax, pollMs, delayMs, upMs: store.traits.upMs() },
+  };
+  const answer = await store.perform({ op: "read", register: farmRegister });
+  if (answer.kind !== "cells")
+    return { ...report, ...measured, ...(answer.kind === "failed" && { error: answer.error }) };
+  try {
+    const farm = mergeFarmCells(answer.cells.map(decodeFarmCell));
+    return { ...report, ...measured, id: answer.id, ...(farm && { farm }) };
+  } catch (error) {
+    return { ...report, ...measured, id: answer.id, error: asError(name, error) };
+  }
+}
+
+function planOf(stores: readonly StoreReport[]): Pick<FarmReport, "plan" | "error"> {
+  const readings = stores.map(({ id, farm, error }): FarmReading =>
+    id === undefined || (error !== undefined && farm === undefined)
+      ? { kind: "silent", error: error ?? new LeaseholdError("STORE_UNAVAILABLE") }
+      : { kind: "answered", id, cell: farm },
+  );
+  try {
+    return {
+      plan: planFarm(
+        stores.map(({ name }) => name),
+        readings,
+      ),
+    };
+  } catch (error) {
+    if (error instanceof LeaseholdError) return { error };
+    throw error;
+  }
+}
+
+function asError(name: string, error: unknown): LeaseholdError {
+  if (error instanceof LeaseholdError) return error;
+  return new LeaseholdError("STORE_UNAVAILABLE", `${name}: ${String(error)}`);
+}

@@ -1,0 +1,158 @@
+import { parseDuration } from "../lease/duration.js";
+import { LeaseholdError } from "../lease/errors.js";
+
+/** The kinds of stores, by the schemes of their addresses; whether one address holds paths or hosts. */
+const schemes = {
+  file: "paths",
+  memory: "name",
+  redis: "hosts",
+  rediss: "hosts",
+  postgres: "hosts",
+  postgresql: "hosts",
+  s3: "hosts",
+} as const;
+
+export type Scheme = keyof typeof schemes;
+
+/** More stores than this make nothing safer, and everything slower. */
+export const storesMax = 31;
+
+/** One store's own address, without `delta+` and the farm's settings. */
+export interface StorePlace {
+  readonly scheme: Scheme;
+  readonly url: URL;
+  /** For people: no credentials. */
+  readonly name: string;
+}
+
+/** The farm's settings, which its addresses carry: all of its users have to say the same, and so they hand on one text. */
+export interface FarmSettings {
+  /** Δ: the longest lease, ms. */
+  readonly ttlMaxMs?: number;
+  /** δ: the bound on one operation, ms. */
+  readonly maxStoreLatencyMs?: number;
+  /** ε, ms: `flease+` only. */
+  readonly maxClockSkewMs?: number;
+  /** ρ */
+  readonly clockRateError?: number;
+}
+
+export interface FarmAddress {
+  /** Which algorithm runs on the stores. */
+  readonly ground: "delta" | "flease";
+  readonly places: readonly StorePlace[];
+  readonly settings: FarmSettings;
+}
+
+const form = /^(delta|flease)\+([a-z0-9]+):([^?#]*)(?:\?([^#]*))?$/;
+
+/** Whether the text is meant as the address of stores. */
+export function isFarmUrl(url: string): boolean {
+  return /^(?:delta|flease)\+/.test(url);
+}
+
+/**
+ * The stores that these addresses name, all together one farm: `delta+file:///mnt/a,/mnt/b,/mnt/c` or
+ * `delta+redis://user@h1,h2:6380,h3/0?ttlMax=10s`. Several paths or hosts share the rest of the address; a comma in a path is `%2C`.
+ *
+ * @throws LeaseholdError `INVALID_URL`, `INVALID_DURATION`
+ */
+export function parseFarmUrls(urls: readonly string[]): FarmAddress {
+  const parsed = urls.map(parseOne);
+  const [ground] = parsed.map((each) => each.ground);
+  if (parsed.some((each) => each.ground !== ground))
+    throw invalid("the stores of one farm are all delta+… or all flease+…");
+  const places = parsed.flatMap((each) => each.places);
+  if (places.length > storesMax)
+    throw invalid(`a farm has at most ${storesMax} stores, and these are ${places.length}`);
+  if (places.some(({ scheme }) => scheme === "memory") && places.length > 1)
+    throw invalid("stores in memory cannot be mixed with others");
+  return { ground: ground!, places, settings: mergeSettings(parsed.map((each) => each.settings)) };
+}
+
+function parseOne(text: string): FarmAddress {
+  const match = form.exec(text);
+  const scheme = match?.[2] ?? "";
+  if (match === null || !isScheme(scheme)) {
+    const names = Object.keys(schemes).join(", ");
+    const seen = match === null ? "" : `: ${scheme} is no kind of store`;
+    throw invalid(`an address of stores is delta+KIND:… or flease+KIND:…, with KIND one of ${names}${seen}`);
+  }
+  const query = new URLSearchParams(match[4]);
+  const ground = match[1] as FarmAddress["ground"];
+  const settings = takeSettings(query, ground);
+  const places = split(scheme, match[3]!).map((own) => placeOf(scheme, own, query));
+  return { ground, places, settings };
+}
+
+function isScheme(text: string): text is Scheme {
+  return Object.hasOwn(schemes, text);
+}
+
+/** The addresses of the single stores, without scheme and query. */
+function split(scheme: Scheme, rest: string): string[] {
+  switch (schemes[scheme]) {
+    case "name":
+      return [rest];
+    case "paths":
+      return rest
+        .replace(/^\/\/(?=\/)/, "")
+        .split(",")
+        .map((path) => {
+          if (path.startsWith("/") && !path.startsWith("//")) return path;
+          throw invalid(
+            `a ${scheme} store is given by paths that begin with a slash: delta+${scheme}:///mnt/a,/mnt/b`,
+          );
+        });
+    case "hosts": {
+      const [, user = "", hosts = "", path = ""] = /^\/\/([^@/]*@)?([^/]*)(\/.*)?$/.exec(rest) ?? [];
+      if (hosts === "" && path === "")
+        throw invalid(`a ${scheme} store is given by its host: delta+${scheme}://h1,h2,h3/…`);
+      return hosts.split(",").map((host) => `//${user}${host}${path}`);
+    }
+  }
+}
+
+function placeOf(scheme: Scheme, rest: string, query: URLSearchParams): StorePlace {
+  const tail = query.size === 0 ? "" : `?${query.toString()}`;
+  const text = `${scheme}:${rest}${tail}`;
+  if (!URL.canParse(text)) throw invalid(`one of the addresses of ${scheme} stores is not an address`);
+  const url = new URL(text);
+  const place = schemes[scheme] === "hosts" ? `//${url.host}${url.pathname}` : rest;
+  return { scheme, url, name: `${scheme}:${scheme === "file" ? "//" : ""}${place}` };
+}
+
+/** Removes the farm's settings from the query; what is left is the store's. */
+function takeSettings(query: URLSearchParams, ground: FarmAddress["ground"]): FarmSettings {
+  const take = <T>(name: string, read: (text: string) => T): T | undefined => {
+    const texts = query.getAll(name);
+    query.delete(name);
+    if (texts.length > 1) throw invalid(`${name} is given more than once`);
+    return texts[0] === undefined ? undefined : read(texts[0]);
+  };
+  const duration = (name: string) => take(name, (text) => parseDuration(text, name));
+  const [ttlMaxMs, maxStoreLatencyMs] = [duration("ttlMax"), duration("maxStoreLatency")];
+  const [maxClockSkewMs, clockRateError] = [duration("maxClockSkew"), take("clockRateError", Number)];
+  if (ground === "delta" && maxClockSkewMs !== undefined)
+    throw invalid("maxClockSkew is for flease+…: Δ-leases compare no two clocks");
+  return {
+    ...(ttlMaxMs !== undefined && { ttlMaxMs }),
+    ...(maxStoreLatencyMs !== undefined && { maxStoreLatencyMs }),
+    ...(maxClockSkewMs !== undefined && { maxClockSkewMs }),
+    ...(clockRateError !== undefined && { clockRateError }),
+  };
+}
+
+function mergeSettings(all: readonly FarmSettings[]): FarmSettings {
+  const merged: Record<string, number> = {};
+  for (const [name, value] of all.flatMap((settings) => Object.entries(settings) as [string, number][])) {
+    if ((merged[name] ?? value) !== value)
+      throw invalid(`the addresses contradict each other on ${name.replace(/Ms$/, "")}`);
+    merged[name] = value;
+  }
+  return merged;
+}
+
+function invalid(why: string): LeaseholdError {
+  return new LeaseholdError("INVALID_URL", why);
+}

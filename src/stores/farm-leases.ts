@@ -1,0 +1,94 @@
+import { DatumStore } from "../delta/datum-store.js";
+import { StoredCells } from "../delta/guarded.js";
+import { openMemoryStores } from "../delta/memory-registry.js";
+import { openFarm } from "../delta/open.js";
+import type { Store } from "../delta/store.js";
+import { openGrid } from "../grid/open.js";
+import { clientName } from "../host/client.js";
+import { labelOf } from "../host/labels.js";
+import type { OpenOptions } from "../host/types.js";
+import { incarnation } from "../host/world.js";
+import { parseDuration } from "../lease/duration.js";
+import { LeaseholdError } from "../lease/errors.js";
+import { LeaseManager } from "../lease/lease-manager.js";
+import type { World } from "../lease/ports.js";
+import type { Provider } from "../lease/provider.js";
+import { type FarmAddress, parseFarmUrls } from "./farm-address.js";
+import { openStores } from "./open.js";
+
+const timeoutDefault = "5s";
+
+/** What only makes sense where there are members to talk to. */
+const memberOptions = ["cluster", "role", "tls", "key", "keyFile", "renewInWorker"] as const;
+
+/**
+ * Opens leases on the stores that these addresses name: `delta+…` or `flease+…`.
+ *
+ * Rejects with a `LeaseholdError`: `INVALID_URL`, `INVALID_DURATION`, `INVALID_CONFIG`, `UNSUPPORTED`, `CONFIG_MISMATCH`, `NO_QUORUM`,
+ * `STORE_…`.
+ */
+export async function openFarmLeases(
+  urls: readonly string[],
+  options: OpenOptions,
+  world: World,
+): Promise<Provider> {
+  const address = parseFarmUrls(urls);
+  refuseMemberOptions(options, address);
+  const name = clientName(options.name);
+  const holder = `${name}.${incarnation()}`;
+  const label = labelOf(options.label);
+  const stores = await storesOf(address, holder, options, world);
+  const { ttlMaxMs, maxStoreLatencyMs: delayMs, maxClockSkewMs, clockRateError } = address.settings;
+  if (address.ground === "delta")
+    return openFarm(stores, world, { holder, label, leaseMsMax: ttlMaxMs, delayMs, clockRateError });
+  const settings = { ttlMaxMs, delayMs, maxClockSkewMs, clockRateError };
+  const onFault = (reason: string) => options.logger?.error(`clock fault: ${reason}`);
+  return openGrid(stores, world, { name, label, incarnation, onFault, ...settings });
+}
+
+async function storesOf(
+  { places }: FarmAddress,
+  writer: string,
+  options: OpenOptions,
+  world: World,
+): Promise<readonly Store[]> {
+  const [first] = places;
+  if (first!.scheme === "memory") return openMemoryStores(first!.url.pathname, world, writer);
+  const timeoutMs = parseDuration(options.timeout ?? timeoutDefault, "timeout");
+  return openStores(places, { writer, world, timeoutMs });
+}
+
+function refuseMemberOptions(options: OpenOptions, { ground, places }: FarmAddress): void {
+  const given = memberOptions.find((name) => options[name] !== undefined && options[name] !== false);
+  if (given === undefined) return;
+  throw new LeaseholdError(
+    "INVALID_CONFIG",
+    `${given} has no meaning for ${ground}+${places[0]!.scheme}: stores are reached with their own credentials, and there are no members`,
+  );
+}
+
+/**
+ * Opens leases whose records stand beside the data that they guard, on one store.
+ *
+ * Rejects as {@link openFarmLeases}, with `UNSUPPORTED` for more than one store, or one that cannot compare and set.
+ */
+export async function openCells(url: string, options: OpenOptions, world: World): Promise<StoredCells> {
+  const address = parseFarmUrls([url]);
+  refuseMemberOptions(options, address);
+  const holder = `${clientName(options.name)}.${incarnation()}`;
+  const [first, ...others] = await storesOf(address, holder, options, world);
+  // In memory every farm has three.
+  const [place] = address.places;
+  if (place!.scheme === "memory") await Promise.all(others.map((store) => store.close()));
+  const isFit = address.ground === "delta" && address.places.length === 1 && first!.traits.kind === "atomic";
+  if (!isFit) {
+    await Promise.all([first!, ...others].map((store) => store.close()));
+    const why = "a datum stands in one place: give one store that compares and sets, as delta+KIND:…";
+    throw new LeaseholdError("UNSUPPORTED", why);
+  }
+  const store = new DatumStore(first!);
+  const { ttlMaxMs: leaseMsMax, maxStoreLatencyMs: delayMs, clockRateError } = address.settings;
+  const label = labelOf(options.label);
+  const provider = await openFarm([store], world, { holder, label, leaseMsMax, delayMs, clockRateError });
+  return new StoredCells(new LeaseManager(provider, world), store, world.timers);
+}

@@ -1,0 +1,134 @@
+import type { Store, StoreAnswer, StoreRequest, StoreTraits } from "../delta/store.js";
+import { type ErrorCode, LeaseholdError } from "../lease/errors.js";
+import type { Timers } from "../lease/ports.js";
+import type { OpenedStore } from "./contract.js";
+
+/** What can be said of a store before it has been opened. */
+export type AssumedTraits = Pick<StoreTraits, "name" | "kind" | "bytesMax" | "pollMs" | "delayMs">;
+
+/** After a failure, how long until it is opened again at the earliest, ms: an operation's own time at most kinds of stores. */
+const againMs = 1_000;
+
+/** The longest time that Node's timers take. */
+const foreverMs = 2 ** 31 - 1;
+
+/** Faults of what was asked for: trying again is useless, and a farm with such a store is refused as a whole. */
+const refusals: ReadonlySet<ErrorCode> = new Set([
+  "INVALID_URL",
+  "INVALID_CONFIG",
+  "UNSUPPORTED",
+  "STORE_UNFIT",
+]);
+
+/**
+ * A store that may be out of reach when its farm is opened. Until it has been opened it fails every operation, so that a farm
+ * whose other stores are there can work; each operation that comes then tries to open it again.
+ */
+export class LateStore implements Store {
+  readonly traits: StoreTraits;
+  readonly #open: (signal: AbortSignal) => Promise<OpenedStore>;
+  readonly #timers: Timers;
+  readonly #closing = new AbortController();
+  /** Keeps the process alive while it is open, as a socket would: files do not, and the library's timers must not. */
+  readonly #awake = setInterval(() => undefined, foreverMs);
+  #opened: OpenedStore | undefined;
+  #opening: Promise<void> | undefined;
+  #error: LeaseholdError;
+  #isResting = false;
+
+  constructor(assumed: AssumedTraits, timers: Timers, open: (signal: AbortSignal) => Promise<OpenedStore>) {
+    this.#open = open;
+    this.#timers = timers;
+    this.#error = this.#unavailable(assumed.name, "it has not been reached yet");
+    this.traits = new LateTraits(assumed, () => this.#opened);
+    this.#tryToOpen();
+  }
+
+  /**
+   * Settles when the first try to open it has. Rejects when to go on would be useless: `INVALID_URL`, `INVALID_CONFIG`,
+   * `UNSUPPORTED`, `STORE_UNFIT`. Any other failure may pass.
+   */
+  async settled(): Promise<void> {
+    await this.#opening;
+    if (this.#opened === undefined && refusals.has(this.#error.code)) throw this.#error;
+  }
+
+  async perform(request: StoreRequest, signal?: AbortSignal): Promise<StoreAnswer> {
+    if (this.#opened !== undefined) return this.#opened.perform(request, signal);
+    this.#tryToOpen();
+    return { kind: "failed", error: this.#error };
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#awake);
+    this.#closing.abort(this.#unavailable(this.traits.name, "it has been closed"));
+    await this.#opened?.close();
+  }
+
+  #tryToOpen(): void {
+    if (this.#opening !== undefined || this.#isResting || this.#closing.signal.aborted) return;
+    this.#opening = this.#try().finally(() => (this.#opening = undefined));
+  }
+
+  async #try(): Promise<void> {
+    const { signal } = this.#closing;
+    try {
+      const store = await this.#open(signal);
+      if (signal.aborted) await store.close();
+      else this.#opened = store;
+    } catch (error) {
+      this.#error =
+        error instanceof LeaseholdError ? error : this.#unavailable(this.traits.name, String(error));
+      this.#isResting = true;
+      this.#timers.after(againMs, () => (this.#isResting = false));
+    }
+  }
+
+  #unavailable(name: string, why: string): LeaseholdError {
+    return new LeaseholdError("STORE_UNAVAILABLE", `${name}: ${why}`);
+  }
+}
+
+/** What was assumed, until the store says it itself. */
+class LateTraits implements StoreTraits {
+  readonly #assumed: AssumedTraits;
+  readonly #opened: () => OpenedStore | undefined;
+
+  constructor(assumed: AssumedTraits, opened: () => OpenedStore | undefined) {
+    this.#assumed = assumed;
+    this.#opened = opened;
+  }
+
+  get name(): string {
+    return this.#known.name;
+  }
+
+  get kind(): StoreTraits["kind"] {
+    return this.#assumed.kind;
+  }
+
+  /** Nobody knows of a store that was never reached what it keeps. */
+  get durable(): boolean {
+    return this.#opened()?.traits.durable ?? false;
+  }
+
+  get bytesMax(): number {
+    return this.#known.bytesMax;
+  }
+
+  get pollMs(): number {
+    return this.#known.pollMs;
+  }
+
+  get delayMs(): number {
+    return this.#known.delayMs;
+  }
+
+  upMs(): number {
+    return this.#opened()?.traits.upMs() ?? 0;
+  }
+
+  get #known(): AssumedTraits {
+    return this.#opened()?.traits ?? this.#assumed;
+  }
+}

@@ -1,0 +1,76 @@
+import type { Store, StoreAnswer, StoreRequest } from "../delta/store.js";
+import { probeRegister } from "./probe.js";
+import { operationMsMax, untilAborted } from "./server-store.js";
+
+/** More samples than this tell nothing more about the 99.9th percentile, and would fill memory. */
+export const samplesMax = 20_000;
+
+/** About what a record has. */
+const recordBytes = 400;
+
+/** How long operations of one kind took, ms. */
+export interface Latencies {
+  readonly samples: number;
+  readonly p50: number;
+  readonly p99: number;
+  /** With fewer than a thousand samples it is the longest. */
+  readonly p999: number;
+}
+
+export interface Measurement {
+  readonly reads: Latencies;
+  /** `replace` on an atomic store, `put` on a slotted one. */
+  readonly writes: Latencies;
+}
+
+/**
+ * Reads and writes in turns, one operation at a time, until `isOver`. It uses the register of probes, where nothing that
+ * anybody waits for ever stands, and so leaves nothing behind.
+ *
+ * Rejects with the store's own error when an operation fails.
+ */
+export async function measureStore(
+  store: Store,
+  isOver: () => boolean,
+  onSample: () => void,
+): Promise<Measurement> {
+  const reads: number[] = [];
+  const writes: number[] = [];
+  do {
+    const seen = await timed(reads, store, { op: "read", register: probeRegister });
+    const cell = "cells" in seen ? seen.cells[0] : undefined;
+    const write: StoreRequest =
+      store.traits.kind === "slotted"
+        ? { op: "put", register: probeRegister, next: filling() }
+        : { op: "replace", register: probeRegister, id: seen.id, expected: cell, next: filling() };
+    await timed(writes, store, write);
+    onSample();
+  } while (!isOver() && writes.length < samplesMax);
+  return { reads: latenciesOf(reads), writes: latenciesOf(writes) };
+}
+
+/** As long as a record is, and never the same again: a probe at the same time must be able to tell. */
+function filling(): Uint8Array {
+  return new TextEncoder().encode(
+    `leasehold-doctor ${globalThis.crypto.randomUUID()} `.padEnd(recordBytes, "-"),
+  );
+}
+
+async function timed(
+  samples: number[],
+  store: Store,
+  request: StoreRequest,
+): Promise<Exclude<StoreAnswer, { kind: "failed" }>> {
+  const begun = performance.now();
+  const signal = AbortSignal.timeout(operationMsMax);
+  const answer = await untilAborted(store.perform(request, signal), signal);
+  samples.push(performance.now() - begun);
+  if (answer.kind === "failed") throw answer.error;
+  return answer;
+}
+
+export function latenciesOf(samples: readonly number[]): Latencies {
+  const sorted = Float64Array.from(samples).sort();
+  const at = (part: number) => sorted[Math.min(sorted.length - 1, Math.ceil(part * sorted.length) - 1)] ?? 0;
+  return { samples: sorted.length, p50: at(0.5), p99: at(0.99), p999: at(0.999) };
+}

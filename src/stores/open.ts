@@ -1,0 +1,81 @@
+import { LeaseholdError } from "../lease/errors.js";
+import type { World } from "../lease/ports.js";
+import type { OpenedStore, OpenStoreOptions, OpenStore } from "./contract.js";
+import type { Scheme, StorePlace } from "./farm-address.js";
+import { type AssumedTraits, LateStore } from "./late-store.js";
+
+/** A kind of store: its adapter, loaded when the first one is opened, and what is assumed of one that is out of reach. */
+interface Kind extends Omit<AssumedTraits, "name"> {
+  load(): Promise<OpenStore>;
+}
+
+const redis: Kind = {
+  load: async () => (await import("./redis/open.js")).openRedisStore,
+  ...{ kind: "atomic", bytesMax: 65_536, pollMs: 100, delayMs: 500 },
+};
+const postgres: Kind = {
+  load: async () => (await import("./postgres/open.js")).openPostgresStore,
+  ...{ kind: "atomic", bytesMax: 65_536, pollMs: 250, delayMs: 1_000 },
+};
+
+const kinds: Readonly<Record<Exclude<Scheme, "memory">, Kind>> = {
+  file: {
+    load: async () => (await import("./directory/open.js")).openDirectoryStore,
+    ...{ kind: "atomic", bytesMax: 16_384, pollMs: 100, delayMs: 2_000 },
+  },
+  s3: {
+    load: async () => (await import("./s3/open.js")).openS3Store,
+    ...{ kind: "atomic", bytesMax: 65_536, pollMs: 1_000, delayMs: 2_000 },
+  },
+  redis,
+  rediss: redis,
+  postgres,
+  postgresql: postgres,
+};
+
+/**
+ * Opens one store and probes it, see {@link OpenStore}.
+ *
+ * Rejects with a `LeaseholdError`: `INVALID_URL`, `UNSUPPORTED` when a package that the kind needs is not installed, `STORE_…`.
+ */
+export async function openStore(place: StorePlace, options: OpenStoreOptions): Promise<OpenedStore> {
+  const open = await kindOf(place).load();
+  return open(place.url, options);
+}
+
+/**
+ * Opens the stores of a farm. Those that are out of reach may come later: what they are is assumed until then. Waits for the slow
+ * ones for `timeoutMs`. The process stays alive until they have been closed.
+ *
+ * Rejects with a `LeaseholdError` of a store that will never do: `INVALID_URL`, `INVALID_CONFIG`, `UNSUPPORTED`, `STORE_UNFIT`.
+ */
+export async function openStores(
+  places: readonly StorePlace[],
+  options: Omit<OpenStoreOptions, "signal"> & { readonly world: World; readonly timeoutMs: number },
+): Promise<LateStore[]> {
+  const { world, timeoutMs, ...each } = options;
+  const stores = places.map((place) => {
+    const { kind, bytesMax, pollMs, delayMs } = kindOf(place);
+    const assumed = { name: place.name, kind, bytesMax, pollMs, delayMs };
+    return new LateStore(assumed, world.timers, (signal) => openStore(place, { ...each, signal }));
+  });
+  const settled = Promise.all(stores.map((store) => store.settled()));
+  let onTimeout = () => undefined as void;
+  const timeout = new Promise<void>((resolve) => (onTimeout = resolve));
+  const timer = world.timers.after(timeoutMs, onTimeout);
+  try {
+    await Promise.race([settled, timeout]);
+    return stores;
+  } catch (error) {
+    await Promise.all(stores.map((store) => store.close()));
+    throw error;
+  } finally {
+    timer.cancel();
+    settled.catch(() => undefined);
+  }
+}
+
+function kindOf({ scheme, name }: StorePlace): Kind {
+  if (scheme !== "memory") return kinds[scheme];
+  throw new LeaseholdError("INVALID_URL", `${name}: stores in memory are opened by their farm's name`);
+}
