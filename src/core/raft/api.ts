@@ -41,7 +41,7 @@ export interface ReplicatedLog {
    */
   readIndex(id: number): Accepted | Refused;
 
-  /** Hands leadership to another voter (thesis 3.10). Given up after an election timeout; proposals wait for neither. */
+  /** Hands leadership to another voter (thesis 3.10). Proposals are refused until it has it, or for an election timeout. */
   transferLeader(to: MemberId): Accepted | Refused;
 
   /** What there is to do; `undefined` if nothing. Each thing is handed out once. */
@@ -50,7 +50,7 @@ export interface ReplicatedLog {
   /** The write `sequence` of `Ready.persist`, and with it every one before, is on disk. */
   persisted(sequence: number): void;
 
-  /** The state machine has applied everything up to and including `index`. */
+  /** The state machine has applied everything up to and including `index`, or was restored from a snapshot there. */
   applied(index: number): void;
 
   /** What a snapshot of the state machine has to carry that was taken after `index` had been applied. */

@@ -30,6 +30,7 @@ export interface ConfigEntry extends EntryBase {
 
 export interface ConfigChange {
   readonly kind: "add-voter" | "add-learner" | "promote" | "remove";
+  /** An id is used once: late answers of one who was removed must not be taken for those of another. */
   readonly member: MemberId;
 }
 
