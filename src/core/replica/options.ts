@@ -22,6 +22,10 @@ export interface ReplicaOptions {
   readonly raftLimits?: Partial<RaftLimits>;
 }
 
+export const electionTicksDefault = 10;
+/** As etcd's lease checkpoints. */
+export const clusterTimeMsDefault = 300_000;
+
 /** What bounds memory and work. */
 export interface ReplicaLimits {
   /** Requests that are not answered. */

@@ -27,6 +27,8 @@ export interface Ask extends Base {
   readonly about: "read" | "refresh" | "remaining";
   /** 0 for a read. */
   readonly lease: bigint;
+  /** How long whoever asks will wait, ms: later it is not answered, and nothing is refreshed. */
+  readonly leftMs: number;
 }
 
 export interface Told extends Base {

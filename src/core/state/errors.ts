@@ -9,6 +9,7 @@ const failures = {
   requestTooLarge: [3, "etcdserver: request is too large"],
   valueProvided: [3, "etcdserver: value is provided"],
   leaseProvided: [3, "etcdserver: lease is provided"],
+  leaseNameMissing: [3, "leasehold: a lease's name is empty"],
   invalidSortOption: [3, "etcdserver: invalid sort option"],
   keyNotFound: [5, "etcdserver: key not found"],
   leaseNotFound: [5, "etcdserver: requested lease not found"],

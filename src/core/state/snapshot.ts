@@ -5,6 +5,7 @@ import {
   type SnapshotVersion,
 } from "../gen/leasehold/snapshot_pb.js";
 import { bytesOf, keyOf } from "./keys.js";
+import type { LeaseState } from "./leases.js";
 import type { Version } from "./revisions.js";
 import { CoreState } from "./state.js";
 
@@ -13,8 +14,33 @@ export class SnapshotError extends Error {
   override readonly name = "SnapshotError";
 }
 
+/** What a snapshot is made of. */
+export interface SnapshotSource {
+  readonly cluster: bigint;
+  readonly clusterMs: number;
+  readonly revisions: {
+    readonly current: number;
+    readonly compacted: number;
+    histories(): Iterable<readonly Version[]>;
+  };
+  readonly leases: { all(): Iterable<LeaseState> };
+}
+
+/** The state as it is now, while it goes on: references are copied, contents are not. */
+export function frozen({ cluster, clusterMs, revisions, leases }: CoreState): SnapshotSource {
+  const histories = Array.from(revisions.histories(), (history) => [...history]);
+  const all = Array.from(leases.all(), (lease) => ({ ...lease }));
+  const { current, compacted } = revisions;
+  return {
+    cluster,
+    clusterMs,
+    revisions: { current, compacted, histories: () => histories },
+    leases: { all: () => all },
+  };
+}
+
 /** The whole state in pieces, in an order that is the same on every server with the same state. */
-export function* snapshotPieces(state: CoreState): Generator<Uint8Array> {
+export function* snapshotPieces(state: SnapshotSource): Generator<Uint8Array> {
   let pieces = 0n;
   for (const piece of piecesOf(state)) {
     pieces += 1n;
@@ -49,7 +75,7 @@ export function restoreState(pieces: Iterable<Uint8Array>): CoreState {
 
 type Body = Exclude<SnapshotPiece["body"], { case: "pieces" }>;
 
-function* piecesOf({ cluster, clusterMs, revisions, leases }: CoreState): Generator<SnapshotPiece> {
+function* piecesOf({ cluster, clusterMs, revisions, leases }: SnapshotSource): Generator<SnapshotPiece> {
   yield pieceOf({
     case: "head",
     value: {

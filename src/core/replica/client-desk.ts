@@ -1,0 +1,287 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  LeaseKeepAliveResponseSchema,
+  LeaseLeasesResponseSchema,
+  LeaseTimeToLiveResponseSchema,
+} from "../gen/etcd/rpc_pb.js";
+import type { Command } from "../gen/leasehold/command_pb.js";
+import type { Entry } from "../raft/types.js";
+import { CoreError } from "../state/errors.js";
+import { bytesOf } from "../state/keys.js";
+import type { Applied } from "../state/state.js";
+import { commandFor } from "./commands.js";
+import type { Context } from "./context.js";
+import type { Ask, Refused, Told } from "./peer-messages.js";
+import { type PendingRequest, Requests } from "./requests.js";
+import type { ClientRequest, ClientResponse } from "./types.js";
+
+interface Asking {
+  readonly about: Ask["about"];
+  readonly requests: readonly PendingRequest[];
+  readonly askedMs: number;
+}
+
+interface ToldRead {
+  readonly told: Told;
+  readonly requests: readonly PendingRequest[];
+}
+
+/**
+ * The clients of one server. Writes go to the leader's log and are answered when they are applied here, never earlier; reads
+ * and refreshes are answered after the leader has confirmed that it leads. What may have been proposed is never proposed
+ * again: if its outcome can't be learnt in time, the answer is `request timed out`.
+ */
+export class ClientDesk {
+  readonly #context: Context;
+  readonly requests: Requests;
+  #number: number;
+  /** Have not gone to a leader. */
+  #waiting: PendingRequest[] = [];
+  /** The leader could not take them just now: until the next tick or leader. */
+  #held: PendingRequest[] = [];
+  readonly #proposed = new Map<number, PendingRequest>();
+  /** Proposed by this server as the leader, by the index of the entry. */
+  readonly #inOwnLog = new Map<number, PendingRequest>();
+  /** In the order of asking. */
+  readonly #asking = new Map<number, Asking>();
+  #told: ToldRead[] = [];
+
+  constructor(context: Context) {
+    this.#context = context;
+    this.requests = new Requests(context.limits);
+    // Numbers name commands in the log, which outlives this process: it must not take an older one's answer for its own.
+    this.#number = Math.floor(context.random.next() * 2 ** 32) * 2 ** 20;
+  }
+
+  isOpen = (number: number): boolean =>
+    this.#asking.get(number)?.requests.some(({ isOpen }) => isOpen) ?? false;
+
+  request(id: number, request: ClientRequest, deadlineMs: number): void {
+    this.#number += 1;
+    try {
+      const command = commandFor(request, this.#context, this.#number);
+      if (request.kind === "range" && request.request.serializable)
+        this.requests.answerAtOnce(id, this.#read(request));
+      else this.#waiting.push(this.requests.admit(id, request, deadlineMs, this.#number, command));
+    } catch (error) {
+      this.requests.answerAtOnce(id, coreErrorOf(error));
+    }
+  }
+
+  cancel(id: number): void {
+    const pending = this.requests.cancel(id);
+    if (pending !== undefined) this.#proposed.delete(pending.number);
+  }
+
+  /** Sends to the leader, if there is one, what waits for it. Reads that wait together ask once. */
+  dispatch(): void {
+    if (!this.#context.knowsLeader || this.#waiting.length === 0) return;
+    const waiting = this.#waiting.filter(({ isOpen }) => isOpen);
+    this.#waiting = [];
+    const readers: PendingRequest[] = [];
+    for (const pending of waiting) {
+      const { kind, request } = pending.request;
+      if (pending.command !== undefined) this.#propose(pending, pending.command);
+      else if (kind === "leaseKeepAlive") this.#ask("refresh", request.ID, [pending], pending.dueMs);
+      else if (kind === "leaseTimeToLive") this.#ask("remaining", request.ID, [pending], pending.dueMs);
+      else readers.push(pending);
+    }
+    if (readers.length > 0) this.#ask("read", 0n, readers, Math.max(...readers.map(({ dueMs }) => dueMs)));
+  }
+
+  #propose(pending: PendingRequest, command: Uint8Array): void {
+    const { id, leads, leadership, raft } = this.#context;
+    if (leads) {
+      const proposed = raft.propose([command]);
+      if (!proposed.accepted) {
+        if (proposed.reason === "overloaded") this.#fail(pending, "tooManyRequests");
+        else this.#held.push(pending);
+        return;
+      }
+      pending.term = proposed.term;
+      this.#inOwnLog.set(proposed.index, pending);
+    }
+    pending.stage = "proposed";
+    this.#proposed.set(pending.number, pending);
+    const { number } = pending;
+    if (!leads) this.#context.send({ kind: "propose", from: id, to: leadership.leader, number, command });
+  }
+
+  #ask(about: Ask["about"], lease: bigint, requests: readonly PendingRequest[], deadlineMs: number): void {
+    const { id, leadership, nowMs } = this.#context;
+    this.#number += 1;
+    const number = this.#number;
+    for (const pending of requests) pending.stage = "asked";
+    this.#asking.set(number, { about, requests, askedMs: nowMs });
+    const leftMs = deadlineMs - nowMs;
+    this.#context.send({ kind: "ask", from: id, to: leadership.leader, number, about, lease, leftMs });
+  }
+
+  // What comes back
+
+  told(told: Told): void {
+    const asking = this.#asking.get(told.number);
+    if (asking === undefined) return;
+    this.#asking.delete(told.number);
+    const { about, requests } = asking;
+    if (about !== "refresh") {
+      this.#told.push({ told, requests });
+      return;
+    }
+    for (const pending of requests) this.requests.answer(pending, this.#refreshed(pending.request, told));
+  }
+
+  refused({ number, failure }: Refused): void {
+    const proposed = this.#proposed.get(number);
+    const asking = this.#asking.get(number);
+    this.#proposed.delete(number);
+    this.#asking.delete(number);
+    for (const pending of proposed === undefined ? (asking?.requests ?? []) : [proposed]) {
+      if (failure === "tooManyRequests") this.#fail(pending, failure);
+      else this.#wait(pending, this.#held);
+    }
+  }
+
+  /** An entry of the log has been applied. */
+  applied(entry: Entry, command: Command, { answer, revision }: Applied): void {
+    this.#settleOwnEntry(entry);
+    if (command.proposer !== this.#context.id) return;
+    const number = Number(command.request);
+    const pending = this.#proposed.get(number);
+    if (pending === undefined) return;
+    this.#proposed.delete(number);
+    if (answer === undefined || answer instanceof CoreError) {
+      this.requests.answer(pending, answer ?? new CoreError("timeout"));
+      return;
+    }
+    answer.header = this.#context.header(revision);
+    this.requests.answer(pending, answer);
+  }
+
+  /** Another leader's entry stands where this server's was: that one is gone for good, and may be proposed again. */
+  #settleOwnEntry({ index, term }: Entry): void {
+    const pending = this.#inOwnLog.get(index);
+    if (pending === undefined) return;
+    this.#inOwnLog.delete(index);
+    if (pending.term === term) return;
+    this.#proposed.delete(pending.number);
+    this.#wait(pending, this.#waiting);
+  }
+
+  /** An entry without a command. */
+  appliedNothing(entry: Entry): void {
+    this.#settleOwnEntry(entry);
+  }
+
+  /** What these entries were is not to be learnt any more. */
+  skippedTo(index: number): void {
+    for (const own of this.#inOwnLog.keys()) if (own <= index) this.#inOwnLog.delete(own);
+  }
+
+  /** Answers reads for which the state is new enough. */
+  release(): void {
+    const { appliedIndex } = this.#context;
+    if (!this.#told.some(({ told }) => told.index <= appliedIndex)) return;
+    const told = this.#told;
+    this.#told = told.filter((each) => each.told.index > appliedIndex);
+    for (const each of told) {
+      if (each.told.index > appliedIndex) continue;
+      for (const pending of each.requests)
+        if (pending.isOpen) this.requests.answer(pending, this.#carryOut(pending.request, each.told));
+    }
+  }
+
+  // Time, and leaders
+
+  /** Another leader, or none: what was asked is asked again. */
+  leadershipChanged(): void {
+    for (const { requests } of this.#asking.values())
+      for (const pending of requests) this.#wait(pending, this.#waiting);
+    this.#asking.clear();
+    this.#retryHeld();
+  }
+
+  tick(): void {
+    const { electionMs, nowMs } = this.#context;
+    this.#retryHeld();
+    for (const [number, { requests, askedMs }] of this.#asking) {
+      if (askedMs + electionMs > nowMs) break;
+      this.#asking.delete(number);
+      for (const pending of requests) this.#wait(pending, this.#waiting);
+    }
+    for (let due = this.requests.popDue(nowMs); due !== undefined; due = this.requests.popDue(nowMs)) {
+      this.#proposed.delete(due.number);
+      this.#fail(due, this.#failureInTime(due));
+    }
+  }
+
+  /** A client may repeat what certainly was not proposed, and nothing else. */
+  #failureInTime({ stage }: PendingRequest): "timeout" | "noLeader" | "leaderChanged" {
+    if (stage !== "waiting") return "timeout";
+    return this.#context.knowsLeader ? "leaderChanged" : "noLeader";
+  }
+
+  #retryHeld(): void {
+    for (const pending of this.#held) if (pending.isOpen) this.#waiting.push(pending);
+    this.#held = [];
+  }
+
+  #wait(pending: PendingRequest, queue: PendingRequest[]): void {
+    if (!pending.isOpen) return;
+    pending.stage = "waiting";
+    queue.push(pending);
+  }
+
+  #fail(pending: PendingRequest, failure: ConstructorParameters<typeof CoreError>[0]): void {
+    this.requests.answer(pending, new CoreError(failure));
+  }
+
+  // What is read
+
+  #carryOut(request: ClientRequest, told: Told): ClientResponse | CoreError {
+    try {
+      if (request.kind === "range") return this.#read(request);
+      if (request.kind === "leaseTimeToLive") return this.#timeToLive(request.request, told);
+      return this.#leases();
+    } catch (error) {
+      return coreErrorOf(error);
+    }
+  }
+
+  #read({ request }: Extract<ClientRequest, { kind: "range" }>): ClientResponse {
+    const response = this.#context.state.read(request);
+    response.header = this.#context.header();
+    return response;
+  }
+
+  /** With the revision from before it was refreshed. */
+  #refreshed(request: ClientRequest, { revision, ttlSeconds }: Told): ClientResponse | CoreError {
+    if (request.kind !== "leaseKeepAlive") return new CoreError("timeout");
+    const header = this.#context.header(revision);
+    return create(LeaseKeepAliveResponseSchema, { header, ID: request.request.ID, TTL: BigInt(ttlSeconds) });
+  }
+
+  #timeToLive({ ID, keys }: { ID: bigint; keys: boolean }, { ttlSeconds }: Told): ClientResponse {
+    const header = this.#context.header();
+    const lease = this.#context.state.leases.get(ID);
+    if (lease === undefined || ttlSeconds < 0)
+      return create(LeaseTimeToLiveResponseSchema, { header, ID, TTL: -1n });
+    return create(LeaseTimeToLiveResponseSchema, {
+      header,
+      ID,
+      TTL: BigInt(ttlSeconds),
+      grantedTTL: BigInt(lease.ttlSeconds),
+      keys: keys ? [...lease.keys].sort().map((key) => bytesOf(key)) : [],
+    });
+  }
+
+  #leases(): ClientResponse {
+    const leases = [...this.#context.state.leases.all()].map(({ id }) => ({ ID: id }));
+    return create(LeaseLeasesResponseSchema, { header: this.#context.header(), leases });
+  }
+}
+
+function coreErrorOf(error: unknown): CoreError {
+  if (error instanceof CoreError) return error;
+  throw error;
+}

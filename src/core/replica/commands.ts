@@ -1,0 +1,85 @@
+import { create, toBinary } from "@bufbuild/protobuf";
+import type { Random } from "../../lease/ports.js";
+import { CommandSchema } from "../gen/leasehold/command_pb.js";
+import { checkDeleteRange, checkPut, checkRange, checkTxn } from "../state/check.js";
+import { CoreError } from "../state/errors.js";
+import { ttlSecondsMax } from "../state/leases.js";
+import type { CommandBody, Context } from "./context.js";
+import type { ClientRequest } from "./types.js";
+
+/** How much longer than an election timeout the shortest lease is: else a change of leader alone could end it. As etcd. */
+const ttlFloorFactor = 1.5;
+
+/**
+ * What is proposed for a request; undefined if it only reads, or refreshes.
+ * @throws CoreError for what can be refused without the log
+ */
+export function commandFor(
+  request: ClientRequest,
+  context: Context,
+  number: number,
+): Uint8Array<ArrayBuffer> | undefined {
+  const body = bodyFor(request, context);
+  if (body === undefined) return undefined;
+  const command = { proposer: context.id, request: BigInt(number), body };
+  const bytes = toBinary(CommandSchema, create(CommandSchema, command));
+  if (bytes.length > context.limits.requestBytesMax) throw new CoreError("requestTooLarge");
+  return bytes;
+}
+
+function bodyFor(asked: ClientRequest, context: Context): CommandBody | undefined {
+  switch (asked.kind) {
+    case "range":
+      checkRange(asked.request);
+      return undefined;
+    case "put":
+      checkPut(asked.request);
+      return { case: "put", value: asked.request };
+    case "deleteRange":
+      checkDeleteRange(asked.request);
+      return { case: "deleteRange", value: asked.request };
+    case "txn":
+      checkTxn(asked.request);
+      return { case: "txn", value: asked.request };
+    case "compact":
+      return { case: "compact", value: asked.request };
+    case "leaseGrant": {
+      const { TTL, ID } = asked.request;
+      const value = { TTL: ttlFor(TTL, context), ID: ID === 0n ? freeLeaseId(context) : ID };
+      return { case: "leaseGrant", value };
+    }
+    case "registerLease": {
+      const { name, ttlSeconds } = asked.request;
+      if (name === "") throw new CoreError("leaseNameMissing");
+      return { case: "registerLease", value: { name, ttl: ttlFor(ttlSeconds, context) } };
+    }
+    case "leaseRevoke":
+      return { case: "leaseRevoke", value: asked.request };
+    default:
+      return undefined;
+  }
+}
+
+function ttlFor(ttlSeconds: bigint, { electionMs }: Context): bigint {
+  if (ttlSeconds > ttlSecondsMax) throw new CoreError("leaseTtlTooLarge");
+  const floor = BigInt(Math.ceil((ttlFloorFactor * electionMs) / 1_000));
+  return ttlSeconds < floor ? floor : ttlSeconds;
+}
+
+/** Whether it is free is decided when it is applied; by then it is, with near certainty. */
+function freeLeaseId({ random, state }: Context): bigint {
+  for (;;) {
+    const id = randomBits(random, 63);
+    if (id !== 0n && state.leases.get(id) === undefined) return id;
+  }
+}
+
+/** Fewer than any generator's number has. */
+const bitsPerDraw = 21;
+
+function randomBits(random: Random, bits: number): bigint {
+  let drawn = 0n;
+  for (let count = 0; count < bits; count += bitsPerDraw)
+    drawn = (drawn << BigInt(bitsPerDraw)) | BigInt(Math.floor(random.next() * 2 ** bitsPerDraw));
+  return BigInt.asUintN(bits, drawn);
+}

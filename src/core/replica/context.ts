@@ -1,0 +1,79 @@
+import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import type { Random } from "../../lease/ports.js";
+import { type ResponseHeader, ResponseHeaderSchema } from "../gen/etcd/rpc_pb.js";
+import { CommandSchema } from "../gen/leasehold/command_pb.js";
+import type { Proposed, ReplicatedLog } from "../raft/api.js";
+import { type MemberId, nobody, type Ready } from "../raft/types.js";
+import type { CoreState } from "../state/state.js";
+import type { ReplicaLimits } from "./options.js";
+import type { PeerQuestion } from "./peer-messages.js";
+
+export type CommandBody = NonNullable<MessageInitShape<typeof CommandSchema>["body"]>;
+
+/** What the parts of one server share. */
+export class Context {
+  readonly id: MemberId;
+  readonly raft: ReplicatedLog;
+  readonly limits: ReplicaLimits;
+  readonly random: Random;
+  readonly electionMs: number;
+  /** Hands a message to whom it is for, which may be this server itself. */
+  readonly send: (message: PeerQuestion) => void;
+  readonly #cluster: bigint;
+  state: CoreState;
+  nowMs = 0;
+  /** Of the last entry that `state` has. */
+  appliedIndex: number;
+  leadership: NonNullable<Ready["leadership"]>;
+
+  constructor(fields: ContextFields) {
+    this.id = fields.id;
+    this.raft = fields.raft;
+    this.limits = fields.limits;
+    this.random = fields.random;
+    this.electionMs = fields.electionMs;
+    this.send = fields.send;
+    this.#cluster = fields.cluster;
+    this.state = fields.state;
+    const { applied, role, leader, term } = fields.raft.status();
+    this.appliedIndex = applied;
+    this.leadership = { role, leader, term };
+  }
+
+  get leads(): boolean {
+    return this.leadership.role === "leader";
+  }
+
+  get knowsLeader(): boolean {
+    return this.leadership.leader !== nobody;
+  }
+
+  get cluster(): bigint {
+    return this.state.cluster === 0n ? this.#cluster : this.state.cluster;
+  }
+
+  header(revision = this.state.revisions.current): ResponseHeader {
+    return create(ResponseHeaderSchema, {
+      clusterId: this.cluster,
+      memberId: this.id,
+      revision: BigInt(revision),
+      raftTerm: BigInt(this.leadership.term),
+    });
+  }
+
+  /** A command that the leader proposes by itself: nobody waits for an answer. */
+  propose(body: CommandBody): Proposed {
+    return this.raft.propose([toBinary(CommandSchema, create(CommandSchema, { body }))]);
+  }
+}
+
+export interface ContextFields {
+  readonly id: MemberId;
+  readonly cluster: bigint;
+  readonly raft: ReplicatedLog;
+  readonly state: CoreState;
+  readonly limits: ReplicaLimits;
+  readonly random: Random;
+  readonly electionMs: number;
+  readonly send: (message: PeerQuestion) => void;
+}

@@ -1,0 +1,99 @@
+import type { Applied } from "../state/state.js";
+import type { Context } from "./context.js";
+import { LeaderTracker, type LeaseTracker, type TimeLeft, untracked } from "./lease-tracker.js";
+
+/**
+ * The leader's care for leases: it finds those that have run out and proposes their end, and now and then has written down
+ * what is left of the others. Nothing ends here: a lease and its keys go when that is committed and applied.
+ */
+export class LeaseKeeping {
+  readonly #context: Context;
+  readonly #clusterTimeMs: number;
+  tracker: LeaseTracker = untracked;
+  /** Of the last proposal that ends leases. The next one waits for it, so that they cannot crowd out everything else. */
+  #endingIndex = 0;
+  #nextWriteMs = 0;
+  #ledFromMs = 0;
+
+  constructor(context: Context, clusterTimeMs: number) {
+    this.#context = context;
+    this.#clusterTimeMs = clusterTimeMs;
+  }
+
+  get isTracking(): boolean {
+    return this.tracker !== untracked;
+  }
+
+  /** This server leads, and has applied the first entry of its term: all that was ever answered is in its state. */
+  begin(): void {
+    const { electionMs, nowMs, state } = this.#context;
+    this.tracker = new LeaderTracker(state.leases.all(), nowMs, electionMs);
+    this.#endingIndex = 0;
+    this.#ledFromMs = nowMs - state.clusterMs;
+    this.#nextWriteMs = nowMs + this.#clusterTimeMs;
+  }
+
+  end(): void {
+    this.tracker = untracked;
+  }
+
+  applied({ granted, ended }: Applied): void {
+    const { nowMs, state } = this.#context;
+    for (const id of ended) this.tracker.ended(id);
+    for (const id of granted) this.tracker.granted(state.leases.get(id)!, nowMs);
+  }
+
+  tick(): void {
+    if (!this.isTracking) return;
+    this.#proposeEnds();
+    if (this.#clusterTimeMs > 0) this.#writeTime();
+  }
+
+  #proposeEnds(): void {
+    const { appliedIndex, leadership, limits, nowMs } = this.#context;
+    if (appliedIndex < this.#endingIndex) return;
+    const ids = this.tracker.takeDue(nowMs, limits.leasesPerBatch);
+    if (ids.length === 0) return;
+    const value = { ids, term: BigInt(leadership.term) };
+    const proposed = this.#context.propose({ case: "leaseExpire", value });
+    // Else nobody would ever find these again (etcd 10686).
+    if (proposed.accepted) this.#endingIndex = proposed.index;
+    else this.tracker.putBack(ids, nowMs);
+  }
+
+  /** The cluster's clock, which outlives its leaders (LogCabin's ClusterTime; etcd's lease checkpoints, 9395). */
+  #writeTime(): void {
+    const { limits, nowMs } = this.#context;
+    if (nowMs < this.#nextWriteMs) return;
+    const left = this.tracker.shorter(nowMs, this.#clusterTimeMs, limits.leasesPerBatch);
+    // A full batch has successors at the next ticks.
+    if (left.length < limits.leasesPerBatch) this.#nextWriteMs = nowMs + this.#clusterTimeMs;
+    if (left.length === 0) return;
+    // If it is refused, or lost with this leader, what stands there is longer: that errs on the safe side.
+    const index = this.#proposeTime(left);
+    if (index !== undefined) this.tracker.wroteShort(left, index);
+  }
+
+  /**
+   * A refresh that is acknowledged must outlive this leader: what stands written of the lease must not be less than its
+   * whole time by then. The index at which that is so; undefined if it cannot be proposed now.
+   */
+  writeWhole(ids: readonly bigint[]): number | undefined {
+    const { state } = this.#context;
+    const left = ids.flatMap((id): TimeLeft[] => {
+      const lease = state.leases.get(id);
+      return lease === undefined ? [] : [{ id, leftMs: lease.ttlSeconds * 1_000 }];
+    });
+    return this.#proposeTime(left);
+  }
+
+  #proposeTime(left: readonly TimeLeft[]): number | undefined {
+    const milliseconds = BigInt(Math.max(0, Math.floor(this.#context.nowMs - this.#ledFromMs)));
+    const value = {
+      milliseconds,
+      left: left.map(({ id, leftMs }) => ({ id, milliseconds: BigInt(leftMs) })),
+    };
+    const proposed = this.#context.propose({ case: "clusterTime", value });
+    return proposed.accepted ? proposed.index : undefined;
+  }
+}

@@ -1,0 +1,247 @@
+import { fromBinary } from "@bufbuild/protobuf";
+import { LeaseholdError } from "../../lease/errors.js";
+import { type Command, CommandSchema } from "../gen/leasehold/command_pb.js";
+import { Raft } from "../raft/raft.js";
+import type { Entry, Ready } from "../raft/types.js";
+import type { CoreState } from "../state/state.js";
+import type { CoreServer, ReplicaStatus } from "./api.js";
+import { ClientDesk } from "./client-desk.js";
+import { Context } from "./context.js";
+import { LeaderDesk } from "./leader-desk.js";
+import { LeaseKeeping } from "./lease-keeping.js";
+import { clusterTimeMsDefault, defaultLimits, electionTicksDefault, type ReplicaOptions } from "./options.js";
+import type { PeerQuestion, Propose } from "./peer-messages.js";
+import { Snapshots } from "./snapshots.js";
+import type { Effects, Input, PeerMessage } from "./types.js";
+import { WatchHub } from "./watch-hub.js";
+
+/**
+ * The logic of one server of the core: the replicated log, the state that it makes, and who waits for what. How it is driven
+ * is told in `api.ts`.
+ */
+export class Replica implements CoreServer {
+  readonly #context: Context;
+  readonly #clients: ClientDesk;
+  readonly #leader: LeaderDesk;
+  readonly #leases: LeaseKeeping;
+  readonly #watches: WatchHub;
+  readonly #snapshots: Snapshots;
+  #outgoing: PeerQuestion[] = [];
+  /** Snapshots that have arrived, by their index: the log says which of them it takes. */
+  readonly #offered = new Map<number, CoreState>();
+
+  /** @throws LeaseholdError `INVALID_CONFIG`; `LOG_CORRUPT` if what was recovered contradicts itself */
+  constructor(options: ReplicaOptions) {
+    const { id, cluster, state, random, recovered, tickMs, raftLimits } = options;
+    const { electionTicks = electionTicksDefault, clusterTimeMs = clusterTimeMsDefault } = options;
+    const limits = { ...defaultLimits, ...options.limits };
+    const raft = new Raft({ id, recovered, random, electionTicks, limits: raftLimits ?? {} });
+    const electionMs = electionTicks * tickMs;
+    const send = (message: PeerQuestion) => this.#send(message);
+    this.#context = new Context({ id, cluster, raft, state, limits, random, electionMs, send });
+    this.#clients = new ClientDesk(this.#context);
+    this.#leases = new LeaseKeeping(this.#context, clusterTimeMs);
+    this.#leader = new LeaderDesk(this.#context, this.#leases, this.#clients.isOpen);
+    this.#watches = new WatchHub(this.#context);
+    this.#snapshots = new Snapshots(this.#context);
+  }
+
+  step(input: Input, nowMs: number): void {
+    this.#context.nowMs = Math.max(this.#context.nowMs, nowMs);
+    const { raft } = this.#context;
+    switch (input.kind) {
+      case "tick":
+        this.#tick();
+        return;
+      case "request":
+        this.#clients.request(input.id, input.request, input.deadlineMs);
+        return;
+      case "cancel":
+        this.#clients.cancel(input.id);
+        return;
+      case "message":
+        this.#receive(input.message);
+        return;
+      case "snapshot-received":
+        this.#offered.set(input.message.meta.index, input.state);
+        raft.step(input.message);
+        return;
+      case "snapshot-sent":
+        raft.reportSnapshot(input.member, input.arrived);
+        return;
+      case "unreachable":
+        raft.reportUnreachable(input.member);
+        return;
+      case "persisted":
+        raft.persisted(input.sequence);
+        return;
+      case "snapshot-written":
+        this.#snapshots.written(input.meta);
+        return;
+      case "snapshot-failed":
+        this.#snapshots.failed();
+        return;
+      case "watch":
+        this.#watches.request(input.stream, input.request);
+        return;
+      case "watch-sent":
+        this.#watches.sent(input.stream, input.responses);
+        return;
+      case "watch-closed":
+        this.#watches.closed(input.stream);
+        return;
+      case "transfer":
+        raft.transferLeader(input.to);
+    }
+  }
+
+  take(): Effects | undefined {
+    this.#clients.dispatch();
+    this.#leader.flush();
+    const ready = this.#context.raft.ready();
+    if (ready !== undefined) this.#take(ready);
+    this.#offered.clear();
+    this.#leader.release();
+    this.#clients.release();
+    const watches = this.#watches.take();
+    const answers = this.#clients.requests.takeAnswers();
+    const asked = this.#outgoing;
+    this.#outgoing = [];
+    const snapshot = this.#snapshots.take();
+    const isNothing = watches.length + answers.length + asked.length === 0 && snapshot === undefined;
+    if (ready === undefined && isNothing) return undefined;
+    return {
+      persist: ready?.persist,
+      early: [...(ready?.early ?? []), ...asked],
+      messages: ready?.messages ?? [],
+      answers,
+      watches,
+      snapshot,
+      leadership: ready?.leadership,
+    };
+  }
+
+  status(): ReplicaStatus {
+    const { cluster, raft, state } = this.#context;
+    return {
+      ...raft.status(),
+      cluster: state.cluster === 0n ? 0n : cluster,
+      revision: state.revisions.current,
+      compacted: state.revisions.compacted,
+      keys: state.revisions.live,
+      leases: state.leases.size,
+      requests: this.#clients.requests.size,
+      watches: this.#watches.count,
+      watchesBehind: this.#watches.behind,
+    };
+  }
+
+  #tick(): void {
+    this.#context.raft.tick();
+    this.#clients.tick();
+    this.#leases.tick();
+    this.#watches.tick();
+  }
+
+  // Messages
+
+  #send(message: PeerQuestion): void {
+    if (message.to === this.#context.id) this.#receive(message);
+    else this.#outgoing.push(message);
+  }
+
+  #receive(message: PeerMessage): void {
+    switch (message.kind) {
+      case "propose":
+        this.#proposeFor(message);
+        return;
+      case "ask":
+        this.#leader.ask(message);
+        return;
+      case "told":
+        this.#clients.told(message);
+        return;
+      case "refused":
+        this.#clients.refused(message);
+        return;
+      default:
+        this.#context.raft.step(message);
+    }
+  }
+
+  /** A follower's client wants something written. What is refused was certainly not proposed, and it is told so. */
+  #proposeFor({ from, number, command }: Propose): void {
+    const { id, raft } = this.#context;
+    const proposed = raft.propose([command]);
+    if (proposed.accepted) return;
+    const failure = proposed.reason === "overloaded" ? "tooManyRequests" : "leaderChanged";
+    this.#send({ kind: "refused", from: id, to: from, number, failure });
+  }
+
+  // What the log says
+
+  #take({ persist, committed, reads, leadership }: Ready): void {
+    if (leadership !== undefined) this.#leadershipChanged(leadership);
+    if (persist?.snapshot !== undefined) this.#install(persist.snapshot.index);
+    for (const entry of committed) this.#apply(entry);
+    if (committed.length > 0) this.#context.raft.applied(this.#context.appliedIndex);
+    for (const read of reads) this.#leader.confirmed(read);
+  }
+
+  /** What a former leader had promised to answer is not answered; whoever asked asks the next one. */
+  #leadershipChanged(leadership: NonNullable<Ready["leadership"]>): void {
+    this.#context.leadership = leadership;
+    this.#leases.end();
+    this.#leader.reset();
+    this.#clients.leadershipChanged();
+  }
+
+  #install(index: number): void {
+    const offered = this.#offered.get(index);
+    if (offered === undefined)
+      throw new LeaseholdError(
+        "LOG_CORRUPT",
+        `the log takes a snapshot at ${index}, of which no content has come`,
+      );
+    const before = this.#context.state.revisions.current;
+    this.#context.state = offered;
+    this.#context.appliedIndex = index;
+    this.#context.raft.applied(index);
+    this.#clients.skippedTo(index);
+    this.#watches.replaced(before);
+    this.#snapshots.installed();
+  }
+
+  #apply(entry: Entry): void {
+    const { leadership } = this.#context;
+    this.#context.appliedIndex = entry.index;
+    if (entry.kind === "normal" && entry.data.length > 0) this.#applyCommand(entry, entry.data);
+    else this.#clients.appliedNothing(entry);
+    const isOwnFirst =
+      leadership.role === "leader" && entry.term === leadership.term && !this.#leases.isTracking;
+    if (isOwnFirst) this.#beginLeading();
+  }
+
+  #applyCommand(entry: Entry, data: Uint8Array): void {
+    const command = readCommand(entry.index, data);
+    const applied = this.#context.state.apply(command, entry.term);
+    this.#leases.applied(applied);
+    if (applied.changes.length > 0) this.#watches.changed(applied.changes);
+    this.#clients.applied(entry, command, applied);
+    this.#snapshots.applied(data.length);
+  }
+
+  #beginLeading(): void {
+    this.#leases.begin();
+    const { cluster, state } = this.#context;
+    if (state.cluster === 0n) this.#context.propose({ case: "bootstrap", value: { cluster } });
+  }
+}
+
+function readCommand(index: number, data: Uint8Array): Command {
+  try {
+    return fromBinary(CommandSchema, data);
+  } catch (error) {
+    throw new LeaseholdError("LOG_CORRUPT", `entry ${index} of the log is no command`, { cause: error });
+  }
+}

@@ -1,0 +1,107 @@
+import { type DeadlineItem, Deadlines } from "../../lease/deadlines.js";
+import { CoreError } from "../state/errors.js";
+import type { ReplicaLimits } from "./options.js";
+import type { Answer, ClientRequest, ClientResponse } from "./types.js";
+
+export interface PendingRequest extends DeadlineItem {
+  readonly id: number;
+  readonly request: ClientRequest;
+  /** Names its command in the log. */
+  readonly number: number;
+  /** What has to go through the log; undefined if nothing. */
+  readonly command: Uint8Array | undefined;
+  /**
+   * `waiting`: nothing of it has left, or nothing can come of what has. `proposed`: it may happen at any time, or not at all.
+   * `asked`: the leader has been asked for something that changes no key.
+   */
+  stage: "waiting" | "proposed" | "asked";
+  /** While it is proposed by this server as the leader: of its entry. */
+  term: number;
+  isOpen: boolean;
+}
+
+/** Clients' requests that are not answered. Each has a deadline, and there are so many at most. */
+export class Requests {
+  readonly #limits: ReplicaLimits;
+  readonly #byId = new Map<number, PendingRequest>();
+  readonly #deadlines = new Deadlines<PendingRequest>();
+  #bytes = 0;
+  #answers: Answer[] = [];
+
+  constructor(limits: ReplicaLimits) {
+    this.#limits = limits;
+  }
+
+  get size(): number {
+    return this.#byId.size;
+  }
+
+  get hasAnswers(): boolean {
+    return this.#answers.length > 0;
+  }
+
+  takeAnswers(): readonly Answer[] {
+    const answers = this.#answers;
+    this.#answers = [];
+    return answers;
+  }
+
+  /** @throws CoreError `tooManyRequests` */
+  admit(
+    id: number,
+    request: ClientRequest,
+    deadlineMs: number,
+    number: number,
+    command: Uint8Array | undefined,
+  ): PendingRequest {
+    if (this.#byId.has(id)) throw new RangeError(`the request ${id} is not answered yet`);
+    const bytes = this.#bytes + (command?.length ?? 0);
+    if (this.size >= this.#limits.requestsMax || bytes > this.#limits.requestBytesTotalMax)
+      throw new CoreError("tooManyRequests");
+    const pending: PendingRequest = {
+      id,
+      request,
+      number,
+      command,
+      stage: "waiting",
+      term: 0,
+      isOpen: true,
+      dueMs: 0,
+      heapIndex: -1,
+      heapSequence: 0,
+    };
+    this.#bytes = bytes;
+    this.#byId.set(id, pending);
+    this.#deadlines.schedule(pending, deadlineMs);
+    return pending;
+  }
+
+  /** What never became pending. */
+  answerAtOnce(id: number, result: ClientResponse | CoreError): void {
+    this.#answers.push({ id, result });
+  }
+
+  answer(pending: PendingRequest, result: ClientResponse | CoreError): void {
+    if (this.#close(pending)) this.#answers.push({ id: pending.id, result });
+  }
+
+  cancel(id: number): PendingRequest | undefined {
+    const pending = this.#byId.get(id);
+    if (pending !== undefined) this.#close(pending);
+    return pending;
+  }
+
+  /** Taken out: nothing more can be answered. */
+  popDue(nowMs: number): PendingRequest | undefined {
+    return this.#deadlines.popDue(nowMs);
+  }
+
+  #close(pending: PendingRequest): boolean {
+    if (!pending.isOpen) return false;
+    pending.isOpen = false;
+    this.#byId.delete(pending.id);
+    this.#deadlines.cancel(pending);
+    this.#bytes -= pending.command?.length ?? 0;
+    return true;
+  }
+}

@@ -1,0 +1,45 @@
+import type { SnapshotMeta } from "../raft/types.js";
+import { frozen, snapshotPieces } from "../state/snapshot.js";
+import type { Context } from "./context.js";
+import type { SnapshotToWrite } from "./types.js";
+
+/** Decides when the state is written down as a whole, so that the log behind it can go. */
+export class Snapshots {
+  readonly #context: Context;
+  #entries = 0;
+  #bytes = 0;
+  #isBeingWritten = false;
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  applied(bytes: number): void {
+    this.#entries += 1;
+    this.#bytes += bytes;
+  }
+
+  /** One came from the leader, and stands for all that was applied. */
+  installed(): void {
+    this.#entries = 0;
+    this.#bytes = 0;
+  }
+
+  take(): SnapshotToWrite | undefined {
+    const { appliedIndex, limits, raft, state } = this.#context;
+    const isDue = this.#entries >= limits.snapshotEntries || this.#bytes >= limits.snapshotBytes;
+    if (!isDue || this.#isBeingWritten) return undefined;
+    this.installed();
+    this.#isBeingWritten = true;
+    return { meta: raft.snapshotMeta(appliedIndex), pieces: snapshotPieces(frozen(state)) };
+  }
+
+  written(meta: SnapshotMeta): void {
+    this.#isBeingWritten = false;
+    this.#context.raft.compact(meta, this.#context.limits.keepEntries);
+  }
+
+  failed(): void {
+    this.#isBeingWritten = false;
+  }
+}

@@ -1,0 +1,256 @@
+import type { WatchCreateRequest, WatchRequest } from "../gen/etcd/rpc_pb.js";
+import { CoreError } from "../state/errors.js";
+import { type Key, type KeyRange, rangeOf } from "../state/keys.js";
+import type { Version } from "../state/revisions.js";
+import type { Context } from "./context.js";
+import type { WatchAnswer } from "./types.js";
+import { WatchStream } from "./watch-stream.js";
+import { Watcher } from "./watcher.js";
+
+/** Events that watches may read from history before other work has its turn. */
+const eventsPerTurnMax = 8_192;
+/** Watches that may do so: each costs a look at the history even if nothing there is for it. */
+const watchesPerTurnMax = 256;
+/** A quiet watch that asked for it hears so often that it is up to date: etcd's ten minutes. */
+const progressNotifyMs = 600_000;
+/** For a watch that could not be made. */
+const noWatch = -1n;
+
+/**
+ * All watches on this server. Each hears of every change of its keys once, in the order of revisions, from the revision on
+ * that it names. A watch that has caught up gets changes as they are applied; one that begins in the past, or whose client is
+ * slow, reads from history until it has caught up.
+ */
+export class WatchHub {
+  readonly #context: Context;
+  readonly #streams = new Map<number, WatchStream>();
+  #answers: WatchAnswer[] = [];
+  /** Synced watches of one key, and all other synced ones. */
+  readonly #ofKey = new Map<Key, Set<Watcher>>();
+  readonly #ofRange = new Set<Watcher>();
+  /** In turn. */
+  readonly #behind = new Set<Watcher>();
+  /** Synced, and there is something for them. */
+  readonly #touched = new Set<Watcher>();
+  readonly #progressAsked = new Set<WatchStream>();
+  #count = 0;
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  get behind(): number {
+    return this.#behind.size;
+  }
+
+  // Requests
+
+  request(streamNumber: number, { requestUnion: asked }: WatchRequest): void {
+    const stream = this.#streamOf(streamNumber);
+    if (asked.case === "createRequest") this.#create(stream, asked.value);
+    else if (asked.case === "cancelRequest") this.#cancel(stream, asked.value.watchId);
+    else if (asked.case === "progressRequest") this.#progressAsked.add(stream);
+  }
+
+  sent(streamNumber: number, responses: number): void {
+    const stream = this.#streams.get(streamNumber);
+    if (stream !== undefined) stream.unsent = Math.max(0, stream.unsent - responses);
+  }
+
+  closed(streamNumber: number): void {
+    const stream = this.#streams.get(streamNumber);
+    if (stream === undefined) return;
+    for (const watcher of stream.watchers.values()) this.#remove(watcher);
+    this.#progressAsked.delete(stream);
+    this.#streams.delete(streamNumber);
+  }
+
+  #streamOf(number: number): WatchStream {
+    const known = this.#streams.get(number);
+    if (known !== undefined) return known;
+    const emit = (response: WatchAnswer["response"]) => this.#answers.push({ stream: number, response });
+    const stream = new WatchStream(number, this.#context, emit);
+    this.#streams.set(number, stream);
+    return stream;
+  }
+
+  #create(stream: WatchStream, request: WatchCreateRequest): void {
+    const refuse = (cancelReason: string) =>
+      stream.emit({ watchId: noWatch, created: true, canceled: true, cancelReason });
+    if (stream.watchers.size >= this.#context.limits.watchesPerStreamMax) {
+      refuse(new CoreError("tooManyRequests").message);
+      return;
+    }
+    if (request.watchId !== 0n && stream.watchers.has(request.watchId)) {
+      refuse("mvcc: duplicate watch ID provided on the WatchStream");
+      return;
+    }
+    const range = watchedRange(request);
+    if (range.to !== undefined && range.to <= range.from) {
+      refuse("mvcc: watcher range is empty");
+      return;
+    }
+    const id = request.watchId === 0n ? stream.freeId() : request.watchId;
+    const { current } = this.#context.state.revisions;
+    const next = request.startRevision > 0n ? Number(request.startRevision) : current + 1;
+    const watcher = new Watcher(stream, id, range, request, next);
+    stream.watchers.set(id, watcher);
+    this.#count += 1;
+    stream.emit({ watchId: id, created: true });
+    if (next > current) this.#sync(watcher);
+    else this.#behind.add(watcher);
+  }
+
+  #cancel(stream: WatchStream, id: bigint): void {
+    const watcher = stream.watchers.get(id);
+    if (watcher === undefined) return;
+    stream.emitEvents(watcher);
+    this.#remove(watcher);
+    stream.emit({ watchId: id, canceled: true });
+  }
+
+  // Changes
+
+  /** What one command has changed: all of one revision. */
+  changed(changes: readonly Version[]): void {
+    const { revisions } = this.#context.state;
+    const wanted = new Map<Watcher, Version[]>();
+    const offer = (watcher: Watcher, change: Version) => {
+      if (!watcher.wants(change)) return;
+      const list = wanted.get(watcher);
+      if (list === undefined) wanted.set(watcher, [change]);
+      else list.push(change);
+    };
+    for (const change of changes) {
+      for (const watcher of this.#ofKey.get(change.key) ?? []) offer(watcher, change);
+      for (const watcher of this.#ofRange) offer(watcher, change);
+    }
+    for (const [watcher, list] of wanted) {
+      if (watcher.stream.hasRoom && watcher.events.length < this.#context.limits.watchBatch) {
+        for (const change of list) watcher.events.push(watcher.eventOf(change, revisions));
+        this.#touched.add(watcher);
+      } else this.#unsync(watcher, list[0]!.modified);
+    }
+  }
+
+  /** The state is another, newer one: what lies between is read from its history. */
+  replaced(revisionBefore: number): void {
+    for (const { watchers } of this.#streams.values())
+      for (const watcher of watchers.values())
+        if (watcher.isSynced) this.#unsync(watcher, Math.max(watcher.next, revisionBefore + 1));
+  }
+
+  /** Hands out what there is. */
+  take(): readonly WatchAnswer[] {
+    for (const watcher of this.#touched) watcher.stream.emitEvents(watcher);
+    this.#touched.clear();
+    this.#readHistory();
+    for (const stream of this.#progressAsked) if (stream.emitProgress()) this.#progressAsked.delete(stream);
+    const answers = this.#answers;
+    this.#answers = [];
+    return answers;
+  }
+
+  #readHistory(): void {
+    const turn: Watcher[] = [];
+    for (const watcher of this.#behind) if (turn.push(watcher) === watchesPerTurnMax) break;
+    let events = 0;
+    for (const watcher of turn) {
+      if (events >= eventsPerTurnMax) break;
+      // To the end of the line.
+      this.#behind.delete(watcher);
+      this.#behind.add(watcher);
+      if (watcher.stream.hasRoom) events += this.#catchUp(watcher);
+    }
+  }
+
+  #catchUp(watcher: Watcher): number {
+    const { limits, state } = this.#context;
+    const { compacted, current } = state.revisions;
+    const { stream } = watcher;
+    if (watcher.next <= compacted) {
+      stream.emitEvents(watcher);
+      this.#remove(watcher);
+      stream.emit({
+        watchId: watcher.id,
+        canceled: true,
+        compactRevision: BigInt(compacted + 1),
+        cancelReason: new CoreError("compacted").message,
+      });
+      return 0;
+    }
+    const changes = state.revisions.changesSince(watcher.next, watcher.range, limits.watchBatch);
+    for (const change of changes)
+      if (watcher.wants(change)) watcher.events.push(watcher.eventOf(change, state.revisions));
+    stream.emitEvents(watcher);
+    if (changes.length < limits.watchBatch) {
+      watcher.next = Math.max(watcher.next, current + 1);
+      this.#sync(watcher);
+    } else watcher.next = changes.at(-1)!.modified + 1;
+    return changes.length;
+  }
+
+  // Time
+
+  tick(): void {
+    const { nowMs } = this.#context;
+    for (const stream of this.#streams.values())
+      for (const watcher of stream.watchers.values()) {
+        const isDue = watcher.progressNotify && watcher.lastSentMs + progressNotifyMs <= nowMs;
+        if (!isDue || !watcher.isSynced || watcher.events.length > 0 || !stream.hasRoom) continue;
+        watcher.lastSentMs = nowMs;
+        stream.emit({ watchId: watcher.id });
+      }
+  }
+
+  // Synced or not
+
+  #sync(watcher: Watcher): void {
+    this.#behind.delete(watcher);
+    watcher.isSynced = true;
+    const key = singleKey(watcher.range);
+    if (key === undefined) {
+      this.#ofRange.add(watcher);
+      return;
+    }
+    const set = this.#ofKey.get(key);
+    if (set === undefined) this.#ofKey.set(key, new Set([watcher]));
+    else set.add(watcher);
+  }
+
+  #unsync(watcher: Watcher, next: number): void {
+    this.#unlist(watcher);
+    watcher.isSynced = false;
+    watcher.next = next;
+    this.#behind.add(watcher);
+  }
+
+  #unlist(watcher: Watcher): void {
+    this.#ofRange.delete(watcher);
+    const key = singleKey(watcher.range);
+    if (key === undefined) return;
+    const set = this.#ofKey.get(key);
+    set?.delete(watcher);
+    if (set?.size === 0) this.#ofKey.delete(key);
+  }
+
+  #remove(watcher: Watcher): void {
+    this.#unlist(watcher);
+    this.#behind.delete(watcher);
+    this.#touched.delete(watcher);
+    if (watcher.stream.watchers.delete(watcher.id)) this.#count -= 1;
+  }
+}
+
+/** An empty key is the first of all; with an empty end that is one key, which no client can have written. */
+function watchedRange({ key, rangeEnd }: WatchCreateRequest): KeyRange {
+  return rangeOf(key.length === 0 ? new Uint8Array(1) : key, rangeEnd);
+}
+
+function singleKey({ from, to }: KeyRange): Key | undefined {
+  return to === `${from}\0` ? from : undefined;
+}
