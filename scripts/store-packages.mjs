@@ -6,6 +6,7 @@ const postgresRoot = "/usr/lib/postgresql";
 const packages = {
   "redis-server": existsSync("/usr/bin/redis-server"),
   postgresql: existsSync(postgresRoot) && readdirSync(postgresRoot).length > 0,
+  pgbouncer: existsSync("/usr/sbin/pgbouncer"),
   radosgw: existsSync("/usr/bin/radosgw"),
   "ceph-common": existsSync("/usr/bin/ceph-authtool"),
   "ceph-mon": existsSync("/usr/bin/ceph-mon"),
@@ -17,10 +18,12 @@ const missing = Object.keys(packages).filter((name) => !packages[name]);
 if (missing.length > 0) {
   const isPossible = existsSync("/usr/bin/apt-get") && process.getuid?.() === 0;
   if (!isPossible) {
-    console.error(`The tests of stores need Debian's packages ${missing.join(", ")}; install them first.`);
+    process.stderr.write(
+      `The tests of stores need Debian's packages ${missing.join(", ")}; install them first.\n`,
+    );
     process.exit(2);
   }
-  console.log(`installing ${missing.join(", ")}`);
+  process.stdout.write(`installing ${missing.join(", ")}\n`);
   for (const args of [
     ["update", "-qq"],
     ["install", "-y", "-qq", "--no-install-recommends", ...missing],

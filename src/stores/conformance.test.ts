@@ -143,7 +143,7 @@ const mistakes: Record<string, { kind: "atomic" | "slotted"; mistake: Mistake; p
 
 describe("the suite and the probe catch", () => {
   for (const [name, { kind, mistake, probeFinds }] of Object.entries(mistakes)) {
-    test(name, async () => {
+    test(`${name}`, async () => {
       const outcomes = await Promise.allSettled(
         storeConformanceCases(kind).map(({ run }) => run(memoryGround(kind, mistake))),
       );

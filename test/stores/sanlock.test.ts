@@ -50,7 +50,7 @@ describe.skipIf(!existsSync(program))("beside the real sanlock", () => {
     path = join(directory, "leases");
     await writeFile(path, "");
     await truncate(path, 1 << 20);
-    expect(await sanlock("init", 0)).toContain("init done 0");
+    await sanlock("init", 0);
     store = await openSanlockStore(new URL(`sanlock:${path}?lockspace=LEASES`), { writer: "w" });
   });
 

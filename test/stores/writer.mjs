@@ -19,7 +19,8 @@ const ask = async (request) => {
   return answer;
 };
 
-for (let done = 0; limit === "forever" || done < Number(limit);) {
+const most = limit === "forever" ? Infinity : Number(limit);
+for (let done = 0; done < most;) {
   const { id, cells } = await ask({ op: "read", register });
   const numbers = cells.map((cell) => Number(new TextDecoder().decode(cell).split(" ")[0]));
   const next = Math.max(0, ...numbers) + 1;

@@ -43,7 +43,11 @@ export class BlockStore implements OpenedStore {
     this.#writer = writer;
     this.#slot = new SlotLease(medium, layout, writer);
     this.traits = {
-      ...{ name: medium.name, kind: "slotted", durable: true, bytesMax, pollMs },
+      name: medium.name,
+      kind: "slotted",
+      durable: true,
+      bytesMax,
+      pollMs,
       delayMs: layout.delayMs,
       // Whether a device was put in the place of another while the machine was running is not known.
       upMs: () => 0,

@@ -12,6 +12,8 @@ import { BlockMedium } from "./medium.js";
 /** As a medium is laid out unless its address says otherwise: room for a few thousand resources in 32 MiB. */
 const defaults = { slots: 32, regions: 256, slotLeaseMs: 10_000, delayMs: 2_000 } as const;
 
+const parameters = new Set(["format", "slots", "regions", "delay", "slot-ttl"]);
+
 /** More slots make every read longer, more regions every list. */
 const most = { slots: 1_024, regions: 65_536 } as const;
 
@@ -133,9 +135,8 @@ async function assertEmpty(medium: BlockMedium, sizeBytes: number): Promise<void
 }
 
 function parse(url: URL) {
-  const known = ["format", "slots", "regions", "delay", "slot-ttl"];
   const { searchParams: query } = url;
-  const unknown = [...query.keys()].some((name) => !known.includes(name));
+  const unknown = [...query.keys()].some((name) => !parameters.has(name));
   const slots = query.has("slots") ? Number(query.get("slots")) : defaults.slots;
   const regions = query.has("regions") ? Number(query.get("regions")) : undefined;
   const isCount = (count: number, countMax: number) =>

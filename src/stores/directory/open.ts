@@ -31,7 +31,11 @@ export const openDirectoryStore: OpenStore = async (url, { signal }) => {
     const { dev, birthtimeMs } = await stat(root);
     const volatileType = volatileTypes[(await statfs(root)).type];
     const traits: StoreTraits = {
-      ...{ name, kind: "atomic", bytesMax, pollMs, delayMs },
+      name,
+      kind: "atomic",
+      bytesMax,
+      pollMs,
+      delayMs,
       durable: volatileType === undefined,
       // A disk can be put in the place of another within a running system; memory is emptied by a restart, or mounted anew.
       upMs: () =>

@@ -12,9 +12,23 @@ const checksummedBytes = 168;
 const checksumSeed = 0xffff_fffe;
 const nameBytes = 48;
 const offset = {
-  ...{ magic: 0, version: 4, sectorBytes: 12, ownerId: 32, generation: 40, space: 56, resource: 104 },
-  ...{ timestamp: 152, checksum: 168, ioTimeout: 174 },
-  ...{ extraChecksum: 200, nonce: 204, number: 212, leaseMs: 220, delayMs: 224, writerRest: 228, end: 256 },
+  magic: 0,
+  version: 4,
+  sectorBytes: 12,
+  ownerId: 32,
+  generation: 40,
+  space: 56,
+  resource: 104,
+  timestamp: 152,
+  checksum: 168,
+  ioTimeout: 174,
+  extraChecksum: 200,
+  nonce: 204,
+  number: 212,
+  leaseMs: 220,
+  delayMs: 224,
+  writerRest: 228,
+  end: 256,
 } as const;
 
 /** sanlock takes a host for dead when it has not renewed for so many of its io_timeouts, and a watchdog has had this time, s. */
@@ -65,7 +79,9 @@ export function decodeLeader(sector: Uint8Array, resource: string): DeltaRecord 
       throw new LeaseholdError("STORE_CORRUPT", "the checksum of Leasehold's part of the record is wrong");
     }
     return {
-      ...{ resource, epoch, state },
+      resource,
+      epoch,
+      state,
       number: view.getBigUint64(offset.number, true),
       writer: name + textAt(sector, offset.writerRest, offset.end - offset.writerRest),
       nonce: view.getFloat64(offset.nonce, true),
@@ -77,7 +93,9 @@ export function decodeLeader(sector: Uint8Array, resource: string): DeltaRecord 
   const ioSeconds = view.getUint16(offset.ioTimeout, true);
   const time = state === "held" ? timestamp : (1n << bitsPerGeneration) - 1n;
   return {
-    ...{ resource, epoch, state },
+    resource,
+    epoch,
+    state,
     number: (epoch << bitsPerGeneration) + time,
     writer: `sanlock:${name}`,
     nonce: Number(timestamp),
