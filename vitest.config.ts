@@ -8,6 +8,7 @@ export const alias = {
   "#faults": here("./src/flease/planted-faults.ts"),
   "#delta-faults": here("./src/delta/planted-faults.ts"),
   "#raft-faults": here("./src/core/raft/planted-faults.ts"),
+  "#core-faults": here("./src/core/state/planted-faults.ts"),
   "leasehold/testing": here("./src/testing/index.ts"),
   leasehold: here("./src/index.ts"),
 };

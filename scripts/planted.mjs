@@ -19,6 +19,7 @@ const imports = {
   "#faults": "./src/flease/planted-faults.js",
   "#delta-faults": "./src/delta/planted-faults.js",
   "#raft-faults": "./src/core/raft/planted-faults.js",
+  "#core-faults": "./src/core/state/planted-faults.js",
 };
 writeFileSync(join(built, "package.json"), JSON.stringify({ type: "module", imports }));
 process.exit(node("--max-old-space-size=8192", join(built, "test", "planted", `${program}.js`), ...options));

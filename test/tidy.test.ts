@@ -116,6 +116,7 @@ describe("the folders", () => {
       "flease/planted-faults.ts",
       "delta/planted-faults.ts",
       "core/raft/planted-faults.ts",
+      "core/state/planted-faults.ts",
     ]);
     const imported = new Set(
       production.flatMap((file) =>
@@ -127,6 +128,7 @@ describe("the folders", () => {
     imported.add("flease/faults.ts"); // By way of `#faults`.
     imported.add("delta/faults.ts"); // By way of `#delta-faults`.
     imported.add("core/raft/faults.ts"); // By way of `#raft-faults`.
+    imported.add("core/state/faults.ts"); // By way of `#core-faults`.
     const started = new Set(
       files.flatMap((file) =>
         [...file.text.matchAll(/"(?:\.\/)?([a-z-]+)\.js"/g)].map((match) => `${match[1]}.ts`),

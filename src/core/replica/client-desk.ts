@@ -1,8 +1,10 @@
+import { faults } from "#core-faults";
 import { create } from "@bufbuild/protobuf";
 import {
   LeaseKeepAliveResponseSchema,
   LeaseLeasesResponseSchema,
   LeaseTimeToLiveResponseSchema,
+  PutResponseSchema,
 } from "../gen/etcd/rpc_pb.js";
 import type { Command } from "../gen/leasehold/command_pb.js";
 import type { Entry } from "../raft/types.js";
@@ -104,6 +106,8 @@ export class ClientDesk {
     pending.stage = "proposed";
     this.#proposed.set(pending.number, pending);
     const { number } = pending;
+    if (faults.answeredWhenProposed && pending.request.kind === "put")
+      this.requests.answer(pending, create(PutResponseSchema, { header: this.#context.header() }));
     if (!leads) this.#context.send({ kind: "propose", from: id, to: leadership.leader, number, command });
   }
 
@@ -198,6 +202,8 @@ export class ClientDesk {
     for (const { requests } of this.#asking.values())
       for (const pending of requests) this.#wait(pending, this.#waiting);
     this.#asking.clear();
+    if (faults.proposedTwice)
+      for (const pending of this.#proposed.values()) this.#wait(pending, this.#waiting);
     this.#retryHeld();
   }
 

@@ -1,3 +1,4 @@
+import { faults } from "#core-faults";
 import type { ReadState } from "../raft/types.js";
 import type { Context } from "./context.js";
 import type { LeaseKeeping } from "./lease-keeping.js";
@@ -43,7 +44,10 @@ export class LeaderDesk {
     else if (this.#count >= this.#context.limits.asksMax) this.#refuse(ask, "tooManyRequests");
     else {
       this.#count += 1;
-      this.#forming.push({ ask, deadlineMs: this.#context.nowMs + ask.leftMs });
+      const question = { ask, deadlineMs: this.#context.nowMs + ask.leftMs };
+      if (faults.refreshWithoutRound && ask.about === "refresh")
+        this.#confirmed.push({ question, index: this.#context.appliedIndex, isWhole: false });
+      else this.#forming.push(question);
     }
   }
 
@@ -68,7 +72,10 @@ export class LeaderDesk {
     const questions = this.#rounds.get(id);
     if (questions === undefined) return;
     this.#rounds.delete(id);
-    for (const question of questions) this.#confirmed.push({ question, index, isWhole: false });
+    for (const question of questions) {
+      const isEarly = faults.refreshBeforeApplied && question.ask.about === "refresh";
+      this.#confirmed.push({ question, index: isEarly ? 0 : index, isWhole: false });
+    }
   }
 
   /** Answers what is confirmed and whose index has been applied. */
@@ -104,7 +111,7 @@ export class LeaderDesk {
     const { id, nowMs, state } = this.#context;
     const isWanted = nowMs < deadlineMs && (from !== id || this.#isOpen(number));
     // Whoever asked has given up: a refresh now would keep a lease alive that nobody holds (etcd 21638).
-    if (!isWanted) {
+    if (!isWanted && !faults.staleRefresh) {
       this.#count -= 1;
       return true;
     }

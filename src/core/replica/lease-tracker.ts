@@ -1,3 +1,4 @@
+import { faults } from "#core-faults";
 import { type DeadlineItem, Deadlines } from "../../lease/deadlines.js";
 import type { LeaseState } from "../state/leases.js";
 
@@ -67,7 +68,7 @@ export class LeaderTracker implements LeaseTracker {
     for (const lease of leases) {
       const item = this.#track(lease);
       item.writtenMs = Math.min(lease.leftMs ?? item.ttlMs, item.ttlMs);
-      this.#deadlines.schedule(item, nowMs + item.writtenMs + extraMs);
+      this.#deadlines.schedule(item, nowMs + (faults.noExtraLife ? 0 : item.writtenMs + extraMs));
     }
   }
 
@@ -101,7 +102,7 @@ export class LeaderTracker implements LeaseTracker {
 
   refresh(id: bigint, nowMs: number): number {
     const item = this.#leases.get(id);
-    if (item === undefined || item.isEnding) return 0;
+    if (item === undefined || (item.isEnding && !faults.refreshAfterEndProposed)) return 0;
     this.#deadlines.schedule(item, nowMs + item.ttlMs);
     return item.ttlMs / 1_000;
   }
@@ -133,7 +134,7 @@ export class LeaderTracker implements LeaseTracker {
 
   isWrittenShort(id: bigint, wholeIndex: number): boolean {
     const item = this.#leases.get(id);
-    if (item === undefined || item.isEnding) return false;
+    if (item === undefined || item.isEnding || faults.oldTimeStays) return false;
     if (wholeIndex > item.shortIndex) item.writtenMs = item.ttlMs;
     return item.writtenMs < item.ttlMs;
   }

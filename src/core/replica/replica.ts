@@ -1,3 +1,4 @@
+import { faults } from "#core-faults";
 import { fromBinary } from "@bufbuild/protobuf";
 import { LeaseholdError } from "../../lease/errors.js";
 import { type Command, CommandSchema } from "../gen/leasehold/command_pb.js";

@@ -1,3 +1,4 @@
+import { faults } from "#core-faults";
 import type { WatchCreateRequest, WatchRequest } from "../gen/etcd/rpc_pb.js";
 import { CoreError } from "../state/errors.js";
 import { type Key, type KeyRange, rangeOf } from "../state/keys.js";
@@ -133,7 +134,7 @@ export class WatchHub {
       if (watcher.stream.hasRoom && watcher.events.length < this.#context.limits.watchBatch) {
         for (const change of list) watcher.events.push(watcher.eventOf(change, revisions));
         this.#touched.add(watcher);
-      } else this.#unsync(watcher, list[0]!.modified);
+      } else if (!faults.slowWatcherSkips) this.#unsync(watcher, list[0]!.modified);
     }
   }
 

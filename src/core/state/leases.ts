@@ -1,3 +1,4 @@
+import { faults } from "#core-faults";
 import { CoreError } from "./errors.js";
 import type { Key } from "./keys.js";
 
@@ -46,8 +47,10 @@ export class Leases {
 
   /** The duplicate is refused here, where the command is applied: requests that are in flight together pass every earlier look. */
   grant(id: bigint, ttlSeconds: number, name?: string): LeaseState {
-    if (name !== undefined && this.#names.has(name)) throw new CoreError("leaseNameTaken");
-    if (this.#leases.has(id)) throw new CoreError("leaseExists");
+    if (!faults.duplicatesUncheckedAtApply) {
+      if (name !== undefined && this.#names.has(name)) throw new CoreError("leaseNameTaken");
+      if (this.#leases.has(id)) throw new CoreError("leaseExists");
+    }
     const lease: LeaseState = { id, ttlSeconds, name, keys: new Set(), leftMs: undefined };
     this.#leases.set(id, lease);
     if (name !== undefined) this.#names.set(name, id);

@@ -1,3 +1,4 @@
+import { faults } from "#core-faults";
 import { create } from "@bufbuild/protobuf";
 import {
   type CompactionResponse,
@@ -104,7 +105,7 @@ export class CoreState {
         return create(LeaseRevokeResponseSchema);
       case "leaseExpire":
         // Whoever led then found them over; a later leader may have promised more time since.
-        if (body.value.term === BigInt(term))
+        if (body.value.term === BigInt(term) || faults.endCountsInEveryTerm)
           this.#end(body.value.ids.filter((id) => this.leases.get(id) !== undefined));
         return undefined;
       case "clusterTime":
@@ -143,6 +144,7 @@ export class CoreState {
     for (const id of ids) {
       const lease = this.leases.remove(id);
       this.#ended.push(id);
+      if (faults.keysLeftBehind) continue;
       for (const key of [...lease.keys].sort()) this.#write.deleteKey(key);
     }
   }

@@ -1,0 +1,43 @@
+/**
+ * The known mistakes that can be made with replicated leases, in the state machine and in `src/core/replica`, each of which the
+ * tests must be able to make on purpose and to catch. As in `src/flease/faults.ts` this is the product's side: nothing is
+ * switched on, and nothing can be. Tests resolve `#core-faults` to `planted-faults.ts` instead.
+ */
+export const noFaults = {
+  /** Duplicates are refused when they are proposed, and not again when they are applied. */
+  duplicatesUncheckedAtApply: false,
+  /** A lease ends, and its keys stay. */
+  keysLeftBehind: false,
+  /** A proposal that ends leases counts in every term, also after a new leader has promised them more time. */
+  endCountsInEveryTerm: false,
+  /** A write is answered when it is proposed. */
+  answeredWhenProposed: false,
+  /** Every server tracks leases and ends them. */
+  followersEndLeases: false,
+  /** As in the pattern's listing: the leader removes the lease when it has run out, before that is committed. */
+  removedBeforeCommitted: false,
+  /** A leader refreshes leases without having asked whether it still is one. */
+  refreshWithoutRound: false,
+  /** A lease whose end is in the log is refreshed. */
+  refreshAfterEndProposed: false,
+  /** A refresh is carried out although nobody waits for it any more. */
+  staleRefresh: false,
+  /** A refresh is answered before the lease is there that a committed grant has made. */
+  refreshBeforeApplied: false,
+  /** A new leader gives leases nothing for the time that it does not know of. */
+  noExtraLife: false,
+  /** What is left of a lease stays written down although it was refreshed. */
+  oldTimeStays: false,
+  /** What could not be proposed is not found again. */
+  endForgotten: false,
+  /** All leases that have run out end in one entry. */
+  endsUnbounded: false,
+  /** A slow watcher misses what is changed meanwhile. */
+  slowWatcherSkips: false,
+  /** A write that may have been proposed is proposed again. */
+  proposedTwice: false,
+};
+
+export type Faults = { [Name in keyof typeof noFaults]: boolean };
+
+export const faults: Readonly<Faults> = Object.freeze(noFaults);
