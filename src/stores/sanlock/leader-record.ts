@@ -25,9 +25,9 @@ const offset = {
   extraChecksum: 200,
   nonce: 204,
   number: 212,
-  leaseMs: 220,
-  delayMs: 224,
-  writerRest: 228,
+  leaseMs: 224,
+  delayMs: 228,
+  writerRest: 232,
   end: 256,
 } as const;
 
@@ -37,6 +37,9 @@ const watchdogSeconds = 60;
 
 /** As sanlock's own numbers are put in order with ours: by generation, then by time. */
 const bitsPerGeneration = 40n;
+
+/** Room for any generation in front of these. */
+const numberBits = 96n;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -82,7 +85,8 @@ export function decodeLeader(sector: Uint8Array, resource: string): DeltaRecord 
       resource,
       epoch,
       state,
-      number: view.getBigUint64(offset.number, true),
+      number:
+        (BigInt(view.getUint32(offset.number + 8, true)) << 64n) + view.getBigUint64(offset.number, true),
       writer: name + textAt(sector, offset.writerRest, offset.end - offset.writerRest),
       nonce: view.getFloat64(offset.nonce, true),
       leaseMs: view.getUint32(offset.leaseMs, true),
@@ -122,6 +126,9 @@ export function encodeLeader(sector: Uint8Array, hostId: number, record: DeltaRe
   if (writer.some((byte) => byte === 0 || byte > 0x7e)) {
     throw new LeaseholdError("UNSUPPORTED", "in sanlock's record a holder's name is plain ASCII");
   }
+  if (record.number >> numberBits !== 0n || record.epoch >> 64n !== 0n) {
+    throw new LeaseholdError("STORE_FULL", "sanlock's record has no room for a number of this size");
+  }
   if (record.readers !== undefined || record.asked !== undefined) {
     throw new LeaseholdError("UNSUPPORTED", "sanlock's record has no room for readers and requests");
   }
@@ -133,7 +140,8 @@ export function encodeLeader(sector: Uint8Array, hostId: number, record: DeltaRe
   view.setBigUint64(offset.timestamp, record.state === "held" ? timestampOf(record.number) : 0n, true);
   view.setUint16(offset.ioTimeout, Math.max(1, Math.ceil(record.leaseMs / 1_000 / renewalTimeouts)), true);
   view.setFloat64(offset.nonce, record.nonce, true);
-  view.setBigUint64(offset.number, record.number, true);
+  view.setBigUint64(offset.number, record.number & 0xffff_ffff_ffff_ffffn, true);
+  view.setUint32(offset.number + 8, Number(record.number >> 64n), true);
   view.setUint32(offset.leaseMs, Math.ceil(record.leaseMs), true);
   view.setUint32(offset.delayMs, Math.ceil(record.delayMs), true);
   sector.set(writer.subarray(nameBytes - 1), offset.writerRest);

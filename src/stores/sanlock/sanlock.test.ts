@@ -65,6 +65,14 @@ test("what we write is read again, and is a record of sanlock's", () => {
   }
 });
 
+test("a number that follows one of sanlock's is kept whole, however large the generation", () => {
+  const sector = sectorOf(live);
+  new DataView(sector.buffer).setBigUint64(40, 5_072_001_154n, true);
+  const number = decodeLeader(sector, "3")!.number + 1n;
+  encodeLeader(sector, 3, { ...record, number });
+  expect(decodeLeader(sector, "3")!.number).toBe(number);
+});
+
 test("the time that sanlock sees moves with every write, and is never 0 while it is held", () => {
   const timeOf = (number: bigint) => {
     const sector = sectorOf(unused);
@@ -91,6 +99,7 @@ test("damage, another lockspace, another version and what does not fit are error
   }
   expect(() => checkLeader(sector, "OTHER")).toThrow(/lockspace/);
   expect(() => encodeLeader(sector, 3, { ...record, writer: "x".repeat(80) })).toThrow(/room/);
+  expect(() => encodeLeader(sector, 3, { ...record, number: 1n << 96n })).toThrow(/room/);
   expect(() => encodeLeader(sector, 3, { ...record, writer: "é" })).toThrow(/ASCII/);
 });
 
