@@ -149,6 +149,28 @@ describe("5.2: leader election", () => {
   });
 });
 
+test("a write that was under way before a candidate voted for itself does not make that vote durable", () => {
+  const raft = new Raft({ id: 1n, recovered: founding([1n]), random: { next: () => 0 } });
+  raft.step({
+    kind: "append-answer",
+    from: 2n,
+    to: 1n,
+    term: 5,
+    rejected: true,
+    index: 0,
+    hintIndex: 0,
+    hintTerm: 0,
+  });
+  const { persist: before } = raft.ready()!;
+  for (let tick = 0; tick < 10; tick += 1) raft.tick();
+  const { persist: vote } = raft.ready()!;
+  expect(vote!.hardState).toEqual({ term: 6, votedFor: 1n, commit: 1 });
+  raft.persisted(before!.sequence);
+  expect(raft.status().role).toBe("candidate");
+  raft.persisted(vote!.sequence);
+  expect(raft.status().role).toBe("leader");
+});
+
 describe("5.4.1: election restriction", () => {
   // The voter's log ends at index 3 with term 3.
   test.each([

@@ -59,6 +59,20 @@ describe("thesis 4.1: one member at a time", () => {
     expect(lab.status(2)).toMatchObject({ commit: 3, membership: { voters: [1n, 2n] } });
   });
 
+  test("a change that another leader's entries replace is undone", () => {
+    const lab = Lab.of(3);
+    lab.elect(1);
+    lab.pass(1);
+    lab.partition([1], [2, 3]);
+    lab.change(1, "add-voter", 4);
+    expect(lab.status(1).membership.voters).toContain(4n);
+    lab.deliver();
+    lab.elect(2);
+    lab.heal();
+    lab.pass(3);
+    expect(lab.status(1)).toMatchObject({ leader: 2n, membership: onlyVoters(1n, 2n, 3n) });
+  });
+
   test("no second change while one is not committed", () => {
     const lab = Lab.of(3);
     lab.elect(1);

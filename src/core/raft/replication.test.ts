@@ -99,6 +99,13 @@ describe("figure 2: AppendEntries", () => {
     expect(one.raft.status().commit).toBe(2);
   });
 
+  test("the commit index on disk is never beyond the entries that are there, should the write be torn", () => {
+    const { raft } = new Single(1n, disk(three, []));
+    raft.step(append(2, 1, 1, { entries: log(2, 2), commit: 3 }));
+    expect(raft.ready()!.persist).toMatchObject({ hardState: { commit: 1 }, entries: { length: 2 } });
+    expect(raft.status().commit).toBe(3);
+  });
+
   test("an acceptance waits for the disk; a write that was overtaken says nothing about what took its place", () => {
     const one = new Lab({ 1: disk(three, []) });
     one.server(1).slowDisk = true;
@@ -357,6 +364,13 @@ describe("thesis 10.2.2: pipelining, in a bounded window", () => {
     one.raft.propose([bytesOf("b")]);
     expect(appends(one.drain().early)).toEqual([]);
     expect(one.raft.status().followers[0]).toMatchObject({ state: "probe", matchIndex: 2 });
+  });
+
+  test("a refusal that comes late, of what has been accepted since, changes nothing", () => {
+    const one = leader();
+    const late = { rejected: true, index: 1, hintIndex: 0, hintTerm: 0 };
+    one.exchange({ kind: "append-answer", from: 2n, to: 1n, term: 2, ...late });
+    expect(one.raft.status().followers[0]).toMatchObject({ state: "replicate", matchIndex: 2 });
   });
 
   test("a whole window that was lost is noticed with the next answer to a heartbeat", () => {

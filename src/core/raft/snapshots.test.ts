@@ -71,6 +71,18 @@ describe("7: log compaction", () => {
     expect(lab.applied(3)).toEqual(lab.applied(1));
   });
 
+  test("it is not sent to somebody who has been silent for an election timeout", () => {
+    const lab = leftBehind(0);
+    lab.partition([1, 2], [3]);
+    lab.pass(25);
+    lab.server(1).act((raft) => raft.reportUnreachable(3n));
+    expect(lab.status(1).followers[1]).toMatchObject({ state: "probe", active: false });
+    expect(lab.network.filter(({ message }) => message.kind === "snapshot")).toEqual([]);
+    lab.heal();
+    lab.pass(3);
+    expect(lab.applied(3)).toEqual(lab.applied(1));
+  });
+
   const meta: SnapshotMeta = { index: 9, term: 4, membership: { voters: three, learners: [] } };
   const install: InstallSnapshot = { kind: "snapshot", from: 2n, to: 1n, term: 5, meta };
 
