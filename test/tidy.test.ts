@@ -52,10 +52,11 @@ const mayImport: Record<string, readonly string[]> = {
   "core/state": ["core/gen", "lease"],
   "core/replica": ["core/gen", "core/raft", "core/state", "lease"],
   "core/journal": ["core/raft", "lease"],
+  "core/server": ["core/gen", "core/journal", "core/raft", "core/replica", "core/state", "host", "lease"],
   host: ["flease", "lease"],
   stores: ["delta", "grid", "host", "lease"],
   ".": ["delta", "host", "lease", "stores", "testing"],
-  cli: [".", "history", "host", "lease", "sim", "stores"],
+  cli: [".", "core/server", "history", "host", "lease", "sim", "stores"],
 };
 
 /** Protocol folders are functions of their inputs: the same code runs on the real host and in a simulation. */

@@ -7,6 +7,7 @@ import { LOCAL_ENDPOINTS, TIMEOUT_DEFAULT, collectEndpoints } from "./settings.j
 import type { RunOptions } from "./commands/run.js";
 import { addSecurityOptions, refuseSecurity } from "./security-options.js";
 import { addHolding, addWatching } from "./lease-commands.js";
+import { addCore } from "./core-command.js";
 import { packageVersion } from "./version.js";
 
 const EXIT_CODE_MAX = 255;
@@ -83,6 +84,7 @@ export function buildProgram(finish: Finish): Command {
   addStatus(program, finish);
   addDoctor(program, finish);
   addPeer(program, finish);
+  addCore(program, finish);
   addSim(program, finish);
   addCheck(program, finish);
   addCompletion(program, finish);

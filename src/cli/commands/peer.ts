@@ -3,8 +3,9 @@ import type { Member, Logger } from "../../host/types.js";
 import { startMember } from "../../index.js";
 import { exitCode } from "../exit-codes.js";
 import { shortTime, toJson } from "../output/present.js";
-import { isForked, onParentGone, tellParent } from "../parent-process.js";
+import { tellParent } from "../parent-process.js";
 import { sayError, sayLine } from "../say.js";
+import { stopRequested } from "../stop-requested.js";
 import { type OutputFormat, type SharedOptions, settingsOf } from "../settings.js";
 import { type PeerFlags, memberOptionsOf } from "./peer-config.js";
 
@@ -31,17 +32,6 @@ export async function peer(options: SharedOptions & PeerFlags): Promise<number> 
   await stopped;
   await Promise.race([member.close(), sleep(CLOSE_MS_MAX)]);
   return exitCode("ok");
-}
-
-function stopRequested(): Promise<void> {
-  return new Promise((resolve) => {
-    process.on("SIGTERM", resolve);
-    onParentGone(resolve);
-    // A terminal sends these to every process in it: a member that was forked leaves the decision to its parent.
-    const asked = isForked() ? () => undefined : resolve;
-    process.on("SIGINT", asked);
-    process.on("SIGHUP", asked);
-  });
 }
 
 function announce(member: Member, output: OutputFormat): void {

@@ -67,8 +67,8 @@ function payloadOf(record: JournalRecord): Uint8Array[] {
   return [bytes];
 }
 
-/** The data itself is not copied. */
-function entryPayload(entry: Entry): Uint8Array[] {
+/** An entry as bytes, here and between servers. The data itself is not copied. */
+export function entryPayload(entry: Entry): Uint8Array[] {
   const isChange = entry.kind === "config";
   const bytes = Buffer.alloc(entryDataOffset + (isChange ? changeBytes : 0));
   bytes.writeUInt8(Kind.entry, 0);
@@ -114,7 +114,8 @@ export function parsePayload(payload: Buffer): JournalRecord {
   throw new LeaseholdError("LOG_CORRUPT", `the journal has a record of the unknown kind ${payload[0]}`);
 }
 
-function parseEntry(payload: Buffer): Entry {
+/** @throws RangeError if it is too short, or has a change of an unknown kind */
+export function parseEntry(payload: Buffer): Entry {
   const position = { index: payload.readDoubleLE(indexOffset), term: payload.readDoubleLE(termOffset) };
   // A copy: a view would keep the whole segment in memory.
   if (payload.readUInt8(1) === 0)

@@ -1,0 +1,61 @@
+import { Command } from "commander";
+import { type Finish, examples } from "./command-help.js";
+import { usageError } from "./failure.js";
+
+/** etcd's names, so that its command lines and unit files work here. */
+const options = [
+  ["--name <name>", "name of this server (default: default)"],
+  ["--data-dir <path>", "where this server keeps its log and its snapshots (default: NAME.core)"],
+  ["--listen-client-urls <urls>", "where clients are served (default: http://localhost:2379)"],
+  ["--advertise-client-urls <urls>", "where clients find this server (default: where it listens)"],
+  ["--listen-peer-urls <urls>", "where the other servers are heard (default: http://localhost:2380)"],
+  [
+    "--initial-advertise-peer-urls <urls>",
+    "where the other servers find this one (default: http://localhost:2380)",
+  ],
+  ["--initial-cluster <list>", "all servers, as name=url,name=url (default: this one alone)"],
+  ["--initial-cluster-state <state>", "new, or existing for a server that has data already (default: new)"],
+  [
+    "--initial-cluster-token <token>",
+    "tells clusters apart that have the same addresses (default: etcd-cluster)",
+  ],
+  ["--heartbeat-interval <ms>", "between heartbeats (default: 100)"],
+  ["--election-timeout <ms>", "without heartbeats, until a new leader is elected (default: 1000)"],
+  ["--snapshot-count <n>", "commands between snapshots (default: 100000)"],
+  ["--cert-file <file>", "certificate for clients, PEM"],
+  ["--key-file <file>", "its private key, PEM"],
+  ["--trusted-ca-file <file>", "the authority of clients' certificates, PEM"],
+  ["--client-cert-auth", "clients have to show a certificate"],
+  ["--peer-cert-file <file>", "certificate for the other servers, PEM"],
+  ["--peer-key-file <file>", "its private key, PEM"],
+  ["--peer-trusted-ca-file <file>", "the authority of the servers' certificates, PEM"],
+  ["--peer-client-cert-auth", "servers have to show a certificate to each other"],
+  ["--insecure", "allow plain TCP beyond loopback"],
+] as const;
+
+export function addCore(program: Command, finish: Finish): void {
+  const command = program
+    .command("core")
+    .description("run a server of a consistent core, for clients of etcd");
+  for (const [flags, what] of options) command.option(flags, what);
+  command
+    .addHelpText(
+      "after",
+      examples(
+        "leasehold core",
+        "leasehold core --name a --data-dir /var/lib/core --listen-client-urls http://127.0.0.1:2379",
+      ),
+    )
+    .action(async (own: Record<string, string | boolean>, self: Command) => {
+      if (self.parent?.getOptionValueSource("endpoints") === "cli")
+        throw usageError("--endpoints has no meaning for core: it asks no running member");
+      const { core } = await import("./commands/core.js");
+      finish(await core({ ...own, ...keyFileOf(self.parent) }));
+    });
+}
+
+/** The same words name the cluster key's file at every other command, so they are read as an option of all commands. */
+function keyFileOf(program: Command | null): { keyFile?: string } {
+  const isGiven = program?.getOptionValueSource("keyFile") === "cli";
+  return isGiven ? { keyFile: String(program.getOptionValue("keyFile")) } : {};
+}

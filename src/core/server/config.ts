@@ -1,0 +1,179 @@
+import { resolve } from "node:path";
+import { LeaseholdError } from "../../lease/errors.js";
+import { type ListenUrl, parseListenUrls, parseUrls } from "./urls.js";
+
+/** The command line as text, under etcd's names. */
+export interface CoreFlags {
+  readonly name?: string;
+  readonly dataDir?: string;
+  readonly listenClientUrls?: string;
+  readonly advertiseClientUrls?: string;
+  readonly listenPeerUrls?: string;
+  readonly initialAdvertisePeerUrls?: string;
+  readonly initialCluster?: string;
+  readonly initialClusterState?: string;
+  readonly initialClusterToken?: string;
+  readonly heartbeatInterval?: string;
+  readonly electionTimeout?: string;
+  readonly snapshotCount?: string;
+  readonly certFile?: string;
+  readonly keyFile?: string;
+  readonly trustedCaFile?: string;
+  readonly clientCertAuth?: boolean;
+  readonly peerCertFile?: string;
+  readonly peerKeyFile?: string;
+  readonly peerTrustedCaFile?: string;
+  readonly peerClientCertAuth?: boolean;
+  /** Not etcd's: plain TCP beyond loopback must be asked for. */
+  readonly insecure?: boolean;
+}
+
+/** A server's settings, checked. */
+export interface CoreConfig {
+  readonly name: string;
+  readonly dataDir: string;
+  readonly listenClientUrls: readonly ListenUrl[];
+  readonly advertiseClientUrls: readonly string[];
+  readonly listenPeerUrls: readonly ListenUrl[];
+  readonly initialCluster: readonly FoundingMember[];
+  readonly isNewCluster: boolean;
+  readonly token: string;
+  readonly heartbeatMs: number;
+  readonly electionTicks: number;
+  readonly snapshotEntries: number;
+  readonly clientTls: TlsFiles | undefined;
+  readonly peerTls: TlsFiles | undefined;
+}
+
+export interface FoundingMember {
+  readonly name: string;
+  readonly peerUrls: readonly string[];
+}
+
+export interface TlsFiles {
+  readonly certFile: string;
+  readonly keyFile: string;
+  readonly trustedCaFile: string | undefined;
+  /** Whoever connects has to show a certificate of that authority. */
+  readonly clientCertAuth: boolean;
+}
+
+const heartbeatMsDefault = 100;
+const electionMsDefault = 1_000;
+/** etcd's bounds: more than a minute without a leader helps nobody, and five heartbeats have to fit. */
+const electionMsMax = 50_000;
+const heartbeatsPerElectionMin = 5;
+const snapshotEntriesDefault = 100_000;
+/** More servers make writes slower and nothing safer. */
+const membersMax = 9;
+
+/** @throws LeaseholdError `INVALID_CONFIG` */
+export function configOf(flags: CoreFlags): CoreConfig {
+  const name = flags.name ?? "default";
+  const isNewCluster = parseState(flags.initialClusterState);
+  const heartbeatMs = whole("--heartbeat-interval", flags.heartbeatInterval, heartbeatMsDefault);
+  const electionMs = whole("--election-timeout", flags.electionTimeout, electionMsDefault);
+  if (electionMs > electionMsMax || electionMs < heartbeatsPerElectionMin * heartbeatMs)
+    throw invalid(
+      `--election-timeout ${electionMs} must be ${heartbeatsPerElectionMin} heartbeat intervals (${heartbeatMs} ms each) or more, and ${electionMsMax} ms at most`,
+    );
+  const peerUrls = parseUrls(
+    "--initial-advertise-peer-urls",
+    flags.initialAdvertisePeerUrls ?? "http://localhost:2380",
+  );
+  const clientUrls = flags.listenClientUrls ?? "http://localhost:2379";
+  const clientTls = tlsOf("", flags.certFile, flags.keyFile, flags.trustedCaFile, flags.clientCertAuth);
+  const peerTls = tlsOf(
+    "peer-",
+    flags.peerCertFile,
+    flags.peerKeyFile,
+    flags.peerTrustedCaFile,
+    flags.peerClientCertAuth,
+  );
+  const insecure = flags.insecure ?? false;
+  const config: CoreConfig = {
+    name,
+    dataDir: resolve(flags.dataDir ?? `${name}.core`),
+    listenClientUrls: parseListenUrls("--listen-client-urls", clientUrls, clientTls !== undefined, insecure),
+    advertiseClientUrls: parseUrls("--advertise-client-urls", flags.advertiseClientUrls ?? clientUrls),
+    listenPeerUrls: parseListenUrls(
+      "--listen-peer-urls",
+      flags.listenPeerUrls ?? "http://localhost:2380",
+      peerTls !== undefined,
+      insecure,
+    ),
+    initialCluster: parseCluster(flags.initialCluster ?? `${name}=${peerUrls.join(`,${name}=`)}`),
+    isNewCluster,
+    token: flags.initialClusterToken ?? "etcd-cluster",
+    heartbeatMs,
+    electionTicks: Math.ceil(electionMs / heartbeatMs),
+    snapshotEntries: whole("--snapshot-count", flags.snapshotCount, snapshotEntriesDefault),
+    clientTls,
+    peerTls,
+  };
+  checkOwnUrls(config, peerUrls);
+  return config;
+}
+
+function parseState(text = "new"): boolean {
+  if (text !== "new" && text !== "existing")
+    throw invalid(`--initial-cluster-state is ${JSON.stringify(text)}, and must be "new" or "existing"`);
+  return text === "new";
+}
+
+function whole(flag: string, text: string | undefined, fallback: number): number {
+  if (text === undefined) return fallback;
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || value < 1 || !Number.isSafeInteger(value))
+    throw invalid(`${flag} is ${JSON.stringify(text)}, and must be a whole number from 1 on`);
+  return value;
+}
+
+/** `a=http://h1:2380,b=http://h2:2380`; a member with several addresses is named several times. */
+function parseCluster(text: string): FoundingMember[] {
+  const urls = new Map<string, string[]>();
+  for (const part of text.split(",")) {
+    const [, name, url] = /^\s*([^=\s]+)=(\S+)\s*$/.exec(part) ?? [];
+    if (name === undefined || url === undefined)
+      throw invalid(`--initial-cluster has ${JSON.stringify(part)}, which is not name=http://host:port`);
+    urls.set(name, [...(urls.get(name) ?? []), ...parseUrls("--initial-cluster", url)]);
+  }
+  if (urls.size > membersMax)
+    throw invalid(`--initial-cluster names ${urls.size} servers, at most ${membersMax}`);
+  const all = [...urls.values()].flat();
+  const twice = all.find((url, index) => all.indexOf(url) !== index);
+  if (twice !== undefined) throw invalid(`--initial-cluster names ${twice} twice`);
+  return [...urls].map(([name, peerUrls]) => ({ name, peerUrls: peerUrls.toSorted() }));
+}
+
+/** The others reach this server, and know it, by what they were told. */
+function checkOwnUrls({ name, initialCluster }: CoreConfig, advertised: readonly string[]): void {
+  const own = initialCluster.find((member) => member.name === name);
+  if (own === undefined)
+    throw invalid(`--initial-cluster does not name this server, ${JSON.stringify(name)}`);
+  const given = advertised.toSorted().join();
+  if (own.peerUrls.join() !== given)
+    throw invalid(
+      `--initial-cluster has ${own.peerUrls.join()} for ${name}, and --initial-advertise-peer-urls is ${given}`,
+    );
+}
+
+function tlsOf(
+  prefix: string,
+  certFile: string | undefined,
+  keyFile: string | undefined,
+  trustedCaFile: string | undefined,
+  clientCertAuth = false,
+): TlsFiles | undefined {
+  if (certFile === undefined && keyFile === undefined && trustedCaFile === undefined && !clientCertAuth)
+    return undefined;
+  if (certFile === undefined || keyFile === undefined)
+    throw invalid(`--${prefix}cert-file and --${prefix}key-file are needed together`);
+  if (clientCertAuth && trustedCaFile === undefined)
+    throw invalid(`--${prefix}client-cert-auth needs --${prefix}trusted-ca-file`);
+  return { certFile, keyFile, trustedCaFile, clientCertAuth };
+}
+
+function invalid(text: string): LeaseholdError {
+  return new LeaseholdError("INVALID_CONFIG", text);
+}

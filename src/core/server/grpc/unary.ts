@@ -1,0 +1,44 @@
+import type { handleUnaryCall } from "@grpc/grpc-js";
+import type { ClientRequest } from "../../replica/types.js";
+import { CoreError } from "../../state/errors.js";
+import type { CoreHost } from "../host.js";
+import { asksForLeader, deadlineOf, grpcError } from "./calls.js";
+
+/** A call of one question and one answer: what it asks of the core. */
+const kinds = {
+  Range: "range",
+  Put: "put",
+  DeleteRange: "deleteRange",
+  Txn: "txn",
+  Compact: "compact",
+  LeaseGrant: "leaseGrant",
+  LeaseRevoke: "leaseRevoke",
+  LeaseTimeToLive: "leaseTimeToLive",
+  LeaseLeases: "leaseLeases",
+} as const satisfies Record<string, ClientRequest["kind"]>;
+
+type Handlers = Record<string, handleUnaryCall<unknown, unknown>>;
+
+export function unaryHandlers(host: CoreHost, electionMs: number): Handlers {
+  const handlers = Object.entries(kinds).map(([method, kind]) => [method, handlerOf(host, kind, electionMs)]);
+  return Object.fromEntries(handlers) as Handlers;
+}
+
+function handlerOf(
+  host: CoreHost,
+  kind: ClientRequest["kind"],
+  electionMs: number,
+): handleUnaryCall<unknown, unknown> {
+  return (call, callback) => {
+    if (asksForLeader(call) && host.status().leader === 0n) {
+      callback(grpcError(new CoreError("noLeader")));
+      return;
+    }
+    const request = { kind, request: call.request } as ClientRequest;
+    const id = host.request(request, deadlineOf(call, electionMs), (result) => {
+      if (result instanceof CoreError) callback(grpcError(result));
+      else callback(null, result);
+    });
+    call.on("cancelled", () => host.cancel(id));
+  };
+}

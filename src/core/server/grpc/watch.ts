@@ -1,0 +1,24 @@
+import type { WatchRequest, WatchResponse } from "../../gen/etcd/rpc_pb.js";
+import type { CoreHost } from "../host.js";
+import type { Stream, Streams } from "./calls.js";
+
+/**
+ * A stream of watches. What its client does not take in waits here up to the bound of the core (`watchResponsesMax`), as it hears
+ * of each response only when the connection has taken it; the rest waits in history.
+ */
+export function watchHandler(host: CoreHost, streams: Streams) {
+  return (stream: Stream): void => {
+    if (!streams.admit(stream)) return;
+    const number = host.openWatches((response: WatchResponse) => {
+      stream.write(response, () => host.watchSent(number, 1));
+    });
+    const over = () => host.closeWatches(number);
+    stream.on("data", (request: WatchRequest) => host.watch(number, request));
+    stream.once("cancelled", over).once("error", over).once("close", over);
+    // A client that says nothing more wants to hear nothing more, either.
+    stream.once("end", () => {
+      over();
+      stream.end();
+    });
+  };
+}

@@ -1,0 +1,32 @@
+import { createHash } from "node:crypto";
+import type { MemberId } from "../raft/types.js";
+import type { FoundingMember } from "./config.js";
+
+/** A server of a core, as the others know it. */
+export interface KnownMember extends FoundingMember {
+  readonly id: MemberId;
+}
+
+/** Ids as etcd makes them: whoever knows the founding members' addresses and the token knows their ids. */
+export function foundingMembers(members: readonly FoundingMember[], token: string): KnownMember[] {
+  return members.map((member) => ({
+    ...member,
+    id: hash(Buffer.from([...member.peerUrls].sort().join("") + token)),
+  }));
+}
+
+export function clusterIdOf(members: readonly KnownMember[]): bigint {
+  const ids = members.map(({ id }) => id).sort((a, b) => (a < b ? -1 : 1));
+  const bytes = Buffer.alloc(8 * ids.length);
+  ids.forEach((id, index) => bytes.writeBigUInt64BE(id, 8 * index));
+  return hash(bytes);
+}
+
+function hash(bytes: Buffer): bigint {
+  return createHash("sha1").update(bytes).digest().readBigUInt64BE();
+}
+
+/** As etcd's tools print ids. */
+export function idText(id: bigint): string {
+  return id.toString(16);
+}

@@ -1,0 +1,109 @@
+import type { Socket } from "node:net";
+import type { PeerHello } from "../../gen/leasehold/peer_pb.js";
+import type { InstallSnapshot } from "../../raft/types.js";
+import type { PeerMessage } from "../../replica/types.js";
+import { decodeMessage } from "./codec.js";
+import { Frames, frame, frameBytesMax } from "./frames.js";
+import { readHello, welcomeBytes } from "./hello.js";
+
+/** What incoming connections bring. */
+export interface IncomingHandler {
+  /** Why whoever says this is refused; empty if it is not. */
+  judge(hello: PeerHello): Promise<string>;
+  message(message: PeerMessage): void;
+  /** All of a snapshot has arrived. @throws Error if it is not whole */
+  snapshot(message: InstallSnapshot, pieces: readonly Uint8Array[]): void;
+  trouble(text: string): void;
+}
+
+/** A server that sends a snapshot sends nothing but that. */
+interface Transfer {
+  message: InstallSnapshot | undefined;
+  readonly pieces: Uint8Array[];
+}
+
+/** One connection that another server has made. */
+export class Incoming {
+  readonly #socket: Socket;
+  readonly #handler: IncomingHandler;
+  readonly #frames = new Frames((body) => this.#take(body));
+  #hello: PeerHello | undefined;
+  #isAdmitted = false;
+  #transfer: Transfer | undefined;
+
+  /** @param silenceMs whoever says nothing for so long is not there */
+  constructor(socket: Socket, handler: IncomingHandler, silenceMs: number) {
+    this.#socket = socket;
+    this.#handler = handler;
+    socket.setTimeout(silenceMs, () => socket.destroy());
+    socket.on("error", () => socket.destroy());
+    socket.on("data", (chunk) => this.#receive(chunk));
+  }
+
+  #receive(chunk: Buffer): void {
+    try {
+      this.#frames.push(chunk);
+    } catch (error) {
+      this.#handler.trouble(`${this.#who}: ${(error as Error).message}`);
+      this.#socket.destroy();
+    }
+  }
+
+  #take(body: Buffer): void {
+    if (this.#hello === undefined) this.#greet(readHello(body));
+    else if (!this.#isAdmitted) throw new RangeError("it went on before it was welcome");
+    else if (this.#transfer !== undefined) this.#takePiece(this.#transfer, body);
+    else if (body.length === 0) this.#socket.write(Buffer.concat(frame([])));
+    else this.#takeMessage(decodeMessage(body));
+  }
+
+  #greet(hello: PeerHello): void {
+    this.#hello = hello;
+    this.#handler.judge(hello).then(
+      (refusal) => (refusal === "" ? this.#admit(hello) : this.#refuse(refusal)),
+      (error: unknown) => this.#refuse((error as Error).message),
+    );
+  }
+
+  #admit({ snapshot }: PeerHello): void {
+    this.#isAdmitted = true;
+    this.#frames.bytesMax = frameBytesMax;
+    if (snapshot) this.#transfer = { message: undefined, pieces: [] };
+    this.#answer("");
+  }
+
+  #refuse(refusal: string): void {
+    this.#handler.trouble(`${this.#who} was refused: ${refusal}`);
+    this.#socket.end(Buffer.concat(frame([welcomeBytes(refusal)])));
+  }
+
+  #takeMessage(message: PeerMessage): void {
+    if (message.from !== this.#hello!.from) throw new RangeError("it speaks for another server");
+    if (message.kind === "snapshot") throw new RangeError("a snapshot came without its content");
+    this.#handler.message(message);
+  }
+
+  #takePiece(transfer: Transfer, body: Buffer): void {
+    if (transfer.message === undefined) {
+      const message = decodeMessage(body);
+      if (message.kind !== "snapshot" || message.from !== this.#hello!.from)
+        throw new RangeError("it sends no snapshot of its own");
+      transfer.message = message;
+    } else if (body.length > 0) {
+      transfer.pieces.push(new Uint8Array(body));
+    } else {
+      this.#handler.snapshot(transfer.message, transfer.pieces.splice(0));
+      this.#answer("");
+    }
+  }
+
+  #answer(refusal: string): void {
+    this.#socket.write(Buffer.concat(frame([welcomeBytes(refusal)])));
+  }
+
+  get #who(): string {
+    const { remoteAddress, remotePort } = this.#socket;
+    const name = this.#hello === undefined ? "somebody" : this.#hello.name;
+    return `${name} from ${remoteAddress}:${remotePort}`;
+  }
+}

@@ -1,0 +1,150 @@
+import type { Server, Socket } from "node:net";
+import type { PeerHello } from "../../gen/leasehold/peer_pb.js";
+import type { Snapshots } from "../../journal/snapshots.js";
+import type { InstallSnapshot, MemberId } from "../../raft/types.js";
+import type { PeerMessage } from "../../replica/types.js";
+import type { TlsFiles } from "../config.js";
+import type { KnownMember } from "../identity.js";
+import type { ListenUrl } from "../urls.js";
+import { type Self, refusalOf } from "./hello.js";
+import { Incoming } from "./incoming.js";
+import { PeerLink } from "./link.js";
+import { sendSnapshot } from "./snapshot-sender.js";
+import { createListener, listen } from "./sockets.js";
+
+/** Connections that others have made. Each of them makes one, and now and then another with a snapshot. */
+const incomingMax = 64;
+
+/** Of a connection that others have made; they say something far more often. */
+const incomingSilenceFactor = 10;
+
+/** What happens at the other servers. */
+export interface PeersHandler {
+  message(message: PeerMessage): void;
+  /** @throws Error if it is not whole */
+  snapshot(message: InstallSnapshot, pieces: readonly Uint8Array[]): void;
+  snapshotSent(member: MemberId, arrived: boolean): void;
+  unreachable(member: MemberId): void;
+  /** Remembers which disk a server has; false if it came back with another. */
+  isKnownDisk(member: MemberId, disk: bigint): Promise<boolean>;
+  /** For people; the same is not said twice in a minute. */
+  trouble(cause: string, text: string): void;
+}
+
+export interface PeersOptions {
+  readonly self: Self;
+  /** All servers of the core, this one among them. */
+  readonly members: readonly KnownMember[];
+  readonly tls: TlsFiles | undefined;
+  readonly silenceMs: number;
+  readonly snapshots: Snapshots;
+  readonly handler: PeersHandler;
+}
+
+/** The other servers of the core. Messages to one go over a connection that we make, messages from it over one that it makes. */
+export class Peers {
+  readonly #options: PeersOptions;
+  readonly #links = new Map<MemberId, PeerLink>();
+  readonly #servers: Server[] = [];
+  readonly #sockets = new Set<Socket>();
+  readonly #clientUrls = new Map<MemberId, readonly string[]>();
+  readonly #closed = new AbortController();
+  /** Already said to be out of reach; to say it once for each failure is enough. */
+  readonly #unreachable = new Set<MemberId>();
+
+  constructor(options: PeersOptions) {
+    this.#options = options;
+  }
+
+  /** @throws LeaseholdError `INVALID_CONFIG` if an address cannot be had */
+  async open(urls: readonly ListenUrl[]): Promise<void> {
+    const { tls, handler, members, self } = this.#options;
+    for (const url of urls) {
+      const server = createListener(
+        url,
+        tls,
+        (socket) => this.#accepted(socket),
+        (error, socket) => handler.trouble("tls", `${socket.remoteAddress} was refused: ${error.message}`),
+      );
+      this.#servers.push(server);
+      await listen(server, url);
+    }
+    for (const peer of members) if (peer.id !== self.id) this.#links.set(peer.id, this.#linkTo(peer));
+  }
+
+  send(message: PeerMessage): void {
+    if (message.kind === "snapshot") void this.#sendSnapshot(message);
+    else this.#links.get(message.to)?.send(message);
+  }
+
+  /** What a server has said of where its clients find it. */
+  clientUrlsOf(member: MemberId): readonly string[] {
+    return this.#clientUrls.get(member) ?? [];
+  }
+
+  close(): void {
+    this.#closed.abort();
+    for (const link of this.#links.values()) link.close();
+    for (const server of this.#servers) server.close();
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #linkTo(peer: KnownMember): PeerLink {
+    const { self, tls, silenceMs, handler } = this.#options;
+    return new PeerLink({
+      self,
+      peer,
+      tls,
+      silenceMs,
+      unreachable: () => {
+        if (this.#unreachable.has(peer.id)) return;
+        this.#unreachable.add(peer.id);
+        handler.unreachable(peer.id);
+      },
+      trouble: (text) => handler.trouble(`link ${peer.name}`, `no connection to ${text}`),
+      connected: () => this.#unreachable.delete(peer.id),
+    });
+  }
+
+  async #sendSnapshot(message: InstallSnapshot): Promise<void> {
+    const { members, snapshots, self, tls, handler } = this.#options;
+    const peer = members.find(({ id }) => id === message.to);
+    try {
+      if (peer === undefined) throw new Error("it is no member");
+      await sendSnapshot(message, peer, snapshots, self, tls, this.#closed.signal);
+      handler.snapshotSent(message.to, true);
+    } catch (error) {
+      const name = peer?.name ?? "a server";
+      handler.trouble(`snapshot ${name}`, `a snapshot did not reach ${name}: ${(error as Error).message}`);
+      handler.snapshotSent(message.to, false);
+    }
+  }
+
+  #accepted(socket: Socket): void {
+    if (this.#sockets.size >= incomingMax || this.#closed.signal.aborted) {
+      socket.destroy();
+      return;
+    }
+    this.#sockets.add(socket);
+    socket.once("close", () => this.#sockets.delete(socket));
+    const { handler, silenceMs } = this.#options;
+    const incoming = {
+      judge: (hello: PeerHello) => this.#judge(hello),
+      message: (message: PeerMessage) => handler.message(message),
+      snapshot: (message: InstallSnapshot, pieces: readonly Uint8Array[]) =>
+        handler.snapshot(message, pieces),
+      trouble: (text: string) => handler.trouble("incoming", text),
+    };
+    void new Incoming(socket, incoming, incomingSilenceFactor * silenceMs);
+  }
+
+  async #judge(hello: PeerHello): Promise<string> {
+    const { members, self, handler } = this.#options;
+    const isMember = members.some(({ id }) => id === hello.from && id !== self.id);
+    const refusal = refusalOf(hello, self, isMember);
+    if (refusal !== "") return refusal;
+    this.#clientUrls.set(hello.from, hello.clientURLs);
+    if (await handler.isKnownDisk(hello.from, hello.disk)) return "";
+    return `${hello.name} has come back without its data directory: what it promised before is lost with it`;
+  }
+}

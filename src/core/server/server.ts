@@ -1,0 +1,215 @@
+import { X509Certificate } from "node:crypto";
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { LeaseholdError } from "../../lease/errors.js";
+import { LogLimit } from "../../host/log-limit.js";
+import type { Logger } from "../../host/types.js";
+import type { InstallSnapshot } from "../raft/types.js";
+import { Replica } from "../replica/replica.js";
+import type { Effects, PeerMessage } from "../replica/types.js";
+import type { CoreConfig, TlsFiles } from "./config.js";
+import { type DataDirectory, openDataDirectory } from "./disk/data-directory.js";
+import { Disk } from "./disk/disk.js";
+import { DiskBook } from "./disk/disk-book.js";
+import { GrpcEdge } from "./grpc/edge.js";
+import { CoreHost } from "./host.js";
+import { idText } from "./identity.js";
+import { Peers, type PeersHandler } from "./peers/peers.js";
+import { readTlsFile } from "./peers/sockets.js";
+
+/** How often a server looks whether its data directory is still its own. */
+const lockCheckMs = 5_000;
+
+/** Leadership is handed over before a server stops; longer than this nobody waits for it. */
+const transferMsMax = 1_000;
+const transferLookMs = 10;
+
+/** A server of the core that runs. */
+export interface RunningCore {
+  readonly name: string;
+  readonly id: bigint;
+  readonly cluster: bigint;
+  /** Rejects with what made the server stop; it never resolves. */
+  readonly failed: Promise<never>;
+  /** Hands over leadership, answers what is under way, and leaves nothing open. Idempotent. */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts a server of the core: resolves when it listens. Whether there is a leader is another matter.
+ *
+ * @throws LeaseholdError `INVALID_CONFIG`, `DATA_IN_USE`, `LOG_CORRUPT`, `VERSION_MISMATCH`, `DISK_FAILED`
+ */
+export async function startCore(config: CoreConfig, logger: Logger): Promise<RunningCore> {
+  for (const tls of [config.clientTls, config.peerTls]) checkCertificate(tls);
+  const directory = await openDataDirectory(config);
+  if (directory.tornBytes > 0)
+    logger.warn(
+      `${directory.tornBytes} bytes of a write that a crash had cut off were removed from the journal`,
+    );
+  const core = new Core(config, directory, logger);
+  try {
+    await core.open();
+  } catch (error) {
+    await core.close();
+    throw error;
+  }
+  return core;
+}
+
+class Core implements RunningCore {
+  readonly name: string;
+  readonly id: bigint;
+  readonly cluster: bigint;
+  readonly failed: Promise<never>;
+  readonly #config: CoreConfig;
+  readonly #directory: DataDirectory;
+  readonly #logger: Logger;
+  readonly #limit = new LogLimit();
+  readonly #host: CoreHost;
+  readonly #peers: Peers;
+  readonly #edge: GrpcEdge;
+  readonly #watching: NodeJS.Timeout;
+  #fail: (error: unknown) => void = () => undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(config: CoreConfig, directory: DataDirectory, logger: Logger) {
+    const { journal, record, recovered, snapshots, state } = directory;
+    this.name = config.name;
+    this.id = record.id;
+    this.cluster = record.cluster;
+    this.#config = config;
+    this.#directory = directory;
+    this.#logger = logger;
+    this.failed = new Promise((_, reject) => (this.#fail = reject));
+    // Whoever does not ask is not to be ended by it.
+    this.failed.catch(() => undefined);
+    const { electionTicks, heartbeatMs: tickMs } = config;
+    const electionMs = electionTicks * tickMs;
+    const self = {
+      cluster: record.cluster,
+      id: record.id,
+      name: config.name,
+      disk: record.disk,
+      clientUrls: config.advertiseClientUrls,
+    };
+    this.#host = new CoreHost({
+      server: new Replica({
+        id: record.id,
+        cluster: record.cluster,
+        recovered,
+        state,
+        random: { next: () => Math.random() },
+        tickMs,
+        electionTicks,
+        limits: { snapshotEntries: config.snapshotEntries },
+      }),
+      disk: new Disk(journal, snapshots, recovered.snapshot.index),
+      tickMs,
+      send: (message) => this.#peers.send(message),
+      failed: (error) => this.#fail(error),
+      trouble: (text) => this.#trouble("host", text),
+      leadership: (leadership) => this.#tellLeadership(leadership),
+    });
+    const members = record.members;
+    const peersOptions = { self, members, tls: config.peerTls, silenceMs: electionMs, snapshots };
+    this.#peers = new Peers({ ...peersOptions, handler: this.#peersHandler() });
+    const facts = {
+      cluster: record.cluster,
+      id: record.id,
+      members,
+      clientUrlsOf: (id: bigint) =>
+        id === this.id ? config.advertiseClientUrls : this.#peers.clientUrlsOf(id),
+      diskBytes: () => bytesBelow(directory.path),
+    };
+    this.#edge = new GrpcEdge(this.#host, facts, electionMs);
+    this.#watching = setInterval(() => void this.#checkLock(), lockCheckMs);
+  }
+
+  async open(): Promise<void> {
+    await this.#peers.open(this.#config.listenPeerUrls);
+    await this.#edge.listen(this.#config.listenClientUrls, this.#config.clientTls);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    clearInterval(this.#watching);
+    await this.#handOver();
+    await this.#edge.close();
+    await this.#host.stop();
+    this.#peers.close();
+    await this.#directory.journal.close();
+    await this.#directory.lock.release();
+  }
+
+  /** To whoever has most of the log, so that the others need not wait for an election timeout. */
+  async #handOver(): Promise<void> {
+    const { role, followers, membership } = this.#host.status();
+    if (role !== "leader") return;
+    const fit = followers.filter(({ id, active }) => active && membership.voters.includes(id));
+    const [next] = fit.sort((a, b) => b.matchIndex - a.matchIndex);
+    if (next === undefined) return;
+    this.#host.step({ kind: "transfer", to: next.id });
+    const endMs = performance.now() + transferMsMax;
+    while (this.#host.status().role === "leader" && performance.now() < endMs)
+      await new Promise((resolve) => setTimeout(resolve, transferLookMs));
+  }
+
+  #peersHandler(): PeersHandler {
+    const book = new DiskBook(this.#directory.path, this.#directory.record);
+    return {
+      message: (message: PeerMessage) => this.#host.step({ kind: "message", message }),
+      snapshot: (message: InstallSnapshot, pieces) => this.#host.receiveSnapshot(message, pieces),
+      snapshotSent: (member, arrived) => this.#host.step({ kind: "snapshot-sent", member, arrived }),
+      unreachable: (member) => this.#host.step({ kind: "unreachable", member }),
+      isKnownDisk: (member, disk) => book.isKnown(member, disk),
+      trouble: (cause, text) => this.#trouble(cause, text),
+    };
+  }
+
+  #trouble(cause: string, text: string): void {
+    const line = this.#closing === undefined ? this.#limit.line(cause, text, performance.now()) : undefined;
+    if (line !== undefined) this.#logger.warn(line);
+  }
+
+  #tellLeadership({ role, leader, term }: NonNullable<Effects["leadership"]>): void {
+    if (leader === 0n) return;
+    const name = this.#directory.record.members.find(({ id }) => id === leader)?.name ?? idText(leader);
+    this.#logger.info(role === "leader" ? `leads in term ${term}` : `follows ${name} in term ${term}`);
+  }
+
+  async #checkLock(): Promise<void> {
+    if (this.#closing !== undefined || (await this.#directory.lock.isOurs())) return;
+    const text = `the data directory ${this.#directory.path} has been taken away`;
+    this.#fail(new LeaseholdError("DATA_IN_USE", text));
+  }
+}
+
+function checkCertificate(tls: TlsFiles | undefined): void {
+  if (tls === undefined) return;
+  let certificate: X509Certificate;
+  try {
+    certificate = new X509Certificate(readTlsFile(tls.certFile));
+  } catch (error) {
+    if (error instanceof LeaseholdError) throw error;
+    throw new LeaseholdError(
+      "INVALID_CONFIG",
+      `${tls.certFile} is no certificate: ${(error as Error).message}`,
+    );
+  }
+  if (Date.parse(certificate.validTo) < Date.now())
+    throw new LeaseholdError(
+      "INVALID_CONFIG",
+      `the certificate ${tls.certFile} expired on ${certificate.validTo}`,
+    );
+}
+
+function bytesBelow(folder: string): number {
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .map((name) => statSync(join(folder, name), { throwIfNoEntry: false }))
+    .reduce((sum, found) => sum + (found?.isFile() ? found.size : 0), 0);
+}
