@@ -4,9 +4,9 @@ import { type FarmPlan, type FarmReading, planFarm } from "../delta/farm-plan.js
 import { farmRegister, type StoreTraits } from "../delta/store.js";
 import { LeaseholdError } from "../lease/errors.js";
 import { type OpenedStore, type ProbeFinding, StoreUnfitError } from "./contract.js";
-import type { FarmAddress, StorePlace } from "./farm-address.js";
-import { type Measurement, measureStore } from "./measure.js";
-import { openStore } from "./open.js";
+import type { FarmAddress, Scheme, StorePlace } from "./farm-address.js";
+import { measureReads, type Measurement, measureStore } from "./measure.js";
+import { openingMs, openStore } from "./open.js";
 import { type Proposal, propose } from "./proposal.js";
 
 /** How exact the event loop's delay is measured, ms. */
@@ -76,40 +76,45 @@ export async function examineFarm(address: FarmAddress, options: ExamineOptions)
 
 interface Door {
   readonly name: string;
+  readonly scheme: Scheme;
   readonly store?: OpenedStore;
   readonly error?: LeaseholdError;
 }
 
 async function openForExamination(place: StorePlace, { writer, timeoutMs }: ExamineOptions): Promise<Door> {
-  const { name } = place;
-  const signal = AbortSignal.timeout(timeoutMs);
+  const { name, scheme } = place;
+  const limitMs = openingMs([place], timeoutMs);
+  const signal = AbortSignal.timeout(limitMs);
   const opening = openStore(place, { writer, signal });
   const late = new Promise<never>((_, reject) => {
-    const error = new LeaseholdError("STORE_UNAVAILABLE", `${name}: it did not open within ${timeoutMs} ms`);
+    const error = new LeaseholdError("STORE_UNAVAILABLE", `${name}: it did not open within ${limitMs} ms`);
     signal.addEventListener("abort", () => reject(error), { once: true });
   });
   late.catch(() => undefined);
   try {
-    return { name, store: await Promise.race([opening, late]) };
+    return { name, scheme, store: await Promise.race([opening, late]) };
   } catch (error) {
     opening.then(
       (store) => store.close(),
       () => undefined,
     );
-    return { name, error: asError(name, error) };
+    return { name, scheme, error: asError(name, error) };
   }
 }
 
 async function measureAll(doors: readonly Door[], { durationMs, onProgress }: ExamineOptions) {
   const endMs = performance.now() + durationMs;
   let operations = 0;
-  const isOver = () => performance.now() >= endMs;
-  const onSample = () => onProgress((operations += 2));
+  const goOn = () => {
+    onProgress((operations += 1));
+    return performance.now() < endMs;
+  };
   return Promise.all(
-    doors.map(async ({ name, store, error }): Promise<Pick<StoreReport, "measurement" | "error">> => {
+    doors.map(async ({ name, scheme, store, error }): Promise<Pick<StoreReport, "measurement" | "error">> => {
       if (store === undefined) return error === undefined ? {} : { error };
       try {
-        return { measurement: await measureStore(store, isOver, onSample) };
+        const measure = scheme === "sanlock" ? measureReads : measureStore;
+        return { measurement: await measure(store, goOn) };
       } catch (failure) {
         return { error: asError(name, failure) };
       }

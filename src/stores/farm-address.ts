@@ -4,6 +4,8 @@ import { LeaseholdError } from "../lease/errors.js";
 /** The kinds of stores, by the schemes of their addresses; whether one address holds paths or hosts. */
 const schemes = {
   file: "paths",
+  block: "paths",
+  sanlock: "paths",
   memory: "name",
   redis: "hosts",
   rediss: "hosts",
@@ -67,6 +69,8 @@ export function parseFarmUrls(urls: readonly string[]): FarmAddress {
     throw invalid(`a farm has at most ${storesMax} stores, and these are ${places.length}`);
   if (places.some(({ scheme }) => scheme === "memory") && places.length > 1)
     throw invalid("stores in memory cannot be mixed with others");
+  if (places.some(({ scheme }) => scheme === "sanlock") && places.length > 1)
+    throw invalid("a lockspace of sanlock stands alone: its records are overwritten without a look");
   return { ground: ground!, places, settings: mergeSettings(parsed.map((each) => each.settings)) };
 }
 

@@ -1,4 +1,4 @@
-import type { Store, StoreAnswer, StoreRequest } from "../delta/store.js";
+import { farmRegister, type Store, type StoreAnswer, type StoreRequest } from "../delta/store.js";
 import { probeRegister } from "./probe.js";
 import { operationMsMax, untilAborted } from "./server-store.js";
 
@@ -19,21 +19,20 @@ export interface Latencies {
 
 export interface Measurement {
   readonly reads: Latencies;
-  /** `replace` on an atomic store, `put` on a slotted one. */
-  readonly writes: Latencies;
+  /** `replace` on an atomic store, `put` on a slotted one. Absent where there is no place for a trial. */
+  readonly writes?: Latencies;
 }
 
+/** Told of each sample; false ends the measurement. */
+export type GoOn = () => boolean;
+
 /**
- * Reads and writes in turns, one operation at a time, until `isOver`. It uses the register of probes, where nothing that
- * anybody waits for ever stands, and so leaves nothing behind.
+ * Reads and writes in turns, one operation at a time. It uses the register of probes, where nothing that anybody waits for ever
+ * stands, and so leaves nothing behind.
  *
  * Rejects with the store's own error when an operation fails.
  */
-export async function measureStore(
-  store: Store,
-  isOver: () => boolean,
-  onSample: () => void,
-): Promise<Measurement> {
+export async function measureStore(store: Store, goOn: GoOn): Promise<Measurement> {
   const reads: number[] = [];
   const writes: number[] = [];
   do {
@@ -44,9 +43,17 @@ export async function measureStore(
         ? { op: "put", register: probeRegister, next: filling() }
         : { op: "replace", register: probeRegister, id: seen.id, expected: cell, next: filling() };
     await timed(writes, store, write);
-    onSample();
-  } while (!isOver() && writes.length < samplesMax);
+  } while (goOn() && writes.length < samplesMax);
   return { reads: latenciesOf(reads), writes: latenciesOf(writes) };
+}
+
+/** As {@link measureStore} where every register belongs to somebody: it only reads. */
+export async function measureReads(store: Store, goOn: GoOn): Promise<Measurement> {
+  const reads: number[] = [];
+  do {
+    await timed(reads, store, { op: "read", register: farmRegister });
+  } while (goOn() && reads.length < samplesMax);
+  return { reads: latenciesOf(reads) };
 }
 
 /** As long as a record is, and never the same again: a probe at the same time must be able to tell. */

@@ -1,11 +1,13 @@
 import { LeaseholdError } from "../lease/errors.js";
-import type { World } from "../lease/ports.js";
+import type { Timers, World } from "../lease/ports.js";
 import type { OpenedStore, OpenStoreOptions, OpenStore } from "./contract.js";
 import type { Scheme, StorePlace } from "./farm-address.js";
 import { type AssumedTraits, LateStore } from "./late-store.js";
 
 /** A kind of store: its adapter, loaded when the first one is opened, and what is assumed of one that is out of reach. */
 interface Kind extends Omit<AssumedTraits, "name"> {
+  /** How long it may take to be opened at the least, ms: a slot of a disk is taken with waits of 2δ. */
+  readonly openMs?: number;
   load(): Promise<OpenStore>;
 }
 
@@ -22,6 +24,14 @@ const kinds: Readonly<Record<Exclude<Scheme, "memory">, Kind>> = {
   file: {
     load: async () => (await import("./directory/open.js")).openDirectoryStore,
     ...{ kind: "atomic", bytesMax: 16_384, pollMs: 100, delayMs: 2_000 },
+  },
+  block: {
+    load: async () => (await import("./block/open.js")).openBlockStore,
+    ...{ kind: "slotted", bytesMax: 2_048, pollMs: 250, delayMs: 2_000, openMs: 15_000 },
+  },
+  sanlock: {
+    load: async () => (await import("./sanlock/open.js")).openSanlockStore,
+    ...{ kind: "slotted", bytesMax: 1_024, pollMs: 1_000, delayMs: 2_000, openMs: 15_000 },
   },
   s3: {
     load: async () => (await import("./s3/open.js")).openS3Store,
@@ -44,8 +54,8 @@ export async function openStore(place: StorePlace, options: OpenStoreOptions): P
 }
 
 /**
- * Opens the stores of a farm. Those that are out of reach may come later: what they are is assumed until then. Waits for the slow
- * ones for `timeoutMs`. The process stays alive until they have been closed.
+ * Opens the stores of a farm. Those that are out of reach may come later: what they are is assumed until then. Waits
+ * `timeoutMs` for the slow ones, and less once a majority is there. The process stays alive until they have been closed.
  *
  * Rejects with a `LeaseholdError` of a store that will never do: `INVALID_URL`, `INVALID_CONFIG`, `UNSUPPORTED`, `STORE_UNFIT`.
  */
@@ -59,20 +69,49 @@ export async function openStores(
     const assumed = { name: place.name, kind, bytesMax, pollMs, delayMs };
     return new LateStore(assumed, world.timers, (signal) => openStore(place, { ...each, signal }));
   });
-  const settled = Promise.all(stores.map((store) => store.settled()));
-  let onTimeout = () => undefined as void;
-  const timeout = new Promise<void>((resolve) => (onTimeout = resolve));
-  const timer = world.timers.after(timeoutMs, onTimeout);
   try {
-    await Promise.race([settled, timeout]);
+    await untilEnough(stores, world.timers, {
+      timeoutMs: openingMs(places, timeoutMs),
+      graceMs: Math.max(...places.map((place) => kindOf(place).openMs ?? kindOf(place).delayMs)),
+    });
     return stores;
   } catch (error) {
     await Promise.all(stores.map((store) => store.close()));
     throw error;
-  } finally {
-    timer.cancel();
-    settled.catch(() => undefined);
   }
+}
+
+/**
+ * Resolves when all have been tried; or when a majority has and the others had their grace; or at the timeout. Rejects when one of
+ * them will never do.
+ */
+function untilEnough(
+  stores: readonly LateStore[],
+  timers: Timers,
+  { timeoutMs, graceMs }: { readonly timeoutMs: number; readonly graceMs: number },
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let settled = 0;
+    const pending = [timers.after(timeoutMs, () => end(resolve))];
+    const end = (settle: () => void) => {
+      for (const timer of pending) timer.cancel();
+      settle();
+    };
+    for (const store of stores)
+      store.settled().then(
+        () => {
+          settled += 1;
+          if (settled === stores.length) end(resolve);
+          else if (settled > stores.length / 2) pending.push(timers.after(graceMs, () => end(resolve)));
+        },
+        (error: unknown) => end(() => reject(error)),
+      );
+  });
+}
+
+/** How long opening these may take, ms, for somebody who would wait for `timeoutMs`. */
+export function openingMs(places: readonly StorePlace[], timeoutMs: number): number {
+  return Math.max(timeoutMs, ...places.map((place) => kindOf(place).openMs ?? 0));
 }
 
 function kindOf({ scheme, name }: StorePlace): Kind {

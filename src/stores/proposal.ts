@@ -36,9 +36,10 @@ export interface Proposal {
 /** δ and Δ for stores that were measured. `loopMs`: how late this process's event loop was at the worst. */
 export function propose(examined: readonly Examined[], loopMs: number): Proposal {
   const isSlotted = examined.some(({ traits }) => traits.kind === "slotted");
-  const tails = examined.map(({ measurement: { reads, writes } }) =>
-    isSlotted ? phases * Math.max(reads.p999, writes.p999) : Math.max(reads.p999, writes.p999),
-  );
+  const tails = examined.map(({ measurement: { reads, writes } }) => {
+    const tailMs = Math.max(reads.p999, writes?.p999 ?? 0);
+    return isSlotted ? phases * tailMs : tailMs;
+  });
   const tailMs = Math.max(...tails);
   const measuredMs = roundUp(timesTail * tailMs + loopMs);
   const floors = examined.map(({ scheme, traits }) => {
@@ -56,7 +57,7 @@ export function propose(examined: readonly Examined[], loopMs: number): Proposal
     ttlMaxMs: Math.max(leaseMsMin, delaysPerLease * maxStoreLatencyMs),
     reasons: [
       from,
-      ...(examined.some(({ measurement }) => measurement.writes.samples < samplesWanted)
+      ...(examined.some(({ measurement }) => measurement.reads.samples < samplesWanted)
         ? [
             `with fewer than ${samplesWanted} samples the 99.9th percentile is the longest: measure for longer`,
           ]

@@ -50,14 +50,24 @@ export interface HolderOrders {
   readonly waitMs: number;
   /** It goes on saying that it holds a lease that it has lost. */
   readonly liesAfterLoss: boolean;
+  /** It writes to what the lease protects as long as it holds it: {@link ArenaOptions.guard}. */
+  readonly writes?: boolean;
 }
 
 export type HolderWishes = Partial<Omit<HolderOrders, "endpoints" | "journal" | "run">> & {
   readonly resources: readonly string[];
 };
 
+/** What the leases of an arena protect: decides on a write by its token, and writes its decisions into a journal of its own. */
+export interface Guard {
+  decide(resource: string, token: bigint): "accepted" | "refused";
+}
+
 interface HolderNews {
-  readonly type: "started" | "acquired" | "released" | "lost" | "trouble";
+  readonly type: "started" | "acquired" | "released" | "lost" | "trouble" | "write";
+  /** Of a write. */
+  readonly id?: number;
+  readonly token?: string;
   readonly resource?: string;
   readonly code?: string;
   readonly message?: string;
@@ -83,11 +93,13 @@ class HolderProcess implements Holder {
   losses = 0;
   takeoverMsMax: number | undefined;
   readonly #onAcquired: (resource: string) => void;
+  readonly #guard: Guard | undefined;
 
-  constructor(name: string, child: ChildProcess, onAcquired: (resource: string) => void) {
+  constructor(name: string, child: ChildProcess, onAcquired: (resource: string) => void, guard?: Guard) {
     this.name = name;
     this.child = child;
     this.#onAcquired = onAcquired;
+    this.#guard = guard;
     this.exited = new Promise((resolve) => child.on("close", () => resolve()));
     child.on("error", () => undefined);
     child.on("message", (message) => this.#hear(message as HolderNews));
@@ -97,7 +109,8 @@ class HolderProcess implements Holder {
     return this.child.pid ?? -1;
   }
 
-  #hear({ type, resource = "", code, message, guarantees }: HolderNews): void {
+  #hear({ type, resource = "", code, message, guarantees, id, token }: HolderNews): void {
+    if (type === "write") this.child.send({ id, result: this.#guard?.decide(resource, BigInt(token!)) });
     if (guarantees !== undefined) this.takeoverMsMax = guarantees.takeoverMsMax;
     if (type === "acquired") {
       this.holding.add(resource);
@@ -120,6 +133,8 @@ export interface ArenaOptions {
   readonly proxied?: boolean;
   /** One of the protocol's known mistakes, for all members to make. */
   readonly memberFault?: keyof Faults;
+  /** What holders that write write to. */
+  readonly guard?: (folder: string, run: Arena["run"]) => Guard;
   /** What is added to a member's environment. */
   readonly memberEnv?: (id: string) => NodeJS.ProcessEnv;
 }
@@ -130,11 +145,12 @@ export class Arena {
   readonly endpoints: string[] = [];
   readonly folder = mkdtempSync(join(tmpdir(), "leasehold-e2e-"));
   /** What heads every journal. */
-  readonly #run = { run: randomUUID(), clock: clockId() };
+  readonly run = { run: randomUUID(), clock: clockId() };
   readonly #journal = join(this.folder, "arena.journal");
   readonly #members = new Map<string, MemberPlace>();
   readonly #addresses: Record<string, string> = {};
   readonly #holders: HolderProcess[] = [];
+  #guard: Guard | undefined;
   #memberFault: keyof Faults | undefined;
   #memberEnv: (id: string) => NodeJS.ProcessEnv = () => ({});
   readonly #stopped = new Set<number>();
@@ -145,9 +161,10 @@ export class Arena {
   static async start(options: ArenaOptions = {}): Promise<Arena> {
     const { members = ["a", "b", "c"], proxied = false } = options;
     const arena = new Arena();
-    const header = { event: "history", version: historyVersion, ...arena.#run, by: "arena" } as const;
+    const header = { event: "history", version: historyVersion, ...arena.run, by: "arena" } as const;
     writeFileSync(arena.#journal, historyLine(header));
     arena.#memberFault = options.memberFault;
+    arena.#guard = options.guard?.(arena.folder, arena.run);
     if (options.memberEnv !== undefined) arena.#memberEnv = options.memberEnv;
     const ports = await freePorts(members.length);
     for (const [index, id] of members.entries()) {
@@ -232,7 +249,7 @@ export class Arena {
       name,
       endpoints: this.endpoints,
       journal: join(this.folder, `${name}.journal`),
-      run: this.#run,
+      run: this.run,
     };
     const child = spawn(process.execPath, [holderPath, JSON.stringify(orders)], {
       stdio: ["ignore", "inherit", "inherit", "ipc"],
@@ -240,7 +257,7 @@ export class Arena {
     const onAcquired = (resource: string): void => {
       this.#latest.set(resource, holder);
     };
-    const holder: HolderProcess = new HolderProcess(name, child, onAcquired);
+    const holder: HolderProcess = new HolderProcess(name, child, onAcquired, this.#guard);
     this.#holders.push(holder);
     return holder;
   }

@@ -97,11 +97,36 @@ class Observer {
   }
 }
 
+/** Answers to writes that are under way, by number. */
+const answers = new Map();
+let writes = 0;
+process.on("message", ({ id, result }) => {
+  answers.get(id)?.(result);
+  answers.delete(id);
+});
+
+/** Writes to what the lease protects, one write after the other, for as long as a look finds it held. */
+async function useGuarded(lease, observer, isWanted) {
+  const { holder: incarnation, resource, token } = lease;
+  while (isWanted() && lease.remaining() > 0 && process.connected) {
+    const id = (writes += 1);
+    const answered = new Promise((resolve) => answers.set(id, resolve));
+    const m1 = nowNs();
+    tell({ type: "write", id, resource, token: String(token) });
+    const result = await answered;
+    observer.flush(); // Lines are in the order of their stamps.
+    write({ event: "op", m1, m2: nowNs(), result, incarnation, resource, token });
+    await sleep(lookEveryMs);
+  }
+}
+
 async function holdOne(leases, resource) {
   const lease = await leases.acquire(resource, { wait: orders.waitMs, signal: stop.signal });
   const observer = new Observer(lease);
   let held = observer.look();
   tell({ type: "acquired", resource, token: String(lease.token) });
+  let isWanted = orders.writes === true;
+  const using = useGuarded(lease, observer, () => isWanted);
   const end = performance.now() + between(orders.holdMs);
   let renewAt = performance.now() + between([0, lease.ttlMs]);
   while (held && performance.now() < end && !stop.signal.aborted) {
@@ -111,7 +136,9 @@ async function holdOne(leases, resource) {
     renewAt += between([0, lease.ttlMs]);
     lease.renew().catch(() => undefined); // A loss shows at the next look.
   }
+  isWanted = false;
   if (held) {
+    await using;
     observer.aboutToRelease();
     tell({ type: "released", resource });
     await lease.release();
@@ -121,6 +148,7 @@ async function holdOne(leases, resource) {
   }
   await observer.watch(orders.liesAfterLoss ? lieMs : lookAfterEndMs);
   await lease.release();
+  await using;
 }
 
 async function work(leases) {

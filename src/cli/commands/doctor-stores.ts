@@ -58,10 +58,12 @@ function rowOf({ name, traits, measurement, error }: StoreReport): Cell[] {
   const keeps: Cell = durable ? { text: "keeps all" } : { text: "may forget", style: "yellow" };
   if (measurement === undefined) return [first, { text: kind }, keeps];
   const { reads, writes } = measurement;
-  return [first, { text: kind }, keeps, ...cells(reads), ...cells(writes), { text: String(writes.samples) }];
+  return [first, { text: kind }, keeps, ...cells(reads), ...cells(writes), { text: String(reads.samples) }];
 }
 
-function cells({ p50, p99, p999 }: Latencies): Cell[] {
+function cells(latencies: Latencies | undefined): Cell[] {
+  if (latencies === undefined) return [{ text: "-" }, { text: "-" }, { text: "-" }];
+  const { p50, p99, p999 } = latencies;
   return [p50, p99, p999].map((ms) => ({ text: fine(ms) }));
 }
 

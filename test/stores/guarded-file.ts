@@ -1,0 +1,40 @@
+import { appendFileSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type HistoryEntry, historyLine, historyVersion } from "../../src/history/format.js";
+import type { Arena, Guard } from "../e2e/arena.js";
+
+/**
+ * A file that holders write to, as `examples/fenced-file.mjs` has it: each write carries a token, the greatest one stands in the file,
+ * and a smaller one is refused. Every decision is in a journal before it is told.
+ */
+export class GuardedFile implements Guard {
+  readonly path: string;
+  readonly #journal: string;
+  #order = 0;
+  accepted = 0;
+  refused = 0;
+
+  constructor(folder: string, run: Arena["run"]) {
+    this.path = join(folder, "guarded");
+    this.#journal = join(folder, "guard.journal");
+    writeFileSync(
+      this.#journal,
+      historyLine({ event: "history", version: historyVersion, ...run, by: "guard" }),
+    );
+    writeFileSync(this.path, "0 nothing yet");
+  }
+
+  decide(resource: string, token: bigint): "accepted" | "refused" {
+    const greatest = BigInt(readFileSync(this.path, "utf8").split(" ")[0]!);
+    const event = token < greatest ? "refused" : "accepted";
+    if (event === "accepted") {
+      writeFileSync(`${this.path}.new`, `${token} write ${this.#order} of ${resource}`);
+      renameSync(`${this.path}.new`, this.path);
+    }
+    this[event] += 1;
+    this.#order += 1;
+    const entry: HistoryEntry = { event, m: process.hrtime.bigint(), resource, token, order: this.#order };
+    appendFileSync(this.#journal, historyLine(entry));
+    return event;
+  }
+}

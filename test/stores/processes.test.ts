@@ -1,0 +1,181 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { Arena, expectClean, random, report } from "../e2e/arena.js";
+import { GuardedFile } from "./guarded-file.js";
+
+/**
+ * Real processes on three directories: holders are killed and stopped, stores go away or hang, and meanwhile whoever holds the
+ * lease writes to a file that checks its token. The journals are judged: who held what when, and what the file accepted.
+ */
+
+const leaseMs = 2_000;
+const settings = `ttlMax=${leaseMs}ms&maxStoreLatency=300ms`;
+/** A busy machine runs everything late by this much. */
+const noiseMs = 1_000;
+
+let root: string;
+let arena: Arena;
+let file: GuardedFile;
+
+beforeEach(async () => {
+  root = mkdtempSync(join(tmpdir(), "leasehold-farm-"));
+  for (const store of ["a", "b", "c"]) mkdirSync(join(root, store));
+  arena = await Arena.start({ members: [], guard: (folder, run) => (file = new GuardedFile(folder, run)) });
+  arena.endpoints.push(
+    `delta+file://${["a", "b", "c"].map((store) => join(root, store)).join(",")}?${settings}`,
+  );
+});
+
+afterEach(async () => {
+  await arena.close();
+  rmSync(root, { recursive: true, force: true });
+});
+
+function addWriters(count: number): void {
+  arena.addHolders(count, { resources: ["file"], holdMs: [30_000, 30_000], writes: true });
+}
+
+/** Judges the run; the file must have been written to. */
+async function judge() {
+  const history = await arena.judge();
+  expectClean(history);
+  expect(file.accepted).toBeGreaterThan(100);
+  return history;
+}
+
+test("kill -9 of a holder again and again: another takes over within what is promised", async () => {
+  addWriters(3);
+  for (let kills = 0; kills < 5; kills++) {
+    await sleep(random(0, leaseMs));
+    await arena.replaceHolderOf("file");
+    addWriters(1);
+  }
+  const takeoverMsMax = await arena.takeoverMsMax();
+  const history = await judge();
+  const kills = history.faults.find(({ kind }) => kind === "killed")!;
+  report(
+    `without a holder after ${kills.interrupted} kills: at most ${kills.longestMs?.toFixed()} ms; promised: ${takeoverMsMax.toFixed()} ms`,
+  );
+  expect(kills.interrupted).toBe(5);
+  expect(kills.longestMs).toBeLessThan(takeoverMsMax + noiseMs);
+});
+
+test("a holder that is stopped past its expiry writes nothing after its successor", async () => {
+  addWriters(3);
+  for (let stops = 0; stops < 5; stops++) {
+    const holder = await arena.holderOf("file");
+    await sleep(random(0, leaseMs));
+    arena.stop(holder.pid);
+    const successor = await arena.holderOf("file", 5 * leaseMs);
+    expect(successor.name).not.toBe(holder.name);
+    await sleep(random(0, 300));
+    arena.continue(holder.pid);
+  }
+  await sleep(300);
+  const history = await judge();
+  expect(history.lossesFoundAfterPause).toBe(5);
+});
+
+describe("a store that is away", () => {
+  test("costs nobody a lease while the others are there; and is of use again when it is back", async () => {
+    addWriters(2);
+    const first = await arena.holderOf("file");
+    const away = (store: string) => renameSync(join(root, store), join(root, `${store}.away`));
+    const back = (store: string) => renameSync(join(root, `${store}.away`), join(root, store));
+    for (const store of ["a", "b", "c"]) {
+      away(store);
+      await sleep(1.5 * leaseMs);
+      expect([first.losses, first.holding.has("file")]).toEqual([0, true]);
+      back(store);
+      await sleep(leaseMs);
+    }
+    // With two away nobody can hold anything for long; then it goes on.
+    away("a");
+    away("b");
+    await sleep(2 * leaseMs);
+    expect(first.holding.has("file")).toBe(false);
+    back("a");
+    back("b");
+    await arena.holderOf("file", 10 * leaseMs);
+    await arena.replaceHolderOf("file");
+    await judge();
+  });
+
+  test("is left alone when an empty directory has come in its place", async () => {
+    addWriters(2);
+    const first = await arena.holderOf("file");
+    rmSync(join(root, "b"), { recursive: true });
+    mkdirSync(join(root, "b"));
+    await sleep(2 * leaseMs);
+    expect(first.losses).toBe(0);
+    await arena.replaceHolderOf("file");
+    await judge();
+  });
+});
+
+test("everything at once: killed, stopped, stores that go and come back", async () => {
+  addWriters(4);
+  const end = performance.now() + 25_000;
+  for (let store = 0; performance.now() < end; store++) {
+    const name = join(root, ["a", "b", "c"][store % 3]!);
+    const victim = await arena.holderOf("file", 10 * leaseMs);
+    renameSync(name, `${name}.away`);
+    await sleep(random(0, 800));
+    if (Math.random() < 0.4) {
+      arena.kill(victim.pid);
+      addWriters(1);
+    } else {
+      arena.stop(victim.pid);
+    }
+    await sleep(random(0, 1.5 * leaseMs));
+    renameSync(`${name}.away`, name);
+    arena.continueAll();
+  }
+  await arena.replaceHolderOf("file");
+  const history = await judge();
+  expect(history.tenures.length).toBeGreaterThan(5);
+});
+
+const isRoot = process.getuid?.() === 0;
+
+describe.skipIf(!isRoot)("a store that hangs (needs root, to mount and freeze a file system)", () => {
+  const mount = (): string => path("b");
+  const path = (name: string): string => join(root, name);
+
+  beforeEach(() => {
+    writeFileSync(path("image"), "");
+    truncateSync(path("image"), 16 << 20);
+    execFileSync("mkfs.ext4", ["-q", path("image")]);
+    execFileSync("mount", ["-o", "loop", path("image"), mount()]);
+  });
+
+  afterEach(() => {
+    execFileSync("umount", ["-l", mount()]);
+  });
+
+  test("costs nobody a lease: operations on it never end, those on the others do", async () => {
+    addWriters(3);
+    const first = await arena.holderOf("file");
+    execFileSync("fsfreeze", ["-f", mount()]);
+    try {
+      await sleep(3 * leaseMs);
+      expect(first.losses).toBe(0);
+      // A successor, too, has two stores.
+      arena.kill(first.pid);
+      const second = await arena.holderOf("file", 5 * leaseMs);
+      expect(second.name).not.toBe(first.name);
+      arena.stop(second.pid);
+      await arena.holderOf("file", 5 * leaseMs);
+      arena.continue(second.pid);
+    } finally {
+      execFileSync("fsfreeze", ["-u", mount()]);
+    }
+    await sleep(leaseMs);
+    await arena.replaceHolderOf("file");
+    await judge();
+  });
+});
