@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file leasehold/peer.proto.
  */
 export const file_leasehold_peer: GenFile = /*@__PURE__*/
-  fileDesc("ChRsZWFzZWhvbGQvcGVlci5wcm90bxIObGVhc2Vob2xkLmNvcmUiiQEKCVBlZXJIZWxsbxIPCgd2ZXJzaW9uGAEgASgNEg8KB2NsdXN0ZXIYAiABKAQSDAoEZnJvbRgDIAEoBBIKCgJ0bxgEIAEoBBIQCghzbmFwc2hvdBgFIAEoCBIMCgRuYW1lGAYgASgJEhIKCmNsaWVudFVSTHMYByADKAkSDAoEZGlzaxgIIAEoBCIeCgtQZWVyV2VsY29tZRIPCgdyZWZ1c2FsGAEgASgJYgZwcm90bzM");
+  fileDesc("ChRsZWFzZWhvbGQvcGVlci5wcm90bxIObGVhc2Vob2xkLmNvcmUiiQEKCVBlZXJIZWxsbxIPCgd2ZXJzaW9uGAEgASgNEg8KB2NsdXN0ZXIYAiABKAQSDAoEZnJvbRgDIAEoBBIKCgJ0bxgEIAEoBBIQCghzbmFwc2hvdBgFIAEoCBIMCgRuYW1lGAYgASgJEhIKCmNsaWVudFVSTHMYByADKAkSDAoEZGlzaxgIIAEoBCIvCgtQZWVyV2VsY29tZRIPCgd2ZXJzaW9uGAIgASgNEg8KB3JlZnVzYWwYASABKAliBnByb3RvMw");
 
 /**
  * @generated from message leasehold.core.PeerHello
@@ -74,6 +74,13 @@ export const PeerHelloSchema: GenMessage<PeerHello> = /*@__PURE__*/
  * @generated from message leasehold.core.PeerWelcome
  */
 export type PeerWelcome = Message<"leasehold.core.PeerWelcome"> & {
+  /**
+   * Always there: an answer is never empty, as a sign of life is.
+   *
+   * @generated from field: uint32 version = 2;
+   */
+  version: number;
+
   /**
    * Empty: welcome. Otherwise why not, for people.
    *

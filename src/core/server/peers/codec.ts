@@ -8,6 +8,13 @@ import type { PeerMessage } from "../../replica/types.js";
  */
 type Field = "count" | "id" | "lease" | "flag" | "bytes" | "entries" | "meta" | readonly string[];
 
+/** A field that a message has and its layout has not, or the other way round, does not compile. */
+type Layouts = {
+  readonly [Kind in PeerMessage["kind"]]: Readonly<
+    Record<Exclude<keyof Extract<PeerMessage, { kind: Kind }>, "kind" | "from" | "to">, Field>
+  >;
+};
+
 const layouts = {
   "pre-vote": { term: "count", lastIndex: "count", lastTerm: "count" },
   "pre-vote-answer": { term: "count", granted: "flag" },
@@ -33,10 +40,10 @@ const layouts = {
   "snapshot-answer": { term: "count", rejected: "flag", index: "count" },
   "timeout-now": { term: "count" },
   propose: { number: "count", command: "bytes" },
-  ask: { number: "count", about: ["read", "refresh", "remaining"], lease: "lease" },
+  ask: { number: "count", about: ["read", "refresh", "remaining"], lease: "lease", leftMs: "count" },
   told: { number: "count", index: "count", revision: "count", ttlSeconds: "count" },
   refused: { number: "count", failure: ["leaderChanged", "tooManyRequests"] },
-} as const satisfies Record<PeerMessage["kind"], Record<string, Field>>;
+} as const satisfies Layouts;
 
 const kinds = Object.keys(layouts) as PeerMessage["kind"][];
 const layoutOf: readonly (readonly [string, Field])[][] = kinds.map((kind) => Object.entries(layouts[kind]));

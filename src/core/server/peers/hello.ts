@@ -25,7 +25,7 @@ export function readHello(bytes: Buffer): PeerHello {
 }
 
 export function welcomeBytes(refusal: string): Uint8Array {
-  return toBinary(PeerWelcomeSchema, create(PeerWelcomeSchema, { refusal }));
+  return toBinary(PeerWelcomeSchema, create(PeerWelcomeSchema, { version, refusal }));
 }
 
 /** Why it refuses us; empty if it does not. */

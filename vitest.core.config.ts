@@ -1,0 +1,16 @@
+import { defineConfig } from "vitest/config";
+import { alias } from "./vitest.config.js";
+
+/** Servers of the core as real processes, beside real ones of etcd; one file after another. */
+export default defineConfig({
+  resolve: { alias },
+  test: {
+    // CommonJS looks as it does in Node.
+    deps: { interopDefault: false },
+    include: ["test/core/**/*.test.ts"],
+    globalSetup: ["test/core/support/install-etcd.ts"],
+    testTimeout: 120_000,
+    hookTimeout: 60_000,
+    fileParallelism: false,
+  },
+});
