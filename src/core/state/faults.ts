@@ -8,8 +8,6 @@ export const noFaults = {
   duplicatesUncheckedAtApply: false,
   /** A lease ends, and its keys stay. */
   keysLeftBehind: false,
-  /** A proposal that ends leases counts in every term, also after a new leader has promised them more time. */
-  endCountsInEveryTerm: false,
   /** A write is answered when it is proposed. */
   answeredWhenProposed: false,
   /** Every server tracks leases and ends them. */

@@ -33,8 +33,8 @@ type History = Version[];
 export class Revisions {
   /** The newest. 1 is the empty beginning, as clients know it from etcd. */
   current = 1;
-  /** Reads before it are refused. 0: everything is there. */
-  compacted = 0;
+  /** Reads before it are refused. -1: never compacted. To compact revision 0 is allowed once, as in etcd. */
+  compacted = -1;
   readonly #keys = new sortedBtree.default<Key, History>();
   /** Every change, in order: watchers resume from here. */
   #changes: Version[] = [];

@@ -85,7 +85,7 @@ export class CoreState {
     }
   }
 
-  #carryOut({ body }: Command, term: number): CommandAnswer | undefined {
+  #carryOut({ body, request }: Command, term: number): CommandAnswer | undefined {
     switch (body.case) {
       case "put":
         return putKey(this.#write, body.value);
@@ -99,13 +99,13 @@ export class CoreState {
       case "leaseGrant":
         return this.#grant(body.value.ID, body.value.TTL);
       case "registerLease":
-        return this.#grant(this.#freeId(), body.value.ttl, body.value.name);
+        return this.#grant(this.#freeId(request), body.value.ttl, body.value.name);
       case "leaseRevoke":
         this.#end([body.value.ID]);
         return create(LeaseRevokeResponseSchema);
       case "leaseExpire":
         // Whoever led then found them over; a later leader may have promised more time since.
-        if (body.value.term === BigInt(term) || faults.endCountsInEveryTerm)
+        if (body.value.term === BigInt(term))
           this.#end(body.value.ids.filter((id) => this.leases.get(id) !== undefined));
         return undefined;
       case "clusterTime":
@@ -132,9 +132,12 @@ export class CoreState {
     return create(LeaseGrantResponseSchema, { ID: lease.id, TTL: BigInt(lease.ttlSeconds) });
   }
 
-  /** A named lease gets the least id that nobody has: every server finds the same. */
-  #freeId(): bigint {
-    let id = 1n;
+  /**
+   * Every server finds the same. No id is used again, as the proposers' numbers are not: else who held a lease that has
+   * ended could refresh its successor.
+   */
+  #freeId(number: bigint): bigint {
+    let id = BigInt.asUintN(62, number) + 1n;
     while (this.leases.get(id) !== undefined) id += 1n;
     return id;
   }

@@ -107,7 +107,8 @@ function runOperation(write: Write, { request }: RequestOp, inner: Path | undefi
     }
     case "requestTxn": {
       const value = runPath(write, inner!);
-      value.header = header();
+      // There and empty, as etcd has it.
+      value.header = create(ResponseHeaderSchema);
       return create(ResponseOpSchema, { response: { case: "responseTxn", value } });
     }
     default:

@@ -1,0 +1,25 @@
+import type { Command } from "../../../core/gen/leasehold/command_pb.js";
+import type { Key } from "../../../core/state/keys.js";
+import { isDeletion } from "../../../core/state/revisions.js";
+import type { Applied } from "../../../core/state/state.js";
+import type { ReferenceObserver } from "../reference.js";
+import { CoreViolationError } from "../violation.js";
+
+/** Every key that hangs on a lease when it ends is gone in the same revision, and no other key. */
+export class LeaseKeys implements ReferenceObserver {
+  readonly #keys = new Map<Key, bigint>();
+
+  applied({ changes, ended }: Applied, { body }: Command): void {
+    const deleted = new Set(changes.filter((change) => isDeletion(change)).map(({ key }) => key));
+    for (const [key, lease] of this.#keys)
+      if (ended.includes(lease) && !deleted.has(key))
+        throw new CoreViolationError("lease-keys", `lease ${lease} ended, and its key ${key} stayed`);
+    const isByEnd = body.case === "leaseExpire" || body.case === "leaseRevoke";
+    for (const key of isByEnd ? deleted : [])
+      if (!ended.includes(this.#keys.get(key) ?? 0n))
+        throw new CoreViolationError("lease-keys", `${key} went with a lease that it did not hang on`);
+    for (const change of changes)
+      if (isDeletion(change) || change.lease === 0n) this.#keys.delete(change.key);
+      else this.#keys.set(change.key, change.lease);
+  }
+}

@@ -1,0 +1,83 @@
+import type { ReplicaLimits } from "../../core/replica/options.js";
+import type { SimRandom } from "../random.js";
+
+/** What a run is like. Times are true ones, ms, unless said otherwise; a mean of `Infinity` is never. */
+export interface CorePlan {
+  readonly seed: number;
+  readonly servers: number;
+  readonly tickMs: number;
+  readonly electionTicks: number;
+  readonly clusterTimeMs: number;
+  readonly limits: Partial<ReplicaLimits>;
+  /** One way, mean. */
+  readonly latencyMs: number;
+  readonly lossRate: number;
+  /** Of the log's own messages. */
+  readonly duplicateRate: number;
+  /** A write to disk, mean. */
+  readonly writeMs: number;
+  /** One of the disks is slower by this. */
+  readonly slowDiskFactor: number;
+  /** Steady clocks run faster or slower by up to this. */
+  readonly clockRateError: number;
+  readonly crashEveryMs: number;
+  readonly partitionEveryMs: number;
+  readonly pauseEveryMs: number;
+  readonly pauseMaxMs: number;
+  readonly transferEveryMs: number;
+  readonly registerClients: number;
+  readonly keys: number;
+  readonly leaseClients: number;
+  readonly watchClients: number;
+  /** How long a client waits for an answer. */
+  readonly timeoutMs: number;
+  /** Of clients between two operations, mean. */
+  readonly thinkMs: number;
+  readonly compactEveryMs: number;
+  /** From here on nothing more goes wrong. */
+  readonly stableFromMs: number;
+  readonly endMs: number;
+}
+
+/** Small enough that every bound is met now and then. */
+const smallLimits: Partial<ReplicaLimits> = {
+  snapshotEntries: 60,
+  keepEntries: 10,
+  leasesPerBatch: 2,
+  watchResponsesMax: 3,
+  watchBatch: 4,
+  roundsMax: 2,
+};
+
+export function drawCorePlan(seed: number, random: SimRandom): CorePlan {
+  const often = (meanMs: number) => (random.chance(0.25) ? Infinity : meanMs * random.between(0.5, 2));
+  const stableFromMs = random.between(15_000, 40_000);
+  return {
+    seed,
+    servers: random.pick([1, 3, 3, 3, 5]),
+    tickMs: 100,
+    electionTicks: 10,
+    clusterTimeMs: random.pick([0, 1_500]),
+    limits: random.chance(0.7) ? smallLimits : {},
+    latencyMs: random.magnitude(0.5, 60),
+    lossRate: random.pick([0, 0, 0.02, 0.1]),
+    duplicateRate: random.pick([0, 0.05]),
+    writeMs: random.magnitude(0.5, 60),
+    slowDiskFactor: random.pick([1, 1, 10]),
+    clockRateError: random.pick([0, 0.001, 0.05]),
+    crashEveryMs: often(8_000),
+    partitionEveryMs: often(8_000),
+    pauseEveryMs: often(12_000),
+    pauseMaxMs: random.between(500, 15_000),
+    transferEveryMs: often(15_000),
+    registerClients: 4,
+    keys: 3,
+    leaseClients: 4,
+    watchClients: 2,
+    timeoutMs: random.pick([1_000, 5_000]),
+    thinkMs: random.magnitude(20, 600),
+    compactEveryMs: often(10_000),
+    stableFromMs,
+    endMs: stableFromMs + 40_000,
+  };
+}
