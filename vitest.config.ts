@@ -20,6 +20,8 @@ export default defineConfig({
     deps: { interopDefault: false },
     include: ["src/**/*.test.ts", "test/*.test.ts"],
     testTimeout: 30_000,
+    // What runs concurrently here spends its time asleep.
+    maxConcurrency: 20,
     // Some tests here measure real time on machines that others use too. What is about safety runs on seeds and in
     // virtual time, and fails both times.
     retry: process.env["CI"] === undefined ? 0 : 1,

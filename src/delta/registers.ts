@@ -10,3 +10,8 @@ export function leaseRegister(resource: string): string {
 export function resourceOf(register: string): string {
   return register.slice(leasePrefix.length);
 }
+
+/** Where a resource's holder finds what others want of it, if they cannot write into its record. */
+export function questionRegister(resource: string): string {
+  return `question/${resource}`;
+}

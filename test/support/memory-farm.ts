@@ -1,25 +1,32 @@
 import { MemoryMedium, type MemoryMediumOptions, MemoryStore } from "../../src/delta/memory-store.js";
 import { type DeltaOptions, openFarm } from "../../src/delta/open.js";
 import type { DeltaProvider } from "../../src/delta/provider.js";
-import type { Store } from "../../src/delta/store.js";
+import type { Store, StoreTraits } from "../../src/delta/store.js";
 import { LeaseManager } from "../../src/lease/lease-manager.js";
 import type { World } from "../../src/lease/ports.js";
 import type { Leases } from "../../src/lease/types.js";
 import type { ConformanceGround } from "../../src/testing/conformance.js";
 import { ProcessSwitch } from "../../src/testing/process-switch.js";
 import { VirtualWorld } from "../../src/testing/virtual-world.js";
+import { realWorld } from "./real-world.js";
 
 /** Stores in memory that any number of processes open as one farm. */
 export class MemoryFarm {
   readonly media: readonly MemoryMedium[];
   #opened = 0;
 
-  constructor(world: World, size = 3, options: Partial<MemoryMediumOptions> = {}) {
+  /** `stores`: how many, or the kind of each. */
+  constructor(
+    world: World,
+    stores: number | readonly StoreTraits["kind"][] = 3,
+    options: Partial<MemoryMediumOptions> = {},
+  ) {
     const { timers, random } = world;
-    this.media = Array.from(
-      { length: size },
-      (_, index) => new MemoryMedium({ timers, random, name: `store-${index}`, ...options }),
-    );
+    const kinds = typeof stores === "number" ? Array.from({ length: stores }, () => undefined) : stores;
+    this.media = kinds.map((kind, index) => {
+      const own = { timers, random, name: `store-${index}`, ...(kind && { kind }) };
+      return new MemoryMedium({ ...own, ...options });
+    });
   }
 
   /** A process of its own with this name and these clocks. */
@@ -37,6 +44,8 @@ export class MemoryFarm {
 
 export interface FarmGroundOptions extends Partial<DeltaOptions> {
   readonly media?: Partial<MemoryMediumOptions>;
+  /** Of each store. Default: three that compare and set. */
+  readonly kinds?: readonly StoreTraits["kind"][];
   /** What is wrong with the stores, from when a farm has been founded. */
   readonly afflict?: (media: readonly MemoryMedium[]) => void;
 }
@@ -44,8 +53,8 @@ export interface FarmGroundOptions extends Partial<DeltaOptions> {
 /** A farm in memory on virtual time. */
 export function virtualFarmGround(options: FarmGroundOptions = {}): ConformanceGround {
   const world = new VirtualWorld();
-  const { media, afflict, ...open } = options;
-  const farm = new MemoryFarm(world, 3, media);
+  const { media, kinds, afflict, ...open } = options;
+  const farm = new MemoryFarm(world, kinds, media);
   const processes = new Map<Leases, ProcessSwitch>();
   return {
     ttlMs: 2_000,
@@ -67,6 +76,27 @@ export function virtualFarmGround(options: FarmGroundOptions = {}): ConformanceG
       const closing = Promise.all([...processes.keys()].map((leases) => leases.close()));
       await world.advance("2s");
       await closing;
+    },
+  };
+}
+
+/** A farm in memory on real time. */
+export function realFarmGround(kinds: readonly StoreTraits["kind"][]): ConformanceGround {
+  const farm = new MemoryFarm(realWorld, kinds, { delayMs: 40 });
+  const opened: LeaseManager[] = [];
+  return {
+    ttlMs: 800,
+    open: async (name) => {
+      const leases = new LeaseManager(await farm.open(name, realWorld, { leaseMsMax: 1_600 }), realWorld);
+      opened.push(leases);
+      return leases;
+    },
+    pass: (ms) =>
+      new Promise((resolve) => {
+        setTimeout(resolve, ms);
+      }),
+    close: async () => {
+      await Promise.all(opened.map((leases) => leases.close()));
     },
   };
 }

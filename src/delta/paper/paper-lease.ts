@@ -1,6 +1,7 @@
 import { LeaseholdError } from "../../lease/errors.js";
 import { type Protocol, type Reading, lookAtClocks } from "../effects.js";
 import {
+  type AskResult,
   type AttemptResult,
   type AttemptWish,
   type LeaseProtocol,
@@ -11,9 +12,11 @@ import {
 } from "../lease-protocol.js";
 import { listFarm, lookAtFarm } from "../looking.js";
 import { Observations } from "../observations.js";
+import type { Asked } from "../record.js";
 import { type Hold, Tenure } from "../tenure.js";
 import { claim } from "./contend.js";
 import { paperPromise } from "./paper-promise.js";
+import { askApart, questionTo } from "./question.js";
 import { release, renewEventuallyND } from "./renew.js";
 import { Nonces, type Seen, Site } from "./site.js";
 import { sameStamp } from "../stamp.js";
@@ -31,6 +34,8 @@ export class PaperTenure extends Tenure {
   held: Held;
   /** A renewal failed: which record stands there now nobody knows. */
   isUnknown = false;
+  /** What it was asked last: questions stay where they are. */
+  lastAsked: Asked | undefined;
 
   constructor(site: Site, held: Held) {
     super(site.resource, held.record.epoch, holdOf(held));
@@ -100,7 +105,7 @@ export class PaperLease implements LeaseProtocol<PaperTenure> {
 
   *renew(tenure: PaperTenure, leaseMs: number): Protocol<boolean> {
     const { now } = yield lookAtClocks;
-    if (tenure.remainingMs(now) === 0) return false;
+    if (tenure.remainingMs(now) === 0 || tenure.isBroken) return false;
     tenure.site.leaseMs = leaseMs;
     const state = yield* renewEventuallyND(tenure.site, tenure.held);
     if (state.state === "idle") {
@@ -111,6 +116,7 @@ export class PaperLease implements LeaseProtocol<PaperTenure> {
     }
     tenure.held = state;
     tenure.hold = holdOf(state);
+    yield* this.#hearQuestions(tenure);
     return true;
   }
 
@@ -120,12 +126,29 @@ export class PaperLease implements LeaseProtocol<PaperTenure> {
     if (!tenure.isUnknown) yield* release(tenure.site, tenure.held);
   }
 
-  look(resource: string, timeoutMs: number): Protocol<Sighting> {
-    return lookAtFarm(this.#environment, this.#observations, resource, timeoutMs);
+  *look(resource: string, timeoutMs: number): Protocol<Sighting> {
+    const sighting = yield* lookAtFarm(this.#environment, this.#observations, resource, timeoutMs);
+    const { record } = sighting;
+    if (record === undefined) return sighting;
+    const asked = yield* questionTo(this.#environment, resource, record.epoch);
+    return asked === undefined ? sighting : { ...sighting, record: { ...record, asked } };
+  }
+
+  *ask(resource: string, asked: Asked, timeoutMs: number): Protocol<AskResult> {
+    const sighting = yield* lookAtFarm(this.#environment, this.#observations, resource, timeoutMs);
+    return yield* askApart(this.#environment, resource, asked, sighting);
   }
 
   list(prefix: string, timeoutMs: number): Protocol<Listing> {
     return listFarm(this.#environment, this.#observations, prefix, timeoutMs);
+  }
+
+  *#hearQuestions(tenure: PaperTenure): Protocol<void> {
+    const asked = yield* questionTo(this.#environment, tenure.resource, tenure.token);
+    const last = tenure.lastAsked;
+    if (asked === undefined || (asked.by === last?.by && asked.broken === last.broken)) return;
+    tenure.lastAsked = asked;
+    tenure.asked = asked;
   }
 
   #held(cur: Seen | undefined, leftMs: number): AttemptResult<PaperTenure> {

@@ -46,6 +46,11 @@ export interface Unanswered {
   readonly cancelled: boolean;
 }
 
+/** An answer that does not count, and why, where that is known. */
+interface Failed {
+  readonly failed: unknown;
+}
+
 /** May this content of an atomic store be replaced? What was never written always may. */
 export type MayReplace<Value> = (content: Value) => boolean;
 
@@ -82,22 +87,31 @@ export class RegularRegister<Value extends Stamp> {
   *read(begun: Reading): Protocol<ReadResult<Value>> {
     const { size, majority } = this.#farm;
     const requests = Array.from({ length: size }, () => ({ op: "read", register: this.#name }) as const);
+    const readings: (readonly Value[] | Failed)[] = [];
+    const take = (answers: readonly (StoreAnswer | undefined)[]) => {
+      for (const [store, answer] of answers.entries())
+        if (answer !== undefined) readings[store] ??= this.#readingOf(store, answer);
+      return readings.filter((reading) => "failed" in reading).length;
+    };
     const enough = (answers: readonly (StoreAnswer | undefined)[]) => {
-      const failed = answers.filter((answer) => answer?.kind === "failed").length;
-      return (
-        size - failed < majority || answers.filter((answer) => answer?.kind === "cells").length >= majority
-      );
+      const failed = take(answers);
+      // What counts, and not what has merely answered: one that is damaged must not stand in the way of the others.
+      return size - failed < majority || count(readings) - failed >= majority;
     };
     const { answers, now, cancelled } = yield { kind: "ask", requests, enough, timeoutMs: this.delayMs };
+    take(answers);
     let greatest: Value | undefined;
     let floor = 0n;
     const each: (Value | undefined)[] = [];
     const failures: unknown[] = [];
-    for (const [store, answer] of answers.entries()) {
-      const values = this.#valuesOf(store, answer, failures);
-      if (values === undefined) continue;
-      if (values.length === 0 && this.#farm.floorOf(store) > floor) floor = this.#farm.floorOf(store);
-      const stands = values.reduce<Value | undefined>(later, undefined);
+    for (const [store, reading] of readings.entries()) {
+      if (reading === undefined) continue;
+      if ("failed" in reading) {
+        failures.push(reading.failed);
+        continue;
+      }
+      if (reading.length === 0 && this.#farm.floorOf(store) > floor) floor = this.#farm.floorOf(store);
+      const stands = reading.reduce<Value | undefined>(later, undefined);
       greatest = later(greatest, stands);
       each.push(stands);
     }
@@ -150,18 +164,15 @@ export class RegularRegister<Value extends Stamp> {
     return yield* update(this.#farm, wanted);
   }
 
-  #valuesOf(store: number, answer: StoreAnswer | undefined, failures: unknown[]): Value[] | undefined {
-    if (answer === undefined) return undefined;
-    if (answer.kind === "failed") failures.push(answer.error);
-    if (answer.kind !== "cells") return undefined;
-    if (answer.id !== this.#farm.idOf(store)) return undefined;
+  #readingOf(store: number, answer: StoreAnswer): readonly Value[] | Failed {
+    if (answer.kind !== "cells" || answer.id !== this.#farm.idOf(store))
+      return { failed: answer.kind === "failed" ? answer.error : undefined };
     if (this.#farm.kindOf(store) === "atomic") this.#contents[store] = answer.cells[0];
     try {
       return answer.cells.map((cell) => this.#codec.decode(cell));
-    } catch (error) {
+    } catch (failed) {
       // Foreign or damaged: never taken for an empty cell, so the store counts as silent.
-      failures.push(error);
-      return undefined;
+      return { failed };
     }
   }
 
@@ -183,6 +194,10 @@ export class RegularRegister<Value extends Stamp> {
         : new LeaseholdError(first.code, `${message}: ${first.message}`, { cause: first });
     return { kind: "unanswered", error, ended, cancelled };
   }
+}
+
+function count(readings: readonly unknown[]): number {
+  return readings.filter((reading) => reading !== undefined).length;
 }
 
 /** One more than the greatest number that a read has seen. */

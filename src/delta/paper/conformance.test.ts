@@ -1,0 +1,39 @@
+import { describe, test } from "vitest";
+import { realFarmGround, virtualFarmGround } from "../../../test/support/memory-farm.js";
+import { runConformance } from "../../testing/conformance.js";
+
+const farms = {
+  "three stores that can only write": ["slotted", "slotted", "slotted"],
+  "two stores that compare and set and one that can only write": ["slotted", "atomic", "atomic"],
+  "one store that can only write": ["slotted"],
+} as const;
+
+describe.each(Object.entries(farms))("the paper's leases on %s", (_name, kinds) => {
+  runConformance({ describe, test }, async () => virtualFarmGround({ kinds }));
+
+  describe("that take their time", () => {
+    runConformance({ describe, test }, async () =>
+      virtualFarmGround({
+        kinds,
+        afflict: (media) =>
+          media.forEach((medium, store) => {
+            medium.latencyMs = { request: 1 + store, answer: 3 - store };
+          }),
+      }),
+    );
+  });
+
+  if (kinds.length > 1)
+    describe.each(["requests", "answers"] as const)("one of which is silent before its %s", (at) => {
+      runConformance({ describe, test }, async () =>
+        virtualFarmGround({ kinds, delayMs: 50, afflict: ([first]) => first!.stall(at) }),
+      );
+    });
+});
+
+// Each case spends its time asleep, so they may run side by side. The other farms: `npm run test:stores`.
+describe("the paper's leases on real time", () => {
+  runConformance({ describe, test: test.concurrent }, async () =>
+    realFarmGround(farms["two stores that compare and set and one that can only write"]),
+  );
+});

@@ -1,0 +1,106 @@
+import { Driver } from "../../src/delta/driver.js";
+import type { Protocol, Reading, Resumption } from "../../src/delta/effects.js";
+import type { FarmView, ProtocolEnvironment } from "../../src/delta/lease-protocol.js";
+import type { MemoryMedium } from "../../src/delta/memory-store.js";
+import { MemoryStore } from "../../src/delta/memory-store.js";
+import { Nonces, Site } from "../../src/delta/paper/site.js";
+import type { DeltaRecord } from "../../src/delta/record.js";
+import type { StoreAnswer, StoreTraits } from "../../src/delta/store.js";
+import type { Cancellation } from "../../src/lease/provider.js";
+import { VirtualWorld } from "../../src/testing/virtual-world.js";
+import { MemoryFarm } from "./memory-farm.js";
+
+export const delayMs = 50;
+export const leaseMs = 2_000;
+
+export interface Player {
+  readonly environment: ProtocolEnvironment;
+  readonly driver: Driver;
+  site(options?: { leaseMs?: number; resource?: string }): Site;
+  run<Result>(protocol: Protocol<Result>, cancellation?: Cancellation): Promise<Result>;
+}
+
+/** Stores in memory, virtual time, and processes that run the paper's parts on them: without provider, farm cells or gate. */
+export class PaperBench {
+  readonly world: VirtualWorld;
+  readonly media: readonly MemoryMedium[];
+  readonly farm: FarmView;
+
+  constructor(kinds: readonly StoreTraits["kind"][], seed = 1) {
+    this.world = new VirtualWorld({ seed });
+    this.media = new MemoryFarm(this.world, kinds).media;
+    const ids = this.media.map(({ id }) => id);
+    this.farm = {
+      size: kinds.length,
+      majority: Math.floor(kinds.length / 2) + 1,
+      kindOf: (store) => kinds[store]!,
+      idOf: (store) => ids[store]!,
+      floorOf: () => 0n,
+    };
+  }
+
+  get nowMs(): number {
+    return this.world.clock.monotonicMs();
+  }
+
+  now(): Reading {
+    return { monotonicMs: this.nowMs, wallMs: this.world.clock.wallMs() };
+  }
+
+  player(writer: string, settings: Partial<ProtocolEnvironment["settings"]> = {}): Player {
+    const environment: ProtocolEnvironment = {
+      farm: this.farm,
+      writer,
+      random: this.world.random,
+      settings: { leaseMsMax: leaseMs, delayMs, pollMs: 5, clockRateError: 0, ...settings },
+    };
+    const driver = new Driver(
+      this.media.map((medium) => new MemoryStore(medium, writer)),
+      this.world,
+    );
+    const nonces = new Nonces();
+    return {
+      environment,
+      driver,
+      site: (options = {}) => new Site({ environment, resource: "r", leaseMs, nonces, ...options }),
+      run: (protocol, cancellation) => driver.run(protocol, { cancellation }),
+    };
+  }
+
+  /** Lets time pass until the promise has settled. */
+  async wait<Result>(promise: Promise<Result>, limitMs = 60_000): Promise<Result> {
+    const seen = { isSettled: false };
+    const settle = () => (seen.isSettled = true);
+    promise.then(settle, settle);
+    await this.world.settle();
+    for (let passedMs = 0; !seen.isSettled && passedMs < limitMs; passedMs++) await this.world.advance(1);
+    if (!seen.isSettled) throw new Error(`it did not end within ${limitMs} ms`);
+    return promise;
+  }
+}
+
+/** What an algorithm is resumed with that is run by hand, to give it any answers at any times. */
+export function resumption(
+  atMs: number,
+  answers: readonly StoreAnswer[] = [],
+  cancelled = false,
+): Resumption {
+  return { now: { monotonicMs: atMs, wallMs: atMs }, answers, cancelled };
+}
+
+export function recordOf(fields: Partial<DeltaRecord> = {}): DeltaRecord {
+  return {
+    resource: "r",
+    epoch: 1n,
+    number: 1n,
+    writer: "somebody",
+    nonce: 1,
+    state: "held",
+    leaseMs,
+    delayMs,
+    ...fields,
+  };
+}
+
+export const slotted = ["slotted", "slotted", "slotted"] as const;
+export const atomic = ["atomic", "atomic", "atomic"] as const;

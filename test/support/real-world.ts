@@ -1,0 +1,13 @@
+import type { World } from "../../src/lease/ports.js";
+
+/** This process's own clocks and timers. */
+export const realWorld: World = {
+  clock: { monotonicMs: () => performance.now(), wallMs: () => Date.now() },
+  timers: {
+    after: (delayMs, run) => {
+      const timeout = setTimeout(run, Math.ceil(delayMs) + 1);
+      return { cancel: () => clearTimeout(timeout) };
+    },
+  },
+  random: { next: Math.random },
+};
