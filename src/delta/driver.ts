@@ -7,7 +7,7 @@ import type { Store, StoreAnswer } from "./store.js";
 /** Decides which stores count: what it makes of an answer is what an algorithm sees. */
 export interface Gate {
   /** The answer of a store that must not be asked now; `undefined` for one that may be. */
-  refusal(store: number): StoreAnswer | undefined;
+  refusal(store: number, now: Reading): StoreAnswer | undefined;
   /** The answer as it counts: one of a store that has forgotten is a `failed`. */
   admit(store: number, answer: StoreAnswer): StoreAnswer;
 }
@@ -173,9 +173,10 @@ class Wait {
   begin(lanes: readonly Lane[]): void {
     this.#pending = this.#ask.requests.filter((request) => request !== undefined).length;
     this.#timer = this.#driver.world.timers.after(this.#ask.timeoutMs, () => this.#giveUp());
+    const now = this.#driver.now();
     this.#ask.requests.forEach((request, store) => {
       if (request === undefined) return;
-      const refusal = this.#gate?.refusal(store);
+      const refusal = this.#gate?.refusal(store, now);
       if (refusal === undefined) this.#send(lanes[store]!, request, store);
       else this.#take(store, refusal);
     });

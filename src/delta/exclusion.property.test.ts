@@ -130,7 +130,7 @@ test("bad days of stores and clocks: one holder at a time, and tokens rise", asy
 
 test("a hold that counts from the end of its write is seen", async () => {
   const seen = await duringFaults({ holdFromEndOfWrite: true }, async () => {
-    for (let seed = 1; seed <= 12; seed++) if ((await badDays(seed)).overlaps > 0) return seed;
+    for (let seed = 1; seed <= 20; seed++) if ((await badDays(seed)).overlaps > 0) return seed;
     return undefined;
   });
   expect(seen).toBeDefined();

@@ -1,3 +1,4 @@
+import { LeaseholdError } from "../lease/errors.js";
 import { corrupt, decodeLine, encodeLine, sameBytes } from "./line.js";
 
 /** The first word of what stands in a store's {@link farmRegister}. */
@@ -9,7 +10,7 @@ export interface FarmCell {
   readonly id: string;
   /** `recovering`: it may have forgotten leases that still run, and does not count. */
   readonly state: "ready" | "recovering";
-  /** One more each time that a store which has forgotten was let in again. */
+  /** One more each time that another store, or one that has forgotten, took a member's place. */
   readonly generation: number;
   /** The markers of all stores, sorted. */
   readonly farm: readonly string[];
@@ -54,10 +55,18 @@ function isNumber(value: unknown): value is number {
 /**
  * One of the cells that several writers of a slotted store have written: what was reached by any of them has been reached, and
  * bounds only ever grow.
+ *
+ * @throws LeaseholdError `CONFIG_MISMATCH` when two of them have put different stores into the same generation.
  */
 export function mergeFarmCells(cells: readonly FarmCell[]): FarmCell | undefined {
   const [latest] = cells.toSorted((a, b) => b.generation - a.generation || rank(b) - rank(a));
   if (latest === undefined) return undefined;
+  const { generation, farm } = latest;
+  if (cells.some((cell) => cell.generation === generation && cell.farm.join() !== farm.join()))
+    throw new LeaseholdError(
+      "CONFIG_MISMATCH",
+      "a store is in two farms: it was used with two lists of stores",
+    );
   return {
     ...latest,
     leaseMsMax: Math.max(...cells.map(({ leaseMsMax }) => leaseMsMax)),

@@ -21,6 +21,8 @@ export type FarmPlan =
       readonly members: readonly number[];
       /** Stores in the place of others that have forgotten, or were replaced. */
       readonly newcomers: readonly number[];
+      /** Stores that belonged to it until a newcomer took their place: this list of stores is out of date. */
+      readonly replaced: readonly number[];
     };
 
 /**
@@ -47,7 +49,7 @@ export function planFarm(names: readonly string[], readings: readonly FarmReadin
   if (latest === undefined) {
     if (answered.length < readings.length) return { kind: "unfounded" };
     const farm = answered.map(({ id }) => id).toSorted();
-    return { kind: "farm", generation: 0, farm, ...bounds, members: everybody, newcomers: [] };
+    return { kind: "farm", generation: 0, farm, ...bounds, members: everybody, newcomers: [], replaced: [] };
   }
   const { farm } = latest;
   if (farm.length !== readings.length)
@@ -59,12 +61,15 @@ export function planFarm(names: readonly string[], readings: readonly FarmReadin
   );
   if (apart !== undefined) throw mismatch("they belong to different farms");
   const members = answered.filter(({ id }) => farm.includes(id)).map(({ store }) => store);
-  const newcomers = everybody.filter((store) => !members.includes(store));
-  if (newcomers.length >= readings.length / 2)
+  const strangers = answered.filter(({ store }) => !members.includes(store));
+  if (strangers.length >= readings.length / 2)
     throw mismatch(
-      `${newcomers.map((store) => names[store]).join(" and ")} do not belong to the farm of the others, or half of the stores have forgotten it`,
+      `${strangers.map(({ store }) => names[store]).join(" and ")} do not belong to the farm of the others, or half of the stores have forgotten it`,
     );
-  return { kind: "farm", generation, farm, ...bounds, members, newcomers };
+  const [replaced, newcomers] = [true, false].map((wasMember) =>
+    strangers.filter(({ id, cell }) => (cell?.id === id) === wasMember).map(({ store }) => store),
+  ) as [number[], number[]];
+  return { kind: "farm", generation, farm, ...bounds, members, newcomers, replaced };
 }
 
 function mismatch(why: string): LeaseholdError {

@@ -2,16 +2,20 @@ import { faults } from "#delta-faults";
 import { formatDuration } from "../lease/duration.js";
 import { LeaseholdError } from "../lease/errors.js";
 import type { Driver, Gate } from "./driver.js";
-import { lookAtClocks, type Protocol } from "./effects.js";
+import { lookAtClocks, type Protocol, type Reading } from "./effects.js";
 import { noMajority } from "./failures.js";
 import { decodeFarmCell, encodeFarmCell, type FarmCell, mergeFarmCells } from "./farm-cell.js";
 import { type FarmPlan, type FarmReading, planFarm } from "./farm-plan.js";
 import { sameBytes } from "./line.js";
 import { stretched, type DeltaSettings, type FarmView } from "./lease-protocol.js";
 import { farmRegister, type StoreAnswer, type StoreRequest, type StoreTraits } from "./store.js";
+import { elapsedMs } from "./tenure.js";
 
 /** Others may change the farm's cells at the same time; they cannot do so all the time. */
 const looksMax = 5;
+
+/** Looks at the farm in the time for which one is good: when one fails there is time for another. */
+const looksPerView = 2;
 
 /** Operations that may still be on their way when a lease of the longest Δ ends: the paper's 6δ, and one for good measure. */
 const delaysOfGrace = 7;
@@ -24,10 +28,9 @@ interface Member {
   state: "unknown" | "ready" | "recovering";
   /** Its marker when it was last looked at. */
   id: string;
-  generation: number;
   /** When it may count again, on this process's steady clock. */
   readyAtMs: number;
-  /** Why it is unknown. */
+  /** Why it is unknown, or why its word does not count once the last look is too old. */
   error: LeaseholdError;
 }
 
@@ -37,8 +40,20 @@ type Founded = Extract<FarmPlan, { kind: "farm" }>;
 type Sight = FarmReading & { readonly content?: Uint8Array | undefined };
 
 /**
- * The stores of a farm, which of them count, and since when. A store that has forgotten (its marker is another) may have
- * known leases that still run; it counts again when the longest of them must be over.
+ * The stores of a farm, which of them count, and since when. A store that is not the one that it was (its marker is another) has
+ * forgotten, or another was put in its place. Leases may run that it does not know, and processes that have not heard of it yet may
+ * still take some without it: by the old list. Majorities of the old list and of the new one need not meet. So:
+ *
+ * 1. Whoever notices it writes the new list, in a new *generation*, to a majority of the old list's stores: the newcomer itself
+ *    learns of it only when they have it, and nobody begins a next generation before that.
+ * 2. A process asks nothing of the stores unless a look that it began at most V ago has shown it a majority that says what it
+ *    relies on (`refusal`). That majority and the one of 1 have a store in common, so V after 1 nobody takes or renews a lease by the
+ *    old list any more.
+ * 3. The newcomer counts when V and the longest lease have passed since 1, stretched: when every lease of the old list is over.
+ *
+ * V is the longest lease that a process may ask for, which the stores know (`leaseMsMax`).
+ *
+ * A new farm is founded when all of its stores have been seen to agree, so no two lists that share a store can be.
  */
 export class Farm implements FarmView, Gate {
   readonly size: number;
@@ -46,6 +61,9 @@ export class Farm implements FarmView, Gate {
   readonly #settings: DeltaSettings;
   readonly #members: readonly Member[];
   #isFounded = false;
+  #generation = 0;
+  /** When the last look began that showed a majority which says what this process relies on. */
+  #confirmed: Reading | undefined;
   #looking: Promise<void> | undefined;
   /** Why the last look failed. */
   #fault: LeaseholdError | undefined;
@@ -59,7 +77,6 @@ export class Farm implements FarmView, Gate {
       traits: each,
       state: "unknown",
       id: "",
-      generation: 0,
       readyAtMs: Infinity,
       error: new LeaseholdError("STORE_UNAVAILABLE", `${each.name}: it has not answered yet`),
     }));
@@ -69,8 +86,8 @@ export class Farm implements FarmView, Gate {
     return this.#members[store]!.id;
   }
 
-  floorOf(store: number): bigint {
-    return BigInt(this.#members[store]!.generation) << bitsPerGeneration;
+  floorOf(): bigint {
+    return BigInt(this.#generation) << bitsPerGeneration;
   }
 
   kindOf(store: number): StoreTraits["kind"] {
@@ -91,11 +108,11 @@ export class Farm implements FarmView, Gate {
     return Math.max(0, this.#members[store]!.readyAtMs - nowMs);
   }
 
-  refusal(store: number): StoreAnswer | undefined {
+  refusal(store: number, now: Reading): StoreAnswer | undefined {
     const { state, error, traits } = this.#members[store]!;
-    if (state === "ready") return undefined;
-    if (state === "unknown") return { kind: "failed", error };
-    const why = `${traits.name}: it has forgotten, or is new, and counts when every lease that it may have known is over`;
+    if (state === "ready" && this.#ageMs(now) < this.#settings.leaseMsMax) return undefined;
+    if (state !== "recovering") return { kind: "failed", error };
+    const why = `${traits.name}: it has forgotten, or is new, and counts when every lease that it may not know of is over`;
     return { kind: "failed", error: new LeaseholdError("STORE_UNAVAILABLE", why) };
   }
 
@@ -111,13 +128,14 @@ export class Farm implements FarmView, Gate {
     return { kind: "failed", error: member.error };
   }
 
-  /** Looks after stores that do not count. Undefined when there are none, or it was done a moment ago. */
+  /** Confirms what it relies on, now and then, and looks after stores that do not count. Undefined when there is nothing to do. */
   tend(driver: Driver): Promise<void> | undefined {
-    if (this.#isFounded && this.#members.every(({ state }) => state === "ready")) return undefined;
+    const now = driver.now();
+    const isFresh = this.#ageMs(now) < this.#settings.leaseMsMax / looksPerView;
+    if (isFresh && this.#members.every(({ state }) => state === "ready")) return undefined;
     if (this.#looking !== undefined) return this.#looking;
-    const nowMs = driver.now().monotonicMs;
-    if (nowMs < this.#lookAgainMs) return undefined;
-    this.#lookAgainMs = nowMs + this.#settings.delayMs;
+    if (now.monotonicMs < this.#lookAgainMs) return undefined;
+    this.#lookAgainMs = now.monotonicMs + this.#settings.delayMs;
     this.#looking = this.#look(driver);
     return this.#looking;
   }
@@ -140,69 +158,72 @@ export class Farm implements FarmView, Gate {
   }
 
   /** How many stores count. */
-  get ready(): number {
-    return this.#isFounded ? this.#members.filter(({ state }) => state === "ready").length : 0;
+  ready(now: Reading): number {
+    return this.#members.filter((_, store) => this.refusal(store, now) === undefined).length;
   }
 
   /** Why no lease can be had. */
-  whyNot(): LeaseholdError {
+  whyNot(now: Reading): LeaseholdError {
     if (this.#fault !== undefined) return this.#fault;
     const errors = this.#members.map((_, store) => {
-      const refusal = this.refusal(store);
+      const refusal = this.refusal(store, now);
       return refusal?.kind === "failed" ? refusal.error : undefined;
     });
-    return noMajority(this.size, this.majority, this.ready, errors);
+    return noMajority(this.size, this.majority, this.ready(now), errors);
+  }
+
+  #ageMs(now: Reading): number {
+    return this.#confirmed === undefined ? Infinity : elapsedMs(this.#confirmed, now);
   }
 
   /**
    * Reads what every store says of the farm, founds it if nobody has, tells stores what they do not know yet, and lets those
-   * in that have waited long enough.
+   * in that have waited long enough. Until there is nothing to tell.
    *
    * @throws LeaseholdError `CONFIG_MISMATCH`
    */
   *look(): Protocol<void> {
     for (let looks = 0; looks < looksMax; looks++) {
-      const sights = yield* this.#read();
-      const { now } = yield lookAtClocks;
-      const plan = planFarm(
-        this.#members.map(({ traits }) => traits.name),
-        sights,
-      );
-      if (plan.kind === "unfounded") {
+      const { now: begun } = yield lookAtClocks;
+      const { sights, now } = yield* this.#read();
+      const names = this.#members.map(({ traits }) => traits.name);
+      const read = planFarm(names, sights);
+      if (read.kind === "unfounded") {
         for (const member of this.#members)
           if (member.state === "unknown" && member.id !== "") member.error = waits(member);
         return;
       }
-      const bounded: Founded = { ...plan, ...this.#bounds(plan) };
-      const ripe = this.#await(bounded, sights, now.monotonicMs);
-      const next = this.#admission(bounded, ripe);
-      const { agreed, conflicts } = yield* this.#tell(next ?? bounded, sights);
-      if (agreed >= this.majority && next === undefined) {
-        this.#isFounded = true;
-        return;
-      }
-      // Somebody else wrote, or the newcomers are members now: there is more to be told.
-      if (conflicts === 0 && agreed < this.majority) return;
+      const plan: Founded = { ...read, ...this.#bounds(read) };
+      const knowing = plan.members.filter((store) => knows(sights[store]!, plan)).length;
+      const isAgreed = knowing >= (plan.generation === 0 ? this.size : this.majority);
+      this.#generation = Math.max(this.#generation, plan.generation);
+      this.#place(plan, sights, now.monotonicMs, isAgreed);
+      if (knowing >= this.majority) [this.#isFounded, this.#confirmed] = [true, begun];
+      const next = knowing >= this.majority ? this.#admission(plan) : undefined;
+      const hasChanged = yield* this.#tell(next ?? plan, sights, now.monotonicMs, isAgreed);
+      if (!hasChanged) return;
     }
   }
 
-  *#read(): Protocol<Sight[]> {
-    const { answers } = yield {
+  *#read(): Protocol<{ readonly sights: readonly Sight[]; readonly now: Reading }> {
+    const { answers, now } = yield {
       kind: "ask",
       requests: this.#members.map(() => ({ op: "read", register: farmRegister })),
       timeoutMs: this.#settings.delayMs,
       enough: () => false,
     };
-    return this.#members.map((member, store): Sight => {
+    const sights = this.#members.map((member, store): Sight => {
       const sight = sightOf(answers[store], member);
       if (sight.kind === "silent") {
         // One that counts goes on doing so: silence is no reason to distrust what it will say.
-        if (member.state !== "ready") [member.state, member.error] = ["unknown", sight.error];
+        if (member.state !== "ready") member.state = "unknown";
+        member.error = sight.error;
       } else if (member.id !== sight.id) {
         [member.id, member.state, member.readyAtMs] = [sight.id, "unknown", Infinity];
       }
       return sight;
     });
+    return { sights, now };
   }
 
   #bounds({ leaseMsMax, delayMsMax }: Founded) {
@@ -212,69 +233,63 @@ export class Farm implements FarmView, Gate {
     };
   }
 
-  /** Sets when stores that may have forgotten count again; which of the newcomers have waited long enough. */
-  #await(plan: Founded, sights: readonly Sight[], nowMs: number): number[] {
-    const graceMs = faults.forgottenStoreCounts ? 0 : plan.leaseMsMax + delaysOfGrace * plan.delayMsMax;
-    const waitMs = stretched(graceMs, this.#settings.clockRateError);
+  /** Which stores count, by what was read; and when those may that have to wait. */
+  #place(plan: Founded, sights: readonly Sight[], nowMs: number, isAgreed: boolean): void {
     this.#members.forEach((member, store) => {
       const sight = sights[store]!;
-      if (sight.kind === "silent" || member.state === "ready") return;
-      if (plan.members.includes(store) && isReady(sight.cell, sight.id, member.traits)) return;
-      // A bound that has grown since does not matter: leases that long were not taken from this store before it forgot.
-      if (member.readyAtMs === Infinity)
-        member.readyAtMs = nowMs + Math.max(0, waitMs - member.traits.upMs());
-      member.state = "recovering";
+      const isIn = plan.farm.includes(member.id);
+      if (!isIn) [member.state, member.readyAtMs] = ["unknown", Infinity];
+      if (sight.kind === "silent") return;
+      if (isIn && isAgreed && member.readyAtMs === Infinity)
+        member.readyAtMs = nowMs + this.#waitMs(plan, member);
+      if (isIn && sight.cell?.id === sight.id && sight.cell.state === "ready") member.state = "ready";
+      if (member.state === "ready") member.error = unconfirmed;
+      else if (member.readyAtMs !== Infinity) member.state = "recovering";
+      else member.error = plan.replaced.includes(store) ? replaced(member) : untold(member);
     });
-    return plan.newcomers.filter((store) => this.#members[store]!.readyAtMs <= nowMs);
   }
 
-  /**
-   * The farm with the newcomers in it, in a generation that no lease knows yet. A majority of the others has to learn of it before
-   * the newcomers themselves do.
-   */
-  #admission(plan: Founded, ripe: readonly number[]): Founded | undefined {
+  /** How long a store of the list waits until it counts, from when the list is agreed on. */
+  #waitMs({ generation, leaseMsMax, delayMsMax }: Founded, { traits }: Member): number {
+    if (faults.forgottenStoreCounts) return 0;
+    const { clockRateError } = this.#settings;
+    const leaseMs = leaseMsMax + delaysOfGrace * delayMsMax;
+    if (generation > 0) return stretched(leaseMsMax + leaseMs, clockRateError);
+    // At the first use there is no old list, and nothing to forget for what keeps what it has.
+    return traits.durable ? 0 : Math.max(0, stretched(leaseMs, clockRateError) - traits.upMs());
+  }
+
+  /** The farm with the newcomers in it, in a generation that no lease knows yet. Its old members learn of it first. */
+  #admission(plan: Founded): Founded | undefined {
     const ids = this.#members.map(({ id }) => id);
     const others = plan.farm.filter((id) => ids.includes(id));
+    const { newcomers } = plan;
     // The place of a store that was never seen cannot be told from a newcomer's.
-    const isPlain =
-      others.length + plan.newcomers.length === this.size && ripe.length === plan.newcomers.length;
-    if (ripe.length === 0 || !isPlain) return undefined;
-    const farm = [...others, ...ripe.map((store) => ids[store]!)].toSorted();
+    if (newcomers.length === 0 || others.length + newcomers.length !== this.size) return undefined;
+    const farm = [...others, ...newcomers.map((store) => ids[store]!)].toSorted();
     return { ...plan, farm, generation: plan.generation + 1 };
   }
 
-  /** Writes the farm into each member that does not say so yet. */
-  *#tell(plan: Founded, sights: readonly Sight[]): Protocol<{ agreed: number; conflicts: number }> {
-    const { now } = yield lookAtClocks;
-    const cells = this.#members.map((member, store): FarmCell | undefined => {
+  /** Writes the farm into each member that does not say so yet. True when a store's cell is another than was read. */
+  *#tell(plan: Founded, sights: readonly Sight[], nowMs: number, isAgreed: boolean): Protocol<boolean> {
+    const requests = this.#members.map((member, store): StoreRequest | undefined => {
       const sight = sights[store]!;
       if (!plan.members.includes(store) || sight.kind === "silent") return undefined;
-      const isOver = isReady(sight.cell, sight.id, member.traits) || member.readyAtMs <= now.monotonicMs;
-      const { farm, generation, leaseMsMax, delayMsMax } = plan;
-      const state = isOver || member.state === "ready" ? "ready" : "recovering";
-      return { id: sight.id, state, generation, farm, leaseMsMax, delayMsMax };
+      // A newcomer's word must not be what others take for a majority that knows of it.
+      if (plan.generation > 0 && sight.cell?.id !== sight.id && !isAgreed) return undefined;
+      const isReady = member.state === "ready" || member.readyAtMs <= nowMs;
+      return this.#requestFor(cellFor(plan, sight.id, isReady ? "ready" : "recovering"), sight, store);
     });
-    const requests = cells.map((cell, store) => this.#requestFor(cell, sights[store]!, store));
     const { answers } = yield {
       kind: "ask",
       requests,
       timeoutMs: this.#settings.delayMs,
       enough: () => false,
     };
-    let agreed = 0;
-    cells.forEach((cell, store) => {
-      if (cell === undefined) return;
-      if (requests[store] !== undefined && answers[store]?.kind !== "written") return;
-      agreed += 1;
-      const member = this.#members[store]!;
-      member.generation = cell.generation;
-      member.state = cell.state;
-    });
-    return { agreed, conflicts: answers.filter((answer) => answer?.kind === "conflict").length };
+    return answers.some((answer) => answer?.kind === "written" || answer?.kind === "conflict");
   }
 
-  #requestFor(cell: FarmCell | undefined, sight: Sight, store: number): StoreRequest | undefined {
-    if (cell === undefined) return undefined;
+  #requestFor(cell: FarmCell, sight: Sight, store: number): StoreRequest | undefined {
     const next = encodeFarmCell(cell);
     const present =
       sight.kind === "answered" && sight.cell !== undefined ? encodeFarmCell(sight.cell) : undefined;
@@ -289,8 +304,31 @@ function waits({ traits }: Member): LeaseholdError {
   return new LeaseholdError("STORE_UNAVAILABLE", why);
 }
 
-function isReady(cell: FarmCell | undefined, id: string, traits: StoreTraits): boolean {
-  return cell?.id === id ? cell.state === "ready" : traits.durable;
+function untold({ traits }: Member): LeaseholdError {
+  const why = `${traits.name}: it has forgotten, or is new, and not enough of the others know of it yet`;
+  return new LeaseholdError("STORE_UNAVAILABLE", why);
+}
+
+function replaced({ traits }: Member): LeaseholdError {
+  const why = `${traits.name}: another store has taken its place, so this list of stores is out of date; to have this one back, empty it`;
+  return new LeaseholdError("STORE_UNAVAILABLE", why);
+}
+
+const unconfirmed = new LeaseholdError(
+  "STORE_UNAVAILABLE",
+  "no majority has confirmed for a while that these are the stores of the farm",
+);
+
+function cellFor(plan: Founded, id: string, state: FarmCell["state"]): FarmCell {
+  const { generation, farm, leaseMsMax, delayMsMax } = plan;
+  return { id, state, generation, farm, leaseMsMax, delayMsMax };
+}
+
+/** The store has all of the plan in its cell. */
+function knows(sight: Sight, plan: Founded): boolean {
+  if (sight.kind === "silent" || sight.cell?.id !== sight.id) return false;
+  const { cell, id } = sight;
+  return sameBytes(encodeFarmCell(cell), encodeFarmCell(cellFor(plan, id, cell.state)));
 }
 
 function sightOf(answer: StoreAnswer | undefined, { traits }: Member): Sight {

@@ -80,7 +80,7 @@ describe("a datum beside its lease", () => {
     const cells = await stage.open();
     const guarded = await stage.on(cells.acquire("r", { autoRenew: false }));
     expect(guarded.datum).toBeUndefined();
-    await stage.world.advance(600);
+    await stage.world.advance(400);
     const before = { ...stage.medium.performed };
     await stage.on(guarded.write("one"));
     expect(stage.medium.performed).toEqual({ ...before, replace: before.replace + 1 });

@@ -50,7 +50,7 @@ export async function openFarm(
       settings,
     );
     for (let looks = 0; looks < looksMax && !farm.isFounded; looks++) await driver.run(farm.look());
-    if (!farm.isFounded) throw farm.whyNot();
+    if (!farm.isFounded) throw farm.whyNot(driver.now());
     const { holder, label } = options;
     const environment = { farm, writer: holder, label, random: world.random, settings };
     const protocol = protocolFor(stores, environment);

@@ -7,6 +7,7 @@ import type {
   Provider,
   ProviderEvents,
 } from "../lease/provider.js";
+import type { Timer } from "../lease/ports.js";
 import type { Guarantees, HolderHint, ResourceHint } from "../lease/types.js";
 import { encodeRecord } from "./codec.js";
 import type { Driver } from "./driver.js";
@@ -20,6 +21,9 @@ import type { Tenure } from "./tenure.js";
 
 /** A lease has to leave time for a renewal that takes its whole δ, and for another when that one fails. */
 const delaysPerLeaseMin = 3;
+
+/** While something is under way the farm is thought of so often in the time for which a look at it is good. */
+const tendsPerLease = 8;
 
 /** The greatest epoch, number and nonce that a record's length is reckoned with. */
 const numberMax = 2n ** 63n;
@@ -77,6 +81,9 @@ export class DeltaProvider implements Provider {
   /** By resource: what was granted last and has not been given back. */
   readonly #grants = new Map<string, DeltaGrant>();
   #events: ProviderEvents | undefined;
+  /** Operations under way; while there are any the farm is looked after. */
+  #underWay = 0;
+  #tendTimer: Timer | undefined;
 
   constructor(parts: DeltaProviderParts) {
     const { driver, farm, protocol, settings, holder } = parts;
@@ -122,13 +129,12 @@ export class DeltaProvider implements Provider {
     const deadlineMs = this.#driver.now().monotonicMs + timeoutMs;
     // Whoever attempts has given up what it held: nothing may renew it any more.
     this.#forget(resource);
-    const tending = this.#farm.tend(this.#driver);
-    if (this.#farm.ready < this.#farm.majority) {
-      await tending;
-      if (this.#farm.ready < this.#farm.majority) return { kind: "unanswered", error: this.#farm.whyNot() };
-    }
+    await this.#tend();
+    const now = this.#driver.now();
+    if (this.#farm.ready(now) < this.#farm.majority)
+      return { kind: "unanswered", error: this.#farm.whyNot(now) };
     const protocol = this.#protocol.attempt({ resource, leaseMs: ttlMs, deadlineMs });
-    const result = await this.#driver.run(protocol, { gate: this.#farm, cancellation });
+    const result = await this.#underGate(protocol, cancellation);
     if (result.kind !== "granted") return result;
     const grant = new DeltaGrant(result.tenure, this.#driver);
     this.#grants.set(resource, grant);
@@ -174,9 +180,33 @@ export class DeltaProvider implements Provider {
     return this.#driver.close();
   }
 
-  #run<Result>(protocol: Protocol<Result>): Promise<Result> {
-    void this.#farm.tend(this.#driver);
-    return this.#driver.run(protocol, { gate: this.#farm });
+  async #run<Result>(protocol: Protocol<Result>): Promise<Result> {
+    await this.#tend();
+    return this.#underGate(protocol);
+  }
+
+  /** An operation may take longer than what the farm was last seen to be is good for: the paper's contend waits for Δ and more. */
+  async #underGate<Result>(protocol: Protocol<Result>, cancellation?: Cancellation): Promise<Result> {
+    if (this.#underWay++ === 0) this.#keepTending();
+    try {
+      return await this.#driver.run(protocol, { gate: this.#farm, cancellation });
+    } finally {
+      if (--this.#underWay === 0) this.#tendTimer?.cancel();
+    }
+  }
+
+  #keepTending(): void {
+    const everyMs = this.guarantees.ttlMaxMs / tendsPerLease;
+    this.#tendTimer = this.#driver.world.timers.after(everyMs, () => {
+      void this.#farm.tend(this.#driver);
+      this.#keepTending();
+    });
+  }
+
+  /** Waits only if nothing can be had before: what is held must not wait for a store that is silent. */
+  async #tend(): Promise<void> {
+    const tending = this.#farm.tend(this.#driver);
+    if (this.#farm.ready(this.#driver.now()) < this.#farm.majority) await tending;
   }
 
   /** The length of a resource's longest record. */

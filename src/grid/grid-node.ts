@@ -56,8 +56,6 @@ export class GridNode implements FleaseDriver {
   readonly #sideCalls: StoreSideCalls;
   /** Why the last visit of each store came to nothing. */
   readonly #errors: (LeaseholdError | undefined)[] = [];
-  /** Why the farm is none any more. */
-  #farmError: LeaseholdError | undefined;
   /** Called when a visit has ended. */
   readonly #onVisited = new Set<() => void>();
   #wakeAt = Infinity;
@@ -113,10 +111,11 @@ export class GridNode implements FleaseDriver {
 
   /** Looks after stores that do not count; why no lease can be had at all, if they are too many. */
   async tend(): Promise<LeaseholdError | undefined> {
-    const { farm } = this.#options;
-    const tending = this.#tend();
-    if (farm.ready < farm.majority) await tending;
-    return farm.ready < farm.majority ? (this.#farmError ?? farm.whyNot()) : undefined;
+    const { farm, driver } = this.#options;
+    const tending = farm.tend(driver);
+    if (farm.ready(driver.now()) < farm.majority) await tending;
+    const now = driver.now();
+    return farm.ready(now) < farm.majority ? farm.whyNot(now) : undefined;
   }
 
   /** Why no majority has answered. */
@@ -213,17 +212,6 @@ export class GridNode implements FleaseDriver {
     return driver.run(protocol, { gate: farm });
   }
 
-  async #tend(): Promise<void> {
-    const { driver, farm } = this.#options;
-    try {
-      await farm.tend(driver);
-      this.#farmError = undefined;
-    } catch (error) {
-      if (!(error instanceof LeaseholdError)) throw error;
-      this.#farmError = error;
-    }
-  }
-
   #visited(store: number, error: LeaseholdError | undefined): void {
     const name = this.address(store);
     const isNamed = error === undefined || error.message.startsWith(name);
@@ -259,7 +247,7 @@ export class GridNode implements FleaseDriver {
   #maintain(): void {
     if (this.#closed !== undefined) return;
     this.peer.maintain(this.now());
-    void this.#tend();
+    void this.#options.farm.tend(this.#options.driver);
     this.poke();
     this.#maintainTimer = this.timers.after(maintainEveryMs, () => this.#maintain());
   }

@@ -62,7 +62,7 @@ export async function openGrid(
     const pollMs = Math.max(...traits.map((each) => each.pollMs));
     const farm = new Farm(traits, { leaseMsMax, delayMs, clockRateError, pollMs });
     await driver.run(farm.look());
-    if (!farm.isFounded) throw farm.whyNot();
+    if (!farm.isFounded) throw farm.whyNot(driver.now());
     const { name, label, incarnation, onFault } = options;
     const told = onFault && { onFault };
     const node = new GridNode({ settings, driver, farm, pollMs, name, label, incarnation, ...told });
