@@ -5,6 +5,7 @@ import { HistoryJudge } from "./judge.js";
 import {
   check,
   decision,
+  done,
   journalOf,
   looks,
   op,
@@ -25,13 +26,15 @@ const turn = fc.record({
   lastsUs: fc.integer({ min: 1, max: 2_000_000 }),
   /** Where each look happens, and how far its stamps are from that instant, in parts of the tenure. */
   looks: fc.array(
-    fc.tuple(fc.double({ min: 0, max: 1, noNaN: true }), fc.double({ min: 0, max: 2, noNaN: true })),
+    fc.tuple(fc.double({ min: 0, max: 1, noNaN: true }), fc.double({ min: 0, max: 8, noNaN: true })),
     {
       minLength: 1,
       maxLength: 6,
     },
   ),
   released: fc.boolean(),
+  /** When its process goes on after a stop that was shorter than the tenure, in parts of it. */
+  continued: fc.option(fc.double({ min: 0, max: 1, noNaN: true }), { nil: undefined }),
   /** Operations: when each reaches the resource, in parts of the tenure; above 1 it has been overtaken by its end. */
   operations: fc.array(
     fc.integer({ min: 0, max: 40 }).map((tenths) => tenths / 10),
@@ -49,7 +52,7 @@ interface Told {
 
 /** What the holder writes down: each look happens in the tenure, and its stamps lie around that instant. */
 function tell(
-  { who, lastsUs, looks: all, released, operations }: Turn,
+  { who, lastsUs, looks: all, released, continued, operations }: Turn,
   token: number,
   startMs: number,
 ): Told {
@@ -69,6 +72,7 @@ function tell(
       before = to;
       return looks(who, token, { at: from, took: to - from, left: Math.max(1, endMs - from) });
     });
+  if (continued !== undefined) entries.push(done("continued", who, startMs + continued * lastsMs));
   if (released) entries.push(release(who, token, endMs));
   else entries.push(...looks(who, token, { at: Math.max(endMs, before), ok: false }));
   const asked = operations.map((part) => ({ atMs: startMs + part * lastsMs, who, token }));

@@ -80,7 +80,9 @@ describe("overlaps", () => {
     const report = check(looks("a", 10, 0, 100), looks("b", 20, 50, 150));
     expect(report.verdict).toBe("violated");
     expect(rulesOf(report)).toEqual(["overlap"]);
-    expect(report.violations[0]!.text).toContain("r by a.1 with token 10 and r by b.1 with token 20");
+    expect(report.violations[0]!.text).toContain(
+      "r by a.1 (process 1) with token 10 and r by b.1 (process 2) with token 20",
+    );
   });
 
   test("a holder claims all the time between two looks, also when it was stopped", () => {
@@ -141,6 +143,11 @@ describe("tokens", () => {
     expect(rulesOf(check(looks("a", 10, 0, 100), looks("b", 10, 200, 300)))).toEqual(["token-repeated"]);
   });
 
+  test("must not be repeated by another process that takes itself for the same owner", () => {
+    const twin = changed(looks("a", 10, 50, 150), { pid: 9 });
+    expect(rulesOf(check(looks("a", 10, 0, 100), twin)).sort()).toEqual(["overlap", "token-repeated"]);
+  });
+
   test("of a look so long that its order is uncertain prove nothing", () => {
     const report = check(looks("a", 10, { at: 0, took: 500 }), looks("b", 20, 100, 200));
     expect(report.violations).toEqual([]);
@@ -195,6 +202,12 @@ describe("a pause", () => {
   test("must not end with a first look that finds it held", () => {
     const report = check(...pause, looks("a", 10, 3_001, { at: 3_002, ok: false }));
     expect(rulesOf(report).sort()).toEqual(["held-after-pause", "overlap"]);
+  });
+
+  test("after which it is still held proves nothing when the other's only look began before it", () => {
+    const stretched = looks("b", 10, { at: 0, took: 50 });
+    const report = check(stretched, looks("a", 20, 10, 15, 100), done("continued", "a", 60));
+    expect(report).toMatchObject({ violations: [], inconclusive: 1 });
   });
 
   test("in which nobody took over may end with the lease still held", () => {

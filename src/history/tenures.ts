@@ -137,7 +137,8 @@ export class TenureBook {
   }
 
   #of({ pid, incarnation, resource, token }: Holding): Gathered {
-    const key = `${token}\n${incarnation}\n${resource}`;
+    // Two processes that take themselves for the same owner would be one tenure without the process.
+    const key = `${token}\n${pid}\n${incarnation}\n${resource}`;
     let entry = this.#gathered.get(key);
     if (entry !== undefined) return entry;
     entry = {

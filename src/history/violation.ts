@@ -29,6 +29,6 @@ export interface Violation {
 export const violationsMax = 1_000;
 
 /** A tenure, for people. */
-export function nameOf({ resource, incarnation, token }: Holding): string {
-  return `${resource} by ${incarnation} with token ${token}`;
+export function nameOf({ resource, incarnation, pid, token }: Holding): string {
+  return `${resource} by ${incarnation} (process ${pid}) with token ${token}`;
 }

@@ -35,7 +35,9 @@ describe("leasehold check", () => {
     const { code, text } = await run(paths);
     expect(code).toBe(0);
     expect(`${text}\n`).toBe(/^```output\n([\s\S]*?)^```$/m.exec(page)![1]);
-    expect(page).toContain("would be `violated`, with `overlap: reports by worker-1.a1 with token 10 and");
+    expect(page).toContain(
+      "would be `violated`, with `overlap: reports by worker-1.a1 (process 501) with token 10 and",
+    );
   });
 
   test("tells what is wrong and exits with 80", async () => {
@@ -43,7 +45,9 @@ describe("leasehold check", () => {
     const { code, text } = await run([path]);
     expect(code).toBe(80);
     expect(text).toContain("violated");
-    expect(text).toContain("overlap: r by a.1 with token 10 and r by b.1 with token 20 were both held");
+    expect(text).toContain(
+      "overlap: r by a.1 (process 1) with token 10 and r by b.1 (process 2) with token 20 were both held",
+    );
     expect(text).toContain("no faults");
   });
 

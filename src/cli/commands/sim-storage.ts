@@ -4,10 +4,10 @@ import { livenessInvariants } from "../../sim/storage/violation.js";
 import { exitCode } from "../exit-codes.js";
 import { usageError } from "../failure.js";
 import { type Presentation, present } from "../output/present.js";
-import { sayLine } from "../say.js";
 import { settingsOf } from "../settings.js";
 import { packageVersion } from "../version.js";
-import { type SimCommandOptions, countLines, minutesDefault, parseSeed } from "./sim.js";
+import { Batch, countLines, simulatorFailed } from "./sim-batch.js";
+import type { SimCommandOptions } from "./sim.js";
 
 interface Summary {
   readonly version: string;
@@ -18,6 +18,7 @@ interface Summary {
   readonly counters: StorageCounters;
   /** Of the only run. */
   readonly traceHash?: string;
+  readonly story?: readonly string[];
   readonly violation?: { readonly invariant: string; readonly text: string; readonly replay: string };
 }
 
@@ -26,41 +27,43 @@ export function simStorage(options: SimCommandOptions): number {
   const { output } = settingsOf(options);
   if (options.mode !== undefined || options.without !== undefined)
     throw usageError("--mode and --without belong to the simulated cluster, and not to --ground delta");
-  const firstSeed = options.seed === undefined ? Math.floor(Date.now() / 1_000) : parseSeed(options.seed);
-  const one = options.seed !== undefined && options.minutes === undefined && options.runs === undefined;
-  if (options.story === true && !one) throw usageError("--story needs the --seed of a run");
-  const story = options.story === true ? (line: string) => void sayLine(line) : undefined;
+  const batch = new Batch(options);
+  const { firstSeed, isOne, story, told } = batch;
   const counters = new StorageCounters();
-  const startMs = performance.now();
-  const endMs =
-    startMs + (options.minutes ?? (options.runs === undefined ? minutesDefault : Infinity)) * 60_000;
-  const runsMax = one ? 1 : (options.runs ?? Infinity);
   let last: StorageSimResult | undefined;
-  for (let runs = 0; runs < runsMax && performance.now() < endMs; runs += 1) {
-    last = simulateStorage({ seed: firstSeed + runs, story });
+  while (last?.violation === undefined && batch.goOn(counters)) {
+    const seed = firstSeed + counters.runs;
+    try {
+      last = simulateStorage({ seed, story });
+    } catch (error) {
+      throw simulatorFailed(error, replayOf(seed));
+    }
     counters.add(last.counters);
-    if (last.violation !== undefined) break;
   }
   const summary: Summary = {
     version: packageVersion(),
     firstSeed,
     runs: counters.runs,
     events: counters.events,
-    seconds: Number(((performance.now() - startMs) / 1_000).toFixed(3)),
+    seconds: Number(batch.seconds.toFixed(3)),
     counters,
-    ...(one && last !== undefined && { traceHash: last.traceHash }),
+    ...(isOne && last !== undefined && { traceHash: last.traceHash }),
+    ...(told && { story: told }),
     ...(last?.violation !== undefined && {
       violation: {
         invariant: last.violation.invariant,
         text: storageFailureText(last),
-        replay: `leasehold sim --ground delta --seed ${last.plan.seed}@${packageVersion()} --story`,
+        replay: replayOf(last.plan.seed),
       },
     }),
   };
-  // A story is told as it happens; a document for programs must stand alone.
-  if (story === undefined || output === "table") present(output, presentSummary(summary));
+  present(output, presentSummary(summary));
   if (last?.violation === undefined) return exitCode("ok");
   return exitCode(livenessInvariants.has(last.violation.invariant) ? "stuck" : "violation");
+}
+
+function replayOf(seed: number): string {
+  return `leasehold sim --ground delta --seed ${seed}@${packageVersion()} --story`;
 }
 
 function presentSummary(summary: Summary): Presentation {
@@ -68,9 +71,9 @@ function presentSummary(summary: Summary): Presentation {
   return {
     document: summary,
     objects: [summary],
-    table: (paint) => [
+    table: (paint, widthMax) => [
       `${runs} runs from seed ${firstSeed}, ${events} events in ${seconds.toFixed(1)} s`,
-      ...countLines(counters),
+      ...countLines(counters, widthMax),
       ...(traceHash === undefined ? [] : [`trace ${traceHash}`]),
       ...(violation === undefined
         ? []

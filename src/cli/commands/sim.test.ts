@@ -1,15 +1,17 @@
 import { afterEach, expect, it, vi } from "vitest";
 import { duringFaults } from "../../flease/planted-faults.js";
 import { packageVersion } from "../version.js";
+import { World } from "../../sim/world.js";
+import { simStorage } from "./sim-storage.js";
 import { sim } from "./sim.js";
 import type { SimCommandOptions } from "./sim.js";
 
 const said: string[] = [];
-vi.mock("../say.js", () => ({ sayLine: (...lines: string[]) => said.push(...lines) }));
+vi.mock("../say.js", () => ({ sayLine: (...lines: string[]) => said.push(...lines), sayProgress: () => {} }));
 afterEach(() => said.splice(0));
 
 const run = async (options: SimCommandOptions) => {
-  const code = await sim(options);
+  const code = options.ground === "delta" ? simStorage(options) : await sim(options);
   return { code, text: said.splice(0).join("\n") };
 };
 const runJson = async (options: SimCommandOptions) => {
@@ -31,6 +33,21 @@ it("tells a story that does not change what happens", async () => {
   expect(text).toContain(`trace ${traceHash}`);
 });
 
+it.each(["flease", "delta"] as const)("has the story of a run on %s in one JSON object", async (ground) => {
+  const { summary } = await runJson({ seed: "9", ground, story: true });
+  expect(summary.story.length).toBeGreaterThan(10);
+  expect(summary.runs).toBe(1);
+});
+
+it("says which run it was when the simulator itself fails", async () => {
+  const refusal = vi.spyOn(World.prototype, "run").mockRejectedValueOnce(new TypeError("of its own"));
+  await expect(sim({ seed: "9", mode: "c" })).rejects.toMatchObject({
+    exitCode: 1,
+    message: expect.stringMatching(/failed: TypeError: of its own; .*--seed 9@\S+ --mode c --story$/),
+  });
+  refusal.mockRestore();
+});
+
 it("says how to run a violation again, whole and shortened, and both do fail", async () => {
   await duringFaults({ holderIgnoresExpiry: true }, async () => {
     const { code, summary } = await runJson({ seed: "2", runs: 50, mode: "c" });
@@ -45,10 +62,20 @@ it("says how to run a violation again, whole and shortened, and both do fail", a
 });
 
 it("calls a batch in which nothing happens a failure", async () => {
-  const quiet = await runJson({ seed: "0", runs: 150, mode: "c" });
-  // With good clocks nobody's clock is impossible: such a batch proves nothing about those that are.
-  expect(quiet.summary.neverHappened).toEqual(["impossibleClocks"]);
+  const batch = { seed: "0", runs: 150, mode: "c" } as const;
+  const sound = await runJson(batch);
+  expect(sound.summary.hardlyHappened).toEqual([]);
+  expect(sound.code).toBe(0);
+  const quietRun = vi.spyOn(World.prototype, "run").mockImplementation(async function (this: World) {
+    this.counters.runs = 1;
+    this.counters.floorRefusals = Number(this.plan.seed % 100 === 0);
+  });
+  const quiet = await runJson(batch);
+  expect(quiet.summary.hardlyHappened).toEqual(
+    Object.keys(sound.summary.counters).filter((name) => !["runs", "impossibleClocks"].includes(name)),
+  );
   expect(quiet.code).toBe(81);
+  quietRun.mockRestore();
 });
 
 it.each([

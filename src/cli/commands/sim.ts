@@ -1,15 +1,14 @@
-import { type ClockMode, clockModes } from "../../sim/clocks.js";
+import { type ClockMode, assumptionsOf, clockModes } from "../../sim/clocks.js";
 import { Counters, type CounterName } from "../../sim/counters.js";
 import { type Feature, features, isFeature } from "../../sim/features.js";
 import { type SimOptions, type SimResult, failureText, simulate } from "../../sim/run.js";
 import { shorten } from "../../sim/shorten.js";
-import type { StorageCounters } from "../../sim/storage/counters.js";
 import { exitCode } from "../exit-codes.js";
 import { usageError } from "../failure.js";
 import { type Presentation, present } from "../output/present.js";
-import { sayLine } from "../say.js";
 import { type SharedOptions, settingsOf } from "../settings.js";
 import { packageVersion } from "../version.js";
+import { Batch, countLines, simulatorFailed, wordsOf } from "./sim-batch.js";
 
 /** The options of `leasehold sim` as commander hands them over. */
 export interface SimCommandOptions extends SharedOptions {
@@ -22,14 +21,11 @@ export interface SimCommandOptions extends SharedOptions {
   readonly ground?: "delta" | "flease";
 }
 
-/** Without `--minutes` or `--runs`, so long. */
-export const minutesDefault = 1;
-
-/** From so many runs on, whatever matters must have happened at least once: otherwise they prove nothing (V). */
+/** From so many runs on, whatever matters must have happened often enough: otherwise they prove nothing (V). */
 const runsThatShowAll = 150;
 
-/** What may well not happen. */
-const rare: ReadonlySet<CounterName> = new Set(["staleRefusals", "floorRefusals"]);
+/** What happens less than once in so many runs has hardly happened. The rarest things happen once in ten. */
+const runsForOnce = 50;
 
 interface Summary {
   readonly version: string;
@@ -41,7 +37,8 @@ interface Summary {
   readonly counters: Counters;
   /** Of the only run. */
   readonly traceHash?: string;
-  readonly neverHappened: readonly CounterName[];
+  readonly hardlyHappened: readonly CounterName[];
+  readonly story?: readonly string[];
   readonly violation?: {
     readonly invariant: string;
     readonly text: string;
@@ -58,27 +55,23 @@ interface Summary {
  */
 export async function sim(options: SimCommandOptions): Promise<number> {
   const { output } = settingsOf(options);
-  const firstSeed = options.seed === undefined ? Math.floor(Date.now() / 1_000) : parseSeed(options.seed);
+  const batch = new Batch(options);
+  const { firstSeed, isOne, story, told } = batch;
   const without = parseFeatures(options.without);
-  const story = options.story === true ? (line: string) => void sayLine(line) : undefined;
-  if (story !== undefined && options.seed === undefined)
-    throw usageError("--story needs the --seed of a run");
-  const one = options.seed !== undefined && options.minutes === undefined && options.runs === undefined;
   const counters = new Counters();
-  const startMs = performance.now();
-  const endMs =
-    startMs + (options.minutes ?? (options.runs === undefined ? minutesDefault : Infinity)) * 60_000;
-  const runsMax = one ? 1 : (options.runs ?? Infinity);
-  let last: SimResult | undefined;
-  let lastOptions: SimOptions | undefined;
-  for (let runs = 0; runs < runsMax && performance.now() < endMs; runs += 1) {
-    const seed = firstSeed + runs;
-    lastOptions = { seed, mode: options.mode ?? modeOf(seed), without, ...(story && { story }) };
-    last = await simulate(lastOptions);
-    counters.add(last.counters);
-    if (last.violation !== undefined) break;
+  let last: { readonly options: SimOptions; readonly result: SimResult } | undefined;
+  while (last?.result.violation === undefined && batch.goOn(counters)) {
+    const seed = firstSeed + counters.runs;
+    const one = { seed, mode: options.mode ?? modeOf(seed), without, ...(story && { story }) };
+    try {
+      last = { options: one, result: await simulate(one) };
+    } catch (error) {
+      throw simulatorFailed(error, replayOf(one));
+    }
+    counters.add(last.result.counters);
   }
-  const seconds = (performance.now() - startMs) / 1_000;
+  const { seconds } = batch;
+  const showsAll = counters.runs < runsThatShowAll || without.length > 0;
   const summary: Summary = {
     version: packageVersion(),
     firstSeed,
@@ -87,38 +80,23 @@ export async function sim(options: SimCommandOptions): Promise<number> {
     seconds: Number(seconds.toFixed(3)),
     eventsPerSecond: Math.round(counters.events / seconds),
     counters,
-    ...(one && last !== undefined && { traceHash: last.traceHash }),
-    neverHappened: counters.runs < runsThatShowAll || without.length > 0 ? [] : neverHappened(counters),
-    ...(last?.violation !== undefined && { violation: await violationOf(lastOptions!, last) }),
+    ...(isOne && last !== undefined && { traceHash: last.result.traceHash }),
+    hardlyHappened: showsAll ? [] : hardlyHappened(counters, options.mode),
+    ...(told && { story: told }),
+    ...(last?.result.violation !== undefined && { violation: await violationOf(last.options, last.result) }),
   };
-  // A story is told as it happens; a document for programs must stand alone.
-  if (story === undefined || output === "table") present(output, presentSummary(summary));
+  present(output, presentSummary(summary));
   return exitCodeOf(summary);
 }
 
-function exitCodeOf({ violation, neverHappened: never }: Summary): number {
+function exitCodeOf({ violation, hardlyHappened: hardly }: Summary): number {
   if (violation !== undefined) return exitCode(violation.invariant.startsWith("L") ? "stuck" : "violation");
-  return exitCode(never.length > 0 ? "stuck" : "ok");
+  return exitCode(hardly.length > 0 ? "stuck" : "ok");
 }
 
 /** In which clock mode a seed runs when nobody says: so that one number is enough to run it again. */
 function modeOf(seed: number): ClockMode {
   return clockModes[seed % clockModes.length]!;
-}
-
-/** A seed stands for a run of one version only: another version draws other plans from it. */
-export function parseSeed(text: string): number {
-  const [number = "", version] = text.split("@");
-  const seed = Number(number);
-  if (!/^\d+$/.test(number) || !Number.isSafeInteger(seed))
-    throw usageError(
-      `--seed: a whole number, or one with its version such as 7@${packageVersion()}, and not "${text}"`,
-    );
-  if (version !== undefined && version !== packageVersion())
-    throw usageError(
-      `--seed: ${number} is a seed of version ${version}; in ${packageVersion()} it would be another run`,
-    );
-  return seed;
 }
 
 function parseFeatures(text: string | undefined): readonly Feature[] {
@@ -129,9 +107,16 @@ function parseFeatures(text: string | undefined): readonly Feature[] {
   });
 }
 
-function neverHappened(counters: Counters): CounterName[] {
+function hardlyHappened(counters: Counters, mode: ClockMode | undefined): CounterName[] {
   const names = Object.keys(counters) as CounterName[];
-  return names.filter((name) => counters[name] === 0 && !rare.has(name));
+  return names.filter((name) => counters[name] * runsForOnce < counters.runs && canHappen(name, mode));
+}
+
+/** Clocks that can be relied on never show anything impossible. */
+function canHappen(name: CounterName, mode: ClockMode | undefined): boolean {
+  if (name !== "impossibleClocks" || mode === undefined) return true;
+  const { wall, stepsTogether } = assumptionsOf[mode];
+  return !wall || stepsTogether;
 }
 
 async function violationOf(
@@ -158,17 +143,16 @@ function presentSummary(summary: Summary): Presentation {
   return {
     document: summary,
     objects: [summary],
-    table: (paint) => {
+    table: (paint, widthMax) => {
       const { runs, events, seconds, eventsPerSecond, counters, traceHash, violation, firstSeed } = summary;
+      const hardly = summary.hardlyHappened.map(wordsOf).join(", ");
       const lines = [
         `${runs} runs from seed ${firstSeed}, ${events} events in ${seconds.toFixed(1)} s: ${eventsPerSecond} events a second`,
-        ...countLines(counters),
+        ...countLines(withMeans(counters), widthMax),
       ];
       if (traceHash !== undefined) lines.push(`trace ${traceHash}`);
-      if (summary.neverHappened.length > 0)
-        lines.push(
-          paint("red", `the runs prove nothing: never happened: ${summary.neverHappened.join(", ")}`),
-        );
+      if (summary.hardlyHappened.length > 0)
+        lines.push(paint("red", `the runs prove nothing: there was hardly any of ${hardly}`));
       if (violation === undefined) return lines;
       return [
         ...lines,
@@ -180,24 +164,10 @@ function presentSummary(summary: Summary): Presentation {
   };
 }
 
-const countsPerLine = 4;
-
-export function countLines(counters: Counters | StorageCounters): string[] {
-  const texts = Object.entries(counters)
-    .filter(([name]) => name !== "runs" && name !== "events")
-    .map(([name, count]) => `${wordsOf(name).padStart(22)} ${String(Math.round(count)).padEnd(9)}`);
-  const lines: string[] = [];
-  for (let at = 0; at < texts.length; at += countsPerLine)
-    lines.push(
-      texts
-        .slice(at, at + countsPerLine)
-        .join("")
-        .trimEnd(),
-    );
-  return lines;
-}
-
-/** `takeoversAfterCrash` as people write it. */
-function wordsOf(name: string): string {
-  return name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).replace(/ ms$/, ", ms");
+/** People want to know how long a hand-over takes, and not how long all of them took together. */
+function withMeans(counters: Counters): Counters {
+  const shown = new Counters();
+  shown.add(counters);
+  shown.handOverMs /= Math.max(1, counters.handOvers);
+  return shown;
 }

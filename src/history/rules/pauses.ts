@@ -35,13 +35,14 @@ export function judgePauses(
   return { violations, lossesFound };
 }
 
-/** Somebody else whose tenure certainly began after this one's and before `m`. */
+/** Somebody else whose tenure certainly began when this one had certainly begun, and before `m`. */
 function successorBefore(m: Nanoseconds, tenures: readonly Tenure[], index: number): Tenure | undefined {
   const tenure = tenures[index]!;
   for (let next = index + 1; next < tenures.length; next += 1) {
     const other = tenures[next]!;
     if (certainStart(other) >= m) return undefined;
-    if (other.incarnation !== tenure.incarnation && certainStart(other) > certainStart(tenure)) return other;
+    // A first look that began earlier may tell of a tenure that was over before this one.
+    if (other.incarnation !== tenure.incarnation && other.first.m1 >= certainStart(tenure)) return other;
   }
   return undefined;
 }
