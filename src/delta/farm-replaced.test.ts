@@ -66,13 +66,11 @@ class Stage {
   }
 
   async wait<T>(promise: Promise<T>): Promise<T> {
-    let isSettled = false;
-    promise
-      .catch(() => undefined)
-      .then(() => (isSettled = true))
-      .catch(() => undefined);
+    const seen = { isSettled: false };
+    const settle = () => void (seen.isSettled = true);
+    promise.then(settle, settle);
     await this.world.settle();
-    while (!isSettled) await this.world.advance(1);
+    while (!seen.isSettled) await this.world.advance(1);
     return promise;
   }
 
@@ -89,9 +87,7 @@ async function attempt(provider: DeltaProvider): Promise<Grant | undefined> {
 
 /** Takes what it can, and renews it for as long as it can. */
 function campaign(provider: DeltaProvider, world: VirtualWorld) {
-  const state: { grant: Grant | undefined; tenures: number; isOver: boolean } = {
-    ...{ grant: undefined, tenures: 0, isOver: false },
-  };
+  const state = { grant: undefined as Grant | undefined, tenures: 0, isOver: false };
   const run = async () => {
     while (!state.isOver) {
       state.grant = await attempt(provider);

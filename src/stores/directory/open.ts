@@ -1,5 +1,4 @@
 import { stat, statfs } from "node:fs/promises";
-import { uptime } from "node:os";
 import { fileURLToPath } from "node:url";
 import type { StoreTraits } from "../../delta/store.js";
 import { LeaseholdError } from "../../lease/errors.js";
@@ -28,7 +27,7 @@ export const openDirectoryStore: OpenStore = async (url, { signal }) => {
   const root = pathOf(url);
   const name = `file://${root}`;
   try {
-    const { dev, birthtimeMs } = await stat(root);
+    const { dev } = await stat(root);
     const volatileType = volatileTypes[(await statfs(root)).type];
     const traits: StoreTraits = {
       name,
@@ -37,9 +36,8 @@ export const openDirectoryStore: OpenStore = async (url, { signal }) => {
       pollMs,
       delayMs,
       durable: volatileType === undefined,
-      // A disk can be put in the place of another within a running system; memory is emptied by a restart, or mounted anew.
-      upMs: () =>
-        volatileType === undefined ? 0 : Math.max(0, Math.min(uptime() * 1_000, ageMs(birthtimeMs))),
+      // How long the machine has been up does not tell when somebody deleted what was here, or mounted something else.
+      upMs: () => 0,
     };
     signal?.throwIfAborted();
     const marker = await findOrMakeMarker(root);
@@ -66,11 +64,6 @@ export const openDirectoryStore: OpenStore = async (url, { signal }) => {
     throw ioError(name, error);
   }
 };
-
-/** 0 where the file system does not know when a directory was made. */
-function ageMs(birthtimeMs: number): number {
-  return birthtimeMs === 0 ? 0 : Date.now() - birthtimeMs;
-}
 
 function pathOf(url: URL): string {
   const isRight = url.protocol === "file:" && url.search === "" && url.hash === "";
