@@ -1,0 +1,41 @@
+/**
+ * The lock that people build on one S3 object: created with `If-None-Match`, deleted to give it back; whoever waits looks every
+ * second, and removes an object that is older than the time to live. It has no token, and a late delete removes another's
+ * lock: it is here for its times alone.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+
+const pollMs = 1_000;
+
+export class S3Lock {
+  #send;
+  #key;
+  #ttlMs;
+
+  /** `send(method, key, headers, body)` resolves with a response. */
+  constructor(send, key, ttlMs) {
+    this.#send = send;
+    this.#key = key;
+    this.#ttlMs = ttlMs;
+  }
+
+  async acquire() {
+    for (;;) {
+      const { status } = await this.#send("PUT", this.#key, { "if-none-match": "*" }, "locked");
+      if (status === 200) return;
+      const seen = await this.#send("HEAD", this.#key);
+      const age = Date.parse(seen.headers.get("date")) - Date.parse(seen.headers.get("last-modified"));
+      if (age > this.#ttlMs) await this.release();
+      else if (seen.status === 200) await sleep(pollMs);
+    }
+  }
+
+  /** There is no renewal but to write it again. */
+  async renew() {
+    await this.#send("PUT", this.#key, {}, "locked");
+  }
+
+  async release() {
+    await this.#send("DELETE", this.#key);
+  }
+}

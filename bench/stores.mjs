@@ -1,0 +1,334 @@
+/**
+ * Leases on stores beside the real `sanlock` (a delta lease of the same paper, by `sanlock direct`, io_timeout 1 s) and beside the lock that
+ * people build on one S3 object: `npm run bench:stores [-- take takeover io many]`. Needs what `npm run test:stores` installs; what is
+ * missing is left out, and said. Prints one JSON object a line; times are medians of five rounds.
+ */
+import { execFile, fork } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { runnerImport } from "vite";
+import { library } from "./stores-library.mjs";
+import { S3Lock } from "./stores-s3-lock.mjs";
+
+const execute = promisify(execFile);
+const rounds = 5;
+const takesPerRound = 20;
+const renewals = 50;
+const ttlMs = 2_000;
+/** δ is no time-out there: on a machine that does other things it must be generous, and Δ several times that. */
+const blockTtlMs = 4_000;
+/** A take-over by sanlock with io_timeout 1 s takes more than a minute. */
+const sanlockTakeovers = 1;
+const leasesMany = 10_000;
+const manyAtOnce = 256;
+
+const sanlock = "/usr/sbin/sanlock";
+const root = mkdtempSync(join(process.env["BENCH_ROOT"] ?? tmpdir(), "leasehold-bench-"));
+const parts = process.argv.length > 2 ? process.argv.slice(2) : ["take", "takeover", "io", "many"];
+const { open } = await library();
+
+const print = (figure, unit, value, more = {}) =>
+  console.log(JSON.stringify({ figure, unit, value: Number(value.toPrecision(3)), ...more }));
+const progress = (text) => process.stderr.write(`${text}\n`);
+const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
+const timed = async (operation) => {
+  const begun = performance.now();
+  await operation();
+  return performance.now() - begun;
+};
+
+// The grounds
+
+const closers = [];
+const settings = `ttlMax=${ttlMs}ms&maxStoreLatency=200ms`;
+
+async function server(path, name) {
+  try {
+    const { module } = await runnerImport(
+      fileURLToPath(new URL(`../test/stores/servers/${path}.ts`, import.meta.url)),
+    );
+    const started = await module[name].start({ durable: true });
+    closers.push(() => started.close());
+    return { started, module };
+  } catch (error) {
+    progress(`left out: ${path}: ${error.message}`);
+    return undefined;
+  }
+}
+
+function folders(name, count) {
+  const paths = Array.from({ length: count }, (_, index) => join(root, `${name}-${index}`));
+  for (const path of paths) mkdirSync(path);
+  return paths.join(",");
+}
+
+function blocks(count) {
+  const paths = Array.from({ length: count }, (_, index) => join(root, `block-${index}`));
+  for (const path of paths) {
+    writeFileSync(path, "");
+    truncateSync(path, 40 << 20);
+  }
+  return paths.join(",");
+}
+
+async function grounds() {
+  const found = {
+    "one directory": `delta+file://${folders("one", 1)}?${settings}`,
+    "three directories": `delta+file://${folders("three", 3)}?${settings}`,
+    "three block files": `delta+block:${blocks(3)}?format&delay=400ms&slot-ttl=4s&ttlMax=${blockTtlMs}ms`,
+  };
+  const redis = [];
+  for (let count = 0; count < 3; count++) redis.push(await server("redis", "RedisServer"));
+  if (redis.every(Boolean)) {
+    const hosts = redis.map(({ started }) => `127.0.0.1:${started.port}`).join(",");
+    found["three Redis, appendfsync always"] = `delta+redis://${hosts}/0?${settings}`;
+  }
+  const s3 = await server("s3", "S3Server");
+  if (s3 !== undefined) {
+    process.env["AWS_ACCESS_KEY_ID"] = s3.module.accessKeyId;
+    process.env["AWS_SECRET_ACCESS_KEY"] = s3.module.secretAccessKey;
+    await s3Send(s3, "PUT", "");
+    found["one bucket (radosgw)"] =
+      `delta+s3://bench/leases?endpoint=${s3.started.endpoint}&ttlMax=${ttlMs}ms&maxStoreLatency=600ms`;
+  }
+  return { found, s3 };
+}
+
+async function s3Send({ started, module }, method, key, headers = {}, body = "") {
+  const dist = process.env["LEASEHOLD_DIST"] ?? fileURLToPath(new URL("../dist", import.meta.url));
+  const { sign } = await import(`${dist}/stores/s3/signature.js`);
+  const { host } = new URL(started.endpoint);
+  const path = `/bench${key === "" ? "" : `/${key}`}`;
+  const { accessKeyId, secretAccessKey } = module;
+  const bytes = new TextEncoder().encode(body);
+  const request = { method, host, path, query: {}, headers, body: bytes };
+  const signed = sign(request, { accessKeyId, secretAccessKey }, "us-east-1", new Date());
+  return fetch(started.endpoint + path, {
+    method,
+    headers: signed,
+    ...(method === "PUT" && { body: bytes }),
+  });
+}
+
+/** A lockspace, and what `sanlock direct` does with a host id of it. */
+async function lockspace(name) {
+  const path = join(root, name);
+  writeFileSync(path, "");
+  truncateSync(path, 1 << 20);
+  const direct = (action, host, before = []) => {
+    const [command, ...words] = [
+      ...before,
+      sanlock,
+      "direct",
+      action,
+      "-s",
+      `L:${host}:${path}:0`,
+      "-o",
+      "1",
+    ];
+    return execute(command, words, { maxBuffer: 1 << 24 });
+  };
+  await direct("init", 0);
+  return direct;
+}
+
+// What is measured
+
+async function take({ found, s3 }) {
+  for (const [ground, url] of Object.entries(found)) {
+    progress(`free leases on ${ground}`);
+    // Stores that cannot compare and set always cost a wait of Δ + 6δ.
+    const isSlow = url.startsWith("delta+block");
+    const leases = await open(url, { timeout: "30s" });
+    const times = [];
+    for (let round = 0; round < (isSlow ? 1 : rounds); round++) {
+      const each = [];
+      for (let count = 0; count < (isSlow ? 5 : takesPerRound); count++) {
+        let lease;
+        each.push(await timed(async () => (lease = await leases.acquire(`take/${round}/${count}`))));
+        await lease.release();
+      }
+      times.push(median(each));
+    }
+    print("take a free lease", "ms", median(times), { ground });
+    await leases.close();
+  }
+  if (s3 !== undefined) {
+    const times = [];
+    for (let count = 0; count < rounds * takesPerRound; count++) {
+      const lock = new S3Lock((...request) => s3Send(s3, ...request), `lock-${count}`, ttlMs);
+      times.push(await timed(() => lock.acquire()));
+      await lock.release();
+    }
+    print("take a free lease", "ms", median(times), { ground: "an S3 object with If-None-Match" });
+  }
+  if (existsSync(sanlock)) {
+    progress("free host ids by sanlock");
+    const direct = await lockspace("sanlock-take");
+    const times = [];
+    for (let count = 1; count <= rounds; count++) times.push(await timed(() => direct("acquire_id", count)));
+    print("take a free lease", "ms", median(times), { ground: "sanlock's delta lease, io_timeout 1 s" });
+  }
+}
+
+const holderPath = fileURLToPath(new URL("stores-holder.mjs", import.meta.url));
+
+async function holder(url, name) {
+  const child = fork(holderPath, [url, name]);
+  await new Promise((resolve, reject) => {
+    child.once("message", resolve);
+    child.once("exit", (code) => reject(new Error(`a holder ended with ${code}`)));
+  });
+  return child;
+}
+
+async function takeover({ found, s3 }) {
+  for (const [ground, url] of Object.entries(found)) {
+    progress(`take-overs on ${ground}`);
+    const leases = await open(url, { timeout: "30s" });
+    const times = [];
+    for (let round = 0; round < rounds; round++) {
+      const name = `takeover/${round}`;
+      const child = await holder(url, name);
+      const waiting = leases.acquire(name, { wait: "1m" });
+      // A waiter that has been there for a while, and a last write just before the end: the longest that it can take.
+      await sleep(ttlMs / 2);
+      await new Promise((resolve) => {
+        child.once("message", resolve);
+        child.send({ renew: 1 });
+      });
+      child.kill("SIGKILL");
+      let lease;
+      times.push(await timed(async () => (lease = await waiting)));
+      await lease.release();
+    }
+    print("take over from a killed holder, after its last renewal", "ms", median(times), {
+      ground,
+      ttlMs: leases.guarantees.ttlMaxMs,
+      promised: Math.round(leases.guarantees.takeoverMsMax),
+    });
+    await leases.close();
+  }
+  if (s3 !== undefined) {
+    const times = [];
+    for (let round = 0; round < rounds; round++) {
+      const [one, other] = [0, 1].map(
+        () => new S3Lock((...request) => s3Send(s3, ...request), `takeover-${round}`, ttlMs),
+      );
+      await one.acquire();
+      times.push(await timed(() => other.acquire()));
+    }
+    print("take over from a killed holder, after its last renewal", "ms", median(times), {
+      ttlMs,
+      ground: "an S3 object with If-None-Match, looked at every second",
+    });
+  }
+  if (!existsSync(sanlock)) return;
+  const times = [];
+  for (let round = 0; round < sanlockTakeovers; round++) {
+    progress("a take-over by sanlock takes more than a minute");
+    const direct = await lockspace(`sanlock-takeover-${round}`);
+    await direct("acquire_id", 1);
+    // Whoever holds it is gone with the process. Another that wants the same host id:
+    times.push(
+      await timed(() =>
+        direct("acquire_id", 1, ["unshare", "--uts", "sh", "-c", 'hostname other; exec "$@"', "sh"]),
+      ),
+    );
+  }
+  print("take over from a killed holder, after its last renewal", "ms", median(times), {
+    ground: "sanlock's delta lease, io_timeout 1 s",
+    rounds: sanlockTakeovers,
+  });
+}
+
+async function io({ found }) {
+  for (const [ground, url] of Object.entries(found)) {
+    progress(`what a renewal on ${ground} reads and writes`);
+    const child = await holder(`${url}`.replace(/ttlMax=\d+ms/, "ttlMax=60s"), "io");
+    const cost = await new Promise((resolve) => {
+      child.once("message", resolve);
+      child.send({ renew: renewals });
+    });
+    child.kill("SIGKILL");
+    for (const [what, value] of Object.entries(cost))
+      print(`one renewal: ${what}`, what.endsWith("Bytes") ? "bytes" : "calls", value, { ground });
+  }
+  if (!existsSync(sanlock)) return;
+  const direct = await lockspace("sanlock-io");
+  await direct("acquire_id", 1);
+  const { stderr } = await direct("renew_id", 1, ["strace", "-f", "-e", "trace=io_submit,pread64,pwrite64"]);
+  const bytes = (kind) => [...stderr.matchAll(new RegExp(`IOCB_CMD_${kind}[^}]*aio_nbytes=(\\d+)`, "g"))];
+  for (const [what, kind] of [
+    ["read", "PREAD"],
+    ["written", "PWRITE"],
+  ]) {
+    const sizes = bytes(kind).map(([, size]) => Number(size));
+    const ground = "sanlock's delta lease";
+    print(`one renewal: operations ${what}`, "calls", sizes.length, { ground });
+    print(
+      `one renewal: bytes ${what}`,
+      "bytes",
+      sizes.reduce((sum, size) => sum + size, 0),
+      { ground },
+    );
+  }
+}
+
+/** Many leases of one process: to take them all, to keep them for a while, what they cost. */
+async function many({ found }) {
+  const tried = {
+    "three stores in memory": "delta+memory:bench",
+    "three Redis, appendfsync always": found["three Redis, appendfsync always"],
+    "one directory": `delta+file://${folders("many", 1)}?`,
+  };
+  for (const [ground, address] of Object.entries(tried)) {
+    if (address === undefined) continue;
+    progress(`${leasesMany} leases on ${ground}`);
+    const ttl = 300_000;
+    const url = `${address.split("?")[0]}?ttlMax=${ttl}ms&maxStoreLatency=5s`;
+    const leases = await open(url, { timeout: "30s" });
+    globalThis.gc?.();
+    const before = process.memoryUsage();
+    const cpu = process.cpuUsage();
+    const names = Array.from({ length: leasesMany }, (_, index) => `many/${index}`);
+    const held = [];
+    const inTurn = async (list, use) => {
+      let next = 0;
+      const worker = async () => {
+        while (next < list.length) await use(list[next++]);
+      };
+      await Promise.all(Array.from({ length: manyAtOnce }, worker));
+    };
+    const takeMs = await timed(() => inTurn(names, async (name) => held.push(await leases.acquire(name))));
+    globalThis.gc?.();
+    const after = process.memoryUsage();
+    const { user, system } = process.cpuUsage(cpu);
+    const more = { ground, leases: leasesMany };
+    print("taken", "leases a second", (leasesMany * 1_000) / takeMs, more);
+    print("CPU to take one", "µs", (user + system) / leasesMany, more);
+    // Stores in memory are in this heap, too.
+    if (!url.startsWith("delta+memory"))
+      print("heap for one", "bytes", (after.heapUsed - before.heapUsed) / leasesMany, more);
+    const cpuRenew = process.cpuUsage();
+    const renewMs = await timed(() => inTurn(held, (lease) => lease.renew()));
+    const used = process.cpuUsage(cpuRenew);
+    print("renewed", "leases a second", (leasesMany * 1_000) / renewMs, more);
+    print("CPU to renew one", "µs", (used.user + used.system) / leasesMany, more);
+    await leases.close();
+  }
+}
+
+try {
+  const everything = await grounds();
+  const measurements = { take, takeover, io, many };
+  for (const part of parts) await measurements[part](everything);
+} finally {
+  for (const close of closers.toReversed()) await close();
+  rmSync(root, { recursive: true, force: true });
+}
+process.exit(0);

@@ -1,0 +1,116 @@
+import { mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { eventually, leasehold, type Running } from "../../../test/support/built.js";
+
+/** The commands with leases on three directories, as processes of their own. */
+
+let root: string;
+let endpoints: string;
+const running: Running[] = [];
+
+beforeAll(() => {
+  root = mkdtempSync(join(tmpdir(), "leasehold-cli-"));
+  const stores = ["a", "b", "c"].map((name) => join(root, name));
+  for (const store of stores) mkdirSync(store);
+  endpoints = `delta+file://${stores.join(",")}?ttlMax=2s&maxStoreLatency=500ms`;
+});
+
+afterAll(() => {
+  for (const { process: child } of running) child.kill("SIGKILL");
+  rmSync(root, { recursive: true });
+});
+
+function start(command: string, ...words: string[]): Running {
+  const started = leasehold([command, "--endpoints", endpoints, ...words]);
+  running.push(started);
+  return started;
+}
+
+const says = (command: Running, text: string) =>
+  eventually(`${text} in ${command.stdout()}${command.stderr()}`, () => command.stdout().includes(text));
+
+test("run, hold, ls, get, watch, status, release and elect work on stores", async () => {
+  const ran = await start("run", "nightly", "--", "sh", "-c", 'echo "$LEASE_NAME $LEASE_TOKEN"').finished;
+  expect(ran).toMatchObject({ code: 0, stdout: "nightly 1\n", stderr: "" });
+  const watch = start("watch", "-o", "ndjson");
+  const hold = start("hold", "demo", "--label", "by hand");
+  await says(hold, "held, token 1");
+  await says(watch, '"state":"held"');
+  expect((await start("run", "--try", "demo", "--", "true").finished).code).toBe(75);
+  const got = await start("get", "demo").finished;
+  expect(got.stdout).toMatch(/^label +.* pid \d+: by hand$/m);
+  expect(got.stdout).toMatch(/^STORE +STATE +LEASE THAT IT KNOWS$/m);
+  expect(got.stdout).toMatch(/^file:.*\/a +ready +/m);
+  expect((await start("ls", "--names").finished).stdout).toBe("demo\n");
+  const asked = await start("release", "demo").finished;
+  expect(asked.stdout).toContain("was asked to release demo");
+  expect((await hold.finished).code).toBe(0);
+  await says(watch, '"state":"free"');
+  watch.process.kill("SIGINT");
+  expect((await watch.finished).code).toBe(0);
+  const led = await start("elect", "leader", "--", "sh", "-c", "echo led").finished;
+  expect(led).toMatchObject({ code: 0, stdout: expect.stringContaining("led") });
+});
+
+test("break: the holder loses it at its end", async () => {
+  const run = start("run", "broken", "--", "sh", "-c", "echo holds; exec sleep 30");
+  await says(run, "holds");
+  expect((await start("break", "broken").finished).stdout).toContain("is broken: it runs out in");
+  const ended = await run.finished;
+  expect(ended.code).toBe(76);
+  expect(ended.stderr).toContain("has broken the lease");
+});
+
+test("a store that is away shows in status, a majority that is away ends with 69", async () => {
+  renameSync(join(root, "c"), join(root, "gone"));
+  const one = await start("status").finished;
+  expect(one.code).toBe(0);
+  expect(one.stdout).toMatch(/^file:.*\/a +ready$/m);
+  expect(one.stdout).toMatch(/c +unreachable: .*it is gone, or not mounted/);
+  renameSync(join(root, "b"), join(root, "gone too"));
+  const two = await start("ls", "--timeout", "1s").finished;
+  expect(two).toMatchObject({ code: 69, stdout: "" });
+  expect(two.stderr).toMatch(/no majority of the 3 stores/);
+  renameSync(join(root, "gone"), join(root, "c"));
+  renameSync(join(root, "gone too"), join(root, "b"));
+});
+
+test("doctor: probes, measures and proposes; tells what is away, unfit and misused by its exit code", async () => {
+  const well = await start("doctor", "--duration", "200ms", "-o", "json").finished;
+  expect(well).toMatchObject({ code: 0, stderr: "" });
+  const report = JSON.parse(well.stdout) as {
+    stores: { findings: { ok: boolean }[]; measurement: { writes: { samples: number; p50: number } } }[];
+    farm: { kind: string; leaseMsMax: number };
+    proposal: { endpoints: string[] };
+  };
+  expect(report.stores).toHaveLength(3);
+  for (const { findings, measurement } of report.stores) {
+    expect(findings.length).toBeGreaterThan(5);
+    expect(findings.every(({ ok }) => ok)).toBe(true);
+    expect(measurement.writes.samples).toBeGreaterThan(1);
+    expect(measurement.writes.p50).toBeGreaterThan(0);
+  }
+  expect(report.farm).toMatchObject({ kind: "farm", leaseMsMax: 2_000 });
+  expect(report.proposal.endpoints[0]).toMatch(/\?maxStoreLatency=\d+(?:ms|s)&ttlMax=\d/);
+  // What is proposed can be used as it is.
+  const proposed = report.proposal.endpoints.join(",");
+  expect((await leasehold(["ls", "--endpoints", proposed]).finished).code).toBe(0);
+
+  const doctor = (...words: string[]) => leasehold(["doctor", "--duration", "50ms", ...words]).finished;
+  const away = await doctor("--endpoints", `delta+file://${root}/nowhere`);
+  expect(away.code).toBe(69);
+  expect(away.stdout).toContain("it is gone, or not mounted");
+  expect((await doctor("--endpoints", "delta+s3://x/y?endpoint=nonsense")).code).toBe(2);
+  expect((await doctor("--endpoints", `delta+file://${root}/a,${root}/a`)).code).toBe(78);
+});
+
+test.each([
+  [["ls", "--cluster", "x"], "cluster has no meaning for delta+file"],
+  [["ls", "--role", "observer"], "role has no meaning for delta+file"],
+  [["run", "--ttl", "1h", "x", "--", "true"], "--ttl 1h is outside what the cluster allows: 1.5s to 2s"],
+])("%j is refused with 2", async ([command, ...words], why) => {
+  const refused = await start(command!, ...words).finished;
+  expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining(why) });
+});
