@@ -2,6 +2,8 @@
  * Leasehold: exclusive, time-bounded ownership of a named resource in a distributed system. This file is the
  * composition root, the one place that knows every ground and the real host.
  */
+import { isCoreUrl } from "./core/client/address.js";
+import { openCoreLeases } from "./core/client/open.js";
 import { openFleaseClient } from "./host/client.js";
 import { askClusterStatus } from "./host/cluster-status.js";
 import { startFleaseMember } from "./host/member.js";
@@ -46,6 +48,7 @@ const busyDefault = "5m";
  * - `delta+file:///mnt/a,/mnt/b,/mnt/c`, `delta+redis://h1,h2,h3`, `delta+s3://…`, `delta+postgres://…`, `delta+block:…`: Δ-leases
  *   on a majority of these stores; several addresses together are one farm (`docs/storage.md`). `flease+…`: Flease on such stores.
  *   `delta+memory:name` and `flease+memory:name` are three stores in this process's memory, for tests.
+ * - `core://h1:2379,h2:2379,h3:2379`: leases of a consistent core that speaks etcd's v3 API: `leasehold core`, or an etcd (`docs/core.md`).
  *
  * The last argument may be the options. What the leases promise, and what that rests on, is in their `guarantees`.
  *
@@ -70,6 +73,7 @@ export async function open(...args: [...urls: string[], options: OpenOptions] | 
   if (urls.length === 1 && urls[0]!.startsWith("memory:")) {
     return openMemory(urls[0]!.slice("memory:".length), world, options.name);
   }
+  if (urls.some(isCoreUrl)) return new LeaseManager(await openCoreLeases(urls, options, world), world);
   if (urls.some(isFarmUrl)) return new LeaseManager(await openFarmLeases(urls, options, world), world);
   const { renewInWorker = false } = options;
   if (renewInWorker !== false) {
@@ -153,7 +157,7 @@ function fleaseAddresses(urls: readonly string[]): string[] {
     if (address !== undefined) return address;
     throw new LeaseholdError(
       "INVALID_URL",
-      `${JSON.stringify(url)} is not an address of leases: it should be flease://host:port, delta+KIND:… for stores or, alone, memory:name`,
+      `${JSON.stringify(url)} is not an address of leases: it should be flease://host:port, delta+KIND:… for stores, core://host:port or, alone, memory:name`,
     );
   });
 }

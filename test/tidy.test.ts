@@ -53,10 +53,11 @@ const mayImport: Record<string, readonly string[]> = {
   "core/replica": ["core/gen", "core/raft", "core/state", "lease"],
   "core/journal": ["core/raft", "lease"],
   "core/server": ["core/gen", "core/journal", "core/raft", "core/replica", "core/state", "host", "lease"],
+  "core/client": ["core/gen", "host", "lease", "stores"],
   host: ["flease", "lease"],
   stores: ["delta", "grid", "host", "lease"],
-  ".": ["delta", "host", "lease", "stores", "testing"],
-  cli: [".", "core/server", "history", "host", "lease", "sim", "stores"],
+  ".": ["core/client", "delta", "host", "lease", "stores", "testing"],
+  cli: [".", "core/client", "core/server", "history", "host", "lease", "sim", "stores"],
 };
 
 /** Protocol folders are functions of their inputs: the same code runs on the real host and in a simulation. */

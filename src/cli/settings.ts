@@ -1,5 +1,6 @@
 import { parseDuration } from "../lease/duration.js";
 import type { OpenOptions, SecurityOptions } from "../host/types.js";
+import { isCoreUrl } from "../core/client/address.js";
 import { isFarmUrl } from "../stores/farm-address.js";
 import { usageError } from "./failure.js";
 import { type SecurityFlags, securityOf } from "./security-options.js";
@@ -37,14 +38,14 @@ export const TIMEOUT_DEFAULT = "5s";
 
 /**
  * Adds what one `--endpoints` says to what those before it said; `a,b` is the same as giving the option twice. What follows the address
- * of stores without a scheme of its own belongs to it: `delta+file:///mnt/a,/mnt/b` is one address.
+ * of stores or of a core without a scheme of its own belongs to it: `delta+file:///mnt/a,/mnt/b` is one address.
  */
 export function collectEndpoints(text: string, before: readonly string[] = []): readonly string[] {
   const given: string[] = [];
   for (const part of text.split(",").map((part) => part.trim())) {
     const last = given.at(-1);
-    if (last !== undefined && isFarmUrl(last) && !/^[a-z0-9+]+:(?:\/|[a-z])/i.test(part))
-      given.push(`${given.pop()},${part}`);
+    const isList = last !== undefined && (isFarmUrl(last) || isCoreUrl(last));
+    if (isList && !/^[a-z0-9+]+:(?:\/|[a-z])/i.test(part)) given.push(`${given.pop()},${part}`);
     else if (part !== "") given.push(part);
   }
   return [...before, ...given];
@@ -54,7 +55,7 @@ export function settingsOf(options: SharedOptions): Settings {
   const endpoints = options.endpoints ?? LOCAL_ENDPOINTS;
   if (endpoints.length === 0)
     throw usageError(
-      "--endpoints names nothing; give at least one flease://host:port, or stores as delta+KIND:…",
+      "--endpoints names nothing; give at least one flease://host:port, stores as delta+KIND:…, or a core as core://host:port",
     );
   return {
     endpoints: endpoints.map(withScheme),

@@ -220,7 +220,7 @@ export interface HolderAction {
 
 /** What a provider promises and what that rests on; for programs to check and for people to read. */
 export interface Guarantees {
-  readonly ground: "flease" | "grid" | "delta" | "memory";
+  readonly ground: "flease" | "grid" | "delta" | "core" | "memory";
   /** When two can't hold one resource: a sentence. */
   readonly exclusion: string;
   /** When the order of tokens is right: a sentence. */

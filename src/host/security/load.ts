@@ -60,7 +60,12 @@ function isPem(text: string): boolean {
   return text.includes("-----BEGIN ");
 }
 
-async function textOf(pathOrPem: string): Promise<string> {
+/**
+ * What a PEM file holds, or the text itself.
+ *
+ * Rejects with a `LeaseholdError` `INVALID_CONFIG`.
+ */
+export async function textOf(pathOrPem: string): Promise<string> {
   if (isPem(pathOrPem)) return pathOrPem;
   try {
     const text = await readFile(pathOrPem, "utf8");

@@ -1,0 +1,58 @@
+/** Somebody wants the resource from its holder. */
+export interface Asked {
+  readonly by: string;
+  /** It is not to be renewed any more. */
+  readonly broken: boolean;
+}
+
+/**
+ * What stands in the key of a resource that is held: JSON, so that people can read it with the core's own tools. A wish that the holder give
+ * the resource back stands there, too: it goes with the key, is changed by comparison like everything else, and costs nothing until there is one.
+ */
+export interface HoldRecord {
+  /** Name and incarnation. */
+  readonly holder: string;
+  /** What the holder says of itself. */
+  readonly label: string;
+  /** Differs between any two attempts: whoever finds its own has made the key. */
+  readonly nonce: string;
+  /** What the core granted, seconds: nobody renews for longer. */
+  readonly seconds: number;
+  /** Over how long waiters spread their attempts when the resource is released, ms (`crowd.ts`). */
+  readonly spreadMs: number;
+  readonly asked?: Asked | undefined;
+}
+
+export function encodeRecord(record: HoldRecord): string {
+  return JSON.stringify(record);
+}
+
+/** Undefined for what Leasehold did not write. */
+export function decodeRecord(text: string): HoldRecord | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (!isObject(value)) return undefined;
+  const { holder, label, nonce, seconds, spreadMs, asked } = value;
+  if (typeof holder !== "string" || typeof label !== "string" || typeof nonce !== "string") return undefined;
+  if (!isAmount(seconds) || !isAmount(spreadMs)) return undefined;
+  const wish = askedOf(asked);
+  return { holder, label, nonce, seconds, spreadMs, ...(wish !== undefined && { asked: wish }) };
+}
+
+function askedOf(value: unknown): Asked | undefined {
+  if (!isObject(value)) return undefined;
+  const { by, broken } = value;
+  return typeof by === "string" ? { by, broken: broken === true } : undefined;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
+}
+
+function isAmount(value: unknown): value is number {
+  return typeof value === "number" && value >= 0 && value < Infinity;
+}

@@ -1,0 +1,254 @@
+import { fromBinary, type DescMessage, type MessageShape, toBinary } from "@bufbuild/protobuf";
+import {
+  type ChannelCredentials,
+  Client,
+  type ClientDuplexStream,
+  connectivityState,
+  credentials,
+  Metadata,
+  type ServiceError,
+} from "@grpc/grpc-js";
+import { LeaseholdError } from "../../lease/errors.js";
+import type { World } from "../../lease/ports.js";
+import type { CallLimits } from "./core.js";
+import { CoreRefusal, type Failure, failureOf, noAnswer } from "./failure.js";
+
+/** One server gets so long before another is asked, ms: more than the election of a new leader usually takes. */
+const tryMsMax = 2_000;
+
+/** And at least so long, ms: less could not succeed on a busy machine. */
+const tryMsMin = 100;
+
+/** When every server was asked in vain: a random pause, whose bound doubles up to the maximum, ms. */
+const pauseMsBase = 20;
+const pauseMsMax = 500;
+
+/**
+ * A connection that is silent is asked whether it lives after 10 s (a server may refuse to be asked more often than every 5), and given up
+ * 5 s later. A connection that was refused is tried again soon: another server is asked meanwhile.
+ */
+const channelOptions = {
+  "grpc.keepalive_time_ms": 10_000,
+  "grpc.keepalive_timeout_ms": 5_000,
+  "grpc.initial_reconnect_backoff_ms": 100,
+  "grpc.min_reconnect_backoff_ms": 100,
+  "grpc.max_reconnect_backoff_ms": 2_000,
+};
+
+export interface TlsTexts {
+  readonly ca: string;
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** A method of a service as the generated code describes it. */
+export interface Method<Input extends DescMessage, Output extends DescMessage> {
+  readonly name: string;
+  readonly parent: { readonly typeName: string };
+  readonly input: Input;
+  readonly output: Output;
+}
+
+interface Server {
+  readonly endpoint: string;
+  readonly client: Client;
+}
+
+/** A stream of messages to and from one server. */
+export interface Stream<Input extends DescMessage> {
+  send(message: MessageShape<Input>): void;
+  close(): void;
+}
+
+/** The servers of one core: asks one of them, and goes on to the next when it does not answer. */
+export class Servers {
+  readonly #world: World;
+  readonly #servers: readonly Server[];
+  /** A server without a leader says so at once, instead of letting us wait. */
+  readonly #metadata = new Metadata();
+  /** Counts up; the server that is asked first is this one, modulo their number. */
+  #turn: number;
+  #isClosed = false;
+
+  constructor(endpoints: readonly string[], tls: TlsTexts | undefined, world: World) {
+    this.#world = world;
+    const proof = credentialsOf(tls);
+    this.#servers = endpoints.map((endpoint) => ({
+      endpoint,
+      client: new Client(endpoint, proof, channelOptions),
+    }));
+    this.#metadata.set("hasleader", "true");
+    // Clients spread over the servers.
+    this.#turn = Math.floor(world.random.next() * endpoints.length);
+  }
+
+  /** One request, one answer. Repeated at other servers: it must be safe to carry out more than once. */
+  ask<Input extends DescMessage, Output extends DescMessage>(
+    method: Method<Input, Output>,
+    request: MessageShape<Input>,
+    limits: CallLimits,
+  ): Promise<MessageShape<Output>> {
+    const bytes = toBinary(method.input, request);
+    return this.#reach(limits, ({ client }, deadline, canceller) => {
+      return new Promise((resolve, reject) => {
+        const call = client.makeUnaryRequest(
+          pathOf(method),
+          toBuffer,
+          (answer) => fromBinary(method.output, answer),
+          bytes,
+          this.#metadata,
+          { deadline },
+          (error, answer) => (error === null ? resolve(answer!) : reject(error)),
+        );
+        canceller(() => call.cancel());
+      });
+    });
+  }
+
+  /** One request, one answer, by a method that could do more of both. */
+  askOnce<Input extends DescMessage, Output extends DescMessage>(
+    method: Method<Input, Output>,
+    request: MessageShape<Input>,
+    limits: CallLimits,
+  ): Promise<MessageShape<Output>> {
+    return this.#reach(limits, ({ client }, deadline, canceller) => {
+      return new Promise((resolve, reject) => {
+        const stream = duplex(client, method, this.#metadata, deadline);
+        canceller(() => stream.cancel());
+        stream.on("data", (answer: MessageShape<Output>) => {
+          resolve(answer);
+          stream.cancel();
+        });
+        // Also what follows the answer, when nobody listens any more.
+        stream.on("error", reject);
+        stream.on("end", () => reject(Object.assign(new Error("it ended the call"), { details: "" })));
+        stream.write(request);
+      });
+    });
+  }
+
+  /** Opens a stream to the server whose turn it is; `ended` is called once, and the next stream goes to the next server. */
+  open<Input extends DescMessage, Output extends DescMessage>(
+    method: Method<Input, Output>,
+    heard: (answer: MessageShape<Output>) => void,
+    ended: () => void,
+  ): Stream<Input> {
+    const turn = this.#turn;
+    const stream = duplex(this.#serverOf(turn).client, method, this.#metadata, Infinity);
+    const end = () => {
+      stream.removeAllListeners("data").removeAllListeners("end").removeAllListeners("error");
+      // What a cancelled call still has to say.
+      stream.on("error", () => undefined);
+      this.#pass(turn);
+      ended();
+    };
+    stream.on("data", heard).on("end", end).on("error", end);
+    return {
+      send: (message) => void stream.write(message),
+      close: () => {
+        stream.removeAllListeners("data").removeAllListeners("end").removeAllListeners("error");
+        stream.on("error", () => undefined);
+        stream.cancel();
+      },
+    };
+  }
+
+  /** The server whose turn it is has said that it is of no use now. */
+  passOn(): void {
+    this.#pass(this.#turn);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const { client } of this.#servers) client.close();
+  }
+
+  async #reach<T>(
+    { timeoutMs, cancellation }: CallLimits,
+    ask: (server: Server, deadline: number, canceller: (cancel: () => void) => void) => Promise<T>,
+  ): Promise<T> {
+    const { clock } = this.#world;
+    const endMs = clock.monotonicMs() + timeoutMs;
+    const failures = new Map<string, Failure>();
+    const canceller = (cancel: () => void) => {
+      if (cancellation !== undefined) cancellation.onCancel = cancel;
+    };
+    for (let tries = 0; ; tries++) {
+      if (this.#isClosed) throw new LeaseholdError("CLOSED");
+      const leftMs = endMs - clock.monotonicMs();
+      if (cancellation?.cancelled === true || leftMs <= 0) throw noAnswer(failures, timeoutMs);
+      const turn = this.#turn;
+      const server = this.#serverOf(turn);
+      const untried = this.#servers.length - (tries % this.#servers.length);
+      const tryMs = Math.min(leftMs, tryMsMax, Math.max(tryMsMin, leftMs / untried));
+      try {
+        return await ask(server, Date.now() + tryMs, canceller);
+      } catch (error) {
+        if (!isServiceError(error)) throw error;
+        const isConnected =
+          server.client.getChannel().getConnectivityState(false) === connectivityState.READY;
+        const failure = failureOf(error, isConnected);
+        if (failure.kind === "refused") throw new CoreRefusal(failure, server.endpoint, error);
+        failures.set(server.endpoint, failure);
+        this.#pass(turn);
+      } finally {
+        if (cancellation !== undefined) cancellation.onCancel = undefined;
+      }
+      if (untried === 1)
+        await this.#pause(tries / this.#servers.length, endMs - clock.monotonicMs(), canceller);
+    }
+  }
+
+  #pause(rounds: number, leftMs: number, canceller: (cancel: () => void) => void): Promise<void> {
+    const boundMs = Math.min(pauseMsMax, pauseMsBase * 2 ** rounds);
+    const delayMs = Math.min(Math.max(0, leftMs), this.#world.random.next() * boundMs);
+    return new Promise((resolve) => {
+      const timer = this.#world.timers.after(delayMs, resolve);
+      canceller(() => {
+        timer.cancel();
+        resolve();
+      });
+    });
+  }
+
+  #serverOf(turn: number): Server {
+    return this.#servers[turn % this.#servers.length]!;
+  }
+
+  /** Unless somebody else has noticed it before. */
+  #pass(turn: number): void {
+    if (this.#turn === turn) this.#turn = turn + 1;
+  }
+}
+
+function credentialsOf(tls: TlsTexts | undefined): ChannelCredentials {
+  if (tls === undefined) return credentials.createInsecure();
+  return credentials.createSsl(Buffer.from(tls.ca), Buffer.from(tls.key), Buffer.from(tls.cert));
+}
+
+function duplex<Input extends DescMessage, Output extends DescMessage>(
+  client: Client,
+  method: Method<Input, Output>,
+  metadata: Metadata,
+  deadline: number,
+): ClientDuplexStream<MessageShape<Input>, MessageShape<Output>> {
+  return client.makeBidiStreamRequest(
+    pathOf(method),
+    (request: MessageShape<Input>) => toBuffer(toBinary(method.input, request)),
+    (answer) => fromBinary(method.output, answer),
+    metadata,
+    { deadline },
+  );
+}
+
+function pathOf(method: Method<DescMessage, DescMessage>): string {
+  return `/${method.parent.typeName}/${method.name}`;
+}
+
+function toBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+function isServiceError(error: unknown): error is ServiceError {
+  return error instanceof Error && "details" in error;
+}

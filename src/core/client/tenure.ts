@@ -1,0 +1,77 @@
+import type { LossReason } from "../../lease/errors.js";
+import type { Clock } from "../../lease/ports.js";
+import type { Grant, Watching } from "../../lease/provider.js";
+import type { Asked } from "./record.js";
+
+/** Both clocks at one moment. */
+export interface Reading {
+  readonly monotonicMs: number;
+  readonly wallMs: number;
+}
+
+export function readClocks(clock: Clock): Reading {
+  return { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };
+}
+
+export interface TenureParts {
+  readonly resource: string;
+  readonly token: bigint;
+  readonly nonce: string;
+  readonly leaseId: bigint;
+}
+
+/** One holding in the hands of its holder: a lease of the core, used for nothing else, and the key that hangs on it. */
+export class Tenure implements Grant {
+  readonly resource: string;
+  readonly token: bigint;
+  readonly nonce: string;
+  readonly leaseId: bigint;
+  /** Set once, by whoever notices first; nothing re-opens the tenure. */
+  lost: LossReason | undefined;
+  /** The last wish that was seen in the key. */
+  asked: Asked | undefined;
+  /** Tells when somebody asks for the resource, or takes the key away. */
+  watching: Watching | undefined;
+  readonly #clock: Clock;
+  #begun: Reading;
+  #leaseMs: number;
+
+  constructor(parts: TenureParts, clock: Clock, begun: Reading, leaseMs: number) {
+    this.resource = parts.resource;
+    this.token = parts.token;
+    this.nonce = parts.nonce;
+    this.leaseId = parts.leaseId;
+    this.#clock = clock;
+    this.#begun = begun;
+    this.#leaseMs = leaseMs;
+  }
+
+  get lossReason(): LossReason | undefined {
+    return this.lost;
+  }
+
+  get isBroken(): boolean {
+    return this.asked?.broken === true;
+  }
+
+  /** Held from the reading on, which was taken before the request was sent, for so long. */
+  extend(begun: Reading, leaseMs: number): void {
+    this.#begun = begun;
+    this.#leaseMs = leaseMs;
+  }
+
+  /**
+   * Each of the two clocks can end it: the steady one stands still while the machine sleeps, and the system's may step back. Once
+   * 0, always 0.
+   */
+  remainingMs(): number {
+    if (this.lost !== undefined) return 0;
+    const now = readClocks(this.#clock);
+    const elapsedMs = Math.max(now.monotonicMs - this.#begun.monotonicMs, now.wallMs - this.#begun.wallMs);
+    const leftMs = this.#leaseMs - elapsedMs;
+    // Written so that NaN ends it.
+    if (leftMs > 0) return leftMs;
+    this.lost = this.isBroken ? "broken" : "expired";
+    return 0;
+  }
+}

@@ -1,0 +1,135 @@
+import { create } from "@bufbuild/protobuf";
+import { Event_EventType, type KeyValue } from "../gen/etcd/kv_pb.js";
+import {
+  Watch,
+  WatchCancelRequestSchema,
+  WatchCreateRequestSchema,
+  type WatchRequest,
+  WatchRequestSchema,
+  type WatchResponse,
+} from "../gen/etcd/rpc_pb.js";
+import type { Timer, World } from "../../lease/ports.js";
+import type { Watching } from "../../lease/provider.js";
+import type { Entry, WatchListener } from "./core.js";
+import type { Servers, Stream } from "./servers.js";
+
+/** Before a stream that ended is opened anew at the next server: a random pause, whose bound doubles up to the maximum, ms. */
+const pauseMsBase = 20;
+const pauseMsMax = 2_000;
+
+interface Watched {
+  readonly key: Uint8Array<ArrayBuffer>;
+  readonly rangeEnd: Uint8Array<ArrayBuffer>;
+  readonly listener: WatchListener;
+  /** The first revision that has not been told. */
+  nextRevision: bigint;
+}
+
+/** All watches of one participant on one stream. When it ends they go on, at another server, where they were. */
+export class Watches {
+  readonly #servers: Servers;
+  readonly #world: World;
+  readonly #entryOf: (kv: KeyValue) => Entry;
+  readonly #watched = new Map<bigint, Watched>();
+  #lastId = 0n;
+  #stream: Stream<typeof WatchRequestSchema> | undefined;
+  #timer: Timer | undefined;
+  #failures = 0;
+
+  constructor(servers: Servers, world: World, entryOf: (kv: KeyValue) => Entry) {
+    this.#servers = servers;
+    this.#world = world;
+    this.#entryOf = entryOf;
+  }
+
+  add(
+    key: Uint8Array<ArrayBuffer>,
+    rangeEnd: Uint8Array<ArrayBuffer>,
+    fromRevision: bigint,
+    listener: WatchListener,
+  ): Watching {
+    const id = (this.#lastId += 1n);
+    const watched = { key, rangeEnd, listener, nextRevision: fromRevision };
+    this.#watched.set(id, watched);
+    if (this.#stream !== undefined) this.#create(id, watched);
+    else if (this.#timer === undefined) this.#open();
+    return {
+      stop: () => {
+        if (!this.#watched.delete(id)) return;
+        const value = create(WatchCancelRequestSchema, { watchId: id });
+        this.#stream?.send(create(WatchRequestSchema, { requestUnion: { case: "cancelRequest", value } }));
+      },
+    };
+  }
+
+  close(): void {
+    this.#watched.clear();
+    this.#timer?.cancel();
+    this.#stream?.close();
+    this.#stream = undefined;
+  }
+
+  #open(): void {
+    this.#timer = undefined;
+    // Streams of a server that is gone may say things yet.
+    const own = this.#servers.open(
+      Watch.method.watch,
+      (answer) => this.#heard(answer),
+      () => {
+        if (this.#stream === own) this.#lost();
+      },
+    );
+    this.#stream = own;
+    for (const [id, watched] of this.#watched) this.#create(id, watched);
+  }
+
+  #lost(): void {
+    this.#stream = undefined;
+    if (this.#watched.size === 0) return;
+    const boundMs = Math.min(pauseMsMax, pauseMsBase * 2 ** this.#failures++);
+    this.#timer = this.#world.timers.after(this.#world.random.next() * boundMs, () => this.#open());
+  }
+
+  #create(watchId: bigint, { key, rangeEnd, nextRevision }: Watched): void {
+    const value = create(WatchCreateRequestSchema, { key, rangeEnd, watchId, startRevision: nextRevision });
+    const request: WatchRequest = create(WatchRequestSchema, {
+      requestUnion: { case: "createRequest", value },
+    });
+    this.#stream?.send(request);
+  }
+
+  #heard(answer: WatchResponse): void {
+    this.#failures = 0;
+    const watched = this.#watched.get(answer.watchId);
+    if (watched === undefined) return;
+    if (answer.canceled) {
+      this.#cancelled(answer, watched);
+      return;
+    }
+    for (const { type, kv } of answer.events) {
+      // A stream that was opened anew may repeat some.
+      if (kv === undefined || kv.modRevision < watched.nextRevision) continue;
+      const entry = this.#entryOf(kv);
+      if (type === Event_EventType.DELETE) watched.listener.deleted(entry.key, entry.modRevision);
+      else watched.listener.written(entry);
+    }
+    const last = answer.events.at(-1)?.kv;
+    // One revision is never split between two answers. The header's revision may be ahead of what has been told.
+    if (last !== undefined && last.modRevision >= watched.nextRevision)
+      watched.nextRevision = last.modRevision + 1n;
+  }
+
+  /** By the server: what happened since has been compacted away, or it has no leader. */
+  #cancelled({ watchId, compactRevision, header }: WatchResponse, watched: Watched): void {
+    if (compactRevision === 0n) {
+      this.#stream?.close();
+      this.#servers.passOn();
+      this.#lost();
+      return;
+    }
+    const now = header?.revision ?? 0n;
+    watched.nextRevision = (now > compactRevision ? now : compactRevision) + 1n;
+    this.#create(watchId, watched);
+    watched.listener.missed(watched.nextRevision);
+  }
+}
