@@ -35,7 +35,7 @@ const named = snippets.map((snippet, index) => ({ ...snippet, name: `example-${i
 
 /** Names that an example may use without importing them. A comment beside a method need not repeat where it comes from. */
 const taken = {
-  leasehold: ["clusterStatus", "errorCodes", "LeaseholdError", "LeaseLostError", "open", "startMember"],
+  leasehold: ["clusterStatus", "errorCodes", "LeaseholdError", "LeaseLostError", "open", "openGuardedCells", "startMember"],
   "leasehold/testing": [
     "checkHistory",
     "conformanceCases",
@@ -102,7 +102,7 @@ function writeProject(): void {
     symlinkSync(join(root, "node_modules", name), join(project, "node_modules", name));
   // What the compiled examples import is the built library, but for its doors.
   const library = (path: string) => pathToFileURL(join(dist, path)).href;
-  const doors = ["open", "startMember", "clusterStatus"].map(
+  const doors = ["open", "openGuardedCells", "startMember", "clusterStatus"].map(
     (name) => `export const ${name} = (...args) => globalThis.leaseholdTheatre.${name}(...args);`,
   );
   const shim = "out/node_modules/leasehold";

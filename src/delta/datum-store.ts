@@ -57,7 +57,12 @@ export class DatumStore implements Store {
     const { name, durable, pollMs, delayMs } = inner.traits;
     this.#inner = inner;
     this.traits = {
-      ...{ name, kind: "atomic", durable, pollMs, delayMs, bytesMax: recordBytesMax },
+      name,
+      kind: "atomic",
+      durable,
+      pollMs,
+      delayMs,
+      bytesMax: recordBytesMax,
       upMs: () => inner.traits.upMs(),
     };
   }

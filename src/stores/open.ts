@@ -13,29 +13,49 @@ interface Kind extends Omit<AssumedTraits, "name"> {
 
 const redis: Kind = {
   load: async () => (await import("./redis/open.js")).openRedisStore,
-  ...{ kind: "atomic", bytesMax: 65_536, pollMs: 100, delayMs: 500 },
+  kind: "atomic",
+  bytesMax: 65_536,
+  pollMs: 100,
+  delayMs: 500,
 };
 const postgres: Kind = {
   load: async () => (await import("./postgres/open.js")).openPostgresStore,
-  ...{ kind: "atomic", bytesMax: 65_536, pollMs: 250, delayMs: 1_000 },
+  kind: "atomic",
+  bytesMax: 65_536,
+  pollMs: 250,
+  delayMs: 1_000,
 };
 
 const kinds: Readonly<Record<Exclude<Scheme, "memory">, Kind>> = {
   file: {
     load: async () => (await import("./directory/open.js")).openDirectoryStore,
-    ...{ kind: "atomic", bytesMax: 16_384, pollMs: 100, delayMs: 2_000 },
+    kind: "atomic",
+    bytesMax: 16_384,
+    pollMs: 100,
+    delayMs: 2_000,
   },
   block: {
     load: async () => (await import("./block/open.js")).openBlockStore,
-    ...{ kind: "slotted", bytesMax: 2_048, pollMs: 250, delayMs: 2_000, openMs: 15_000 },
+    kind: "slotted",
+    bytesMax: 2_048,
+    pollMs: 250,
+    delayMs: 2_000,
+    openMs: 15_000,
   },
   sanlock: {
     load: async () => (await import("./sanlock/open.js")).openSanlockStore,
-    ...{ kind: "slotted", bytesMax: 1_024, pollMs: 1_000, delayMs: 2_000, openMs: 15_000 },
+    kind: "slotted",
+    bytesMax: 1_024,
+    pollMs: 1_000,
+    delayMs: 2_000,
+    openMs: 15_000,
   },
   s3: {
     load: async () => (await import("./s3/open.js")).openS3Store,
-    ...{ kind: "atomic", bytesMax: 65_536, pollMs: 1_000, delayMs: 2_000 },
+    kind: "atomic",
+    bytesMax: 65_536,
+    pollMs: 1_000,
+    delayMs: 2_000,
   },
   redis,
   rediss: redis,

@@ -70,12 +70,19 @@ export class Theatre {
   /** Instead of `open`. */
   async open(...args: (string | OpenOptions)[]): Promise<Leases> {
     const options = args.find((arg) => typeof arg === "object") ?? {};
-    const memory = args.find((arg) => typeof arg === "string" && arg.startsWith("memory:"));
-    const urls = memory === undefined ? this.#urls() : [String(memory)];
+    const given = args.filter((arg) => typeof arg === "string");
+    const urls = given.some((url) => /^(?:memory:|delta\+|flease\+)/.test(url))
+      ? [given[0]!.replace(/^(delta|flease)\+.*/, "$1+memory:examples")]
+      : this.#urls();
     const { name } = options;
     const leases = await this.#library.open(...urls, name === undefined ? {} : { name });
     this.#opened.push(leases);
     return leases;
+  }
+
+  /** Instead of `openGuardedCells`: on a store in memory. */
+  openGuardedCells(): ReturnType<Library["openGuardedCells"]> {
+    return this.#library.openGuardedCells("delta+memory:examples-cells");
   }
 
   /** Instead of `startMember`: one that runs already, so that no example sits out a recovery wait. It goes on when it is closed. */

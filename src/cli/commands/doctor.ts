@@ -48,12 +48,12 @@ async function doctorFarm(settings: Settings, durationMs: number): Promise<numbe
 }
 
 /** What was asked for wrongly. */
-const usageCodes: readonly ErrorCode[] = ["INVALID_URL", "INVALID_CONFIG", "UNSUPPORTED"];
+const usageCodes = new Set<ErrorCode>(["INVALID_URL", "INVALID_CONFIG", "UNSUPPORTED"]);
 
 function verdictOf({ stores, error }: FarmReport): "ok" | "usage" | "unfit" | "unavailable" {
   const errors = [...stores.map((store) => store.error), error].filter((each) => each !== undefined);
   if (errors.length === 0) return "ok";
-  if (errors.some(({ code }) => usageCodes.includes(code))) return "usage";
+  if (errors.some(({ code }) => usageCodes.has(code))) return "usage";
   return errors.every(({ code }) => code === "STORE_UNAVAILABLE") ? "unavailable" : "unfit";
 }
 
