@@ -314,14 +314,15 @@ function addSim(program: Command, finish: Finish): void {
       new Option("--ground <ground>", "what is simulated: a cluster, or leases on shared storage").choices([
         "flease",
         "delta",
+        "grid",
       ]),
     )
     .addHelpText("after", examples("leasehold sim --minutes 10", "leasehold sim --seed 7 --mode e --story"))
     .action(async (options: { ground?: string }, command: Command) => {
       refuseEndpoints(command);
-      if (options.ground === "delta") {
+      if (options.ground === "delta" || options.ground === "grid") {
         const { simStorage } = await import("./commands/sim-storage.js");
-        finish(simStorage(command.optsWithGlobals()));
+        finish(simStorage(command.optsWithGlobals(), options.ground));
         return;
       }
       const { sim } = await import("./commands/sim.js");

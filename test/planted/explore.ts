@@ -1,24 +1,21 @@
-import { parseArgs } from "node:util";
 import { withFaults } from "../../src/flease/planted-faults.js";
 import { noBounds } from "../../src/sim/explorer/bounds.js";
 import { FleaseModel, fleaseWorld } from "../../src/sim/explorer/flease-model.js";
 import { PublishedModel } from "../../src/sim/explorer/published.js";
 import { explore } from "../../src/sim/explorer/search.js";
 import type { Exploration, Progress } from "../../src/sim/explorer/search.js";
+import { readOptions, refuse } from "./options.js";
 import { nightWorlds, worlds } from "./worlds.js";
 
 /**
- * `npm run explore [-- --night] [--states-max N] [-o json]`: looks at every state of small worlds, and first of all
+ * `npm run explore [-- --night] [--states-max N] [--only TEXT] [-o json]`: looks at every state of small worlds, and first of all
  * at the algorithms as published, in which it must find the two holders of F1. Exits with 0 only if that is found and
  * nothing else is.
  */
-const { values } = parseArgs({
-  options: {
-    output: { type: "string", short: "o" },
-    night: { type: "boolean", default: false },
-    "states-max": { type: "string" },
-    only: { type: "string", default: "" },
-  },
+const { values, json } = readOptions({
+  night: { type: "boolean", default: false },
+  "states-max": { type: "string" },
+  only: { type: "string", default: "" },
 });
 
 interface Row {
@@ -29,6 +26,9 @@ interface Row {
 }
 
 const statesMax = Number(values["states-max"] ?? Infinity);
+if (!(statesMax >= 1)) refuse(`--states-max: a number, 1 or more, and not "${values["states-max"]}"`);
+const wanted = (values.night ? nightWorlds : worlds).filter(({ name }) => name.includes(values.only));
+if (wanted.length === 0) refuse(`--only: no world has "${values.only}" in its name`);
 
 /** Progress lines are this far apart. */
 const progressEveryMs = 5_000;
@@ -60,29 +60,29 @@ function published(): Row {
 }
 
 function ours(): Row[] {
-  return (values.night ? nightWorlds : worlds)
-    .filter(({ name }) => name.includes(values.only))
-    .map(({ name, faults, world, bounds }) =>
-      timed(name, "nothing", (onProgress) => {
-        const checkGuards = faults.netGOff !== true;
-        return withFaults(faults, () =>
-          explore(new FleaseModel(fleaseWorld(world)), {
-            bounds: { ...noBounds, checkGuards, ...bounds },
-            statesMax,
-            onProgress,
-          }),
-        );
-      }),
-    );
+  return wanted.map(({ name, faults, world, bounds }) =>
+    timed(name, "nothing", (onProgress) => {
+      const checkGuards = faults.netGOff !== true;
+      return withFaults(faults, () =>
+        explore(new FleaseModel(fleaseWorld(world)), {
+          bounds: { ...noBounds, checkGuards, ...bounds },
+          statesMax,
+          onProgress,
+        }),
+      );
+    }),
+  );
 }
 
-function print({ name, seconds, exploration }: Row): void {
+function print({ name, expected, seconds, exploration }: Row): void {
   const { states, transitions, depth, complete, finding } = exploration;
   const end =
     finding === undefined ? (complete ? "nothing wrong in any" : "nothing wrong, not all seen") : "";
   process.stdout.write(
     `${name}\n  ${states} states, ${transitions} steps, depth ${depth}, ${seconds} s${end && `: ${end}`}\n`,
   );
+  if (finding === undefined && expected !== "nothing")
+    process.stdout.write(`  NOT FOUND: ${expected}, which are there\n`);
   if (finding === undefined) return;
   process.stdout.write(`  ${finding.invariant}: ${finding.text}, in ${finding.steps.length} steps\n`);
   for (const [index, step] of finding.steps.entries())
@@ -96,6 +96,6 @@ const asExpected = rows.every(
 const clean = rows.every(
   ({ expected, exploration }) => expected !== "nothing" || exploration.finding === undefined,
 );
-if (values.output === "json") process.stdout.write(`${JSON.stringify({ rows, ok: asExpected && clean })}\n`);
+if (json) process.stdout.write(`${JSON.stringify({ rows, ok: asExpected && clean })}\n`);
 else for (const row of rows) print(row);
 process.exit(asExpected && clean ? 0 : 1);

@@ -1,5 +1,3 @@
-import type { Counters } from "../../sim/counters.js";
-import type { StorageCounters } from "../../sim/storage/counters.js";
 import { CommandFailure, usageError } from "../failure.js";
 import { sayLine, sayProgress } from "../say.js";
 import { settingsOf } from "../settings.js";
@@ -92,7 +90,7 @@ const nameCells = 22;
 const countCells = 10;
 
 /** How often each thing happened: in as many columns as fit. */
-export function countLines(counters: Counters | StorageCounters, widthMax: number): string[] {
+export function countLines(counters: Readonly<Record<string, number>>, widthMax: number): string[] {
   const texts = Object.entries(counters)
     .filter(([name]) => name !== "runs" && name !== "events")
     .map(

@@ -11,7 +11,7 @@ vi.mock("../say.js", () => ({ sayLine: (...lines: string[]) => said.push(...line
 afterEach(() => said.splice(0));
 
 const run = async (options: SimCommandOptions) => {
-  const code = options.ground === "delta" ? simStorage(options) : await sim(options);
+  const code = options.ground === "delta" ? simStorage(options, "delta") : await sim(options);
   return { code, text: said.splice(0).join("\n") };
 };
 const runJson = async (options: SimCommandOptions) => {

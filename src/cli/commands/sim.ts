@@ -18,14 +18,14 @@ export interface SimCommandOptions extends SharedOptions {
   readonly mode?: ClockMode;
   readonly without?: string;
   readonly story?: true;
-  readonly ground?: "delta" | "flease";
+  readonly ground?: "delta" | "flease" | "grid";
 }
 
 /** From so many runs on, whatever matters must have happened often enough: otherwise they prove nothing (V). */
-const runsThatShowAll = 150;
+export const runsThatShowAll = 150;
 
 /** What happens less than once in so many runs has hardly happened. The rarest things happen once in ten. */
-const runsForOnce = 50;
+export const runsForOnce = 50;
 
 interface Summary {
   readonly version: string;
@@ -148,7 +148,7 @@ function presentSummary(summary: Summary): Presentation {
       const hardly = summary.hardlyHappened.map(wordsOf).join(", ");
       const lines = [
         `${runs} runs from seed ${firstSeed}, ${events} events in ${seconds.toFixed(1)} s: ${eventsPerSecond} events a second`,
-        ...countLines(withMeans(counters), widthMax),
+        ...countLines({ ...withMeans(counters) }, widthMax),
       ];
       if (traceHash !== undefined) lines.push(`trace ${traceHash}`);
       if (summary.hardlyHappened.length > 0)

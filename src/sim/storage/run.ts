@@ -1,6 +1,7 @@
 import { SimRandom } from "../random.js";
 import { allStorageCheckers } from "./checkers/index.js";
 import { StorageCounters } from "./counters.js";
+import { type StorageFeature, withoutStorageFeatures } from "./features.js";
 import { type Ground, type StoragePlan, drawStoragePlan, grounds } from "./plan.js";
 import type { StorageInvariant, StorageViolation } from "./violation.js";
 import { StorageWorld } from "./world.js";
@@ -13,6 +14,7 @@ export interface StorageSimOptions {
   readonly only?: readonly StorageInvariant[] | undefined;
   /** What is different from the drawn plan. */
   readonly plan?: Partial<StoragePlan> | undefined;
+  readonly without?: readonly StorageFeature[] | undefined;
   readonly story?: ((line: string) => void) | undefined;
 }
 
@@ -28,7 +30,8 @@ export function simulateStorage(options: StorageSimOptions): StorageSimResult {
   const { seed, only, story } = options;
   const random = new SimRandom(seed);
   const ground = options.ground ?? grounds[seed % grounds.length]!;
-  const plan = { ...drawStoragePlan(seed, ground, random), ...options.plan };
+  const drawn = { ...drawStoragePlan(seed, ground, random), ...options.plan };
+  const plan = withoutStorageFeatures(drawn, options.without ?? []);
   const world = new StorageWorld({
     plan,
     random,

@@ -1,0 +1,29 @@
+import type { StoragePlan } from "./plan.js";
+
+/** What can be taken out of a run, so that a failure is told without what it does not need. */
+const removals = {
+  crashes: { crashEveryMs: Infinity },
+  pauses: { pauseEveryMs: Infinity },
+  stalls: { stallEveryMs: Infinity },
+  forgetting: { forgetEveryMs: Infinity },
+  silence: { silent: 0 },
+  "late-requests": { slowRate: 0 },
+  "sluggish-requests": { sluggishRate: 0 },
+  drift: { clockRateError: 0 },
+  laziness: { lazyRate: 0 },
+  releases: { releaseRate: 0 },
+  "mixed-lengths": { mixedLeases: false },
+} as const satisfies Record<string, Partial<StoragePlan>>;
+
+export type StorageFeature = keyof typeof removals;
+
+export const storageFeatures = Object.keys(removals) as StorageFeature[];
+
+export function isStorageFeature(name: string): name is StorageFeature {
+  return name in removals;
+}
+
+/** The plan without some of its features. */
+export function withoutStorageFeatures(plan: StoragePlan, without: readonly StorageFeature[]): StoragePlan {
+  return without.reduce((rest, feature) => ({ ...rest, ...removals[feature] }), plan);
+}
