@@ -3,7 +3,7 @@ import { FakeClock } from "../e2e/fake-clock.js";
 import type { Journal } from "./journal.js";
 import { nowNs } from "./journal.js";
 import type { Place } from "./site.js";
-import { steadyClockOf } from "./steady-clock.js";
+import { steadyClockOf } from "../support/steady-clock.js";
 
 /** How a process is started: anew at each start, as each has a journal of its own. */
 export interface Start {

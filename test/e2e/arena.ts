@@ -23,7 +23,7 @@ import { historyLine, historyVersion } from "../../src/history/format.js";
 import { checkHistory } from "../../src/history/judge.js";
 import { type HistoryReport, describeReport } from "../../src/history/report.js";
 import { Network } from "./proxy.js";
-import { clockId } from "./clock-id.js";
+import { steadyClockOf } from "../support/steady-clock.js";
 
 /** Settings of every cluster here: short, so that there is something to see within seconds. */
 export const ttlMs = 2_000;
@@ -145,7 +145,7 @@ export class Arena {
   readonly endpoints: string[] = [];
   readonly folder = mkdtempSync(join(tmpdir(), "leasehold-e2e-"));
   /** What heads every journal. */
-  readonly run = { run: randomUUID(), clock: clockId() };
+  readonly run = { run: randomUUID(), clock: steadyClockOf("self") };
   readonly #journal = join(this.folder, "arena.journal");
   readonly #members = new Map<string, MemberPlace>();
   readonly #addresses: Record<string, string> = {};
