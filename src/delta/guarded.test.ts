@@ -61,10 +61,10 @@ class Stage {
 
   /** Lets time pass until it has settled. */
   async on<T>(promise: Promise<T>): Promise<T> {
-    let isSettled = false;
-    const settled = promise.finally(() => (isSettled = true));
+    const state = { isSettled: false };
+    const settled = promise.finally(() => (state.isSettled = true));
     settled.catch(() => undefined);
-    while (!isSettled) await this.world.advance(1);
+    while (!state.isSettled) await this.world.advance(1);
     return settled;
   }
 
@@ -217,13 +217,13 @@ async function count(seed: number): Promise<{ history: number[]; acknowledged: n
   let [acknowledged, takeovers] = [0, 0];
   const switches = [new ProcessSwitch(), new ProcessSwitch(), new ProcessSwitch()];
   const all = await Promise.all(switches.map((process) => stage.open(process)));
-  let isOver = false;
+  const play = { isOver: false };
   const run = async (cells: StoredCells) => {
-    while (!isOver) {
+    while (!play.isOver) {
       try {
         const guarded = await cells.acquire("n", { wait: 500 });
         takeovers += 1;
-        for (let writes = 0; writes < 5 && !isOver; writes++) {
+        for (let writes = 0; writes < 5 && !play.isOver; writes++) {
           const next = Number(guarded.datum ?? 0) + 1;
           await guarded.write(String(next));
           acknowledged += 1;
@@ -255,7 +255,7 @@ async function count(seed: number): Promise<{ history: number[]; acknowledged: n
       note();
     }
   }
-  isOver = true;
+  play.isOver = true;
   medium.resume();
   for (const each of switches) each.resume();
   await stage.on(Promise.all(runs));

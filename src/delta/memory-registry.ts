@@ -9,6 +9,9 @@ const farmsMax = 1_000;
 /** As many as it takes for one to be lost without harm. */
 const storesPerFarm = 3;
 
+/** As servers take it. */
+const bytesMax = 65_536;
+
 interface NamedFarm {
   readonly media: readonly MemoryMedium[];
   /** Stores that are open; with the last one the farm goes. */
@@ -57,7 +60,7 @@ function found({ timers, random }: World): NamedFarm {
     );
   const media = Array.from(
     { length: storesPerFarm },
-    (_, index) => new MemoryMedium({ timers, random, name: `memory ${index + 1}` }),
+    (_, index) => new MemoryMedium({ timers, random, name: `memory ${index + 1}`, bytesMax }),
   );
   return { media, open: 0 };
 }
