@@ -218,9 +218,9 @@ export class Replica implements CoreServer {
     this.#context.appliedIndex = entry.index;
     if (entry.kind === "normal" && entry.data.length > 0) this.#applyCommand(entry, entry.data);
     else this.#clients.appliedNothing(entry);
-    const isOwnFirst =
-      leadership.role === "leader" && entry.term === leadership.term && !this.#leases.isTracking;
-    if (isOwnFirst) this.#beginLeading();
+    if (this.#leases.isTracking) return;
+    const isOwn = leadership.role === "leader" && entry.term === leadership.term;
+    if (isOwn || faults.followersEndLeases) this.#beginLeading();
   }
 
   #applyCommand(entry: Entry, data: Uint8Array): void {

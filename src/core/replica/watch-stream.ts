@@ -28,9 +28,12 @@ export class WatchStream {
     return this.unsent < this.context.limits.watchResponsesMax;
   }
 
+  /** Never one that the server has given before on this stream, as in etcd. */
   freeId(): bigint {
     while (this.watchers.has(this.#nextId)) this.#nextId += 1n;
-    return this.#nextId;
+    const id = this.#nextId;
+    this.#nextId += 1n;
+    return id;
   }
 
   emit(fields: MessageInitShape<typeof WatchResponseSchema>): void {

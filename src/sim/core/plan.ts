@@ -1,3 +1,4 @@
+import type { RaftLimits } from "../../core/raft/api.js";
 import type { ReplicaLimits } from "../../core/replica/options.js";
 import type { SimRandom } from "../random.js";
 
@@ -9,6 +10,7 @@ export interface CorePlan {
   readonly electionTicks: number;
   readonly clusterTimeMs: number;
   readonly limits: Partial<ReplicaLimits>;
+  readonly raftLimits: Partial<RaftLimits>;
   /** One way, mean. */
   readonly latencyMs: number;
   readonly lossRate: number;
@@ -49,6 +51,12 @@ const smallLimits: Partial<ReplicaLimits> = {
   roundsMax: 2,
 };
 
+const smallRaftLimits: Partial<RaftLimits> = {
+  committedEntriesMax: 3,
+  appendBytesMax: 300,
+  inflightMessagesMax: 4,
+};
+
 export function drawCorePlan(seed: number, random: SimRandom): CorePlan {
   const often = (meanMs: number) => (random.chance(0.25) ? Infinity : meanMs * random.between(0.5, 2));
   const stableFromMs = random.between(15_000, 40_000);
@@ -59,6 +67,7 @@ export function drawCorePlan(seed: number, random: SimRandom): CorePlan {
     electionTicks: 10,
     clusterTimeMs: random.pick([0, 1_500]),
     limits: random.chance(0.7) ? smallLimits : {},
+    raftLimits: random.chance(0.5) ? smallRaftLimits : {},
     latencyMs: random.magnitude(0.5, 60),
     lossRate: random.pick([0, 0, 0.02, 0.1]),
     duplicateRate: random.pick([0, 0.05]),

@@ -65,6 +65,7 @@ function compactOften(world: CoreWorld): void {
   const { plan, random } = world;
   if (plan.compactEveryMs === Infinity) return;
   world.after(random.exponential(plan.compactEveryMs), () => {
+    if (world.nowMs > plan.stableFromMs) return;
     const { current } = world.reference.state.revisions;
     const revision = BigInt(Math.floor(current * random.next()));
     if (revision > 0n) world.call(random.pick(world.servers), compact(revision), () => {});

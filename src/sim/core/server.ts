@@ -1,3 +1,4 @@
+import type { RaftLimits } from "../../core/raft/api.js";
 import { founding, joining } from "../../core/raft/options.js";
 import type { InstallSnapshot, MemberId } from "../../core/raft/types.js";
 import type { ReplicaLimits } from "../../core/replica/options.js";
@@ -32,6 +33,7 @@ export interface ServerPlan {
   readonly electionTicks: number;
   readonly clusterTimeMs: number;
   readonly limits: Partial<ReplicaLimits>;
+  readonly raftLimits: Partial<RaftLimits>;
   readonly random: Random;
   /** Its steady clock. */
   readonly clockMs: () => number;
@@ -82,7 +84,7 @@ export class SimServer {
 
   start(): void {
     const { snapshot, recovered } = this.disk;
-    const { id, cluster, tickMs, electionTicks, clusterTimeMs, limits, random } = this.plan;
+    const { id, cluster, tickMs, electionTicks, clusterTimeMs, limits, raftLimits, random } = this.plan;
     const state = snapshot === undefined ? new CoreState() : restoreState(snapshot.pieces);
     this.life += 1;
     this.replica = new Replica({
@@ -95,6 +97,7 @@ export class SimServer {
       electionTicks,
       clusterTimeMs,
       limits,
+      raftLimits,
     });
   }
 

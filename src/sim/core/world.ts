@@ -71,11 +71,11 @@ export class CoreWorld implements ServerWorld {
   }
 
   #add(id: MemberId, voters: readonly MemberId[]): void {
-    const { clusterTimeMs, clockRateError, electionTicks, limits, tickMs } = this.plan;
+    const { clusterTimeMs, clockRateError, electionTicks, limits, raftLimits, tickMs } = this.plan;
     const rate = this.random.between(1 - clockRateError, 1 + clockRateError);
     const offsetMs = this.random.between(0, 1e6);
     const clockMs = () => offsetMs + this.nowMs * rate;
-    const common = { voters, cluster: 77n, tickMs, electionTicks, clusterTimeMs, limits };
+    const common = { voters, cluster: 77n, tickMs, electionTicks, clusterTimeMs, limits, raftLimits };
     const server = new SimServer({ ...common, id, random: this.random, clockMs }, this);
     this.servers.push(server);
     this.start(server);

@@ -1,0 +1,170 @@
+import { describe, expect, test } from "vitest";
+import { VirtualCluster } from "../../../test/core/virtual-cluster.js";
+import { bytes, compact, put, remove, text, txn } from "../../sim/core/programs/requests.js";
+import type { SimServer } from "../../sim/core/server.js";
+import { WatchCreateRequest_FilterType as Filter, type WatchResponse } from "../gen/etcd/rpc_pb.js";
+import type { ReplicaLimits } from "./options.js";
+import { withFaults } from "../state/planted-faults.js";
+
+const PUT = "etcdserverpb.PutResponse";
+const all = { key: bytes("\0"), rangeEnd: bytes("\0") };
+
+function begin(limits: Partial<ReplicaLimits> = {}) {
+  const cluster = new VirtualCluster({ servers: 1, limits });
+  const server = cluster.leader();
+  return { cluster, server };
+}
+
+function putAll(cluster: VirtualCluster, server: SimServer, ...keys: string[]): void {
+  for (const key of keys) cluster.ask(server, PUT, put(key, "1"));
+  cluster.run(50);
+}
+
+function putTogether(cluster: VirtualCluster, server: SimServer, keys: readonly string[], value = "1"): void {
+  const success = keys.map((key) => ({
+    request: { case: "requestPut" as const, value: { key: bytes(key), value: bytes(value) } },
+  }));
+  cluster.ask(server, "etcdserverpb.TxnResponse", txn({ success }));
+  cluster.run(50);
+}
+
+const eventsOf = (responses: readonly WatchResponse[]) =>
+  responses.flatMap(({ events }) => events.map(({ kv }) => `${text(kv!.key)}${kv!.modRevision}`));
+
+describe("a watch", () => {
+  test("has ids from 0 on each stream, or the one it asks for", () => {
+    const { cluster, server } = begin();
+    const { responses, send } = cluster.watch(server, all);
+    send({ case: "createRequest", value: { ...all, watchId: 1n } });
+    send({ case: "createRequest", value: all });
+    send({ case: "createRequest", value: { ...all, watchId: 1n } });
+    send({ case: "createRequest", value: { key: bytes("b"), rangeEnd: bytes("a") } });
+    cluster.run(50);
+    expect(responses.map(({ watchId, created, canceled }) => [watchId, created, canceled])).toEqual([
+      [0n, true, false],
+      [1n, true, false],
+      [2n, true, false],
+      [-1n, true, true],
+      [-1n, true, true],
+    ]);
+  });
+
+  test("is told that it was created before anything else, and then the past from its revision on", () => {
+    const { cluster, server } = begin();
+    putAll(cluster, server, "a", "b", "c");
+    const { responses } = cluster.watch(server, { ...all, startRevision: 3n });
+    putAll(cluster, server, "d");
+    expect(responses[0]).toMatchObject({ created: true, events: [] });
+    expect(responses[0]!.header!.revision).toBe(4n);
+    expect(eventsOf(responses)).toEqual(["b3", "c4", "d5"]);
+  });
+
+  test("may begin in the future", () => {
+    const { cluster, server } = begin();
+    const { responses } = cluster.watch(server, { ...all, startRevision: 4n });
+    putAll(cluster, server, "a", "b", "c", "d");
+    expect(eventsOf(responses)).toEqual(["c4", "d5"]);
+  });
+
+  test("from a compacted revision is created, then cancelled with the first that is left", () => {
+    const { cluster, server } = begin();
+    putAll(cluster, server, "a", "b", "c");
+    cluster.outcome(server, compact(3n));
+    const { responses } = cluster.watch(server, { ...all, startRevision: 2n });
+    cluster.run(50);
+    expect(responses).toMatchObject([{ created: true }, { canceled: true, compactRevision: 4n }]);
+    const resumed = cluster.watch(server, { ...all, startRevision: responses[1]!.compactRevision });
+    cluster.run(50);
+    expect(eventsOf(resumed.responses)).toEqual(["c4"]);
+  });
+
+  test("of one key, of a prefix, filtered, with what was there before", () => {
+    const { cluster, server } = begin();
+    const one = cluster.watch(server, { key: bytes("a") });
+    const puts = cluster.watch(server, { ...all, filters: [Filter.NODELETE] });
+    const deletes = cluster.watch(server, { ...all, filters: [Filter.NOPUT], prevKv: true });
+    putAll(cluster, server, "a", "ab");
+    cluster.outcome(server, remove("ab"));
+    cluster.run(50);
+    expect(eventsOf(one.responses)).toEqual(["a2"]);
+    expect(eventsOf(puts.responses)).toEqual(["a2", "ab3"]);
+    const [deletion] = deletes.responses.flatMap(({ events }) => events);
+    // A deletion carries the key and the revision, and what was deleted on request.
+    expect(deletion).toMatchObject({ type: 1, kv: { modRevision: 4n, version: 0n, createRevision: 0n } });
+    expect(deletion!.prevKv).toMatchObject({ modRevision: 3n, version: 1n });
+  });
+
+  test("that is cancelled hears nothing more", () => {
+    const { cluster, server } = begin();
+    const { responses, send } = cluster.watch(server, all);
+    send({ case: "cancelRequest", value: { watchId: 0n } });
+    send({ case: "cancelRequest", value: { watchId: 9n } });
+    putAll(cluster, server, "a");
+    expect(responses).toMatchObject([{ created: true }, { canceled: true, watchId: 0n }]);
+    expect(server.replica!.status().watches).toBe(0);
+  });
+
+  test("tells of progress with id -1, once all watches of the stream have caught up", () => {
+    const { cluster, server } = begin({ watchBatch: 1 });
+    putAll(cluster, server, "a", "b", "c");
+    const { responses, send } = cluster.watch(server, { ...all, startRevision: 2n });
+    send({ case: "progressRequest", value: {} });
+    cluster.run(500);
+    expect(responses.at(-1)).toMatchObject({ watchId: -1n, header: { revision: 4n } });
+    expect(eventsOf(responses.slice(0, -1))).toEqual(["a2", "b3", "c4"]);
+  });
+});
+
+describe("a revision", () => {
+  const keys = ["a", "b", "c"];
+  test("is never split", () => {
+    const { cluster, server } = begin({ fragmentBytesMax: 200, watchBatch: 1 });
+    putTogether(cluster, server, keys, "x".repeat(100));
+    const past = cluster.watch(server, { ...all, startRevision: 2n });
+    const now = cluster.watch(server, all);
+    putTogether(cluster, server, keys, "x".repeat(100));
+    expect(past.responses.map(({ events }) => events.length)).toEqual([0, 3, 3]);
+    expect(now.responses.map(({ events }) => events.length)).toEqual([0, 3]);
+  });
+
+  test("comes in fragments if they are asked for", () => {
+    const { cluster, server } = begin({ fragmentBytesMax: 200 });
+    const { responses } = cluster.watch(server, { ...all, fragment: true });
+    putTogether(cluster, server, keys, "x".repeat(100));
+    expect(responses.map(({ events, fragment }) => [events.length, fragment])).toEqual([
+      [0, false],
+      [1, true],
+      [1, true],
+      [1, false],
+    ]);
+  });
+});
+
+test("a slow client's watch takes no memory, and misses nothing", () => {
+  const run = () => {
+    const { cluster, server } = begin({ watchResponsesMax: 2, watchBatch: 2 });
+    // Nothing is confirmed for long.
+    Object.assign(cluster.world.plan, { latencyMs: 400 });
+    const { responses } = cluster.watch(server, all);
+    for (let count = 0; count < 30; count += 1) cluster.send(server, put(`k${count}`, "1"));
+    cluster.run(30_000);
+    return eventsOf(responses).length;
+  };
+  expect(run()).toBe(30);
+  expect(withFaults({ slowWatcherSkips: true }, run)).toBeLessThan(30);
+});
+
+test("a follower that was replaced by a snapshot tells its watches what lies between", () => {
+  const cluster = new VirtualCluster({ limits: { snapshotEntries: 10, keepEntries: 2 } });
+  const leader = cluster.leader();
+  const [behind] = cluster.followers();
+  const { responses } = cluster.watch(behind!, all);
+  putAll(cluster, leader, "a");
+  cluster.isolate(behind!);
+  putAll(cluster, leader, ...Array.from({ length: 30 }, (_, index) => `k${index}`));
+  cluster.heal();
+  cluster.run(3_000);
+  expect(behind!.replica!.status().snapshotIndex).toBeGreaterThan(10);
+  expect(eventsOf(responses)).toHaveLength(31);
+  expect(new Set(eventsOf(responses)).size).toBe(31);
+});

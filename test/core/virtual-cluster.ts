@@ -1,0 +1,140 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import {
+  type WatchCreateRequestSchema,
+  WatchRequestSchema,
+  type WatchResponse,
+} from "../../src/core/gen/etcd/rpc_pb.js";
+import type { ClientRequest, ClientResponse } from "../../src/core/replica/types.js";
+import { CoreError } from "../../src/core/state/errors.js";
+import type { CorePlan } from "../../src/sim/core/plan.js";
+import type { ReferenceObserver } from "../../src/sim/core/reference.js";
+import type { SimServer } from "../../src/sim/core/server.js";
+import { CoreWorld, type Outcome } from "../../src/sim/core/world.js";
+import { SimRandom } from "../../src/sim/random.js";
+
+/** Nothing goes wrong by itself. */
+const quiet: CorePlan = {
+  seed: 1,
+  servers: 3,
+  tickMs: 100,
+  electionTicks: 10,
+  clusterTimeMs: 0,
+  limits: {},
+  raftLimits: {},
+  latencyMs: 1,
+  lossRate: 0,
+  duplicateRate: 0,
+  writeMs: 1,
+  slowDiskFactor: 1,
+  clockRateError: 0,
+  crashEveryMs: Infinity,
+  partitionEveryMs: Infinity,
+  pauseEveryMs: Infinity,
+  pauseMaxMs: 0,
+  transferEveryMs: Infinity,
+  registerClients: 0,
+  keys: 0,
+  leaseClients: 0,
+  watchClients: 0,
+  timeoutMs: 5_000,
+  thinkMs: 1,
+  compactEveryMs: Infinity,
+  stableFromMs: Infinity,
+  endMs: Infinity,
+};
+
+export interface Sent {
+  outcome: Outcome | undefined;
+}
+
+/** Servers in virtual time that a test makes do one thing after another. */
+export class VirtualCluster {
+  readonly world: CoreWorld;
+
+  constructor(changed: Partial<CorePlan> = {}, observers: readonly ReferenceObserver[] = []) {
+    const plan = { ...quiet, ...changed };
+    this.world = new CoreWorld(plan, new SimRandom(plan.seed), observers);
+  }
+
+  /** @throws Error with what a checker has found */
+  run(forMs: number): void {
+    this.world.runUntil(this.world.nowMs + forMs);
+    const { violation } = this.world;
+    if (violation !== undefined) throw new Error(`${violation.invariant}: ${violation.text}`);
+  }
+
+  /** The leader, once there is one that all follow. */
+  leader(): SimServer {
+    for (let tries = 0; tries < 100; tries += 1) {
+      this.run(100);
+      const leader = this.world.leader();
+      const status = leader?.replica!.status();
+      if (status !== undefined && status.applied === status.lastIndex && status.cluster !== 0n)
+        return leader!;
+    }
+    throw new Error("nobody leads");
+  }
+
+  followers(): SimServer[] {
+    return this.world.servers.filter((server) => !server.leads);
+  }
+
+  send(server: SimServer, request: ClientRequest): Sent {
+    const sent: Sent = { outcome: undefined };
+    this.world.call(server, request, (outcome) => (sent.outcome = outcome));
+    return sent;
+  }
+
+  /** Runs until there is an answer. */
+  outcome(server: SimServer, request: ClientRequest): Outcome {
+    const sent = this.send(server, request);
+    for (let waitedMs = 0; sent.outcome === undefined && waitedMs < 20_000; waitedMs += 10) this.run(10);
+    if (sent.outcome === undefined) throw new Error("no answer");
+    return sent.outcome;
+  }
+
+  /** The answer of that type; anything else is an error. */
+  ask<Type extends ClientResponse["$typeName"]>(
+    server: SimServer,
+    type: Type,
+    request: ClientRequest,
+  ): Extract<ClientResponse, { $typeName: Type }> {
+    const outcome = this.outcome(server, request);
+    if (outcome === "lost" || outcome instanceof CoreError || outcome.$typeName !== type)
+      throw new Error(
+        `answered ${outcome === "lost" || outcome instanceof CoreError ? outcome : outcome.$typeName}`,
+      );
+    return outcome as Extract<ClientResponse, { $typeName: Type }>;
+  }
+
+  /** The name of its failure. */
+  failure(server: SimServer, request: ClientRequest): string {
+    return failureOf(this.outcome(server, request));
+  }
+
+  /** These hear each other only. */
+  isolate(...servers: SimServer[]): void {
+    for (const { id } of servers) this.world.side.set(id, 1);
+  }
+
+  heal(): void {
+    this.world.side.clear();
+  }
+
+  watch(server: SimServer, request: MessageInitShape<typeof WatchCreateRequestSchema>) {
+    const responses: WatchResponse[] = [];
+    const connection = this.world.watch(
+      server,
+      (response) => responses.push(response),
+      () => {},
+    )!;
+    const send = (union: MessageInitShape<typeof WatchRequestSchema>["requestUnion"]) =>
+      connection.send(create(WatchRequestSchema, { requestUnion: union! }));
+    send({ case: "createRequest", value: request });
+    return { responses, send, close: () => connection.close() };
+  }
+}
+
+export function failureOf(outcome: Outcome | undefined): string {
+  return outcome instanceof CoreError ? outcome.failure : "none";
+}
