@@ -54,24 +54,22 @@ function isNumber(value: unknown): value is number {
 
 /**
  * One of the cells that several writers of a slotted store have written: what was reached by any of them has been reached, and
- * bounds only ever grow.
+ * the longest lease only ever grows.
  *
- * @throws LeaseholdError `CONFIG_MISMATCH` when two of them have put different stores into the same generation.
+ * @throws LeaseholdError `CONFIG_MISMATCH` when two of them have put different stores into the same generation, or rely on different δ.
  */
 export function mergeFarmCells(cells: readonly FarmCell[]): FarmCell | undefined {
   const [latest] = cells.toSorted((a, b) => b.generation - a.generation || rank(b) - rank(a));
   if (latest === undefined) return undefined;
-  const { generation, farm } = latest;
+  const { generation, farm, delayMsMax } = latest;
   if (cells.some((cell) => cell.generation === generation && cell.farm.join() !== farm.join()))
     throw new LeaseholdError(
       "CONFIG_MISMATCH",
       "a store is in two farms: it was used with two lists of stores",
     );
-  return {
-    ...latest,
-    leaseMsMax: Math.max(...cells.map(({ leaseMsMax }) => leaseMsMax)),
-    delayMsMax: Math.max(...cells.map(({ delayMsMax }) => delayMsMax)),
-  };
+  if (cells.some((cell) => cell.delayMsMax !== delayMsMax))
+    throw new LeaseholdError("CONFIG_MISMATCH", "a store that can only write was used with different δ");
+  return { ...latest, leaseMsMax: Math.max(...cells.map(({ leaseMsMax }) => leaseMsMax)) };
 }
 
 function rank({ state }: FarmCell): number {

@@ -193,6 +193,7 @@ export class Farm implements FarmView, Gate {
           if (member.state === "unknown" && member.id !== "") member.error = waits(member);
         return;
       }
+      this.#checkDelay(read);
       const plan: Founded = { ...read, ...this.#bounds(read) };
       const knowing = plan.members.filter((store) => knows(sights[store]!, plan)).length;
       const isAgreed = knowing >= (plan.generation === 0 ? this.size : this.majority);
@@ -224,6 +225,20 @@ export class Farm implements FarmView, Gate {
       return sight;
     });
     return { sights, now };
+  }
+
+  /**
+   * Where a store can only write, a contender's pause must be as long as the others' writes may take: the very first writes of two
+   * that rely on different δ are not safe, so all are held to the founder's.
+   */
+  #checkDelay({ delayMsMax }: Founded): void {
+    const isSlotted = this.#members.some(({ traits }) => traits.kind === "slotted");
+    const { delayMs } = this.#settings;
+    if (!isSlotted || delayMsMax === 0 || delayMsMax === delayMs) return;
+    throw new LeaseholdError(
+      "CONFIG_MISMATCH",
+      `these stores are used with δ = ${delayMsMax} ms, and not ${delayMs} ms: where one of them can only write, all must rely on the same`,
+    );
   }
 
   #bounds({ leaseMsMax, delayMsMax }: Founded) {
