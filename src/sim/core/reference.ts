@@ -45,8 +45,15 @@ export class Reference {
     const { applied, keys, leases, revision } = server.replica!.status();
     const life = `${server.id}/${server.life}`;
     const from = this.#seen.get(life) ?? 0;
-    if (applied === from) return;
+    if (applied > from) this.#takeFrom(server, from, applied);
     this.#seen.set(life, applied);
+    const mark = markOf(revision, leases, keys);
+    const expected = this.#marks.get(applied);
+    if (applied > 0 && mark !== expected)
+      throw new CoreViolationError("agreement", `${server.id} at ${applied} is ${mark}, and not ${expected}`);
+  }
+
+  #takeFrom(server: SimServer, from: number, applied: number): void {
     const after = Math.max(from, server.installingIndex);
     for (const entry of server.disk.recovered.entries)
       if (entry.index > after && entry.index <= applied) this.#take(server, entry);
@@ -55,10 +62,6 @@ export class Reference {
         "durability",
         `${server.id} has applied ${applied}, and has on disk up to ${this.#index} only`,
       );
-    const mark = markOf(revision, leases, keys);
-    const expected = this.#marks.get(applied);
-    if (applied > 0 && mark !== expected)
-      throw new CoreViolationError("agreement", `${server.id} at ${applied} is ${mark}, and not ${expected}`);
   }
 
   #take(server: SimServer, entry: Entry): void {
