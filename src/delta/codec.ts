@@ -93,7 +93,7 @@ function isAsked(value: unknown): value is Asked {
 }
 
 /** Numbers that only ever grow by one: longer than this is damage. */
-const digitsMax = 30;
+export const digitsMax = 30;
 
 function bigintOf(value: unknown): bigint | undefined {
   if (typeof value !== "string" || value.length > digitsMax || !/^\d+$/.test(value)) return undefined;

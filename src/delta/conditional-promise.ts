@@ -14,7 +14,7 @@ export function conditionalPromise({ farm, settings }: ProtocolEnvironment): Lea
       "Every store compares and sets in one step, and keeps what it has acknowledged.",
       `Every steady clock runs within ${settings.clockRateError * 100} % of real time while its machine is awake, and the system's clock is not set back while it sleeps.`,
       size === 1
-        ? "The store does not forget. One that comes back empty is recognised, and waited for; one that was put back to an earlier state is not."
+        ? "The store does not forget. One of a kind that is empty after a restart is waited for; one that was emptied otherwise, or put back to an earlier state, is not recognised."
         : `At most ${others} of the ${size} stores forget before they have recovered. One that comes back empty is recognised, and waited for; one that was put back to an earlier state is not.`,
       "Records are written by this library alone; damage is recognised by their checksum.",
     ],

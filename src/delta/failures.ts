@@ -8,6 +8,7 @@ const lasting: ReadonlySet<ErrorCode> = new Set([
   "STORE_FOREIGN",
   "STORE_CORRUPT",
   "STORE_UNFIT",
+  "WATCH_TOO_WIDE",
 ]);
 
 /** Why no majority was reached. `errors`: by the index of the store, `undefined` for one that did not answer. */

@@ -1,4 +1,4 @@
-import type { LeaseholdError } from "../lease/errors.js";
+import { LeaseholdError } from "../lease/errors.js";
 import { cellOf, type CellReading, isCell, readCells } from "./cell.js";
 import type { Protocol, Resumption } from "./effects.js";
 import type { FarmView, Listing, ProtocolEnvironment, Sighting } from "./lease-protocol.js";
@@ -7,7 +7,7 @@ import { leaseRegister, resourceOf } from "./registers.js";
 import { sightingOf } from "./sighting.js";
 import type { StoreAnswer } from "./store.js";
 
-/** Registers that one look at a store lists: as many as one watch follows. */
+/** Registers that one look at a store lists: as many as one watch follows. Of a store with more nobody knows what is missing. */
 export const listedMax = 100_000;
 
 /** Reads a resource's cells at all stores into `cells`, until they are enough. */
@@ -70,6 +70,7 @@ export function* listFarm(
   const byResource = new Map<string, (CellReading | undefined)[]>();
   answers.forEach((answer, store) => {
     if (answer?.kind === "failed") errors[store] = answer.error;
+    if (answer?.kind === "registers" && !isWhole(answer)) errors[store] = tooWide;
     if (answer?.kind !== "registers") return;
     for (const [register, cells] of answer.registers) {
       const resource = resourceOf(register);
@@ -85,13 +86,23 @@ export function* listFarm(
     const sighting = sightingOf(farm, resource, cells, observations, now.monotonicMs);
     if (sighting.state === "held") held.push({ resource, sighting });
   }
-  return { held, answered: answers.map((answer) => answer?.kind === "registers"), errors };
+  return { held, answered: answers.map(isWhole), errors };
+}
+
+const tooWide = new LeaseholdError(
+  "WATCH_TOO_WIDE",
+  `a store has ${listedMax} resources or more below the prefix, those that are free included`,
+);
+
+/** The store told of all that it has below the prefix. */
+function isWhole(answer: StoreAnswer | undefined): boolean {
+  return answer?.kind === "registers" && answer.registers.size < listedMax;
 }
 
 const absent: CellReading = { content: undefined, record: undefined };
 
 function absentIn(answer: StoreAnswer | undefined): CellReading | undefined {
-  return answer?.kind === "registers" ? absent : undefined;
+  return isWhole(answer) ? absent : undefined;
 }
 
 function observeAll(

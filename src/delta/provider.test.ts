@@ -2,12 +2,15 @@ import { expect, test } from "vitest";
 import { MemoryFarm } from "../../test/support/memory-farm.js";
 import { open } from "../index.js";
 import { LeaseholdError } from "../lease/errors.js";
+import type { Cancellation } from "../lease/provider.js";
 import { LeaseManager } from "../lease/lease-manager.js";
 import { VirtualWorld } from "../testing/virtual-world.js";
 import type { MemoryMediumOptions } from "./memory-store.js";
+import { listedMax } from "./looking.js";
 import { Observations, observedMax } from "./observations.js";
 import type { DeltaRecord } from "./record.js";
 import { leaseRegister } from "./registers.js";
+import type { Store } from "./store.js";
 
 async function stage(media: Partial<MemoryMediumOptions> = {}) {
   const world = new VirtualWorld();
@@ -49,6 +52,46 @@ test("a list needs a majority, or somebody who is told what is missing", async (
   await world.advance(50);
   await partial;
   expect(told).toContain("1 did, and 2 are needed: down");
+});
+
+test("a list of which stores have more than they may tell says so", async () => {
+  class Full extends Map<string, readonly Uint8Array[]> {
+    override get size(): number {
+      return listedMax;
+    }
+  }
+  const { farm, world, alice } = await stage();
+  await alice.acquire("x/1");
+  await world.settle();
+  const filled = (store: Store): Store => ({
+    traits: store.traits,
+    close: () => store.close(),
+    perform: async (request) => {
+      const answer = await store.perform(request);
+      return answer.kind === "registers" ? { ...answer, registers: new Full(answer.registers) } : answer;
+    },
+  });
+  const carol = new LeaseManager(await farm.open("carol", world, { leaseMsMax: 1_000 }, filled), world);
+  await expect(carol.list("x/")).rejects.toMatchObject({ code: "WATCH_TOO_WIDE" });
+  let told = "";
+  const held = await carol.list("x/", { onIncomplete: (why) => (told = why) });
+  expect(held.map(({ resource }) => resource)).toEqual(["x/1"]);
+  expect(told).toContain("100000 resources or more");
+});
+
+test("an attempt that waits for the farm ends when its caller wants no more", async () => {
+  const { world, farm } = await stage();
+  const provider = await farm.open("carol", world, { leaseMsMax: 1_000 });
+  await world.advance(2_000);
+  for (const medium of farm.media) medium.stall("requests");
+  const cancellation: Cancellation & { cancelled: boolean } = { cancelled: false, onCancel: undefined };
+  const request = { resource: "r", ttlMs: 500, timeoutMs: 500, contended: false, waiting: true };
+  const attempt = provider.attempt(request, cancellation);
+  await world.settle();
+  cancellation.cancelled = true;
+  cancellation.onCancel?.();
+  await world.settle();
+  expect((await Promise.race([attempt, Promise.resolve({ kind: "waits" })])).kind).toBe("unanswered");
 });
 
 test("an explanation names the holder, its label, and each store with what it has", async () => {

@@ -9,7 +9,7 @@ import type {
 } from "../lease/provider.js";
 import type { Timer } from "../lease/ports.js";
 import type { Guarantees, HolderHint, ResourceHint } from "../lease/types.js";
-import { encodeRecord } from "./codec.js";
+import { digitsMax, encodeRecord } from "./codec.js";
 import type { Driver } from "./driver.js";
 import type { Protocol } from "./effects.js";
 import type { Farm } from "./farm.js";
@@ -25,8 +25,8 @@ const delaysPerLeaseMin = 3;
 /** While something is under way the farm is thought of so often in the time for which a look at it is good. */
 const tendsPerLease = 8;
 
-/** The greatest epoch, number and nonce that a record's length is reckoned with. */
-const numberMax = 2n ** 63n;
+/** The greatest epoch and number that a record's length is reckoned with. */
+const numberMax = 10n ** BigInt(digitsMax) - 1n;
 
 export interface DeltaProviderParts {
   readonly driver: Driver;
@@ -129,7 +129,7 @@ export class DeltaProvider implements Provider {
     const deadlineMs = this.#driver.now().monotonicMs + timeoutMs;
     // Whoever attempts has given up what it held: nothing may renew it any more.
     this.#forget(resource);
-    await this.#tend();
+    await this.#tend(cancellation);
     const now = this.#driver.now();
     if (this.#farm.ready(now) < this.#farm.majority)
       return { kind: "unanswered", error: this.#farm.whyNot(now) };
@@ -204,9 +204,13 @@ export class DeltaProvider implements Provider {
   }
 
   /** Waits only if nothing can be had before: what is held must not wait for a store that is silent. */
-  async #tend(): Promise<void> {
+  async #tend(cancellation?: Cancellation): Promise<void> {
     const tending = this.#farm.tend(this.#driver);
-    if (this.#farm.ready(this.#driver.now()) < this.#farm.majority) await tending;
+    if (tending === undefined || this.#farm.ready(this.#driver.now()) >= this.#farm.majority) return;
+    await new Promise<void>((resolve, reject) => {
+      if (cancellation !== undefined) cancellation.onCancel = resolve;
+      tending.then(resolve, reject);
+    });
   }
 
   /** The length of a resource's longest record. */
