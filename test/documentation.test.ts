@@ -108,9 +108,10 @@ function writeProject(): void {
   const shim = "out/node_modules/leasehold";
   write(
     `${shim}/package.json`,
-    '{ "type": "module", "exports": { ".": "./index.js", "./testing": "./testing.js" } }',
+    '{ "type": "module", "exports": { ".": "./index.js", "./testing": "./testing.js", "./delta": "./delta.js" } }',
   );
   write(`${shim}/index.js`, [`export * from "${library("index.js")}";`, ...doors].join("\n"));
+  write(`${shim}/delta.js`, `export * from "${library("delta-stack.js")}";`);
   write(`${shim}/testing.js`, `export * from "${library("testing/index.js")}";`);
 }
 

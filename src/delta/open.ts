@@ -5,6 +5,7 @@ import { Driver } from "./driver.js";
 import { Farm } from "./farm.js";
 import type { DeltaSettings, LeaseProtocol, ProtocolEnvironment } from "./lease-protocol.js";
 import { PaperLease } from "./paper/paper-lease.js";
+import { FarmParts } from "./parts.js";
 import { DeltaProvider } from "./provider.js";
 import type { Store } from "./store.js";
 
@@ -37,11 +38,30 @@ export interface DeltaOptions {
  *
  * @throws LeaseholdError `CONFIG_MISMATCH`, `INVALID_CONFIG`, `NO_QUORUM`, `STORE_…`
  */
-export async function openFarm(
+export function openFarm(
   stores: readonly Store[],
   world: World,
   options: DeltaOptions,
 ): Promise<DeltaProvider> {
+  return found(stores, world, options, (driver, farm, environment) => {
+    const { settings, writer: holder, label } = environment;
+    const protocol = protocolFor(stores, environment);
+    const bytesMax = Math.min(...stores.map(({ traits }) => traits.bytesMax));
+    return new DeltaProvider({ driver, farm, protocol, settings, holder, label, bytesMax });
+  });
+}
+
+/** The same for whoever wants the paper's parts, and not leases. */
+export function openParts(stores: readonly Store[], world: World, options: DeltaOptions): Promise<FarmParts> {
+  return found(stores, world, options, (...parts) => new FarmParts(...parts));
+}
+
+async function found<Result>(
+  stores: readonly Store[],
+  world: World,
+  options: DeltaOptions,
+  make: (driver: Driver, farm: Farm, environment: ProtocolEnvironment) => Result,
+): Promise<Result> {
   const driver = new Driver(stores, world);
   try {
     const settings = settingsOf(stores, options);
@@ -52,10 +72,7 @@ export async function openFarm(
     for (let looks = 0; looks < looksMax && !farm.isFounded; looks++) await driver.run(farm.look());
     if (!farm.isFounded) throw farm.whyNot(driver.now());
     const { holder, label } = options;
-    const environment = { farm, writer: holder, label, random: world.random, settings };
-    const protocol = protocolFor(stores, environment);
-    const bytesMax = Math.min(...stores.map(({ traits }) => traits.bytesMax));
-    return new DeltaProvider({ driver, farm, protocol, settings, holder, label, bytesMax });
+    return make(driver, farm, { farm, writer: holder, label, random: world.random, settings });
   } catch (error) {
     await driver.close();
     throw error;

@@ -1,7 +1,8 @@
 import { DatumStore } from "../delta/datum-store.js";
 import { StoredCells } from "../delta/guarded.js";
 import { openMemoryStores } from "../delta/memory-registry.js";
-import { openFarm } from "../delta/open.js";
+import { openFarm, openParts } from "../delta/open.js";
+import type { FarmParts } from "../delta/parts.js";
 import type { Store } from "../delta/store.js";
 import { openGrid } from "../grid/open.js";
 import { clientName } from "../host/client.js";
@@ -44,6 +45,27 @@ export async function openFarmLeases(
   const settings = { ttlMaxMs, delayMs, maxClockSkewMs, clockRateError };
   const onFault = (reason: string) => options.logger?.error(`clock fault: ${reason}`);
   return openGrid(stores, world, { name, label, incarnation, onFault, ...settings });
+}
+
+/**
+ * Opens the same stores for the parts of the paper.
+ *
+ * Rejects as {@link openFarmLeases}, with `INVALID_URL` for `flease+…`.
+ */
+export async function openFarmParts(
+  urls: readonly string[],
+  options: OpenOptions,
+  world: World,
+): Promise<FarmParts> {
+  const address = parseFarmUrls(urls);
+  refuseMemberOptions(options, address);
+  if (address.ground !== "delta")
+    throw new LeaseholdError("INVALID_URL", "the parts of the paper stand on delta+KIND:… stores");
+  const holder = `${clientName(options.name)}.${incarnation()}`;
+  const stores = await storesOf(address, holder, options, world);
+  const { ttlMaxMs: leaseMsMax, maxStoreLatencyMs: delayMs, clockRateError } = address.settings;
+  const label = labelOf(options.label);
+  return openParts(stores, world, { holder, label, leaseMsMax, delayMs, clockRateError });
 }
 
 async function storesOf(

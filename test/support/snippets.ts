@@ -16,6 +16,7 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 /** Files whose exports users see. */
 const publicSources = [
   "src/index.ts",
+  "src/delta-stack.ts",
   "src/lease/types.ts",
   "src/host/types.ts",
   "src/testing",

@@ -1,0 +1,117 @@
+import type { Timer } from "../lease/ports.js";
+import type { Driver } from "./driver.js";
+import type { Protocol, Reading } from "./effects.js";
+import type { Farm } from "./farm.js";
+import type { ProtocolEnvironment } from "./lease-protocol.js";
+import { Consensus } from "./paper/consensus.js";
+import { LeaderOracle } from "./paper/leader-oracle.js";
+import { RankedRegister } from "./paper/ranked-register.js";
+import { type Codec, RegularRegister } from "./paper/register.js";
+import { ReaderSite } from "./paper/shared.js";
+import { Nonces, Site } from "./paper/site.js";
+import type { Stamp } from "./stamp.js";
+
+/** Looks after the farm so often within the time for which one look is good. */
+const looksPerLease = 4;
+
+/** The parts have names of their own: the leases of `open` on the same stores follow other rules. */
+const prefix = "paper/";
+
+/** A farm on which the parts of the paper run, one by one. */
+export class FarmParts {
+  readonly #driver: Driver;
+  readonly #farm: Farm;
+  readonly #environment: ProtocolEnvironment;
+  readonly #nonces = new Nonces();
+  #timer: Timer | undefined;
+
+  constructor(driver: Driver, farm: Farm, environment: ProtocolEnvironment) {
+    this.#driver = driver;
+    this.#farm = farm;
+    this.#environment = environment;
+    this.#tend();
+  }
+
+  /** Name and incarnation of this process: the writer of what it writes. */
+  get writer(): string {
+    return this.#environment.writer;
+  }
+
+  /** A regular register of your own values, which have a timestamp (section 3). */
+  register<Value extends Stamp>(name: string, codec: Codec<Value>): RegularRegister<Value> {
+    const { farm, settings } = this.#environment;
+    return new RegularRegister({ farm, name: prefix + name, codec, delayMs: settings.delayMs });
+  }
+
+  /** Where this process contends for a resource, with leases of `leaseMs` (default: the longest). */
+  site(resource: string, leaseMs = this.#environment.settings.leaseMsMax): Site {
+    const environment = this.#environment;
+    return new Site({ environment, resource: prefix + resource, leaseMs, nonces: this.#nonces });
+  }
+
+  /** Where it contends as a reader, together with others (section 10). */
+  readerSite(resource: string, leaseMs = this.#environment.settings.leaseMsMax): ReaderSite {
+    const environment = this.#environment;
+    return new ReaderSite({ environment, resource: prefix + resource, leaseMs, nonces: this.#nonces });
+  }
+
+  /** Fig. 7: `run(oracle.run())` takes part, `oracle.isLeader(now())` asks. */
+  leaderOracle(resource: string): LeaderOracle {
+    return new LeaderOracle(this.site(resource));
+  }
+
+  /** All stores have to compare and set. */
+  rankedRegister(name: string): RankedRegister {
+    const { farm, settings } = this.#environment;
+    return new RankedRegister({ farm, name: prefix + name, timeoutMs: settings.delayMs });
+  }
+
+  /** Fig. 8. All stores have to compare and set. */
+  consensus(name: string, isLeader: (now: Reading) => boolean): Consensus {
+    const { farm, settings, writer } = this.#environment;
+    const { delayMs } = settings;
+    return new Consensus({
+      farm,
+      name: prefix + name,
+      timeoutMs: delayMs,
+      writer,
+      isLeader,
+      pollMs: delayMs,
+    });
+  }
+
+  /** Runs an algorithm to its end; the signal ends its waits, and it withdraws what it may have left behind. */
+  async run<Result>(algorithm: Protocol<Result>, signal?: AbortSignal): Promise<Result> {
+    const cancellation = {
+      cancelled: signal?.aborted ?? false,
+      onCancel: undefined as (() => void) | undefined,
+    };
+    const cancel = () => {
+      cancellation.cancelled = true;
+      cancellation.onCancel?.();
+    };
+    signal?.addEventListener("abort", cancel, { once: true });
+    try {
+      return await this.#driver.run(algorithm, { gate: this.#farm, cancellation });
+    } finally {
+      signal?.removeEventListener("abort", cancel);
+    }
+  }
+
+  /** Both clocks. */
+  now(): Reading {
+    return this.#driver.now();
+  }
+
+  /** Ends what is under way as if it had been cancelled, and closes the stores. What is held runs out by itself. */
+  close(): Promise<void> {
+    this.#timer?.cancel();
+    return this.#driver.close();
+  }
+
+  #tend(): void {
+    void this.#farm.tend(this.#driver);
+    const everyMs = this.#environment.settings.leaseMsMax / looksPerLease;
+    this.#timer = this.#driver.world.timers.after(everyMs, () => this.#tend());
+  }
+}
