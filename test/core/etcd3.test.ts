@@ -58,7 +58,7 @@ describe.each([1, 3, 5])("etcd3 and %i servers", (count) => {
     let most = 0;
     let taken = 0;
     const worker = async () => {
-      for (let round = 0; round < 4; ) {
+      for (let round = 0; round < 4;) {
         const lock = client.lock("lock").ttl(5);
         if ((await lock.acquire().catch(() => undefined)) === undefined) {
           await new Promise((resolve) => setTimeout(resolve, 5));
@@ -79,9 +79,9 @@ describe.each([1, 3, 5])("etcd3 and %i servers", (count) => {
   test("an election passes on when its leader resigns", async () => {
     const election = client.election("singleton", 5);
     const first = election.campaign("first");
-    await new Promise((resolve, reject) => first.on("elected", resolve).on("error", reject));
+    await new Promise<void>((resolve, reject) => first.on("elected", resolve).on("error", reject));
     const second = election.campaign("second");
-    const elected = new Promise((resolve, reject) => second.on("elected", resolve).on("error", reject));
+    const elected = new Promise<void>((resolve, reject) => second.on("elected", resolve).on("error", reject));
     expect(await election.leader()).toBe("first");
     await first.resign();
     await elected;

@@ -29,21 +29,28 @@ describe.each([1, 3, 5])("etcdctl and %i servers", (count) => {
     const transaction = 'value("t") = "1"\n\nput t 2\nget t\n\nput t 9\n\n';
     expect(await run(cluster.endpoints, ["txn"], transaction)).toBe("SUCCESS\n\nOK\n\nt\n2\n");
     expect(await run(cluster.endpoints, ["txn"], transaction)).toBe("FAILURE\n\nOK\n");
-    const { header } = JSON.parse(await etcdctl("get", "t", "-w", "json")) as { header: { revision: number } };
+    const { header } = JSON.parse(await etcdctl("get", "t", "-w", "json")) as {
+      header: { revision: number };
+    };
     expect(await etcdctl("compact", String(header.revision))).toContain("compacted revision");
     await expect(etcdctl("get", "t", "--rev=2")).rejects.toThrow("required revision has been compacted");
   });
 
   test("leases: a key goes with its lease, by revocation and by time", async () => {
-    const grant = async (ttl: number) => / ([0-9a-f]{8,16}) /.exec(await etcdctl("lease", "grant", String(ttl)))![1]!;
+    const grant = async (ttl: number) =>
+      / ([0-9a-f]{8,16}) /.exec(await etcdctl("lease", "grant", String(ttl)))![1]!;
     const lease = await grant(60);
     await etcdctl("put", "leased", "x", `--lease=${lease}`);
-    expect(await etcdctl("lease", "timetolive", lease, "--keys")).toMatch(/granted with TTL\(60s\).*\[leased\]/);
+    expect(await etcdctl("lease", "timetolive", lease, "--keys")).toMatch(
+      /granted with TTL\(60s\).*\[leased\]/,
+    );
     expect(await etcdctl("lease", "keep-alive", "--once", lease)).toContain("TTL(60)");
     expect(await etcdctl("lease", "list")).toContain(lease);
     await etcdctl("lease", "revoke", lease);
     expect(await etcdctl("get", "leased")).toBe("");
-    await expect(etcdctl("put", "leased", "x", `--lease=${lease}`)).rejects.toThrow("requested lease not found");
+    await expect(etcdctl("put", "leased", "x", `--lease=${lease}`)).rejects.toThrow(
+      "requested lease not found",
+    );
     const short = await grant(1);
     await etcdctl("put", "leased", "x", `--lease=${short}`);
     await expect.poll(() => etcdctl("get", "leased"), { timeout: 15_000, interval: 200 }).toBe("");
@@ -83,8 +90,12 @@ describe.each([1, 3, 5])("etcdctl and %i servers", (count) => {
 function run(endpoints: string, words: readonly string[], input?: string): Promise<string> {
   const options: ExecFileOptions = { env: { ...process.env, ETCDCTL_API: "3" }, timeout: 30_000 };
   return new Promise((resolve, reject) => {
-    const child = execFile("etcdctl", ["--endpoints", endpoints, ...words], options, (error, stdout, stderr) =>
-      error === null ? resolve(String(stdout)) : reject(new Error(`${error.message} ${String(stderr)}`)),
+    const child = execFile(
+      "etcdctl",
+      ["--endpoints", endpoints, ...words],
+      options,
+      (error, stdout, stderr) =>
+        error === null ? resolve(String(stdout)) : reject(new Error(`${error.message} ${String(stderr)}`)),
     );
     child.stdin?.end(input);
   });

@@ -11,7 +11,7 @@ const failures = {
   leaseProvided: [3, "etcdserver: lease is provided"],
   leaseNameMissing: [3, "leasehold: a lease's name is empty"],
   invalidSortOption: [3, "etcdserver: invalid sort option"],
-  keyNotFound: [5, "etcdserver: key not found"],
+  keyNotFound: [3, "etcdserver: key not found"],
   leaseNotFound: [5, "etcdserver: requested lease not found"],
   leaseNameTaken: [6, "leasehold: a lease of this name exists already"],
   leaseExists: [9, "etcdserver: lease already exists"],

@@ -42,7 +42,12 @@ export class Client {
     this.#clients = Object.fromEntries(entries) as Record<ServiceName, GrpcClient>;
   }
 
-  call<Response>(service: ServiceName, method: string, request: unknown, timeoutMs = 10_000): Promise<Response> {
+  call<Response>(
+    service: ServiceName,
+    method: string,
+    request: unknown,
+    timeoutMs = 10_000,
+  ): Promise<Response> {
     const client = this.#clients[service] as unknown as Record<string, Unary>;
     return new Promise((resolve, reject) => {
       const options = { deadline: Date.now() + timeoutMs };
@@ -52,8 +57,14 @@ export class Client {
     });
   }
 
-  stream<Request, Response>(service: "Watch" | "Lease", method: string): ClientDuplexStream<Request, Response> {
-    const client = this.#clients[service] as unknown as Record<string, () => ClientDuplexStream<Request, Response>>;
+  stream<Request, Response>(
+    service: "Watch" | "Lease",
+    method: string,
+  ): ClientDuplexStream<Request, Response> {
+    const client = this.#clients[service] as unknown as Record<
+      string,
+      () => ClientDuplexStream<Request, Response>
+    >;
     return client[method]!();
   }
 

@@ -5,7 +5,10 @@ export default function installEtcd(): void {
   const missing = ["etcd", "etcdctl"].filter((program) => !isThere(program));
   if (missing.length === 0) return;
   const run = (...words: string[]) =>
-    execFileSync("apt-get", words, { stdio: "pipe", env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" } });
+    execFileSync("apt-get", words, {
+      stdio: "pipe",
+      env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" },
+    });
   run("update");
   run("install", "-y", "--no-install-recommends", "etcd-server", "etcd-client");
 }

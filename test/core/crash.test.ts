@@ -1,0 +1,225 @@
+import type { ServiceError } from "@grpc/grpc-js";
+import { afterEach, describe, expect, test } from "vitest";
+import { checkLinearizable, type HistoryOperation, registerModel } from "../../src/testing/index.js";
+import type { RegisterInput, RegisterOutput, SequentialModel } from "../../src/testing/index.js";
+import { report } from "../stores/support.js";
+import { CoreCluster, type CoreProcess } from "./support/core-cluster.js";
+
+/**
+ * Real processes that are killed under load. Clients write and read a few keys through all servers, write down when each call
+ * began and ended, and the history must be linearizable: an acknowledged write that is lost, or a stale read, is found.
+ */
+let cluster: CoreCluster | undefined;
+afterEach(async () => {
+  await cluster?.[Symbol.asyncDispose]();
+  cluster = undefined;
+});
+
+const electionMs = 1_000;
+/** A caller that has heard nothing for so long asks another server. */
+const callMs = 700;
+
+type Operation = HistoryOperation<{ key: string; what: RegisterInput<string> }, RegisterOutput<string>>;
+
+/** Callers that each ask one server after the other, and go on to the next when one does not answer. */
+class Load {
+  readonly history: Operation[] = [];
+  /** When a write was acknowledged. */
+  readonly acknowledgedMs: number[] = [];
+  failures = 0;
+  #isOver = false;
+  readonly #callers: Promise<void>[];
+
+  constructor(servers: readonly CoreProcess[], callers: number, keys: number) {
+    this.#callers = Array.from({ length: callers }, (_, caller) =>
+      this.#call(servers, caller, `key-${caller % keys}`),
+    );
+  }
+
+  async end(): Promise<void> {
+    this.#isOver = true;
+    await Promise.all(this.#callers);
+  }
+
+  async #call(servers: readonly CoreProcess[], caller: number, key: string): Promise<void> {
+    for (let number = 0; !this.#isOver; number++) {
+      const { client } = servers[(caller + this.failures) % servers.length]!;
+      const value = `${caller}-${number}`;
+      const isWrite = number % 2 === 0;
+      const calledAt = performance.now();
+      try {
+        const output = isWrite
+          ? await client.put(key, value, callMs)
+          : { value: await client.get(key, callMs) };
+        const returnedAt = performance.now();
+        if (isWrite) this.acknowledgedMs.push(returnedAt);
+        const what = isWrite ? { write: value } : "read";
+        const answered = isWrite ? { value: undefined } : (output as RegisterOutput<string>);
+        this.history.push({ input: { key, what }, calledAt, returnedAt, output: answered });
+      } catch (error) {
+        this.failures += 1;
+        const wasSent = !(error as ServiceError).details.startsWith("No connection established");
+        if (isWrite && wasSent) this.history.push({ input: { key, what: { write: value } }, calledAt });
+        await sleep(50);
+      }
+    }
+  }
+
+  /** The longest time without an acknowledged write. */
+  gapMs(): number {
+    const times = this.acknowledgedMs.toSorted((a, b) => a - b);
+    return Math.max(...times.slice(1).map((time, index) => time - times[index]!));
+  }
+
+  judge(): string {
+    const register = registerModel<string>();
+    const model: SequentialModel<string | undefined, Operation["input"], RegisterOutput<string>> = {
+      initial: register.initial,
+      step: (state, { what }, output) => register.step(state, what, output),
+      keyOf: String,
+      partitionOf: ({ key }) => key,
+    };
+    const result = checkLinearizable(model, this.history);
+    return result.verdict === "linearizable"
+      ? result.verdict
+      : `${result.verdict}: ${JSON.stringify(result.stuckAt)}`;
+  }
+}
+
+async function loaded(body: (servers: readonly CoreProcess[]) => Promise<void>): Promise<Load> {
+  cluster = await CoreCluster.start(3);
+  const load = new Load(cluster.servers, 12, 6);
+  await sleep(1_000);
+  await body(cluster.servers);
+  await sleep(1_500);
+  await load.end();
+  await cluster.ready();
+  return load;
+}
+
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+describe("three servers under load, killed with SIGKILL", () => {
+  test("the leader: another takes over; nothing acknowledged is lost, nothing stale is read", async () => {
+    const load = await loaded(async () => {
+      for (let round = 0; round < 3; round++) {
+        const leader = await cluster!.leader();
+        await leader.kill();
+        await cluster!.leader();
+        await sleep(500);
+        leader.start();
+        await cluster!.ready();
+        await sleep(300);
+      }
+    });
+    expect(load.judge()).toBe("linearizable");
+    expect(load.acknowledgedMs.length).toBeGreaterThan(500);
+    report(
+      `leader killed 3 times: ${load.history.length} operations, ${load.failures} failed, longest gap in writes ${Math.round(load.gapMs())} ms`,
+    );
+    expect(load.gapMs()).toBeLessThan(2 * electionMs + callMs);
+  });
+
+  test("a follower: writes go on", async () => {
+    const load = await loaded(async (servers) => {
+      const leader = await cluster!.leader();
+      const follower = servers.find((server) => server !== leader)!;
+      await follower.kill();
+      await sleep(1_500);
+      follower.start();
+      await cluster!.ready();
+    });
+    expect(load.judge()).toBe("linearizable");
+    report(
+      `follower killed: ${load.history.length} operations, ${load.failures} failed, longest gap in writes ${Math.round(load.gapMs())} ms`,
+    );
+    expect(load.gapMs()).toBeLessThan(electionMs);
+  });
+
+  test("all at once: what was acknowledged is there when they are back", async () => {
+    const load = await loaded(async (servers) => {
+      for (let round = 0; round < 2; round++) {
+        await Promise.all(servers.map((server) => server.kill()));
+        for (const server of servers) server.start();
+        await cluster!.ready();
+        await sleep(700);
+      }
+    });
+    expect(load.judge()).toBe("linearizable");
+    report(
+      `all killed twice: ${load.history.length} operations, ${load.failures} failed, longest gap in writes ${Math.round(load.gapMs())} ms`,
+    );
+  });
+
+  test("with snapshots every 200 commands, one that was away for long gets a snapshot, and goes on", async () => {
+    cluster = await CoreCluster.start(3, { flags: ["--snapshot-count", "200"] });
+    const [first, , third] = cluster.servers as [CoreProcess, CoreProcess, CoreProcess];
+    await third.kill();
+    await cluster.leader();
+    const value = "x".repeat(2_000);
+    // More than a leader keeps behind a snapshot (5000 entries).
+    for (let number = 0; number < 9_000; number += 300)
+      await Promise.all(
+        Array.from({ length: 300 }, (_, index) =>
+          first.client.put(`k${(number + index) % 700}`, `${value}${number + index}`),
+        ),
+      );
+    third.start();
+    await cluster.ready();
+    expect(await third.client.get("k0")).toBe(await first.client.get("k0"));
+    const all = await Promise.all(cluster.servers.map(({ client }) => client.status()));
+    expect(new Set(all.map(({ header }) => header?.revision)).size).toBe(1);
+    await Promise.all(cluster.servers.map((server) => server.kill()));
+    for (const server of cluster.servers) server.start();
+    await cluster.ready();
+    expect((await third.client.range("k0")).header?.revision).toBe(9_001n);
+  });
+});
+
+test("acquisitions go on within two election timeouts after a leader's death", async () => {
+  const gapsMs: number[] = [];
+  cluster = await CoreCluster.start(3);
+  for (let round = 0; round < 5; round++) {
+    const leader = await cluster.leader();
+    await cluster.ready();
+    const survivors = cluster.servers.filter((server) => server !== leader);
+    let last = performance.now();
+    let longest = 0;
+    let isOver = false;
+    const writing = (async () => {
+      for (let number = 0; !isOver; number++) {
+        const put = survivors[number % 2]!.client.put("lock", `${number}`, callMs);
+        if ((await put.catch(() => undefined)) === undefined) continue;
+        longest = Math.max(longest, performance.now() - last);
+        last = performance.now();
+      }
+    })();
+    await sleep(300);
+    await leader.kill();
+    await sleep(3_000);
+    isOver = true;
+    await writing;
+    gapsMs.push(Math.round(longest));
+    leader.start();
+    await cluster.ready();
+  }
+  report(
+    `gap in writes of a survivor's client after the leader was killed, election timeout ${electionMs} ms: ${gapsMs.join(", ")} ms`,
+  );
+  gapsMs.sort((a, b) => a - b);
+  expect(gapsMs[2]).toBeLessThan(2 * electionMs);
+});
+
+test("a leader that is asked to stop hands over: nobody waits for an election timeout", async () => {
+  cluster = await CoreCluster.start(3);
+  const leader = await cluster.leader();
+  const survivor = cluster.servers.find((server) => server !== leader)!;
+  await survivor.client.put("a", "1");
+  const startMs = performance.now();
+  await leader.kill("SIGTERM");
+  expect(leader.exitCode).toBe(0);
+  await survivor.client.put("a", "2");
+  const tookMs = performance.now() - startMs;
+  report(`leader stopped in order and next write acknowledged after ${Math.round(tookMs)} ms`);
+  expect(tookMs).toBeLessThan(electionMs);
+});
