@@ -3,7 +3,7 @@ import { MemoryFarm } from "../../test/support/memory-farm.js";
 import { LeaseholdError } from "../lease/errors.js";
 import type { AttemptOutcome, Grant } from "../lease/provider.js";
 import { VirtualWorld } from "../testing/virtual-world.js";
-import { decodeFarmCell } from "./farm-cell.js";
+import { decodeFarmCell, encodeFarmCell } from "./farm-cell.js";
 import { planFarm } from "./farm-plan.js";
 import { type MemoryMedium, type MemoryMediumOptions, MemoryStore } from "./memory-store.js";
 import { type DeltaOptions, openFarm } from "./open.js";
@@ -172,6 +172,24 @@ describe("another list of stores is refused (CONFIG_MISMATCH)", () => {
     expect(await refused(stage.openOnly([a, ...empty]))).toMatch(/^CONFIG_MISMATCH: .*half of the stores/);
     for (const medium of empty) expect(medium.cells(farmRegister)).toEqual([]);
     await stage.open("bob");
+  });
+
+  test("also in the middle of a run, from when what was last seen of the farm is too old", async () => {
+    const stage = new Stage();
+    const alice = await stage.open("alice");
+    const grant = await stage.take(alice, leaseMsMax);
+    await stage.world.advance(10);
+    for (const [store, cell] of stage.cells().entries()) {
+      const other = { ...cell!, farm: [cell!.id, `other${store}`, "another"].toSorted() };
+      stage.media[store]!.plant(farmRegister, encodeFarmCell(other));
+    }
+    expect(await stage.wait(alice.renew(grant, leaseMsMax))).toBe(true);
+    await stage.world.advance(leaseMsMax);
+    expect(await stage.attempt(alice)).toMatchObject({
+      kind: "unanswered",
+      error: { code: "CONFIG_MISMATCH" },
+    });
+    expect(await stage.wait(alice.query("r", 100))).toEqual({ state: "unknown" });
   });
 
   test("a store that is a copy of another's contents is taken for an empty one", async () => {
