@@ -40,6 +40,13 @@ describe.each(Object.entries({ slotted, atomic }))("readers and writers on %s st
     expect(held.remainingMs(library.bench.now())).toBeGreaterThan(0);
   });
 
+  test("readers that begin at the same moment share an epoch, too", async () => {
+    const library = new Library(kinds);
+    for (const medium of library.bench.media) medium.latencyMs = { request: 5, answer: 5 };
+    const readers = await Promise.all([library.reader("a"), library.reader("b"), library.reader("c")]);
+    expect(new Set(readers.map(({ held }) => held.record.epoch)).size).toBe(1);
+  });
+
   test("readers renew beside each other: one's record is as good as another's", async () => {
     const library = new Library(kinds);
     const { bench } = library;

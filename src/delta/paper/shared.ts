@@ -15,8 +15,16 @@ import { Held, Idle } from "./states.js";
 export class ReaderSite extends Site {
   override recordAfter(seen: Seen): DeltaRecord {
     const record = { ...super.recordAfter(seen), readers: [this.environment.writer] };
-    if (!isReaders(seen.value)) return record;
-    return { ...record, epoch: seen.value.epoch, leaseMs: longer(record, seen.value) };
+    return isReaders(seen.value) ? { ...record, leaseMs: longer(record, seen.value) } : record;
+  }
+
+  /** One name for all: also those that begin at the same moment share an epoch. */
+  protected override get contender(): string {
+    return "readers";
+  }
+
+  protected override nextEpoch(seen: Seen): bigint {
+    return isReaders(seen.value) ? seen.value.epoch : super.nextEpoch(seen);
   }
 
   /** By its Δ a writer waits for all readers, so none makes it shorter. */

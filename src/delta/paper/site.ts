@@ -43,7 +43,6 @@ export class Site {
   readonly #nonces: Nonces;
   /** The greatest epoch that this process has given itself: an attempt of which nobody knows how it ended counts. */
   #lastEpoch = 0n;
-  readonly #writerHash: bigint;
 
   constructor({ environment, resource, leaseMs, nonces }: SiteOptions) {
     const { farm, settings } = environment;
@@ -54,7 +53,6 @@ export class Site {
     this.resource = resource;
     this.leaseMs = leaseMs;
     this.#nonces = nonces;
-    this.#writerHash = BigInt(crc32c(new TextEncoder().encode(environment.writer)));
   }
 
   /** δ, ms. */
@@ -62,14 +60,24 @@ export class Site {
     return this.environment.settings.delayMs;
   }
 
-  /** A record that begins a tenure: the next epoch, the next number. */
-  recordAfter(seen: Seen): DeltaRecord {
+  /** The name under which it contends: two of one name may have the same epoch. */
+  protected get contender(): string {
+    return this.environment.writer;
+  }
+
+  /** The epoch of a record that begins a tenure. */
+  protected nextEpoch(seen: Seen): bigint {
     const epochs = [seen.value?.epoch ?? 0n, seen.floor, this.#lastEpoch];
     this.#lastEpoch = this.#epochAfter(epochs.reduce((a, b) => (a > b ? a : b)));
+    return this.#lastEpoch;
+  }
+
+  /** A record that begins a tenure: the next epoch, the next number. */
+  recordAfter(seen: Seen): DeltaRecord {
     const { settings, writer, label } = this.environment;
     return {
       resource: this.resource,
-      epoch: this.#lastEpoch,
+      epoch: this.nextEpoch(seen),
       number: numberAfter(seen),
       writer,
       nonce: this.#nonces.next(),
@@ -150,7 +158,8 @@ export class Site {
    */
   #epochAfter(epoch: bigint): bigint {
     if (this.register.isAtomic) return epoch + 1n;
-    return (((epoch >> writerBits) + 1n) << writerBits) | this.#writerHash;
+    const hash = BigInt(crc32c(new TextEncoder().encode(this.contender)));
+    return (((epoch >> writerBits) + 1n) << writerBits) | hash;
   }
 
   /** From when on Δ counts: before the write was sent. The paper's own count, from the return of contend, comes with 6δ. */
