@@ -3,8 +3,17 @@
  * people build on one S3 object: `npm run bench:stores [-- take takeover io many]`. Needs what `npm run test:stores` installs; what is
  * missing is left out, and said. Prints one JSON object a line; times are medians of five rounds.
  */
-import { execFile, fork } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -17,7 +26,7 @@ import { S3Lock } from "./stores-s3-lock.mjs";
 const execute = promisify(execFile);
 const rounds = 5;
 const takesPerRound = 20;
-const renewals = 50;
+const renewals = 20;
 const ttlMs = 2_000;
 /** δ is no time-out there: on a machine that does other things it must be generous, and Δ several times that. */
 const blockTtlMs = 4_000;
@@ -177,8 +186,9 @@ async function take({ found, s3 }) {
 
 const holderPath = fileURLToPath(new URL("stores-holder.mjs", import.meta.url));
 
-async function holder(url, name) {
-  const child = fork(holderPath, [url, name]);
+async function holder(url, name, under = []) {
+  const [command, ...words] = [...under, process.execPath, holderPath, url, name];
+  const child = spawn(command, words, { stdio: ["ignore", "inherit", "inherit", "ipc"] });
   await new Promise((resolve, reject) => {
     child.once("message", resolve);
     child.once("exit", (code) => reject(new Error(`a holder ended with ${code}`)));
@@ -197,10 +207,7 @@ async function takeover({ found, s3 }) {
       const waiting = leases.acquire(name, { wait: "1m" });
       // A waiter that has been there for a while, and a last write just before the end: the longest that it can take.
       await sleep(ttlMs / 2);
-      await new Promise((resolve) => {
-        child.once("message", resolve);
-        child.send({ renew: 1 });
-      });
+      await renewed(child, 1);
       child.kill("SIGKILL");
       let lease;
       times.push(await timed(async () => (lease = await waiting)));
@@ -246,17 +253,55 @@ async function takeover({ found, s3 }) {
   });
 }
 
+/** What a holder under `strace` does on files of ours and on sockets to servers while it renews so often. */
+async function traced(url, renew) {
+  const log = join(root, `trace-${renew}`);
+  const calls = "trace=read,write,readv,writev,pread64,pwrite64,fsync,rename,openat,mkdir,unlink";
+  const child = await holder(url, `io/${renew}`, ["strace", "-f", "-yy", "-s", "0", "-e", calls, "-o", log]);
+  await renewed(child, renew);
+  // `strace` ends with the holder, and that without its channel.
+  child.disconnect();
+  await once(child, "exit");
+  const totals = { reads: 0, "bytes read": 0, writes: 0, "bytes written": 0, syncs: 0, renames: 0 };
+  /** By thread: a call that was interrupted by the trace of another goes on later. */
+  const begun = new Map();
+  for (const line of readFileSync(log, "utf8").split("\n")) {
+    const [, thread, rest = ""] = /^(\d+) +(.*)$/.exec(line) ?? [];
+    const text = rest.startsWith("<...") ? (begun.get(thread) ?? "") + rest : rest;
+    if (rest.endsWith("<unfinished ...>")) begun.set(thread, rest);
+    const result = Number(/ = (\d+)/.exec(rest)?.[1] ?? -1);
+    if (result < 0 || !(text.includes(root) || text.includes("TCP:"))) continue;
+    const [kind] = /^\w+/.exec(text) ?? [""];
+    if (/^(?:p?read)/.test(kind) && result > 0) {
+      totals.reads += 1;
+      totals["bytes read"] += result;
+    } else if (/^p?write/.test(kind)) {
+      totals.writes += 1;
+      totals["bytes written"] += result;
+    } else if (kind === "fsync") totals.syncs += 1;
+    else if (kind === "rename") totals.renames += 1;
+  }
+  return totals;
+}
+
+function renewed(child, renew) {
+  return new Promise((resolve) => {
+    child.once("message", resolve);
+    child.send({ renew });
+  });
+}
+
 async function io({ found }) {
   for (const [ground, url] of Object.entries(found)) {
     progress(`what a renewal on ${ground} reads and writes`);
-    const child = await holder(`${url}`.replace(/ttlMax=\d+ms/, "ttlMax=60s"), "io");
-    const cost = await new Promise((resolve) => {
-      child.once("message", resolve);
-      child.send({ renew: renewals });
-    });
-    child.kill("SIGKILL");
-    for (const [what, value] of Object.entries(cost))
-      print(`one renewal: ${what}`, what.endsWith("Bytes") ? "bytes" : "calls", value, { ground });
+    const patient = url
+      .replace(/ttlMax=\d+ms/, "ttlMax=60s")
+      .replace(/maxStoreLatency=\d+ms/, "maxStoreLatency=5s");
+    // The first use lays out what later ones find there.
+    await traced(patient, 0);
+    const [none, all] = [await traced(patient, 0), await traced(patient, renewals)];
+    for (const [what, value] of Object.entries(all))
+      print(`one renewal: ${what}`, "", (value - none[what]) / renewals, { ground });
   }
   if (!existsSync(sanlock)) return;
   const direct = await lockspace("sanlock-io");

@@ -47,6 +47,16 @@ describe("options that all commands share", () => {
     expect(settingsOf(options as object).endpoints).toEqual(["flease://a:1", "flease://b:2", "flease://c:3"]);
   });
 
+  test("an address of several stores is one, and what follows it with a scheme is another", () => {
+    expect(collectEndpoints("delta+file:///a,/b,/c")).toEqual(["delta+file:///a,/b,/c"]);
+    expect(collectEndpoints("delta+redis://h1:6379,h2:6379,h3/0, delta+block:/x,/y,flease://c:3")).toEqual([
+      "delta+redis://h1:6379,h2:6379,h3/0",
+      "delta+block:/x,/y",
+      "flease://c:3",
+    ]);
+    expect(settingsOf({ endpoints: ["delta+file:///a,/b"] }).endpoints).toEqual(["delta+file:///a,/b"]);
+  });
+
   test("come from the environment when they are not given", async () => {
     vi.stubEnv("LEASEHOLD_ENDPOINTS", "memory:x");
     vi.stubEnv("LEASEHOLD_OUTPUT", "ndjson");

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { MemberReport, MemberStatus } from "../../host/types.js";
 import { plain } from "../output/ansi.js";
 import { toJson } from "../output/present.js";
+import { examineMembers } from "./doctor-members.js";
 import { presentExplanation } from "./get.js";
 import { presentLeases } from "./list.js";
 import { memberOptionsOf } from "./peer-config.js";
@@ -54,6 +55,31 @@ describe("ls", () => {
   test("says in words that there is nothing, and as JSON an empty list", () => {
     expect(presentLeases([], "x/").table(plain, 80)).toEqual(["no lease below x/ is held"]);
     expect(presentLeases([], "x/").document).toEqual([]);
+  });
+});
+
+describe("doctor of members", () => {
+  const report = (skewMs: number, roundTripMs: number, ttlMaxMs = 15_000): MemberReport => {
+    const peers = [{ id: "b", address: "h:2", connected: true, skewMs, roundTripMs }];
+    const status = { state: "ready", maxClockSkewMs: 500, ttlMaxMs, peers } as unknown as MemberStatus;
+    return { id: "a", address: "h:1", reachable: true, status };
+  };
+
+  test("is content with clocks and times that fit", () => {
+    expect(examineMembers([report(-3, 2)])).toMatchObject({ verdict: "ok" });
+  });
+
+  test("finds clocks that are near the bound, and leases that are short for their round trips", () => {
+    const late = examineMembers([report(-249, 4)]);
+    expect(late.verdict).toBe("unfit");
+    expect(late.findings.find(({ ok }) => !ok)?.text).toContain("clocks are apart by 251 ms");
+    expect(examineMembers([report(1, 40, 2_000)]).verdict).toBe("unfit");
+  });
+
+  test("says when there is no majority", () => {
+    const away = { id: "b", address: "h:2", reachable: false, reason: "gone" } as const;
+    expect(examineMembers([report(1, 1), away]).verdict).toBe("unavailable");
+    expect(examineMembers([away]).verdict).toBe("unavailable");
   });
 });
 
