@@ -28,6 +28,7 @@ const quiet: CorePlan = {
   slowDiskFactor: 1,
   clockRateError: 0,
   crashEveryMs: Infinity,
+  downMsMax: 0,
   partitionEveryMs: Infinity,
   pauseEveryMs: Infinity,
   pauseMaxMs: 0,
@@ -53,7 +54,7 @@ export class VirtualCluster {
 
   constructor(changed: Partial<CorePlan> = {}, observers: readonly ReferenceObserver[] = []) {
     const plan = { ...quiet, ...changed };
-    this.world = new CoreWorld(plan, new SimRandom(plan.seed), observers);
+    this.world = new CoreWorld(plan, new SimRandom(plan.seed), { observers });
   }
 
   /** @throws Error with what a checker has found */

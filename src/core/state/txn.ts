@@ -68,11 +68,18 @@ function choosePath(revisions: Revisions, request: TxnRequest): Path {
   return { succeeded, operations, inner };
 }
 
-function checkPath(write: Write, { operations, inner }: Path): void {
-  for (const [index, { request: operation }] of operations.entries()) {
+/** Puts before reads, wherever they stand: of several reasons to refuse, that is the one that etcd gives. */
+function checkPath(write: Write, path: Path): void {
+  for (const operation of operationsOf(path))
     if (operation.case === "requestPut") checkPutApplies(write, operation.value);
-    else if (operation.case === "requestRange") readRevision(write.revisions, operation.value);
-    else if (operation.case === "requestTxn") checkPath(write, inner.get(index)!);
+  for (const operation of operationsOf(path))
+    if (operation.case === "requestRange") readRevision(write.revisions, operation.value);
+}
+
+function* operationsOf({ operations, inner }: Path): Generator<RequestOp["request"]> {
+  for (const [index, { request }] of operations.entries()) {
+    if (request.case === "requestTxn") yield* operationsOf(inner.get(index)!);
+    else yield request;
   }
 }
 

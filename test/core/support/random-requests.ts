@@ -10,11 +10,14 @@ import {
   LeaseRevokeRequestSchema,
   LeaseTimeToLiveRequestSchema,
   PutRequestSchema,
+  RangeRequest_SortOrder as Order,
+  RangeRequest_SortTarget as SortTarget,
   RangeRequestSchema,
   type RequestOp,
   RequestOpSchema,
   type TxnRequest,
   TxnRequestSchema,
+  WatchCreateRequest_FilterType as Filter,
   WatchCreateRequestSchema,
 } from "../../../src/core/gen/etcd/rpc_pb.js";
 import { Xorshift } from "../../../src/lease/xorshift.js";
@@ -25,6 +28,14 @@ export interface RandomRequest {
   readonly method: string;
   readonly request: unknown;
 }
+
+const sortTargets = [
+  SortTarget.KEY,
+  SortTarget.VERSION,
+  SortTarget.CREATE,
+  SortTarget.MOD,
+  SortTarget.VALUE,
+] as const;
 
 /** Few keys and leases, so that requests meet; now and then one that must be refused. */
 export class RandomRequests {
@@ -54,7 +65,7 @@ export class RandomRequests {
       // The last compacted revision can still be watched at etcd, which may miss deletions in it; here the next one is the first.
       startRevision: this.#compactions.has(startRevision) ? 0n : startRevision,
       prevKv: this.#chance(0.5),
-      filters: this.#chance(0.2) ? [this.#below(2)] : [],
+      filters: this.#chance(0.2) ? [this.#pick([Filter.NOPUT, Filter.NODELETE])] : [],
       fragment: this.#chance(0.2),
     });
   }
@@ -90,10 +101,10 @@ export class RandomRequests {
   }
 
   #range() {
-    const sortOrder = this.#chance(0.4) ? this.#below(3) : 0;
-    const sortTarget = this.#chance(0.4) ? this.#below(5) : 0;
+    const sortOrder = this.#chance(0.4) ? this.#pick([Order.NONE, Order.ASCEND, Order.DESCEND]) : Order.NONE;
+    const sortTarget = this.#chance(0.4) ? this.#pick(sortTargets) : SortTarget.KEY;
     // With a target and no order etcd cuts first and sorts then; here it is the other way round, as its documentation has it.
-    const mayCut = sortTarget === 0 || sortOrder !== 0;
+    const mayCut = sortTarget === SortTarget.KEY || sortOrder !== Order.NONE;
     return create(RangeRequestSchema, {
       ...this.#keys(),
       limit: mayCut && this.#chance(0.3) ? BigInt(this.#below(4)) : 0n,
