@@ -4,7 +4,7 @@ import { ByteWriter } from "../src/host/bytes.js";
 import { FRAME_HEADER_BYTES, FrameDecoder, FrameKind } from "../src/host/frame.js";
 import { encodeHello } from "../src/host/hello.js";
 import type { Judgement } from "./blackbox/judgement.js";
-import { type PlannedFault, faultKinds, planFaults } from "./blackbox/plan.js";
+import { type FaultKind, type PlannedFault, faultKinds, planFaults } from "./blackbox/plan.js";
 import type { RunResult } from "./blackbox/run.js";
 import { summarize, summaryLines } from "./blackbox/summary.js";
 import { Network, type Rule } from "./e2e/proxy.js";
@@ -122,8 +122,12 @@ const judgement: Judgement = {
   faults: faultKinds.map((kind) => ({ kind, count: 1, interrupted: 1, longestMs: 12.4 })),
 };
 
-function resultOf(changes: Partial<Judgement>, accidents: readonly string[] = []): RunResult {
-  const rest = { seed: 1, seconds: 60, takeoverMsMax: 1_900, alarmed: [], accidents };
+function resultOf(
+  changes: Partial<Judgement>,
+  accidents: readonly string[] = [],
+  touched: ReadonlyMap<FaultKind, number> = new Map(),
+): RunResult {
+  const rest = { seed: 1, seconds: 60, takeoverMsMax: 1_900, alarmed: [], accidents, touched };
   return { ...rest, judgement: { ...judgement, ...changes } };
 }
 
@@ -131,7 +135,7 @@ describe("the summary", () => {
   test("is clean when all happened and nothing was violated", () => {
     const summary = summarize(resultOf({}), 10);
     expect(summary.verdict).toBe("clean");
-    expect(summaryLines(summary).join("\n")).toMatch(/holder-killed +1 +1 +0.01 s +1.90 s/);
+    expect(summaryLines(summary).join("\n")).toMatch(/holder-killed +1 +- +1 +0.01 s +1.90 s/);
   });
 
   test("is void when something never happened, nothing was done, or a process ended by itself", () => {
@@ -145,6 +149,15 @@ describe("the summary", () => {
     const idle = { accepted: 0, refused: 0, unknown: 0 };
     expect(summarize(resultOf({ operations: idle }), 1).verdict).toBe("void");
     expect(summarize(resultOf({}, ["member-1: ended by itself"]), 1).verdict).toBe("void");
+  });
+
+  test("is void when a fault did nothing to the network, or to clocks", () => {
+    const touched = new Map([["full-cut", 0] as const, ["loss", 7] as const]);
+    expect(summarize(resultOf({}, [], touched), 1)).toMatchObject({
+      verdict: "void",
+      why: ["touched nothing: full-cut"],
+    });
+    expect(summarize(resultOf({ alarms: 0 }), 1).why).toEqual(["clocks stepped, and nobody raised an alarm"]);
   });
 
   test("is violated before it is void", () => {

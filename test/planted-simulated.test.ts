@@ -1,9 +1,16 @@
 import { expect, it } from "vitest";
 import { failureText } from "../src/sim/run.js";
+import { invariants } from "../src/sim/violation.js";
 import { search } from "./planted/find.js";
 import { simulated } from "./planted/simulated.js";
 
 it.each(simulated)("$name breaks $breaks in mode $mode", async (mistake) => {
   const { failed } = await search(mistake);
   expect(failed && failureText(failed)).toMatch(`${mistake.breaks}: `);
+});
+
+it("no checker is blind: a planted mistake breaks each invariant", () => {
+  const broken = new Set<string>(simulated.map(({ breaks }) => breaks));
+  // L2 is checked in fair weather only, and there it has a test of its own.
+  expect(invariants.filter((name) => !broken.has(name))).toEqual(["L2"]);
 });

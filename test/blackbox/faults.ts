@@ -59,17 +59,17 @@ const strikes: Record<FaultKind, Strike> = {
       while (performance.now() < end) {
         setFilter(victim.place, cutBothWays);
         await sleep(between(flapMs.min, flapMs.max, random));
-        setFilter(victim.place);
+        stage.lift(kind, victim.place);
         await sleep(between(flapMs.min, flapMs.max, random));
       }
     });
   },
 
-  delay: (stage, { kind, length }) => treating(stage, kind, { delayMsMax: messageDelayMsMax }, length),
-  duplication: (stage, { kind, length }) =>
-    treating(stage, kind, { duplicated: 0.5, delayMsMax: 2 * messageDelayMsMax }, length),
-  reordering: (stage, { kind, length }) =>
-    treating(stage, kind, { reordered: 0.5, delayMsMax: messageDelayMsMax }, length),
+  delay: (stage, { length }) => treating(stage, "delay", { delayMsMax: messageDelayMsMax }, length),
+  duplication: (stage, { length }) =>
+    treating(stage, "duplication", { duplicated: 0.5, delayMsMax: 2 * messageDelayMsMax }, length),
+  reordering: (stage, { length }) =>
+    treating(stage, "reordering", { reordered: 0.5, delayMsMax: messageDelayMsMax }, length),
 
   skew: (stage, { kind, random }) => marked(stage, kind, "everybody", async () => stage.spreadClocks(random)),
   "clock-step": async (stage, { kind, random, length }) => {
@@ -132,14 +132,16 @@ async function filtering(
   await marked(stage, kind, victims.map(({ name }) => name).join(" "), async () => {
     for (const { place } of victims) setFilter(place, filter);
     await sleep(forMs);
-    for (const { place } of victims) setFilter(place);
+    for (const { place } of victims) stage.lift(kind, place);
   });
 }
+
+type Treatment = keyof Stage["network"]["treated"];
 
 /** All messages, in both directions. */
 async function treating(
   stage: Stage,
-  kind: FaultKind,
+  kind: Treatment,
   rule: Parameters<Stage["network"]["treat"]>[2],
   length: number,
 ): Promise<void> {
@@ -148,7 +150,9 @@ async function treating(
       stage.network.treat("*", member, rule);
       stage.network.treat(member, "*", rule);
     }
+    const before = stage.network.treated[kind];
     await sleep(lengthOf(length));
+    stage.touch(kind, stage.network.treated[kind] - before);
     stage.network.heal();
   });
 }

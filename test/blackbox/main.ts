@@ -1,4 +1,5 @@
 import { type StdioOptions, spawnSync } from "node:child_process";
+import { existsSync, readdirSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { isFaketimeInstalled } from "../e2e/fake-clock.js";
 import { product } from "./build.js";
@@ -58,6 +59,10 @@ function parse() {
   if (members !== 3 && members !== 5) throw new UsageError(`--members: 3 or 5, and not "${values.members}"`);
   if (values.output !== "text" && values.output !== "json")
     throw new UsageError(`--output: text or json, and not "${values.output}"`);
+  const { journals } = values;
+  // A journal of another run would be noticed at the end only, when nothing can be judged any more.
+  if (journals !== undefined && existsSync(journals) && readdirSync(journals).length > 0)
+    throw new UsageError(`--journals: ${journals} is not empty`);
   return { ...values, minutes, seed, members };
 }
 

@@ -28,6 +28,8 @@ export interface RunResult {
   readonly judgement: Judgement;
   readonly takeoverMsMax: number;
   readonly accidents: readonly string[];
+  /** As the stage has it. */
+  readonly touched: ReadonlyMap<FaultKind, number>;
   /** Members of `leasehold peer` that have raised an alarm about clocks. */
   readonly alarmed: readonly string[];
 }
@@ -75,6 +77,7 @@ export async function play(options: RunOptions, progress: Progress): Promise<Run
     judgement: judge(folder.journals()),
     takeoverMsMax: stage.takeoverMsMax,
     accidents: stage.accidents,
+    touched: stage.touched,
     alarmed: [...stage.alarmed],
   };
 }

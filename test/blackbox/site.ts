@@ -84,12 +84,18 @@ export function setFilter({ namespace }: Place, filter?: Filter): void {
   execFileSync("ip", ["netns", "exec", namespace, "nft", "-f", "-"], { input: rules, stdio: "pipe" });
 }
 
+/** How many packets the present filter of a place has dropped. */
+export function droppedAt({ namespace }: Place): number {
+  const rules = ip("netns", "exec", namespace, "nft", "list", "table", "inet", prefix);
+  return [...rules.matchAll(/counter packets (\d+)/g)].reduce((sum, [, packets]) => sum + Number(packets), 0);
+}
+
 /** nftables refuses a comparison that is always true. */
 function dropping(percent: number): string {
   if (percent === 0) return "";
   return percent === 100
-    ? "meta l4proto tcp drop;"
-    : `meta l4proto tcp numgen random mod 100 < ${percent} drop;`;
+    ? "meta l4proto tcp counter drop;"
+    : `meta l4proto tcp numgen random mod 100 < ${percent} counter drop;`;
 }
 
 function ip(...words: string[]): string {

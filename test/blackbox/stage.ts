@@ -8,9 +8,9 @@ import { type Build, commandOf, libraryOf, memberProgram, programBeside } from "
 import { Guarded } from "./guarded.js";
 import type { HolderNews, HolderOrders } from "./holder.js";
 import { Journal, nowNs } from "./journal.js";
-import { between, pick } from "./plan.js";
+import { type FaultKind, between, pick } from "./plan.js";
 import { cluster, memberPort, offsetMsMax, resources, rpcTimeoutMs, skewMs, ttlMs } from "./settings.js";
-import { type Place, Site, setFilter } from "./site.js";
+import { type Place, Site, droppedAt, setFilter } from "./site.js";
 
 export interface StageOptions {
   readonly run: string;
@@ -42,6 +42,8 @@ export class Stage {
   readonly accidents: string[] = [];
   /** Who has raised an alarm about clocks. */
   readonly alarmed = new Set<string>();
+  /** Packets that were dropped, and messages that were treated, by the kind of fault. */
+  readonly touched = new Map<FaultKind, number>();
   takeoverMsMax = 0;
   readonly #options: StageOptions;
   readonly #site = new Site();
@@ -120,6 +122,16 @@ export class Stage {
   /** A clock within what is right, for everybody. */
   spreadClocks(random: Xorshift): void {
     for (const { clock } of this.all) setOffset(clock, between(-offsetMsMax, offsetMsMax, random));
+  }
+
+  /** Ends what a filter does, and counts what it did. */
+  lift(kind: FaultKind, place: Place): void {
+    this.touch(kind, droppedAt(place));
+    setFilter(place);
+  }
+
+  touch(kind: FaultKind, count: number): void {
+    this.touched.set(kind, (this.touched.get(kind) ?? 0) + count);
   }
 
   restart(actor: Actor): void {

@@ -25,6 +25,8 @@ export interface Summary {
 interface FaultLine {
   readonly kind: FaultKind;
   readonly count: number;
+  /** Packets that it dropped, or messages that came late, twice or out of turn. */
+  readonly touched?: number;
   /** Tenures that ended without a release in or after it. */
   readonly interrupted: number;
   /** Longest time without a holder after it, ms. */
@@ -40,23 +42,27 @@ const minutesThatShowAll = 5;
 const restartMs = 1_000;
 
 export function summarize(result: RunResult, minutes: number): Summary {
-  const { judgement, seed, seconds, takeoverMsMax, accidents } = result;
+  const { judgement, seed, seconds, takeoverMsMax, accidents, touched } = result;
   const faults = faultKinds.map((kind): FaultLine => {
     const found = judgement.faults.find((fault) => fault.kind === kind);
     const promisedMs = promiseFor(kind, takeoverMsMax);
     return {
       kind,
       count: found?.count ?? 0,
+      ...(touched.has(kind) && { touched: touched.get(kind)! }),
       interrupted: found?.interrupted ?? 0,
       ...(found?.longestMs !== undefined && { longestMs: Math.round(found.longestMs) }),
       ...(promisedMs !== undefined && { promisedMs }),
     };
   });
   const never = faults.filter(({ count }) => count === 0).map(({ kind }) => kind);
+  const steps = faults.find(({ kind }) => kind === "clock-step")!.count;
   const voidBecause = [
     ...judgement.voidBecause,
     ...(judgement.operations.accepted === 0 ? ["nothing was done under any lease"] : []),
     ...(minutes >= minutesThatShowAll && never.length > 0 ? [`never happened: ${never.join(", ")}`] : []),
+    ...faults.filter(({ touched: what }) => what === 0).map(({ kind }) => `touched nothing: ${kind}`),
+    ...(steps > 0 && judgement.alarms === 0 ? ["clocks stepped, and nobody raised an alarm"] : []),
     ...accidents,
   ];
   const violations = judgement.violations.map(({ rule, text }) => `${rule}: ${text}`);
@@ -90,14 +96,21 @@ function promiseFor(kind: FaultKind, takeoverMsMax: number): number | undefined 
 export function summaryLines(summary: Summary): string[] {
   const { operations, faults } = summary;
   const row = (kind: string, ...cells: string[]): string =>
-    `  ${kind.padEnd(20)}${cells.map((cell) => cell.padStart(13)).join("")}`;
+    `  ${kind.padEnd(20)}${cells.map((cell) => cell.padStart(12)).join("")}`;
   return [
     `${summary.verdict}: seed ${summary.seed}, ${summary.seconds} s`,
     ...summary.why.map((one) => `  ${one}`),
     "",
-    row("fault", "times", "interrupted", "nobody for", "promised"),
-    ...faults.map(({ kind, count, interrupted, longestMs, promisedMs }) =>
-      row(kind, String(count), String(interrupted), time(longestMs), time(promisedMs)),
+    row("fault", "times", "touched", "interrupted", "nobody for", "promised"),
+    ...faults.map(({ kind, count, touched, interrupted, longestMs, promisedMs }) =>
+      row(
+        kind,
+        String(count),
+        String(touched ?? "-"),
+        String(interrupted),
+        time(longestMs),
+        time(promisedMs),
+      ),
     ),
     "",
     `  ${summary.tenures} tenures: ${summary.takeovers} takeovers, ${summary.handovers} hand-overs, ${summary.renewals} renewals`,

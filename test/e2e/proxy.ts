@@ -11,6 +11,8 @@ import { decodeHello } from "../../src/host/hello.js";
 export class Network {
   /** Frames that a cut has swallowed. */
   swallowed = 0;
+  /** Frames that came late, twice, or were let overtake. */
+  readonly treated = { delay: 0, duplication: 0, reordering: 0 };
   readonly #rules = new Map<string, Rule>();
   readonly #servers: Server[] = [];
   readonly #pipes = new Set<Pipe>();
@@ -220,14 +222,20 @@ class Way {
     const isMessage = kind === FrameKind.batch;
     const nowMs = performance.now();
     const delayMs = (): number => (cut === undefined ? Math.random() * delayMsMax : Infinity);
+    const { treated } = this.#network;
     if (isMessage && Math.random() < reordered) {
+      treated.reordering++;
       this.#enqueue(frame, nowMs + delayMs());
     } else {
       const inTurnMs = reordered > 0 || duplicated > 0 ? 0 : delayMs();
+      if (inTurnMs > 0) treated.delay++;
       this.#lastDueAt = Math.max(nowMs + inTurnMs, this.#lastDueAt);
       this.#enqueue(frame, this.#lastDueAt);
     }
-    if (isMessage && Math.random() < duplicated) this.#enqueue(frame, nowMs + delayMs());
+    if (isMessage && Math.random() < duplicated) {
+      treated.duplication++;
+      this.#enqueue(frame, nowMs + delayMs());
+    }
     this.#deliver();
     this.#deliverLater();
   }

@@ -49,8 +49,8 @@ const wallAlone = { rateTestOff: true };
 
 /** Mistakes that random runs find. */
 export const simulated: readonly Simulated[] = [
-  ...inProtocol("P1: no recovery wait", { noRecoveryWait: true }, "c I1 6"),
-  ...inProtocol("P5: no safety period", { noSafetyPeriod: true, ...wallAlone }, "c I1 722"),
+  ...inProtocol("P1: no recovery wait", { noRecoveryWait: true }, "c I1 6", "c I15 1"),
+  ...inProtocol("P5: no safety period", { noSafetyPeriod: true, ...wallAlone }, "c I1 722", "c I6 2"),
   ...inProtocol(
     "P8: ballots are equal within the skew",
     { ballotsEqualWithinSkew: true, ...ballotsAlone },
@@ -89,7 +89,7 @@ export const simulated: readonly Simulated[] = [
     { fastAcquireWithoutFreeTest: true },
     "c I1 1",
   ),
-  ...inProtocol("P20: less than a majority", { smallQuorum: true }, "c I1 1"),
+  ...inProtocol("P20: less than a majority", { smallQuorum: true }, "c I1 1", "c I3 13"),
   ...inProtocol("P20: acknowledgements are counted, not ackers", { acksCountedNotAckers: true }, "c I1 1"),
   ...inProtocol("P24: a renewal shortens the guard", { renewalShortensGuard: true }, "c I7 2"),
   ...inProtocol("P25: a lapsed tenure is opened again", { lapsedTenureReopened: true }, "c I14 4"),
@@ -98,14 +98,24 @@ export const simulated: readonly Simulated[] = [
   ...inProtocol("P28: leases are judged by the steady clock alone", { wallTestOff: true }, "a I1 2"),
   ...inProtocol("P28: leases are judged by the wall clock alone", wallAlone, "b I1 28"),
   ...inProtocol("P31: ballots are not compared", { netBOff: true }, "c I2 28"),
-  ...inProtocol("P34: the ballots of one proposer do not increase", { ballotsNotIncreasing: true }, "c I9 6"),
+  ...inProtocol(
+    "P34: the ballots of one proposer do not increase",
+    { ballotsNotIncreasing: true },
+    "c I9 6",
+    "c I8 12",
+  ),
   ...inProtocol("P35: an abandoned renewal is released", { abandonedRenewalReleased: true }, "c I1 4"),
   ...inProtocol("P36: ballots from the upper bound of the clock", { ballotsFromUpperClock: true }, "a I9 1"),
   ...inWorld("P38: a reading from before the message arrived", { staleReading: true }, "b I4 138"),
   ...inProtocol("P39: the lower bound never goes back", { lowerClockMonotone: true }, "e I13 1"),
   ...inWorld("P40: two proposers share an incarnation", { sharedIncarnation: true }, "c I9 2", "c I1 2"),
   ...inProtocol("P43: a late renewal starts a tenure", { lateRenewalStartsTenure: true }, "c I14 4"),
-  ...inProtocol("P45: an acceptor forgets after a clock fault", { clockFaultForgets: true }, "f I2 28"),
+  ...inProtocol(
+    "P45: an acceptor forgets after a clock fault",
+    { clockFaultForgets: true },
+    "f I2 28",
+    "f I5 1",
+  ),
   ...inProtocol(
     "P46: the bound on the end of leases from the upper bound of the clock",
     { untilBoundByUpperClock: true },

@@ -15,6 +15,11 @@ export function neverRunsOut(provider: Provider): Provider {
   });
 }
 
+/** Nothing is ever renewed. */
+export function neverRenews(provider: Provider): Provider {
+  return but(provider, { renew: () => Promise.resolve(false) });
+}
+
 /** An acquisition that its caller has given up never ends, and keeps the turn from those who wait behind it. */
 export function abortKeepsTheTurn(provider: Provider): Provider {
   return but(provider, {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { abortKeepsTheTurn, hintsAreLost } from "../../../test/planted/waist-mistakes.js";
+import { abortKeepsTheTurn, hintsAreLost, neverRenews } from "../../../test/planted/waist-mistakes.js";
 import { allCheckers } from "../checkers/index.js";
 import { drawPlan } from "../plan.js";
 import { SimRandom } from "../random.js";
@@ -102,6 +102,12 @@ describe("in fair weather on the waist", () => {
     expect(failed && failureText(failed)).toBeUndefined();
     return counters;
   };
+
+  it("a lease that lapses is a lack of progress (L2)", async () => {
+    const mistakes = { provider: neverRenews };
+    const { violation } = await simulate({ seed: 1, mode: "c", fairWeather: "waist", mistakes });
+    expect(violation?.invariant).toBe("L2");
+  });
 
   it("no lease lapses, and a hint passes a released resource on at once", async () => {
     const sound = await hammer({});
