@@ -253,11 +253,23 @@ async function takeover({ found, s3 }) {
   });
 }
 
+let traces = 0;
+
 /** What a holder under `strace` does on files of ours and on sockets to servers while it renews so often. */
 async function traced(url, renew) {
-  const log = join(root, `trace-${renew}`);
+  const log = join(root, `trace-${traces}`);
   const calls = "trace=read,write,readv,writev,pread64,pwrite64,fsync,rename,openat,mkdir,unlink";
-  const child = await holder(url, `io/${renew}`, ["strace", "-f", "-yy", "-s", "0", "-e", calls, "-o", log]);
+  const child = await holder(url, `io/${(traces += 1)}`, [
+    "strace",
+    "-f",
+    "-yy",
+    "-s",
+    "0",
+    "-e",
+    calls,
+    "-o",
+    log,
+  ]);
   await renewed(child, renew);
   // `strace` ends with the holder, and that without its channel.
   child.disconnect();
