@@ -25,5 +25,7 @@ export function isStorageFeature(name: string): name is StorageFeature {
 
 /** The plan without some of its features. */
 export function withoutStorageFeatures(plan: StoragePlan, without: readonly StorageFeature[]): StoragePlan {
-  return without.reduce((rest, feature) => ({ ...rest, ...removals[feature] }), plan);
+  let rest = plan;
+  for (const feature of without) rest = { ...rest, ...removals[feature] };
+  return rest;
 }
