@@ -63,7 +63,6 @@ export class DatumStore implements Store {
       pollMs,
       delayMs,
       bytesMax: recordBytesMax,
-      upMs: () => inner.traits.upMs(),
     };
   }
 

@@ -300,12 +300,6 @@ describe("stores that forget when they restart", () => {
     expect((await stage.take(alice)).token).toBe(1n);
     expect((await stage.attempt(await stage.open("bob"))).kind).toBe("held");
   });
-
-  test("need no waiting when they have been up for longer than any lease lasts", async () => {
-    const stage = new Stage(3, { durable: false });
-    for (const medium of stage.media) medium.upMs = firstWaitMs;
-    expect((await stage.take(await stage.open("alice"))).token).toBe(1n);
-  });
 });
 
 test.each([

@@ -271,7 +271,8 @@ export class Farm implements FarmView, Gate {
     const leaseMs = leaseMsMax + delaysOfGrace * delayMsMax;
     if (generation > 0) return stretched(leaseMsMax + leaseMs, clockRateError);
     // At the first use there is no old list, and nothing to forget for what keeps what it has.
-    return traits.durable ? 0 : Math.max(0, stretched(leaseMs, clockRateError) - traits.upMs());
+    // Whether another is new or was emptied nothing tells: not its age, either.
+    return traits.durable ? 0 : stretched(leaseMs, clockRateError);
   }
 
   /** The farm with the newcomers in it, in a generation that no lease knows yet. Its old members learn of it first. */

@@ -32,8 +32,6 @@ export class MemoryMedium {
   latencyMs = { request: 0, answer: 0 };
   /** Every operation fails so, without effect. */
   failing: LeaseholdError | undefined;
-  /** How long it has been up, as far as its users can know, ms. */
-  upMs = 0;
   readonly #timers: Timers;
   readonly #random: Random;
   /** By register; a slotted medium has a cell for each writer, an atomic one the cell of nobody. */
@@ -55,7 +53,6 @@ export class MemoryMedium {
       bytesMax: options.bytesMax ?? 4_096,
       pollMs: options.pollMs ?? pollMsDefault,
       delayMs: options.delayMs ?? 100,
-      upMs: () => this.upMs,
     };
   }
 

@@ -22,11 +22,6 @@ export interface StoreTraits {
   readonly pollMs: number;
   /** The default bound on one operation (δ), ms. */
   readonly delayMs: number;
-  /**
-   * For how long its server has been up at the least, ms, as far as it can be known, else 0: a store that is empty and has been
-   * up for longer than any lease lasts has forgotten none.
-   */
-  upMs(): number;
 }
 
 /**

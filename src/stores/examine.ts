@@ -18,9 +18,7 @@ export interface StoreReport {
   readonly findings: readonly ProbeFinding[];
   /** Why it cannot be used, or not now. */
   readonly error?: LeaseholdError;
-  readonly traits?: Pick<StoreTraits, "kind" | "durable" | "bytesMax" | "pollMs" | "delayMs"> & {
-    readonly upMs: number;
-  };
+  readonly traits?: Pick<StoreTraits, "kind" | "durable" | "bytesMax" | "pollMs" | "delayMs">;
   /** Its marker. */
   readonly id?: string;
   /** What it says of its farm; absent where it was never used. */
@@ -134,7 +132,7 @@ async function reportOf(
   const report = {
     name: store.traits.name,
     findings: store.findings,
-    traits: { kind, durable, bytesMax, pollMs, delayMs, upMs: store.traits.upMs() },
+    traits: { kind, durable, bytesMax, pollMs, delayMs },
   };
   const answer = await store.perform({ op: "read", register: farmRegister });
   if (answer.kind !== "cells")

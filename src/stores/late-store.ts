@@ -124,10 +124,6 @@ class LateTraits implements StoreTraits {
     return this.#known.delayMs;
   }
 
-  upMs(): number {
-    return this.#opened()?.traits.upMs() ?? 0;
-  }
-
   get #known(): AssumedTraits {
     return this.#opened()?.traits ?? this.#assumed;
   }

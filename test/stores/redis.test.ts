@@ -59,15 +59,13 @@ describe("three servers", () => {
 });
 
 describe("what can be forgotten", () => {
-  test("a server without persistence can, and says for how long it has been up", async () => {
+  test("a server without persistence can", async () => {
     const server = await start();
     const store = await open(server.url());
     expect(store.traits.durable).toBe(false);
     expect(store.findings.map(({ seen }) => seen).join("; ")).toMatch(
       /appendonly no.*a restart counts as forgetting/,
     );
-    await new Promise((resolve) => setTimeout(resolve, 1_500));
-    expect(store.traits.upMs()).toBeGreaterThan(1_000);
   });
 
   test("a restart without persistence is noticed with the next operation", async () => {
@@ -79,7 +77,6 @@ describe("what can be forgotten", () => {
     const [after] = await Promise.all([read(store, "r"), read(store, "other")]);
     expect(after.text).toBeUndefined();
     expect(after.id).not.toBe(before.id);
-    expect(store.traits.upMs()).toBeLessThan(2_000);
   });
 
   test("a restart that brings an old snapshot back, with the old marker, is noticed", async () => {
@@ -108,7 +105,6 @@ describe("what can be forgotten", () => {
     const before = await read(store, "r");
     await server.restart();
     expect(await read(store, "r")).toEqual(before);
-    expect(store.traits.upMs()).toBe(0);
   });
 
   test("a server that is durable no longer is another one", async () => {
@@ -120,20 +116,6 @@ describe("what can be forgotten", () => {
     expect((await read(later, "r")).id).not.toBe(id);
     await server.command("CONFIG SET appendfsync always");
     expect((await open(server.url())).traits.durable).toBe(false);
-  });
-
-  test("the age of a server that was emptied says nothing", async () => {
-    const server = await start();
-    const [witness, key] = [await open(server.url()), "leasehold"];
-    await read(witness, "r");
-    await new Promise((resolve) => setTimeout(resolve, 1_500));
-    await server.command(`DEL ${key}`);
-    await read(witness, "r");
-    expect(witness.traits.upMs()).toBeLessThan(1_000);
-    await server.command("FLUSHALL");
-    const newcomer = await open(server.url());
-    await read(newcomer, "r");
-    expect(newcomer.traits.upMs()).toBeLessThan(1_000);
   });
 });
 

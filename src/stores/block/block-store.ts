@@ -50,7 +50,6 @@ export class BlockStore implements OpenedStore {
       pollMs,
       delayMs: layout.delayMs,
       // Whether a device was put in the place of another while the machine was running is not known.
-      upMs: () => 0,
     };
   }
 

@@ -89,7 +89,6 @@ export const commonCases = {
     checkSame(traits.kind, stage.ground.kind, "the kind");
     check(traits.bytesMax >= 400, `a record does not fit into ${traits.bytesMax} bytes`);
     check(traits.pollMs > 0 && traits.delayMs > 0, "pollMs and delayMs are not positive");
-    check(traits.upMs() >= 0, "upMs is negative");
     check(traits.name !== "", "it has no name");
   },
 

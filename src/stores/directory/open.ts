@@ -36,8 +36,6 @@ export const openDirectoryStore: OpenStore = async (url, { signal }) => {
       pollMs,
       delayMs,
       durable: volatileType === undefined,
-      // How long the machine has been up does not tell when somebody deleted what was here, or mounted something else.
-      upMs: () => 0,
     };
     signal?.throwIfAborted();
     const marker = await findOrMakeMarker(root);

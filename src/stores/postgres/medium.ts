@@ -35,7 +35,6 @@ export class PostgresMedium implements ServerMedium {
       pollMs: 250,
       delayMs: 1_000,
       // Its tables outlive its process: its age says nothing about what they may have lost.
-      upMs: () => 0,
     };
   }
 

@@ -22,7 +22,6 @@ interface Connection {
   readonly client: Client;
   /** As they were when it was made. A server that is started anew ends it. */
   readonly facts: RedisFacts;
-  readonly madeMs: number;
 }
 
 /**
@@ -47,11 +46,6 @@ export class RedisLink {
   static async open(address: RedisAddress): Promise<RedisLink> {
     const name = "@redis/client";
     return new RedisLink(address, await loadPackage(name, "a store on Redis", () => import("@redis/client")));
-  }
-
-  /** What the server said when the connection was made that is open now. */
-  get connection(): Pick<Connection, "facts" | "madeMs"> | undefined {
-    return this.#connection;
   }
 
   async facts(): Promise<RedisFacts> {
@@ -99,7 +93,7 @@ export class RedisLink {
         return askRedisFacts(async (words) => textOf(await this.#send(client, words)));
       });
       this.#failure = undefined;
-      this.#connection = { client, facts, madeMs: performance.now() };
+      this.#connection = { client, facts };
       return this.#connection;
     } catch (error) {
       this.#drop(client);

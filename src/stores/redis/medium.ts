@@ -26,8 +26,6 @@ export class RedisMedium implements ServerMedium {
   readonly traits: StoreTraits;
   readonly #address: RedisAddress;
   readonly #link: RedisLink;
-  /** The marker that was answered last, and since when it is known to be there, on this process's clock. */
-  #marker: { readonly id: string; readonly sinceMs: number } | undefined;
 
   constructor(address: RedisAddress, link: RedisLink, durable: boolean) {
     this.#address = address;
@@ -39,21 +37,20 @@ export class RedisMedium implements ServerMedium {
       bytesMax: serverBytesMax,
       pollMs: 100,
       delayMs: 500,
-      upMs: () => this.#upMs(),
     };
   }
 
   async read(register: string): Promise<StoreAnswer> {
     const [id, cell] = await this.#link.run(readScript, [drawMarker(false), register]);
-    return { kind: "cells", id: this.#noted(id), cells: cellsOf(cell) };
+    return { kind: "cells", id: String(id), cells: cellsOf(cell) };
   }
 
   async replace({ register, id, expected, next }: ReplaceRequest): Promise<StoreAnswer> {
     const condition = expected === undefined ? ["0", ""] : ["1", expected];
     const args = [drawMarker(false), register, id, ...condition, next];
     const [marker, cell, written] = await this.#link.run(replaceScript, args);
-    if (written === 1) return { kind: "written", id: this.#noted(marker) };
-    return { kind: "conflict", id: this.#noted(marker), cells: cellsOf(cell) };
+    if (written === 1) return { kind: "written", id: String(marker) };
+    return { kind: "conflict", id: String(marker), cells: cellsOf(cell) };
   }
 
   /** The marker is read last: what was forgotten meanwhile is seen. */
@@ -74,7 +71,7 @@ export class RedisMedium implements ServerMedium {
         throw new LeaseholdError("STORE_UNAVAILABLE", `${this.traits.name}: its hash is too large to list`);
     }
     const [id] = await this.#link.run(readScript, [drawMarker(false), ""]);
-    return { kind: "registers", id: this.#noted(id), registers };
+    return { kind: "registers", id: String(id), registers };
   }
 
   failure(error: unknown): LeaseholdError {
@@ -85,34 +82,6 @@ export class RedisMedium implements ServerMedium {
     this.#link.close();
     return Promise.resolve();
   }
-
-  /**
-   * A durable server forgets only when somebody empties it, and then its age says nothing. Of another its age counts as long as it is
-   * the process that answered last, and from a change of the marker under way, if that was seen. Redis measures its age by its
-   * system clock, which must not be set forward by more than a lease's length while it starts.
-   */
-  #upMs(): number {
-    const { connection } = this.#link;
-    if (this.traits.durable || connection === undefined || this.#marker === undefined) return 0;
-    if (!this.#marker.id.endsWith(`@${connection.facts.runId}`)) return 0;
-    const sinceMs = Math.max(connection.madeMs - connection.facts.keptMs, this.#marker.sinceMs);
-    return performance.now() - sinceMs;
-  }
-
-  #noted(marker: unknown): string {
-    const id = String(marker);
-    const before = this.#marker?.id;
-    if (id !== before) {
-      // Another marker of the same process: it was emptied. One of another process: that one's own age counts.
-      const isEmptied = before !== undefined && runOf(before) === runOf(id);
-      this.#marker = { id, sinceMs: isEmptied ? performance.now() : -Infinity };
-    }
-    return id;
-  }
-}
-
-function runOf(id: string): string {
-  return id.slice(id.indexOf("@") + 1);
 }
 
 function cellsOf(cell: unknown): Uint8Array[] {

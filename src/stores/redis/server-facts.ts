@@ -7,19 +7,15 @@ export interface RedisFacts {
   readonly durable: boolean;
   /** How it persists, for people. */
   readonly persistence: string;
-  /** For how long it has been up without removing anything by itself or at a command that empties it; ms. */
-  readonly keptMs: number;
 }
 
 type Command = (words: readonly string[]) => Promise<unknown>;
 
 export async function askRedisFacts(command: Command): Promise<RedisFacts> {
-  const info = String(await command(["INFO", "all"]));
+  const info = String(await command(["INFO"]));
   const field = (name: string) => new RegExp(`^${name}:(.*?)\r?$`, "m").exec(info)?.[1] ?? "";
   const settings = await askPersistence(command);
   const replicas = Number(field("connected_slaves"));
-  const hasEvicted = field("evicted_keys") !== "0";
-  const wasEmptied = /^cmdstat_(?:flushall|flushdb|swapdb):/m.test(info);
   return {
     version: field("redis_version"),
     runId: field("run_id"),
@@ -29,7 +25,6 @@ export async function askRedisFacts(command: Command): Promise<RedisFacts> {
       settings === undefined
         ? "it does not say how it persists"
         : `appendonly ${settings.appendonly}, appendfsync ${settings.appendfsync}, ${replicas} replicas`,
-    keptMs: hasEvicted || wasEmptied ? 0 : Number(field("uptime_in_seconds")) * 1_000,
   };
 }
 

@@ -49,7 +49,6 @@ export class S3Medium implements ServerMedium {
       bytesMax: serverBytesMax,
       pollMs: 1_000,
       delayMs: 2_000,
-      upMs: () => 0,
     };
   }
 

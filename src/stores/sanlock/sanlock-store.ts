@@ -52,7 +52,7 @@ export class SanlockStore implements OpenedStore {
     this.#file = file;
     this.#lockspace = lockspace;
     this.#sector = alignedBytes(sectorBytes);
-    this.traits = { name, kind: "slotted", durable: true, bytesMax, pollMs, delayMs, upMs: () => 0 };
+    this.traits = { name, kind: "slotted", durable: true, bytesMax, pollMs, delayMs };
   }
 
   get hostIdMax(): number {
