@@ -12,18 +12,24 @@ export function keepAliveHandler(host: CoreHost, streams: Streams, electionMs: n
   return (stream: Stream): void => {
     if (!streams.admit(stream)) return;
     let asked: number | undefined;
+    let isEnding = false;
     stream.on("cancelled", () => {
       if (asked !== undefined) host.cancel(asked);
     });
+    const settle = (result: Answer["result"]) => {
+      asked = undefined;
+      if (result instanceof CoreError) fail(stream, result);
+      else if (!stream.cancelled && !stream.writableEnded) stream.write(result, () => stream.resume());
+      if (isEnding) stream.end();
+    };
     stream.on("data", (request: LeaseKeepAliveRequest) => {
       stream.pause();
-      const settle = (result: Answer["result"]) => {
-        asked = undefined;
-        if (result instanceof CoreError) fail(stream, result);
-        else if (!stream.cancelled && !stream.writableEnded) stream.write(result, () => stream.resume());
-      };
       asked = host.request({ kind: "leaseKeepAlive", request }, deadlineOf(stream, electionMs), settle);
     });
-    stream.on("end", () => stream.end());
+    // The client asks no more; what it has asked is answered.
+    stream.on("end", () => {
+      isEnding = true;
+      if (asked === undefined) stream.end();
+    });
   };
 }

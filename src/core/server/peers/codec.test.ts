@@ -1,0 +1,126 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { Entry } from "../../raft/types.js";
+import type { PeerMessage } from "../../replica/types.js";
+import { decodeMessage, encodeMessage } from "./codec.js";
+import { Frames, frame, helloBytesMax } from "./frames.js";
+
+const count = fc.maxSafeNat();
+const id = fc.bigInt({ min: 0n, max: (1n << 64n) - 1n });
+const lease = fc.bigInt({ min: -(1n << 63n), max: (1n << 63n) - 1n });
+const flag = fc.boolean();
+const data = fc.uint8Array({ maxLength: 40 });
+const position = { index: count, term: count };
+
+const entry: fc.Arbitrary<Entry> = fc.oneof(
+  fc.record({ kind: fc.constant("normal" as const), ...position, data }),
+  fc.record({
+    kind: fc.constant("config" as const),
+    ...position,
+    data,
+    change: fc.record({
+      kind: fc.constantFrom(
+        "add-voter" as const,
+        "add-learner" as const,
+        "promote" as const,
+        "remove" as const,
+      ),
+      member: id,
+    }),
+  }),
+);
+const members = fc.array(id, { maxLength: 9 });
+const meta = fc.record({ ...position, membership: fc.record({ voters: members, learners: members }) });
+
+function message<const Kind extends PeerMessage["kind"]>(
+  kind: Kind,
+  fields: object,
+): fc.Arbitrary<PeerMessage> {
+  return fc.record({
+    kind: fc.constant(kind),
+    from: id,
+    to: id,
+    ...fields,
+  }) as unknown as fc.Arbitrary<PeerMessage>;
+}
+
+const candidate = { term: count, lastIndex: count, lastTerm: count };
+const messages = fc.oneof(
+  message("pre-vote", candidate),
+  message("pre-vote-answer", { term: count, granted: flag }),
+  message("vote", { ...candidate, transfer: flag }),
+  message("vote-answer", { term: count, granted: flag }),
+  message("append", {
+    term: count,
+    previousIndex: count,
+    previousTerm: count,
+    commit: count,
+    entries: fc.array(entry, { maxLength: 5 }),
+  }),
+  message("append-answer", { term: count, rejected: flag, index: count, hintIndex: count, hintTerm: count }),
+  message("heartbeat", { term: count, commit: count, round: count }),
+  message("heartbeat-answer", { term: count, round: count }),
+  message("snapshot", { term: count, meta }),
+  message("snapshot-answer", { term: count, rejected: flag, index: count }),
+  message("timeout-now", { term: count }),
+  message("propose", { number: count, command: data }),
+  message("ask", {
+    number: count,
+    about: fc.constantFrom("read", "refresh", "remaining"),
+    lease,
+    leftMs: fc.double({ noNaN: true }),
+  }),
+  message("told", { number: count, index: count, revision: count, ttlSeconds: fc.integer() }),
+  message("refused", { number: count, failure: fc.constantFrom("leaderChanged", "tooManyRequests") }),
+);
+
+describe("messages between servers", () => {
+  test("come out as they went in, whatever the pieces they arrive in", () => {
+    fc.assert(
+      fc.property(
+        fc.array(messages, { maxLength: 8 }),
+        fc.integer({ min: 1, max: 50 }),
+        (sent, chunkBytes) => {
+          const stream = Buffer.concat(sent.flatMap((each) => frame(encodeMessage(each))));
+          const received: PeerMessage[] = [];
+          const frames = new Frames((body) => received.push(decodeMessage(body)));
+          for (let start = 0; start < stream.length; start += chunkBytes)
+            frames.push(stream.subarray(start, start + chunkBytes));
+          expect(received).toEqual(sent);
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  test("cut off, lengthened or damaged, they are refused with a RangeError, or are another message", () => {
+    fc.assert(
+      fc.property(messages, fc.nat(), fc.nat({ max: 255 }), (sent, where, byte) => {
+        const bytes = Buffer.concat(encodeMessage(sent));
+        const damaged = Buffer.from(bytes);
+        damaged[where % bytes.length] = byte;
+        for (const tried of [
+          damaged,
+          bytes.subarray(0, where % bytes.length),
+          Buffer.concat([bytes, bytes]),
+        ]) {
+          try {
+            decodeMessage(tried);
+          } catch (error) {
+            expect(error).toBeInstanceOf(RangeError);
+          }
+        }
+        if (sent.kind !== "propose")
+          expect(() => decodeMessage(Buffer.concat([bytes, bytes]))).toThrow(RangeError);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("a stranger gets no memory: what is too long is refused by its length", () => {
+    const frames = new Frames(() => undefined);
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(helloBytesMax + 1, 0);
+    expect(() => frames.push(length)).toThrow("a frame of 16385 bytes");
+  });
+});

@@ -1,0 +1,122 @@
+import { mkdtemp, open, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { create } from "@bufbuild/protobuf";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { Client, bytes } from "../../../test/core/support/client.js";
+import { freePorts } from "../../../test/free-ports.js";
+import { silent } from "../../host/logger.js";
+import {
+  LeaseGrantRequestSchema,
+  LeaseKeepAliveRequestSchema,
+  type LeaseKeepAliveResponse,
+  type WatchRequest,
+  WatchRequestSchema,
+  type WatchResponse,
+} from "../gen/etcd/rpc_pb.js";
+import { type RunningCore, configOf, startCore } from "./index.js";
+
+/** One server in this process, and a client of its gRPC services. */
+let folder: string;
+let server: RunningCore;
+let client: Client;
+let start: () => Promise<void>;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "lh-server-"));
+  const [clientPort, peerPort] = await freePorts(2);
+  const peer = `http://127.0.0.1:${peerPort}`;
+  const config = configOf({
+    dataDir: folder,
+    listenClientUrls: `http://127.0.0.1:${clientPort}`,
+    listenPeerUrls: peer,
+    initialAdvertisePeerUrls: peer,
+    electionTimeout: "100",
+    heartbeatInterval: "10",
+    snapshotCount: "50",
+  });
+  start = async () => {
+    server = await startCore(config, silent);
+    client = new Client(`127.0.0.1:${clientPort}`);
+    await client.range("ready");
+  };
+  await start();
+});
+afterEach(async () => {
+  vi.restoreAllMocks();
+  client.close();
+  await server.close();
+  await rm(folder, { recursive: true });
+});
+
+describe("a server of the core", () => {
+  test("what was acknowledged is there after a restart, snapshots and log together", async () => {
+    await Promise.all(Array.from({ length: 230 }, (_, number) => client.put(`k${number}`, `${number}`)));
+    client.close();
+    await server.close();
+    await start();
+    const { header } = await client.range("k0");
+    expect(header).toMatchObject({ revision: 231n, clusterId: server.cluster, memberId: server.id });
+    for (let number = 0; number < 230; number += 23) expect(await client.get(`k${number}`)).toBe(`${number}`);
+  });
+
+  test("requests that come together share one sync of the disk", async () => {
+    const probe = await open(join(folder, "probe"), "w");
+    const syncs = vi.spyOn(Object.getPrototypeOf(probe) as typeof probe, "datasync");
+    await probe.close();
+    const worker = async (number: number) => {
+      for (let round = 0; round < 5; round++) await client.put(`k${number}`, "x");
+    };
+    await Promise.all(Array.from({ length: 64 }, (_, number) => worker(number)));
+    const together = 320 / syncs.mock.calls.length;
+    process.stdout.write(`64 in flight: ${together.toFixed(1)} puts a sync\n`);
+    expect(together).toBeGreaterThan(4);
+  });
+
+  test("a stream of refreshes stays open when a lease is not there, and ends when its client says so", async () => {
+    await client.call("Lease", "LeaseGrant", create(LeaseGrantRequestSchema, { ID: 5n, TTL: 60n }));
+    const stream = client.stream<unknown, LeaseKeepAliveResponse>("Lease", "LeaseKeepAlive");
+    const answers: string[] = [];
+    stream.on("data", ({ ID, TTL }: LeaseKeepAliveResponse) => answers.push(`${ID}: ${TTL}`));
+    for (const ID of [9n, 5n, 9n, 5n]) stream.write(create(LeaseKeepAliveRequestSchema, { ID }));
+    stream.end();
+    const code = await new Promise((resolve) => stream.on("status", (status) => resolve(status.code)));
+    expect(answers).toEqual(["9: 0", "5: 60", "9: 0", "5: 60"]);
+    expect(code).toBe(0);
+  });
+
+  test("a client that does not read for a while misses nothing, and gets it in order", async () => {
+    const stream = client.stream<WatchRequest, WatchResponse>("Watch", "Watch");
+    const createRequest = { key: bytes("w"), rangeEnd: bytes("x") };
+    const revisions: number[] = [];
+    const created = new Promise((resolve) => stream.once("data", resolve));
+    stream.write(
+      create(WatchRequestSchema, { requestUnion: { case: "createRequest", value: createRequest as never } }),
+    );
+    await created;
+    stream.pause();
+    const value = "x".repeat(20_000);
+    for (let number = 0; number < 600; number += 60)
+      await Promise.all(Array.from({ length: 60 }, (_, index) => client.put(`w${number + index}`, value)));
+    stream.on("data", ({ events }: WatchResponse) => {
+      for (const { kv } of events) revisions.push(Number(kv!.modRevision));
+    });
+    stream.on("error", () => undefined);
+    stream.resume();
+    await vi.waitFor(() => expect(revisions).toHaveLength(600), 10_000);
+    expect(revisions).toEqual(revisions.toSorted((a, b) => a - b));
+    stream.cancel();
+  });
+
+  test("a stop ends streams and calls with words that clients know", async () => {
+    const stream = client.stream<WatchRequest, WatchResponse>("Watch", "Watch");
+    stream.write(
+      create(WatchRequestSchema, {
+        requestUnion: { case: "createRequest", value: { key: bytes("a") } as never },
+      }),
+    );
+    await new Promise((resolve) => stream.once("data", resolve));
+    const ended = new Promise((resolve) => stream.once("error", resolve));
+    await server.close();
+    expect(await ended).toMatchObject({ code: 14, details: "etcdserver: server stopped" });
+  });
+});
