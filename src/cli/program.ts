@@ -311,11 +311,10 @@ function addSim(program: Command, finish: Finish): void {
     .option("--without <features>", "take features out of the run, separated by commas")
     .option("--story", "with --seed: print what happens, line by line")
     .addOption(
-      new Option("--ground <ground>", "what is simulated: a cluster, or leases on shared storage").choices([
-        "flease",
-        "delta",
-        "grid",
-      ]),
+      new Option(
+        "--ground <ground>",
+        "what is simulated: a cluster, leases on shared storage, or a consistent core",
+      ).choices(["flease", "delta", "grid", "core"]),
     )
     .addHelpText("after", examples("leasehold sim --minutes 10", "leasehold sim --seed 7 --mode e --story"))
     .action(async (options: { ground?: string }, command: Command) => {
@@ -323,6 +322,11 @@ function addSim(program: Command, finish: Finish): void {
       if (options.ground === "delta" || options.ground === "grid") {
         const { simStorage } = await import("./commands/sim-storage.js");
         finish(simStorage(command.optsWithGlobals(), options.ground));
+        return;
+      }
+      if (options.ground === "core") {
+        const { simCore } = await import("./commands/sim-core.js");
+        finish(await simCore(command.optsWithGlobals()));
         return;
       }
       const { sim } = await import("./commands/sim.js");

@@ -94,10 +94,10 @@ export const simulated: readonly Simulated[] = [
   ...inProtocol("P24: a renewal shortens the guard", { renewalShortensGuard: true }, "c I7 2"),
   ...inProtocol("P25: a lapsed tenure is opened again", { lapsedTenureReopened: true }, "c I14 4"),
   ...inProtocol("P26: the bounds on the time are swapped", { clockBoundsSwapped: true }, "a I1 28"),
-  ...inProtocol("P27: over by either clock", { overByEitherClock: true }, "b I1 28", "a I1 1086"),
-  ...inProtocol("P28: leases are judged by the steady clock alone", { wallTestOff: true }, "a I1 2"),
+  ...inProtocol("P27: over by either clock", { overByEitherClock: true }, "b I1 28", "a I1 2143"),
+  ...inProtocol("P28: leases are judged by the steady clock alone", { wallTestOff: true }, "a I1 111"),
   ...inProtocol("P28: leases are judged by the wall clock alone", wallAlone, "b I1 28"),
-  ...inProtocol("P31: ballots are not compared", { netBOff: true }, "c I2 28"),
+  ...inProtocol("P31: ballots are not compared", { netBOff: true }, "c I2 75"),
   ...inProtocol(
     "P34: the ballots of one proposer do not increase",
     { ballotsNotIncreasing: true },
@@ -113,13 +113,13 @@ export const simulated: readonly Simulated[] = [
   ...inProtocol(
     "P45: an acceptor forgets after a clock fault",
     { clockFaultForgets: true },
-    "f I2 28",
+    "f I2 64",
     "f I5 1",
   ),
   ...inProtocol(
     "P46: the bound on the end of leases from the upper bound of the clock",
     { untilBoundByUpperClock: true },
-    "e I10 9",
+    "e I10 127",
   ),
   ...inProtocol("a clock fault shortens the wait after a start", { clockFaultShortensWait: true }, "f I11 3"),
 
@@ -131,5 +131,5 @@ export const simulated: readonly Simulated[] = [
   ...onWaist("an abort keeps the turn", { provider: abortKeepsTheTurn }, "c L1 3"),
   ...onWaist("a grant to one who has given up is kept", { provider: lateGrantIsKept }, "c L1 9"),
   ...onWaist("a token of the tenure before", { leases: tokensLagBehind }, "c I2 1"),
-  ...onWaist("leads before the work has ended", { leases: leadsBeforeTheWorkHasEnded }, "c I1 32"),
+  ...onWaist("leads before the work has ended", { leases: leadsBeforeTheWorkHasEnded }, "c I1 55"),
 ];

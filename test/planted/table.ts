@@ -1,5 +1,7 @@
 import { noFaults as noDeltaFaults } from "../../src/delta/faults.js";
 import { noFaults } from "../../src/flease/faults.js";
+import { noFaults as noCoreFaults } from "../../src/core/state/faults.js";
+import { coreFaultsOfTests, cored, searchCore } from "./cored.js";
 import { explored } from "./explored.js";
 import { find, search } from "./find.js";
 import { gridded, searchGrid } from "./gridded.js";
@@ -115,8 +117,11 @@ function neverPlanted(): string[] {
   const planted = new Set(["netGOff", "releasedLeaseBlocksReader"]);
   for (const { faults } of [...simulated, ...explored])
     for (const name of Object.keys(faults)) planted.add(name);
-  for (const { faults } of stored) for (const name of Object.keys(faults)) planted.add(name);
-  return [...Object.keys(noFaults), ...Object.keys(noDeltaFaults)].filter((name) => !planted.has(name));
+  for (const { faults } of [...stored, ...cored]) for (const name of Object.keys(faults)) planted.add(name);
+  for (const name of coreFaultsOfTests) planted.add(name);
+  return [noFaults, noDeltaFaults, noCoreFaults]
+    .flatMap((faults) => Object.keys(faults))
+    .filter((name) => !planted.has(name));
 }
 
 async function onStorage(): Promise<Row[]> {
@@ -157,10 +162,27 @@ async function onGrid(): Promise<Row[]> {
   return found;
 }
 
+async function onCore(): Promise<Row[]> {
+  const found: Row[] = [];
+  for (const mistake of cored.filter(({ name }) => wanted(name))) {
+    const { name, breaks } = mistake;
+    const look = async () => {
+      const { counters, failed } = searchCore(mistake);
+      const seed = failed === undefined ? "" : `${failed.plan.seed} core`;
+      const caught = failed?.violation?.invariant === breaks;
+      const after = `${counters.runs} runs`;
+      return { mistake: name, checker: breaks, by: "random runs", caught, after, seed } as const;
+    };
+    found.push(await timed(look));
+  }
+  return found;
+}
+
 const rows = [
   ...(await bySimulation()),
   ...(await onStorage()),
   ...(await onGrid()),
+  ...(await onCore()),
   ...(await byHandOver()),
   ...(await byExploration()),
 ];

@@ -25,7 +25,7 @@ interface Violated {
 }
 
 /** One run, on whichever ground. */
-interface Run {
+export interface Run {
   readonly events: number;
   readonly counts: Counts;
   readonly traceHash?: string;
@@ -36,7 +36,7 @@ interface Run {
 
 interface Summary {
   readonly version: string;
-  readonly ground: StoredGround;
+  readonly ground: string;
   readonly firstSeed: number;
   readonly runs: number;
   readonly events: number;
@@ -51,12 +51,31 @@ interface Summary {
 
 /** `leasehold sim --ground delta` and `--ground grid`: random runs on shared storage. The seed decides everything in one. */
 export function simStorage(options: SimCommandOptions, ground: StoredGround): number {
-  const { output } = settingsOf(options);
   if (options.mode !== undefined)
     throw usageError(`--mode belongs to the simulated cluster, and not to --ground ${ground}`);
   if (ground === "grid" && (options.without !== undefined || options.story === true))
     throw usageError("--without and --story are not there for --ground grid");
   const without = parseFeatures(options.without);
+  return simRuns(options, {
+    ground,
+    showsAll: without.length === 0,
+    run: (seed, story) => (ground === "grid" ? onGrid(seed) : onDelta(seed, without, story)),
+    replay: (seed) => replayOf(ground, seed, without),
+  });
+}
+
+/** What is run, and how a run is had again. */
+export interface Simulated {
+  readonly ground: string;
+  /** Nothing is left out: then everything should happen now and then. */
+  readonly showsAll: boolean;
+  readonly run: (seed: number, story: ((line: string) => void) | undefined) => Run;
+  readonly replay: (seed: number) => string;
+}
+
+/** Runs seed after seed, and tells what came of it. */
+export function simRuns(options: SimCommandOptions, { ground, showsAll, run, replay }: Simulated): number {
+  const { output } = settingsOf(options);
   const batch = new Batch(options);
   const { firstSeed, isOne, story, told } = batch;
   const counters: Record<string, number> = {};
@@ -65,14 +84,13 @@ export function simStorage(options: SimCommandOptions, ground: StoredGround): nu
   for (; last?.violation === undefined && batch.goOn({ runs, events }); runs += 1) {
     const seed = firstSeed + runs;
     try {
-      last = ground === "grid" ? onGrid(seed) : onDelta(seed, without, story);
+      last = run(seed, story);
     } catch (error) {
-      throw simulatorFailed(error, replayOf(ground, seed, without));
+      throw simulatorFailed(error, replay(seed));
     }
     events += last.events;
     for (const [name, count] of Object.entries(last.counts)) counters[name] = (counters[name] ?? 0) + count;
   }
-  const showsAll = runs >= runsThatShowAll && without.length === 0;
   const summary: Summary = {
     version: packageVersion(),
     ground,
@@ -82,7 +100,7 @@ export function simStorage(options: SimCommandOptions, ground: StoredGround): nu
     seconds: Number(batch.seconds.toFixed(3)),
     counters,
     ...(isOne && last?.traceHash !== undefined && { traceHash: last.traceHash }),
-    hardlyHappened: showsAll ? hardlyHappened(counters, runs) : [],
+    hardlyHappened: showsAll && runs >= runsThatShowAll ? hardlyHappened(counters, runs) : [],
     ...(told && { story: told }),
     ...(last?.violation !== undefined && { violation: last.violation }),
   };
@@ -125,7 +143,7 @@ function onGrid(seed: number): Run {
 }
 
 /** Without the class's methods. */
-function countsOf(counters: object): Counts {
+export function countsOf(counters: object): Counts {
   return Object.fromEntries(Object.entries(counters) as [string, number][]);
 }
 

@@ -45,7 +45,7 @@ export class LeaderDesk {
     else {
       this.#count += 1;
       const question = { ask, deadlineMs: this.#context.nowMs + ask.leftMs };
-      if (faults.refreshWithoutRound && ask.about === "refresh")
+      if (faults.refreshWithoutRound && ask.about === "refresh" && this.#leases.isTracking)
         this.#confirmed.push({ question, index: this.#context.appliedIndex, isWhole: false });
       else this.#forming.push(question);
     }

@@ -32,6 +32,8 @@ export const noFaults = {
   endsUnbounded: false,
   /** A slow watcher misses what is changed meanwhile. */
   slowWatcherSkips: false,
+  /** The server takes a write for durable that has only been begun. */
+  acknowledgedBeforeSync: false,
   /** A write that may have been proposed is proposed again. */
   proposedTwice: false,
 };

@@ -1,8 +1,5 @@
 import type { CoreWorld } from "./world.js";
 
-/** How long a crashed server stays away at most, in election timeouts. */
-const downElections = 4;
-
 /** What goes wrong, and when. */
 export class CoreChaos {
   readonly #world: CoreWorld;
@@ -40,8 +37,7 @@ export class CoreChaos {
     for (const server of all ? servers : [one]) {
       if (!server.isUp) continue;
       this.#world.crash(server);
-      const downMs = random.next() * downElections * plan.electionTicks * plan.tickMs;
-      this.#world.after(downMs, () => {
+      this.#world.after(random.next() * plan.downMsMax, () => {
         if (!server.isUp) this.#world.start(server);
       });
     }

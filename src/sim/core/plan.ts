@@ -23,6 +23,7 @@ export interface CorePlan {
   /** Steady clocks run faster or slower by up to this. */
   readonly clockRateError: number;
   readonly crashEveryMs: number;
+  readonly downMsMax: number;
   readonly partitionEveryMs: number;
   readonly pauseEveryMs: number;
   readonly pauseMaxMs: number;
@@ -75,6 +76,7 @@ export function drawCorePlan(seed: number, random: SimRandom): CorePlan {
     slowDiskFactor: random.pick([1, 1, 10]),
     clockRateError: random.pick([0, 0.001, 0.05]),
     crashEveryMs: often(8_000),
+    downMsMax: random.pick([100, 4_000]),
     partitionEveryMs: often(8_000),
     pauseEveryMs: often(12_000),
     pauseMaxMs: random.between(500, 15_000),

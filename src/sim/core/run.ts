@@ -13,11 +13,13 @@ import { LeaseClient } from "./programs/lease-client.js";
 import { RegisterClient } from "./programs/register-client.js";
 import { compact } from "./programs/requests.js";
 import { WatchClient } from "./programs/watch-client.js";
-import type { CoreViolation } from "./violation.js";
+import type { CoreInvariant, CoreViolation } from "./violation.js";
 import { CoreWorld } from "./world.js";
 
 export interface CoreSimOptions {
   readonly seed: number;
+  /** Ends the run only at a violation of this one. */
+  readonly only?: CoreInvariant | undefined;
   /** What is different from the drawn plan. */
   readonly plan?: Partial<CorePlan> | undefined;
   readonly story?: ((line: string) => void) | undefined;
@@ -31,12 +33,12 @@ export interface CoreSimResult {
 }
 
 /** One run of a consistent core. The seed decides everything in it. */
-export function simulateCore({ seed, plan: changed, story }: CoreSimOptions): CoreSimResult {
+export function simulateCore({ seed, only, plan: changed, story }: CoreSimOptions): CoreSimResult {
   const random = new SimRandom(seed);
   const plan = { ...drawCorePlan(seed, random), ...changed };
   const life = new LeaseLife(() => world.nowMs, plan.clockRateError);
   const observers = [life, new LeaseKeys(), new LeaseNames()];
-  const world: CoreWorld = new CoreWorld(plan, random, observers, story);
+  const world: CoreWorld = new CoreWorld(plan, random, { observers, story, only });
   const history = new Linearizability();
   const refreshes = new Refreshes(() => world);
   const watches = new Watches(() => world);

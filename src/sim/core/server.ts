@@ -1,3 +1,4 @@
+import { faults } from "#core-faults";
 import type { RaftLimits } from "../../core/raft/api.js";
 import { founding, joining } from "../../core/raft/options.js";
 import type { InstallSnapshot, MemberId } from "../../core/raft/types.js";
@@ -38,12 +39,6 @@ export interface ServerPlan {
   /** Its steady clock. */
   readonly clockMs: () => number;
 }
-
-/** Planted: what a host can do wrong. */
-export const hostFaults = {
-  /** Tells that a write is on disk when it has only been begun. */
-  acknowledgesBeforeSync: false,
-};
 
 /** Messages wait behind the writes that they must not overtake. */
 type Queued = PendingWrite | { readonly messages: readonly PeerMessage[] };
@@ -166,8 +161,7 @@ export class SimServer {
     if (write === undefined || !("persist" in write)) return;
     this.disk.write(write);
     this.#release();
-    if (!hostFaults.acknowledgesBeforeSync)
-      this.step({ kind: "persisted", sequence: write.persist.sequence });
+    if (!faults.acknowledgedBeforeSync) this.step({ kind: "persisted", sequence: write.persist.sequence });
   }
 
   finishSnapshot(): void {
@@ -182,7 +176,7 @@ export class SimServer {
     if (leadership?.role === "leader") this.#world.leads(this);
     for (const message of early) this.#send(message);
     if (persist !== undefined) this.#write(persist);
-    if (hostFaults.acknowledgesBeforeSync) for (const message of messages) this.#send(message);
+    if (faults.acknowledgedBeforeSync) for (const message of messages) this.#send(message);
     else if (messages.length > 0) this.#queue.push({ messages });
     this.#release();
     for (const answer of answers) this.#world.answered(this, answer);
@@ -196,7 +190,7 @@ export class SimServer {
     const pieces = persist.snapshot && this.#arrived.get(persist.snapshot.index);
     this.#queue.push({ persist, pieces });
     this.#world.writing(this);
-    if (hostFaults.acknowledgesBeforeSync) this.step({ kind: "persisted", sequence: persist.sequence });
+    if (faults.acknowledgedBeforeSync) this.step({ kind: "persisted", sequence: persist.sequence });
   }
 
   #release(): void {

@@ -11,7 +11,7 @@ import type { StoredSnapshot } from "./disk.js";
 import type { CorePlan } from "./plan.js";
 import { Reference, type ReferenceObserver } from "./reference.js";
 import { type ServerWorld, SimServer } from "./server.js";
-import { type CoreViolation, CoreViolationError } from "./violation.js";
+import { type CoreInvariant, type CoreViolation, CoreViolationError } from "./violation.js";
 
 /** What a client learns: an answer, or that it will learn nothing. */
 export type Outcome = ClientResponse | CoreError | "lost";
@@ -36,6 +36,13 @@ interface OpenWatch {
   lastMs: number;
 }
 
+export interface CoreWorldOptions {
+  readonly observers?: readonly ReferenceObserver[] | undefined;
+  readonly story?: ((line: string) => void) | undefined;
+  /** Ends the run only at a violation of this one. */
+  readonly only?: CoreInvariant | undefined;
+}
+
 /** Servers of a core, their disks and network, clients, and true time. The order of events decides the run. */
 export class CoreWorld implements ServerWorld {
   readonly plan: CorePlan;
@@ -49,21 +56,18 @@ export class CoreWorld implements ServerWorld {
   /** Servers that hear each other have the same number. */
   readonly side = new Map<MemberId, number>();
   readonly #events = new Deadlines<Task>();
+  readonly #only: CoreInvariant | undefined;
   readonly #story: ((line: string) => void) | undefined;
   readonly #calls = new Map<number, Call>();
   readonly #watches = new Map<number, OpenWatch>();
   #number = 0;
   readonly #slowDisk: number;
 
-  constructor(
-    plan: CorePlan,
-    random: SimRandom,
-    observers: readonly ReferenceObserver[] = [],
-    story?: (line: string) => void,
-  ) {
+  constructor(plan: CorePlan, random: SimRandom, { observers = [], story, only }: CoreWorldOptions = {}) {
     this.plan = plan;
     this.random = random;
     this.#story = story;
+    this.#only = only;
     this.reference = new Reference(observers);
     this.#slowDisk = random.below(plan.servers);
     const voters = Array.from({ length: plan.servers }, (_, index) => BigInt(index + 1));
@@ -103,6 +107,7 @@ export class CoreWorld implements ServerWorld {
       if (dueMs > endMs) break;
       this.nowMs = dueMs;
       const task = this.#events.popDue(dueMs)!;
+      this.hash.number(dueMs).number(this.reference.index);
       this.counters.events += 1;
       this.guard(() => task.run());
     }
@@ -116,6 +121,7 @@ export class CoreWorld implements ServerWorld {
     } catch (error) {
       if (this.violation !== undefined) return;
       const invariant = error instanceof CoreViolationError ? error.invariant : "agreement";
+      if (this.#only !== undefined && this.#only !== invariant) return;
       const text = error instanceof Error ? error.message : String(error);
       this.violation = { invariant, atMs: this.nowMs, event: this.counters.events, text };
       this.say(`VIOLATION of ${invariant}: ${text}`);

@@ -8,6 +8,9 @@ import type { KeyInput, KeyOutput, Linearizability } from "../checkers/lineariza
 import type { CoreWorld, Outcome } from "../world.js";
 import { bytes, put, range, remove, text, txn } from "./requests.js";
 
+/** At the end the slowest disk comes to rest. */
+const quietMs = 20_000;
+
 /** Reads and writes a few keys through any server, and has its history judged. */
 export class RegisterClient {
   readonly #world: CoreWorld;
@@ -28,7 +31,7 @@ export class RegisterClient {
 
   #next(): void {
     const { plan, random, servers } = this.#world;
-    if (this.#world.nowMs > plan.endMs - 2 * plan.timeoutMs) return;
+    if (this.#world.nowMs > plan.endMs - quietMs) return;
     this.#count += 1;
     const key = `k${random.below(plan.keys)}`;
     const input = this.#draw(key);

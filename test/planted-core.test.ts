@@ -1,0 +1,8 @@
+import { expect, it } from "vitest";
+import { coreFailureText } from "../src/sim/core/run.js";
+import { cored, searchCore } from "./planted/cored.js";
+
+it.each(cored)("$name breaks $breaks", (mistake) => {
+  const { failed } = searchCore(mistake);
+  expect(failed && coreFailureText(failed)).toMatch(`${mistake.breaks}: `);
+});

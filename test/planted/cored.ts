@@ -1,0 +1,143 @@
+import type { Faults as RaftFaults } from "../../src/core/raft/faults.js";
+import { withFaults as withRaftFaults } from "../../src/core/raft/planted-faults.js";
+import type { Faults } from "../../src/core/state/faults.js";
+import { withFaults } from "../../src/core/state/planted-faults.js";
+import type { CorePlan } from "../../src/sim/core/plan.js";
+import { type CoreBatch, simulateCoreMany } from "../../src/sim/core/run.js";
+import type { CoreInvariant } from "../../src/sim/core/violation.js";
+
+/** A mistake in the consistent core, where it shows, and the seed that shows it. */
+export interface Cored {
+  readonly name: string;
+  readonly faults: Partial<Faults>;
+  readonly raftFaults?: Partial<RaftFaults>;
+  readonly breaks: CoreInvariant;
+  readonly seed: number;
+  readonly plan?: Partial<CorePlan>;
+}
+
+export const cored: readonly Cored[] = [
+  {
+    name: "C: a write is answered when it is proposed",
+    faults: { answeredWhenProposed: true },
+    breaks: "linearizability",
+    seed: 1,
+  },
+  {
+    name: "C: a write counts as durable before the sync",
+    faults: { acknowledgedBeforeSync: true },
+    breaks: "durability",
+    seed: 1,
+  },
+  {
+    name: "C: a vote is forgotten by a restart",
+    faults: {},
+    raftFaults: { voteNotPersisted: true },
+    breaks: "agreement",
+    seed: 1,
+    plan: {
+      servers: 3,
+      crashEveryMs: 200,
+      downMsMax: 20,
+      latencyMs: 400,
+      lossRate: 0,
+      duplicateRate: 0,
+      writeMs: 1,
+      slowDiskFactor: 1,
+      partitionEveryMs: Infinity,
+      pauseEveryMs: Infinity,
+      transferEveryMs: Infinity,
+      registerClients: 1,
+      leaseClients: 0,
+      watchClients: 0,
+      stableFromMs: 100_000,
+      endMs: 100_001,
+    },
+  },
+  {
+    name: "C: a read without a round",
+    faults: {},
+    raftFaults: { readWithoutRound: true },
+    breaks: "linearizability",
+    seed: 7,
+  },
+  {
+    name: "C: expiry by a follower",
+    faults: { followersEndLeases: true },
+    breaks: "agreement",
+    seed: 1,
+  },
+  {
+    name: "C: a refresh by a deposed leader",
+    faults: { refreshWithoutRound: true },
+    breaks: "refresh",
+    seed: 1,
+    plan: { servers: 3, pauseEveryMs: 3_000, pauseMaxMs: 8_000, leaseClients: 10, crashEveryMs: Infinity },
+  },
+  {
+    name: "C: duplicates are refused before proposing only",
+    faults: { duplicatesUncheckedAtApply: true },
+    breaks: "lease-names",
+    seed: 1,
+  },
+  {
+    name: "C: keys are left behind",
+    faults: { keysLeftBehind: true },
+    breaks: "lease-keys",
+    seed: 1,
+  },
+  {
+    name: "C: a lease is removed before its expiry commits",
+    faults: { removedBeforeCommitted: true },
+    breaks: "agreement",
+    seed: 1,
+  },
+  {
+    name: "C: a refresh after the end was proposed",
+    faults: { refreshAfterEndProposed: true },
+    breaks: "lease-life",
+    seed: 4,
+  },
+  {
+    name: "C: a refresh is answered before the grant is applied",
+    faults: { refreshBeforeApplied: true },
+    breaks: "lease-life",
+    seed: 58,
+  },
+  {
+    name: "C: a new leader gives leases no more time",
+    faults: { noExtraLife: true },
+    breaks: "lease-life",
+    seed: 1,
+  },
+  {
+    name: "C: what was left before a refresh stays written",
+    faults: { oldTimeStays: true },
+    breaks: "lease-life",
+    seed: 65,
+  },
+  {
+    name: "C: a slow watch skips changes",
+    faults: { slowWatcherSkips: true },
+    breaks: "watch",
+    seed: 1,
+  },
+  {
+    name: "C: what may have been proposed is proposed again",
+    faults: { proposedTwice: true },
+    breaks: "linearizability",
+    seed: 1,
+  },
+];
+
+/** Break a bound or a promise about time, and no invariant: `src/core/replica/requests.test.ts` has them. */
+export const coreFaultsOfTests = ["staleRefresh", "endForgotten", "endsUnbounded"];
+
+/** When a change has made a seed useless, the search goes on for so many runs. */
+const runsMax = 300;
+
+export function searchCore({ faults, raftFaults = {}, breaks, seed, plan }: Cored): CoreBatch {
+  const search = () =>
+    simulateCoreMany({ firstSeed: seed, only: breaks, plan, goOn: (runs) => runs < runsMax });
+  return withFaults(faults, () => withRaftFaults(raftFaults, search));
+}
