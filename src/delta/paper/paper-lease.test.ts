@@ -77,6 +77,17 @@ describe("contend, cut at its waits", () => {
   });
 });
 
+test("a process never takes the same token twice, whatever has become of its record", () => {
+  const player = new PaperBench(slotted).player("alice");
+  const nothing = { monotonicMs: 0, wallMs: 0 };
+  // While delays are not bounded, one that had not seen it may have written over it.
+  const seen = { kind: "read", value: undefined, each: [], floor: 0n, cancelled: false } as const;
+  const epochs = [1, 2, 3].map(
+    () => player.site().recordAfter({ ...seen, begun: nothing, ended: nothing }).epoch,
+  );
+  expect(new Set(epochs).size).toBe(3);
+});
+
 describe("a tenure", () => {
   test("is longer after a renewal, counted from before its write", async () => {
     const stage = new Stage();

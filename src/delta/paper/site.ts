@@ -26,6 +26,11 @@ export interface SiteOptions {
 
 /** One more at every write of a process. */
 export class Nonces {
+  /**
+   * The greatest epoch that the process has given itself, at any register: an attempt of which nobody knows how it ended counts, and
+   * so does a tenure whose record another has written over while delays were not bounded.
+   */
+  lastEpoch = 0n;
   #last = 0;
 
   next(): number {
@@ -41,8 +46,6 @@ export class Site {
   readonly resource: string;
   leaseMs: number;
   readonly #nonces: Nonces;
-  /** The greatest epoch that this process has given itself: an attempt of which nobody knows how it ended counts. */
-  #lastEpoch = 0n;
 
   constructor({ environment, resource, leaseMs, nonces }: SiteOptions) {
     const { farm, settings } = environment;
@@ -67,9 +70,9 @@ export class Site {
 
   /** The epoch of a record that begins a tenure. */
   protected nextEpoch(seen: Seen): bigint {
-    const epochs = [seen.value?.epoch ?? 0n, seen.floor, this.#lastEpoch];
-    this.#lastEpoch = this.#epochAfter(epochs.reduce((a, b) => (a > b ? a : b)));
-    return this.#lastEpoch;
+    const epochs = [seen.value?.epoch ?? 0n, seen.floor, this.#nonces.lastEpoch];
+    this.#nonces.lastEpoch = this.#epochAfter(epochs.reduce((a, b) => (a > b ? a : b)));
+    return this.#nonces.lastEpoch;
   }
 
   /** A record that begins a tenure: the next epoch, the next number. */
