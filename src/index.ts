@@ -155,6 +155,11 @@ function fleaseAddresses(urls: readonly string[]): string[] {
   return urls.map((url) => {
     const address = /^flease:\/\/([^/]+)\/?$/.exec(url)?.[1];
     if (address !== undefined) return address;
+    if (isCoreUrl(url))
+      throw new LeaseholdError(
+        "UNSUPPORTED",
+        `${url} is a core, which has no members to ask for their status`,
+      );
     throw new LeaseholdError(
       "INVALID_URL",
       `${JSON.stringify(url)} is not an address of leases: it should be flease://host:port, delta+KIND:… for stores, core://host:port or, alone, memory:name`,

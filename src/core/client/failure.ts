@@ -28,7 +28,9 @@ export interface Failure {
 
 /** What became of a call, from the error and whether the server was connected. */
 export function failureOf(error: ServiceError, isConnected: boolean): Failure {
-  const why = (error.details || error.message).slice(0, detailCharactersMax);
+  const why = (error.details || error.message)
+    .replace(/ Resolution note: $/, "")
+    .slice(0, detailCharactersMax);
   const refused = (code: ErrorCode): Failure => ({ kind: "refused", code, why });
   switch (error.code as number) {
     case grpcCode.unauthenticated:

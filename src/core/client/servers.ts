@@ -13,6 +13,9 @@ import type { World } from "../../lease/ports.js";
 import type { CallLimits } from "./core.js";
 import { CoreRefusal, type Failure, failureOf, noAnswer } from "./failure.js";
 
+/** How often nothing at all is done, to keep the process alive: some days, in ms. */
+const keepAliveMs = 2 ** 31 - 1;
+
 /** One server gets so long before another is asked, ms: more than the election of a new leader usually takes. */
 const tryMsMax = 2_000;
 
@@ -60,7 +63,10 @@ export interface Stream<Input extends DescMessage> {
   close(): void;
 }
 
-/** The servers of one core: asks one of them, and goes on to the next when it does not answer. */
+/**
+ * The servers of one core: asks one of them, and goes on to the next when it does not answer. Keeps its process alive until it is closed,
+ * also while no server can be reached.
+ */
 export class Servers {
   readonly #world: World;
   readonly #servers: readonly Server[];
@@ -69,6 +75,7 @@ export class Servers {
   /** Counts up; the server that is asked first is this one, modulo their number. */
   #turn: number;
   #isClosed = false;
+  readonly #keepAlive: NodeJS.Timeout;
 
   constructor(endpoints: readonly string[], tls: TlsTexts | undefined, world: World) {
     this.#world = world;
@@ -78,6 +85,7 @@ export class Servers {
       client: new Client(endpoint, proof, channelOptions),
     }));
     this.#metadata.set("hasleader", "true");
+    this.#keepAlive = setInterval(() => undefined, keepAliveMs);
     // Clients spread over the servers.
     this.#turn = Math.floor(world.random.next() * endpoints.length);
   }
@@ -160,6 +168,7 @@ export class Servers {
 
   close(): void {
     this.#isClosed = true;
+    clearInterval(this.#keepAlive);
     for (const { client } of this.#servers) client.close();
   }
 
@@ -223,7 +232,12 @@ export class Servers {
 
 function credentialsOf(tls: TlsTexts | undefined): ChannelCredentials {
   if (tls === undefined) return credentials.createInsecure();
-  return credentials.createSsl(Buffer.from(tls.ca), Buffer.from(tls.key), Buffer.from(tls.cert));
+  try {
+    return credentials.createSsl(Buffer.from(tls.ca), Buffer.from(tls.key), Buffer.from(tls.cert));
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new LeaseholdError("INVALID_CONFIG", `the certificates or their key cannot be used: ${why}`);
+  }
 }
 
 function duplex<Input extends DescMessage, Output extends DescMessage>(

@@ -98,11 +98,14 @@ export class Waiters {
     const wait = this.#waits.get(resource);
     if (wait === undefined) return;
     wait.delay?.cancel();
+    if (wait.delay !== undefined) wait.crowd.spared();
+    wait.delay = undefined;
     wait.crowd.seen(decodeRecord(entry.value)?.spreadMs ?? 0);
   }
 
   #hint(resource: string, wait: Wait): void {
     wait.isHinted = true;
+    wait.delay = undefined;
     if (!this.#parts.hint(resource)) this.forget(resource);
   }
 }
