@@ -100,7 +100,7 @@ test("a deposed leader refreshes no lease", async () => {
   await sleep(2 * electionMs);
   expect(answers).toEqual([60n]);
   const read = leader.client.range("a", 1_500);
-  await expect(read).rejects.toThrow();
+  await expect(read).rejects.toThrow("DEADLINE_EXCEEDED");
   heal(placeOf(leader));
   await cluster!.ready();
   expect(await leader.client.get("a")).toBe("1");

@@ -15,6 +15,7 @@ export type Program = "leasehold" | "etcd";
 export interface ClusterOptions {
   readonly program?: Program;
   readonly flags?: readonly string[];
+  readonly scheme?: "http" | "https";
   /** Where each server runs, and how it is started there; loopback by default. */
   readonly hosts?: readonly { readonly address: string; readonly prefix: readonly string[] }[];
   /** Of each server; a folder of the cluster's own by default. */
@@ -27,6 +28,7 @@ export class CoreProcess {
   readonly client: Client;
   readonly endpoint: string;
   readonly dataDir: string;
+  readonly peerPort: number;
   readonly #words: readonly string[];
   #child: ChildProcess | undefined;
   output = "";
@@ -36,6 +38,7 @@ export class CoreProcess {
     this.name = name;
     this.endpoint = endpoint;
     this.dataDir = dataDir;
+    this.peerPort = Number(new URL(words[words.indexOf("--listen-peer-urls") + 1]!).port);
     this.#words = words;
     this.client = new Client(endpoint);
   }
@@ -50,8 +53,7 @@ export class CoreProcess {
 
   start(): void {
     const [command, ...words] = this.#words;
-    const env = { ...process.env, ETCD_UNSUPPORTED_ARCH: "arm64" };
-    const child = spawn(command!, words, { stdio: ["ignore", "pipe", "pipe"], env });
+    const child = spawn(command!, words, { stdio: ["ignore", "pipe", "pipe"] });
     this.#child = child;
     for (const stream of [child.stdout, child.stderr])
       stream.on("data", (chunk) => (this.output = (this.output + String(chunk)).slice(-outputCharactersMax)));
@@ -88,14 +90,14 @@ export class CoreCluster implements AsyncDisposable {
   }
 
   static async create(count: number, options: ClusterOptions = {}): Promise<CoreCluster> {
-    const { program = "leasehold", flags = [], hosts } = options;
+    const { program = "leasehold", flags = [], hosts, scheme = "http" } = options;
     const folder = await mkdtemp(join(tmpdir(), "lh-core-"));
     const ports = hosts === undefined ? await freePorts(2 * count) : [];
     const places = Array.from({ length: count }, (_, index) => ({
       name: `s${index + 1}`,
       prefix: hosts?.[index]?.prefix ?? [],
       client: `${hosts?.[index]?.address ?? "127.0.0.1"}:${ports[2 * index] ?? 2379}`,
-      peer: `http://${hosts?.[index]?.address ?? "127.0.0.1"}:${ports[2 * index + 1] ?? 2380}`,
+      peer: `${scheme}://${hosts?.[index]?.address ?? "127.0.0.1"}:${ports[2 * index + 1] ?? 2380}`,
     }));
     const initial = places.map(({ name, peer }) => `${name}=${peer}`).join(",");
     const command = program === "etcd" ? ["etcd"] : [process.execPath, mainPath, "core"];
@@ -103,7 +105,12 @@ export class CoreCluster implements AsyncDisposable {
     const servers = places.map(({ name, client, peer, prefix }, index) => {
       const dataDir = options.dataDir?.(index) ?? join(folder, name);
       const words = ["--name", name, "--data-dir", dataDir, "--initial-cluster", initial];
-      words.push("--listen-client-urls", `http://${client}`, "--advertise-client-urls", `http://${client}`);
+      words.push(
+        "--listen-client-urls",
+        `${scheme}://${client}`,
+        "--advertise-client-urls",
+        `${scheme}://${client}`,
+      );
       words.push("--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, ...insecure, ...flags);
       return new CoreProcess(name, client, dataDir, [...prefix, ...command, ...words]);
     });
