@@ -54,7 +54,7 @@ export function buildProgram(finish: Finish): Command {
     .addOption(
       new Option(
         "--endpoints <urls>",
-        "members to ask, or stores (delta+KIND:…), repeated or separated by commas",
+        "members to ask, stores (delta+KIND:…) or a core (core://…), repeated or separated by commas",
       )
         .argParser(collectEndpoints)
         .env("LEASEHOLD_ENDPOINTS"),

@@ -161,11 +161,6 @@ export class Servers {
     };
   }
 
-  /** The server whose turn it is has said that it is of no use now. */
-  passOn(): void {
-    this.#pass(this.#turn);
-  }
-
   close(): void {
     this.#isClosed = true;
     clearInterval(this.#keepAlive);

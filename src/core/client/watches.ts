@@ -17,6 +17,15 @@ import type { Servers, Stream } from "./servers.js";
 const pauseMsBase = 20;
 const pauseMsMax = 2_000;
 
+/** The pause before a watch is asked for again that the server has refused, ms. */
+const refusedMs = 5_000;
+
+/** Watches of single keys on the stream: a server may allow no more than 10,000. Without one, renewals and repeated attempts see the same later. */
+const watchesMax = 9_000;
+
+/** A watch that is not there. */
+const none: Watching = { stop: () => undefined };
+
 interface Watched {
   readonly key: Uint8Array<ArrayBuffer>;
   readonly rangeEnd: Uint8Array<ArrayBuffer>;
@@ -48,6 +57,7 @@ export class Watches {
     fromRevision: bigint,
     listener: WatchListener,
   ): Watching {
+    if (this.#watched.size >= watchesMax && rangeEnd.length === 0) return none;
     const id = (this.#lastId += 1n);
     const watched = { key, rangeEnd, listener, nextRevision: fromRevision };
     this.#watched.set(id, watched);
@@ -119,12 +129,12 @@ export class Watches {
       watched.nextRevision = last.modRevision + 1n;
   }
 
-  /** By the server: what happened since has been compacted away, or it has no leader. */
+  /** By the server: what happened since has been compacted away, or it refuses the watch. */
   #cancelled({ watchId, compactRevision, header }: WatchResponse, watched: Watched): void {
     if (compactRevision === 0n) {
-      this.#stream?.close();
-      this.#servers.passOn();
-      this.#lost();
+      this.#world.timers.after(refusedMs, () => {
+        if (this.#watched.get(watchId) === watched) this.#create(watchId, watched);
+      });
       return;
     }
     const now = header?.revision ?? 0n;
