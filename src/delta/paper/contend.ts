@@ -45,7 +45,7 @@ export function* claim(site: Site, cur: Seen): Protocol<Held | Idle> {
   const x = site.register;
   const ts = site.recordAfter(cur); //                                           8  ts ← a unique timestamp
   const begun = cur.ended;
-  const written = yield* x.send(ts, (content) => site.mayReplace(content, cur.value), begun); // 9  write(x, ts)
+  const written = yield* x.send(ts, (content) => site.mayReplace(content, cur.value, ts), begun); // 9  write(x, ts)
   const inTime = elapsedMs(cur.begun, written.ended) < 2 * site.delayMs;
   if (written.kind !== "done" || !inTime) return yield* withdraw(site, ts, "refused");
   const pause = yield { kind: "delay", delayMs: site.pauseMs(cur.value) }; //   10  delay(2δ)

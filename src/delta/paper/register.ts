@@ -51,8 +51,8 @@ interface Failed {
   readonly failed: unknown;
 }
 
-/** May this content of an atomic store be replaced? What was never written always may. */
-export type MayReplace<Value> = (content: Value) => boolean;
+/** May this content of an atomic store be replaced? What was never written always may. `done`: it is as good as what would be. */
+export type MayReplace<Value> = (content: Value) => boolean | "done";
 
 /**
  * The regular multi-writer register over n > 2t stores, t of which may never answer (section 3): a read returns the
@@ -124,10 +124,10 @@ export class RegularRegister<Value extends Stamp> {
    * Both phases of a write: reads a majority for the greatest number, and sends what `make` makes of the next one. A
    * store keeps the greater of what it has and what it is sent.
    */
-  *write(make: (number: bigint) => Value, begun: Reading): Protocol<Updated> {
+  *write(make: (number: bigint, seen: Value | undefined) => Value, begun: Reading): Protocol<Updated> {
     const seen = yield* this.read(begun);
     if (seen.kind === "unanswered") return { kind: "unanswered", failures: [], ended: seen.ended };
-    const value = make(numberAfter(seen));
+    const value = make(numberAfter(seen), seen.value);
     return yield* this.#send(value, (content) => compareStamps(content, value) < 0, "done", begun);
   }
 
@@ -157,7 +157,9 @@ export class RegularRegister<Value extends Stamp> {
       const stands = this.#decode(content);
       if (stands === undefined) return { kind: "refuse" };
       if (sameStamp(stands, value)) return { kind: "done" };
-      return mayReplace(stands) || faults.blindOverwrite ? { kind: "write", next } : { kind: otherwise };
+      const verdict = mayReplace(stands) || faults.blindOverwrite;
+      if (verdict === "done") return { kind: "done" };
+      return verdict ? { kind: "write", next } : { kind: otherwise };
     };
     const { delayMs: timeoutMs } = this;
     const wanted = { register: this.#name, contents: this.#contents, step, begun, timeoutMs, bestEffort };

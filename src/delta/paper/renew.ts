@@ -16,7 +16,10 @@ export function* renewND(site: Site, held: Held): Protocol<Held | Idle> {
   const begun = (yield lookAtClocks).now;
   if (held.remainingMs(begun) === 0) return new Idle("lost");
   let record = held.record;
-  const written = yield* site.register.write((number) => (record = site.renewed(record, number)), begun);
+  const written = yield* site.register.write(
+    (number, seen) => (record = site.renewed(record, number, seen)),
+    begun,
+  );
   if (written.kind !== "done" || elapsedMs(begun, written.ended) >= site.delayMs) return new Idle("lost");
   return stillHeld(new Held(record, site.holdsFrom(begun, written.ended)), held, written.ended);
 }
@@ -30,8 +33,8 @@ export function* renewEventuallyND(site: Site, held: Held): Protocol<Held | Idle
   if (held.remainingMs(begun) === 0) return new Idle("lost");
   const cur = yield* site.register.read(begun);
   if (cur.kind === "unanswered" || !site.isNoSuccessor(cur.value, held.record)) return new Idle("lost");
-  const ts = site.renewed(held.record, numberAfter(cur));
-  const mayReplace = (content: DeltaRecord) => site.mayReplace(content, cur.value);
+  const ts = site.renewed(held.record, numberAfter(cur), cur.value);
+  const mayReplace = (content: DeltaRecord) => site.mayReplace(content, cur.value, ts);
   const written = yield* site.register.send(ts, mayReplace, cur.ended);
   const slow = elapsedMs(begun, cur.ended) >= site.delayMs;
   if (written.kind !== "done" || slow || elapsedMs(cur.ended, written.ended) >= site.delayMs)

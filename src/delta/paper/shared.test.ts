@@ -1,5 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { atomic, delayMs, leaseMs, PaperBench, slotted } from "../../../test/support/paper-bench.js";
+import {
+  atomic,
+  delayMs,
+  leaseMs,
+  PaperBench,
+  recordOf,
+  slotted,
+} from "../../../test/support/paper-bench.js";
 import { duringFaults } from "../planted-faults.js";
 import { contend } from "./contend.js";
 import { renewEventuallyND } from "./renew.js";
@@ -14,7 +21,7 @@ class Library {
     this.bench = new PaperBench(kinds);
   }
 
-  async reader(name: string) {
+  async reader(name: string, leaseMs = 2_000) {
     const player = this.bench.player(name);
     const { environment } = player;
     const site = new ReaderSite({ environment, resource: "r", leaseMs, nonces: new Nonces() });
@@ -96,6 +103,34 @@ describe.each(Object.entries({ slotted, atomic }))("readers and writers on %s st
     const { held: reading } = await library.reader("a");
     expect(held.remainingMs(bench.now())).toBe(0);
     expect(reading.record.epoch).toBeGreaterThan(held.record.epoch);
+  });
+
+  test("a renewal keeps the longer Δ and the greater epoch of who came later", async () => {
+    const library = new Library(kinds);
+    const { bench } = library;
+    const short = await library.reader("short", 1_000);
+    const long = await library.reader("long", leaseMs);
+    short.held = (await bench.wait(short.player.run(renewEventuallyND(short.site, short.held)))) as Held;
+    expect(short.held.record).toMatchObject({ leaseMs, epoch: long.held.record.epoch });
+    const writing = library.writer();
+    await bench.wait(writing);
+    expect(long.held.remainingMs(bench.now())).toBe(0);
+  });
+
+  test("a record that is worth less than one's own is none that one holds by", () => {
+    const { environment } = new PaperBench(kinds).player("a");
+    const site = new ReaderSite({ environment, resource: "r", leaseMs, nonces: new Nonces() });
+    const own = recordOf({ readers: ["a"], epoch: 5n, writer: "a" });
+    const others = { ...own, readers: ["b"], writer: "b", nonce: 9 };
+    expect(site.isMine(others, own)).toBe(true);
+    for (const less of [
+      { ...others, epoch: 4n },
+      { ...others, leaseMs: leaseMs - 1 },
+    ]) {
+      expect(site.isMine(less, own)).toBe(false);
+      expect(site.mayReplace(own, undefined, less)).toBe("done");
+      expect(site.mayReplace(less, undefined, own)).toBe(true);
+    }
   });
 
   test("no reader makes the Δ shorter by which a writer waits for another", async () => {

@@ -15,7 +15,7 @@ import { Held, Idle } from "./states.js";
 export class ReaderSite extends Site {
   override recordAfter(seen: Seen): DeltaRecord {
     const record = { ...super.recordAfter(seen), readers: [this.environment.writer] };
-    return isReaders(seen.value) ? { ...record, leaseMs: longer(record, seen.value) } : record;
+    return isReaders(seen.value) ? covering(record, seen.value) : record;
   }
 
   /** One name for all: also those that begin at the same moment share an epoch. */
@@ -27,10 +27,10 @@ export class ReaderSite extends Site {
     return isReaders(seen.value) ? seen.value.epoch : super.nextEpoch(seen);
   }
 
-  /** By its Δ a writer waits for all readers, so none makes it shorter. */
-  override renewed(held: DeltaRecord, number: bigint): DeltaRecord {
-    const record = super.renewed(held, number);
-    return { ...record, leaseMs: longer(record, held) };
+  /** What others hold by, who came later, is in it too. */
+  override renewed(held: DeltaRecord, number: bigint, seen: DeltaRecord | undefined): DeltaRecord {
+    const record = super.renewed(held, number, seen);
+    return covering(covering(record, held), isReaders(seen) ? seen : held);
   }
 
   override maySkipWait(seen: Seen): boolean {
@@ -38,15 +38,21 @@ export class ReaderSite extends Site {
   }
 
   override isMine(value: DeltaRecord | undefined, record: DeltaRecord): boolean {
-    return isReaders(value) || super.isMine(value, record);
+    return (isReaders(value) && covers(value, record)) || super.isMine(value, record);
   }
 
   override isNoSuccessor(value: DeltaRecord | undefined, held: DeltaRecord): boolean {
     return isReaders(value) || super.isNoSuccessor(value, held);
   }
 
-  override mayReplace(content: DeltaRecord, seen: DeltaRecord | undefined): boolean {
-    return super.mayReplace(content, seen) || isReaders(content);
+  override mayReplace(
+    content: DeltaRecord,
+    seen: DeltaRecord | undefined,
+    next: DeltaRecord,
+  ): boolean | "done" {
+    if (!isReaders(content)) return super.mayReplace(content, seen, next);
+    if (covers(next, content)) return true;
+    return covers(content, next) && "done";
   }
 }
 
@@ -66,6 +72,15 @@ function isReaders(record: DeltaRecord | undefined): record is DeltaRecord {
   return record?.readers !== undefined && record.state === "held";
 }
 
-function longer(a: DeltaRecord, b: DeltaRecord): number {
-  return Math.max(a.leaseMs, b.leaseMs);
+/**
+ * Is `record` as good for its readers as `other`? By its Δ a writer waits for all of them, and the writer's epoch is one more: so
+ * neither may ever become less.
+ */
+function covers(record: DeltaRecord, other: DeltaRecord): boolean {
+  return record.leaseMs >= other.leaseMs && record.epoch >= other.epoch;
+}
+
+function covering(record: DeltaRecord, other: DeltaRecord): DeltaRecord {
+  const epoch = record.epoch > other.epoch ? record.epoch : other.epoch;
+  return { ...record, epoch, leaseMs: Math.max(record.leaseMs, other.leaseMs) };
 }

@@ -91,8 +91,8 @@ export class Site {
     };
   }
 
-  /** The record of a renewal: a fresh timestamp, the same epoch. */
-  renewed(held: DeltaRecord, number: bigint): DeltaRecord {
+  /** The record of a renewal by whoever has found `_seen`: a fresh timestamp, the same epoch. */
+  renewed(held: DeltaRecord, number: bigint, _seen: DeltaRecord | undefined): DeltaRecord {
     return { ...held, number, nonce: this.#nonces.next(), leaseMs: this.leaseMs };
   }
 
@@ -145,8 +145,8 @@ export class Site {
     return value !== undefined && value.number <= held.number;
   }
 
-  /** May `content` be written over by whoever has read `seen`? (Only asked where stores compare and set.) */
-  mayReplace(content: DeltaRecord, seen: DeltaRecord | undefined): boolean {
+  /** May `_next` be written over `content` by whoever has read `seen`? (Only asked where stores compare and set.) */
+  mayReplace(content: DeltaRecord, seen: DeltaRecord | undefined, _next: DeltaRecord): boolean | "done" {
     return compareStamps(content, seen) <= 0;
   }
 

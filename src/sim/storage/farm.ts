@@ -42,6 +42,10 @@ export class SimFarm implements FarmView {
     return this.#stores[store]!.kind;
   }
 
+  nameOf(store: number): string {
+    return `store ${store}`;
+  }
+
   floorOf(store: number): bigint {
     return BigInt(this.#known[store]!.generation) * floorStep;
   }

@@ -25,7 +25,6 @@ export function isStorageFeature(name: string): name is StorageFeature {
 
 /** The plan without some of its features. */
 export function withoutStorageFeatures(plan: StoragePlan, without: readonly StorageFeature[]): StoragePlan {
-  let rest = plan;
-  for (const feature of without) rest = { ...rest, ...removals[feature] };
-  return rest;
+  const removed: Partial<StoragePlan>[] = without.map((feature) => removals[feature]);
+  return Object.assign({}, plan, ...removed) as StoragePlan;
 }

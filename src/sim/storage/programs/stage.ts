@@ -30,7 +30,7 @@ export interface Stage {
 /** The Δ of this process, ms. */
 export function leaseMsOf({ plan, party }: Stage): number {
   if (!plan.mixedLeases) return plan.leaseMs;
-  const part = party.index === 0 ? 1 : 0.45;
+  const part = party.index % 2 === 0 ? 1 : 0.45;
   return Math.max(Math.round(plan.leaseMs * part), 12 * plan.delayMs);
 }
 
