@@ -27,6 +27,7 @@ const watchesMax = 9_000;
 const none: Watching = { stop: () => undefined };
 
 interface Watched {
+  id: bigint;
   readonly key: Uint8Array<ArrayBuffer>;
   readonly rangeEnd: Uint8Array<ArrayBuffer>;
   readonly listener: WatchListener;
@@ -58,15 +59,15 @@ export class Watches {
     listener: WatchListener,
   ): Watching {
     if (this.#watched.size >= watchesMax && rangeEnd.length === 0) return none;
-    const id = (this.#lastId += 1n);
-    const watched = { key, rangeEnd, listener, nextRevision: fromRevision };
-    this.#watched.set(id, watched);
-    if (this.#stream !== undefined) this.#create(id, watched);
+    const watched = { id: 0n, key, rangeEnd, listener, nextRevision: fromRevision };
+    this.#number(watched);
+    if (this.#stream !== undefined) this.#create(watched);
     else if (this.#timer === undefined) this.#open();
     return {
       stop: () => {
-        if (!this.#watched.delete(id)) return;
-        const value = create(WatchCancelRequestSchema, { watchId: id });
+        const { id: watchId } = watched;
+        if (!this.#watched.delete(watchId)) return;
+        const value = create(WatchCancelRequestSchema, { watchId });
         this.#stream?.send(create(WatchRequestSchema, { requestUnion: { case: "cancelRequest", value } }));
       },
     };
@@ -90,7 +91,7 @@ export class Watches {
       },
     );
     this.#stream = own;
-    for (const [id, watched] of this.#watched) this.#create(id, watched);
+    for (const watched of this.#watched.values()) this.#create(watched);
   }
 
   #lost(): void {
@@ -100,7 +101,14 @@ export class Watches {
     this.#timer = this.#world.timers.after(this.#world.random.next() * boundMs, () => this.#open());
   }
 
-  #create(watchId: bigint, { key, rangeEnd, nextRevision }: Watched): void {
+  /** Gives it a number of its own: a server does not take one anew on the same stream, not even when it has cancelled that watch itself. */
+  #number(watched: Watched): void {
+    this.#watched.delete(watched.id);
+    watched.id = this.#lastId += 1n;
+    this.#watched.set(watched.id, watched);
+  }
+
+  #create({ id: watchId, key, rangeEnd, nextRevision }: Watched): void {
     const value = create(WatchCreateRequestSchema, { key, rangeEnd, watchId, startRevision: nextRevision });
     const request: WatchRequest = create(WatchRequestSchema, {
       requestUnion: { case: "createRequest", value },
@@ -130,16 +138,16 @@ export class Watches {
   }
 
   /** By the server: what happened since has been compacted away, or it refuses the watch. */
-  #cancelled({ watchId, compactRevision, header }: WatchResponse, watched: Watched): void {
+  #cancelled({ compactRevision }: WatchResponse, watched: Watched): void {
+    this.#number(watched);
     if (compactRevision === 0n) {
       this.#world.timers.after(refusedMs, () => {
-        if (this.#watched.get(watchId) === watched) this.#create(watchId, watched);
+        if (this.#watched.get(watched.id) === watched) this.#create(watched);
       });
       return;
     }
-    const now = header?.revision ?? 0n;
-    watched.nextRevision = (now > compactRevision ? now : compactRevision) + 1n;
-    this.#create(watchId, watched);
+    watched.nextRevision = compactRevision;
+    this.#create(watched);
     watched.listener.missed(watched.nextRevision);
   }
 }
