@@ -29,6 +29,8 @@ export const noFaults = {
   freeShortcutWithoutCompareAndSet: false,
   /** A reader that is done frees what other readers hold by. */
   readerReleaseFreesAll: false,
+  /** A reader's record bears its own Δ and epoch only, and hides the greater ones of others. */
+  readerHidesOthers: false,
   /** A conditional lease counts from the end of the write that won it. */
   holdFromEndOfWrite: false,
   /** A store that has forgotten counts at once. */
