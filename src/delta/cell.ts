@@ -15,14 +15,14 @@ export interface Cell {
 export type CellReading = Cell | { readonly error: LeaseholdError };
 
 /** Cells are in the answer to a read, and in the one to a write that found something else than it expected. */
-export function cellOf(answer: StoreAnswer, resource: string): CellReading | undefined {
+export function cellOf(answer: StoreAnswer, resource: string, storeName: string): CellReading | undefined {
   if (answer.kind === "failed") return { error: answer.error };
   if (answer.kind !== "cells" && answer.kind !== "conflict") return undefined;
-  return readCells(answer.cells, resource);
+  return readCells(answer.cells, resource, storeName);
 }
 
 /** Of several slots the one with the greatest timestamp counts. */
-export function readCells(cells: readonly Uint8Array[], resource: string): CellReading {
+export function readCells(cells: readonly Uint8Array[], resource: string, storeName: string): CellReading {
   let greatest: Cell = { content: undefined, record: undefined };
   try {
     for (const content of cells) {
@@ -33,8 +33,8 @@ export function readCells(cells: readonly Uint8Array[], resource: string): CellR
     }
     return greatest;
   } catch (error) {
-    if (error instanceof LeaseholdError) return { error };
-    throw error;
+    if (!(error instanceof LeaseholdError)) throw error;
+    return { error: new LeaseholdError(error.code, `${storeName}: ${error.message}`) };
   }
 }
 

@@ -237,7 +237,7 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
     const mine: Cell = { content: next, record };
     const learn = (store: number, answer: StoreAnswer, at: Reading) => {
       if (answer.kind === "written") cells[store] = mine;
-      else this.#learn(tenure, store, cellOf(answer, resource), at);
+      else this.#learn(tenure, store, cellOf(answer, resource, farm.nameOf(store)), at);
     };
     const wins = (answers: readonly (StoreAnswer | undefined)[]) =>
       before + targets.filter((store) => answers[store]?.kind === "written").length;

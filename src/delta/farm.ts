@@ -94,7 +94,6 @@ export class Farm implements FarmView, Gate {
     return this.#members[store]!.traits.kind;
   }
 
-  /** For people. */
   nameOf(store: number): string {
     return this.#members[store]!.traits.name;
   }

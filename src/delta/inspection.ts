@@ -94,7 +94,8 @@ export class DeltaInspection implements Inspection {
     const common = { id: name, address: name };
     if (sighting.kind === "silent") {
       const isRecovering = farm.stateOf(store) === "recovering";
-      const reason = sighting.error.message;
+      // Its name stands beside it.
+      const reason = sighting.error.message.replace(`${name}: `, "");
       if (!isRecovering) return { ...common, state: "unreachable", reason };
       const readyInMs = farm.readyInMs(store, this.#parts.now().monotonicMs);
       return { ...common, state: "recovering", reason, readyInMs };

@@ -12,6 +12,8 @@ export interface FarmView {
   /** The least number of stores that is more than half of them. */
   readonly majority: number;
   kindOf(store: number): StoreTraits["kind"];
+  /** For people. */
+  nameOf(store: number): string;
   /** The marker that `replace` has to name. */
   idOf(store: number): string;
   /**

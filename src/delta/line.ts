@@ -34,7 +34,7 @@ export function encodeLine(format: string, json: string): Uint8Array {
 export function decodeLine(format: string, line: Uint8Array): unknown {
   const head = encoder.encode(`${format} `);
   if (!head.every((byte, index) => line[index] === byte)) {
-    throw new LeaseholdError("STORE_FOREIGN", `expected ${format} and found ${quote(line)}`);
+    throw new LeaseholdError("STORE_FOREIGN", foreign(format, line));
   }
   const body = line.subarray(0, Math.max(0, line.length - trailerBytes));
   try {
@@ -47,6 +47,15 @@ export function decodeLine(format: string, line: Uint8Array): unknown {
     // No UTF-8, or no JSON: whatever it is, it is not what was written.
   }
   throw corrupt("its checksum is wrong", line);
+}
+
+/** A format of ours with another version is told from what is not ours at all. */
+function foreign(format: string, line: Uint8Array): string {
+  const [name] = format.split("/");
+  const [found = ""] = String.fromCharCode(...line.subarray(0, format.length + 1)).split(" ");
+  return found.startsWith(`${name}/`)
+    ? `it was written in the format ${found} of another version of Leasehold; this one knows ${format}`
+    : `expected ${format} and found ${quote(line)}`;
 }
 
 export function corrupt(why: string, line: Uint8Array): LeaseholdError {

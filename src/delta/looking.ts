@@ -21,7 +21,7 @@ export function* readAll(
   const register = leaseRegister(resource);
   const take = (answers: readonly (StoreAnswer | undefined)[]) =>
     answers.forEach((answer, store) => {
-      if (answer !== undefined) cells[store] ??= cellOf(answer, resource);
+      if (answer !== undefined) cells[store] ??= cellOf(answer, resource, farm.nameOf(store));
     });
   const step = yield {
     kind: "ask",
@@ -76,7 +76,7 @@ export function* listFarm(
       const resource = resourceOf(register);
       // A register that this store does not list was never written there.
       const readings = byResource.get(resource) ?? answers.map(absentIn);
-      readings[store] = readCells(cells, resource);
+      readings[store] = readCells(cells, resource, farm.nameOf(store));
       byResource.set(resource, readings);
     }
   });

@@ -91,7 +91,17 @@ function checkFitness(stores: readonly Store[]): void {
   }
 }
 
+/** @throws LeaseholdError `INVALID_CONFIG`, in the words of stores' addresses. */
 function settingsOf(stores: number, delayMs: number, options: GridOpenOptions): FleaseSettings {
+  try {
+    return fleaseSettingsOf(stores, delayMs, options);
+  } catch (error) {
+    if (!(error instanceof LeaseholdError)) throw error;
+    throw new LeaseholdError(error.code, error.message.replaceAll("rpcTimeout", "maxStoreLatency"));
+  }
+}
+
+function fleaseSettingsOf(stores: number, delayMs: number, options: GridOpenOptions): FleaseSettings {
   const maxClockSkewMs = options.maxClockSkewMs ?? maxClockSkewMsDefault;
   return fleaseSettings({
     members: Array.from({ length: stores }, (_, index) => `store-${String(index + 1).padStart(2, "0")}`),

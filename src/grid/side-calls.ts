@@ -128,7 +128,10 @@ export class StoreSideCalls {
     });
   }
 
-  /** True when the holder has seen it, which it does when it renews. One whose lease was broken is not waited for. */
+  /**
+   * True when the holder has seen it, which it does when it renews, or has gone since it was asked. One whose lease was broken
+   * is not waited for.
+   */
   async #requestRelease(
     store: number,
     resource: string,
@@ -137,6 +140,7 @@ export class StoreSideCalls {
     timeoutMs: number,
   ): Promise<boolean> {
     const { visiting, pollMs, by } = this.#options;
+    let wasAsked = false;
     for (let waitedMs = 0; ; waitedMs += pollMs) {
       const came = await this.#revise(store, resource, (record, now) => {
         const isHeld = record?.entry.leaseOwner === owner && visiting.acceptor.isLive(record, now);
@@ -146,7 +150,8 @@ export class StoreSideCalls {
         if (asked !== undefined && (asked.broken || !broken)) return { next: undefined, value };
         return { next: { ...record, asked: { by: by(), broken, heard: false } }, value: "left" };
       });
-      if (came !== "left" || broken) return came !== "gone";
+      if (came !== "left" || broken) return wasAsked || came !== "gone";
+      wasAsked = true;
       if (waitedMs >= timeoutMs || this.#isClosed) return false;
       await this.#pause(pollMs);
     }

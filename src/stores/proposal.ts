@@ -1,4 +1,5 @@
 import type { StoreTraits } from "../delta/store.js";
+import { formatDuration } from "../lease/duration.js";
 import type { Measurement } from "./measure.js";
 
 /** δ is so many times the 99.9th percentile: a bad day is several times worse than the day of the measurement. */
@@ -62,7 +63,7 @@ export function propose(examined: readonly Examined[], loopMs: number): Proposal
             `with fewer than ${samplesWanted} samples the 99.9th percentile is the longest: measure for longer`,
           ]
         : []),
-      `Δ is ${delaysPerLease} times δ, and at least ${ms(leaseMsMin)}`,
+      `Δ is ${delaysPerLease} times δ, and at least ${formatDuration(leaseMsMin)}`,
       isSlotted
         ? "exclusion rests on δ here: measure under load and on the worst machine, and give all participants the same"
         : "δ is only a time-out here: too small costs progress, never exclusion",

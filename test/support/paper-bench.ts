@@ -35,6 +35,7 @@ export class PaperBench {
       majority: Math.floor(kinds.length / 2) + 1,
       kindOf: (store) => kinds[store]!,
       idOf: (store) => ids[store]!,
+      nameOf: (store) => `store ${store}`,
       floorOf: () => 0n,
     };
   }

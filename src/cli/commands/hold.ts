@@ -15,14 +15,15 @@ export interface HoldOptions extends SharedOptions {
   readonly label?: string;
 }
 
-/** `leasehold hold NAME`: 0 when it was interrupted or asked to release, 76 when the lease was lost. */
+/** `leasehold hold NAME`: 0 when it was interrupted, or asked to release and did so in time; 76 when the lease was lost. */
 export async function hold(resource: string, options: HoldOptions): Promise<number> {
   const settings = settingsOf(options);
   const { ttl, label } = options;
   const wait = options.try === true ? 0 : options.wait;
   using interrupt = new Interrupt();
   const { signal } = interrupt;
-  return withLeases({ ...settings, ...(label !== undefined && { label }) }, async (leases) => {
+  // Awaited here: the signals are looked after until the lease has been given back.
+  return await withLeases({ ...settings, ...(label !== undefined && { label }) }, async (leases) => {
     let lease: Lease;
     try {
       lease = await leases.acquire(resource, {

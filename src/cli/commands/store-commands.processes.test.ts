@@ -54,7 +54,56 @@ test("run, hold, ls, get, watch, status, release and elect work on stores", asyn
   expect(led).toMatchObject({ code: 0, stdout: expect.stringContaining("led") });
 });
 
-test("break: the holder loses it at its end", async () => {
+test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("hold: %s gives the lease back", async (signal) => {
+  const hold = start("hold", "given back");
+  await says(hold, "held, token");
+  hold.process.kill(signal);
+  expect(await hold.finished).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining("released: interrupted"),
+  });
+  expect((await start("run", "--try", "given back", "--", "true").finished).code).toBe(0);
+});
+
+test("flease+…: run, hold, ls, get, status, release and doctor", async () => {
+  const stores = ["a", "b", "c"].map((name) => join(root, "grid", name));
+  for (const store of stores) mkdirSync(store, { recursive: true });
+  const grid = `flease+file://${stores.join(",")}?maxStoreLatency=500ms&ttlMax=4s`;
+  const onGrid = (command: string, ...words: string[]) => {
+    const started = leasehold([command, "--endpoints", grid, ...words]);
+    running.push(started);
+    return started;
+  };
+  const ran = await onGrid("run", "nightly", "--", "sh", "-c", 'echo "$LEASE_NAME"').finished;
+  expect(ran).toMatchObject({ code: 0, stdout: "nightly\n", stderr: "" });
+  const hold = onGrid("hold", "demo");
+  await says(hold, "held, token");
+  expect((await onGrid("run", "--try", "demo", "--", "true").finished).code).toBe(75);
+  expect((await onGrid("ls", "--names").finished).stdout).toBe("demo\n");
+  expect((await onGrid("get", "demo").finished).stdout).toMatch(/^store-01 +file:.*\/a +ready/m);
+  const status = await onGrid("status").finished;
+  expect(status.code).toBe(0);
+  expect(status.stdout).toMatch(/^file:.*\/a +ready$/m);
+  const asked = await onGrid("release", "demo").finished;
+  expect(asked).toMatchObject({ code: 0, stdout: expect.stringContaining("was asked to release demo") });
+  expect(await hold.finished).toMatchObject({ code: 0, stdout: expect.stringContaining('asks for "demo"') });
+  const short = await leasehold(["ls", "--endpoints", grid.replace("=4s", "=2s")]).finished;
+  expect(short).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("4·maxStoreLatency + 2·maxClockSkew"),
+  });
+  const doctor = await onGrid("doctor", "--duration", "50ms").finished;
+  expect(doctor).toMatchObject({ code: 0, stdout: expect.stringContaining("Flease on stores") });
+});
+
+test("break: a holder that obeys gives it back, one that does not loses it at its end", async () => {
+  const hold = start("hold", "broken");
+  await says(hold, "held, token");
+  await start("break", "broken").finished;
+  expect(await hold.finished).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining("has broken the lease"),
+  });
   const run = start("run", "broken", "--", "sh", "-c", "echo holds; exec sleep 30");
   await says(run, "holds");
   expect((await start("break", "broken").finished).stdout).toContain("is broken: it runs out in");

@@ -10,7 +10,7 @@ const COLUMNS: readonly Column[] = [{ title: "STORE" }, { title: "STATE", shrink
 /** A resource like any other, which nobody takes: asking for it tells which stores count. */
 const anyResource = "leasehold/status";
 
-/** `leasehold status` of a farm. */
+/** `leasehold status` of a farm. A store's name is its address, whichever algorithm runs on it. */
 export async function storeStatus(settings: Settings): Promise<number> {
   const { members } = await withLeases(settings, (leases) =>
     leases.explain(anyResource, { timeout: settings.timeoutMs }),
@@ -24,8 +24,8 @@ function hasMajority(stores: readonly MemberView[]): boolean {
 }
 
 export function presentStores(stores: readonly MemberView[]): Presentation {
-  const views = stores.map(({ id, state, reason, readyInMs }) => ({
-    id,
+  const views = stores.map(({ address, state, reason, readyInMs }) => ({
+    id: address,
     state,
     ...(reason !== undefined && { reason }),
     ...(readyInMs !== undefined && { readyInMs: Math.round(readyInMs) }),
@@ -41,8 +41,8 @@ export function presentStores(stores: readonly MemberView[]): Presentation {
   };
 }
 
-function rowOf({ id, state, reason, readyInMs }: MemberView): Cell[] {
-  const name: Cell = { text: id, style: "bold" };
+function rowOf({ address, state, reason, readyInMs }: MemberView): Cell[] {
+  const name: Cell = { text: address, style: "bold" };
   if (state === "ready") return [name, { text: "ready", style: "green" }];
   if (state === "recovering")
     return [name, { text: `recovering, ready in ${shortTime(readyInMs ?? 0)}`, style: "yellow" }];

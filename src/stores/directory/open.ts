@@ -64,7 +64,10 @@ export const openDirectoryStore: OpenStore = async (url, { signal }) => {
 };
 
 function pathOf(url: URL): string {
-  const isRight = url.protocol === "file:" && url.search === "" && url.hash === "";
+  const [unknown] = url.searchParams.keys();
+  if (unknown !== undefined)
+    throw new LeaseholdError("INVALID_URL", `a directory store has no setting ${JSON.stringify(unknown)}`);
+  const isRight = url.protocol === "file:" && url.hash === "";
   try {
     if (isRight) return fileURLToPath(url);
   } catch {
