@@ -195,9 +195,9 @@ class Watching {
     const { events = [] } = toJson(WatchResponseSchema, response) as { events?: unknown[] };
     const { watchId, created, canceled, compactRevision } = response;
     const lines = (this.#lines[String(watchId)] ??= []);
-    // Where to go on from differs (see the requests), and this version of etcd gives no reason.
+    // This version of etcd gives no reason.
     if (events.length === 0)
-      lines.push(JSON.stringify({ created, canceled, isCompacted: compactRevision > 0n }));
+      lines.push(JSON.stringify({ created, canceled, compactRevision: String(compactRevision) }));
     for (const event of events) lines.push(JSON.stringify(event));
   }
 }

@@ -10,14 +10,17 @@ import { createSegment, openSegment, segmentHeaderBytes, segmentName } from "./s
 /** A new segment is begun beyond this. Whole segments are what compaction removes. */
 const segmentBytesDefault = 64 * 1024 * 1024;
 
-/** What becomes durable together. */
+/**
+ * What becomes durable together, in this order, and of which a crash may leave any beginning. So the term comes first: a log
+ * must not have entries of a term that this server has never heard of.
+ */
 export interface JournalBatch {
+  readonly hardState?: HardState | undefined;
   /** A leader's snapshot that replaces the log; its content is on disk already. */
   readonly installed?: LogPosition | undefined;
   /** A snapshot of the own state, whose content is on disk already. */
   readonly compacted?: LogPosition | undefined;
   readonly entries?: readonly Entry[];
-  readonly hardState?: HardState | undefined;
 }
 
 export interface JournalOptions {
@@ -47,9 +50,11 @@ export class Journal {
   #chain: number;
   /** The greatest index of an entry in the current segment. */
   #lastIndex: number;
-  /** Repeated at the head of each segment, as those before it are removed one day. */
+  /** These two are repeated in each segment, as those before it are removed one day. */
   #hardState: HardState | undefined;
   #base: LogPosition;
+  /** That this process has done so: the one before may have ended when it had only made the file. */
+  #isHeadWritten = false;
   #draining: Promise<void> | undefined;
   #failure: LeaseholdError | undefined;
   /** Batches that were written, and the syncs that it took. */
@@ -148,23 +153,24 @@ export class Journal {
     const parts: Uint8Array[] = [];
     let chain = this.#chain;
     const add = (record: JournalRecord) => (chain = writeRecord(parts, record, chain));
-    if (this.#bytes >= this.#segmentBytes) {
-      await this.#beginSegment();
+    if (this.#bytes >= this.#segmentBytes) await this.#beginSegment();
+    if (!this.#isHeadWritten) {
       add({ kind: "compacted", ...this.#base });
       if (this.#hardState !== undefined) add({ kind: "hard-state", hardState: this.#hardState });
     }
-    for (const { installed, compacted, entries = [], hardState } of batches) {
+    for (const { hardState, installed, compacted, entries = [] } of batches) {
+      if (hardState !== undefined) add({ kind: "hard-state", hardState });
+      this.#hardState = hardState ?? this.#hardState;
       if (installed !== undefined) add({ kind: "installed", index: installed.index, term: installed.term });
       if (compacted !== undefined) add({ kind: "compacted", index: compacted.index, term: compacted.term });
       this.#base = installed ?? compacted ?? this.#base;
       for (const entry of entries) add({ kind: "entry", entry });
       this.#lastIndex = Math.max(this.#lastIndex, entries.at(-1)?.index ?? 0);
-      if (hardState !== undefined) add({ kind: "hard-state", hardState });
-      this.#hardState = hardState ?? this.#hardState;
     }
     await writeAll(this.#file, parts, this.#bytes);
     await this.#file.datasync();
     this.#chain = chain;
+    this.#isHeadWritten = true;
     for (const part of parts) this.#bytes += part.length;
     this.syncs += 1;
     this.batches += batches.length;
@@ -178,6 +184,7 @@ export class Journal {
     this.#sequence += 1;
     this.#bytes = segmentHeaderBytes;
     this.#lastIndex = 0;
+    this.#isHeadWritten = false;
     await before.close();
   }
 

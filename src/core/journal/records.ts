@@ -3,14 +3,12 @@ import type { ConfigChange, Entry, HardState } from "../raft/types.js";
 import { checksumOf } from "./checksum.js";
 
 /**
- * The journal's records. Each is `length` (4 bytes), `checksum` (4 bytes), and a payload of that length whose first byte is its
- * kind. The checksum goes on from the record before, also across segments: a record that is missing, repeated or out of
- * its place is as wrong as one that is damaged. Numbers are little-endian.
+ * The journal's records. Each is a head of `length`, `checksum` and the head's own checksum (4 bytes each), and a payload of
+ * that length whose first byte is its kind. The checksum goes on from the record before, also across segments: a record that is
+ * missing, repeated or out of its place is as wrong as one that is damaged. The head has its own, as a length that is damaged
+ * would make the record look as if a crash had cut it off. Numbers are little-endian.
  */
-export const headerBytes = 8;
-
-/** More than any entry can have; a length beyond it is no length. */
-export const payloadBytesMax = 256 * 1024 * 1024;
+export const headerBytes = 12;
 
 const Kind = { hardState: 1, entry: 2, installed: 3, compacted: 4 } as const;
 const changeKinds: readonly ConfigChange["kind"][] = ["add-voter", "add-learner", "promote", "remove"];
@@ -46,8 +44,16 @@ export function writeRecord(parts: Uint8Array[], record: JournalRecord, chain: n
   const header = Buffer.allocUnsafe(headerBytes);
   header.writeUInt32LE(length, 0);
   header.writeUInt32LE(checksum, 4);
+  header.writeUInt32LE(checksumOf(header.subarray(0, 8), 0), 8);
   parts.push(header, ...payload);
   return checksum;
+}
+
+/** What a record's head says; undefined if it is none. */
+export function readHeader(header: Buffer): { length: number; checksum: number } | undefined {
+  if (header.length < headerBytes) return undefined;
+  if (header.readUInt32LE(8) !== checksumOf(header.subarray(0, 8), 0)) return undefined;
+  return { length: header.readUInt32LE(0), checksum: header.readUInt32LE(4) };
 }
 
 function payloadOf(record: JournalRecord): Uint8Array[] {

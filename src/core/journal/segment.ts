@@ -3,7 +3,7 @@ import { basename, join } from "node:path";
 import { LeaseholdError } from "../../lease/errors.js";
 import { checksumOf } from "./checksum.js";
 import { syncFolder } from "./files.js";
-import { headerBytes, type JournalRecord, parsePayload, payloadBytesMax } from "./records.js";
+import { headerBytes, type JournalRecord, parsePayload, readHeader } from "./records.js";
 
 /** The first bytes of each segment: what it is, its format, and the checksum that its first record goes on from. */
 const magic = "LHWAL1\n\0";
@@ -116,13 +116,12 @@ function recordAt(
   offset: number,
   chain: number,
 ): { payload: Buffer; checksum: number } | undefined {
-  if (offset + headerBytes > bytes.length) return undefined;
-  const length = bytes.readUInt32LE(offset);
   const start = offset + headerBytes;
-  if (length === 0 || length > payloadBytesMax || start + length > bytes.length) return undefined;
-  const payload = bytes.subarray(start, start + length);
+  const header = readHeader(bytes.subarray(offset, start));
+  if (header === undefined || start + header.length > bytes.length) return undefined;
+  const payload = bytes.subarray(start, start + header.length);
   const checksum = checksumOf(payload, chain);
-  return checksum === bytes.readUInt32LE(offset + 4) ? { payload, checksum } : undefined;
+  return checksum === header.checksum ? { payload, checksum } : undefined;
 }
 
 /**
@@ -130,13 +129,14 @@ function recordAt(
  * and read as zeros. A bit that has turned over looks otherwise, and what was acknowledged must not be dropped for it.
  */
 function isTorn(bytes: Buffer, offset: number): boolean {
-  if (offset + headerBytes > bytes.length) return true;
-  const length = bytes.readUInt32LE(offset);
-  const end = offset + headerBytes + length;
-  if (length <= payloadBytesMax && end > bytes.length) return true;
-  const upTo = length > payloadBytesMax ? bytes.length : end;
-  for (let start = offset; start < upTo;) {
-    const stop = Math.min(upTo, (Math.floor(start / sectorBytes) + 1) * sectorBytes);
+  const start = offset + headerBytes;
+  const end = start + (readHeader(bytes.subarray(offset, start))?.length ?? 0);
+  return end > bytes.length || hasEmptySector(bytes, offset, end);
+}
+
+function hasEmptySector(bytes: Buffer, from: number, to: number): boolean {
+  for (let start = from; start < to;) {
+    const stop = Math.min(to, (Math.floor(start / sectorBytes) + 1) * sectorBytes);
     if (bytes.subarray(start, stop).every((byte) => byte === 0)) return true;
     start = stop;
   }

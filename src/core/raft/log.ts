@@ -71,9 +71,12 @@ export class RaftLog {
     return this.#commit;
   }
 
-  /** What a server that starts anew may take for committed: it has all of that, also if the next write is torn. */
+  /**
+   * What a server that starts anew may take for committed: it has all of that, also if the next write is torn. Of a snapshot
+   * that is being installed it is not said: that is committed anyway.
+   */
   get durableCommit(): number {
-    return Math.min(this.#commit, Math.max(this.#persisted, this.#base));
+    return Math.min(this.#commit, this.#persisted);
   }
 
   get persisted(): number {

@@ -172,15 +172,18 @@ export interface Ready {
   readonly leadership: { readonly role: Role; readonly leader: MemberId; readonly term: number } | undefined;
 }
 
-/** One write, durable as a whole before `persisted(sequence)` is called. Writes reach the disk in the order of their numbers. */
+/**
+ * One write, durable as a whole before `persisted(sequence)` is called. Writes reach the disk in the order of their numbers, and
+ * what is in one in this order: a crash may leave any beginning, with which the server must be able to start.
+ */
 export interface Persist {
   readonly sequence: number;
   /** Written with the entries, as it is small. No write is made for the commit index alone: it is found out again. */
   readonly hardState: HardState;
+  /** Replaces the whole log: the state machine is restored from it before anything later is applied. */
+  readonly snapshot: SnapshotMeta | undefined;
   /** Truncate the log after `entries[0].index - 1`, then append. */
   readonly entries: readonly Entry[];
-  /** Replaces the whole log, before `entries`: the state machine is restored from it before anything later is applied. */
-  readonly snapshot: SnapshotMeta | undefined;
 }
 
 /** Leadership was confirmed after the read was asked for: it may be answered once `index` has been applied (thesis 6.4). */

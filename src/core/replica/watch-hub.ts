@@ -173,13 +173,13 @@ export class WatchHub {
     const { limits, state } = this.#context;
     const { compacted, current } = state.revisions;
     const { stream } = watcher;
-    if (watcher.next <= compacted) {
+    if (watcher.next < compacted) {
       stream.emitEvents(watcher);
       this.#remove(watcher);
       stream.emit({
         watchId: watcher.id,
         canceled: true,
-        compactRevision: BigInt(compacted + 1),
+        compactRevision: BigInt(compacted),
         cancelReason: new CoreError("compacted").message,
       });
       return 0;

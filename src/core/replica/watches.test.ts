@@ -66,16 +66,18 @@ describe("a watch", () => {
     expect(eventsOf(responses)).toEqual(["c4", "d5"]);
   });
 
-  test("from a compacted revision is created, then cancelled with the first that is left", () => {
+  test("from a compacted revision is created, then cancelled with the first that is left, deletions too", () => {
     const { cluster, server } = begin();
-    putAll(cluster, server, "a", "b", "c");
-    cluster.outcome(server, compact(3n));
+    putAll(cluster, server, "a", "b");
+    cluster.outcome(server, remove("a"));
+    putAll(cluster, server, "c");
+    cluster.outcome(server, compact(4n));
     const { responses } = cluster.watch(server, { ...all, startRevision: 2n });
     cluster.run(50);
     expect(responses).toMatchObject([{ created: true }, { canceled: true, compactRevision: 4n }]);
     const resumed = cluster.watch(server, { ...all, startRevision: responses[1]!.compactRevision });
     cluster.run(50);
-    expect(eventsOf(resumed.responses)).toEqual(["c4"]);
+    expect(eventsOf(resumed.responses)).toEqual(["a4", "c5"]);
   });
 
   test("of one key, of a prefix, filtered, with what was there before", () => {

@@ -33,7 +33,7 @@ type History = Version[];
 export class Revisions {
   /** The newest. 1 is the empty beginning, as clients know it from etcd. */
   current = 1;
-  /** Reads before it are refused. -1: never compacted. To compact revision 0 is allowed once, as in etcd. */
+  /** Reads and watches before it are refused. -1: never compacted. To compact revision 0 is allowed once, as in etcd. */
   compacted = -1;
   readonly #keys = new sortedBtree.default<Key, History>();
   /** Every change, in order: watchers resume from here. */
@@ -92,13 +92,12 @@ export class Revisions {
     return deletion;
   }
 
-  /** Forgets what reads at `revision` and later do not need. */
+  /** Forgets what reads and watches from `revision` on do not need. All changes of that revision itself stay. */
   compact(revision: number): void {
     this.compacted = revision;
-    const before = this.#changes.findIndex(({ modified }) => modified > revision);
-    const gone = before === -1 ? this.#changes : this.#changes.slice(0, before);
-    for (const key of new Set(gone.map((change) => change.key))) this.#compactKey(key, revision);
-    this.#changes = before === -1 ? [] : this.#changes.slice(before);
+    const old = this.#changes.slice(0, this.#firstChangeFrom(revision + 1));
+    for (const key of new Set(old.map((change) => change.key))) this.#compactKey(key, revision);
+    this.#changes = this.#changes.slice(this.#firstChangeFrom(revision));
   }
 
   /** Changes of revision `from` and later, oldest first, up to `changesMax` and then to the end of that revision. */
@@ -127,7 +126,7 @@ export class Revisions {
     const [{ key }] = history as [Version];
     this.#keys.set(key, [...history]);
     if (!isDeletion(history.at(-1)!)) this.#live += 1;
-    for (const version of history) if (version.modified > this.compacted) this.#changes.push(version);
+    for (const version of history) if (version.modified >= this.compacted) this.#changes.push(version);
   }
 
   /** After the last `restore`. */
@@ -150,9 +149,11 @@ export class Revisions {
   #compactKey(key: Key, revision: number): void {
     const history = this.#keys.get(key);
     if (history === undefined) return;
+    const isNeeded = (version: Version, next: Version | undefined) =>
+      version.modified >= revision ||
+      (!isDeletion(version) && (next === undefined || next.modified > revision));
     let keep = 0;
-    while (keep + 1 < history.length && history[keep + 1]!.modified <= revision) keep += 1;
-    if (history[keep]!.modified <= revision && isDeletion(history[keep]!)) keep += 1;
+    while (keep < history.length && !isNeeded(history[keep]!, history[keep + 1])) keep += 1;
     if (keep === history.length) this.#keys.delete(key);
     else history.splice(0, keep);
   }

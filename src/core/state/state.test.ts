@@ -113,11 +113,20 @@ describe("revisions", () => {
     );
   });
 
-  test("compaction leaves nothing of a key that was deleted before it", () => {
+  test("compaction keeps all changes of its own revision, and nothing of a key that was deleted before", () => {
     const state = new CoreState();
     apply(state, put("a", "1"), remove("a"), put("b", "1"));
+    const { revisions } = state;
+    const changes = (from: number) =>
+      revisions
+        .changesSince(from, { from: "", to: undefined }, 9)
+        .map(({ key, version }) => `${key}/${version}`);
     apply(state, command({ case: "compact", value: { revision: 3n } }));
-    expect([...state.revisions.histories()].map(([version]) => version!.key)).toEqual(["b"]);
+    expect(changes(3)).toEqual(["a/0", "b/1"]);
+    expect(keysOf(read(state, { key: new Uint8Array(1), rangeEnd: new Uint8Array(1) }))).toEqual(["b"]);
+    apply(state, command({ case: "compact", value: { revision: 4n } }));
+    expect(changes(4)).toEqual(["b/1"]);
+    expect([...revisions.histories()].map(([version]) => version!.key)).toEqual(["b"]);
   });
 
   test("watchers resume from any revision that is still there, and get whole revisions", () => {
@@ -345,7 +354,7 @@ describe("snapshots", () => {
           expect(copy.apply(toCommand(each), 1)).toEqual(state.apply(toCommand(each), 1));
         expect([...snapshotPieces(copy)]).toEqual([...snapshotPieces(state)]);
         const everything = { from: "", to: undefined };
-        const from = state.revisions.compacted + 1;
+        const from = state.revisions.compacted;
         expect(copy.revisions.changesSince(from, everything, 1_000)).toEqual(
           state.revisions.changesSince(from, everything, 1_000),
         );

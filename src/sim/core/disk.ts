@@ -28,20 +28,20 @@ export class SimDisk {
     return this.#recovered;
   }
 
-  write({ persist, pieces }: PendingWrite): void {
-    if (persist.snapshot !== undefined) this.#install(persist.snapshot, pieces ?? []);
-    this.#append(persist.entries);
-    this.#recovered = { ...this.#recovered, hardState: persist.hardState };
+  write(write: PendingWrite): void {
+    this.#write(write, Infinity);
   }
 
   /** The power fails in the middle of it: whole records, from the first on, are there; a broken one is cut off. */
-  tear({ persist, pieces }: PendingWrite, random: SimRandom): void {
-    if (persist.snapshot !== undefined) {
-      if (random.chance(0.5)) this.write({ persist: { ...persist, entries: [] }, pieces });
-      return;
-    }
-    const kept = random.below(persist.entries.length + 1);
-    this.write({ persist: { ...persist, entries: persist.entries.slice(0, kept) }, pieces });
+  tear(write: PendingWrite, random: SimRandom): void {
+    this.#write(write, random.below(write.persist.entries.length + 3));
+  }
+
+  /** The first records of a write, in the order that `Persist` tells: hard state, snapshot, entries. */
+  #write({ persist, pieces }: PendingWrite, records: number): void {
+    if (records > 0) this.#recovered = { ...this.#recovered, hardState: persist.hardState };
+    if (records > 1 && persist.snapshot !== undefined) this.#install(persist.snapshot, pieces ?? []);
+    if (records > 2) this.#append(persist.entries.slice(0, records - 2));
   }
 
   /** A snapshot of this server's own: the log before it may go. */

@@ -62,7 +62,7 @@ export class RandomRequests {
     const startRevision = this.#chance(0.5) ? 0n : this.#someRevision();
     return create(WatchCreateRequestSchema, {
       ...this.#keys(),
-      // The last compacted revision can still be watched at etcd, which may miss deletions in it; here the next one is the first.
+      // The revision that was compacted last can still be watched. This version of etcd misses deletions in it.
       startRevision: this.#compactions.has(startRevision) ? 0n : startRevision,
       prevKv: this.#chance(0.5),
       filters: this.#chance(0.2) ? [this.#pick([Filter.NOPUT, Filter.NODELETE])] : [],
