@@ -110,6 +110,12 @@ describe("a record", () => {
     expect(code(() => decodeRecord(content))).toBe(expected);
   });
 
+  test("of another version says so, and which", () => {
+    expect(() => decodeRecord(encodeLine("leasehold-delta/2", "{}"))).toThrow(
+      "it was written in the format leasehold-delta/2 of another version of Leasehold; this one knows leasehold-delta/1",
+    );
+  });
+
   test("with a field that makes no sense is refused, though its checksum is right", () => {
     const fields = JSON.parse(text(encodeRecord(record)).slice("leasehold-delta/1 ".length, -9)) as object;
     for (const wrong of [

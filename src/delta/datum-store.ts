@@ -49,8 +49,8 @@ export class DatumStore implements Store {
   readonly #inner: Store;
   /** What was last seen of each register, whole: a guess at what stands there, which each write puts to the test. */
   readonly #seen = new Map<string, Uint8Array>();
-  /** The latest of what this process has written into each register, by the store's word. */
-  readonly #written = new Map<string, GuardedContent>();
+  /** The registers that somebody follows, and the latest of what this process has written there, by the store's word. */
+  readonly #followed = new Map<string, { followers: number; latest: GuardedContent | undefined }>();
   readonly #offers = new Map<string, Offer>();
 
   constructor(inner: Store) {
@@ -82,9 +82,21 @@ export class DatumStore implements Store {
     if (this.#offers.get(resource) === offer) this.#offers.delete(resource);
   }
 
-  /** The latest that this process has written in a tenure. */
+  /** From now on {@link written} knows of the resource, until the function that is returned is called. */
+  follow(resource: string): () => void {
+    const register = datumRegister(resource);
+    const followed = this.#followed.get(register) ?? { followers: 0, latest: undefined };
+    this.#followed.set(register, followed);
+    followed.followers++;
+    return () => {
+      followed.followers--;
+      if (followed.followers === 0) this.#followed.delete(register);
+    };
+  }
+
+  /** The latest that this process has written in a tenure since the resource is followed. */
   written(resource: string, token: bigint): GuardedContent | undefined {
-    const content = this.#written.get(datumPrefix + resource);
+    const content = this.#followed.get(datumRegister(resource))?.latest;
     return content?.record.epoch === token ? content : undefined;
   }
 
@@ -139,17 +151,16 @@ export class DatumStore implements Store {
     );
     if (answer.kind !== "written") return this.#noted(register, answer);
     if (offer !== undefined) offer.isWritten = true;
-    remember(this.#seen, register, whole);
+    this.#remember(register, whole);
     this.#acknowledge(register, contentOf(whole));
     return answer;
   }
 
-  /** Only a renewal of the tenure that offered it writes a datum; a release, or another tenure, writes what stands there. */
+  /** Only the tenure that offered it writes a datum; another writes what stands there. */
   #offerFor(register: string, next: Uint8Array): Offer | undefined {
     const offer = this.#offers.get(register.slice(datumPrefix.length));
     if (offer === undefined) return undefined;
-    const { epoch, state } = decodeRecord(next);
-    return epoch === offer.token && state === "held" ? offer : undefined;
+    return decodeRecord(next).epoch === offer.token ? offer : undefined;
   }
 
   /** Keeps what was seen in mind, and shows the record alone. */
@@ -157,22 +168,22 @@ export class DatumStore implements Store {
     if (answer.kind !== "cells" && answer.kind !== "conflict") return answer;
     const [cell] = answer.cells;
     if (cell === undefined) this.#seen.delete(register);
-    else remember(this.#seen, register, cell);
+    else this.#remember(register, cell);
     return { ...answer, cells: answer.cells.map(recordPart) };
+  }
+
+  #remember(register: string, content: Uint8Array): void {
+    this.#seen.delete(register);
+    this.#seen.set(register, content);
+    if (this.#seen.size > seenMax) this.#seen.delete(this.#seen.keys().next().value!);
   }
 
   /** The answer to an earlier write may come after that to a later one. */
   #acknowledge(register: string, content: GuardedContent): void {
-    const last = this.#written.get(register);
-    if (last === undefined || compareStamps(content.record, last.record) > 0)
-      remember(this.#written, register, content);
+    const followed = this.#followed.get(register);
+    if (followed !== undefined && compareStamps(content.record, followed.latest?.record) > 0)
+      followed.latest = content;
   }
-}
-
-function remember<T>(contents: Map<string, T>, register: string, content: T): void {
-  contents.delete(register);
-  contents.set(register, content);
-  if (contents.size > seenMax) contents.delete(contents.keys().next().value!);
 }
 
 /** The register of a resource's cell; other registers are the farm's own. */

@@ -4,35 +4,44 @@ import { LeaseManager } from "../lease/lease-manager.js";
 import type { World } from "../lease/ports.js";
 import { ProcessSwitch } from "../testing/process-switch.js";
 import { VirtualWorld } from "../testing/virtual-world.js";
+import { encodeRecord } from "./codec.js";
 import { contentOf, DatumStore } from "./datum-store.js";
-import { StoredCells } from "./guarded.js";
+import { type GuardedLease, StoredCells } from "./guarded.js";
 import { MemoryMedium, MemoryStore } from "./memory-store.js";
 import { openFarm } from "./open.js";
+import type { DeltaRecord } from "./record.js";
+import { leaseRegister } from "./registers.js";
 import type { Store } from "./store.js";
 
 const ttlMs = 1_000;
 
-/** A process's way to a store, on which its writes can be held back. */
+/** A process's way to a store, on which its writes, or the answers to them, can be held back. */
 class HeldBack {
-  #isHeld = false;
+  #held: "writes" | "answers" | undefined;
   readonly #waiting: (() => void)[] = [];
 
-  hold(): void {
-    this.#isHeld = true;
+  hold(what: "writes" | "answers" = "writes"): void {
+    this.#held = what;
+  }
+
+  /** What is held stays so; what comes later passes. */
+  pass(): void {
+    this.#held = undefined;
   }
 
   letGo(): void {
-    this.#isHeld = false;
+    this.pass();
     for (const goOn of this.#waiting.splice(0)) goOn();
   }
 
   to(store: Store): Store {
+    const wait = () => new Promise<void>((resolve) => this.#waiting.push(resolve));
     const perform: Store["perform"] = async (request) => {
-      if (this.#isHeld && request.op === "replace")
-        await new Promise<void>((resolve) => {
-          this.#waiting.push(resolve);
-        });
-      return store.perform(request);
+      const held = request.op === "replace" ? this.#held : undefined;
+      if (held === "writes") await wait();
+      const answer = await store.perform(request);
+      if (held === "answers") await wait();
+      return answer;
     };
     return { traits: store.traits, perform, close: () => store.close() };
   }
@@ -141,7 +150,7 @@ describe("a datum beside its lease", () => {
   });
 });
 
-describe("a former holder", () => {
+describe("a holder, former or not,", () => {
   test("that was stopped past its expiry finds it lost, and writes nothing", async () => {
     const stage = new Stage();
     const process = new ProcessSwitch();
@@ -199,6 +208,105 @@ describe("a former holder", () => {
     await stage.on(guarded.write("next"));
     expect(stage.stored("r")).toBe("next");
   });
+
+  test("whose write was lost on its way does not write it with a later renewal", async () => {
+    const stage = new Stage();
+    const way = new HeldBack();
+    const cells = await stage.open(undefined, way);
+    const guarded = await stage.on(cells.acquire("r", { autoRenew: false }));
+    await stage.on(guarded.write("one"));
+    way.hold();
+    await expect(stage.on(guarded.write("lost"))).rejects.toMatchObject({ code: "NO_QUORUM" });
+    way.pass();
+    await stage.on(guarded.lease.renew());
+    expect([guarded.datum, stage.stored("r")]).toEqual(["one", "one"]);
+  });
+
+  test("whose answer comes after that to its next write goes by the next", async () => {
+    const stage = new Stage();
+    const way = new HeldBack();
+    const cells = await stage.open(undefined, way);
+    const guarded = await stage.on(cells.acquire("r", { autoRenew: false }));
+    way.hold("answers");
+    await expect(stage.on(guarded.write("one"))).rejects.toMatchObject({ code: "NO_QUORUM" });
+    way.pass();
+    await stage.on(guarded.write("two"));
+    way.letGo();
+    await stage.world.advance(10);
+    expect(guarded.datum).toBe("two");
+  });
+
+  test("whose write waits beyond its lease does not write in the next tenure of its process", async () => {
+    const stage = new Stage();
+    const way = new HeldBack();
+    const cells = await stage.open(undefined, way);
+    const first = await lastMoment(stage, cells);
+    way.hold();
+    const late = stage.on(first.write("late"));
+    late.catch(() => undefined);
+    way.pass();
+    const second = await stage.on(cells.acquire("r"));
+    expect([second.datum, stage.stored("r")]).toEqual(["one", "one"]);
+    await expect(late).rejects.toThrow(LeaseholdError);
+    await stage.on(second.write("two"));
+    expect([first.datum, second.datum]).toEqual(["one", "two"]);
+  });
+});
+
+/** A lease whose rest is shorter than a way to the store and back. */
+async function lastMoment(stage: Stage, cells: StoredCells): Promise<GuardedLease> {
+  const guarded = await stage.on(cells.acquire("r", { autoRenew: false }));
+  await stage.on(guarded.write("one"));
+  while (guarded.lease.remaining() > 2) await stage.world.advance(1);
+  return guarded;
+}
+
+test("a process with thousands of cells forgets none of its data", async () => {
+  const stage = new Stage();
+  const cells = await stage.open();
+  const names = Array.from({ length: 1_500 }, (_, index) => `r${index}`);
+  const held = await stage.on(Promise.all(names.map((name) => cells.acquire(name, { autoRenew: false }))));
+  await stage.on(Promise.all(held.map((guarded) => guarded.write(guarded.lease.resource))));
+  await stage.on(Promise.all(held.map(({ lease }) => lease.renew())));
+  expect(held.map(({ datum }) => datum)).toEqual(names);
+  await stage.on(Promise.all(held.map((guarded) => guarded.release())));
+  const again = await stage.on(Promise.all(names.map((name) => cells.acquire(name, { autoRenew: false }))));
+  expect(again.map(({ datum }) => datum)).toEqual(names);
+});
+
+describe("a record that is not what was expected", () => {
+  const record = (writer: string, number: bigint): DeltaRecord => ({
+    resource: "r",
+    epoch: number,
+    number,
+    writer,
+    nonce: 1,
+    state: "held",
+    leaseMs: ttlMs,
+    delayMs: 100,
+  });
+
+  test.each(["has not been looked at", "was looked at", "was overlooked"])(
+    "and %s is not replaced",
+    async (how) => {
+      const stage = new Stage();
+      const [mine, others] = ["me", "other"].map(
+        (writer) => new DatumStore(new MemoryStore(stage.medium, writer)),
+      ) as [DatumStore, DatumStore];
+      const register = leaseRegister("r");
+      const ask = (store: DatumStore, expected: Uint8Array | undefined, next: DeltaRecord) =>
+        stage.on(
+          store.perform({ op: "replace", register, id: stage.medium.id, expected, next: encodeRecord(next) }),
+        );
+      const [first, second] = [record("me", 1n), record("other", 2n)];
+      expect((await ask(how === "was overlooked" ? mine : others, undefined, first)).kind).toBe("written");
+      await stage.on(others.perform({ op: "read", register }));
+      expect((await ask(others, encodeRecord(first), second)).kind).toBe("written");
+      if (how === "was looked at") await stage.on(mine.perform({ op: "read", register }));
+      expect((await ask(mine, encodeRecord(first), record("me", 3n))).kind).toBe("conflict");
+      expect(contentOf(stage.medium.cells("datum/r")[0]!).record).toMatchObject({ writer: "other" });
+    },
+  );
 });
 
 /**

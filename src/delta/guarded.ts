@@ -65,17 +65,25 @@ class HeldCell implements GuardedLease {
   /** Writes go one after the other, in the order of the calls. */
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(lease: Lease, store: DatumStore) {
+  /** `leave`: called when the lease is over, as nothing that is written later is this holder's. */
+  constructor(lease: Lease, store: DatumStore, leave: () => void) {
     this.lease = lease;
     this.#store = store;
+    this.#datum = this.datum;
+    const { signal } = lease;
+    const end = () => {
+      this.#datum = this.datum;
+      leave();
+    };
+    if (signal.aborted) end();
+    else signal.addEventListener("abort", end, { once: true });
   }
 
   get datum(): string | undefined {
     const { resource, token } = this.lease;
     // A write whose answer was lost shows when the next renewal has found what stands there.
     const written = this.#store.written(resource, token);
-    if (written !== undefined) this.#datum = written.datum;
-    return this.#datum;
+    return written === undefined ? this.#datum : written.datum;
   }
 
   write(datum: string): Promise<void> {
@@ -112,6 +120,7 @@ class HeldCell implements GuardedLease {
     } finally {
       this.#store.withdraw(resource, offer);
     }
+    this.#datum = this.datum;
     if (!offer.isWritten)
       throw new LeaseholdError("NO_QUORUM", `the datum of ${JSON.stringify(resource)} was not written`);
   }
@@ -134,7 +143,14 @@ export class StoredCells implements GuardedCells {
   }
 
   async acquire(resource: string, options?: AcquireOptions): Promise<GuardedLease> {
-    return new HeldCell(await this.leases.acquire(resource, options), this.#store);
+    checkResourceName(resource);
+    const leave = this.#store.follow(resource);
+    try {
+      return new HeldCell(await this.leases.acquire(resource, options), this.#store, leave);
+    } catch (error) {
+      leave();
+      throw error;
+    }
   }
 
   async read(resource: string): Promise<GuardedDatum> {
