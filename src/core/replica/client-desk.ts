@@ -7,7 +7,6 @@ import {
   PutResponseSchema,
 } from "../gen/etcd/rpc_pb.js";
 import type { Command } from "../gen/leasehold/command_pb.js";
-import type { Entry } from "../raft/types.js";
 import { CoreError } from "../state/errors.js";
 import { bytesOf } from "../state/keys.js";
 import type { Applied } from "../state/state.js";
@@ -30,8 +29,12 @@ interface ToldRead {
 
 /**
  * The clients of one server. Writes go to the leader's log and are answered when they are applied here, never earlier; reads
- * and refreshes are answered after the leader has confirmed that it leads. What may have been proposed is never proposed
- * again: if its outcome can't be learnt in time, the answer is `request timed out`.
+ * and refreshes are answered after the leader has confirmed that it leads.
+ *
+ * What was proposed to the leader of one term is appended in that term or never, and terms never decrease along a log (Raft
+ * 5.3). So once an entry of a later term is applied here, it is certain that what has not been applied by then never will be,
+ * and it is proposed again: a dead leader holds nobody up for longer than an election. Before that nothing is proposed again;
+ * if its outcome can't be learnt in time, the answer is `request timed out`.
  */
 export class ClientDesk {
   readonly #context: Context;
@@ -42,8 +45,8 @@ export class ClientDesk {
   /** The leader could not take them just now: until the next tick or leader. */
   #held: PendingRequest[] = [];
   readonly #proposed = new Map<number, PendingRequest>();
-  /** Proposed by this server as the leader, by the index of the entry. */
-  readonly #inOwnLog = new Map<number, PendingRequest>();
+  /** Of the last entry that was applied here. */
+  #reachedTerm = 0;
   /** In the order of asking. */
   readonly #asking = new Map<number, Asking>();
   #told: ToldRead[] = [];
@@ -93,6 +96,7 @@ export class ClientDesk {
 
   #propose(pending: PendingRequest, command: Uint8Array): void {
     const { id, leads, leadership, raft } = this.#context;
+    pending.term = leadership.term;
     if (leads) {
       const proposed = raft.propose([command]);
       if (!proposed.accepted) {
@@ -101,14 +105,14 @@ export class ClientDesk {
         return;
       }
       pending.term = proposed.term;
-      this.#inOwnLog.set(proposed.index, pending);
     }
     pending.stage = "proposed";
     this.#proposed.set(pending.number, pending);
-    const { number } = pending;
+    const { number, term } = pending;
     if (faults.answeredWhenProposed && pending.request.kind === "put")
       this.requests.answer(pending, create(PutResponseSchema, { header: this.#context.header() }));
-    if (!leads) this.#context.send({ kind: "propose", from: id, to: leadership.leader, number, command });
+    if (!leads)
+      this.#context.send({ kind: "propose", from: id, to: leadership.leader, number, term, command });
   }
 
   #ask(about: Ask["about"], lease: bigint, requests: readonly PendingRequest[], deadlineMs: number): void {
@@ -135,8 +139,10 @@ export class ClientDesk {
     for (const pending of requests) this.requests.answer(pending, this.#refreshed(pending.request, told));
   }
 
-  refused({ number, failure }: Refused): void {
+  refused({ number, term, failure }: Refused): void {
     const proposed = this.#proposed.get(number);
+    // Of an earlier term: it has been proposed again meanwhile.
+    if (proposed !== undefined && proposed.term !== term) return;
     const asking = this.#asking.get(number);
     this.#proposed.delete(number);
     this.#asking.delete(number);
@@ -146,9 +152,8 @@ export class ClientDesk {
     }
   }
 
-  /** An entry of the log has been applied. */
-  applied(entry: Entry, command: Command, { answer, revision }: Applied): void {
-    this.#settleOwnEntry(entry);
+  /** A command of the log has been applied. */
+  applied(command: Command, { answer, revision }: Applied): void {
     if (command.proposer !== this.#context.id) return;
     const number = Number(command.request);
     const pending = this.#proposed.get(number);
@@ -162,24 +167,21 @@ export class ClientDesk {
     this.requests.answer(pending, answer);
   }
 
-  /** Another leader's entry stands where this server's was: that one is gone for good, and may be proposed again. */
-  #settleOwnEntry({ index, term }: Entry): void {
-    const pending = this.#inOwnLog.get(index);
-    if (pending === undefined) return;
-    this.#inOwnLog.delete(index);
-    if (pending.term === term) return;
-    this.#proposed.delete(pending.number);
-    this.#wait(pending, this.#waiting);
+  /** An entry of this term is about to be applied: what was proposed in an earlier one and is not there by now never will be. */
+  reached(term: number): void {
+    if (term <= this.#reachedTerm) return;
+    this.#reachedTerm = term;
+    for (const [number, pending] of this.#proposed) {
+      if (pending.term >= term) continue;
+      this.#proposed.delete(number);
+      this.#wait(pending, this.#waiting);
+    }
   }
 
-  /** An entry without a command. */
-  appliedNothing(entry: Entry): void {
-    this.#settleOwnEntry(entry);
-  }
-
-  /** What these entries were is not to be learnt any more. */
-  skippedTo(index: number): void {
-    for (const own of this.#inOwnLog.keys()) if (own <= index) this.#inOwnLog.delete(own);
+  /** A snapshot stands for entries that were not seen here: whether a command was among them is not to be learnt any more. */
+  skipped(): void {
+    for (const pending of this.#proposed.values()) this.#fail(pending, "timeout");
+    this.#proposed.clear();
   }
 
   /** Answers reads for which the state is new enough. */

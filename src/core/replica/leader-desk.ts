@@ -146,6 +146,7 @@ export class LeaderDesk {
   }
 
   #refuse({ from, number }: Ask, failure: Refused["failure"]): void {
-    this.#context.send({ kind: "refused", from: this.#context.id, to: from, number, failure });
+    const { id, leadership } = this.#context;
+    this.#context.send({ kind: "refused", from: id, to: from, number, term: leadership.term, failure });
   }
 }

@@ -17,6 +17,8 @@ export type PeerQuestion = Propose | Ask | Told | Refused;
 /** A command for the log. It is not answered: whoever asked sees it applied. */
 export interface Propose extends Base {
   readonly kind: "propose";
+  /** It is for the leader of this term, and no later one takes it: see `ClientDesk`. */
+  readonly term: number;
   readonly command: Uint8Array;
 }
 
@@ -44,5 +46,7 @@ export interface Told extends Base {
 /** Nothing was proposed or refreshed, and nothing of it will be. */
 export interface Refused extends Base {
   readonly kind: "refused";
+  /** Of what was proposed; for a question the leader's. */
+  readonly term: number;
   readonly failure: Extract<CoreFailure, "leaderChanged" | "tooManyRequests">;
 }

@@ -171,12 +171,14 @@ export class Replica implements CoreServer {
   }
 
   /** A follower's client wants something written. What is refused was certainly not proposed, and it is told so. */
-  #proposeFor({ from, number, command }: Propose): void {
-    const { id, raft } = this.#context;
-    const proposed = raft.propose([command]);
-    if (proposed.accepted) return;
-    const failure = proposed.reason === "overloaded" ? "tooManyRequests" : "leaderChanged";
-    this.#send({ kind: "refused", from: id, to: from, number, failure });
+  #proposeFor({ from, number, term, command }: Propose): void {
+    const { id, leadership, raft } = this.#context;
+    // A leader is told of its term before it leads: this is the term that it would be appended in.
+    const isOfThisTerm = term === leadership.term || faults.lateProposalTaken;
+    const proposed = isOfThisTerm ? raft.propose([command]) : undefined;
+    if (proposed?.accepted === true) return;
+    const failure = proposed?.reason === "overloaded" ? "tooManyRequests" : "leaderChanged";
+    this.#send({ kind: "refused", from: id, to: from, number, term, failure });
   }
 
   // What the log says
@@ -208,7 +210,7 @@ export class Replica implements CoreServer {
     this.#context.state = offered;
     this.#context.appliedIndex = index;
     this.#context.raft.applied(index);
-    this.#clients.skippedTo(index);
+    this.#clients.skipped();
     this.#watches.replaced(before);
     this.#snapshots.installed();
   }
@@ -216,8 +218,8 @@ export class Replica implements CoreServer {
   #apply(entry: Entry): void {
     const { leadership } = this.#context;
     this.#context.appliedIndex = entry.index;
+    this.#clients.reached(entry.term);
     if (entry.kind === "normal" && entry.data.length > 0) this.#applyCommand(entry, entry.data);
-    else this.#clients.appliedNothing(entry);
     if (this.#leases.isTracking) return;
     const isOwn = leadership.role === "leader" && entry.term === leadership.term;
     if (isOwn || faults.followersEndLeases) this.#beginLeading();
@@ -228,7 +230,7 @@ export class Replica implements CoreServer {
     const applied = this.#context.state.apply(command, entry.term);
     this.#leases.applied(applied);
     if (applied.changes.length > 0) this.#watches.changed(applied.changes);
-    this.#clients.applied(entry, command, applied);
+    this.#clients.applied(command, applied);
     this.#snapshots.applied(data.length);
   }
 

@@ -1,3 +1,4 @@
+import { create, toBinary } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { failureOf, VirtualCluster } from "../../../test/core/virtual-cluster.js";
 import {
@@ -11,8 +12,10 @@ import {
   text,
   timeToLive,
 } from "../../sim/core/programs/requests.js";
-import type { Command } from "../gen/leasehold/command_pb.js";
+import { PutRequestSchema } from "../gen/etcd/rpc_pb.js";
+import { type Command, CommandSchema } from "../gen/leasehold/command_pb.js";
 import type { Faults } from "../state/faults.js";
+import { bytesOf } from "../state/keys.js";
 import { withFaults } from "../state/planted-faults.js";
 
 const PUT = "etcdserverpb.PutResponse";
@@ -60,6 +63,60 @@ describe("what a client is told", () => {
     const { kvs } = cluster.ask(next, RANGE, range("a"));
     expect(kvs[0]).toMatchObject({ version: 2n });
     expect(text(kvs[0]!.value)).toBe("old");
+  });
+
+  test("what went to a leader that is gone is proposed to the next one as soon as that leads, and happens once", () => {
+    const cluster = new VirtualCluster({ timeoutMs: 20_000 });
+    const leader = cluster.leader();
+    const [follower] = cluster.followers();
+    cluster.isolate(leader);
+    const sent = cluster.send(follower!, put("a", "1"));
+    cluster.run(2_500);
+    expect(failureOf(sent.outcome)).toBe("none");
+    expect(sent.outcome).toBeDefined();
+    cluster.heal();
+    cluster.run(2_000);
+    expect(cluster.ask(leader, RANGE, range("a")).kvs[0]).toMatchObject({ version: 1n });
+  });
+
+  test("what the leader that died had sent on is found, and not proposed again", () => {
+    const { right, wrong } = bothWays({ proposedTwice: true }, () => {
+      const cluster = new VirtualCluster({ timeoutMs: 20_000, latencyMs: 20 });
+      const leader = cluster.leader();
+      const [follower] = cluster.followers();
+      const sent = cluster.send(follower!, put("a", "1"));
+      // It is in all logs, and nobody has heard that it is committed.
+      cluster.run(50);
+      cluster.isolate(leader);
+      cluster.run(3_000);
+      expect(failureOf(sent.outcome)).toBe("none");
+      return Number(cluster.ask(follower!, RANGE, range("a")).kvs[0]!.version);
+    });
+    expect(right).toBe(1);
+    expect(wrong).toBeGreaterThan(1);
+  });
+
+  test("a leader takes nothing that was meant for it in an earlier term", () => {
+    const { right, wrong } = bothWays({ lateProposalTaken: true }, () => {
+      const cluster = new VirtualCluster();
+      const leader = cluster.leader();
+      const [follower] = cluster.followers();
+      const body = { case: "put" as const, value: create(PutRequestSchema, { key: bytesOf("a") }) };
+      const command = toBinary(CommandSchema, create(CommandSchema, { proposer: follower!.id, body }));
+      const { term } = leader.replica!.status();
+      const late = {
+        kind: "propose",
+        from: follower!.id,
+        to: leader.id,
+        number: 1,
+        term: term - 1,
+        command,
+      } as const;
+      leader.step({ kind: "message", message: late });
+      cluster.run(500);
+      return cluster.ask(leader, RANGE, range("a")).kvs.length;
+    });
+    expect({ right, wrong }).toEqual({ right: 0, wrong: 1 });
   });
 
   test("bad requests are refused without the log", () => {

@@ -15,7 +15,7 @@ export interface PendingRequest extends DeadlineItem {
    * `asked`: the leader has been asked for something that changes no key.
    */
   stage: "waiting" | "proposed" | "asked";
-  /** While it is proposed by this server as the leader: of its entry. */
+  /** While it is proposed: in which term, and no later one. */
   term: number;
   isOpen: boolean;
 }

@@ -36,6 +36,8 @@ export const noFaults = {
   acknowledgedBeforeSync: false,
   /** A write that may have been proposed is proposed again. */
   proposedTwice: false,
+  /** A leader takes a command that was meant for it in an earlier term: whoever sent it may have proposed it again. */
+  lateProposalTaken: false,
 };
 
 export type Faults = { [Name in keyof typeof noFaults]: boolean };

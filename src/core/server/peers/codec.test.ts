@@ -63,7 +63,7 @@ const messages = fc.oneof(
   message("snapshot", { term: count, meta }),
   message("snapshot-answer", { term: count, rejected: flag, index: count }),
   message("timeout-now", { term: count }),
-  message("propose", { number: count, command: data }),
+  message("propose", { number: count, term: count, command: data }),
   message("ask", {
     number: count,
     about: fc.constantFrom("read", "refresh", "remaining"),
@@ -71,7 +71,11 @@ const messages = fc.oneof(
     leftMs: fc.double({ noNaN: true }),
   }),
   message("told", { number: count, index: count, revision: count, ttlSeconds: fc.integer() }),
-  message("refused", { number: count, failure: fc.constantFrom("leaderChanged", "tooManyRequests") }),
+  message("refused", {
+    number: count,
+    term: count,
+    failure: fc.constantFrom("leaderChanged", "tooManyRequests"),
+  }),
 );
 
 describe("messages between servers", () => {

@@ -39,10 +39,10 @@ const layouts = {
   snapshot: { term: "count", meta: "meta" },
   "snapshot-answer": { term: "count", rejected: "flag", index: "count" },
   "timeout-now": { term: "count" },
-  propose: { number: "count", command: "bytes" },
+  propose: { number: "count", term: "count", command: "bytes" },
   ask: { number: "count", about: ["read", "refresh", "remaining"], lease: "lease", leftMs: "count" },
   told: { number: "count", index: "count", revision: "count", ttlSeconds: "count" },
-  refused: { number: "count", failure: ["leaderChanged", "tooManyRequests"] },
+  refused: { number: "count", term: "count", failure: ["leaderChanged", "tooManyRequests"] },
 } as const satisfies Layouts;
 
 const kinds = Object.keys(layouts) as PeerMessage["kind"][];
