@@ -201,7 +201,7 @@ export class Chaos implements Observer {
     const random = this.#random;
     const limits = { inflightMessagesMax: 4, appendBytesMax: 100, uncommittedBytesMax: 2_000 };
     this.servers.push(
-      new Server({ id, recovered, random, electionTicks: 3, limits, slowDisk: true, observer: this }),
+      new Server({ id, recovered, random, electionTicks: 6, limits, slowDisk: true, observer: this }),
     );
   }
 

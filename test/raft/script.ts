@@ -93,7 +93,7 @@ class ScriptWorld implements Observer {
 
   #add(id: MemberId, recovered: Recovered, limits: Partial<RaftLimits> = {}): void {
     // Server 1 stands after 10 ticks, server 2 after 11, and so on.
-    const random = { next: () => Number(id - 1n) / 10 };
+    const random = { next: () => Number(id - 1n) / 5 };
     this.#servers.set(id, new Server({ id, recovered, random, limits, slowDisk: false, observer: this }));
   }
 

@@ -118,7 +118,7 @@ export interface RaftOptions {
   readonly recovered: Recovered;
   /** Spreads election timeouts, so that not all stand at once (Raft 5.2). */
   readonly random: Random;
-  /** The least election timeout; the actual one is drawn from `[electionTicks, 2 × electionTicks)`. Default 10. */
+  /** The least election timeout; the actual one is drawn from `[electionTicks, 1.5 × electionTicks)`. Default 10. */
   readonly electionTicks?: number;
   /** Less than `electionTicks`, by far. Default 1. */
   readonly heartbeatTicks?: number;
