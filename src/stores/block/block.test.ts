@@ -164,11 +164,12 @@ describe("slots", () => {
   });
 
   test("are never shared: with all in use another process is refused", async () => {
-    const parameters = "format&slots=2&regions=4&delay=30ms&slot-ttl=300ms";
+    const parameters = "format&slots=2&regions=4&delay=60ms&slot-ttl=540ms";
     const [one, two] = [await openStore("one", parameters), await openStore("two", parameters)];
     await expect(openStore("three", parameters)).rejects.toMatchObject({ code: "STORE_FULL" });
-    expect(await put(one, "r", "one")).toMatchObject({ kind: "written" });
-    expect(await put(two, "r", "two")).toMatchObject({ kind: "written" });
+    // On a busy machine a write takes longer than δ now and then, and its slot is not trusted until it was taken anew.
+    for (const store of [one, two])
+      await expect.poll(async () => (await put(store, "r", "x")).kind, { timeout: 5_000 }).toBe("written");
   });
 
   test("are taken by one of two that want the same at the same time", async () => {

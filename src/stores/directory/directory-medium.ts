@@ -5,7 +5,7 @@ import type { StoreAnswer, StoreTraits } from "../../delta/store.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import { Gate, operationsAtOnce } from "../gate.js";
 import { ioError } from "../io-error.js";
-import type { ReplaceRequest, ServerMedium } from "../server-store.js";
+import type { ReplaceRequest, AtomicMedium } from "../atomic-store.js";
 import { discard, ignoringFailure, isThere } from "./files.js";
 import { findOrMakeMarker, homeName } from "./marker.js";
 import { type Cell, RegisterDirectory, registerIn } from "./register-directory.js";
@@ -24,7 +24,7 @@ interface Seen {
 }
 
 /** A directory that processes share, on a disk of this machine or at a file server. */
-export class DirectoryMedium implements ServerMedium {
+export class DirectoryMedium implements AtomicMedium {
   readonly traits: StoreTraits;
   readonly #root: string;
   readonly #device: number;

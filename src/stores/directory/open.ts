@@ -5,7 +5,7 @@ import { LeaseholdError } from "../../lease/errors.js";
 import { assertFit, type OpenStore } from "../contract.js";
 import { ioError } from "../io-error.js";
 import { probeAtomic } from "../probe.js";
-import { ServerStore } from "../server-store.js";
+import { AtomicStore } from "../atomic-store.js";
 import { DirectoryMedium } from "./directory-medium.js";
 import { findOrMakeMarker } from "./marker.js";
 import { probeDirectory } from "./probe.js";
@@ -40,7 +40,7 @@ export const openDirectoryStore: OpenStore = async (url, { signal }) => {
     signal?.throwIfAborted();
     const marker = await findOrMakeMarker(root);
     const medium = new DirectoryMedium(root, dev, traits);
-    const store = new ServerStore(medium);
+    const store = new AtomicStore(medium);
     const findings = await probeDirectory(root, marker);
     assertFit(name, findings);
     store.findings = assertFit(name, [

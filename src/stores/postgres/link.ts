@@ -1,6 +1,6 @@
 import type { Pool, QueryResult } from "pg";
 import { loadPackage } from "../optional-package.js";
-import { operationMsMax } from "../server-store.js";
+import { operationMsMax } from "../server-limits.js";
 import type { PostgresAddress } from "./address.js";
 import { sqlStateOf } from "./failure.js";
 

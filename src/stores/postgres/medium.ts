@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { StoreAnswer, StoreTraits } from "../../delta/store.js";
 import { LeaseholdError } from "../../lease/errors.js";
-import { type ReplaceRequest, serverBytesMax, type ServerMedium } from "../server-store.js";
+import type { ReplaceRequest, AtomicMedium } from "../atomic-store.js";
+import { serverBytesMax } from "../server-limits.js";
 import type { PostgresAddress } from "./address.js";
 import { postgresFailure } from "./failure.js";
 import type { PostgresLink } from "./link.js";
@@ -19,7 +20,7 @@ export function drawMarker(durable: boolean): string {
 }
 
 /** One PostgreSQL server as a store: a row for each register. */
-export class PostgresMedium implements ServerMedium {
+export class PostgresMedium implements AtomicMedium {
   readonly traits: StoreTraits;
   readonly #link: PostgresLink;
   readonly #statements: Statements;

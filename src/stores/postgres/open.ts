@@ -7,7 +7,8 @@ import {
   type ProbeFinding,
 } from "../contract.js";
 import { probeAtomic } from "../probe.js";
-import { ServerStore, untilAborted } from "../server-store.js";
+import { AtomicStore } from "../atomic-store.js";
+import { untilAborted } from "../until-aborted.js";
 import { parsePostgresUrl, type PostgresAddress } from "./address.js";
 import { postgresFailure, sqlStateOf } from "./failure.js";
 import { PostgresLink } from "./link.js";
@@ -69,7 +70,7 @@ async function openOn(
   const durable = await agreeOnMarker(link, address, isDurable);
   const settings = describe(address, await ask(link, address), durable);
   assertFit(address.name, settings);
-  const store = new ServerStore(new PostgresMedium(address, link, durable));
+  const store = new AtomicStore(new PostgresMedium(address, link, durable));
   store.findings = assertFit(address.name, [...settings, ...(await probeAtomic(store, signal))]);
   return store;
 }

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { StoreAnswer, StoreTraits } from "../../delta/store.js";
 import { LeaseholdError } from "../../lease/errors.js";
-import { type ReplaceRequest, serverBytesMax, type ServerMedium } from "../server-store.js";
+import type { ReplaceRequest, AtomicMedium } from "../atomic-store.js";
+import { serverBytesMax } from "../server-limits.js";
 import type { RedisAddress } from "./address.js";
 import { redisFailure } from "./failure.js";
 import type { RedisLink } from "./link.js";
@@ -22,7 +23,7 @@ export function drawMarker(durable: boolean): string {
 }
 
 /** One Redis as a store. What happens to a cell happens in one script, which Redis runs as one step. */
-export class RedisMedium implements ServerMedium {
+export class RedisMedium implements AtomicMedium {
   readonly traits: StoreTraits;
   readonly #address: RedisAddress;
   readonly #link: RedisLink;

@@ -7,7 +7,8 @@ import {
   type ProbeFinding,
 } from "../contract.js";
 import { probeAtomic } from "../probe.js";
-import { ServerStore, untilAborted } from "../server-store.js";
+import { AtomicStore } from "../atomic-store.js";
+import { untilAborted } from "../until-aborted.js";
 import { parseRedisUrl, type RedisAddress } from "./address.js";
 import { redisFailure } from "./failure.js";
 import { RedisLink } from "./link.js";
@@ -42,7 +43,7 @@ async function openOn(
     );
   }
   const durable = await agreeOnMarker(link, facts.durable);
-  const store = new ServerStore(new RedisMedium(address, link, durable));
+  const store = new AtomicStore(new RedisMedium(address, link, durable));
   store.findings = assertFit(address.name, [
     ...describe(facts, durable),
     ...(await probeAtomic(store, signal)),

@@ -1,7 +1,8 @@
 import { sameBytes } from "../../delta/line.js";
 import type { StoreAnswer, StoreTraits } from "../../delta/store.js";
 import { LeaseholdError } from "../../lease/errors.js";
-import { type ReplaceRequest, serverBytesMax, type ServerMedium } from "../server-store.js";
+import type { ReplaceRequest, AtomicMedium } from "../atomic-store.js";
+import { serverBytesMax } from "../server-limits.js";
 import type { S3Address } from "./address.js";
 import { S3Refusal, type S3Client } from "./client.js";
 import { s3Failure } from "./failure.js";
@@ -30,7 +31,7 @@ const readsAtOnce = 16;
  * The marker is an object of its own and cannot be looked at in the same step. It is looked at after whatever says that a cell does not exist,
  * which is all that an emptied store can say. A cell that has the expected content has not been forgotten.
  */
-export class S3Medium implements ServerMedium {
+export class S3Medium implements AtomicMedium {
   readonly traits: StoreTraits;
   readonly #client: S3Client;
   readonly #objects: S3Objects;

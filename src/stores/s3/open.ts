@@ -1,5 +1,6 @@
 import { assertFit, type OpenStore } from "../contract.js";
-import { ServerStore, untilAborted } from "../server-store.js";
+import { AtomicStore } from "../atomic-store.js";
+import { untilAborted } from "../until-aborted.js";
 import { parseS3Url, type S3Address } from "./address.js";
 import { S3Client } from "./client.js";
 import { findCredentials, readProfile } from "./credentials.js";
@@ -23,12 +24,12 @@ export const openS3Store: OpenStore = async (url, { environment = process.env, s
   }
 };
 
-async function openOn(client: S3Client, address: S3Address): Promise<ServerStore> {
+async function openOn(client: S3Client, address: S3Address): Promise<AtomicStore> {
   const objects = new S3Objects(client);
   // Before anything is written: who may not read or list is told so.
   await objects.list({ prefix: address.prefix, "max-keys": "1" });
   const findings = assertFit(address.name, await probeConditions(objects));
-  const store = new ServerStore(new S3Medium(address, client, objects));
+  const store = new AtomicStore(new S3Medium(address, client, objects));
   store.findings = findings;
   return store;
 }

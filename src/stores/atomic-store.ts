@@ -1,20 +1,12 @@
 import type { StoreAnswer, StoreRequest, StoreTraits } from "../delta/store.js";
 import { LeaseholdError } from "../lease/errors.js";
 import type { OpenedStore, ProbeFinding } from "./contract.js";
-
-/**
- * For how long one operation may be under way at a server, ms. Far longer than any δ: its caller gave up long ago. What has not
- * answered by then is given up, so that nothing piles up behind a server that has stopped.
- */
-export const operationMsMax = 10_000;
-
-/** The longest content that servers are asked to keep, bytes: a hundred times a record. */
-export const serverBytesMax = 65_536;
+import { untilAborted } from "./until-aborted.js";
 
 export type ReplaceRequest = Extract<StoreRequest, { op: "replace" }>;
 
-/** What stands behind a {@link ServerStore}: one server, spoken to in its own language. Its methods reject with any error. */
-export interface ServerMedium {
+/** What stands behind an {@link AtomicStore}: a directory, or a server spoken to in its own language. Its methods reject with any error. */
+export interface AtomicMedium {
   readonly traits: StoreTraits;
   read(register: string): Promise<StoreAnswer>;
   replace(request: ReplaceRequest): Promise<StoreAnswer>;
@@ -24,14 +16,14 @@ export interface ServerMedium {
   close(): Promise<void>;
 }
 
-/** An atomic store on a server: the part of the contract that is the same for all of them. */
-export class ServerStore implements OpenedStore {
+/** A store that compares and sets: the part of the contract that is the same for all of them. */
+export class AtomicStore implements OpenedStore {
   /** Set by whoever opens it, once the probe has come to an end. */
   findings: readonly ProbeFinding[] = [];
-  readonly #medium: ServerMedium;
+  readonly #medium: AtomicMedium;
   #closing: Promise<void> | undefined;
 
-  constructor(medium: ServerMedium) {
+  constructor(medium: AtomicMedium) {
     this.#medium = medium;
   }
 
@@ -75,14 +67,4 @@ export class ServerStore implements OpenedStore {
   #error(code: "STORE_UNAVAILABLE" | "STORE_FULL" | "UNSUPPORTED", why: string): LeaseholdError {
     return new LeaseholdError(code, `${this.traits.name}: ${why}`);
   }
-}
-
-/** Rejects with the signal's reason. What was asked goes on, and may still take effect: nobody waits for it any more. */
-export async function untilAborted<T>(result: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return result;
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason as Error);
-    signal.addEventListener("abort", onAbort, { once: true });
-    void result.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
-  });
 }
