@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { chmod, mkdir, mkdtemp, rm } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -140,9 +140,15 @@ describe.skipIf(!isRoot)("a directory that cannot be written (needs root, to mou
 
   test("as it was unmounted: the empty directory below is not taken for it", async () => {
     let store!: Awaited<ReturnType<typeof write>>["store"];
+    const onlyMounted = () => openDirectoryStore(new URL(`${url}?mounted`), { writer: "w" });
     await mounted("size=1m", async () => {
       ({ store } = await write("content"));
+      await (await onlyMounted()).close();
     });
+    await expect(onlyMounted()).rejects.toMatchObject({
+      message: expect.stringMatching(/nothing is mounted there/),
+    });
+    expect(await readdir(root)).toEqual([]);
     expect(await store.perform({ op: "read", register: "lease/0" })).toMatchObject({
       kind: "failed",
       error: { code: "STORE_UNAVAILABLE", message: expect.stringMatching(/mounted or unmounted/) },

@@ -1,4 +1,5 @@
 import { stat, statfs } from "node:fs/promises";
+import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { StoreTraits } from "../../delta/store.js";
 import { LeaseholdError } from "../../lease/errors.js";
@@ -22,12 +23,17 @@ const delayMs = 2_000;
 /** File systems that are gone after a restart, by the numbers that Linux gives them. */
 const volatileTypes: Readonly<Record<number, string>> = { 0x0102_1994: "tmpfs", 0x8584_58f6: "ramfs" };
 
-/** Opens a directory that exists as a store: `file:///mnt/a`. Everything of ours is below `leasehold` in it. */
+/**
+ * Opens a directory that exists as a store: `file:///mnt/a`. Everything of ours is below `leasehold` in it. With `?mounted` only where
+ * something is mounted: the empty directory below would look like a store that was never used.
+ */
 export const openDirectoryStore: OpenStore = async (url, { signal }) => {
   const root = pathOf(url);
   const name = `file://${root}`;
   try {
     const { dev } = await stat(root);
+    if (url.searchParams.has("mounted") && (await stat(dirname(root))).dev === dev)
+      throw new LeaseholdError("STORE_UNAVAILABLE", "nothing is mounted there");
     const volatileType = volatileTypes[(await statfs(root)).type];
     const traits: StoreTraits = {
       name,
@@ -64,7 +70,7 @@ export const openDirectoryStore: OpenStore = async (url, { signal }) => {
 };
 
 function pathOf(url: URL): string {
-  const [unknown] = url.searchParams.keys();
+  const unknown = [...url.searchParams.keys()].find((setting) => setting !== "mounted");
   if (unknown !== undefined)
     throw new LeaseholdError("INVALID_URL", `a directory store has no setting ${JSON.stringify(unknown)}`);
   const isRight = url.protocol === "file:" && url.hash === "";
