@@ -167,11 +167,12 @@ export class Journal {
       for (const entry of entries) add({ kind: "entry", entry });
       this.#lastIndex = Math.max(this.#lastIndex, entries.at(-1)?.index ?? 0);
     }
-    await writeAll(this.#file, parts, this.#bytes);
+    const bytes = Buffer.concat(parts);
+    await writeAll(this.#file, bytes, this.#bytes);
     await this.#file.datasync();
     this.#chain = chain;
     this.#isHeadWritten = true;
-    for (const part of parts) this.#bytes += part.length;
+    this.#bytes += bytes.length;
     this.syncs += 1;
     this.batches += batches.length;
   }
@@ -197,23 +198,10 @@ export class Journal {
   }
 }
 
-/** `writev` may write less than it was given, and takes so many parts at once. */
-const partsMax = 1_000;
-
-async function writeAll(file: FileHandle, parts: readonly Uint8Array[], position: number): Promise<void> {
-  let offset = position;
-  for (let first = 0; first < parts.length; first += partsMax) {
-    const group = parts.slice(first, first + partsMax);
-    const length = group.reduce((sum, part) => sum + part.length, 0);
-    const { bytesWritten } = await file.writev(group, offset);
-    if (bytesWritten < length) await writeRest(file, Buffer.concat(group), bytesWritten, offset);
-    offset += length;
-  }
-}
-
-async function writeRest(file: FileHandle, bytes: Buffer, from: number, position: number): Promise<void> {
-  for (let written = from; written < bytes.length;) {
-    const rest = await file.write(bytes, written, bytes.length - written, position + written);
-    written += rest.bytesWritten;
+/** One buffer: a list of many small ones costs more to hand over than to copy. A write may take less than it was given. */
+async function writeAll(file: FileHandle, bytes: Buffer, position: number): Promise<void> {
+  for (let written = 0; written < bytes.length;) {
+    const { bytesWritten } = await file.write(bytes, written, bytes.length - written, position + written);
+    written += bytesWritten;
   }
 }
