@@ -29,7 +29,15 @@ beforeAll(() => {
   writeFileSync(join(folder, "package.json"), '{ "name": "consumer", "private": true, "type": "module" }');
   // Without a network: the dependencies come from where this repository has them.
   const dependencies = ["commander", "sorted-btree", "zod"].map((name) => join(modules, name));
-  run("npm", ["install", "--offline", "--no-audit", "--no-fund", tarball, ...dependencies]);
+  run("npm", [
+    "install",
+    "--offline",
+    "--ignore-scripts",
+    "--no-audit",
+    "--no-fund",
+    tarball,
+    ...dependencies,
+  ]);
 });
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
