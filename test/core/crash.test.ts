@@ -106,7 +106,7 @@ describe("three servers under load, killed with SIGKILL", () => {
 test("acquisitions go on within two election timeouts after a leader's death", async () => {
   const gapsMs: number[] = [];
   cluster = await CoreCluster.start(3);
-  for (let round = 0; round < 5; round++) {
+  for (let round = 0; round < 7; round++) {
     const leader = await cluster.leader();
     await cluster.ready();
     const survivors = cluster.servers.filter((server) => server !== leader);
@@ -134,7 +134,8 @@ test("acquisitions go on within two election timeouts after a leader's death", a
     `gap in writes of a survivor's client after the leader was killed, election timeout ${electionMs} ms: ${gapsMs.join(", ")} ms`,
   );
   gapsMs.sort((a, b) => a - b);
-  expect(gapsMs[2]).toBeLessThan(2 * electionMs);
+  // At the worst, but for one election in which the votes were split.
+  expect(gapsMs[5]).toBeLessThan(2 * electionMs);
 });
 
 test("a leader that is asked to stop hands over: nobody waits for an election timeout", async () => {

@@ -119,6 +119,29 @@ describe("what a client is told", () => {
     expect({ right, wrong }).toEqual({ right: 0, wrong: 1 });
   });
 
+  test("a refusal that comes late says nothing of what was proposed again in a later term", () => {
+    let last = 0n;
+    const applied = (_applied: unknown, { request }: Command) => (last = request);
+    const cluster = new VirtualCluster({}, [{ applied }]);
+    const leader = cluster.leader();
+    const [follower] = cluster.followers();
+    cluster.ask(follower!, PUT, put("a", "1"));
+    cluster.isolate(leader);
+    const sent = cluster.send(follower!, put("a", "2"));
+    cluster.run(5);
+    const { term } = follower!.replica!.status();
+    const refused = { kind: "refused", from: leader.id, to: follower!.id, number: Number(last) + 1 } as const;
+    const refuse = (ofTerm: number) => {
+      const message = { ...refused, term: ofTerm, failure: "tooManyRequests" } as const;
+      follower!.step({ kind: "message", message });
+      cluster.run(5);
+    };
+    refuse(term - 1);
+    expect(sent.outcome).toBeUndefined();
+    refuse(term);
+    expect(failureOf(sent.outcome)).toBe("tooManyRequests");
+  });
+
   test("bad requests are refused without the log", () => {
     const cluster = new VirtualCluster({ limits: { requestBytesMax: 1_000 } });
     const leader = cluster.leader();
