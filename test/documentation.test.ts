@@ -35,7 +35,15 @@ const named = snippets.map((snippet, index) => ({ ...snippet, name: `example-${i
 
 /** Names that an example may use without importing them. A comment beside a method need not repeat where it comes from. */
 const taken = {
-  leasehold: ["clusterStatus", "errorCodes", "LeaseholdError", "LeaseLostError", "open", "openGuardedCells", "startMember"],
+  leasehold: [
+    "clusterStatus",
+    "errorCodes",
+    "LeaseholdError",
+    "LeaseLostError",
+    "open",
+    "openGuardedCells",
+    "startMember",
+  ],
   "leasehold/testing": [
     "checkHistory",
     "conformanceCases",

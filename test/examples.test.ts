@@ -78,9 +78,13 @@ describe("examples", () => {
 
   test("guarded-counter.mjs: the write of a stopped writer is refused by the store", async () => {
     const lines = (await outputOf(["guarded-counter.mjs"])).trim().split("\n");
-    expect(lines.filter((line) => line.includes(": wrote "))).toEqual(
-      ["slow: wrote 1", "slow: wrote 2", "quick: wrote 3", "quick: wrote 4", "quick: wrote 5"],
-    );
+    expect(lines.filter((line) => line.includes(": wrote "))).toEqual([
+      "slow: wrote 1",
+      "slow: wrote 2",
+      "quick: wrote 3",
+      "quick: wrote 4",
+      "quick: wrote 5",
+    ]);
     expect(lines).toContain("slow: LEASE_LOST, nothing was written");
     expect(lines.at(-1)).toBe("the number is 5");
   });
