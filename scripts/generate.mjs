@@ -1,7 +1,7 @@
 // Generates src/core/gen from the .proto files beside it, with tools of these versions in a folder of their own:
 // they are for whoever changes the protocol, not for everybody who builds.
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -14,6 +14,16 @@ try {
   execFileSync("npm", ["install", "--silent", "--prefix", folder, ...tools], { stdio: "inherit" });
   const path = `${join(folder, "node_modules", ".bin")}${delimiter}${process.env.PATH}`;
   execFileSync("buf", ["generate"], { cwd: protos, stdio: "inherit", env: { ...process.env, PATH: path } });
+  withoutSwitches(join(protos, "..", "gen"));
 } finally {
   rmSync(folder, { recursive: true });
+}
+
+/** The linter is told in its own settings to leave the folder alone; files that switch it off by themselves say it twice. */
+function withoutSwitches(path) {
+  for (const entry of readdirSync(path, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile()) continue;
+    const file = join(entry.parentPath, entry.name);
+    writeFileSync(file, readFileSync(file, "utf8").replace(/^\/\* eslint-\S+ \*\/\n/m, ""));
+  }
 }

@@ -180,8 +180,8 @@ test("an adapter that rejects is a store that fails, not an empty one", async ()
 
 test("what an algorithm throws its caller gets", async () => {
   const { driver } = stage();
-  // eslint-disable-next-line require-yield
   function* failing(): Protocol<void> {
+    yield lookAtClocks;
     throw new Error("of the algorithm");
   }
   await expect(driver.run(failing())).rejects.toThrow("of the algorithm");

@@ -71,7 +71,7 @@ export class RedisServer {
     await removeDirectory(this.#directory);
   }
 
-  /** Says one line to it, as any client could, and resolves with the beginning of its answer. */
+  /** Says one line to it, as every client can, and resolves with the beginning of its answer. */
   command(line: string): Promise<string> {
     return new Promise((resolve, reject) => {
       const socket = connect(this.port, "127.0.0.1");
