@@ -5,6 +5,7 @@ const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
 /** Tests run the sources with the build that lets a test plant the protocol's known mistakes. */
 export const alias = {
+  "#lease-faults": here("./src/lease/planted-faults.ts"),
   "#faults": here("./src/flease/planted-faults.ts"),
   "#delta-faults": here("./src/delta/planted-faults.ts"),
   "#raft-faults": here("./src/core/raft/planted-faults.ts"),

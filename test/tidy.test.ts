@@ -116,6 +116,7 @@ describe("the folders", () => {
       "delta-stack.ts",
       "testing/index.ts",
       "cli/main.ts",
+      "lease/planted-faults.ts",
       "flease/planted-faults.ts",
       "delta/planted-faults.ts",
       "core/raft/planted-faults.ts",
@@ -128,6 +129,7 @@ describe("the folders", () => {
         ),
       ),
     );
+    imported.add("lease/faults.ts"); // By way of `#lease-faults`.
     imported.add("flease/faults.ts"); // By way of `#faults`.
     imported.add("delta/faults.ts"); // By way of `#delta-faults`.
     imported.add("core/raft/faults.ts"); // By way of `#raft-faults`.

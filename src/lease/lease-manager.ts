@@ -4,7 +4,8 @@ import { formatDuration, parseDuration } from "./duration.js";
 import { type ErrorCode, LeaseholdError, LeaseLostError } from "./errors.js";
 import { HeldLease, type HeldLeaseOptions, type LeaseKeeper } from "./held-lease.js";
 import { lead } from "./lead.js";
-import { LocalQueue } from "./local-queue.js";
+import type { LocalQueue } from "./local-queue.js";
+import { LocalQueues } from "./local-queues.js";
 import type { World } from "./ports.js";
 import type {
   AttemptOutcome,
@@ -61,6 +62,12 @@ const passing: ReadonlySet<ErrorCode> = new Set([
   "LEASE_BROKEN",
 ]);
 
+/** A lease that has not been given back yet, and the queue in which it has the turn. */
+interface Tenancy {
+  readonly lease: HeldLease;
+  readonly queue: LocalQueue;
+}
+
 interface Wish extends HeldLeaseOptions {
   readonly resource: string;
   readonly signal: AbortSignal | undefined;
@@ -74,13 +81,11 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   readonly provider: Provider;
   readonly world: World;
 
-  readonly #queues = new Map<string, LocalQueue>();
+  readonly #queues = new LocalQueues();
   readonly #contenders = new Set<Contender>();
-  readonly #held = new Map<Grant, HeldLease>();
+  readonly #held = new Map<Grant, Tenancy>();
   readonly #watches = new Set<Watch>();
   #closing: Promise<void> | undefined;
-  /** Called when the last queue has become empty. */
-  #onQuiet: (() => void) | undefined;
 
   constructor(provider: Provider, world: World) {
     this.provider = provider;
@@ -181,19 +186,19 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
 
   /** From the provider. */
   lost(grant: Grant, error: LeaseLostError): void {
-    void this.#held.get(grant)?.end(error.reason, error);
+    void this.#held.get(grant)?.lease.end(error.reason, error);
   }
 
   /** From the provider. */
   hint(resource: string): boolean {
-    return this.#queues.get(resource)?.hint() ?? false;
+    return this.#queues.hint(resource);
   }
 
   /** From the provider. */
   releaseRequested(request: ReleaseRequest): void {
     const { resource, by, broken } = request;
     const what = broken ? "has broken the lease on" : "asks for";
-    for (const lease of this.#held.values()) {
+    for (const { lease } of this.#held.values()) {
       if (lease.resource !== resource) continue;
       lease.requestRelease(
         new LeaseholdError("RELEASE_REQUESTED", `${by} ${what} ${JSON.stringify(resource)}`),
@@ -204,11 +209,11 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
 
   /** From a lease that has ended. */
   async takeBack(lease: HeldLease): Promise<void> {
-    await this.#giveBack(lease.grant);
-    this.#held.delete(lease.grant);
-    const queue = this.#queueOf(lease.resource);
+    const { grant } = lease;
+    await this.#giveBack(grant);
+    const { queue } = this.#held.get(grant)!;
+    this.#held.delete(grant);
     queue.vacate();
-    this.#dropIfEmpty(queue);
   }
 
   #wish(resource: string, options: TryAcquireOptions): Wish {
@@ -284,8 +289,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     signal?.throwIfAborted();
     const contender = new Contender(this.world, resource, patient, waitMs);
     const giveUp = () => contender.giveUp(signal?.reason);
-    const queue = this.#queueOf(resource);
-    queue.join(contender);
+    const queue = this.#queues.join(contender);
     this.#contenders.add(contender);
     if (signal !== undefined) watchAbort(signal, giveUp);
     try {
@@ -294,7 +298,6 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
       if (signal !== undefined) unwatchAbort(signal, giveUp);
       this.#contenders.delete(contender);
       queue.leave(contender);
-      this.#dropIfEmpty(queue);
     }
   }
 
@@ -320,7 +323,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     if (!contender.hasGivenUp && outcome.grant.remainingMs() > 0) {
       const kept = this.provider.renewsByItself === true ? { ...wish, autoRenew: false } : wish;
       const lease = new HeldLease(this, outcome.grant, kept);
-      this.#held.set(outcome.grant, lease);
+      this.#held.set(outcome.grant, { lease, queue });
       queue.occupy(contender, lease);
       return lease;
     }
@@ -350,13 +353,13 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   async #close(): Promise<void> {
     for (const watch of this.#watches) watch.end();
     for (const contender of this.#contenders) contender.giveUp(new LeaseholdError("CLOSED"));
-    for (const lease of this.#held.values()) {
+    for (const { lease } of this.#held.values()) {
       // The work of a leader is asked to stop and given time for it, before another may lead.
       if (lease.isLeading) lease.resign(new LeaseLostError(lease.resource, "closed"));
       else void lease.end("closed");
     }
     await this.#quiet();
-    for (const lease of this.#held.values()) void lease.end("closed");
+    for (const { lease } of this.#held.values()) void lease.end("closed");
     await this.#quiet();
     await this.provider.close();
   }
@@ -366,12 +369,12 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     if (this.#queues.size === 0) return;
     await new Promise<void>((resolve) => {
       const timer = this.world.timers.after(CLOSE_STEP_MS, resolve);
-      this.#onQuiet = () => {
+      this.#queues.onNone = () => {
         timer.cancel();
         resolve();
       };
     });
-    this.#onQuiet = undefined;
+    this.#queues.onNone = undefined;
   }
 
   #assertOpen(): void {
@@ -381,21 +384,6 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   #inspection(): Inspection {
     if (this.provider.inspection !== undefined) return this.provider.inspection;
     throw new LeaseholdError("UNSUPPORTED");
-  }
-
-  #queueOf(resource: string): LocalQueue {
-    let queue = this.#queues.get(resource);
-    if (queue === undefined) {
-      queue = new LocalQueue(resource);
-      this.#queues.set(resource, queue);
-    }
-    return queue;
-  }
-
-  #dropIfEmpty(queue: LocalQueue): void {
-    if (!queue.isEmpty) return;
-    this.#queues.delete(queue.resource);
-    if (this.#queues.size === 0) this.#onQuiet?.();
   }
 }
 

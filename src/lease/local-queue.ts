@@ -1,3 +1,4 @@
+import { faults } from "#lease-faults";
 import type { Contender } from "./contender.js";
 import { LeaseholdError } from "./errors.js";
 
@@ -16,6 +17,9 @@ export interface Standing {
  *
  * Waiters take turns first in, first out. A try never queues behind waiters: it shares the answer of the attempt
  * that it meets, and makes its own only when that one found no answer.
+ *
+ * It has *users*: each contender from `join` to `leave`, also after it has had its answer, and the lease from `occupy` to
+ * `vacate`. With the last of them it retires for ever.
  */
 export class LocalQueue {
   readonly resource: string;
@@ -28,13 +32,14 @@ export class LocalQueue {
   #lease: Standing | undefined;
   /** The first waiter has just been told that another participant has the resource, and sleeps that out. */
   #heldElsewhere = false;
+  #users = 0;
+  #retired = false;
+  readonly #unused: (queue: LocalQueue) => void;
 
-  constructor(resource: string) {
+  /** `unused` is called once, when the last user has gone. */
+  constructor(resource: string, unused: (queue: LocalQueue) => void) {
     this.resource = resource;
-  }
-
-  get isEmpty(): boolean {
-    return this.#turn === "free" && this.#waiters.size === 0 && this.#tries.size === 0;
+    this.#unused = unused;
   }
 
   /** @throws LeaseholdError `TOO_MANY_WAITERS` */
@@ -46,6 +51,8 @@ export class LocalQueue {
         `${WAITERS_MAX} callers of this process already wait for ${JSON.stringify(this.resource)}`,
       );
     }
+    if (this.#retired) throw new Error(`assertion failed: the queue of ${this.resource} has retired`);
+    this.#users += 1;
     lane.add(contender);
     contender.wantsTurn = true;
     // Asked for every contender: a look at a lease that has run out ends it, even if its timer is late.
@@ -77,6 +84,7 @@ export class LocalQueue {
   occupy(contender: Contender, lease: Standing): void {
     contender.hasTurn = false;
     this.#turn = "lease";
+    this.#users += 1;
     this.#lease = lease;
     this.contended = false;
     this.#refuseTries();
@@ -87,15 +95,17 @@ export class LocalQueue {
     this.#lease = undefined;
     this.#turn = "free";
     this.#passOn();
+    this.#userGone();
   }
 
-  /** The caller is served or has gone. */
+  /** The caller is served or has gone. Once for each that joined. */
   leave(contender: Contender): void {
     if (contender.hasTurn) this.settle(contender, "unanswered");
     this.#tries.delete(contender);
     if (this.#waiters.delete(contender)) this.#heldElsewhere = false;
     contender.wantsTurn = false;
     this.#passOn();
+    this.#userGone();
   }
 
   /** The resource may have become free: the first waiter should not sleep on. False when there is none. */
@@ -126,6 +136,13 @@ export class LocalQueue {
     next.wantsTurn = false;
     next.hasTurn = true;
     next.wake();
+  }
+
+  #userGone(): void {
+    this.#users -= 1;
+    const looksEmpty = this.#turn === "free" && this.#waiters.size === 0 && this.#tries.size === 0;
+    if (this.#users === 0) this.#retired = true;
+    if (this.#retired || (faults.emptyQueueIsDropped && looksEmpty)) this.#unused(this);
   }
 
   #refuseTries(): void {

@@ -1,3 +1,5 @@
+import { noFaults } from "./faults.js";
+
 /** The switches of a protocol's list of mistakes, which tests may turn, and two ways to turn them back for certain. */
 export interface PlantedFaults<Faults> {
   readonly faults: Faults;
@@ -38,3 +40,5 @@ export function plantedFaults<Faults extends object>(noFaults: Faults): PlantedF
     },
   };
 }
+
+export const { faults, withFaults, duringFaults } = plantedFaults(noFaults);

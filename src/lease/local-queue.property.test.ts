@@ -1,0 +1,365 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import { ScriptedProvider } from "../../test/support/scripted-provider.js";
+import type { ScriptedGrant } from "../../test/support/scripted-provider.js";
+import { VirtualWorld } from "../testing/virtual-world.js";
+import { LeaseholdError } from "./errors.js";
+import { LeaseManager } from "./lease-manager.js";
+import { duringFaults } from "./planted-faults.js";
+import type { AttemptOutcome, AttemptRequest, Cancellation, Grant } from "./provider.js";
+import type { Lease } from "./types.js";
+
+// The waist alone, over a provider whose every answer a random script gives, at any microtask. Callers do what programs
+// do; a model beside it knows what the provider may be asked, who may be served, and what each caller may be told.
+
+const resources = ["a", "b"] as const;
+type Resource = (typeof resources)[number];
+
+class Surrender extends Error {}
+
+/** Enough for every deadline that a call may have (`3 * 1_000` ms), and for what is behind it in its queue. */
+const END_STEP_MS = 50;
+const END_ROUNDS_MAX = 500;
+
+/** Random scripts that are played each time; set `RUNS` for a longer search. */
+const RUNS = Number(process.env["RUNS"] ?? 1_000);
+
+/** What one resource comes to, as the provider is asked and as callers are told. */
+class Model {
+  /** The one request under way. */
+  request: "attempt" | "renew" | "release" | undefined;
+  /** Granted, and not given back yet. */
+  grant: Grant | undefined;
+  /** Somebody else was said to have it, or a caller of this process had it. */
+  wasTaken = false;
+  /** Calls of `acquire` that wait, in their order. */
+  readonly waiting = new Set<Call>();
+  readonly given = new Set<Lease>();
+}
+
+interface Call {
+  readonly resource: Resource;
+  readonly signal: AbortSignal;
+  readonly deadlineMs: number;
+}
+
+/** Asks the model before it does what the script says. */
+class JudgedProvider extends ScriptedProvider {
+  readonly wrong: string[];
+  readonly #models: ReadonlyMap<string, Model>;
+
+  constructor(world: VirtualWorld, models: ReadonlyMap<string, Model>, wrong: string[]) {
+    super(world.clock);
+    this.holdReleases = true;
+    this.#models = models;
+    this.wrong = wrong;
+  }
+
+  override async attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
+    const model = this.#begin("attempt", request.resource, undefined);
+    try {
+      const outcome = await super.attempt(request, cancellation);
+      if (outcome.kind === "granted") model.grant = outcome.grant;
+      if (outcome.kind !== "unanswered") model.wasTaken = true;
+      return outcome;
+    } finally {
+      model.request = undefined;
+    }
+  }
+
+  override async renew(grant: Grant, ttlMs: number): Promise<boolean> {
+    const model = this.#begin("renew", grant.resource, grant);
+    try {
+      return await super.renew(grant, ttlMs);
+    } finally {
+      model.request = undefined;
+    }
+  }
+
+  override async release(grant: Grant): Promise<void> {
+    const model = this.#begin("release", grant.resource, grant);
+    await super.release(grant);
+    model.request = undefined;
+    model.grant = undefined;
+  }
+
+  #begin(request: NonNullable<Model["request"]>, resource: string, grant: Grant | undefined): Model {
+    const model = this.#models.get(resource)!;
+    if (model.request !== undefined) this.wrong.push(`${request} of ${resource} during ${model.request}`);
+    if (model.grant !== grant) this.wrong.push(`${request} of ${resource} by the wrong grant`);
+    model.request = request;
+    return model;
+  }
+}
+
+const step = fc.record({
+  kind: fc.constantFrom(
+    "acquire",
+    "try",
+    "tries",
+    "any",
+    "semaphore",
+    "again",
+    "release",
+    "release",
+    "abort",
+    "abort",
+    "grant",
+    "grant",
+    "held",
+    "unanswered",
+    "throws",
+    "given-back",
+    "given-back",
+    "renewed",
+    "hint",
+    "lost",
+    "pass",
+  ),
+  resource: fc.constantFrom(...resources),
+  pick: fc.nat(1_000),
+  /** So many microtasks later the next step comes. */
+  turns: fc.nat(12),
+});
+
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+
+class Run {
+  readonly world = new VirtualWorld();
+  readonly models = new Map<string, Model>(resources.map((name) => [name, new Model()]));
+  readonly wrong: string[] = [];
+  readonly provider = new JudgedProvider(this.world, this.models, this.wrong);
+  readonly leases = new LeaseManager(this.provider, this.world);
+  readonly minds = new Set<AbortController>();
+  readonly held: Lease[] = [];
+  unsettled = 0;
+  served = 0;
+  ending = false;
+
+  take({ kind, resource, pick }: Step): void {
+    const { provider } = this;
+    switch (kind) {
+      case "acquire":
+        return this.program(this.mind((signal) => this.acquire(resource, signal, pick)));
+      case "try":
+        return this.program(this.mind((signal) => this.try(resource, signal)));
+      case "tries":
+        return this.program(this.mind((signal) => this.tries(resource, signal, 1 + (pick % 4))));
+      case "any":
+        return this.program(this.any(pick));
+      case "semaphore":
+        return this.program(this.semaphore(pick));
+      case "again":
+        return this.program(this.again(pick));
+      case "release":
+        return this.release(pick);
+      case "abort":
+        return chosen([...this.minds], pick)?.abort(new Surrender());
+      case "grant":
+        return void taken(provider.attempts, pick)?.grant();
+      case "held":
+        return taken(provider.attempts, pick)?.held(pick);
+      case "unanswered":
+        return taken(provider.attempts, pick)?.unanswered();
+      case "throws":
+        return taken(provider.attempts, pick)?.unanswered("CONFIG_MISMATCH");
+      case "given-back":
+        return taken(provider.releases, pick)?.answer();
+      case "renewed":
+        return taken(provider.renewals, pick)?.answer(pick % 2 === 0);
+      case "hint":
+        return void provider.events!.hint(resource);
+      case "lost":
+        return this.lose(pick);
+      case "pass":
+        return this.world.block(pick);
+    }
+  }
+
+  lose(pick: number): void {
+    const grants = [...this.models.values()].flatMap(({ grant }) => grant ?? []);
+    const grant = chosen(grants, pick) as ScriptedGrant | undefined;
+    if (grant !== undefined) grant.endMs = -Infinity;
+  }
+
+  /** What a caller does must end, with what the waist may say. */
+  program(running: Promise<unknown>): void {
+    this.unsettled++;
+    void running
+      .catch((error: unknown) => {
+        const known = error instanceof Surrender || error instanceof AggregateError;
+        const codes = ["TIMEOUT", "NO_QUORUM", "CONFIG_MISMATCH"];
+        if (!known && !(error instanceof LeaseholdError && codes.includes(error.code)))
+          this.wrong.push(`a caller hears ${String(error)}`);
+      })
+      .finally(() => this.unsettled--);
+  }
+
+  async mind<T>(run: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const mind = new AbortController();
+    this.minds.add(mind);
+    try {
+      return await run(mind.signal);
+    } finally {
+      this.minds.delete(mind);
+    }
+  }
+
+  async acquire(resource: Resource, signal: AbortSignal, pick: number): Promise<Lease> {
+    const waitMs = 1 + pick * 3;
+    const { waiting } = this.models.get(resource)!;
+    const call = { resource, signal, deadlineMs: this.world.clock.monotonicMs() + waitMs };
+    waiting.add(call);
+    try {
+      const lease = await this.leases.acquire(resource, { signal, wait: waitMs, autoRenew: pick % 2 === 0 });
+      const before = [...waiting].slice(0, [...waiting].indexOf(call));
+      if (before.some((other) => this.stillWants(other)))
+        this.wrong.push(`a caller is served before another that came first for ${resource}`);
+      return this.enter(lease);
+    } finally {
+      waiting.delete(call);
+    }
+  }
+
+  stillWants({ signal, deadlineMs }: Call): boolean {
+    return !signal.aborted && this.world.clock.monotonicMs() < deadlineMs;
+  }
+
+  async try(resource: Resource, signal?: AbortSignal): Promise<Lease | undefined> {
+    const lease = await this.leases.tryAcquire(resource, signal && { signal });
+    if (lease !== undefined) return this.enter(lease);
+    if (!this.models.get(resource)!.wasTaken) this.wrong.push(`${resource} was refused and nobody had it`);
+    return undefined;
+  }
+
+  async tries(resource: Resource, signal: AbortSignal, times: number): Promise<Lease | undefined> {
+    let lease: Lease | undefined;
+    for (let each = 0; each < times && lease === undefined; each++) lease = await this.try(resource, signal);
+    return lease;
+  }
+
+  /** The first of all names that can be had; the others are given up, or back. */
+  any(pick: number): Promise<Lease> {
+    return this.mind(async (signal) => {
+      const others = new AbortController();
+      const both = AbortSignal.any([signal, others.signal]);
+      const calls = resources.map((resource) => this.acquire(resource, both, pick));
+      const first = await Promise.any(calls);
+      others.abort(new Surrender());
+      for (const call of calls)
+        void call.then(
+          (lease) => void (lease !== first && lease.release()),
+          () => undefined,
+        );
+      return first;
+    });
+  }
+
+  /** One of as many permits as there are names. */
+  async semaphore(pick: number): Promise<Lease> {
+    for (const resource of resources) {
+      const lease = await this.try(resource);
+      if (lease !== undefined) return lease;
+    }
+    return this.any(pick);
+  }
+
+  /** Gives back what it has and wants it again in the same turn. */
+  async again(pick: number): Promise<Lease | undefined> {
+    const lease = chosen(this.held, pick);
+    if (lease === undefined) return undefined;
+    this.release(pick);
+    return this.mind((signal) => this.acquire(lease.resource as Resource, signal, pick));
+  }
+
+  release(pick: number): void {
+    const [lease] = this.held.splice(pick % Math.max(1, this.held.length), 1);
+    void lease?.release();
+  }
+
+  enter(lease: Lease): Lease {
+    this.served++;
+    const { given } = this.models.get(lease.resource)!;
+    // Each looks for itself whether it still has it, as a program does before it goes on.
+    for (const other of given) {
+      if (other.remaining() > 0 && lease.remaining() > 0)
+        this.wrong.push(`two callers have ${lease.resource}`);
+      if (lease.token <= other.token) this.wrong.push(`the token of ${lease.resource} is not greater`);
+    }
+    given.add(lease);
+    if (this.ending) void lease.release();
+    else this.held.push(lease);
+    return lease;
+  }
+
+  /** Everything is answered from here on, and nobody keeps what it has: all must be served or end, and nothing may be left. */
+  async end(): Promise<void> {
+    this.ending = true;
+    while (this.held.length > 0) this.release(0);
+    for (let round = 0; round < END_ROUNDS_MAX; round++) {
+      await this.world.settle();
+      if (this.answerAll() > 0) continue;
+      if (this.unsettled === 0) break;
+      await this.world.advance(END_STEP_MS);
+    }
+    if (this.unsettled > 0) this.wrong.push(`${this.unsettled} callers hear nothing`);
+    const seen = { closed: false };
+    void this.leases.close().then(() => (seen.closed = true));
+    await this.world.settle();
+    if (!seen.closed) this.wrong.push("a queue is left behind");
+    if (this.world.pendingTimers > 0) this.wrong.push("a timer is left behind");
+  }
+
+  answerAll(): number {
+    const { attempts, releases, renewals } = this.provider;
+    const pending = attempts.length + releases.length + renewals.length;
+    for (const attempt of attempts.splice(0)) attempt.grant();
+    for (const release of releases.splice(0)) release.answer();
+    for (const renewal of renewals.splice(0)) renewal.answer(false);
+    return pending;
+  }
+}
+
+function chosen<T>(all: readonly T[], pick: number): T | undefined {
+  return all[pick % Math.max(1, all.length)];
+}
+
+function taken<T>(all: T[], pick: number): T | undefined {
+  return all.splice(pick % Math.max(1, all.length), 1)[0];
+}
+
+const scripts = fc.array(step, { minLength: 10, maxLength: 60 });
+
+async function play(steps: readonly Step[]): Promise<Run> {
+  const run = new Run();
+  for (const each of steps) {
+    run.take(each);
+    for (let turn = 0; turn < each.turns; turn++) await undefined;
+    if (each.turns === 12) await run.world.advance(0);
+  }
+  await run.end();
+  return run;
+}
+
+/** Plays random scripts until one goes wrong. */
+const playMany = (runs: number, look: (run: Run) => void = () => {}) =>
+  fc.check(
+    fc.asyncProperty(scripts, async (steps) => {
+      const run = await play(steps);
+      look(run);
+      expect(run.wrong).toEqual([]);
+    }),
+    { numRuns: runs, endOnFailure: true },
+  );
+
+test("whatever callers do and hear: one request and one holder at a time, in order, and nothing stays behind", async () => {
+  let served = 0;
+  const { failed, counterexample, errorInstance } = await playMany(RUNS, (run) => (served += run.served));
+  expect({ failed, counterexample, errorInstance }).toMatchObject({ failed: false });
+  expect(served).toBeGreaterThan(2 * RUNS);
+});
+
+test("without the count of its users a stale queue drops a newer one, and random scripts find it", async () => {
+  const found = await duringFaults({ emptyQueueIsDropped: true }, () => playMany(40 * RUNS));
+  expect(found.failed).toBe(true);
+});
