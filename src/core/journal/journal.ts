@@ -18,7 +18,7 @@ export interface JournalBatch {
   readonly hardState?: HardState | undefined;
   /** A leader's snapshot that replaces the log; its content is on disk already. */
   readonly installed?: LogPosition | undefined;
-  /** A snapshot of the own state, whose content is on disk already. */
+  /** A snapshot of the own state, whose content is on disk already; it goes on from a later index than the one before. */
   readonly compacted?: LogPosition | undefined;
   readonly entries?: readonly Entry[];
 }

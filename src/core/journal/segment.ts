@@ -35,14 +35,17 @@ export async function createSegment(folder: string, sequence: number, chain: num
   return file;
 }
 
-/** Opens the last segment to go on after `bytes`; what a crash has left after those is removed, and stays removed. */
+/**
+ * Opens the last segment to go on after `bytes`; what a crash has left after those is removed, and stays removed. What was
+ * read of it may only be in the kernel, if the process before was killed while it wrote: it is on disk before anybody
+ * counts it. The segments before it are, as each one is begun after the last write to the one before.
+ */
 export async function openSegment(folder: string, sequence: number, bytes: number): Promise<FileHandle> {
   const file = await open(join(folder, segmentName(sequence)), "r+");
   const { size } = await file.stat();
-  if (size > bytes) {
-    await file.truncate(bytes);
-    await file.datasync();
-  }
+  if (size > bytes) await file.truncate(bytes);
+  await file.datasync();
+  await syncFolder(folder);
   return file;
 }
 

@@ -9,9 +9,6 @@ import { diskError, syncFolder } from "./files.js";
 /** The first bytes of a snapshot: what it is, and its format. */
 const magic = Buffer.from("LHSNAP1\n", "latin1");
 
-/** Older ones are removed: one more than the newest, in case a disk damages that. */
-const keptMax = 2;
-
 /** More than any piece has. */
 const pieceBytesMax = 64 * 1024 * 1024;
 
@@ -65,7 +62,6 @@ export class Snapshots {
       await writer.abort();
       throw error;
     }
-    await this.removeOld();
   }
 
   /** @throws LeaseholdError `LOG_CORRUPT` while reading */
@@ -80,9 +76,13 @@ export class Snapshots {
     return { meta: { index: position.index, term: position.term, membership }, pieces };
   }
 
-  async removeOld(): Promise<void> {
-    const old = (await this.list()).slice(keptMax);
-    for (const position of old) await rm(join(this.#folder, fileName(position)), { force: true });
+  /**
+   * Removes those that are older than the one at `index`, but for the last of them, which may be on its way to another server.
+   * To be called when the journal goes on from `index`, and says so on disk.
+   */
+  async removeBefore(index: number): Promise<void> {
+    const older = (await this.list()).filter((position) => position.index < index);
+    for (const position of older.slice(1)) await rm(join(this.#folder, fileName(position)), { force: true });
   }
 }
 

@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, readdir, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { LeaseholdError } from "../../../lease/errors.js";
-import { diskError } from "../../journal/files.js";
-import { Journal } from "../../journal/journal.js";
+import { diskError, syncFolder } from "../../journal/files.js";
+import { Journal, type JournalOptions } from "../../journal/journal.js";
 import { DirectoryLock } from "../../journal/lock.js";
 import type { JournalContent } from "../../journal/read-journal.js";
 import { Snapshots } from "../../journal/snapshots.js";
@@ -43,25 +43,44 @@ export async function openDataDirectory(config: CoreConfig): Promise<DataDirecto
   });
   const lock = await DirectoryLock.take(path);
   try {
-    return { path, lock, ...(await openLocked(path, config)) };
+    return { path, lock, ...(await openContent(path, config)) };
   } catch (error) {
     await lock.release();
     throw error;
   }
 }
 
-async function openLocked(path: string, config: CoreConfig): Promise<Omit<DataDirectory, "path" | "lock">> {
+/** What `openDataDirectory` does once the directory is this process's. @throws as it does */
+export async function openContent(
+  path: string,
+  config: CoreConfig,
+  options: JournalOptions = {},
+): Promise<Omit<DataDirectory, "path" | "lock">> {
+  await syncNames(path);
   const found = await readMemberRecord(path);
   if (found === undefined) await refuseLeftovers(path);
   const record = found?.begun ? found : await begin(path, config);
   const snapshots = await Snapshots.open(join(path, snapshotFolder));
-  const { journal, content } = await Journal.open(join(path, journalFolder));
+  const { journal, content } = await Journal.open(join(path, journalFolder), options);
   try {
     const { recovered, state } = await recover(snapshots, content, path);
     return { journal, snapshots, record, recovered, state, tornBytes: content.tornBytes };
   } catch (error) {
     await journal.close();
     throw error;
+  }
+}
+
+/**
+ * A process that was killed may have left names that only the kernel knows: the directory's own, or that of a member.json
+ * which says that there is a journal. What is read is counted as being on disk, so it is made so first.
+ */
+async function syncNames(path: string): Promise<void> {
+  try {
+    await syncFolder(dirname(path));
+    await syncFolder(path);
+  } catch (error) {
+    throw diskError(`the data directory ${path} cannot be synced`, error);
   }
 }
 

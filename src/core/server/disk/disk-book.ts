@@ -8,25 +8,37 @@ import { type MemberRecord, writeMemberRecord } from "./member-file.js";
 export class DiskBook {
   readonly #folder: string;
   readonly #record: MemberRecord;
-  readonly #disks: Map<MemberId, bigint>;
-  #writing: Promise<void> = Promise.resolve();
+  /** Only what is on our own disk. */
+  #disks: ReadonlyMap<MemberId, bigint>;
+  #last: Promise<unknown> = Promise.resolve();
 
   constructor(folder: string, record: MemberRecord) {
     this.#folder = folder;
     this.#record = record;
-    this.#disks = new Map(record.disks);
+    this.#disks = record.disks;
   }
 
-  /** The first one that is heard of counts, and is on our own disk before the answer is given. */
+  /**
+   * The first one that is heard of counts, and is on our own disk before the answer is given. One that could not be written
+   * is not known, and the next who asks makes a try of its own.
+   *
+   * @throws LeaseholdError `DISK_FAILED`
+   */
   async isKnown(member: MemberId, disk: bigint): Promise<boolean> {
     const known = this.#disks.get(member);
-    if (known !== undefined && known !== disk) return false;
-    if (known === undefined) {
-      this.#disks.set(member, disk);
-      const disks = new Map(this.#disks);
-      this.#writing = this.#writing.then(() => writeMemberRecord(this.#folder, { ...this.#record, disks }));
-    }
-    await this.#writing;
+    if (known !== undefined) return known === disk;
+    const learning = this.#last.then(() => this.#learn(member, disk));
+    this.#last = learning.catch(() => undefined);
+    return learning;
+  }
+
+  async #learn(member: MemberId, disk: bigint): Promise<boolean> {
+    // Somebody may have asked the same meanwhile.
+    const known = this.#disks.get(member);
+    if (known !== undefined) return known === disk;
+    const disks = new Map(this.#disks).set(member, disk);
+    await writeMemberRecord(this.#folder, { ...this.#record, disks });
+    this.#disks = disks;
     return true;
   }
 }

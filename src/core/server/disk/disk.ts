@@ -9,11 +9,14 @@ export interface ReceivedSnapshot {
   readonly pieces: readonly Uint8Array[];
 }
 
-/** What a server writes: its log, and snapshots. All that is written to the log becomes durable in the order of the calls. */
+/**
+ * What a server writes: its log, and snapshots. All that is written to the log becomes durable in the order of the calls, and
+ * after one that has failed nothing is written to it any more: what follows rests on what came before.
+ */
 export class Disk {
   readonly #journal: Journal;
   readonly #snapshots: Snapshots;
-  /** A snapshot that is being installed: everything else waits for it. */
+  /** The last step that others wait for: an installation, of which the log goes on. Rejected for ever if it failed. */
   #installing: Promise<void> | undefined;
   /** The log goes on after this. */
   #base: number;
@@ -28,36 +31,43 @@ export class Disk {
    * Resolves when it is on disk.
    *
    * @param received the content of `persist.snapshot`
-   * @throws LeaseholdError `DISK_FAILED`
+   * @throws LeaseholdError `DISK_FAILED`, and then for ever
    */
   persist(persist: Persist, received: ReceivedSnapshot | undefined): Promise<void> {
     const { entries, hardState, snapshot } = persist;
     if (snapshot === undefined) return this.#inOrder(() => this.#journal.append({ entries, hardState }));
     const installing = this.#inOrder(async () => {
       await this.#snapshots.save(snapshot, received?.pieces ?? []);
-      this.#base = snapshot.index;
       await this.#journal.append({ installed: snapshot, entries, hardState });
-      await this.#journal.removeUpTo(snapshot.index);
+      await this.#goOnFrom(snapshot.index);
     });
-    const settled = installing.then(
-      () => undefined,
+    this.#installing = installing;
+    installing.then(
+      () => {
+        if (this.#installing === installing) this.#installing = undefined;
+      },
       () => undefined,
     );
-    this.#installing = settled;
-    void settled.then(() => {
-      if (this.#installing === settled) this.#installing = undefined;
-    });
     return installing;
   }
 
   /** Writes a snapshot of the own state, beside the log's own writes, and then forgets the log before it. */
   async saveSnapshot({ meta, pieces }: SnapshotToWrite): Promise<void> {
     await this.#snapshots.save(meta, pieces);
-    // A leader's snapshot that came meanwhile is newer.
-    if (meta.index <= this.#base) return;
-    this.#base = meta.index;
-    await this.#inOrder(() => this.#journal.append({ compacted: meta }));
-    await this.#journal.removeUpTo(meta.index);
+    await this.#inOrder(async () => {
+      // A leader's snapshot that came meanwhile is newer.
+      if (meta.index <= this.#base) return;
+      await this.#journal.append({ compacted: meta });
+      await this.#goOnFrom(meta.index);
+    });
+  }
+
+  /** The journal says on disk that it goes on from that snapshot: only now is what came before of no use. */
+  async #goOnFrom(index: number): Promise<void> {
+    if (index <= this.#base) return;
+    this.#base = index;
+    await this.#journal.removeUpTo(index);
+    await this.#snapshots.removeBefore(index);
   }
 
   #inOrder(write: () => Promise<void>): Promise<void> {

@@ -1,0 +1,260 @@
+import type { FileHandle } from "node:fs/promises";
+import { dirname, join } from "node:path";
+
+/** Everything below this folder lies on the simulated disk. */
+export const diskRoot = "/crashing-disk";
+
+const sectorBytes = 512;
+
+/** What a file system does is done some turns of the event loop later. */
+const turnsMax = 3;
+
+interface Change {
+  readonly offset: number;
+  readonly bytes: Buffer;
+}
+
+type Node = File | Folder;
+
+/** A file: what the kernel has of it, and what of that is on the disk. */
+class File {
+  cached = Buffer.alloc(0);
+  durable = Buffer.alloc(0);
+  /** Written since the last sync, in order; undefined stands for a file that was cut off at that length. */
+  changes: (Change | number)[] = [];
+
+  write(change: Change): void {
+    this.cached = applied(this.cached, change);
+    this.changes.push(change);
+  }
+
+  truncate(length: number): void {
+    this.cached = Buffer.from(this.cached.subarray(0, length));
+    this.changes.push(length);
+  }
+
+  sync(): void {
+    this.durable = Buffer.from(this.cached);
+    this.changes = [];
+  }
+
+  /** The first of the changes are there; the next one may be in part. */
+  losePower(random: () => number): void {
+    let kept = Math.floor(random() * (this.changes.length + 1));
+    for (const change of this.changes.slice(0, kept)) this.durable = applied(this.durable, change);
+    const next = this.changes[kept];
+    if (typeof next === "object" && random() < 0.5) this.durable = applied(this.durable, torn(next, random));
+    this.cached = Buffer.from(this.durable);
+    this.changes = [];
+    kept = 0;
+  }
+}
+
+class Folder {
+  cached = new Map<string, Node>();
+  durable = new Map<string, Node>();
+  /** Names that were made, renamed or removed since the last sync, in order. */
+  changes: ((names: Map<string, Node>) => void)[] = [];
+
+  change(change: (names: Map<string, Node>) => void): void {
+    change(this.cached);
+    this.changes.push(change);
+  }
+
+  sync(): void {
+    this.durable = new Map(this.cached);
+    this.changes = [];
+  }
+
+  losePower(random: () => number): void {
+    const kept = Math.floor(random() * (this.changes.length + 1));
+    for (const change of this.changes.slice(0, kept)) change(this.durable);
+    this.cached = new Map(this.durable);
+    this.changes = [];
+    for (const node of this.cached.values()) node.losePower(random);
+  }
+}
+
+function applied(content: Buffer, change: Change | number): Buffer<ArrayBuffer> {
+  if (typeof change === "number") return Buffer.from(content.subarray(0, change));
+  const { offset, bytes } = change;
+  const result = Buffer.alloc(Math.max(content.length, offset + bytes.length));
+  content.copy(result);
+  bytes.copy(result, offset);
+  return result;
+}
+
+/** A write that was under way: cut off, or with sectors that were never written and read as zeros. */
+function torn({ offset, bytes }: Change, random: () => number): Change {
+  const cut = Math.floor(random() * bytes.length);
+  if (random() < 0.5) return { offset, bytes: bytes.subarray(0, cut) };
+  const holed = Buffer.from(bytes);
+  const start = Math.max(0, Math.ceil((offset + cut) / sectorBytes) * sectorBytes - offset);
+  holed.fill(0, Math.min(start, holed.length));
+  return { offset, bytes: holed };
+}
+
+function problem(code: string, what: string): NodeJS.ErrnoException {
+  return Object.assign(new Error(`${code}: ${what}`), { code });
+}
+
+/**
+ * A file system in memory that knows what of it would survive a loss of power: nothing that was not synced, the names in a
+ * folder no more than the content of a file. A process that is killed leaves what the kernel has.
+ */
+export class CrashingDisk {
+  /** The chance that a write fails because the disk is full; it has room again at once. */
+  fullChance = 0;
+  /** How often that has happened. */
+  failures = 0;
+  #root = new Folder();
+  #random: () => number;
+  /** Counts processes: what one that was killed has asked for is never answered. */
+  #process = 0;
+
+  constructor(random: () => number) {
+    this.#random = random;
+    const folder = new Folder();
+    this.#root.change((names) => names.set(nameOf(diskRoot), folder));
+    this.#root.sync();
+  }
+
+  killProcess(): void {
+    this.#process += 1;
+  }
+
+  losePower(): void {
+    this.#process += 1;
+    this.#root.losePower(this.#random);
+  }
+
+  /** What `node:fs/promises` has, as far as it is used. */
+  readonly promises = {
+    mkdir: (path: string) => this.#later(() => void this.#folder(path, true)),
+    readdir: (path: string) => this.#later(() => [...this.#folder(path).cached.keys()]),
+    readFile: (path: string, encoding?: "utf8") =>
+      this.#later(() => {
+        const bytes = Buffer.from(this.#file(path).cached);
+        return encoding === undefined ? bytes : bytes.toString(encoding);
+      }),
+    open: (path: string, flags: string) => this.#later(() => this.#open(path, flags)),
+    rename: (from: string, to: string) =>
+      this.#later(() => {
+        const node = this.#node(from);
+        this.#folder(dirname(from)).change((names) => {
+          names.delete(nameOf(from));
+          names.set(nameOf(to), node);
+        });
+      }),
+    unlink: (path: string) =>
+      this.#later(() => {
+        this.#node(path);
+        this.#folder(dirname(path)).change((names) => names.delete(nameOf(path)));
+      }),
+    rm: (path: string, options: { force?: boolean } = {}) =>
+      this.#later(() => {
+        const parent = this.#folder(dirname(path));
+        if (!parent.cached.has(nameOf(path)) && options.force !== true) throw problem("ENOENT", path);
+        parent.change((names) => names.delete(nameOf(path)));
+      }),
+  };
+
+  async *read(path: string, { highWaterMark }: { highWaterMark: number }): AsyncGenerator<Buffer> {
+    const bytes = await this.promises.readFile(path);
+    if (typeof bytes === "string") return;
+    for (let at = 0; at < bytes.length; at += highWaterMark) yield bytes.subarray(at, at + highWaterMark);
+  }
+
+  #later<T>(effect: () => T): Promise<T> {
+    const process = this.#process;
+    return new Promise((resolve, reject) => {
+      const turn = (left: number): void => {
+        if (process !== this.#process) return;
+        if (left > 0) return void setImmediate(turn, left - 1);
+        try {
+          resolve(effect());
+        } catch (error) {
+          reject(error as Error);
+        }
+      };
+      setImmediate(turn, Math.floor(this.#random() * turnsMax));
+    });
+  }
+
+  #open(path: string, flags: string): FileHandle {
+    const parent = this.#folder(dirname(path));
+    const found = parent.cached.get(nameOf(path));
+    if (found === undefined && flags === "w") {
+      const made = new File();
+      parent.change((names) => names.set(nameOf(path), made));
+      return this.#handle(made);
+    }
+    if (found === undefined) throw problem("ENOENT", path);
+    if (found instanceof File && flags === "w") found.truncate(0);
+    return this.#handle(found);
+  }
+
+  #handle(node: Node): FileHandle {
+    let position = 0;
+    const write = (bytes: Buffer, offset: number, length: number, at: number) =>
+      this.#later(() => {
+        if (this.#random() < this.fullChance) {
+          this.failures += 1;
+          throw problem("ENOSPC", "no space left on device");
+        }
+        (node as File).write({ offset: at, bytes: Buffer.from(bytes.subarray(offset, offset + length)) });
+        return { bytesWritten: length, buffer: bytes };
+      });
+    const next = async (content: Buffer | string) => {
+      const bytes = Buffer.from(content as string);
+      const at = position;
+      position += bytes.length;
+      return write(bytes, 0, bytes.length, at);
+    };
+    const sync = () => this.#later(() => node.sync());
+    const handle = {
+      write: (bytes: Buffer, offset?: number, length?: number, at?: number) =>
+        offset === undefined ? next(bytes) : write(bytes, offset, length!, at!),
+      writeFile: async (bytes: Buffer) => void (await next(bytes)),
+      datasync: sync,
+      sync,
+      truncate: (length: number) => this.#later(() => (node as File).truncate(length)),
+      stat: () => this.#later(() => ({ size: (node as File).cached.length })),
+      close: () => this.#later(() => undefined),
+    };
+    return handle as unknown as FileHandle;
+  }
+
+  #node(path: string): Node {
+    const node = this.#folder(dirname(path)).cached.get(nameOf(path));
+    if (node === undefined) throw problem("ENOENT", path);
+    return node;
+  }
+
+  #file(path: string): File {
+    const node = this.#node(path);
+    if (node instanceof Folder) throw problem("EISDIR", path);
+    return node;
+  }
+
+  #folder(path: string, make = false): Folder {
+    let folder = this.#root;
+    let at = "/";
+    for (const name of path.split("/").filter((part) => part !== "")) {
+      at = join(at, name);
+      let next = folder.cached.get(name);
+      if (next === undefined && make) {
+        const made = new Folder();
+        folder.change((names) => names.set(name, made));
+        next = made;
+      }
+      if (!(next instanceof Folder)) throw problem("ENOENT", at);
+      folder = next;
+    }
+    return folder;
+  }
+}
+
+function nameOf(path: string): string {
+  return path.slice(path.lastIndexOf("/") + 1);
+}
