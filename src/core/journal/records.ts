@@ -45,7 +45,8 @@ export function writeRecord(parts: Uint8Array[], record: JournalRecord, chain: n
   header.writeUInt32LE(length, 0);
   header.writeUInt32LE(checksum, 4);
   header.writeUInt32LE(checksumOf(header.subarray(0, 8), 0), 8);
-  parts.push(header, ...payload);
+  parts.push(header);
+  for (const part of payload) parts.push(part);
   return checksum;
 }
 

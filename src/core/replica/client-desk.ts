@@ -7,7 +7,8 @@ import {
   PutResponseSchema,
 } from "../gen/etcd/rpc_pb.js";
 import type { Command } from "../gen/leasehold/command_pb.js";
-import { CoreError } from "../state/errors.js";
+import { isSerializable } from "../state/check.js";
+import { CoreError, refusalFor } from "../state/errors.js";
 import { bytesOf } from "../state/keys.js";
 import type { Applied } from "../state/state.js";
 import { commandFor } from "./commands.js";
@@ -25,6 +26,14 @@ interface Asking {
 interface ToldRead {
   readonly told: Told;
   readonly requests: readonly PendingRequest[];
+}
+
+type Reading = Extract<ClientRequest, { kind: "range" | "txn" }>;
+
+/** What this server has is good enough, and nobody needs to be asked. */
+function asksForContent(asked: ClientRequest): asked is Reading {
+  if (asked.kind === "range") return asked.request.serializable;
+  return asked.kind === "txn" && isSerializable(asked.request);
 }
 
 /**
@@ -65,11 +74,10 @@ export class ClientDesk {
     this.#number += 1;
     try {
       const command = commandFor(request, this.#context, this.#number);
-      if (request.kind === "range" && request.request.serializable)
-        this.requests.answerAtOnce(id, this.#read(request));
+      if (asksForContent(request)) this.requests.answerAtOnce(id, this.#read(request));
       else this.#waiting.push(this.requests.admit(id, request, deadlineMs, this.#number, command));
     } catch (error) {
-      this.requests.answerAtOnce(id, coreErrorOf(error));
+      this.requests.answerAtOnce(id, refusalFor(error));
     }
   }
 
@@ -91,7 +99,9 @@ export class ClientDesk {
       else if (kind === "leaseTimeToLive") this.#ask("remaining", request.ID, [pending], pending.dueMs);
       else readers.push(pending);
     }
-    if (readers.length > 0) this.#ask("read", 0n, readers, Math.max(...readers.map(({ dueMs }) => dueMs)));
+    if (readers.length === 0) return;
+    const deadlineMs = readers.reduce((latestMs, { dueMs }) => Math.max(latestMs, dueMs), 0);
+    this.#ask("read", 0n, readers, deadlineMs);
   }
 
   #propose(pending: PendingRequest, command: Uint8Array): void {
@@ -248,16 +258,17 @@ export class ClientDesk {
 
   #carryOut(request: ClientRequest, told: Told): ClientResponse | CoreError {
     try {
-      if (request.kind === "range") return this.#read(request);
+      if (request.kind === "range" || request.kind === "txn") return this.#read(request);
       if (request.kind === "leaseTimeToLive") return this.#timeToLive(request.request, told);
       return this.#leases();
     } catch (error) {
-      return coreErrorOf(error);
+      return refusalFor(error);
     }
   }
 
-  #read({ request }: Extract<ClientRequest, { kind: "range" }>): ClientResponse {
-    const response = this.#context.state.read(request);
+  #read({ kind, request }: Reading): ClientResponse {
+    const { state } = this.#context;
+    const response = kind === "range" ? state.read(request) : state.readTxn(request);
     response.header = this.#context.header();
     return response;
   }
@@ -287,9 +298,4 @@ export class ClientDesk {
     const leases = [...this.#context.state.leases.all()].map(({ id }) => ({ ID: id }));
     return create(LeaseLeasesResponseSchema, { header: this.#context.header(), leases });
   }
-}
-
-function coreErrorOf(error: unknown): CoreError {
-  if (error instanceof CoreError) return error;
-  throw error;
 }

@@ -1,7 +1,7 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import type { Random } from "../../lease/ports.js";
 import { CommandSchema } from "../gen/leasehold/command_pb.js";
-import { checkDeleteRange, checkPut, checkRange, checkTxn } from "../state/check.js";
+import { checkDeleteRange, checkPut, checkRange, checkTxn, isReadOnly } from "../state/check.js";
 import { CoreError } from "../state/errors.js";
 import { ttlSecondsMax } from "../state/leases.js";
 import type { CommandBody, Context } from "./context.js";
@@ -40,7 +40,7 @@ function bodyFor(asked: ClientRequest, context: Context): CommandBody | undefine
       return { case: "deleteRange", value: asked.request };
     case "txn":
       checkTxn(asked.request);
-      return { case: "txn", value: asked.request };
+      return isReadOnly(asked.request) ? undefined : { case: "txn", value: asked.request };
     case "compact":
       return { case: "compact", value: asked.request };
     case "leaseGrant": {

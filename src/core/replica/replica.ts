@@ -241,9 +241,15 @@ export class Replica implements CoreServer {
   }
 }
 
+/**
+ * Deeper than any command that was ever taken: a request within its own bound (100, and `nestingMax` in transactions) is one
+ * deeper here. What stands in the log has to be readable for ever.
+ */
+const commandDepthMax = 200;
+
 function readCommand(index: number, data: Uint8Array): Command {
   try {
-    return fromBinary(CommandSchema, data);
+    return fromBinary(CommandSchema, data, { recursionLimit: commandDepthMax });
   } catch (error) {
     throw new LeaseholdError("LOG_CORRUPT", `entry ${index} of the log is no command`, { cause: error });
   }

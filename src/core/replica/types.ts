@@ -125,7 +125,8 @@ export interface Answer {
 
 export interface WatchAnswer {
   readonly stream: number;
-  readonly response: WatchResponse;
+  /** An error ends the stream. */
+  readonly response: WatchResponse | CoreError;
 }
 
 export interface SnapshotToWrite {

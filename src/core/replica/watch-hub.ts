@@ -1,6 +1,6 @@
 import { faults } from "#core-faults";
-import type { WatchCreateRequest, WatchRequest } from "../gen/etcd/rpc_pb.js";
-import { CoreError } from "../state/errors.js";
+import type { WatchCreateRequest, WatchRequest, WatchResponse } from "../gen/etcd/rpc_pb.js";
+import { CoreError, refusalFor } from "../state/errors.js";
 import { type Key, type KeyRange, rangeOf } from "../state/keys.js";
 import type { Version } from "../state/revisions.js";
 import type { Context } from "./context.js";
@@ -52,9 +52,22 @@ export class WatchHub {
 
   request(streamNumber: number, { requestUnion: asked }: WatchRequest): void {
     const stream = this.#streamOf(streamNumber);
-    if (asked.case === "createRequest") this.#create(stream, asked.value);
-    else if (asked.case === "cancelRequest") this.#cancel(stream, asked.value.watchId);
-    else if (asked.case === "progressRequest") this.#progressAsked.add(stream);
+    this.#attempt(stream, () => {
+      if (asked.case === "createRequest") this.#create(stream, asked.value);
+      else if (asked.case === "cancelRequest") this.#cancel(stream, asked.value.watchId);
+      else if (asked.case === "progressRequest") this.#progressAsked.add(stream);
+    });
+  }
+
+  /** What goes wrong with one stream ends that stream: its client goes on at another, from where it was. */
+  #attempt(stream: WatchStream, body: () => void): void {
+    if (this.#streams.get(stream.number) !== stream) return;
+    try {
+      body();
+    } catch (error) {
+      this.closed(stream.number);
+      this.#answers.push({ stream: stream.number, response: refusalFor(error) });
+    }
   }
 
   sent(streamNumber: number, responses: number): void {
@@ -73,7 +86,7 @@ export class WatchHub {
   #streamOf(number: number): WatchStream {
     const known = this.#streams.get(number);
     if (known !== undefined) return known;
-    const emit = (response: WatchAnswer["response"]) => this.#answers.push({ stream: number, response });
+    const emit = (response: WatchResponse) => this.#answers.push({ stream: number, response });
     const stream = new WatchStream(number, this.#context, emit);
     this.#streams.set(number, stream);
     return stream;
@@ -118,7 +131,6 @@ export class WatchHub {
 
   /** What one command has changed: all of one revision. */
   changed(changes: readonly Version[]): void {
-    const { revisions } = this.#context.state;
     const wanted = new Map<Watcher, Version[]>();
     const offer = (watcher: Watcher, change: Version) => {
       if (!watcher.wants(change)) return;
@@ -130,12 +142,15 @@ export class WatchHub {
       for (const watcher of this.#ofKey.get(change.key) ?? []) offer(watcher, change);
       for (const watcher of this.#ofRange) offer(watcher, change);
     }
-    for (const [watcher, list] of wanted) {
-      if (watcher.stream.hasRoom && watcher.events.length < this.#context.limits.watchBatch) {
-        for (const change of list) watcher.events.push(watcher.eventOf(change, revisions));
-        this.#touched.add(watcher);
-      } else if (!faults.slowWatcherSkips) this.#unsync(watcher, list[0]!.modified);
-    }
+    for (const [watcher, list] of wanted) this.#attempt(watcher.stream, () => this.#tell(watcher, list));
+  }
+
+  #tell(watcher: Watcher, changes: readonly Version[]): void {
+    if (watcher.stream.hasRoom && watcher.events.length < this.#context.limits.watchBatch) {
+      for (const change of changes)
+        watcher.events.push(watcher.eventOf(change, this.#context.state.revisions));
+      this.#touched.add(watcher);
+    } else if (!faults.slowWatcherSkips) this.#unsync(watcher, changes[0]!.modified);
   }
 
   /** The state is another, newer one: what lies between is read from its history. */
@@ -147,7 +162,8 @@ export class WatchHub {
 
   /** Hands out what there is. */
   take(): readonly WatchAnswer[] {
-    for (const watcher of this.#touched) watcher.stream.emitEvents(watcher);
+    for (const watcher of this.#touched)
+      this.#attempt(watcher.stream, () => watcher.stream.emitEvents(watcher));
     this.#touched.clear();
     this.#readHistory();
     for (const stream of this.#progressAsked) if (stream.emitProgress()) this.#progressAsked.delete(stream);
@@ -162,10 +178,12 @@ export class WatchHub {
     let events = 0;
     for (const watcher of turn) {
       if (events >= eventsPerTurnMax) break;
-      // To the end of the line.
-      this.#behind.delete(watcher);
-      this.#behind.add(watcher);
-      if (watcher.stream.hasRoom) events += this.#catchUp(watcher);
+      this.#attempt(watcher.stream, () => {
+        // To the end of the line.
+        this.#behind.delete(watcher);
+        this.#behind.add(watcher);
+        if (watcher.stream.hasRoom) events += this.#catchUp(watcher);
+      });
     }
   }
 

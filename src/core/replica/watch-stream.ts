@@ -62,7 +62,7 @@ export class WatchStream {
         this.#emitFragments(watchId, revision, bytesMax);
         continue;
       }
-      batch.push(...revision);
+      for (const event of revision) batch.push(event);
       bytes += size;
     }
     emitBatch();

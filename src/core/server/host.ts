@@ -14,6 +14,7 @@ import { restoreState } from "../state/snapshot.js";
 import type { Disk, ReceivedSnapshot } from "./disk/disk.js";
 
 export type Settle = (result: Answer["result"]) => void;
+export type Deliver = (response: WatchResponse | CoreError) => void;
 
 export interface HostOptions {
   readonly server: CoreServer;
@@ -34,7 +35,7 @@ export interface HostOptions {
 export class CoreHost {
   readonly #options: HostOptions;
   readonly #answers = new Map<number, Settle>();
-  readonly #watches = new Map<number, (response: WatchResponse) => void>();
+  readonly #watches = new Map<number, Deliver>();
   readonly #ticking: NodeJS.Timeout;
   /** Writes that are not on disk yet, and the last of them. */
   #writing = 0;
@@ -89,7 +90,7 @@ export class CoreHost {
   }
 
   /** Begins a stream of watches, and answers its number. */
-  openWatches(deliver: (response: WatchResponse) => void): number {
+  openWatches(deliver: Deliver): number {
     const stream = ++this.#lastId;
     this.#watches.set(stream, deliver);
     return stream;
@@ -148,11 +149,29 @@ export class CoreHost {
     for (const { id, result } of answers) {
       const settle = this.#answers.get(id);
       this.#answers.delete(id);
-      settle?.(result);
+      if (settle !== undefined) this.#hand(settle, result);
     }
-    for (const { stream, response } of watches) this.#watches.get(stream)?.(response);
+    for (const { stream, response } of watches) {
+      const deliver = this.#watches.get(stream);
+      if (deliver !== undefined) this.#hand(deliver, response);
+    }
     if (snapshot !== undefined) void this.#save(snapshot);
     if (leadership !== undefined) this.#options.leadership(leadership);
+  }
+
+  /** What goes wrong at one client's edge is not this server's end. */
+  #hand<Content>(take: (content: Content | CoreError) => void, content: Content | CoreError): void {
+    if (content instanceof CoreError && content.failure === "internal") this.#mistake(content.cause);
+    try {
+      take(content);
+    } catch (error) {
+      this.#mistake(error);
+    }
+  }
+
+  #mistake(error: unknown): void {
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    this.#options.trouble(`a client's request has failed inside the server: ${text}`);
   }
 
   /** Persist before send. */

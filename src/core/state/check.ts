@@ -11,11 +11,14 @@ import { type Key, type KeyRange, contains, keyOf, rangeOf } from "./keys.js";
 
 /** What can be said of a request without the state: it is refused before it costs an entry of the log. */
 
-/** etcd's bound on the operations, or comparisons, of a transaction. */
+/**
+ * etcd's bound on the operations, or comparisons, of a transaction. The transactions inside share it: etcd gives each path of
+ * them as much, so that a request of 1 MB may have a hundred thousand.
+ */
 export const operationsMax = 128;
 
-/** Transactions in transactions: etcd has no bound but its message size; recursion needs one. */
-const nestingMax = 64;
+/** Transactions in transactions. Each is two messages deep, and who decodes them takes 100 (`@bufbuild/protobuf`). */
+export const nestingMax = 32;
 
 export function checkRange(request: RangeRequest): void {
   if (request.key.length === 0) throw new CoreError("keyNotProvided");
@@ -35,21 +38,51 @@ export function checkDeleteRange(request: DeleteRangeRequest): void {
 }
 
 export function checkTxn(request: TxnRequest): void {
-  checkShape(request, 0);
+  checkSize(request, operationsMax, 0);
+  checkShape(request);
   checkDuplicates(request);
 }
 
-function checkShape(request: TxnRequest, depth: number): void {
-  const most = Math.max(request.compare.length, request.success.length, request.failure.length);
-  if (most > operationsMax || depth > nestingMax) throw new CoreError("tooManyOperations");
-  if (request.compare.some(({ key }) => key.length === 0)) throw new CoreError("keyNotProvided");
-  for (const { request: operation } of [...request.success, ...request.failure]) {
-    if (operation.case === "requestRange") checkRange(operation.value);
-    else if (operation.case === "requestPut") checkPut(operation.value);
-    else if (operation.case === "requestDeleteRange") checkDeleteRange(operation.value);
-    else if (operation.case === "requestTxn") checkShape(operation.value, depth + 1);
-    else throw new CoreError("keyNotFound");
-  }
+/** What is left of the budget. All else is done with transactions that have passed this. */
+function checkSize({ compare, success, failure }: TxnRequest, budget: number, depth: number): number {
+  let left = budget - Math.max(compare.length, success.length, failure.length);
+  if (left < 0 || depth > nestingMax) throw new CoreError("tooManyOperations");
+  for (const operations of [success, failure])
+    for (const { request } of operations)
+      if (request.case === "requestTxn") left = checkSize(request.value, left, depth + 1);
+  return left;
+}
+
+function checkShape({ compare, success, failure }: TxnRequest): void {
+  if (compare.some(({ key }) => key.length === 0)) throw new CoreError("keyNotProvided");
+  for (const operations of [success, failure])
+    for (const { request: operation } of operations) {
+      if (operation.case === "requestRange") checkRange(operation.value);
+      else if (operation.case === "requestPut") checkPut(operation.value);
+      else if (operation.case === "requestDeleteRange") checkDeleteRange(operation.value);
+      else if (operation.case === "requestTxn") checkShape(operation.value);
+      else throw new CoreError("keyNotFound");
+    }
+}
+
+/** Whichever way it takes, nothing is changed. Such a one needs no place in the log. */
+export function isReadOnly({ success, failure }: TxnRequest): boolean {
+  return everyRead(success, () => true) && everyRead(failure, () => true);
+}
+
+/** It reads no more than what this server has, perhaps not the newest. One that only compares has not said so. */
+export function isSerializable({ success, failure }: TxnRequest): boolean {
+  const isContent = ({ serializable }: RangeRequest) => serializable;
+  if (success.length + failure.length === 0) return false;
+  return everyRead(success, isContent) && everyRead(failure, isContent);
+}
+
+function everyRead(operations: readonly RequestOp[], holds: (read: RangeRequest) => boolean): boolean {
+  return operations.every(({ request }) => {
+    if (request.case === "requestRange") return holds(request.value);
+    if (request.case !== "requestTxn") return false;
+    return everyRead(request.value.success, holds) && everyRead(request.value.failure, holds);
+  });
 }
 
 interface Touched {
@@ -90,7 +123,7 @@ function touchedByTxn(request: TxnRequest): Touched {
 
 function merge(all: Touched, inner: Touched): void {
   for (const key of inner.puts) addPut(all, key);
-  all.deletions.push(...inner.deletions);
+  for (const range of inner.deletions) all.deletions.push(range);
 }
 
 function addPut(all: Touched, key: Key): void {

@@ -23,6 +23,7 @@ const failures = {
   leaderChanged: [14, "etcdserver: leader changed"],
   notLeader: [9, "etcdserver: not leader"],
   stopped: [14, "etcdserver: server stopped"],
+  internal: [13, "leasehold: the server has made a mistake with this request; its log says which"],
   timeout: [14, "etcdserver: request timed out"],
 } as const satisfies Record<string, readonly [code: number, text: string]>;
 
@@ -33,10 +34,16 @@ export class CoreError extends Error {
   readonly failure: CoreFailure;
   readonly code: number;
 
-  constructor(failure: CoreFailure) {
-    super(failures[failure][1]);
+  /** @param cause of `internal`: what was thrown */
+  constructor(failure: CoreFailure, cause?: unknown) {
+    super(failures[failure][1], { cause });
     this.name = "CoreError";
     this.failure = failure;
     this.code = failures[failure][0];
   }
+}
+
+/** What whoever asked is told when this was thrown while its request was looked at, and before anything had come of it. */
+export function refusalFor(error: unknown): CoreError {
+  return error instanceof CoreError ? error : new CoreError("internal", error);
 }

@@ -4,14 +4,9 @@
  */
 export type Key = string;
 
-/** Longer arguments lists would overflow the stack. */
-const pieceBytes = 8_192;
-
 export function keyOf(bytes: Uint8Array): Key {
-  if (bytes.length <= pieceBytes) return String.fromCharCode(...bytes);
   let key = "";
-  for (let start = 0; start < bytes.length; start += pieceBytes)
-    key += String.fromCharCode(...bytes.subarray(start, start + pieceBytes));
+  for (let index = 0; index < bytes.length; index++) key += String.fromCharCode(bytes[index]!);
   return key;
 }
 

@@ -11,6 +11,7 @@ import {
   type PutResponse,
   type RangeRequest,
   type RangeResponse,
+  type TxnRequest,
   type TxnResponse,
 } from "../gen/etcd/rpc_pb.js";
 import type { Command } from "../gen/leasehold/command_pb.js";
@@ -74,6 +75,11 @@ export class CoreState {
 
   read(request: RangeRequest): RangeResponse {
     return readRange(this.revisions, request);
+  }
+
+  /** Of a transaction that changes nothing (`isReadOnly`). */
+  readTxn(request: TxnRequest): TxnResponse {
+    return runTxn(new Write(this.revisions, this.leases), request);
   }
 
   #answer(command: Command, term: number): Applied["answer"] {

@@ -232,9 +232,10 @@ export class CoreWorld implements ServerWorld {
     this.at(watch.lastMs, () => this.#hear(server, life, stream, response));
   }
 
-  #hear(server: SimServer, life: number, stream: number, response: WatchResponse): void {
+  #hear(server: SimServer, life: number, stream: number, response: WatchAnswer["response"]): void {
     const watch = this.#watches.get(stream);
     if (watch === undefined || server.life !== life) return;
+    if (response instanceof CoreError) throw response;
     watch.heard(response);
     server.step({ kind: "watch-sent", stream, responses: 1 });
   }

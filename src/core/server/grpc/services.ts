@@ -6,6 +6,9 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import type { MethodDefinition, ServiceDefinition } from "@grpc/grpc-js";
+import { TxnRequestSchema } from "../../gen/etcd/rpc_pb.js";
+import { CoreError } from "../../state/errors.js";
+import { isOversized } from "./txn-size.js";
 
 /** A service of a .proto file as grpc-js wants it. */
 export function serviceDefinition(service: DescService): ServiceDefinition {
@@ -27,7 +30,16 @@ type RequestCodec = Pick<MethodDefinition<unknown, unknown>, "requestSerialize" 
 type ResponseCodec = Pick<MethodDefinition<unknown, unknown>, "responseSerialize" | "responseDeserialize">;
 
 function requestCodec(schema: DescMessage): RequestCodec {
-  return { requestSerialize: serialize(schema), requestDeserialize: (bytes) => fromBinary(schema, bytes) };
+  return { requestSerialize: serialize(schema), requestDeserialize: (bytes) => readRequest(schema, bytes) };
+}
+
+/**
+ * What this version does not know of a request is left out: it would only stand in the log. A transaction that is too large comes
+ * as the refusal that it gets, and has cost nothing.
+ */
+function readRequest(schema: DescMessage, bytes: Buffer): unknown {
+  if (schema === TxnRequestSchema && isOversized(bytes)) return new CoreError("tooManyOperations");
+  return fromBinary(schema, bytes, { readUnknownFields: false });
 }
 
 function responseCodec(schema: DescMessage): ResponseCodec {

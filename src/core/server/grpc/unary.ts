@@ -34,6 +34,10 @@ function handlerOf(
       callback(grpcError(new CoreError("noLeader")));
       return;
     }
+    if (call.request instanceof CoreError) {
+      callback(grpcError(call.request));
+      return;
+    }
     const request = { kind, request: call.request } as ClientRequest;
     const id = host.request(request, deadlineOf(call, electionMs), (result) => {
       if (result instanceof CoreError) callback(grpcError(result));

@@ -1,6 +1,7 @@
-import type { WatchRequest, WatchResponse } from "../../gen/etcd/rpc_pb.js";
+import type { WatchRequest } from "../../gen/etcd/rpc_pb.js";
+import { CoreError } from "../../state/errors.js";
 import type { CoreHost } from "../host.js";
-import type { Stream, Streams } from "./calls.js";
+import { type Stream, type Streams, fail } from "./calls.js";
 
 /**
  * A stream of watches. What its client does not take in waits here up to the bound of the core (`watchResponsesMax`), as it hears
@@ -9,8 +10,9 @@ import type { Stream, Streams } from "./calls.js";
 export function watchHandler(host: CoreHost, streams: Streams) {
   return (stream: Stream): void => {
     if (!streams.admit(stream)) return;
-    const number = host.openWatches((response: WatchResponse) => {
-      stream.write(response, () => host.watchSent(number, 1));
+    const number = host.openWatches((response) => {
+      if (response instanceof CoreError) fail(stream, response);
+      else stream.write(response, () => host.watchSent(number, 1));
     });
     const over = () => host.closeWatches(number);
     stream.on("data", (request: WatchRequest) => host.watch(number, request));

@@ -102,7 +102,8 @@ function addEntries(parts: Uint8Array[], entries: readonly Entry[]): void {
       payload.reduce((sum, part) => sum + part.length, 0),
       0,
     );
-    parts.push(length, ...payload);
+    parts.push(length);
+    for (const part of payload) parts.push(part);
   }
 }
 

@@ -1,0 +1,152 @@
+import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { VirtualCluster } from "../../../test/core/virtual-cluster.js";
+import { bytes, put, range, txn } from "../../sim/core/programs/requests.js";
+import { type RequestOpSchema, TxnRequestSchema } from "../gen/etcd/rpc_pb.js";
+import { isOversized } from "../server/grpc/txn-size.js";
+import type { WatchAnswer } from "./types.js";
+import { Watcher } from "./watcher.js";
+
+type Operation = MessageInitShape<typeof RequestOpSchema>;
+type Txn = MessageInitShape<typeof TxnRequestSchema>;
+
+afterEach(() => void vi.restoreAllMocks());
+
+const PUT = "etcdserverpb.PutResponse";
+const TXN = "etcdserverpb.TxnResponse";
+const RANGE = "etcdserverpb.RangeResponse";
+
+const puts = (count: number, prefix = "k"): Operation[] =>
+  Array.from({ length: count }, (_, number) => ({
+    request: { case: "requestPut", value: { key: bytes(`${prefix}${number}`) } },
+  }));
+const inside = (value: Txn): Operation => ({ request: { case: "requestTxn", value } });
+const read = (key: string, more: object = {}): Operation => ({
+  request: { case: "requestRange", value: { key: bytes(key), ...more } },
+});
+const compared = (count: number) =>
+  Array.from({ length: count }, () => ({
+    key: bytes("a"),
+    targetUnion: { case: "version" as const, value: 0n },
+  }));
+
+/** So many transactions in each other, with that in the innermost. */
+function deep(levels: number, innermost: Txn): Txn {
+  let request = innermost;
+  for (let level = 0; level < levels; level += 1) request = { success: [inside(request)] };
+  return request;
+}
+
+describe("what one request may be", () => {
+  test("at most 128 operations, in all levels of a transaction together", () => {
+    const cluster = new VirtualCluster({ servers: 1 });
+    const leader = cluster.leader();
+    cluster.ask(leader, TXN, txn({ success: puts(128) }));
+    cluster.ask(leader, TXN, txn({ success: [inside({ success: puts(63, "i") }), ...puts(63)] }));
+    for (const request of [
+      { success: puts(129) },
+      { failure: puts(129) },
+      { compare: compared(129) },
+      { success: [inside({ success: puts(65, "i") }), ...puts(63)] },
+      { success: [inside({ success: puts(64, "i") })], failure: [inside({ success: puts(64, "j") })] },
+      { success: Array.from({ length: 64 }, (_, at) => inside({ success: puts(2, `${at}.`) })) },
+    ])
+      expect(cluster.failure(leader, txn(request))).toBe("tooManyOperations");
+  });
+
+  test("at most 32 transactions in each other: the deepest that is taken can be read from the log again", () => {
+    const cluster = new VirtualCluster();
+    const leader = cluster.leader();
+    const innermost = { compare: compared(1), success: puts(1) };
+    cluster.ask(leader, TXN, txn(deep(32, innermost)));
+    // What a decoder of 100 levels takes from a client, and does not take from the log, where it is one deeper.
+    for (const levels of [33, 48, 49, 64])
+      expect(cluster.failure(leader, txn(deep(levels, innermost)))).toBe("tooManyOperations");
+    for (const server of cluster.world.servers) expect(server.isUp).toBe(true);
+    cluster.ask(leader, PUT, put("a", "1"));
+  });
+
+  test("what is too large is seen from its bytes: nothing of a million operations is decoded", () => {
+    const oversized = (request: Txn) =>
+      isOversized(toBinary(TxnRequestSchema, create(TxnRequestSchema, request)));
+    expect(oversized({ compare: compared(128), success: puts(128), failure: puts(128) })).toBe(false);
+    expect(oversized({ success: [inside({ success: puts(384) })] })).toBe(true);
+    expect(oversized(deep(32, { success: puts(1) }))).toBe(false);
+    expect(oversized(deep(33, { success: puts(1) }))).toBe(true);
+    // Field 2, empty, a million times.
+    const million = Buffer.alloc(2_000_000, Buffer.of(0x12, 0));
+    expect(isOversized(million)).toBe(true);
+    // A part that says that it ends after all of it.
+    expect(() => isOversized(Uint8Array.of(0x12, 0x7f, 0x22))).toThrow(RangeError);
+  });
+});
+
+describe("a transaction that only reads", () => {
+  test("does not go through the log, and is linearizable like a range", () => {
+    const cluster = new VirtualCluster();
+    const leader = cluster.leader();
+    const [follower] = cluster.followers();
+    const { header } = cluster.ask(leader, PUT, put("a", "1"));
+    cluster.run(500);
+    const { lastIndex } = leader.replica!.status();
+    const request = {
+      compare: [{ key: bytes("a"), targetUnion: { case: "version" as const, value: 1n } }],
+      success: [read("a"), inside({ failure: [read("b")] })],
+      failure: [read("c")],
+    };
+    const answer = cluster.ask(follower!, TXN, txn(request));
+    expect(answer).toMatchObject({ succeeded: true, header: { revision: header!.revision } });
+    expect(answer.responses.map(({ response }) => response.case)).toEqual(["responseRange", "responseTxn"]);
+    expect(leader.replica!.status().lastIndex).toBe(lastIndex);
+    cluster.isolate(follower!);
+    expect(cluster.failure(follower!, txn(request))).not.toBe("none");
+    const serializable = { success: [read("a", { serializable: true })] };
+    expect(cluster.ask(follower!, TXN, txn(serializable)).succeeded).toBe(true);
+    expect(cluster.failure(follower!, txn({ compare: request.compare }))).not.toBe("none");
+  });
+
+  test("one that may write goes through the log, whichever way it takes", () => {
+    const cluster = new VirtualCluster({ servers: 1 });
+    const leader = cluster.leader();
+    const { lastIndex } = leader.replica!.status();
+    for (const request of [{ failure: puts(1) }, { success: [inside({ failure: puts(1) })] }])
+      cluster.ask(leader, TXN, txn(request));
+    expect(leader.replica!.status().lastIndex).toBe(lastIndex + 2);
+  });
+});
+
+describe("what goes wrong inside", () => {
+  test("a stream of watches that cannot be served ends, and nobody else's", () => {
+    const cluster = new VirtualCluster({ servers: 1 });
+    const leader = cluster.leader();
+    const whole = { key: bytes("a"), rangeEnd: Uint8Array.of(0) };
+    for (let count = 0; count < 2; count += 1) cluster.watch(leader, whole);
+    cluster.run(10);
+    const { eventOf } = Watcher.prototype;
+    const broken = vi.spyOn(Watcher.prototype, "eventOf").mockImplementationOnce(() => {
+      throw new RangeError("too much");
+    });
+    broken.mockImplementation(eventOf);
+    const answers: WatchAnswer[] = [];
+    cluster.world.watched = (_server, answer) => void answers.push(answer);
+    cluster.ask(leader, PUT, put("a", "1"));
+    const [failed, told] = answers;
+    expect(failed!.response).toMatchObject({ failure: "internal", cause: { message: "too much" } });
+    expect(told!.response).toMatchObject({ events: [{}] });
+    expect(answers).toHaveLength(2);
+    expect(leader.replica!.status().watches).toBe(1);
+  });
+
+  test("a read that fails is answered, and the server goes on", () => {
+    const cluster = new VirtualCluster({ servers: 1 });
+    const leader = cluster.leader();
+    const request = range("a");
+    Object.defineProperty((request as { request: object }).request, "limit", {
+      get() {
+        throw new RangeError("too much");
+      },
+    });
+    expect(cluster.failure(leader, request)).toBe("internal");
+    cluster.ask(leader, RANGE, range("a"));
+  });
+});
