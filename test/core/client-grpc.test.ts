@@ -60,6 +60,16 @@ for (const program of ["etcd", "leasehold"] as const) {
       await expect(core.create("late", "a", 7n, limits)).rejects.toThrow(/lease not found/);
     });
 
+    test("thousands of refreshes, many at once, are all acknowledged", async () => {
+      const ids = Array.from({ length: 100 }, (_, index) => 1_000n + BigInt(index));
+      await Promise.all(ids.map((id) => core.grantLease(id, 30, limits)));
+      for (let round = 0; round < 50; round++) {
+        const answers = await Promise.all(ids.map((id) => core.refreshLease(id, { timeoutMs: 5_000 })));
+        expect(answers.every(({ seconds }) => seconds === 30)).toBe(true);
+      }
+      await Promise.all(ids.map((id) => core.revokeLease(id, limits)));
+    });
+
     test("a list of several pages is whole, and in order", async () => {
       const { client } = cluster.servers[0]!;
       const names = Array.from({ length: 2_100 }, (_, index) => `page/${String(index).padStart(5, "0")}`);

@@ -6,7 +6,6 @@ import {
   KV,
   Lease,
   LeaseGrantRequestSchema,
-  LeaseKeepAliveRequestSchema,
   LeaseRevokeRequestSchema,
   LeaseTimeToLiveRequestSchema,
   type RangeRequestSchema as RangeRequestType,
@@ -145,8 +144,7 @@ export class GrpcCore implements Core {
   }
 
   async refreshLease(leaseId: bigint, limits: CallLimits): Promise<Moment & { readonly seconds: number }> {
-    const request = create(LeaseKeepAliveRequestSchema, { ID: leaseId });
-    const { header, TTL } = await this.#servers.askOnce(Lease.method.leaseKeepAlive, request, limits);
+    const { header, TTL } = await this.#servers.refresh(leaseId, limits);
     return { ...momentOf(header), seconds: Number(TTL) };
   }
 

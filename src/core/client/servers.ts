@@ -10,8 +10,10 @@ import {
 } from "@grpc/grpc-js";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { World } from "../../lease/ports.js";
+import { Lease, type LeaseKeepAliveResponse } from "../gen/etcd/rpc_pb.js";
 import type { CallLimits } from "./core.js";
 import { CoreRefusal, type Failure, failureOf, noAnswer } from "./failure.js";
+import { Refreshes, serviceError } from "./refreshes.js";
 
 /** How often nothing at all is done, to keep the process alive: some days, in ms. */
 const keepAliveMs = 2 ** 31 - 1;
@@ -55,6 +57,7 @@ export interface Method<Input extends DescMessage, Output extends DescMessage> {
 interface Server {
   readonly endpoint: string;
   readonly client: Client;
+  readonly refreshes: Refreshes;
 }
 
 /** A stream of messages to and from one server. */
@@ -80,11 +83,12 @@ export class Servers {
   constructor(endpoints: readonly string[], tls: TlsTexts | undefined, world: World) {
     this.#world = world;
     const proof = credentialsOf(tls);
-    this.#servers = endpoints.map((endpoint) => ({
-      endpoint,
-      client: new Client(endpoint, proof, channelOptions),
-    }));
     this.#metadata.set("hasleader", "true");
+    this.#servers = endpoints.map((endpoint) => {
+      const client = new Client(endpoint, proof, channelOptions);
+      const open = () => duplex(client, Lease.method.leaseKeepAlive, this.#metadata, Infinity);
+      return { endpoint, client, refreshes: new Refreshes(open, world) };
+    });
     this.#keepAlive = setInterval(() => undefined, keepAliveMs);
     // Clients spread over the servers.
     this.#turn = Math.floor(world.random.next() * endpoints.length);
@@ -99,7 +103,7 @@ export class Servers {
     const bytes = toBinary(method.input, request);
     return this.#reach(limits, ({ client }, deadline, canceller) => {
       return new Promise((resolve, reject) => {
-        const call = client.makeUnaryRequest(
+        client.makeUnaryRequest(
           pathOf(method),
           toBuffer,
           (answer) => fromBinary(method.output, answer),
@@ -108,31 +112,17 @@ export class Servers {
           { deadline },
           (error, answer) => (error === null ? resolve(answer!) : reject(error)),
         );
-        canceller(() => call.cancel());
+        // The call itself goes on to its answer, or its deadline: servers close a connection on which many are reset.
+        canceller(() => reject(serviceError(1, "Cancelled")));
       });
     });
   }
 
-  /** One request, one answer, by a method that could do more of both. */
-  askOnce<Input extends DescMessage, Output extends DescMessage>(
-    method: Method<Input, Output>,
-    request: MessageShape<Input>,
-    limits: CallLimits,
-  ): Promise<MessageShape<Output>> {
-    return this.#reach(limits, ({ client }, deadline, canceller) => {
-      return new Promise((resolve, reject) => {
-        const stream = duplex(client, method, this.#metadata, deadline);
-        canceller(() => stream.cancel());
-        stream.on("data", (answer: MessageShape<Output>) => {
-          resolve(answer);
-          stream.cancel();
-        });
-        // Also what follows the answer, when nobody listens any more.
-        stream.on("error", reject);
-        stream.on("end", () => reject(Object.assign(new Error("it ended the call"), { details: "" })));
-        stream.write(request);
-      });
-    });
+  /** Refreshes a lease, on the stream that all refreshes at a server share. */
+  refresh(leaseId: bigint, limits: CallLimits): Promise<LeaseKeepAliveResponse> {
+    return this.#reach(limits, ({ refreshes }, deadline, canceller) =>
+      refreshes.ask(leaseId, deadline - Date.now(), canceller),
+    );
   }
 
   /** Opens a stream to the server whose turn it is; `ended` is called once, and the next stream goes to the next server. */
@@ -164,7 +154,10 @@ export class Servers {
   close(): void {
     this.#isClosed = true;
     clearInterval(this.#keepAlive);
-    for (const { client } of this.#servers) client.close();
+    for (const { client, refreshes } of this.#servers) {
+      refreshes.close();
+      client.close();
+    }
   }
 
   async #reach<T>(
@@ -177,10 +170,11 @@ export class Servers {
     const canceller = (cancel: () => void) => {
       if (cancellation !== undefined) cancellation.onCancel = cancel;
     };
+    const isCancelled = () => cancellation?.cancelled === true;
     for (let tries = 0; ; tries++) {
       if (this.#isClosed) throw new LeaseholdError("CLOSED");
       const leftMs = endMs - clock.monotonicMs();
-      if (cancellation?.cancelled === true || leftMs <= 0) throw noAnswer(failures, timeoutMs);
+      if (isCancelled() || leftMs <= 0) throw noAnswer(failures, timeoutMs);
       const turn = this.#turn;
       const server = this.#serverOf(turn);
       const untried = this.#servers.length - (tries % this.#servers.length);
@@ -189,6 +183,8 @@ export class Servers {
         return await ask(server, Date.now() + tryMs, canceller);
       } catch (error) {
         if (!isServiceError(error)) throw error;
+        // That says nothing about the server.
+        if (isCancelled()) throw noAnswer(failures, timeoutMs);
         const isConnected =
           server.client.getChannel().getConnectivityState(false) === connectivityState.READY;
         const failure = failureOf(error, isConnected);

@@ -5,31 +5,96 @@ import type { CoreHost } from "../host.js";
 import { type Stream, type Streams, deadlineOf, fail } from "./calls.js";
 
 /**
- * A stream of refreshes, each answered before the next is looked at: what has piled up at a slow client is not refreshed from
- * memory here. It stays open whatever becomes of the leases: a lease that has ended is answered with a TTL of 0.
+ * Refreshes of one stream that are under way, or whose answers the connection has not taken: no more are read. Enough for a client of ten
+ * thousand leases to lose no time; what piles up beyond it stays at the client, and is not refreshed from memory here (etcd 21638).
  */
-export function keepAliveHandler(host: CoreHost, streams: Streams, electionMs: number) {
+const underWayMax = 1_024;
+
+interface Refresh {
+  id: number;
+  result: Answer["result"] | undefined;
+}
+
+type Host = Pick<CoreHost, "cancel" | "request">;
+
+/**
+ * A stream of refreshes, many under way at once, answered in the order in which they were asked, as clients rely on. It stays open
+ * whatever becomes of the leases: a lease that has ended is answered with a TTL of 0.
+ */
+export function keepAliveHandler(host: Host, streams: Pick<Streams, "admit">, electionMs: number) {
   return (stream: Stream): void => {
-    if (!streams.admit(stream)) return;
-    let asked: number | undefined;
-    let isEnding = false;
-    stream.on("cancelled", () => {
-      if (asked !== undefined) host.cancel(asked);
-    });
-    const settle = (result: Answer["result"]) => {
-      asked = undefined;
-      if (result instanceof CoreError) fail(stream, result);
-      else if (!stream.cancelled && !stream.writableEnded) stream.write(result, () => stream.resume());
-      if (isEnding) stream.end();
-    };
-    stream.on("data", (request: LeaseKeepAliveRequest) => {
-      stream.pause();
-      asked = host.request({ kind: "leaseKeepAlive", request }, deadlineOf(stream, electionMs), settle);
-    });
-    // The client asks no more; what it has asked is answered.
-    stream.on("end", () => {
-      isEnding = true;
-      if (asked === undefined) stream.end();
-    });
+    if (streams.admit(stream)) new KeepAlives(host, stream, electionMs).begin();
   };
+}
+
+class KeepAlives {
+  readonly #host: Host;
+  readonly #stream: Stream;
+  readonly #electionMs: number;
+  /** In the order of asking. */
+  #waiting: Refresh[] = [];
+  /** Answers that the connection has not taken. */
+  #unsent = 0;
+  #isEnding = false;
+  #isOver = false;
+
+  constructor(host: Host, stream: Stream, electionMs: number) {
+    this.#host = host;
+    this.#stream = stream;
+    this.#electionMs = electionMs;
+  }
+
+  begin(): void {
+    const over = () => this.#end();
+    this.#stream.on("cancelled", over).on("error", over).on("close", over);
+    this.#stream.on("data", (request: LeaseKeepAliveRequest) => this.#refresh(request));
+    // The client asks no more; what it has asked is answered.
+    this.#stream.on("end", () => {
+      this.#isEnding = true;
+      this.#answer();
+    });
+  }
+
+  #refresh(request: LeaseKeepAliveRequest): void {
+    if (this.#isOver) return;
+    const refresh: Refresh = { id: 0, result: undefined };
+    this.#waiting.push(refresh);
+    if (this.#isFull) this.#stream.pause();
+    const deadlineMs = deadlineOf(this.#stream, this.#electionMs);
+    refresh.id = this.#host.request({ kind: "leaseKeepAlive", request }, deadlineMs, (result) => {
+      refresh.result = result;
+      this.#answer();
+    });
+  }
+
+  /** Sends the answers that are next in order. */
+  #answer(): void {
+    while (!this.#isOver && this.#waiting[0]?.result !== undefined) {
+      const { result } = this.#waiting.shift()!;
+      if (result instanceof CoreError) {
+        fail(this.#stream, result);
+        this.#end();
+        return;
+      }
+      this.#unsent += 1;
+      this.#stream.write(result, () => this.#sent());
+    }
+    if (this.#isEnding && this.#waiting.length === 0) this.#stream.end();
+  }
+
+  #sent(): void {
+    this.#unsent -= 1;
+    if (!this.#isOver && !this.#isFull) this.#stream.resume();
+  }
+
+  get #isFull(): boolean {
+    return this.#waiting.length + this.#unsent >= underWayMax;
+  }
+
+  /** Nobody hears answers any more: what is under way is not to refresh anything. */
+  #end(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    for (const { id, result } of this.#waiting.splice(0)) if (result === undefined) this.#host.cancel(id);
+  }
 }
