@@ -3,6 +3,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { ByteWriter } from "../src/host/bytes.js";
 import { FRAME_HEADER_BYTES, FrameDecoder, FrameKind } from "../src/host/frame.js";
 import { encodeHello } from "../src/host/hello.js";
+import { NONCE_BYTES, PUBLIC_KEY_BYTES } from "../src/host/security/incarnation-key.js";
 import type { Judgement } from "./blackbox/judgement.js";
 import { type FaultKind, type PlannedFault, faultKinds, planFaults } from "./blackbox/plan.js";
 import type { RunResult } from "./blackbox/run.js";
@@ -68,8 +69,12 @@ async function through(rule: Omit<Rule, "cut">, count: number): Promise<number[]
   const client = connect(Number(port.address.split(":")[1]), "127.0.0.1");
   ends.push(client);
   const hello = new ByteWriter(256);
-  const who = { role: "client", nodeId: "c", cluster: "x", incarnation: "0".repeat(16) } as const;
-  encodeHello(hello, { ...who, configHash: "", view: 0, cellFunction: 1 });
+  const who = { role: "client", nodeId: "c", cluster: "x" } as const;
+  encodeHello(hello, {
+    claims: { ...who, configHash: "", view: 0, cellFunction: 1 },
+    publicKey: Buffer.alloc(PUBLIC_KEY_BYTES),
+    nonce: Buffer.alloc(NONCE_BYTES),
+  });
   client.write(Buffer.from(hello.bytes.subarray(0, hello.length)));
   for (let number = 0; number < count; number++) {
     const frame = Buffer.alloc(FRAME_HEADER_BYTES + 4);

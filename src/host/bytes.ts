@@ -154,6 +154,12 @@ export class ByteReader {
     return value + 0;
   }
 
+  /** A copy. */
+  raw(size: number): Buffer {
+    const at = this.#take(size);
+    return Buffer.from(this.#bytes.subarray(at, at + size));
+  }
+
   hex(size: number): string {
     const at = this.#take(size);
     return this.#bytes.toString("hex", at, at + size);

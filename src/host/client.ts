@@ -12,9 +12,8 @@ import { silent } from "./logger.js";
 import type { Credentials } from "./security/credentials.js";
 import { loadCredentials } from "./security/load.js";
 import { Transport } from "./transport.js";
-import type { Identity, Role, TransportHandler } from "./transport-handler.js";
+import type { Claims, Role, TransportHandler } from "./transport-handler.js";
 import type { OpenOptions } from "./types.js";
-import { incarnation } from "./world.js";
 
 const defaultTimeout = "5s";
 
@@ -65,11 +64,10 @@ export function clientName(name: string | undefined): string {
 }
 
 /** Who a client or observer is as long as it knows nothing of its cluster. */
-function discovererOf(options: OpenOptions, role: Role): Identity {
+function discovererOf(options: OpenOptions, role: Role): Claims {
   return {
     role,
     nodeId: clientName(options.name),
-    incarnation: incarnation(),
     cluster: options.cluster ?? "",
     configHash: "",
     view: 0,
@@ -86,7 +84,7 @@ interface Discovery {
 /** Asks the addresses for the cluster; the first member that answers tells all of it. */
 function discover(
   addresses: readonly string[],
-  identity: Identity,
+  claims: Claims,
   timeoutMs: number,
   world: World,
   credentials: Credentials | undefined,
@@ -117,7 +115,7 @@ function discover(
       },
       world,
     );
-    const transport = new Transport(identity, world, handler, { credentials });
+    const transport = new Transport(claims, world, handler, { credentials });
     for (const address of addresses) transport.dial(address);
   });
 }

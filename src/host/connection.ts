@@ -4,15 +4,10 @@ import { ByteReader, ByteWriter } from "./bytes.js";
 import type { Counters } from "./counters.js";
 import { FrameDecoder, FrameKind } from "./frame.js";
 import { FrameError } from "./frame-error.js";
-import {
-  decodeHello,
-  decodeReject,
-  decodeWelcome,
-  encodeHello,
-  encodeReject,
-  encodeWelcome,
-} from "./hello.js";
-import type { DecodedIdentity, Rejection } from "./hello.js";
+import { Handshake } from "./handshake.js";
+import type { Self } from "./handshake.js";
+import { decodeHello, decodeProof, decodeReject, decodeWelcome, encodeReject } from "./hello.js";
+import type { DecodedIdentity, DecodedWelcome, Rejection } from "./hello.js";
 import type { Carrier, Link, LinkOrigin } from "./link.js";
 import { authRejection, handshakeFault } from "./security/auth-fault.js";
 import type { AuthFault } from "./security/auth-fault.js";
@@ -22,8 +17,8 @@ import type { Identity, TransportHandler } from "./transport-handler.js";
 /** How long a connection that we end may take to take its last bytes and to end itself, ms. */
 const LINGER_MS = 500;
 
-/** The first buffer of a connection: a handshake fits. */
-const HANDSHAKE_BYTES = 1024;
+/** The first buffer of a REJECT, which nearly always fits. */
+const REJECT_BYTES = 512;
 
 /** Whoever dialed, and is told how it went. */
 export interface Dialing {
@@ -37,13 +32,16 @@ export interface Dialing {
 }
 
 /** What a connection asks of the transport that it belongs to. */
-export interface ConnectionOwner {
+export interface ConnectionOwner extends Self {
   identity(): Identity;
   readonly world: World;
   readonly handler: TransportHandler;
   readonly counters: Counters;
   readonly handshakeTimeoutMs: number;
-  /** Holds a peer's HELLO or WELCOME against what we are: a reason to refuse it, or nothing. */
+  /**
+   * Holds a peer's HELLO or WELCOME against what we are: a reason to refuse it, or nothing. Asked before the peer has proven
+   * that it is the one, so that nothing may be done in its name here, and again when it has.
+   */
   judge(connection: Connection, peer: DecodedIdentity): Rejection | undefined;
   newLink(carrier: Carrier, origin: LinkOrigin): Link;
   /** The handshake is done: the link takes the place of an older one, and the handler is told. */
@@ -69,6 +67,7 @@ export class Connection implements Carrier {
   readonly #owner: ConnectionOwner;
   readonly #socket: Socket;
   readonly #decoder: FrameDecoder;
+  readonly #handshake: Handshake;
   /** Ends the handshake, or the lingering, when it takes too long. */
   #timer: Timer;
   #state: State = "handshake";
@@ -85,6 +84,7 @@ export class Connection implements Carrier {
     this.address = address;
     this.dialing = dialing;
     this.#decoder = new FrameDecoder(this.#frame);
+    this.#handshake = new Handshake(owner, socket);
     this.#timer = owner.world.timers.after(owner.handshakeTimeoutMs, this.#handshakeTimedOut);
     socket.setNoDelay(true);
     socket.on("error", this.#failed);
@@ -98,7 +98,7 @@ export class Connection implements Carrier {
   /** From here on the other side is listened to. The dialing side speaks first. */
   begin(proof: Proof): void {
     this.#proof = proof;
-    if (this.dialing !== undefined) this.#hello();
+    if (this.dialing !== undefined) this.write(this.#handshake.hello());
   }
 
   /** The other side is told why it is not listened to. */
@@ -108,12 +108,6 @@ export class Connection implements Carrier {
 
   get ready(): boolean {
     return this.#socket.writableLength === 0;
-  }
-
-  #hello(): void {
-    const frame = new ByteWriter(HANDSHAKE_BYTES);
-    encodeHello(frame, this.#owner.identity());
-    this.write(frame);
   }
 
   write(buffer: ByteWriter): boolean {
@@ -171,31 +165,44 @@ export class Connection implements Carrier {
       this.#owner.counters["rejects.received"]++;
       this.#owner.refused(this, rejection, "them");
       this.close(rejection.text);
-    } else if (kind === FrameKind.hello && this.dialing === undefined) {
-      this.#introduced(decodeHello(reader), "");
+      return;
+    }
+    const body = bytes.subarray(start, end);
+    const { claimant } = this.#handshake;
+    if (kind === FrameKind.hello && this.dialing === undefined && claimant === undefined) {
+      this.#greeted(decodeHello(reader), body);
+    } else if (kind === FrameKind.proof && claimant !== undefined) {
+      const unproven = this.#handshake.checkProof(decodeProof(reader));
+      if (!this.#refuses(unproven ?? this.#owner.judge(this, claimant)))
+        this.#established(claimant.identity, "");
     } else if (kind === FrameKind.welcome && this.dialing !== undefined) {
-      const welcome = decodeWelcome(reader);
-      this.#introduced(welcome, welcome.clusterDocument);
+      this.#welcomed(decodeWelcome(reader), body);
     } else {
       throw new FrameError("kind", `a frame of kind ${kind} in the handshake`);
     }
   };
 
-  #introduced(decoded: DecodedIdentity, clusterDocument: string): void {
-    const rejection = this.#owner.judge(this, decoded);
-    if (rejection !== undefined || decoded.identity === undefined) {
-      if (rejection !== undefined) this.reject(rejection);
-      return;
-    }
-    const peer = decoded.identity;
+  #greeted(hello: DecodedIdentity, body: Uint8Array): void {
+    if (this.#refuses(this.#owner.judge(this, hello)) || hello.identity === undefined) return;
+    const document = hello.identity.role !== "member" ? this.#owner.handler.clusterDocument() : "";
+    this.write(this.#handshake.welcome(body, hello, document));
+  }
+
+  #welcomed(welcome: DecodedWelcome, body: Uint8Array): void {
+    if (this.#refuses(this.#owner.judge(this, welcome)) || welcome.identity === undefined) return;
+    if (this.#refuses(this.#handshake.checkWelcome(body, welcome, welcome.signature))) return;
+    this.write(this.#handshake.proof(body));
+    this.#established(welcome.identity, welcome.clusterDocument);
+  }
+
+  #refuses(rejection: Rejection | undefined): boolean {
+    if (rejection !== undefined) this.reject(rejection);
+    return rejection !== undefined;
+  }
+
+  #established(peer: Identity, clusterDocument: string): void {
     this.#timer.cancel();
     this.#state = "linked";
-    if (this.dialing === undefined) {
-      const frame = new ByteWriter(HANDSHAKE_BYTES);
-      const document = peer.role !== "member" ? this.#owner.handler.clusterDocument() : "";
-      encodeWelcome(frame, this.#owner.identity(), document);
-      this.write(frame);
-    }
     const link = this.#owner.newLink(this, {
       peer,
       address: this.address,
@@ -213,7 +220,7 @@ export class Connection implements Carrier {
     if (this.#state === "closing") return;
     this.#owner.counters[`rejects.sent.${rejection.reason}`]++;
     if (this.#state === "handshake" || this.dialing === undefined) this.#owner.refused(this, rejection, "us");
-    const frame = new ByteWriter(HANDSHAKE_BYTES);
+    const frame = new ByteWriter(REJECT_BYTES);
     encodeReject(frame, rejection);
     this.write(frame);
     this.#linger(rejection.text);

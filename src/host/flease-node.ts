@@ -18,6 +18,7 @@ import { LogLimit } from "./log-limit.js";
 import { memberStatus } from "./status.js";
 import { Transport } from "./transport.js";
 import type {
+  Claims,
   ClockStamp,
   Echo,
   Identity,
@@ -27,7 +28,6 @@ import type {
 } from "./transport-handler.js";
 import { TwinWatch } from "./twin-watch.js";
 import type { Logger } from "./types.js";
-import { incarnation } from "./world.js";
 
 export interface FleaseNodeOptions {
   readonly world: World;
@@ -403,16 +403,15 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
 
   #makeTransport(): Transport {
     const { cluster, role, nodeId, world, transport } = this.#options;
-    const identity: Identity = {
+    const claims: Claims = {
       role,
       nodeId,
-      incarnation: incarnation(),
       cluster: cluster.name,
       configHash: cluster.configHash,
       view: cluster.settings.view,
       cellFunction: cellFunctionVersion,
     };
-    return new Transport(identity, world, this, transport);
+    return new Transport(claims, world, this, transport);
   }
 
   #ownerName(): string {

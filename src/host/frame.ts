@@ -8,6 +8,7 @@ export const FrameKind = {
   batch: 4,
   call: 5,
   answer: 6,
+  proof: 7,
 } as const;
 export type FrameKind = (typeof FrameKind)[keyof typeof FrameKind];
 
@@ -35,6 +36,7 @@ const lengthMaxOf: readonly number[] = [
   BATCH_FRAME_BYTES_MAX,
   CALL_FRAME_BYTES_MAX,
   ANSWER_FRAME_BYTES_MAX,
+  HANDSHAKE_FRAME_BYTES_MAX,
 ];
 
 const LENGTH_MAX = Math.max(...lengthMaxOf);

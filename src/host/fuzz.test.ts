@@ -3,7 +3,7 @@ import * as fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
 import { copyMessage, Message } from "../flease/message.js";
 import { anyMessage } from "../../test/support/messages.js";
-import { clientIdentity, memberIdentity } from "../../test/support/transport.js";
+import { clientIdentity, introduction, memberIdentity } from "../../test/support/transport.js";
 import { ByteReader, ByteWriter } from "./bytes.js";
 import { newCounters } from "./counters.js";
 import { FrameDecoder, FrameKind } from "./frame.js";
@@ -11,14 +11,17 @@ import { FrameError, frameErrorCauses } from "./frame-error.js";
 import type { FrameErrorCause } from "./frame-error.js";
 import {
   decodeHello,
+  decodeProof,
   decodeReject,
   decodeWelcome,
   encodeHello,
+  encodeProof,
   encodeReject,
   encodeWelcome,
 } from "./hello.js";
 import { Link } from "./link.js";
 import { Outbox } from "./outbox.js";
+import { SIGNATURE_BYTES } from "./security/incarnation-key.js";
 import { encodeAnswer, encodeCall } from "./side-frames.js";
 import type { TransportHandler } from "./transport-handler.js";
 
@@ -53,7 +56,7 @@ class Receiver {
       },
       { ready: true, write: () => true, close: () => {} },
       {
-        peer: memberIdentity("n1", { incarnation: "0123456789abcdef" }),
+        peer: memberIdentity("n1", { incarnation: "0123456789abcdef".repeat(2) }),
         address: "",
         dialed: false,
         clusterDocument: "",
@@ -65,6 +68,7 @@ class Receiver {
       if (kind === FrameKind.hello) note(decodeHello(reader));
       else if (kind === FrameKind.welcome) note(decodeWelcome(reader));
       else if (kind === FrameKind.reject) note(decodeReject(reader));
+      else if (kind === FrameKind.proof) note(decodeProof(reader));
       else link.frame(kind, bytes, start, end);
     });
   }
@@ -99,9 +103,16 @@ function numbers(seed: number): () => number {
 /** A conversation with every kind of frame and, in its batches, messages of every kind. */
 function conversation(seed: number): Buffer {
   const handshake = new ByteWriter(64);
-  encodeHello(handshake, memberIdentity("n1"));
-  encodeHello(handshake, clientIdentity("née"));
-  encodeWelcome(handshake, memberIdentity("n2"), '{"members":{"n1":"127.0.0.1:1"}}');
+  encodeHello(handshake, introduction(memberIdentity("n1")));
+  encodeHello(handshake, introduction(clientIdentity("née")));
+  const signature = Buffer.alloc(SIGNATURE_BYTES, 7);
+  encodeWelcome(
+    handshake,
+    introduction(memberIdentity("n2")),
+    '{"members":{"n1":"127.0.0.1:1"}}',
+    () => signature,
+  );
+  encodeProof(handshake, signature);
   encodeReject(handshake, { reason: "config", text: "the configuration hash differs" });
   const outbox = new Outbox();
   for (const message of fc.sample(anyMessage, { numRuns: 6, seed })) outbox.add(message);

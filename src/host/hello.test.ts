@@ -1,21 +1,25 @@
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
-import { clientIdentity, memberIdentity } from "../../test/support/transport.js";
+import { clientIdentity, introduction, memberIdentity } from "../../test/support/transport.js";
 import { ByteReader, ByteWriter } from "./bytes.js";
 import { FRAME_HEADER_BYTES } from "./frame.js";
 import { FrameError } from "./frame-error.js";
 import {
   decodeHello,
+  decodeProof,
   decodeReject,
   decodeWelcome,
   encodeHello,
+  encodeProof,
   encodeReject,
   encodeWelcome,
+  PROTOCOL_VERSION,
   RejectCode,
 } from "./hello.js";
 import type { RejectReason } from "./hello.js";
 import { mismatch } from "./identity.js";
-import type { Identity } from "./transport-handler.js";
+import { incarnationOf, newNonce, PUBLIC_KEY_BYTES, SIGNATURE_BYTES } from "./security/incarnation-key.js";
+import type { Claims, Identity } from "./transport-handler.js";
 
 const hex = (digits: number) =>
   fc.string({ unit: fc.constantFrom(..."0123456789abcdef"), minLength: digits, maxLength: digits });
@@ -23,10 +27,11 @@ const name = fc
   .string({ unit: "grapheme", minLength: 1, maxLength: 20 })
   .filter((text) => Buffer.byteLength(text) <= 128);
 
-const anyIdentity: fc.Arbitrary<Identity> = fc.record({
+const anyKey = fc.uint8Array({ minLength: PUBLIC_KEY_BYTES, maxLength: PUBLIC_KEY_BYTES });
+
+const anyIdentity: fc.Arbitrary<Claims> = fc.record({
   role: fc.constantFrom("member" as const, "client" as const),
   nodeId: name,
-  incarnation: hex(16),
   cluster: name,
   configHash: hex(32).filter((hash) => /[^0]/.test(hash)),
   view: fc.nat({ max: 0xffff_ffff }),
@@ -43,19 +48,43 @@ function bodyOf(encode: (to: ByteWriter) => void): { reader: ByteReader; bytes: 
   return { reader, bytes };
 }
 
-it("reads back every HELLO and WELCOME", () => {
+it("reads back every HELLO, WELCOME and PROOF, and the incarnation follows from the key", () => {
   fc.assert(
-    fc.property(anyIdentity, fc.string({ unit: "grapheme" }), (identity, document) => {
-      expect(decodeHello(bodyOf((to) => encodeHello(to, identity)).reader)).toEqual({ version: 1, identity });
-      expect(decodeWelcome(bodyOf((to) => encodeWelcome(to, identity, document)).reader)).toEqual({
-        version: 1,
+    fc.property(anyIdentity, fc.string({ unit: "grapheme" }), anyKey, (claims, document, publicKey) => {
+      const introduced = { claims, publicKey, nonce: newNonce() };
+      const identity = { ...claims, incarnation: incarnationOf(publicKey) };
+      const version = PROTOCOL_VERSION;
+      expect(decodeHello(bodyOf((to) => encodeHello(to, introduced)).reader)).toEqual({
+        version,
         identity,
-        clusterDocument: document,
+        publicKey: Buffer.from(publicKey),
       });
+      const signature = Buffer.alloc(SIGNATURE_BYTES, 5);
+      let signed = Buffer.alloc(0);
+      const welcome = bodyOf((to) =>
+        encodeWelcome(to, introduced, document, (body) => {
+          signed = Buffer.from(body);
+          return signature;
+        }),
+      );
+      expect(decodeWelcome(welcome.reader)).toEqual({
+        version,
+        identity,
+        publicKey: Buffer.from(publicKey),
+        clusterDocument: document,
+        signature,
+      });
+      expect(welcome.bytes.subarray(FRAME_HEADER_BYTES).equals(Buffer.concat([signed, signature]))).toBe(
+        true,
+      );
+      expect(decodeProof(bodyOf((to) => encodeProof(to, signature)).reader)).toEqual(signature);
     }),
   );
-  const newcomer = clientIdentity("c");
-  expect(decodeHello(bodyOf((to) => encodeHello(to, newcomer)).reader).identity).toEqual(newcomer);
+  const newcomer = introduction(clientIdentity("c"));
+  expect(decodeHello(bodyOf((to) => encodeHello(to, newcomer)).reader).identity).toEqual({
+    ...newcomer.claims,
+    incarnation: incarnationOf(newcomer.publicKey),
+  });
 });
 
 it("reads back every REJECT, and shortens what is too long", () => {
@@ -70,7 +99,7 @@ it("reads back every REJECT, and shortens what is too long", () => {
 });
 
 it("learns of another version without reading on", () => {
-  const { bytes } = bodyOf((to) => encodeHello(to, memberIdentity("a")));
+  const { bytes } = bodyOf((to) => encodeHello(to, introduction(memberIdentity("a"))));
   bytes[FRAME_HEADER_BYTES + 4] = 9;
   const reader = new ByteReader();
   reader.reset(bytes, FRAME_HEADER_BYTES, FRAME_HEADER_BYTES + 5);
@@ -83,7 +112,7 @@ it("learns of another version without reading on", () => {
 });
 
 it("refuses whatever does not begin with the magic bytes, is cut, or goes on", () => {
-  const { bytes } = bodyOf((to) => encodeHello(to, memberIdentity("a")));
+  const { bytes } = bodyOf((to) => encodeHello(to, introduction(memberIdentity("a"))));
   const causeOf = (body: Buffer) => {
     const reader = new ByteReader();
     reader.reset(body, 0, body.length);
@@ -94,19 +123,19 @@ it("refuses whatever does not begin with the magic bytes, is cut, or goes on", (
     }
   };
   const body = bytes.subarray(FRAME_HEADER_BYTES);
-  expect(causeOf(body)).toBe(1);
+  expect(causeOf(body)).toBe(PROTOCOL_VERSION);
   expect(causeOf(Buffer.concat([body, Buffer.of(0)]))).toBe("trailing");
   for (let end = 5; end < body.length; end++)
-    expect(causeOf(body.subarray(0, end))).toBe(end < 5 ? 1 : "truncated");
+    expect(causeOf(body.subarray(0, end))).toBe(end < 5 ? PROTOCOL_VERSION : "truncated");
   expect(causeOf(Buffer.from("SSH-2.0-OpenSSH"))).toBe("magic");
 });
 
 it("compares what both sides know, and names both values", () => {
   const ours = memberIdentity("a");
   const against = (theirs: Identity, self: Identity = ours) =>
-    mismatch(self, { version: 1, identity: theirs });
+    mismatch(self, { version: PROTOCOL_VERSION, identity: theirs });
   expect(against(memberIdentity("b"))).toBeUndefined();
-  const other = { ...memberIdentity("b"), incarnation: "0000000000000001" };
+  const other = { ...memberIdentity("b"), incarnation: "1".repeat(32) };
   expect(against({ ...other, cluster: "other" })).toEqual({
     reason: "cluster",
     text: 'the cluster differs: "test" at "a", "other" at "b"',

@@ -1,7 +1,7 @@
 import { LeaseholdError } from "../lease/errors.js";
 import type { ErrorCode } from "../lease/errors.js";
 import { CLUSTER_BYTES_MAX, NODE_ID_BYTES_MAX, PROTOCOL_VERSION } from "./hello.js";
-import type { DecodedIdentity, Rejection, RejectReason } from "./hello.js";
+import type { Rejection, RejectReason } from "./hello.js";
 import type { Identity } from "./transport-handler.js";
 
 /** `nodeId.incarnation`: who a ballot belongs to. */
@@ -26,7 +26,6 @@ export function checkIdentity(identity: Identity): void {
   const known = identity.role === "member";
   checkText("a node's name", identity.nodeId, 1, NODE_ID_BYTES_MAX);
   checkText("a cluster's name", identity.cluster, known ? 1 : 0, CLUSTER_BYTES_MAX);
-  if (!/^[0-9a-f]{16}$/.test(identity.incarnation)) invalid("16 hexadecimal digits make the incarnation");
   const hashFits = /^[0-9a-f]{32}$/.test(identity.configHash) || (!known && identity.configHash === "");
   if (!hashFits) invalid("32 hexadecimal digits make the configuration hash");
   if (!Number.isInteger(identity.view) || identity.view < (known ? 1 : 0) || identity.view > 0xffff_ffff) {
@@ -48,7 +47,10 @@ function checkText(what: string, text: string, bytesMin: number, bytesMax: numbe
  * Holds a peer's identity against ours. What a client does not know yet is not compared; a member knows everything,
  * so that one that claims not to is refused.
  */
-export function mismatch(ours: Identity, decoded: DecodedIdentity): Rejection | undefined {
+export function mismatch(
+  ours: Identity,
+  decoded: { readonly version: number; readonly identity?: Identity | undefined },
+): Rejection | undefined {
   const theirs = decoded.identity;
   const differs = (reason: RejectReason, what: string, here: unknown, there: unknown): Rejection => ({
     reason,

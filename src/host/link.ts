@@ -60,7 +60,7 @@ const URGENT_BYTES_MAX = 1024 * 1024;
 export class Link {
   readonly role: Role;
   readonly peerId: string;
-  /** 16 hexadecimal digits. */
+  /** 32 hexadecimal digits. */
   readonly incarnation: string;
   /** `peerId.incarnation`: the owner of every ballot in this peer's requests. */
   readonly owner: string;

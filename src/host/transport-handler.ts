@@ -11,7 +11,7 @@ export interface Identity {
   readonly role: Role;
   /** 1 to 128 bytes of UTF-8. Unique among members; clients may share one, their incarnations differ. */
   readonly nodeId: string;
-  /** 64 random bits as 16 hexadecimal digits, drawn anew for each proposer instance. */
+  /** 32 hexadecimal digits: a hash of the key that was drawn for this proposer instance (`security/incarnation-key.ts`). */
   readonly incarnation: string;
   /** Name of the cluster, 1 to 128 bytes of UTF-8. A client that does not know it yet says `""`. */
   readonly cluster: string;
@@ -22,6 +22,9 @@ export interface Identity {
   /** Version of the function that maps a resource to its cell; 0 as long as every resource has all members. */
   readonly cellFunction: number;
 }
+
+/** What a participant says of itself. Its incarnation is not among that: it follows from the key that it proves to have. */
+export type Claims = Omit<Identity, "incarnation">;
 
 /** The sender's clocks when a batch left. Reused: copy what is to be kept. */
 export interface ClockStamp {

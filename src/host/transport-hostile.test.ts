@@ -17,6 +17,8 @@ import {
 } from "../../test/support/transport.js";
 import type { CounterName } from "./counters.js";
 import { FrameKind } from "./frame.js";
+import { IncarnationKey, SIGNATURE_BYTES } from "./security/incarnation-key.js";
+import type { Claims } from "./transport-handler.js";
 import { transportDefaults } from "./transport-options.js";
 
 /** A member with a peer connected to it that has done nothing wrong. */
@@ -42,16 +44,18 @@ function frame(kind: number, body: Buffer = Buffer.alloc(0), length = body.lengt
   return Buffer.concat([head, body]);
 }
 
-const fellow = helloBytes(memberIdentity("c"));
-const customer = helloBytes(clientIdentity("c"));
-const otherVersion = Buffer.from(fellow);
+const fellow = memberIdentity("c");
+const customer = clientIdentity("c");
+const hello = helloBytes(fellow);
+const otherVersion = Buffer.from(hello);
 otherVersion[9] = 200;
 const ack = Object.assign(new Message(), { kind: Kind.ack, view: 1 });
+const noSignature = Buffer.alloc(SIGNATURE_BYTES, 1);
 const cutMessage = batchOf(acquire(1));
 const truncated = frame(FrameKind.batch, cutMessage.subarray(5, cutMessage.length - 3));
 
 describe("a connection is refused and nothing else is harmed", () => {
-  it.each<[string, Buffer[], CounterName, string]>([
+  it.each<[string, (Buffer | Claims)[], CounterName, string]>([
     ["garbage", [Buffer.from("\u0000\u0000\u0001\u0001\u0063garbage")], "frames.refused.kind", "badFrame"],
     ["a browser", [Buffer.from("GET / HTTP/1.1\r\nHost: b\r\n\r\n")], "frames.refused.length", "badFrame"],
     [
@@ -75,10 +79,25 @@ describe("a connection is refused and nothing else is harmed", () => {
     ["an empty frame", [fellow, Buffer.alloc(4)], "frames.refused.length", "badFrame"],
     ["a truncated message", [fellow, truncated], "frames.refused.truncated", "badFrame"],
     ["a batch before the hello", [batchOf(acquire(1))], "frames.refused.kind", "badFrame"],
-    ["a second hello", [fellow, fellow], "frames.refused.kind", "badFrame"],
+    ["a second hello", [fellow, hello], "frames.refused.kind", "badFrame"],
+    ["a second hello in place of the proof", [hello, hello], "frames.refused.kind", "badFrame"],
+    ["a batch in place of the proof", [hello, batchOf(acquire(1))], "frames.refused.kind", "badFrame"],
+    ["a proof before the hello", [frame(FrameKind.proof, noSignature)], "frames.refused.kind", "badFrame"],
+    [
+      "half a proof",
+      [hello, frame(FrameKind.proof, Buffer.alloc(32))],
+      "frames.refused.truncated",
+      "badFrame",
+    ],
+    [
+      "a proof that proves nothing",
+      [hello, frame(FrameKind.proof, noSignature)],
+      "auth.refused.incarnation",
+      "unauthenticated",
+    ],
     [
       "an uninvited welcome",
-      [frame(FrameKind.welcome, fellow.subarray(5))],
+      [frame(FrameKind.welcome, hello.subarray(5))],
       "frames.refused.kind",
       "badFrame",
     ],
@@ -124,7 +143,11 @@ describe("a connection is refused and nothing else is harmed", () => {
     ["its own name", [helloBytes(memberIdentity("b"))], "rejects.sent.duplicate", "duplicate"],
   ])("%s", async (_what, bytes, counter, reason) => {
     const { member, address, unharmed } = await memberWithPeer();
-    const stranger = new Stranger(address).say(...bytes);
+    const stranger = new Stranger(address);
+    for (const piece of bytes) {
+      if (Buffer.isBuffer(piece)) stranger.say(piece);
+      else await stranger.introduce(piece);
+    }
     await until(() => stranger.closed, "the connection is closed");
     expect(stranger.rejections.map((rejection) => rejection.reason)).toEqual([reason]);
     expect(member.transport.counters[counter]).toBe(1);
@@ -135,7 +158,8 @@ describe("a connection is refused and nothing else is harmed", () => {
   it("hands over what came before the fault in the same chunk, and ends the chunk", async () => {
     const { member, address } = await memberWithPeer();
     member.trace = [];
-    const stranger = new Stranger(address).say(Buffer.concat([fellow, batchOf(acquire(5)), frame(99)]));
+    const stranger = await new Stranger(address).introduce(fellow);
+    stranger.say(Buffer.concat([batchOf(acquire(5)), frame(99)]));
     await until(() => stranger.closed);
     expect(member.received.at(-1)!.slot).toBe(5);
     expect(member.trace.join(" ")).toContain("chunk stamped message chunkEnd");
@@ -151,7 +175,7 @@ describe("a connection is refused and nothing else is harmed", () => {
   it("whom the handler does not admit", async () => {
     const { member, address, unharmed } = await memberWithPeer();
     member.admission = "not today";
-    const stranger = new Stranger(address).say(fellow);
+    const stranger = new Stranger(address).say(hello);
     await until(() => stranger.closed);
     expect(stranger.rejections).toEqual([{ reason: "notAdmitted", text: "not today" }]);
     await unharmed();
@@ -159,17 +183,18 @@ describe("a connection is refused and nothing else is harmed", () => {
 
   it("clients above the bound, but not one that comes back", async () => {
     const { member, address, unharmed } = await memberWithPeer({ clientsMax: 1 });
-    const first = new Stranger(address).say(customer);
-    await until(() => first.kinds.includes(FrameKind.welcome));
-    const second = new Stranger(address).say(helloBytes(clientIdentity("d")));
+    const key = new IncarnationKey();
+    const first = await new Stranger(address).introduce(customer, key);
+    await until(() => member.links.length === 2);
+    const second = await new Stranger(address).introduce(clientIdentity("d"));
     await until(() => second.closed);
     expect(second.rejections[0]!.reason).toBe("full");
-    const again = new Stranger(address).say(customer);
-    await until(() => again.kinds.includes(FrameKind.welcome) && first.closed);
+    const again = await new Stranger(address).introduce(customer, key);
+    await until(() => first.closed);
     again.socket.destroy();
     await until(() => member.transport.counters["connections.closed"] === 2);
-    const next = new Stranger(address).say(helloBytes(clientIdentity("e")));
-    await until(() => next.kinds.includes(FrameKind.welcome), "room for another client");
+    await new Stranger(address).introduce(clientIdentity("e"));
+    await until(() => member.links.length === 2, "room for another client");
     await unharmed();
   });
 
@@ -190,7 +215,7 @@ describe("a connection is refused and nothing else is harmed", () => {
     await until(() => silent.every((stranger) => stranger.closed));
     expect(member.transport.counters["handshakes.timedOut"]).toBe(3);
     await unharmed();
-    const late = new Stranger(address).say(fellow);
+    const late = new Stranger(address).say(hello);
     await until(() => late.kinds.includes(FrameKind.welcome), "room for handshakes again");
   });
 });
@@ -254,7 +279,7 @@ describe("the side that dials", () => {
 
   it("learns of another version", async () => {
     const address = await impostor((socket) => {
-      const welcome = Buffer.from(fellow);
+      const welcome = Buffer.from(hello);
       welcome[4] = FrameKind.welcome;
       welcome[9] = 200;
       socket.write(welcome);
@@ -277,7 +302,7 @@ describe("the side that dials", () => {
 describe("a peer that", () => {
   it("never reads costs messages to it, and bounded memory", async () => {
     const { member, address, unharmed } = await memberWithPeer({ heartbeatMs: 60_000 });
-    const lazy = new Stranger(address).say(fellow);
+    const lazy = await new Stranger(address).introduce(fellow);
     await until(() => member.links.length === 2);
     lazy.socket.pause();
     const link = member.links.find((candidate) => candidate.peerId === "c")!;
@@ -310,7 +335,7 @@ describe("a peer that", () => {
 
   it("goes silent without a word is noticed and dropped", async () => {
     const { member, address, unharmed } = await memberWithPeer();
-    const silent = new Stranger(address).say(fellow);
+    const silent = await new Stranger(address).introduce(fellow);
     await until(() => member.links.length === 2);
     const startMs = performance.now();
     await until(() => member.links.length === 1);

@@ -15,9 +15,10 @@ import { Links } from "./links.js";
 import { Listener } from "./listener.js";
 import { authRejection } from "./security/auth-fault.js";
 import { Gate } from "./security/gate.js";
+import { IncarnationKey } from "./security/incarnation-key.js";
 import { nothingAsked, unprovenClaim } from "./security/proof.js";
 import { transportDefaults } from "./transport-options.js";
-import type { Identity, TransportHandler, TransportOptions } from "./transport-handler.js";
+import type { Claims, Identity, TransportHandler, TransportOptions } from "./transport-handler.js";
 
 /**
  * A read of at least this size, some two hundred messages, is all that one peer may say in a turn of the event loop. Without
@@ -44,6 +45,7 @@ export class Transport {
   readonly #dialers = new Map<string, Dialer>();
   readonly #connectionOwner: DialerOwner;
   readonly #keepAlive = setInterval(() => {}, KEEP_ALIVE_MS);
+  readonly #key: IncarnationKey;
   #identity: Identity;
   readonly #gate: Gate | undefined;
   #listener: Listener | undefined;
@@ -55,20 +57,24 @@ export class Transport {
 
   /**
    * @param world its clock stamps receptions; `handler.stamp` must use the same one
+   * @param key of the incarnation that this participant is: its own, unless a test wants two transports of one incarnation
    * @throws LeaseholdError `INVALID_CONFIG` for an identity that cannot be told to peers.
    */
   constructor(
-    identity: Identity,
+    claims: Claims,
     world: World,
     handler: TransportHandler,
     options: Partial<TransportOptions> = {},
+    key: IncarnationKey = new IncarnationKey(),
   ) {
+    const identity: Identity = { ...claims, incarnation: key.incarnation };
     try {
       checkIdentity(identity);
     } catch (error) {
       clearInterval(this.#keepAlive);
       throw error;
     }
+    this.#key = key;
     this.#identity = identity;
     this.#world = world;
     this.#handler = handler;
@@ -244,6 +250,7 @@ export class Transport {
   #newConnectionOwner(): DialerOwner {
     return {
       identity: () => this.#identity,
+      key: this.#key,
       world: this.#world,
       handler: this.#handler,
       counters: this.counters,

@@ -45,13 +45,16 @@ function rows(cells: RegExp): string[][] {
 it("shows a HELLO as it is sent", () => {
   const writer = new ByteWriter(8);
   encodeHello(writer, {
-    role: "member",
-    nodeId: "n1",
-    incarnation: "0123456789abcdef",
-    cluster: "demo",
-    configHash: "00112233445566778899aabbccddeeff",
-    view: 1,
-    cellFunction: 0,
+    claims: {
+      role: "member",
+      nodeId: "n1",
+      cluster: "demo",
+      configHash: "00112233445566778899aabbccddeeff",
+      view: 1,
+      cellFunction: 0,
+    },
+    publicKey: Buffer.from("0123456789abcdef".repeat(4), "hex"),
+    nonce: Buffer.from("fedcba9876543210".repeat(4), "hex"),
   });
   expect(dump("hello")).toBe(writer.bytes.toString("hex", 0, writer.length));
 });
@@ -74,7 +77,7 @@ it("shows a BATCH as it is sent", () => {
     refusal: Refusal.held,
     promised: 4_095_991_808,
     leaseState: LeaseState.live,
-    leaseOwner: "n2.fedcba9876543210",
+    leaseOwner: `n2.${"fedcba9876543210".repeat(2)}`,
     leaseNumber: 4_095_991_808,
     leaseSequence: 2,
     leaseUntil: 1_700_000_009_000,

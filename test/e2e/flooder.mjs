@@ -1,11 +1,10 @@
 // A client that asks a member for leases as fast as the member reads, without ever waiting for an answer.
 const { dist, address } = JSON.parse(process.argv[2]);
-const [{ Transport }, { Message, Kind }, { realWorld, incarnation }, { cellFunctionVersion }] =
-  await Promise.all(
-    ["host/transport.js", "flease/message.js", "host/world.js", "flease/cells.js"].map(
-      (file) => import(`${dist}/${file}`),
-    ),
-  );
+const [{ Transport }, { Message, Kind }, { realWorld }, { cellFunctionVersion }] = await Promise.all(
+  ["host/transport.js", "flease/message.js", "host/world.js", "flease/cells.js"].map(
+    (file) => import(`${dist}/${file}`),
+  ),
+);
 
 const world = realWorld();
 const message = new Message();
@@ -35,7 +34,6 @@ const transport = new Transport(
   {
     role: "client",
     nodeId: "flooder",
-    incarnation: incarnation(),
     cluster: "",
     configHash: "",
     view: 0,

@@ -1,19 +1,28 @@
-import { createHash } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
+import { once } from "node:events";
 import { connect } from "node:net";
 import type { Socket } from "node:net";
+import { TLSSocket } from "node:tls";
 import { onTestFinished } from "vitest";
 import type { LeaseholdError } from "../../src/lease/errors.js";
 import { copyMessage, Kind, Message } from "../../src/flease/message.js";
 import { parseAddress } from "../../src/host/address.js";
 import { ByteReader, ByteWriter } from "../../src/host/bytes.js";
 import { FrameDecoder, FrameKind } from "../../src/host/frame.js";
+import { Handshake } from "../../src/host/handshake.js";
 import { decodeReject, encodeHello } from "../../src/host/hello.js";
-import type { Rejection } from "../../src/host/hello.js";
+import type { Introduction, Rejection } from "../../src/host/hello.js";
 import { Outbox } from "../../src/host/outbox.js";
 import type { Link } from "../../src/host/link.js";
 import { Transport } from "../../src/host/transport.js";
-import type { Identity, TransportHandler, TransportOptions } from "../../src/host/transport-handler.js";
-import { incarnation, realWorld } from "../../src/host/world.js";
+import { incarnationOf, IncarnationKey, newNonce } from "../../src/host/security/incarnation-key.js";
+import type {
+  Claims,
+  Identity,
+  TransportHandler,
+  TransportOptions,
+} from "../../src/host/transport-handler.js";
+import { realWorld } from "../../src/host/world.js";
 
 /** What the tests of the transport share: participants that note what happens to them, and strangers on a raw socket. */
 
@@ -25,7 +34,7 @@ export function memberIdentity(nodeId: string, change: Partial<Identity> = {}): 
   return {
     role: "member",
     nodeId,
-    incarnation: incarnation(),
+    incarnation: incarnationOf(randomBytes(32)),
     cluster: "test",
     configHash,
     view: 1,
@@ -63,8 +72,8 @@ export class Participant implements TransportHandler {
   admission: string | undefined;
   roundTripsMs: number[] = [];
 
-  constructor(identity: Identity, options: Partial<TransportOptions> = {}) {
-    this.transport = new Transport(identity, world, this, { ...quick, ...options });
+  constructor(claims: Claims, options: Partial<TransportOptions> = {}, key?: IncarnationKey) {
+    this.transport = new Transport(claims, world, this, { ...quick, ...options }, key);
     onTestFinished(() => this.transport.close());
   }
 
@@ -184,10 +193,19 @@ export function sleep(ms: number): Promise<void> {
   });
 }
 
-export function helloBytes(identity: Identity): Buffer {
+/** How a process with this key begins a handshake. */
+export function introduction(claims: Claims, key = new IncarnationKey()): Introduction {
+  return { claims, publicKey: key.publicKey, nonce: newNonce() };
+}
+
+export function helloBytes(claims: Claims, key?: IncarnationKey): Buffer {
   const writer = new ByteWriter(64);
-  encodeHello(writer, identity);
-  return Buffer.from(writer.bytes.subarray(0, writer.length));
+  encodeHello(writer, introduction(claims, key));
+  return written(writer);
+}
+
+function written(to: ByteWriter): Buffer {
+  return Buffer.from(to.bytes.subarray(0, to.length));
 }
 
 /** Somebody on a raw socket, who says whatever bytes he likes. */
@@ -196,12 +214,15 @@ export class Stranger {
   readonly rejections: Rejection[] = [];
   readonly kinds: number[] = [];
   closed = false;
+  /** The body of the WELCOME. */
+  welcome: Buffer | undefined;
 
   /** On a socket of his own, which may be a TLS one; or by plain TCP to an address. */
   constructor(at: string | Socket) {
     this.socket = typeof at === "string" ? connect(parseAddress(at)) : at;
     const decoder = new FrameDecoder((kind, bytes, start, end) => {
       this.kinds.push(kind);
+      if (kind === FrameKind.welcome) this.welcome = Buffer.from(bytes.subarray(start, end));
       if (kind !== FrameKind.reject) return;
       const reader = new ByteReader();
       reader.reset(bytes, start, end);
@@ -220,5 +241,14 @@ export class Stranger {
   say(...bytes: Uint8Array[]): this {
     for (const piece of bytes) this.socket.write(piece);
     return this;
+  }
+
+  /** Introduces himself as a process with this key, and proves to be it, unless he is refused before. */
+  async introduce(claims: Claims, key = new IncarnationKey()): Promise<this> {
+    if (this.socket instanceof TLSSocket) await once(this.socket, "secureConnect");
+    const handshake = new Handshake({ identity: () => claims, key }, this.socket);
+    this.say(written(handshake.hello()));
+    await until(() => this.welcome !== undefined || this.closed, "the hello is answered");
+    return this.closed ? this : this.say(written(handshake.proof(this.welcome!)));
   }
 }

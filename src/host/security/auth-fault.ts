@@ -16,6 +16,8 @@ export const authCauses = [
   "role",
   /** The credentials are another member's. */
   "memberId",
+  /** It has not the key of the incarnation that it claims to be. */
+  "incarnation",
   /** The cluster key differs. */
   "key",
   /** Plain bytes where TLS should be. */

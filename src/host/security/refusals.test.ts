@@ -73,7 +73,6 @@ const good = ours.for("client", cluster);
 describe("a member refuses a certificate", () => {
   const client = helloBytes(clientIdentity("x", { cluster }));
   const memberC = helloBytes(memberIdentity("c"));
-  const observer = helloBytes(clientIdentity("x", { role: "observer" }));
   it.each<[string, ConnectionOptions, Buffer, AuthCause, string, RegExp]>([
     ["none at all", {}, client, "noCertificate", "unauthenticated", /no certificate/],
     [
@@ -193,7 +192,7 @@ describe("a member refuses a certificate", () => {
     const { member, address } = await memberWithPeer(server, { tls: good });
     const stranger = new Stranger(dialed(address, filesOf(ours.for("observer", cluster))));
     const query = Object.assign(acquire(1), { kind: Kind.query });
-    stranger.say(observer, batchOf(query));
+    (await stranger.introduce(clientIdentity("x", { role: "observer" }))).say(batchOf(query));
     await until(() => member.received.length === 1);
     stranger.say(batchOf(acquire(2)));
     await until(() => stranger.closed);
@@ -209,7 +208,7 @@ describe("a member refuses a certificate", () => {
     const first = dialed(address, filesOf(good));
     const sessions: Buffer[] = [];
     first.on("session", (session) => sessions.push(session));
-    new Stranger(first).say(client);
+    await new Stranger(first).introduce(clientIdentity("x", { cluster }));
     await until(() => member.links.length === 2);
     // A ticket, if there is one, follows the handshake.
     await sleep(50);
