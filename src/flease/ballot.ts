@@ -21,7 +21,7 @@ export function timeOf(number: number): number {
   return Math.floor(number / ballotsPerMs) + epochMs;
 }
 
-/** The name of one proposer instance: its node and 64 random bits, drawn anew at every start (repair F13). */
+/** The name of one proposer instance: its node, and an incarnation that no other instance has, drawn at every start (repair F13). */
 export function ownerName(nodeId: string, incarnation: string): string {
   return `${nodeId}.${incarnation}`;
 }

@@ -101,7 +101,7 @@ describe("the frame decoder", () => {
   });
 
   it("refuses unknown kinds", () => {
-    for (const kind of [0, 7, 100, 255]) expect(causeOf(frameBytes(kind, Buffer.alloc(3)))).toBe("kind");
+    for (const kind of [0, 8, 100, 255]) expect(causeOf(frameBytes(kind, Buffer.alloc(3)))).toBe("kind");
   });
 
   it("keeps no more than has arrived, and lets a large buffer go", () => {

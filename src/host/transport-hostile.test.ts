@@ -18,13 +18,14 @@ import {
 import type { CounterName } from "./counters.js";
 import { FrameKind } from "./frame.js";
 import { IncarnationKey, SIGNATURE_BYTES } from "./security/incarnation-key.js";
-import type { Claims } from "./transport-handler.js";
+import type { Claims, TransportOptions } from "./transport-handler.js";
 import { transportDefaults } from "./transport-options.js";
 
 /** A member with a peer connected to it that has done nothing wrong. */
-async function memberWithPeer(options = {}) {
+async function memberWithPeer(options: Partial<TransportOptions> = {}) {
   const { member, address } = await listening(memberIdentity("b"), options);
-  const peer = new Participant(memberIdentity("a"));
+  const { heartbeatMs = quick.heartbeatMs! } = options;
+  const peer = new Participant(memberIdentity("a"), { heartbeatMs });
   peer.transport.dial(address, "b");
   await until(() => peer.links.length === 1 && member.links.length === 1);
   const link = peer.links[0]!;

@@ -113,7 +113,7 @@ export interface MemberStatus {
   cluster: string;
   /** Number of the membership. */
   view: number;
-  /** 64 random bits in hexadecimal, new at each start. */
+  /** 32 hexadecimal digits, new at each start: a hash of the key with which this process proves who it is. */
   incarnation: string;
   /**
    * `recovering`: started a short while ago, or has not met a majority of the members yet, and silent until every lease

@@ -102,6 +102,7 @@ it("names every kind, reason, refusal, state, bound and counter", () => {
     batch: BATCH_FRAME_BYTES_MAX,
     call: CALL_FRAME_BYTES_MAX,
     answer: ANSWER_FRAME_BYTES_MAX,
+    proof: HANDSHAKE_FRAME_BYTES_MAX,
   };
   expect(rows(/^\| \d \| [A-Z]+ \| [\d,]+ \|/).map((cells) => cells.slice(0, 3))).toEqual(
     Object.entries(FrameKind).map(([name, kind]) => [

@@ -213,7 +213,7 @@ class Way {
   #pass(kind: FrameKind, frame: Buffer): void {
     const rule = this.#network.ruleFor(this.#from, this.#to);
     const { cut, delayMsMax = 0, duplicated = 0, reordered = 0 } = rule;
-    const isHandshake = kind === FrameKind.hello || kind === FrameKind.welcome;
+    const isHandshake = kind !== FrameKind.batch && kind !== FrameKind.call && kind !== FrameKind.answer;
     if (cut === "swallowed" && !isHandshake) {
       this.#network.swallowed++;
       return;
