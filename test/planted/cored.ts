@@ -123,6 +123,12 @@ export const cored: readonly Cored[] = [
     breaks: "linearizability",
     seed: 38,
   },
+  {
+    name: "C: a key's whole history is one piece of a snapshot",
+    faults: { historyInOnePiece: true },
+    breaks: "durability",
+    seed: 1,
+  },
 ];
 
 /** Break a bound or a promise about time, and no invariant: `src/core/replica/requests.test.ts` has them. */

@@ -6,7 +6,7 @@ import { Raft } from "../raft/raft.js";
 import type { Entry, HardState } from "../raft/types.js";
 import { Journal, type JournalOptions } from "./journal.js";
 import { DirectoryLock } from "./lock.js";
-import { Snapshots } from "./snapshots.js";
+import { pieceBytesMax, Snapshots } from "./snapshots.js";
 
 let folder: string;
 beforeEach(async () => {
@@ -316,6 +316,23 @@ describe("snapshots", () => {
     await Snapshots.open(folder);
     expect(await readdir(folder)).toEqual([]);
     await writer.abort();
+  });
+
+  test("what nobody could read again is not written, and nothing stays behind", async () => {
+    const snapshots = await Snapshots.open(folder);
+    const tooLarge = new Uint8Array(pieceBytesMax + 1);
+    await expect(snapshots.save(meta(5), [...pieces, tooLarge])).rejects.toThrow(/a piece of 67108865 bytes/);
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  test("pieces are read whole, wherever the reads of the file part them", async () => {
+    const snapshots = await Snapshots.open(folder);
+    const sizes = [1, 262_144 - 40, 3, 700_000, 262_136, 8, 600_001];
+    const long = sizes.map((size, at) => new Uint8Array(size).fill(at + 1));
+    await snapshots.save(meta(5), long);
+    const found = await readAll(snapshots, { index: 5, term: 1 });
+    expect(Buffer.concat(found).equals(Buffer.concat(long))).toBe(true);
+    expect(found.map(({ length }) => length)).toEqual(sizes);
   });
 
   test("damage anywhere is noticed before the end", async () => {

@@ -9,8 +9,8 @@ import { diskError, syncFolder } from "./files.js";
 /** The first bytes of a snapshot: what it is, and its format. */
 const magic = Buffer.from("LHSNAP1\n", "latin1");
 
-/** More than any piece has. */
-const pieceBytesMax = 64 * 1024 * 1024;
+/** More than any piece has. Nothing larger is written, so that all that read, disks and connections, can count on it. */
+export const pieceBytesMax = 64 * 1024 * 1024;
 
 /** Pieces are gathered to writes of this size. */
 const writeBytes = 256 * 1024;
@@ -111,7 +111,9 @@ export class SnapshotWriter {
     }
   }
 
+  /** @throws LeaseholdError `DISK_FAILED`; RangeError for a piece that nobody could read again */
   async write(piece: Uint8Array): Promise<void> {
+    if (piece.length > pieceBytesMax) throw new RangeError(`a piece of ${piece.length} bytes in a snapshot`);
     this.#add(piece);
     if (this.#bytes >= writeBytes) await this.#flush();
   }
@@ -161,36 +163,64 @@ export class SnapshotWriter {
 
 async function* readPieces(path: string): AsyncGenerator<Uint8Array> {
   const wrong = (problem: string) => new LeaseholdError("LOG_CORRUPT", `the snapshot ${path} ${problem}`);
-  let rest = Buffer.alloc(0);
+  const rest = new Unread();
   let checksum = 0;
   let isBegun = false;
   let isWhole = false;
   for await (const chunk of createReadStream(path, { highWaterMark: writeBytes })) {
-    rest = Buffer.concat([rest, chunk as Buffer]);
+    rest.add(chunk as Buffer);
     if (!isBegun) {
-      if (rest.length < magic.length) continue;
-      if (!rest.subarray(0, magic.length).equals(magic))
+      const head = rest.take(magic.length);
+      if (head === undefined) continue;
+      if (!head.equals(magic))
         throw new LeaseholdError(
           "VERSION_MISMATCH",
           `the snapshot ${path} is of another version of Leasehold`,
         );
-      rest = rest.subarray(magic.length);
       isBegun = true;
     }
-    while (rest.length >= 8) {
+    for (let header = rest.look(8); header !== undefined; header = rest.look(8)) {
       if (isWhole) throw wrong("goes on after its end");
-      const length = rest.readUInt32LE(0);
-      if (length > pieceBytesMax) throw wrong("is damaged");
-      if (rest.length < 8 + length) break;
-      const piece = rest.subarray(8, 8 + length);
+      const length = header.readUInt32LE(0);
+      // Earlier versions wrote pieces of any length: what the file does not have ends the reading.
+      const expected = header.readUInt32LE(4);
+      const piece = rest.take(8 + length)?.subarray(8);
+      if (piece === undefined) break;
       checksum = checksumOf(piece, checksum);
-      if (checksum !== rest.readUInt32LE(4)) throw wrong("is damaged: the checksum is wrong");
-      rest = rest.subarray(8 + length);
+      if (checksum !== expected) throw wrong("is damaged: the checksum is wrong");
       if (length === 0) isWhole = true;
       else yield new Uint8Array(piece);
     }
   }
-  if (!isWhole || rest.length > 0) throw wrong("is cut off");
+  if (!isWhole || rest.length > 0) throw wrong("is damaged, or cut off");
+}
+
+/** Bytes that have been read and not been used. They are put together once all that is asked for is there. */
+class Unread {
+  #chunks: Buffer[] = [];
+  length = 0;
+
+  add(chunk: Buffer): void {
+    this.#chunks.push(chunk);
+    this.length += chunk.length;
+  }
+
+  /** Undefined if there are not so many. */
+  look(bytes: number): Buffer | undefined {
+    if (this.length < bytes) return undefined;
+    if (this.#chunks[0]!.length < bytes) this.#chunks = [Buffer.concat(this.#chunks)];
+    return this.#chunks[0]!.subarray(0, bytes);
+  }
+
+  take(bytes: number): Buffer | undefined {
+    const taken = this.look(bytes);
+    if (taken === undefined) return undefined;
+    const rest = this.#chunks[0]!.subarray(bytes);
+    if (rest.length === 0) this.#chunks.shift();
+    else this.#chunks[0] = rest;
+    this.length -= bytes;
+    return taken;
+  }
 }
 
 function fileName({ index, term }: { index: number; term: number }): string {

@@ -1,6 +1,7 @@
 import type { Random } from "../../lease/ports.js";
 import type { RaftLimits, Recovered } from "../raft/api.js";
 import type { MemberId } from "../raft/types.js";
+import { pieceBytesDefault } from "../state/snapshot.js";
 import type { CoreState } from "../state/state.js";
 
 export interface ReplicaOptions {
@@ -44,6 +45,8 @@ export interface ReplicaLimits {
   readonly snapshotEntries: number;
   /** Bytes of applied entries after which a snapshot is taken. */
   readonly snapshotBytes: number;
+  /** Bytes after which a piece of a snapshot is full. */
+  readonly snapshotPieceBytes: number;
   /** Entries that are kept behind a snapshot for followers that are a little slow. */
   readonly keepEntries: number;
   /** Watches on one stream. */
@@ -73,6 +76,7 @@ export const defaultLimits: ReplicaLimits = {
   snapshotEntries: 100_000,
   // The log's tail is in memory.
   snapshotBytes: 256 * 1024 * 1024,
+  snapshotPieceBytes: pieceBytesDefault,
   keepEntries: 5_000,
   // A thousand times what clients use.
   watchesPerStreamMax: 10_000,

@@ -31,7 +31,10 @@ export class Snapshots {
     if (!isDue || this.#isBeingWritten) return undefined;
     this.installed();
     this.#isBeingWritten = true;
-    return { meta: raft.snapshotMeta(appliedIndex), pieces: snapshotPieces(frozen(state)) };
+    return {
+      meta: raft.snapshotMeta(appliedIndex),
+      pieces: snapshotPieces(frozen(state), limits.snapshotPieceBytes),
+    };
   }
 
   written(meta: SnapshotMeta): void {

@@ -121,16 +121,18 @@ export class Revisions {
     for (const history of this.#keys.values()) yield history;
   }
 
-  /** Takes in what `histories` told, in its order. */
-  restore(history: readonly Version[]): void {
-    const [{ key }] = history as [Version];
-    this.#keys.set(key, [...history]);
-    if (!isDeletion(history.at(-1)!)) this.#live += 1;
-    for (const version of history) if (version.modified >= this.compacted) this.#changes.push(version);
+  /** Takes in what `histories` told, in its order; a long history may come in several parts. */
+  restore(part: readonly Version[]): void {
+    const [{ key }] = part as [Version];
+    const history = this.#keys.get(key);
+    if (history === undefined) this.#keys.set(key, [...part]);
+    else for (const version of part) history.push(version);
+    for (const version of part) if (version.modified >= this.compacted) this.#changes.push(version);
   }
 
   /** After the last `restore`. */
   restored(): void {
+    for (const history of this.#keys.values()) if (!isDeletion(history.at(-1)!)) this.#live += 1;
     this.#changes.sort((a, b) => a.modified - b.modified || a.sub - b.sub);
   }
 

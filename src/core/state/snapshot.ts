@@ -1,8 +1,13 @@
+import { faults } from "#core-faults";
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import {
+  type SnapshotHead,
+  type SnapshotHistory,
+  type SnapshotLease,
   type SnapshotPiece,
   SnapshotPieceSchema,
   type SnapshotVersion,
+  type SnapshotVersionSchema,
 } from "../gen/leasehold/snapshot_pb.js";
 import { bytesOf, keyOf } from "./keys.js";
 import type { LeaseState } from "./leases.js";
@@ -39,10 +44,19 @@ export function frozen({ cluster, clusterMs, revisions, leases }: CoreState): Sn
   };
 }
 
+/**
+ * Bytes after which a piece is full. One version may make it larger, by as much as a request may be: that is far below what
+ * disks and connections take for a piece.
+ */
+export const pieceBytesDefault = 1024 * 1024;
+
 /** The whole state in pieces, in an order that is the same on every server with the same state. */
-export function* snapshotPieces(state: SnapshotSource): Generator<Uint8Array> {
+export function* snapshotPieces(
+  state: SnapshotSource,
+  pieceBytes = pieceBytesDefault,
+): Generator<Uint8Array> {
   let pieces = 0n;
-  for (const piece of piecesOf(state)) {
+  for (const piece of piecesOf(state, pieceBytes)) {
     pieces += 1n;
     yield toBinary(SnapshotPieceSchema, piece);
   }
@@ -54,7 +68,7 @@ export function* snapshotPieces(state: SnapshotSource): Generator<Uint8Array> {
 
 /** @throws SnapshotError if something is missing or more than was written. */
 export function restoreState(pieces: Iterable<Uint8Array>): CoreState {
-  const state = new CoreState();
+  const restoring = new Restoring();
   let count = 0n;
   let isWhole = false;
   for (const bytes of pieces) {
@@ -65,17 +79,19 @@ export function restoreState(pieces: Iterable<Uint8Array>): CoreState {
       isWhole = true;
     } else {
       count += 1n;
-      takeIn(state, body, count);
+      restoring.takeIn(body, count);
     }
   }
   if (!isWhole) throw new SnapshotError("the snapshot is cut off");
-  state.revisions.restored();
-  return state;
+  return restoring.finish();
 }
 
 type Body = Exclude<SnapshotPiece["body"], { case: "pieces" }>;
 
-function* piecesOf({ cluster, clusterMs, revisions, leases }: SnapshotSource): Generator<SnapshotPiece> {
+function* piecesOf(
+  { cluster, clusterMs, revisions, leases }: SnapshotSource,
+  pieceBytes: number,
+): Generator<SnapshotPiece> {
   yield pieceOf({
     case: "head",
     value: {
@@ -91,16 +107,39 @@ function* piecesOf({ cluster, clusterMs, revisions, leases }: SnapshotSource): G
     yield pieceOf({ case: "lease", value: { id, ttl: BigInt(ttlSeconds), name, ...left } });
   }
   for (const history of revisions.histories()) {
-    const versions = history.map((version) => ({
-      modified: BigInt(version.modified),
-      sub: BigInt(version.sub),
-      created: BigInt(version.created),
-      version: BigInt(version.version),
-      value: version.value,
-      lease: version.lease,
-    }));
-    yield pieceOf({ case: "history", value: { key: bytesOf(history[0]!.key), versions } });
+    const key = bytesOf(history[0]!.key);
+    for (let start = 0; start < history.length;) {
+      const end = faults.historyInOnePiece ? history.length : endOfPiece(history, start, pieceBytes);
+      const versions = history.slice(start, end).map(fieldsOf);
+      yield pieceOf({ case: start === 0 ? "history" : "continued", value: { key, versions } });
+      start = end;
+    }
   }
+}
+
+/** Numbers and lengths beside a value, at most. */
+const versionOverheadBytes = 64;
+
+/** At least one version, however large. */
+function endOfPiece(history: readonly Version[], start: number, pieceBytes: number): number {
+  let bytes = 0;
+  let end = start;
+  for (; end < history.length; end += 1) {
+    bytes += history[end]!.value.length + versionOverheadBytes;
+    if (bytes > pieceBytes && end > start) break;
+  }
+  return end;
+}
+
+function fieldsOf(version: Version): MessageInitShape<typeof SnapshotVersionSchema> {
+  return {
+    modified: BigInt(version.modified),
+    sub: BigInt(version.sub),
+    created: BigInt(version.created),
+    version: BigInt(version.version),
+    value: version.value,
+    lease: version.lease,
+  };
 }
 
 function pieceOf(body: MessageInitShape<typeof SnapshotPieceSchema>["body"]): SnapshotPiece {
@@ -115,34 +154,63 @@ function readPiece(bytes: Uint8Array): SnapshotPiece {
   }
 }
 
-function takeIn(state: CoreState, body: Body, count: bigint): void {
-  const { revisions, leases } = state;
-  if ((body.case === "head") !== (count === 1n))
-    throw new SnapshotError("the snapshot's head is not at its head");
-  switch (body.case) {
-    case "head":
-      state.cluster = body.value.cluster;
-      state.clusterMs = Number(body.value.clusterMilliseconds);
-      revisions.current = Number(body.value.revision);
-      revisions.compacted = Number(body.value.compacted);
-      return;
-    case "lease": {
-      const { id, ttl, name, left } = body.value;
-      const lease = leases.grant(id, Number(ttl), name === "" ? undefined : name);
-      lease.leftMs = left === undefined ? undefined : Number(left);
-      return;
+/** A state that is put together again, piece by piece. */
+class Restoring {
+  readonly #state = new CoreState();
+  /** Of the key whose versions are coming: which lease it hangs on, the last of them says. */
+  #newest: Version | undefined;
+
+  takeIn(body: Body, count: bigint): void {
+    if ((body.case === "head") !== (count === 1n))
+      throw new SnapshotError("the snapshot's head is not at its head");
+    switch (body.case) {
+      case "head":
+        this.#takeHead(body.value);
+        return;
+      case "lease":
+        this.#takeLease(body.value);
+        return;
+      case "history":
+      case "continued":
+        this.#takeHistory(body.value, body.case === "continued");
+        return;
+      default:
+        throw new SnapshotError("the snapshot has a piece of a kind that this version does not know");
     }
-    case "history": {
-      const key = keyOf(body.value.key);
-      const history = body.value.versions.map((version) => toVersion(key, version));
-      if (history.length === 0) throw new SnapshotError("a key of the snapshot has no version");
-      revisions.restore(history);
-      const newest = history.at(-1)!;
-      if (newest.lease !== 0n) leases.attach(key, newest.lease);
-      return;
-    }
-    default:
-      throw new SnapshotError("the snapshot has a piece of a kind that this version does not know");
+  }
+
+  finish(): CoreState {
+    this.#finishKey();
+    this.#state.revisions.restored();
+    return this.#state;
+  }
+
+  #takeHead({ cluster, clusterMilliseconds, revision, compacted }: SnapshotHead): void {
+    this.#state.cluster = cluster;
+    this.#state.clusterMs = Number(clusterMilliseconds);
+    this.#state.revisions.current = Number(revision);
+    this.#state.revisions.compacted = Number(compacted);
+  }
+
+  #takeLease({ id, ttl, name, left }: SnapshotLease): void {
+    const lease = this.#state.leases.grant(id, Number(ttl), name === "" ? undefined : name);
+    lease.leftMs = left === undefined ? undefined : Number(left);
+  }
+
+  #takeHistory({ key: bytes, versions }: SnapshotHistory, isContinued: boolean): void {
+    const key = keyOf(bytes);
+    if (isContinued !== (key === this.#newest?.key))
+      throw new SnapshotError("the snapshot's pieces of one key are not together");
+    if (versions.length === 0) throw new SnapshotError("a key of the snapshot has no version");
+    if (!isContinued) this.#finishKey();
+    const part = versions.map((version) => toVersion(key, version));
+    this.#state.revisions.restore(part);
+    this.#newest = part.at(-1);
+  }
+
+  #finishKey(): void {
+    if (this.#newest === undefined || this.#newest.lease === 0n) return;
+    this.#state.leases.attach(this.#newest.key, this.#newest.lease);
   }
 }
 

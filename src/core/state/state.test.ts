@@ -12,9 +12,11 @@ import {
   TxnRequestSchema,
 } from "../gen/etcd/rpc_pb.js";
 import { type Command, CommandSchema } from "../gen/leasehold/command_pb.js";
+import { pieceBytesMax } from "../journal/snapshots.js";
 import { checkTxn } from "./check.js";
 import { CoreError } from "./errors.js";
 import { bytesOf, keyOf } from "./keys.js";
+import { withFaults } from "./planted-faults.js";
 import { restoreState, SnapshotError, snapshotPieces } from "./snapshot.js";
 import { type Applied, CoreState } from "./state.js";
 
@@ -346,10 +348,11 @@ describe("snapshots", () => {
 
   test("what was restored is the same, and goes on the same", () => {
     fc.assert(
-      fc.property(commands, commands, (before, after) => {
+      // Of 1 byte: each version is a piece of its own.
+      fc.property(commands, commands, fc.constantFrom(1, 200, undefined), (before, after, pieceBytes) => {
         const state = new CoreState();
         apply(state, put("z", "0"), ...before.map(toCommand));
-        const copy = restoreState(snapshotPieces(state));
+        const copy = restoreState(snapshotPieces(state, pieceBytes));
         for (const each of after)
           expect(copy.apply(toCommand(each), 1)).toEqual(state.apply(toCommand(each), 1));
         expect([...snapshotPieces(copy)]).toEqual([...snapshotPieces(state)]);
@@ -362,6 +365,37 @@ describe("snapshots", () => {
       }),
       { numRuns: 300 },
     );
+  });
+
+  test("no piece is larger than what a disk or a connection takes, however much history a key has", () => {
+    const state = new CoreState();
+    const value = new Uint8Array(1_400_000);
+    for (let revision = 2; revision <= 52; revision++) state.revisions.put("k", value, 0n, revision);
+    const sizes: number[] = [];
+    const pieces = function* () {
+      for (const piece of snapshotPieces(state)) {
+        sizes.push(piece.length);
+        yield piece;
+      }
+    };
+    const copy = restoreState(pieces());
+    expect(Math.max(...sizes)).toBeLessThan(4 * 1024 * 1024);
+    expect(sizes.reduce((sum, size) => sum + size)).toBeGreaterThan(pieceBytesMax);
+    expect([...copy.revisions.histories()][0]).toHaveLength(51);
+    const long = withFaults({ historyInOnePiece: true }, () => [...snapshotPieces(state)]);
+    expect(Math.max(...long.map(({ length }) => length))).toBeGreaterThan(pieceBytesMax);
+  });
+
+  test("pieces of one key that are not together are refused", () => {
+    const state = new CoreState();
+    apply(state, put("a", "1"), put("a", "2"), put("b", "1"), put("b", "2"));
+    const [head, a1, a2, b1, b2, last] = [...snapshotPieces(state, 1)] as Uint8Array[];
+    for (const pieces of [
+      [head, a1, b1, a2, b2, last],
+      [head, a2, a1, b1, b2, last],
+      [head, a1, b2, b1, a2, last],
+    ])
+      expect(() => restoreState(pieces as Uint8Array[])).toThrow("not together");
   });
 
   test("one that is cut off, or has lost a piece, is refused", () => {

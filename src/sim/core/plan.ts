@@ -45,6 +45,7 @@ export interface CorePlan {
 /** Small enough that every bound is met now and then. */
 const smallLimits: Partial<ReplicaLimits> = {
   snapshotEntries: 60,
+  snapshotPieceBytes: 256,
   keepEntries: 10,
   leasesPerBatch: 2,
   watchResponsesMax: 3,

@@ -10,6 +10,7 @@ import { CoreState } from "../../core/state/state.js";
 import type { Random } from "../../lease/ports.js";
 import type { SimRandom } from "../random.js";
 import { type PendingWrite, SimDisk, type StoredSnapshot } from "./disk.js";
+import { CoreViolationError } from "./violation.js";
 
 /** What a simulated server needs from its world. */
 export interface ServerWorld {
@@ -80,7 +81,7 @@ export class SimServer {
   start(): void {
     const { snapshot, recovered } = this.disk;
     const { id, cluster, tickMs, electionTicks, clusterTimeMs, limits, raftLimits, random } = this.plan;
-    const state = snapshot === undefined ? new CoreState() : restoreState(snapshot.pieces);
+    const state = snapshot === undefined ? new CoreState() : this.#restore(snapshot.pieces);
     this.life += 1;
     this.replica = new Replica({
       id,
@@ -140,7 +141,16 @@ export class SimServer {
   /** A snapshot has come over the network, whole. */
   receiveSnapshot(message: InstallSnapshot, { pieces }: StoredSnapshot): void {
     this.#arrived.set(message.meta.index, pieces);
-    this.step({ kind: "snapshot-received", message, state: restoreState(pieces) });
+    this.step({ kind: "snapshot-received", message, state: this.#restore(pieces) });
+  }
+
+  /** What reads snapshots, a disk or a connection, takes pieces up to a bound, here one that few versions fill. */
+  #restore(pieces: readonly Uint8Array[]): CoreState {
+    const { snapshotPieceBytes = Infinity } = this.plan.limits;
+    const tooLarge = pieces.find(({ length }) => length > 2 * snapshotPieceBytes);
+    if (tooLarge !== undefined)
+      throw new CoreViolationError("durability", `a snapshot has a piece of ${tooLarge.length} bytes`);
+    return restoreState(pieces);
   }
 
   get writesPending(): number {

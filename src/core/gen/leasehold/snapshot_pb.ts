@@ -11,7 +11,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file leasehold/snapshot.proto.
  */
 export const file_leasehold_snapshot: GenFile = /*@__PURE__*/
-  fileDesc("ChhsZWFzZWhvbGQvc25hcHNob3QucHJvdG8SDmxlYXNlaG9sZC5jb3JlIrsBCg1TbmFwc2hvdFBpZWNlEiwKBGhlYWQYASABKAsyHC5sZWFzZWhvbGQuY29yZS5TbmFwc2hvdEhlYWRIABIuCgVsZWFzZRgCIAEoCzIdLmxlYXNlaG9sZC5jb3JlLlNuYXBzaG90TGVhc2VIABIyCgdoaXN0b3J5GAMgASgLMh8ubGVhc2Vob2xkLmNvcmUuU25hcHNob3RIaXN0b3J5SAASEAoGcGllY2VzGAQgASgESABCBgoEYm9keSJiCgxTbmFwc2hvdEhlYWQSDwoHY2x1c3RlchgBIAEoBBIQCghyZXZpc2lvbhgCIAEoAxIRCgljb21wYWN0ZWQYAyABKAMSHAoUY2x1c3Rlcl9taWxsaXNlY29uZHMYBCABKAQiUgoNU25hcHNob3RMZWFzZRIKCgJpZBgBIAEoAxILCgN0dGwYAiABKAMSDAoEbmFtZRgDIAEoCRIRCgRsZWZ0GAQgASgESACIAQFCBwoFX2xlZnQiUQoPU25hcHNob3RIaXN0b3J5EgsKA2tleRgBIAEoDBIxCgh2ZXJzaW9ucxgCIAMoCzIfLmxlYXNlaG9sZC5jb3JlLlNuYXBzaG90VmVyc2lvbiJwCg9TbmFwc2hvdFZlcnNpb24SEAoIbW9kaWZpZWQYASABKAMSCwoDc3ViGAIgASgDEg8KB2NyZWF0ZWQYAyABKAMSDwoHdmVyc2lvbhgEIAEoAxINCgV2YWx1ZRgFIAEoDBINCgVsZWFzZRgGIAEoA2IGcHJvdG8z");
+  fileDesc("ChhsZWFzZWhvbGQvc25hcHNob3QucHJvdG8SDmxlYXNlaG9sZC5jb3JlIvEBCg1TbmFwc2hvdFBpZWNlEiwKBGhlYWQYASABKAsyHC5sZWFzZWhvbGQuY29yZS5TbmFwc2hvdEhlYWRIABIuCgVsZWFzZRgCIAEoCzIdLmxlYXNlaG9sZC5jb3JlLlNuYXBzaG90TGVhc2VIABIyCgdoaXN0b3J5GAMgASgLMh8ubGVhc2Vob2xkLmNvcmUuU25hcHNob3RIaXN0b3J5SAASEAoGcGllY2VzGAQgASgESAASNAoJY29udGludWVkGAUgASgLMh8ubGVhc2Vob2xkLmNvcmUuU25hcHNob3RIaXN0b3J5SABCBgoEYm9keSJiCgxTbmFwc2hvdEhlYWQSDwoHY2x1c3RlchgBIAEoBBIQCghyZXZpc2lvbhgCIAEoAxIRCgljb21wYWN0ZWQYAyABKAMSHAoUY2x1c3Rlcl9taWxsaXNlY29uZHMYBCABKAQiUgoNU25hcHNob3RMZWFzZRIKCgJpZBgBIAEoAxILCgN0dGwYAiABKAMSDAoEbmFtZRgDIAEoCRIRCgRsZWZ0GAQgASgESACIAQFCBwoFX2xlZnQiUQoPU25hcHNob3RIaXN0b3J5EgsKA2tleRgBIAEoDBIxCgh2ZXJzaW9ucxgCIAMoCzIfLmxlYXNlaG9sZC5jb3JlLlNuYXBzaG90VmVyc2lvbiJwCg9TbmFwc2hvdFZlcnNpb24SEAoIbW9kaWZpZWQYASABKAMSCwoDc3ViGAIgASgDEg8KB2NyZWF0ZWQYAyABKAMSDwoHdmVyc2lvbhgEIAEoAxINCgV2YWx1ZRgFIAEoDBINCgVsZWFzZRgGIAEoA2IGcHJvdG8z");
 
 /**
  * @generated from message leasehold.core.SnapshotPiece
@@ -46,6 +46,14 @@ export type SnapshotPiece = Message<"leasehold.core.SnapshotPiece"> & {
      */
     value: bigint;
     case: "pieces";
+  } | {
+    /**
+     * Goes on with the key of the piece before: all its versions together would be too large for one.
+     *
+     * @generated from field: leasehold.core.SnapshotHistory continued = 5;
+     */
+    value: SnapshotHistory;
+    case: "continued";
   } | { case: undefined; value?: undefined };
 };
 

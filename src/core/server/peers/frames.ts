@@ -1,8 +1,10 @@
+import { pieceBytesMax } from "../../journal/snapshots.js";
+
 /** A frame is its length, 4 bytes, and so many bytes. One of length 0 says: I am here. */
 const lengthBytes = 4;
 
-/** More than the largest piece of a snapshot, which is one key with all its past. */
-export const frameBytesMax = 64 * 1024 * 1024;
+/** The largest are pieces of snapshots. */
+export const frameBytesMax = pieceBytesMax;
 
 /** Before it is known who is there, nobody gets more of our memory. */
 export const helloBytesMax = 16 * 1024;
