@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
+import { callSpreads } from "./support/call-spreads.js";
 
 /** The laws of style that a program can check. Each finding names its place. */
 
@@ -155,6 +156,13 @@ describe("the files", () => {
     expect(production.flatMap(longFunctions)).toEqual([]);
   });
 
+  test("spread no list into the arguments of a call: a long one overflows the stack (`lease/lists.ts`)", () => {
+    const wrong = production.flatMap(({ path, text }) =>
+      callSpreads(text).map(({ line, code }) => `${path}:${line}: ${code}`),
+    );
+    expect(wrong).toEqual([]);
+  });
+
   test("use no `any`, no suppressed errors, and leave nothing to do", () => {
     const forbidden =
       /\bas any\b|: any\b|<any>|@ts-ignore|@ts-expect-error|@ts-nocheck|\bTODO\b|\bFIXME\b|\bXXX\b/;
@@ -169,6 +177,30 @@ describe("the files", () => {
     const hosts = new RegExp(["registry", "npmjs"].join("\\."));
     expect(tracked.filter((path) => hosts.test(readFileSync(path, "utf8")))).toEqual([]);
   });
+});
+
+describe("the law of spreads", () => {
+  test.each([
+    "list.push(...more);",
+    "Math.max(0, ...names.map(cellsOf))",
+    "new Parts(...parts)",
+    "String.fromCharCode(...bytes.subarray(0, 9))",
+    "list.push(\n  ...found,\n)",
+    "say(`${list.push(...more)}`)",
+    'const quoted = /["(]/; f(...list)',
+    "String.fromCharCode.apply(null, bytes)",
+  ])("finds %s", (text) => expect(callSpreads(text)).toHaveLength(1));
+
+  test.each([
+    "[...one, ...other]",
+    "f({ ...fields }, [...list])",
+    "function f(...names: string[]) {}",
+    "const f = (...names) => 1",
+    "open(...few(endpoints), options)",
+    "// f(...list)",
+    '"f(...list)"',
+    "`f(...list) ${one} f(...list)`",
+  ])("lets %s pass", (text) => expect(callSpreads(text)).toEqual([]));
 });
 
 function findLines(file: SourceFile, wrong: (line: string) => boolean): string[] {

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { exitCode } from "./exit-codes.js";
 import { usageError } from "./failure.js";
-import { sayLine } from "./say.js";
+import { sayLines } from "./say.js";
 
 /** The cluster is asked for names while somebody waits at a prompt. */
 const NAMES_TIMEOUT = "500ms";
@@ -16,7 +16,7 @@ export function completion(program: Command, shell: string): number {
   const script = Object.hasOwn(scripts, shell) ? scripts[shell] : undefined;
   if (script === undefined)
     throw usageError(`no completion for ${JSON.stringify(shell)}: it is bash, zsh or fish`);
-  sayLine(...script(program));
+  sayLines(script(program));
   return exitCode("ok");
 }
 

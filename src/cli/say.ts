@@ -32,8 +32,12 @@ export function sayError(message: string): void {
 }
 
 /** Writes whole lines to the standard output; false when its reader has gone. */
-export function sayLine(...lines: string[]): boolean {
+export function sayLines(lines: readonly string[]): boolean {
   return lines.length === 0 || write(STDOUT, `${lines.join("\n")}\n`);
+}
+
+export function sayLine(line: string): boolean {
+  return sayLines([line]);
 }
 
 /** One line that the next one replaces, for people who wait at a terminal; empty: nothing is left of it. */

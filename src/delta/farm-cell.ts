@@ -1,5 +1,6 @@
 import { LeaseholdError } from "../lease/errors.js";
 import { corrupt, decodeLine, encodeLine, sameBytes } from "./line.js";
+import { greatest } from "../lease/lists.js";
 
 /** The first word of what stands in a store's {@link farmRegister}. */
 export const farmFormat = "leasehold-farm/1";
@@ -69,7 +70,7 @@ export function mergeFarmCells(cells: readonly FarmCell[]): FarmCell | undefined
     );
   if (cells.some((cell) => cell.delayMsMax !== delayMsMax))
     throw new LeaseholdError("CONFIG_MISMATCH", "a store that can only write was used with different δ");
-  return { ...latest, leaseMsMax: Math.max(...cells.map(({ leaseMsMax }) => leaseMsMax)) };
+  return { ...latest, leaseMsMax: greatest(cells.map(({ leaseMsMax }) => leaseMsMax)) };
 }
 
 function rank({ state }: FarmCell): number {

@@ -1,5 +1,6 @@
 import { LeaseholdError } from "../lease/errors.js";
 import { type FarmCell } from "./farm-cell.js";
+import { greatest } from "../lease/lists.js";
 
 /** What one store answered when it was asked for its farm. */
 export type FarmReading =
@@ -40,10 +41,16 @@ export function planFarm(names: readonly string[], readings: readonly FarmReadin
   // A cell that names another marker came with a copy of that store.
   const known = answered.flatMap(({ id, cell }) => (cell !== undefined && cell.id === id ? [cell] : []));
   const bounds = {
-    leaseMsMax: Math.max(0, ...known.map(({ leaseMsMax }) => leaseMsMax)),
-    delayMsMax: Math.max(0, ...known.map(({ delayMsMax }) => delayMsMax)),
+    leaseMsMax: greatest(
+      known.map(({ leaseMsMax }) => leaseMsMax),
+      0,
+    ),
+    delayMsMax: greatest(
+      known.map(({ delayMsMax }) => delayMsMax),
+      0,
+    ),
   };
-  const generation = Math.max(...known.map((cell) => cell.generation));
+  const generation = greatest(known.map((cell) => cell.generation));
   const latest = known.find((cell) => cell.generation === generation);
   const everybody = answered.map(({ store }) => store);
   if (latest === undefined) {

@@ -52,7 +52,7 @@ export function decodeLine(format: string, line: Uint8Array): unknown {
 /** A format of ours with another version is told from what is not ours at all. */
 function foreign(format: string, line: Uint8Array): string {
   const [name] = format.split("/");
-  const [found = ""] = String.fromCharCode(...line.subarray(0, format.length + 1)).split(" ");
+  const [found = ""] = textOf(line.subarray(0, format.length + 1)).split(" ");
   return found.startsWith(`${name}/`)
     ? `it was written in the format ${found} of another version of Leasehold; this one knows ${format}`
     : `expected ${format} and found ${quote(line)}`;
@@ -72,6 +72,11 @@ export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
 
 function quote(bytes: Uint8Array): string {
   if (bytes.length === 0) return "nothing";
-  const beginning = String.fromCharCode(...bytes.subarray(0, quotedBytesMax));
+  const beginning = textOf(bytes.subarray(0, quotedBytesMax));
   return JSON.stringify(beginning) + (bytes.length > quotedBytesMax ? "…" : "");
+}
+
+/** One character for each byte. */
+function textOf(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => String.fromCharCode(byte)).join("");
 }

@@ -8,6 +8,7 @@ import { PaperLease } from "./paper/paper-lease.js";
 import { FarmParts } from "./parts.js";
 import { DeltaProvider } from "./provider.js";
 import type { Store } from "./store.js";
+import { greatest, least } from "../lease/lists.js";
 
 /** Quartz is off by a few hundred parts in a million at the worst. */
 const clockRateErrorDefault = 0.001;
@@ -46,14 +47,16 @@ export function openFarm(
   return found(stores, world, options, (driver, farm, environment) => {
     const { settings, writer: holder, label } = environment;
     const protocol = protocolFor(stores, environment);
-    const bytesMax = Math.min(...stores.map(({ traits }) => traits.bytesMax));
+    const bytesMax = least(stores.map(({ traits }) => traits.bytesMax));
     return new DeltaProvider({ driver, farm, protocol, settings, holder, label, bytesMax });
   });
 }
 
 /** The same for whoever wants the paper's parts, and not leases. */
 export function openParts(stores: readonly Store[], world: World, options: DeltaOptions): Promise<FarmParts> {
-  return found(stores, world, options, (...parts) => new FarmParts(...parts));
+  return found(stores, world, options, (driver, farm, environment) => {
+    return new FarmParts(driver, farm, environment);
+  });
 }
 
 async function found<Result>(
@@ -91,7 +94,7 @@ function settingsOf(stores: readonly Store[], options: DeltaOptions): DeltaSetti
   };
   require(stores.length > 0, "a farm has at least one store");
   const traits = stores.map((store) => store.traits);
-  const delayMs = options.delayMs ?? Math.max(...traits.map((each) => each.delayMs));
+  const delayMs = options.delayMs ?? greatest(traits.map((each) => each.delayMs));
   const leaseMsMax = options.leaseMsMax ?? Math.max(leaseMsDefault, delaysPerLease * delayMs);
   const clockRateError = options.clockRateError ?? clockRateErrorDefault;
   require(delayMs > 0, `δ must be more than 0 ms, and is ${delayMs}`);
@@ -100,5 +103,5 @@ function settingsOf(stores: readonly Store[], options: DeltaOptions): DeltaSetti
       Infinity, `the longest lease must be at least three times δ (${delayMs} ms), and is ${leaseMsMax} ms`);
   require(clockRateError >= 0 &&
     clockRateError < 0.1, `clockRateError must be at least 0 and below 0.1, and is ${clockRateError}`);
-  return { leaseMsMax, delayMs, clockRateError, pollMs: Math.max(...traits.map((each) => each.pollMs)) };
+  return { leaseMsMax, delayMs, clockRateError, pollMs: greatest(traits.map((each) => each.pollMs)) };
 }

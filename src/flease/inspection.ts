@@ -10,6 +10,7 @@ import { listedMax, mergeListings } from "./listing.js";
 import type { FleaseDriver } from "./provider.js";
 import { ClusterWatch } from "./watching.js";
 import type { Cell } from "./quorum.js";
+import { append, greatest } from "../lease/lists.js";
 
 /** More pages than this are more leases than a member keeps. */
 const pagesMax = 2_000;
@@ -82,7 +83,7 @@ export class FleaseInspection implements Inspection {
     for (let pages = 0; pages < pagesMax; pages += 1) {
       const after = listed.at(-1)?.resource ?? "";
       const page = listFrom(await this.#driver.ask(member, "list", { prefix, after }, timeoutMs));
-      listed.push(...page);
+      append(listed, page);
       if (page.length < listedMax) break;
     }
     return listed;
@@ -151,13 +152,16 @@ export class FleaseInspection implements Inspection {
       state,
       quorum,
       broken: barred > cell.members.length - cell.majority,
-      waiting: Math.max(0, ...views.map(({ waiting }) => waiting ?? 0)),
+      waiting: greatest(
+        views.map(({ waiting }) => waiting ?? 0),
+        0,
+      ),
       members: views,
       confirmed: lease === undefined ? quorum : same.length >= cell.majority,
       ...(lease !== undefined && {
         holder: lease.holder,
         token: lease.token,
-        remainingMs: Math.max(...same.map((one) => one.lease!.remainingMs)),
+        remainingMs: greatest(same.map((one) => one.lease!.remainingMs)),
       }),
       ...(label !== undefined && { label }),
     };

@@ -9,6 +9,7 @@ import { recordBytesMax } from "./codec.js";
 import { GridNode } from "./grid-node.js";
 import type { GridProvider } from "./grid-provider.js";
 import { forgettingWaitMs } from "./store-acceptor.js";
+import { greatest } from "../lease/lists.js";
 
 /** ε, when nobody says: what a machine keeps that asks some time server now and then. As among peers. */
 const maxClockSkewMsDefault = 500;
@@ -54,12 +55,17 @@ export async function openGrid(
   try {
     checkFitness(stores);
     const traits = stores.map((store) => store.traits);
-    const delayMs = options.delayMs ?? Math.max(0, ...traits.map((each) => each.delayMs));
+    const delayMs =
+      options.delayMs ??
+      greatest(
+        traits.map((each) => each.delayMs),
+        0,
+      );
     const settings = settingsOf(stores.length, delayMs, options);
     const { clockRateError } = settings;
     // The farm stretches the wait for its longest lease by ρ itself.
     const leaseMsMax = forgettingWaitMs(settings) / (1 + settings.mutualRateError);
-    const pollMs = Math.max(...traits.map((each) => each.pollMs));
+    const pollMs = greatest(traits.map((each) => each.pollMs));
     const farm = new Farm(traits, { leaseMsMax, delayMs, clockRateError, pollMs });
     await driver.run(farm.look());
     if (!farm.isFounded) throw farm.whyNot(driver.now());

@@ -1,4 +1,5 @@
 import { FrameError } from "./frame-error.js";
+import { greatest } from "../lease/lists.js";
 
 /** The kinds of frames. */
 export const FrameKind = {
@@ -39,7 +40,7 @@ const lengthMaxOf: readonly number[] = [
   HANDSHAKE_FRAME_BYTES_MAX,
 ];
 
-const LENGTH_MAX = Math.max(...lengthMaxOf);
+const LENGTH_MAX = greatest(lengthMaxOf);
 
 /** The buffer for the beginning of a frame whose end has not arrived yet starts at this size. */
 const PARTIAL_BYTES_MIN = 4 * 1024;

@@ -1,6 +1,7 @@
 import { EventCode, Task } from "./events.js";
 import type { SimNode } from "./node.js";
 import type { World } from "./world.js";
+import { greatest } from "../lease/lists.js";
 
 /** A node whose wall clock is not yet near what it showed before looks again this often. */
 const startAgainMs = 50;
@@ -42,7 +43,7 @@ export class Chaos {
       const offsets = world.nodes.map(
         (node, index) => ahead[index]! + node.clock.offsetMs + world.sharedWall.offsetMs,
       );
-      world.sharedWall.offsetMs = Math.max(world.sharedWall.offsetMs, ...offsets);
+      world.sharedWall.offsetMs = greatest(offsets, world.sharedWall.offsetMs);
     }
     for (const node of world.nodes) {
       node.clock.offsetMs = world.random.pick([-1, 1]) * this.#offsetBoundMs();

@@ -3,6 +3,7 @@ import type { Timers, World } from "../lease/ports.js";
 import type { OpenedStore, OpenStoreOptions, OpenStore } from "./contract.js";
 import type { Scheme, StorePlace } from "./farm-address.js";
 import { type AssumedTraits, LateStore } from "./late-store.js";
+import { greatest } from "../lease/lists.js";
 
 /** A kind of store: its adapter, loaded when the first one is opened, and what is assumed of one that is out of reach. */
 interface Kind extends Omit<AssumedTraits, "name"> {
@@ -92,7 +93,7 @@ export async function openStores(
   try {
     await untilEnough(stores, world.timers, {
       timeoutMs: openingMs(places, timeoutMs),
-      graceMs: Math.max(...places.map((place) => kindOf(place).openMs ?? kindOf(place).delayMs)),
+      graceMs: greatest(places.map((place) => kindOf(place).openMs ?? kindOf(place).delayMs)),
     });
     return stores;
   } catch (error) {
@@ -131,7 +132,10 @@ function untilEnough(
 
 /** How long opening these may take, ms, for somebody who would wait for `timeoutMs`. */
 export function openingMs(places: readonly StorePlace[], timeoutMs: number): number {
-  return Math.max(timeoutMs, ...places.map((place) => kindOf(place).openMs ?? 0));
+  return greatest(
+    places.map((place) => kindOf(place).openMs ?? 0),
+    timeoutMs,
+  );
 }
 
 function kindOf({ scheme, name }: StorePlace): Kind {

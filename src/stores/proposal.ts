@@ -1,6 +1,7 @@
 import type { StoreTraits } from "../delta/store.js";
 import { formatDuration } from "../lease/duration.js";
 import type { Measurement } from "./measure.js";
+import { greatest } from "../lease/lists.js";
 
 /** δ is so many times the 99.9th percentile: a bad day is several times worse than the day of the measurement. */
 const timesTail = 5;
@@ -41,13 +42,13 @@ export function propose(examined: readonly Examined[], loopMs: number): Proposal
     const tailMs = Math.max(reads.p999, writes?.p999 ?? 0);
     return isSlotted ? phases * tailMs : tailMs;
   });
-  const tailMs = Math.max(...tails);
+  const tailMs = greatest(tails);
   const measuredMs = roundUp(timesTail * tailMs + loopMs);
   const floors = examined.map(({ scheme, traits }) => {
     // Object stores have hours that no measurement of seconds sees; where exclusion rests on δ, a kind's own default is the least.
     return scheme === "s3" || isSlotted ? traits.delayMs : delayMsMin;
   });
-  const floorMs = Math.max(...floors);
+  const floorMs = greatest(floors);
   const maxStoreLatencyMs = Math.max(measuredMs, floorMs);
   const from =
     measuredMs >= floorMs

@@ -63,9 +63,6 @@ const rememberedBytesMax = 256 * 2 ** 20;
 /** Of each entry of a set of texts, about. */
 const rememberedOverheadBytes = 64;
 
-/** A call takes so many arguments without trouble. */
-const wordsPerCall = 4_096;
-
 /**
  * Decides whether a history is linearizable.
  *
@@ -258,8 +255,7 @@ class Search<State, Input, Output> {
   /** All of one search have the same length, so what follows needs no separator. */
   #doneKey(): string {
     let key = "";
-    for (let from = 0; from < this.#done.length; from += wordsPerCall)
-      key += String.fromCharCode(...this.#done.subarray(from, from + wordsPerCall));
+    for (const word of this.#done) key += String.fromCharCode(word);
     return key;
   }
 

@@ -8,7 +8,10 @@ import { describeFailure } from "../failure.js";
 import { check } from "./check.js";
 
 const said: string[] = [];
-vi.mock("../say.js", () => ({ sayLine: (...lines: string[]) => said.push(...lines) }));
+vi.mock("../say.js", () => ({
+  sayLine: (line: string) => said.push(line),
+  sayLines: (lines: string[]) => said.push(...lines),
+}));
 afterEach(() => said.splice(0));
 
 let folder: string;

@@ -1,6 +1,7 @@
 import type { MemberReport, PeerStatus } from "../../host/types.js";
 import { type Presentation, shortTime } from "../output/present.js";
 import { presentStatus } from "./status.js";
+import { greatest } from "../../lease/lists.js";
 
 export interface MembersExamination {
   readonly verdict: "ok" | "unfit" | "unavailable";
@@ -26,13 +27,13 @@ export function examineMembers(reports: readonly MemberReport[]): MembersExamina
   if (first === undefined) return { verdict: "unavailable", findings };
   const { maxClockSkewMs, ttlMaxMs } = first;
   const peers = ready.flatMap((status) => status.peers);
-  const skewMs = greatest(peers, ({ skewMs, roundTripMs = 0 }) => Math.abs(skewMs ?? 0) + roundTripMs / 2);
+  const skewMs = greatestOf(peers, ({ skewMs, roundTripMs = 0 }) => Math.abs(skewMs ?? 0) + roundTripMs / 2);
   const clocksFit = skewMs <= skewPart * maxClockSkewMs;
   findings.push({
     ok: clocksFit,
     text: `clocks are apart by ${fine(skewMs)} at the most, and maxClockSkew is ${shortTime(maxClockSkewMs)}${clocksFit ? "" : ": look after the time servers, or raise it on all members"}`,
   });
-  const tripMs = greatest(peers, ({ roundTripMs }) => roundTripMs ?? 0);
+  const tripMs = greatestOf(peers, ({ roundTripMs }) => roundTripMs ?? 0);
   const isLong = ttlMaxMs >= tripsPerLease * tripMs;
   findings.push({
     ok: isLong,
@@ -59,8 +60,8 @@ export function presentMembers(
   };
 }
 
-function greatest(peers: readonly PeerStatus[], of: (peer: PeerStatus) => number): number {
-  return Math.max(0, ...peers.filter(({ connected }) => connected).map(of));
+function greatestOf(peers: readonly PeerStatus[], of: (peer: PeerStatus) => number): number {
+  return greatest(peers.filter(({ connected }) => connected).map(of), 0);
 }
 
 function fine(ms: number): string {

@@ -11,6 +11,7 @@ import { sayProgress } from "../say.js";
 import { type Settings, type SharedOptions, openOptions, settingsOf } from "../settings.js";
 import { examineMembers, presentMembers } from "./doctor-members.js";
 import { presentFarm } from "./doctor-stores.js";
+import { few } from "../../lease/lists.js";
 
 export interface DoctorOptions extends SharedOptions {
   readonly duration: string;
@@ -58,7 +59,7 @@ function verdictOf({ stores, error }: FarmReport): "ok" | "usage" | "unfit" | "u
 }
 
 async function doctorMembers(settings: Settings): Promise<number> {
-  const reports = await clusterStatus(...settings.endpoints, openOptions(settings));
+  const reports = await clusterStatus(...few(settings.endpoints), openOptions(settings));
   const examination = examineMembers(reports);
   present(settings.output, presentMembers(reports, examination));
   return exitCode(examination.verdict);

@@ -5,7 +5,7 @@ import type { Paint } from "../output/ansi.js";
 import { printable } from "../output/cells.js";
 import { type Presentation, present, shortTime } from "../output/present.js";
 import { type Column, tableLines } from "../output/table.js";
-import { sayError, sayLine } from "../say.js";
+import { sayError, sayLines } from "../say.js";
 import { type SharedOptions, settingsOf } from "../settings.js";
 import { confirmedText, leaseView } from "./lease-view.js";
 
@@ -29,7 +29,7 @@ export async function list(prefix: string, options: ListCommandOptions): Promise
   const found = await withLeases(settings, (leases) =>
     leases.list(prefix, { timeout: settings.timeoutMs, onIncomplete: sayError }),
   );
-  if (options.names === true) sayLine(...found.map(({ resource }) => printable(resource)));
+  if (options.names === true) sayLines(found.map(({ resource }) => printable(resource)));
   else present(settings.output, presentLeases(found, prefix));
   return exitCode("ok");
 }

@@ -6,7 +6,8 @@ import { simStorage, type StoredGround } from "./sim-storage.js";
 
 const said: string[] = [];
 vi.mock("../say.js", () => ({
-  sayLine: (...lines: string[]) => said.push(...lines),
+  sayLine: (line: string) => said.push(line),
+  sayLines: (lines: string[]) => said.push(...lines),
   sayProgress: () => undefined,
 }));
 afterEach(() => said.splice(0));

@@ -7,7 +7,11 @@ import { sim } from "./sim.js";
 import type { SimCommandOptions } from "./sim.js";
 
 const said: string[] = [];
-vi.mock("../say.js", () => ({ sayLine: (...lines: string[]) => said.push(...lines), sayProgress: () => {} }));
+vi.mock("../say.js", () => ({
+  sayLine: (line: string) => said.push(line),
+  sayLines: (lines: string[]) => said.push(...lines),
+  sayProgress: () => {},
+}));
 afterEach(() => said.splice(0));
 
 const run = async (options: SimCommandOptions) => {

@@ -7,6 +7,7 @@ import { type Presentation, present, shortTime } from "../output/present.js";
 import { type Cell, type Column, tableLines } from "../output/table.js";
 import { storeStatus } from "./store-status.js";
 import { type SharedOptions, openOptions, settingsOf } from "../settings.js";
+import { few } from "../../lease/lists.js";
 
 const COLUMNS: readonly Column[] = [
   { title: "MEMBER" },
@@ -21,7 +22,7 @@ const COLUMNS: readonly Column[] = [
 export async function status(options: SharedOptions): Promise<number> {
   const settings = settingsOf(options);
   if (settings.endpoints.some(isFarmUrl)) return storeStatus(settings);
-  const reports = await clusterStatus(...settings.endpoints, openOptions(settings));
+  const reports = await clusterStatus(...few(settings.endpoints), openOptions(settings));
   present(settings.output, presentStatus(reports));
   return hasQuorum(reports) ? exitCode("ok") : exitCode("unavailable");
 }

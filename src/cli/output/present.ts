@@ -1,4 +1,4 @@
-import { sayLine } from "../say.js";
+import { sayLine, sayLines } from "../say.js";
 import type { OutputFormat } from "../settings.js";
 import { type Paint, paintFor } from "./ansi.js";
 
@@ -27,15 +27,12 @@ export function present(format: OutputFormat, presentation: Presentation): void 
       sayLine(toJson(presentation.document, 2));
       break;
     case "ndjson":
-      sayLine(...presentation.objects.map((object) => toJson(object)));
+      sayLines(presentation.objects.map((object) => toJson(object)));
       break;
     case "table": {
       const { isTTY, columns } = process.stdout;
-      sayLine(
-        ...presentation.table(
-          paintFor(isTTY === true, process.env),
-          isTTY && columns > 0 ? columns : Infinity,
-        ),
+      sayLines(
+        presentation.table(paintFor(isTTY === true, process.env), isTTY && columns > 0 ? columns : Infinity),
       );
       break;
     }

@@ -1,5 +1,6 @@
 import type { Paint, Style } from "./ansi.js";
 import { cellsOf, cut, pad, printable } from "./cells.js";
+import { greatest } from "../../lease/lists.js";
 
 export interface Cell {
   readonly text: string;
@@ -26,7 +27,10 @@ export function tableLines(
 ): string[] {
   const texts = rows.map((row) => row.map((cell) => printable(cell.text)));
   const natural = columns.map((column, index) =>
-    Math.max(cellsOf(column.title), ...texts.map((row) => cellsOf(row[index] ?? ""))),
+    greatest(
+      texts.map((row) => cellsOf(row[index] ?? "")),
+      cellsOf(column.title),
+    ),
   );
   const widths = shrink(columns, natural, widthMax);
   const line = (cells: readonly string[], style: (index: number, text: string) => string): string =>
@@ -61,9 +65,12 @@ function shrink(columns: readonly Column[], natural: readonly number[], widthMax
     const tooMuch = widths.reduce((sum, width) => sum + width, gaps) - widthMax;
     if (tooMuch <= 0) return widths;
     const candidates = widths.map((width, index) => (columns[index]?.shrinks === true ? width : 0));
-    const widest = Math.max(...candidates);
+    const widest = greatest(candidates);
     if (widest <= SHRUNK_CELLS_MIN) return widths;
-    const second = Math.max(SHRUNK_CELLS_MIN, ...candidates.filter((width) => width < widest));
+    const second = greatest(
+      candidates.filter((width) => width < widest),
+      SHRUNK_CELLS_MIN,
+    );
     const at = candidates.indexOf(widest);
     widths[at] = widest - Math.max(1, Math.min(tooMuch, widest - second));
   }

@@ -7,6 +7,7 @@ import { Board, type Change } from "./board.js";
 import type { WorkerNews, WorkerOrders } from "./news.js";
 import { Processes } from "./processes.js";
 import type { ScreenState } from "./screen.js";
+import { few } from "../../lease/lists.js";
 
 export interface LocalPlan {
   readonly members: readonly { readonly id: string; readonly address: string }[];
@@ -109,7 +110,7 @@ export class LocalCluster {
     await this.#allListen();
     if (this.#stop.signal.aborted) return;
     const endpoints = endpointsOf(this.#plan);
-    this.#leases = await open(...endpoints, { name: "up", timeout: START_MS_MAX });
+    this.#leases = await open(...few(endpoints), { name: "up", timeout: START_MS_MAX });
     for (const name of this.#plan.workers) {
       const orders: WorkerOrders = { name, endpoints, resources: this.#plan.resources };
       this.#workers.start({ name, module: "./worker.js", args: [JSON.stringify(orders)] });
@@ -151,7 +152,7 @@ export class LocalCluster {
 
   async #watchMembers(endpoints: readonly string[]): Promise<void> {
     while (!this.#stop.signal.aborted) {
-      const reports = await clusterStatus(...endpoints, { timeout: ASK_TIMEOUT_MS }).catch(() => []);
+      const reports = await clusterStatus(...few(endpoints), { timeout: ASK_TIMEOUT_MS }).catch(() => []);
       this.#board.observeMembers(reports, Date.now());
       await this.#rest(LOOK_MEMBERS_MS);
     }

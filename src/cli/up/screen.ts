@@ -2,6 +2,7 @@ import { type Paint, type Style } from "../output/ansi.js";
 import { cellsOf, cut, pad, printable } from "../output/cells.js";
 import { shortTime } from "../output/present.js";
 import type { Change, LeaseRow, MemberRow } from "./board.js";
+import { greatest } from "../../lease/lists.js";
 
 /** Everything that the screen shows. */
 export interface ScreenState {
@@ -128,9 +129,15 @@ interface TableCells {
 
 /** On a narrow terminal first the bar gets shorter, then the last columns go, then names are cut. */
 function layout(names: readonly string[], leases: readonly LeaseRow[], width: number): TableCells {
-  const name = Math.max("RESOURCE".length, ...names.map(cellsOf));
-  const holder = Math.max(HOLDER_CELLS_MIN, ...leases.map((lease) => cellsOf(holderText(lease))));
-  const token = Math.max("TOKEN".length, ...leases.map((lease) => lease.token.length));
+  const name = greatest(names.map(cellsOf), "RESOURCE".length);
+  const holder = greatest(
+    leases.map((lease) => cellsOf(holderText(lease))),
+    HOLDER_CELLS_MIN,
+  );
+  const token = greatest(
+    leases.map((lease) => lease.token.length),
+    "TOKEN".length,
+  );
   const fixed = token + 1 + TIME_CELLS + 3 * GAP.length;
   const more = TIME_CELLS + "WAITING".length + 2 * GAP.length;
   const wide = width >= fixed + more + BAR_CELLS_MIN + Math.min(name + holder, NAMES_CELLS_MIN);

@@ -4,7 +4,7 @@ import { exitCode } from "../exit-codes.js";
 import { usageError } from "../failure.js";
 import { paintFor } from "../output/ansi.js";
 import { toJson } from "../output/present.js";
-import { sayLine } from "../say.js";
+import { sayLine, sayLines } from "../say.js";
 import { type SharedOptions, settingsOf } from "../settings.js";
 import type { Change } from "./board.js";
 import { LocalCluster, type LocalPlan } from "./local-cluster.js";
@@ -53,7 +53,7 @@ export async function up(options: UpOptions): Promise<number> {
     cluster.killAll();
   });
   try {
-    if (!onScreen && output === "table") sayLine(...introduction(plan));
+    if (!onScreen && output === "table") sayLines(introduction(plan));
     view?.open();
     await cluster.start();
     await stop.requested;

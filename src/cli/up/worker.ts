@@ -8,6 +8,7 @@ import type { Lease, Leases } from "../../lease/types.js";
 import { open } from "../../index.js";
 import { onParentGone, tellParent } from "../parent-process.js";
 import type { WorkerNews, WorkerOrders } from "./news.js";
+import { few } from "../../lease/lists.js";
 
 const HOLD_MS_MIN = 2_000;
 const HOLD_MS_MAX = 8_000;
@@ -62,7 +63,7 @@ async function giveBack(lease: Lease, token: string, heldFromMs: number): Promis
 }
 
 async function work({ name, endpoints, resources }: WorkerOrders): Promise<void> {
-  const leases = await open(...endpoints, { name, timeout: OPEN_TIMEOUT_MS });
+  const leases = await open(...few(endpoints), { name, timeout: OPEN_TIMEOUT_MS });
   tell({ type: "started", holder: leases.self });
   let served = false;
   while (!stop.signal.aborted) {

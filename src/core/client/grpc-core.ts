@@ -63,7 +63,7 @@ export class GrpcCore implements Core {
       for (const kv of answer.kvs) entries.push(entryOf(kv));
       const last = answer.kvs.at(-1);
       if (!answer.more || last === undefined) return { ...moment, entries };
-      key = Uint8Array.of(...last.key, 0);
+      key = Uint8Array.from([...last.key, 0]);
     }
   }
 

@@ -5,6 +5,7 @@ import type { Version } from "../../core/state/revisions.js";
 import { type Applied, CoreState } from "../../core/state/state.js";
 import type { SimServer } from "./server.js";
 import { CoreViolationError } from "./violation.js";
+import { append } from "../../lease/lists.js";
 
 /** Hears of each command of the log once, in order, as soon as the first server has applied it. */
 export interface ReferenceObserver {
@@ -78,7 +79,7 @@ export class Reference {
     if (entry.kind === "normal" && entry.data.length > 0) {
       const command = fromBinary(CommandSchema, entry.data);
       const applied = this.state.apply(command, entry.term);
-      this.changes.push(...applied.changes);
+      append(this.changes, applied.changes);
       for (const observer of this.#observers) observer.applied(applied, command, entry.index);
     }
     const { leases, revisions } = this.state;

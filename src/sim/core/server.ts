@@ -11,6 +11,7 @@ import type { Random } from "../../lease/ports.js";
 import type { SimRandom } from "../random.js";
 import { type PendingWrite, SimDisk, type StoredSnapshot } from "./disk.js";
 import { CoreViolationError } from "./violation.js";
+import { greatest } from "../../lease/lists.js";
 
 /** What a simulated server needs from its world. */
 export interface ServerWorld {
@@ -162,7 +163,7 @@ export class SimServer {
     const indexes = this.#queue.map((queued) =>
       "persist" in queued ? (queued.persist.snapshot?.index ?? 0) : 0,
     );
-    return Math.max(0, ...indexes);
+    return greatest(indexes, 0);
   }
 
   /** The oldest write is on disk, and what waited behind it leaves. */

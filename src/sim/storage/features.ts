@@ -1,4 +1,5 @@
 import type { StoragePlan } from "./plan.js";
+import { few } from "../../lease/lists.js";
 
 /** What can be taken out of a run, so that a failure is told without what it does not need. */
 const removals = {
@@ -26,5 +27,5 @@ export function isStorageFeature(name: string): name is StorageFeature {
 /** The plan without some of its features. */
 export function withoutStorageFeatures(plan: StoragePlan, without: readonly StorageFeature[]): StoragePlan {
   const removed: Partial<StoragePlan>[] = without.map((feature) => removals[feature]);
-  return Object.assign({}, plan, ...removed) as StoragePlan;
+  return Object.assign({}, plan, ...few(removed)) as StoragePlan;
 }

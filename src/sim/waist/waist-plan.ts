@@ -1,5 +1,6 @@
 import type { RunPlan } from "../plan.js";
 import type { SimRandom } from "../random.js";
+import { greatest } from "../../lease/lists.js";
 
 /** What programs on the waist do, and where there are any. Rates are probabilities at each turn of a program. */
 export interface WaistPlan {
@@ -66,7 +67,7 @@ export function turnsMs({ agents, resources, settings, waist }: RunPlan): number
     const nodes = agents.filter((agent) => agent.resource === resource);
     return nodes.reduce((sum, { node }) => sum + (waist.nodes.includes(node) ? waist.programsEach : 1), 0);
   });
-  return (Math.max(...wanting) + 4) * turnLeases * settings.ttlMaxMs + patienceMs;
+  return (greatest(wanting) + 4) * turnLeases * settings.ttlMaxMs + patienceMs;
 }
 
 function drawPrograms(nodes: number, random: SimRandom): WaistPlan {

@@ -8,6 +8,7 @@ import { S3Refusal, type S3Client } from "./client.js";
 import { s3Failure } from "./failure.js";
 import { keyOf, parseKeyPage, registerOf } from "./keys.js";
 import { isRefusal, type S3Object, type S3Objects } from "./objects.js";
+import { append } from "../../lease/lists.js";
 
 /** Objects whose entity tags are remembered. One that is forgotten costs a request more. */
 const rememberedMax = 10_000;
@@ -84,7 +85,7 @@ export class S3Medium implements AtomicMedium {
     for (let page = 1; ; page++) {
       const left = registersMax - found.length;
       const keys = await this.#page(prefix, Math.min(left, pageKeys), next);
-      found.push(...keys.registers.slice(0, left));
+      append(found, keys.registers.slice(0, left));
       next = keys.next;
       if (next === undefined || found.length >= registersMax || page === pagesMax) break;
     }

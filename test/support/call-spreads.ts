@@ -1,0 +1,66 @@
+export interface CallSpread {
+  readonly line: number;
+  readonly code: string;
+}
+
+/** A parameter that takes the rest, and a list whose length is checked where it is spread. */
+const allowed = /^(?:\w+\s*:|\w+\) =>|\[[^\]]*\]\s*:|few\()/;
+
+const opening = "([{";
+const closing = ")]}";
+
+/** Where a program spreads a list into the arguments of a call: `f(...list)`, `new F(...list)`, and `f.apply(it, list)`. */
+export function callSpreads(text: string): CallSpread[] {
+  const code = withoutText(text);
+  const found: number[] = [];
+  const open: string[] = [];
+  let before = "";
+  for (let at = 0; at < code.length; at += 1) {
+    const character = code[at]!;
+    if (code.startsWith("...", at)) {
+      // The word before the bracket makes it a call; after `if` and the like nothing is spread.
+      if (open.at(-1) === "call" && !allowed.test(text.slice(at + 3))) found.push(at);
+      at += 2;
+    } else if (opening.includes(character)) {
+      open.push(character === "(" && /[\w$)\]>]/.test(before) ? "call" : character);
+    } else if (closing.includes(character)) open.pop();
+    if (/\S/.test(character)) before = character;
+  }
+  for (const { index } of code.matchAll(/\b(?:fromCharCode|push|max|min|of|concat|assign)\.apply\(/g))
+    found.push(index);
+  return found.map((at) => {
+    const line = text.slice(0, at).split("\n").length;
+    return { line, code: text.split("\n")[line - 1]!.trim() };
+  });
+}
+
+/** The same length, with blanks for comments, strings and regular expressions; what stands in `${…}` stays. */
+function withoutText(text: string): string {
+  const tokens =
+    /\/\/[^\n]*|\/\*[^]*?\*\/|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|(?<=[=(,:!&|?[{;]\s*)\/(?![*/])(?:[^/\\\n[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/\w*/g;
+  const blank = (token: string) => token.replace(/[^\n]/g, " ");
+  return withoutTemplates(text.replace(tokens, blank));
+}
+
+function withoutTemplates(text: string): string {
+  let kept = "";
+  /** Of each template that is open: how many brackets are open inside of its `${…}`; -1 in its text. */
+  const depths: number[] = [];
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text[at]!;
+    const depth = depths.at(-1);
+    if (depth === -1) {
+      if (character === "`") depths.pop();
+      else if (character === "\\") at += 1;
+      else if (text.startsWith("${", at)) depths[depths.length - 1] = 0;
+      kept += character === "\\" ? "  " : character === "\n" ? "\n" : " ";
+      continue;
+    }
+    if (character === "`") depths.push(-1);
+    else if (depth !== undefined && character === "{" && text[at - 1] !== "$")
+      depths[depths.length - 1] = depth + 1;
+    else if (depth !== undefined && character === "}") depths[depths.length - 1] = depth - 1;
+    kept += character === "`" || (depth === 0 && character === "}") || text[at - 1] === "$" ? " " : character;
+  }
+  return kept;
+}
