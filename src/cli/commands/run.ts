@@ -1,5 +1,6 @@
 import { withLeases } from "../connection.js";
 import { usageError } from "../failure.js";
+import { ownCommandBytes } from "../run/command-bytes.js";
 import { runUnderLease } from "../run/run-under-lease.js";
 import { sayError } from "../say.js";
 import { type SharedOptions, settingsOf } from "../settings.js";
@@ -27,6 +28,7 @@ export async function run(resource: string, words: readonly string[], options: R
       resource,
       command,
       args,
+      bytes: ownCommandBytes(words),
       conflictExitCode,
       lostExitCode,
       yields: options.yield === true,

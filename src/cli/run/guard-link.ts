@@ -5,12 +5,16 @@ import type { Cause, Deadline, Limits } from "./guard-policy.js";
 export type ToGuard =
   | {
       readonly type: "start";
-      readonly command: string;
-      readonly args: readonly string[];
+      /** One character for each byte: the command, its arguments. */
+      readonly words: readonly string[];
+      /** Variables that only `env` can hand on as they are; in the same form. */
+      readonly variables: readonly string[];
       readonly env: Readonly<Record<string, string>>;
       readonly deadline: Deadline;
       readonly limits: Limits;
     }
+  /** `run` knows the process group: the command may start. */
+  | { readonly type: "go" }
   /** A renewal moved the deadline (or a clock fault brought it nearer). */
   | { readonly type: "deadline"; readonly deadline: Deadline }
   /** A signal for the child. */
@@ -20,25 +24,38 @@ export type ToGuard =
 
 /** What the guard tells `run`. */
 export type FromGuard =
-  | { readonly type: "started"; readonly pid: number }
+  /** The process group is there; nothing of the command has been executed. */
+  | { readonly type: "ready"; readonly groupId: number }
   | { readonly type: "not-started"; readonly code: string; readonly message: string }
-  | { readonly type: "ending"; readonly cause: Cause }
-  /** The child and its whole process group are gone. */
+  /** The child and all that it started are gone, but for the daemons. */
   | {
       readonly type: "gone";
+      /** 128 + n after a death by signal n. */
       readonly code: number | null;
+      /** What ended the shell above the command, which then could not say how the command ended. */
       readonly signal: NodeJS.Signals | null;
       readonly cause?: Cause;
+      readonly daemons: readonly string[];
     };
 
-/** The descriptor, in the guard, of the one pipe (both ways) that ties it to `run`. */
-export const LINK_FD = 3;
+/**
+ * The descriptors, in the guard, of the two pipes that tie it to `run`. One for each direction: a write to a guard that has just
+ * ended closes its pipe, and what the guard said last has to be readable all the same.
+ */
+export const FROM_RUN_FD = 3;
+export const TO_RUN_FD = 4;
 
 /** The longest line: a command's arguments, which Linux limits to 2 MiB together, as JSON. */
 const LINE_CHARS_MAX = 16 * 1024 * 1024;
 
 export function send(link: Socket, message: ToGuard | FromGuard): void {
   if (link.writable) link.write(`${JSON.stringify(message)}\n`);
+}
+
+/** For a pipe that is only written to: that nobody reads it any more is heard by the other pipe. */
+export function ignoreErrors(link: Socket): void {
+  link.on("error", () => undefined);
+  link.resume();
 }
 
 /** Calls `onMessage` for each line, `onEnd` once when the other side has gone. */

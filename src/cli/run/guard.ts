@@ -5,15 +5,27 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { Socket } from "node:net";
-import { type FromGuard, LINK_FD, type ToGuard, now, receive, send } from "./guard-link.js";
+import { type FromGate, GATE_FD, GATE_SCRIPT, GATE_SHELL, gateLine, resolveCommand } from "./gate.js";
+import {
+  FROM_RUN_FD,
+  type FromGuard,
+  TO_RUN_FD,
+  type ToGuard,
+  ignoreErrors,
+  now,
+  receive,
+  send,
+} from "./guard-link.js";
 import { type Cause, type Deadline, type Limits, decide } from "./guard-policy.js";
-import { groupIsGone, signalGroup } from "./process-group.js";
+import { CommandProcesses, MARK_VARIABLE } from "./process-group.js";
 
 /** What the guard ignores: signals are for the command, and `run` passes them on. */
 const IGNORED: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"];
 
-/** How often it looks whether the last process of the group has gone. */
+/** How often it looks whether the last process of the command has gone. */
 const GONE_LOOK_MS = 5;
+
+type Start = Extract<ToGuard, { type: "start" }>;
 
 class Guard {
   #deadline: Deadline = { monotonicMs: 0, wallMs: 0 };
@@ -22,19 +34,27 @@ class Guard {
   #lost = false;
   #terminatedAtMs: number | undefined;
   #cause: Cause | undefined;
-  #child: ChildProcess | undefined;
-  #groupId: number | undefined;
+  #gate: ChildProcess | undefined;
+  #words: readonly string[] = [];
+  #processes: CommandProcesses | undefined;
+  /** Where the command is: behind the gate, on its way through, or at work. */
+  #progress: "waiting" | "opened" | "started" = "waiting";
+  /** For a command that has not started yet: nothing would hear them. */
+  #signals: NodeJS.Signals[] = [];
+  /** The exit status of the command, as a shell has it. */
+  #status: number | undefined;
   #timer: NodeJS.Timeout | undefined;
-  readonly #link: Socket;
+  readonly #toRun: Socket;
 
-  constructor(link: Socket) {
-    this.#link = link;
+  constructor(fromRun: Socket, toRun: Socket) {
+    this.#toRun = toRun;
+    ignoreErrors(toRun);
     receive<ToGuard>(
-      link,
+      fromRun,
       (message) => this.#onMessage(message),
       () => {
         this.#orphaned = true;
-        if (this.#child === undefined) process.exit(0);
+        if (this.#gate === undefined) process.exit(0);
         this.#look();
       },
     );
@@ -43,9 +63,10 @@ class Guard {
   #onMessage(message: ToGuard): void {
     switch (message.type) {
       case "start":
-        this.#deadline = message.deadline;
-        this.#limits = message.limits;
-        this.#start(message.command, message.args, message.env);
+        this.#start(message);
+        break;
+      case "go":
+        this.#open();
         break;
       case "deadline":
         this.#deadline = message.deadline;
@@ -56,7 +77,8 @@ class Guard {
         this.#look();
         break;
       case "signal":
-        if (this.#groupId !== undefined) signalGroup(this.#groupId, message.signal);
+        if (this.#progress === "started") this.#processes?.forward(message.signal);
+        else this.#signals.push(message.signal);
         break;
     }
   }
@@ -67,80 +89,109 @@ class Guard {
     return decide({ ...facts, ...terminated }, this.#limits);
   }
 
-  #start(command: string, args: readonly string[], env: Readonly<Record<string, string>>): void {
-    const { action, cause } = this.#decide();
-    if (action !== "wait") {
-      // The start took so long (a stopped machine, say) that the lease is nearly over: better not to begin.
-      this.#finish({ type: "gone", code: null, signal: null, ...(cause && { cause }) });
+  #start({ words, variables, env, deadline, limits }: Start): void {
+    this.#deadline = deadline;
+    this.#limits = limits;
+    const found = resolveCommand(words, process.env["PATH"] ?? "");
+    if (typeof found === "string") {
+      this.#finish({ type: "not-started", code: found, message: found });
       return;
     }
+    this.#words = variables.length === 0 ? found : ["env", ...variables, ...found];
     // A session of its own: the command's processes are one group, and the terminal's signals come through `run` only.
-    const options = { stdio: "inherit", detached: true, env: { ...process.env, ...env } } as const;
-    let child: ChildProcess;
-    try {
-      child = spawn(command, args, options);
-    } catch (error) {
-      this.#finish(notStarted(error as NodeJS.ErrnoException));
+    const gate = spawn(GATE_SHELL, ["-c", GATE_SCRIPT, "leasehold"], {
+      stdio: ["inherit", "inherit", "inherit", "pipe"],
+      detached: true,
+      env: { ...process.env, ...env },
+    });
+    this.#gate = gate;
+    gate.on("error", ({ code, message }: NodeJS.ErrnoException) => {
+      if (gate.pid === undefined)
+        this.#finish({ type: "not-started", code: code === "E2BIG" ? code : "", message });
+    });
+    if (gate.pid === undefined) return;
+    this.#processes = new CommandProcesses(gate.pid, env[MARK_VARIABLE] ?? "");
+    const pipe = gate.stdio[GATE_FD] as Socket;
+    receive<FromGate>(
+      pipe,
+      (said) => this.#onGate(said),
+      () => undefined,
+    );
+    gate.on("exit", (_code, signal) => this.#sweep(signal));
+    send(this.#toRun, { type: "ready", groupId: gate.pid });
+    this.#look();
+  }
+
+  /** Both know the group now. The deadline may be close already: the start took long, or `run` did. */
+  #open(): void {
+    if (this.#gate === undefined || this.#decide().action !== "wait") return;
+    this.#progress = "opened";
+    (this.#gate.stdio[GATE_FD] as Socket).write(gateLine(this.#words));
+  }
+
+  #onGate(said: FromGate): void {
+    if (said !== "started") {
+      this.#status = said;
       return;
     }
-    this.#child = child;
-    child.on("error", (error: NodeJS.ErrnoException) => {
-      if (child.pid === undefined) this.#finish(notStarted(error));
-    });
-    if (child.pid === undefined) return;
-    this.#groupId = child.pid;
-    send(this.#link, { type: "started", pid: child.pid });
-    child.on("exit", (code, signal) => this.#sweep(code, signal));
-    this.#look();
+    this.#progress = "started";
+    for (const signal of this.#signals.splice(0)) this.#processes?.forward(signal);
   }
 
   /** Looks at both clocks, acts, and sets the timer for the next look. */
   #look(): void {
-    const groupId = this.#groupId;
-    if (groupId === undefined) return;
+    const processes = this.#processes;
+    if (processes === undefined) return;
     clearTimeout(this.#timer);
     const { action, cause, wakeInMs } = this.#decide();
     if (action !== "wait") {
-      if (this.#cause === undefined && cause !== undefined) {
-        this.#cause = cause;
-        send(this.#link, { type: "ending", cause });
-      }
-      if (action === "terminate") {
+      this.#cause ??= cause;
+      if (action === "terminate" && this.#progress !== "waiting") {
         this.#terminatedAtMs = now().monotonicMs;
-        signalGroup(groupId, "SIGTERM");
-        // A stopped process acts on SIGTERM only when it goes on.
-        signalGroup(groupId, "SIGCONT");
+        processes.terminate();
       } else {
-        signalGroup(groupId, "SIGKILL");
+        processes.kill();
       }
     }
     this.#timer = setTimeout(() => this.#look(), wakeInMs);
   }
 
-  /** The command has ended: what it left behind in its group must not outlive the lease either. */
-  #sweep(code: number | null, signal: NodeJS.Signals | null): void {
-    const groupId = this.#groupId;
-    if (groupId === undefined) return;
-    if (!groupIsGone(groupId)) {
-      signalGroup(groupId, "SIGKILL");
-      setTimeout(() => this.#sweep(code, signal), GONE_LOOK_MS);
+  /** The command has ended: what it left behind must not outlive the lease either. */
+  #sweep(signal: NodeJS.Signals | null): void {
+    const [processes, gate] = [this.#processes, this.#gate];
+    if (processes === undefined || gate === undefined) return;
+    if (!processes.sweep()) {
+      setTimeout(() => this.#sweep(signal), GONE_LOOK_MS);
       return;
     }
-    this.#finish({ type: "gone", code, signal, ...(this.#cause && { cause: this.#cause }) });
+    // The gate's last line may still be in the pipe.
+    const pipe = gate.stdio[GATE_FD] as Socket;
+    if (pipe.closed) this.#gone(signal, processes);
+    else pipe.once("close", () => this.#gone(signal, processes));
+  }
+
+  #gone(signal: NodeJS.Signals | null, processes: CommandProcesses): void {
+    const code = this.#status ?? null;
+    if (this.#progress !== "started" && this.#cause === undefined && code === null) {
+      this.#finish({ type: "not-started", code: "", message: `${GATE_SHELL} could not start it` });
+      return;
+    }
+    const daemons = processes.daemons();
+    const cause = this.#cause;
+    this.#finish({ type: "gone", code, signal, daemons, ...(cause && { cause }) });
   }
 
   #finish(last: FromGuard): void {
     clearTimeout(this.#timer);
-    this.#groupId = undefined;
+    this.#processes = undefined;
     if (this.#orphaned) process.exit(0);
-    send(this.#link, last);
-    this.#link.end(() => process.exit(0));
+    send(this.#toRun, last);
+    this.#toRun.end(() => process.exit(0));
   }
 }
 
-function notStarted(error: NodeJS.ErrnoException): FromGuard {
-  return { type: "not-started", code: error.code ?? "", message: error.message };
-}
-
 for (const signal of IGNORED) process.on(signal, () => undefined);
-export const guard = new Guard(new Socket({ fd: LINK_FD, readable: true, writable: true }));
+export const guard = new Guard(
+  new Socket({ fd: FROM_RUN_FD, readable: true, writable: true }),
+  new Socket({ fd: TO_RUN_FD, readable: true, writable: true }),
+);

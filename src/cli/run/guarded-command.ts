@@ -1,26 +1,38 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import type { Socket } from "node:net";
 import { fileURLToPath } from "node:url";
-import { type FromGuard, LINK_FD, type ToGuard, receive, send } from "./guard-link.js";
+import type { CommandBytes } from "./command-bytes.js";
+import {
+  FROM_RUN_FD,
+  type FromGuard,
+  TO_RUN_FD,
+  type ToGuard,
+  ignoreErrors,
+  receive,
+  send,
+} from "./guard-link.js";
 import type { Cause, Deadline, Limits } from "./guard-policy.js";
-import { groupIsGone, signalGroup } from "./process-group.js";
+import { CommandProcesses, MARK_VARIABLE, markWithin } from "./process-group.js";
 
-/** How a guarded command ended; its whole process group is gone in every case. */
+/** How a guarded command ended; it and all that it started are gone in every case, but for daemons. */
 export type Ending =
   | {
       readonly kind: "ended";
+      /** 128 + n after a death by signal n; `null` when only `signal` is known, or not even that. */
       readonly code: number | null;
       readonly signal: NodeJS.Signals | null;
       /** Set when the guard ended the command. */
       readonly cause?: Cause;
+      /** What left the command's session and goes on. */
+      readonly daemons: readonly string[];
     }
   | { readonly kind: "not-started"; readonly code: string; readonly message: string }
-  /** The guard died; we ended the command in its place. */
-  | { readonly kind: "unguarded"; readonly how: string };
+  /** The guard died: before the command could start, or else the command was killed. */
+  | { readonly kind: "unguarded"; readonly how: string; readonly isKilled: boolean };
 
 export interface GuardedStart {
-  readonly command: string;
-  readonly args: readonly string[];
+  readonly bytes: CommandBytes;
   readonly env: Readonly<Record<string, string>>;
   readonly deadline: Deadline;
   readonly limits: Limits;
@@ -32,40 +44,50 @@ const GUARD_PATH = fileURLToPath(new URL("./guard.js", import.meta.url));
 
 /** A guard answers within milliseconds; this is for a machine that is very busy. */
 const GUARD_ANSWER_MS = 1_000;
-/** How often we look whether a group that we ended ourselves has gone. */
+/** How often we look whether a command that we ended ourselves has gone. */
 const GONE_LOOK_MS = 5;
+/** Enough that no two marks of a machine are the same. */
+const MARK_BYTES = 8;
 
-/** The side of `run`: starts the guard, which starts the command, and stays tied to it by one pipe. */
+/** The side of `run`: starts the guard, which starts the command, and stays tied to it by pipes. */
 export class GuardedCommand {
-  /** Settles when the command, and all that it left in its process group, is gone. Never rejects. */
+  /** Settles when the command, and all that it started, is gone. Never rejects. */
   readonly ended: Promise<Ending>;
   readonly #guard: ChildProcess;
-  readonly #link: Socket;
+  readonly #toGuard: Socket;
+  readonly #mark: string;
   #settle: (ending: Ending) => void = () => undefined;
-  #groupId: number | undefined;
+  #processes: CommandProcesses | undefined;
+  #isLost = false;
   #last: Ending | undefined;
 
   constructor(start: GuardedStart) {
     this.ended = new Promise((resolve) => {
       this.#settle = resolve;
     });
-    const path = start.guardPath ?? GUARD_PATH;
+    const outer = process.env[MARK_VARIABLE];
+    this.#mark = markWithin(outer, randomBytes(MARK_BYTES).toString("hex"));
     // Its own session: what the terminal sends to the foreground must not end the guard before the command.
-    this.#guard = spawn(process.execPath, [path], {
-      stdio: ["inherit", "inherit", "inherit", "pipe"],
+    this.#guard = spawn(process.execPath, [start.guardPath ?? GUARD_PATH], {
+      stdio: ["inherit", "inherit", "inherit", "pipe", "pipe"],
       detached: true,
+      env: { ...process.env, [MARK_VARIABLE]: markWithin(outer, "guard") },
     });
-    this.#link = this.#guard.stdio[LINK_FD] as Socket;
+    this.#toGuard = this.#guard.stdio[FROM_RUN_FD] as Socket;
+    ignoreErrors(this.#toGuard);
     receive<FromGuard>(
-      this.#link,
+      this.#guard.stdio[TO_RUN_FD] as Socket,
       (message) => this.#onMessage(message),
       () => undefined,
     );
-    this.#guard.on("error", (error) => this.#settle({ kind: "unguarded", how: error.message }));
+    this.#guard.on("error", ({ message }) =>
+      this.#settle({ kind: "unguarded", how: message, isKilled: false }),
+    );
     // Not "exit": what the guard said last may still be in the pipe then.
     this.#guard.on("close", (code, signal) => this.#guardClosed(signal ?? `exit code ${code}`));
-    const { command, args, env, deadline, limits } = start;
-    send(this.#link, { type: "start", command, args, env, deadline, limits });
+    const { bytes, deadline, limits } = start;
+    const env = { ...start.env, [MARK_VARIABLE]: this.#mark };
+    send(this.#toGuard, { type: "start", ...bytes, env, deadline, limits });
   }
 
   moveDeadline(deadline: Deadline): void {
@@ -78,42 +100,35 @@ export class GuardedCommand {
 
   /** The lease is lost: the command has to go at once. Told to the guard, and done here as well. */
   lose(): void {
+    if (this.#isLost) return;
+    this.#isLost = true;
     this.#tell({ type: "lost" });
-    this.kill();
-    // A guard that does not answer (stopped, say) is of no use any more: without it, we look after the group ourselves.
+    this.#processes?.kill();
+    // A guard that does not answer (stopped, say) is of no use any more: without it, we look after the command ourselves.
     const impatient = setTimeout(() => this.#guard.kill("SIGKILL"), GUARD_ANSWER_MS);
     void this.ended.then(() => clearTimeout(impatient));
   }
 
-  /** A second net below the guard, which may itself have been stopped. */
-  kill(): void {
-    if (this.#groupId !== undefined) signalGroup(this.#groupId, "SIGKILL");
-  }
-
   #tell(message: ToGuard): void {
-    if (this.#last === undefined) send(this.#link, message);
+    if (this.#last === undefined) send(this.#toGuard, message);
   }
 
   #onMessage(message: FromGuard): void {
     switch (message.type) {
-      case "started":
-        this.#groupId = message.pid;
-        break;
-      case "ending":
+      case "ready":
+        this.#processes = new CommandProcesses(message.groupId, this.#mark);
+        if (!this.#isLost) this.#tell({ type: "go" });
         break;
       case "not-started":
         this.#last = { kind: "not-started", code: message.code, message: message.message };
         break;
-      case "gone":
+      case "gone": {
         // From now on the number may belong to others.
-        this.#groupId = undefined;
-        this.#last = {
-          kind: "ended",
-          code: message.code,
-          signal: message.signal,
-          ...(message.cause && { cause: message.cause }),
-        };
+        this.#processes = undefined;
+        const { code, signal, daemons, cause } = message;
+        this.#last = { kind: "ended", code, signal, daemons, ...(cause && { cause }) };
         break;
+      }
     }
   }
 
@@ -122,11 +137,17 @@ export class GuardedCommand {
       this.#settle(this.#last);
       return;
     }
-    if (this.#groupId !== undefined && !groupIsGone(this.#groupId)) {
-      this.kill();
+    const processes = this.#processes;
+    if (processes !== undefined && !processes.sweep()) {
+      processes.kill();
       setTimeout(() => this.#guardClosed(how), GONE_LOOK_MS);
       return;
     }
-    this.#settle({ kind: "unguarded", how });
+    if (this.#isLost) {
+      this.#settle({ kind: "ended", code: null, signal: null, cause: "lost", daemons: [] });
+      return;
+    }
+    // Without a group that we know of, the gate has never been opened, and has closed for good.
+    this.#settle({ kind: "unguarded", how, isKilled: processes !== undefined });
   }
 }

@@ -1,9 +1,15 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync, readdirSync } from "node:fs";
+
+const isLinux = process.platform === "linux";
 
 /** Sends a signal to every process of a group; nothing happens when there is none left. */
 export function signalGroup(groupId: number, signal: NodeJS.Signals): void {
+  send(-groupId, signal);
+}
+
+function send(target: number, signal: NodeJS.Signals): void {
   try {
-    process.kill(-groupId, signal);
+    process.kill(target, signal);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     // ESRCH: all gone. EPERM: a process that changed its user; there is nothing that we may do about it.
@@ -18,28 +24,150 @@ export function groupIsGone(groupId: number): boolean {
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === "ESRCH";
   }
-  return process.platform === "linux" && onlyZombies(groupId);
+  return isLinux && !stats().some(({ group }) => group === groupId);
 }
 
-/** A container's first process often collects no orphans: without this look they would keep a finished group "alive". */
-function onlyZombies(groupId: number): boolean {
-  for (const entry of readdirSync("/proc")) {
-    if (!/^\d+$/.test(entry)) continue;
-    const stat = readStat(entry);
-    if (stat !== undefined && stat.group === groupId && stat.state !== "Z" && stat.state !== "X")
-      return false;
+/** The variable that every process of a command inherits; its value ends with what belongs to this command alone. */
+export const MARK_VARIABLE = "LEASE_RUN";
+
+/** The mark of a command: that of the `run` in which this one runs, if there is one, then its own. */
+export function markWithin(outer: string | undefined, own: string): string {
+  return outer === undefined || outer === "" ? own : `${outer}/${own}`;
+}
+
+interface Found {
+  /** In the command's process group. */
+  readonly group: readonly Stat[];
+  /** In its session, in another group: what `timeout` and the jobs of `set -m` are. */
+  readonly session: readonly Stat[];
+  /** In a session of its own, as it belongs to a `leasehold run` within the command. */
+  readonly nested: readonly Stat[];
+  /** In a session of its own: a daemon, which means to stay. */
+  readonly daemons: readonly Stat[];
+}
+
+/**
+ * All processes of one command. Where there is no /proc, its process group; on Linux also what has left the group: by the session,
+ * which a program leaves only on purpose, and by the mark in the environment.
+ */
+export class CommandProcesses {
+  readonly #groupId: number;
+  readonly #mark: string;
+  /** When the command began: what is older is none of its processes. */
+  readonly #since: number;
+
+  constructor(groupId: number, mark: string) {
+    this.#groupId = groupId;
+    this.#mark = `${MARK_VARIABLE}=${mark}`;
+    this.#since = readStat(String(groupId))?.started ?? 0;
   }
-  return true;
+
+  /** A signal that somebody sent to the command: to its process group, as a terminal does it. */
+  forward(signal: NodeJS.Signals): void {
+    signalGroup(this.#groupId, signal);
+  }
+
+  /** SIGTERM for all but daemons. A `run` within the command passes it on by itself. */
+  terminate(): void {
+    const { session } = this.#find();
+    // A stopped process acts on SIGTERM only when it goes on.
+    for (const signal of ["SIGTERM", "SIGCONT"] as const) {
+      signalGroup(this.#groupId, signal);
+      for (const { pid } of session) send(pid, signal);
+    }
+  }
+
+  /** The lease ends: nothing may go on, not even a daemon. What is forked meanwhile is found by the next look. */
+  kill(): void {
+    const { session, nested, daemons } = this.#find();
+    this.#killAll([...session, ...nested, ...daemons]);
+  }
+
+  /** The command has ended: kills what it left behind, but for daemons; true when there is nothing. */
+  sweep(): boolean {
+    const { group, session, nested } = this.#find();
+    const isGone =
+      session.length + nested.length === 0 && (isLinux ? group.length === 0 : groupIsGone(this.#groupId));
+    if (!isGone) this.#killAll([...session, ...nested]);
+    return isGone;
+  }
+
+  /** The daemons that go on, as `name (pid)`. */
+  daemons(): string[] {
+    return this.#find().daemons.map(({ pid, name }) => `${name} (${pid})`);
+  }
+
+  #killAll(others: readonly Stat[]): void {
+    signalGroup(this.#groupId, "SIGKILL");
+    for (const { pid } of others) send(pid, "SIGKILL");
+  }
+
+  #find(): Found {
+    const group: Stat[] = [];
+    const session: Stat[] = [];
+    const nested: Stat[] = [];
+    const daemons: Stat[] = [];
+    for (const stat of stats()) {
+      if (stat.group === this.#groupId) group.push(stat);
+      else if (stat.session === this.#groupId) session.push(stat);
+      else if (stat.started >= this.#since) {
+        const mark = this.#markOf(stat.pid);
+        if (mark === "nested") nested.push(stat);
+        else if (mark === "own") daemons.push(stat);
+      }
+    }
+    return { group, session, nested, daemons };
+  }
+
+  #markOf(pid: number): "own" | "nested" | undefined {
+    let environment: string;
+    try {
+      environment = readFileSync(`/proc/${pid}/environ`, "latin1");
+    } catch {
+      return undefined; // It ended while we looked, or is another user's.
+    }
+    const at = environment.indexOf(this.#mark);
+    if (at === -1) return undefined;
+    return environment[at + this.#mark.length] === "/" ? "nested" : "own";
+  }
 }
 
-function readStat(processId: string): { state: string; group: number } | undefined {
+interface Stat {
+  readonly pid: number;
+  readonly name: string;
+  readonly group: number;
+  readonly session: number;
+  /** In ticks since the machine started. */
+  readonly started: number;
+}
+
+/** A container's first process often collects no orphans: the dead would keep a finished group "alive". */
+function stats(): Stat[] {
+  if (!isLinux) return [];
+  return readdirSync("/proc")
+    .filter((entry) => /^\d+$/.test(entry))
+    .map(readStat)
+    .filter((stat) => stat !== undefined);
+}
+
+function readStat(processId: string): Stat | undefined {
   let text: string;
   try {
-    text = readFileSync(`/proc/${processId}/stat`, "utf8");
+    text = readFileSync(`/proc/${processId}/stat`, "latin1");
   } catch {
     return undefined; // It ended while we looked.
   }
   // The name in parentheses may itself hold blanks and parentheses: the fields begin after the last one.
-  const [state = "", , group = ""] = text.slice(text.lastIndexOf(")") + 2).split(" ", 3);
-  return { state, group: Number(group) };
+  const end = text.lastIndexOf(")");
+  const fields = text.slice(end + 2).split(" ");
+  const [state, , group, session] = fields;
+  if (state === "Z" || state === "X") return undefined;
+  const name = text.slice(text.indexOf("(") + 1, end);
+  return {
+    pid: Number(processId),
+    name,
+    group: Number(group),
+    session: Number(session),
+    started: Number(fields[19]),
+  };
 }

@@ -14,12 +14,15 @@ import {
   killAfterMsMax,
   killMarginMs,
 } from "./guard-policy.js";
+import { type CommandBytes, bytesOf } from "./command-bytes.js";
 import { type Ending, GuardedCommand } from "./guarded-command.js";
 
 export interface RunRequest {
   readonly resource: string;
   readonly command: string;
   readonly args: readonly string[];
+  /** The same as bytes, when it is not the UTF-8 of these words. */
+  readonly bytes?: CommandBytes;
   readonly ttl?: Duration;
   /** 0: do not wait. */
   readonly wait?: Duration;
@@ -45,6 +48,8 @@ const HARMLESS: ReadonlySet<Forwarded> = new Set(["SIGUSR1", "SIGUSR2"]);
  */
 const WATCH_SHARE = 20;
 const WATCH_MIN_MS = 25;
+/** When half of the margin is left in which the guard kills, it is known that it does not. */
+const LAST_MARGIN_SHARE = 2;
 /** Deadlines that differ by less are the same one, read twice. */
 const DEADLINE_CHANGE_MS = 5;
 /** When the lease is lost, how long we wait to hear that the command is gone before saying that we do not know. */
@@ -125,8 +130,7 @@ async function runHolding(
 ): Promise<number> {
   const deadline = deadlineOf(lease);
   const command = new GuardedCommand({
-    command: request.command,
-    args: request.args,
+    bytes: request.bytes ?? bytesOf([request.command, ...request.args]),
     env: {
       LEASE_NAME: lease.resource,
       LEASE_TOKEN: String(lease.token),
@@ -138,7 +142,7 @@ async function runHolding(
   });
   signals.forwardTo(command);
   answerRequests(lease, command, request);
-  const ending = await watch(lease, command, deadline);
+  const ending = await watch(lease, command, deadline, limits);
   return conclude(ending, lease, request);
 }
 
@@ -162,15 +166,26 @@ function deadlineOf(lease: Lease): Deadline {
 }
 
 /** Keeps the guard's deadline up to date until the command has ended; `undefined` when that could not be confirmed. */
-async function watch(lease: Lease, command: GuardedCommand, first: Deadline): Promise<Ending | undefined> {
+async function watch(
+  lease: Lease,
+  command: GuardedCommand,
+  first: Deadline,
+  { killMarginMs: marginMs }: Limits,
+): Promise<Ending | undefined> {
+  const everyMs = Math.max(WATCH_MIN_MS, lease.ttlMs / WATCH_SHARE);
   let told = first;
+  let last: NodeJS.Timeout | undefined;
   const look = (): void => {
+    // The guard has ended the command by then, unless it has been stopped.
+    const untilLastMs = lease.remaining() - marginMs / LAST_MARGIN_SHARE;
+    if (untilLastMs <= 0) command.lose();
+    else if (untilLastMs < everyMs) last = setTimeout(look, untilLastMs);
     const deadline = deadlineOf(lease);
     if (Math.abs(deadline.monotonicMs - told.monotonicMs) < DEADLINE_CHANGE_MS) return;
     told = deadline;
     command.moveDeadline(deadline);
   };
-  const watching = setInterval(look, Math.max(WATCH_MIN_MS, lease.ttlMs / WATCH_SHARE));
+  const watching = setInterval(look, everyMs);
   const confirmed = new AbortController();
   const signal = lease.signal;
   const lost = new Promise<undefined>((resolve) => {
@@ -185,6 +200,7 @@ async function watch(lease: Lease, command: GuardedCommand, first: Deadline): Pr
     return await Promise.race([command.ended, lost]);
   } finally {
     clearInterval(watching);
+    clearTimeout(last);
     confirmed.abort();
   }
 }
@@ -212,16 +228,23 @@ function conclude(ending: Ending | undefined, lease: Lease, request: RunRequest)
     return request.lostExitCode;
   }
   if (ending.kind === "unguarded") {
-    say(`the guard of the command ended (${ending.how}), so the command was killed`);
+    const so = ending.isKilled ? ", so the command was killed" : " before the command was started";
+    say(`the guard of the command ended (${ending.how})${so}`);
     return exitCode("unexpected");
+  }
+  if (ending.daemons.length > 0) {
+    say(
+      `started by the command and left alone, as it moved to a session of its own: ${ending.daemons.join(", ")}; it goes on without the lease`,
+    );
   }
   if (ending.cause !== undefined) {
     say(`the lease on ${resource} could not be renewed in time; the command was ended before it ran out`);
     return request.lostExitCode;
   }
-  return ending.signal === null
-    ? (ending.code ?? exitCode("unexpected"))
-    : SIGNAL_BASE + signalNumber(ending.signal);
+  if (ending.code !== null) return ending.code;
+  if (ending.signal !== null) return SIGNAL_BASE + signalNumber(ending.signal);
+  say("how the command ended is not known: the shell above it was ended by a signal");
+  return exitCode("unexpected");
 }
 
 function endedBy(signal: Forwarded | undefined): number {

@@ -1,8 +1,17 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { type Running, childrenOf, eventually, isAlive, leasehold } from "../../../test/support/built.js";
+import {
+  type Finished,
+  type Running,
+  childrenOf,
+  eventually,
+  isAlive,
+  leasehold,
+  mainPath,
+} from "../../../test/support/built.js";
 
 /**
  * What happens to the command when `run`, or its guard, is killed or stopped: only real processes can tell.
@@ -130,4 +139,94 @@ test("the command has the terminal's input and outputs", async () => {
   );
   run.process.stdin?.end("through\n");
   expect(await run.finished).toEqual({ code: 0, signal: null, stdout: "through\n", stderr: "problem\n" });
+});
+
+/** `leasehold run` of a shell script, with a lease in memory. */
+function runScript(script: string): Promise<Finished> {
+  const run = leasehold(["run", "demo/x", "--endpoints", "memory:", "--", "/bin/sh", "-c", script]);
+  running.push(run);
+  return run.finished;
+}
+
+/** The processes that sleep for exactly so many seconds. */
+function sleepers(seconds: string): number[] {
+  const commandLine = `sleep\0${seconds}\0`;
+  return readdirSync("/proc")
+    .filter((entry) => /^\d+$/.test(entry) && read(`/proc/${entry}/cmdline`) === commandLine)
+    .map(Number)
+    .filter(isAlive);
+}
+
+/** A shell that starts `leasehold`, as bytes that are no UTF-8 cannot be handed to it from here. What is printed is read as latin1. */
+async function printedBy(script: string): Promise<string> {
+  const env = { ...process.env, NODE: process.execPath, MAIN: mainPath };
+  const child = spawn("/bin/sh", ["-c", script], { env, stdio: ["ignore", "pipe", "inherit"] });
+  const chunks = await child.stdout.toArray();
+  return Buffer.concat(chunks as Buffer[]).toString("latin1");
+}
+
+describe.skipIf(process.platform !== "linux").concurrent("on Linux", () => {
+  test("a death by a real-time signal is 128 and its number, not success", async ({ expect }) => {
+    expect((await runScript("kill -37 $$")).code).toBe(165);
+  });
+
+  test("a command that kills its parent ends, and so does run", async ({ expect }) => {
+    const { code } = await runScript("kill -KILL $PPID; exec sleep 300");
+    expect(code).toBe(137);
+  });
+
+  test.each([
+    ["timeout takes out of the process group", "timeout 300 sleep 300.71 & exit 3", "300.71"],
+    ["is a job of set -m", "exec bash -c 'set -m; sleep 300.72 & exit 3'", "300.72"],
+  ])("what %s is gone when the command is", async (_what, script, seconds) => {
+    expect(await runScript(script)).toMatchObject({ code: 3, stderr: "" });
+    expect(sleepers(seconds)).toEqual([]);
+  });
+
+  test("a daemon goes on, and run says which", async ({ expect }) => {
+    const script =
+      "setsid sleep 300.73 >/dev/null 2>&1 & until grep -qa ^sleep /proc/$!/cmdline; do sleep 0.05; done; echo $!; exit 3";
+    const { code, stdout, stderr } = await runScript(script);
+    const pid = Number(stdout);
+    expect(isAlive(pid)).toBe(true);
+    process.kill(pid, "SIGKILL");
+    expect(code).toBe(3);
+    expect(stderr).toBe(
+      `leasehold: started by the command and left alone, as it moved to a session of its own: sleep (${pid}); it goes on without the lease\n`,
+    );
+  });
+
+  test("a run within the command has ended its own command, too", async ({ expect }) => {
+    const inner = `"${process.execPath}" "${mainPath}" run demo/y --endpoints memory: -- sleep 300.74`;
+    const folder = mkdtempSync(join(tmpdir(), "leasehold-guard-"));
+    folders.push(folder);
+    const outer = runScript(`${inner} & echo $$ > ${folder}/new; mv ${folder}/new ${folder}/pid; wait`);
+    const pid = await eventually("the outer command starts", () => read(join(folder, "pid")));
+    await eventually("the inner command starts", () => sleepers("300.74").length > 0);
+    process.kill(Number(pid), "SIGKILL");
+    expect((await outer).code).toBe(137);
+    expect(sleepers("300.74")).toEqual([]);
+  });
+
+  test("what is no UTF-8, or what a shell would drop, reaches the command as it is", async ({ expect }) => {
+    const run = `"$NODE" "$MAIN" run demo/x --endpoints memory: --`;
+    const words = `"$(printf '\\377')" "it's" '' "$(printf 'a\\nb')"`;
+    expect(await printedBy(`${run} printf '%s|' ${words}`)).toBe("\xff|it's||a\nb|");
+    const variables = `env "a.b=$(printf '1\\n2')" "LATIN=$(printf 'caf\\351')"`;
+    expect(await printedBy(`${variables} ${run} printenv a.b LATIN`)).toBe("1\n2\ncaf\xe9\n");
+  });
+
+  test("a signal that comes while the command starts reaches it", async ({ expect }) => {
+    const words = ["run", "demo/x", "--endpoints", "memory:", "--", "/bin/sh", "-c", "sleep 0.3; exit 9"];
+    const codes = new Set<number | null>();
+    for (let index = 0; index < 3; index++) {
+      const run = leasehold(words);
+      running.push(run);
+      await eventually("the guard is there", () => childrenOf(run.pid)[0]);
+      await new Promise((resolve) => setTimeout(resolve, index * 25));
+      run.process.kill("SIGTERM");
+      codes.add((await run.finished).code);
+    }
+    expect([...codes]).toEqual([143]);
+  });
 });

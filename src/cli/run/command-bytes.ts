@@ -1,0 +1,55 @@
+/**
+ * The words and the environment of a command as the bytes that they are. Node decodes both as UTF-8, and what is none becomes
+ * U+FFFD; Linux has the bytes under /proc. A string here has one character for each byte ("latin1").
+ */
+import { readFileSync } from "node:fs";
+import { isUtf8 } from "node:buffer";
+
+export interface CommandBytes {
+  readonly words: readonly string[];
+  /** `NAME=value`, those variables alone that a shell or Node would not hand on as they are. */
+  readonly variables: readonly string[];
+}
+
+const NUL = "\0";
+const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*=/;
+
+/** Of a program's own words, encoded as UTF-8. */
+export function bytesOf(words: readonly string[]): CommandBytes {
+  return { words: words.map((word) => Buffer.from(word).toString("latin1")), variables: [] };
+}
+
+/** The last words of this process, of which `words` is what Node made. */
+export function ownCommandBytes(words: readonly string[]): CommandBytes {
+  const given = split("/proc/self/cmdline").slice(-words.length);
+  const isSame = given.length === words.length && given.every((word, at) => decoded(word) === words[at]);
+  const variables = split("/proc/self/environ").filter(
+    (entry) => entry.indexOf("=") > 0 && !(IDENTIFIER.test(entry) && isValid(entry)),
+  );
+  return isSame ? { words: given, variables } : { ...bytesOf(words), variables };
+}
+
+/** The position, from 1, of the first word before `--` that is no UTF-8; `undefined` when all are. */
+export function firstUnreadableWord(words: readonly string[]): number | undefined {
+  const end = words.indexOf("--");
+  const given = words.length === 0 ? [] : split("/proc/self/cmdline").slice(-words.length);
+  const at = given.slice(0, end === -1 ? given.length : end).findIndex((word) => !isValid(word));
+  return at === -1 ? undefined : at + 1;
+}
+
+function split(path: string): string[] {
+  try {
+    const text = readFileSync(path, "latin1");
+    return (text.endsWith(NUL) ? text.slice(0, -1) : text).split(NUL);
+  } catch {
+    return []; // Not Linux.
+  }
+}
+
+function isValid(word: string): boolean {
+  return isUtf8(Buffer.from(word, "latin1"));
+}
+
+function decoded(word: string): string {
+  return Buffer.from(word, "latin1").toString("utf8");
+}

@@ -1,0 +1,306 @@
+import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, describe, expect, test } from "vitest";
+import {
+  type Finished,
+  type Running,
+  childrenOf,
+  dist,
+  eventually,
+  isAlive,
+  leasehold,
+} from "../support/built.js";
+
+/**
+ * Each process of `leasehold run` is killed or stopped at moments that are swept from the guard's first to some time after the
+ * command's first: no command is left behind, `run` does not end before its command, and does not say that it
+ * was killed when it was not. `LEASEHOLD_TRIES` is the number of moments for each case.
+ */
+
+const TRIES = Number(process.env["LEASEHOLD_TRIES"] ?? 30);
+/** How many at once: they also disturb each other, which moves the moments. */
+const AT_ONCE = 3;
+const TTL_MS = 2_000;
+/** From the start of the guard until the command runs, with some time after it, on a busy machine. */
+const SWEEP_MS = 240;
+/** From the opening of the gate. */
+const FINE_SWEEP_MS = 6;
+/** For a machine that is busy. */
+const SLACK_MS = 2_500;
+/** Long after a command that was still to come would have come. */
+const LATER_MS = 100;
+
+const folders: string[] = [];
+const started: Running[] = [];
+let count = 0;
+
+afterAll(() => {
+  for (const { process: child } of started) child.kill("SIGKILL");
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
+interface Trial {
+  readonly run: Running;
+  readonly guard: number;
+  /** The command's processes that can still run: one in its group, one that `timeout` has taken out of it. */
+  command(): number[];
+  /** The leader of the command's group, when there is one. */
+  gate(): number | undefined;
+}
+
+type Script = (name: string) => string;
+
+const ESCAPING: Script = (name) => `timeout 300 sleep ${name} & exec sleep ${name}`;
+
+async function start(build: string, script: Script = ESCAPING): Promise<Trial> {
+  count += 1;
+  // A time to sleep that no other process has.
+  const name = `300.${process.pid}${count}`;
+  const words = ["run", "demo/x", "--endpoints", "memory:", "--ttl", `${TTL_MS}ms`, "--", "/bin/sh", "-c"];
+  const run = leasehold([...words, script(name)], {}, build);
+  started.push(run);
+  const guard = await eventually("the guard is there", () => childrenOf(run.pid)[0], 20_000);
+  const command = (): number[] => sleeping(name).filter(isAlive);
+  return { run, guard, command, gate: () => childrenOf(guard)[0] };
+}
+
+function sleeping(name: string): number[] {
+  return readdirSync("/proc")
+    .filter((entry) => /^\d+$/.test(entry) && commandLine(entry) === `sleep\0${name}\0`)
+    .map(Number);
+}
+
+function commandLine(entry: string): string {
+  try {
+    return readFileSync(`/proc/${entry}/cmdline`, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+/** The moment number `index`: half are counted from the guard, half, in finer steps, from the gate. */
+async function moment(trial: Trial, index: number): Promise<void> {
+  const share = (index >> 1) / Math.max(1, TRIES >> 1);
+  if (index % 2 === 0) {
+    await sleep(share * SWEEP_MS);
+    return;
+  }
+  await eventually("the gate is there", () => trial.gate() ?? trial.run.process.exitCode !== null, 20_000);
+  const end = performance.now() + share * FINE_SWEEP_MS;
+  while (performance.now() < end);
+}
+
+async function working(trial: Trial): Promise<void> {
+  await eventually("the command works", () => trial.command().length === 2, 20_000);
+}
+
+function signal(pid: number | undefined, name: NodeJS.Signals): void {
+  if (pid !== undefined && isAlive(pid)) process.kill(pid, name);
+}
+
+/** `run` has ended by itself: nothing of the command is there at that moment, and nothing comes. */
+async function endsClean(trial: Trial): Promise<Finished> {
+  const { process: child } = trial.run;
+  if (child.exitCode === null && child.signalCode === null)
+    await new Promise((resolve) => child.once("exit", resolve));
+  expect(trial.command(), "of the command, when run has ended").toEqual([]);
+  await sleep(LATER_MS);
+  expect(trial.command(), "of the command, later").toEqual([]);
+  return trial.run.finished;
+}
+
+async function allGone(trial: Trial, withinMs: number): Promise<void> {
+  await eventually(
+    "the command and its guard are gone",
+    () => !isAlive(trial.guard) && isGone(trial),
+    withinMs,
+  );
+  await sleep(LATER_MS);
+  expect(trial.command(), "of the command, later").toEqual([]);
+}
+
+function isGone(trial: Trial): boolean {
+  return trial.command().length === 0;
+}
+
+const saysItsEnd =
+  /^leasehold: the guard of the command ended \(SIGKILL\)(?:, so the command was killed| before the command was started)\n$/;
+
+const cases: Record<string, (trial: Trial, index: number) => Promise<void>> = {
+  "the guard is killed": async (trial, index) => {
+    await moment(trial, index);
+    signal(trial.guard, "SIGKILL");
+    const { code, stderr } = await endsClean(trial);
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(saysItsEnd) });
+  },
+  "run is killed": async (trial, index) => {
+    await moment(trial, index);
+    trial.run.process.kill("SIGKILL");
+    await allGone(trial, TTL_MS / 4 + SLACK_MS);
+  },
+  "run and guard are killed": async (trial, index) => {
+    await moment(trial, index);
+    signal(index % 4 < 2 ? trial.guard : trial.run.pid, "SIGKILL");
+    signal(index % 4 < 2 ? trial.run.pid : trial.guard, "SIGKILL");
+    await allGone(trial, SLACK_MS);
+  },
+  "run is stopped and the guard is killed": async (trial, index) => {
+    await moment(trial, index);
+    trial.run.process.kill("SIGSTOP");
+    signal(trial.guard, "SIGKILL");
+    await eventually("the command is gone", () => isGone(trial), SLACK_MS);
+    await sleep(LATER_MS);
+    expect(trial.command()).toEqual([]);
+    trial.run.process.kill("SIGCONT");
+    const { code } = await endsClean(trial);
+    expect([1, 76]).toContain(code);
+  },
+  "the leader of the command's group is killed": async (trial, index) => {
+    await moment(trial, index);
+    await eventually("the gate is there", () => trial.gate());
+    signal(trial.gate(), "SIGKILL");
+    const { code } = await endsClean(trial);
+    // The latter: before it could start anything.
+    expect([137, 126]).toContain(code);
+  },
+  "the command is killed": async (trial, index) => {
+    await working(trial);
+    await moment(trial, index);
+    for (const pid of trial.command()) signal(pid, "SIGKILL");
+    expect((await endsClean(trial)).code).toBe(137);
+  },
+  "run is stopped": async (trial, index) => {
+    await moment(trial, index);
+    trial.run.process.kill("SIGSTOP");
+    const atMs = Date.now();
+    await eventually(
+      "the command is gone",
+      () => isGone(trial) && Date.now() > atMs + TTL_MS,
+      TTL_MS + SLACK_MS,
+    );
+    trial.run.process.kill("SIGCONT");
+    const { code, stderr } = await endsClean(trial);
+    expect(code).toBe(76);
+    expect(stderr).toMatch(/^leasehold: the lease on demo\/x .*\n$/);
+  },
+  "the guard is stopped, and later killed": async (trial, index) => {
+    await moment(trial, index);
+    signal(trial.guard, "SIGSTOP");
+    await sleep(LATER_MS);
+    signal(trial.guard, "SIGKILL");
+    expect((await endsClean(trial)).code).toBe(1);
+  },
+  "the leader of the command's group is stopped, and run is killed": async (trial, index) => {
+    await moment(trial, index);
+    signal(trial.gate(), "SIGSTOP");
+    trial.run.process.kill("SIGKILL");
+    await allGone(trial, TTL_MS / 4 + SLACK_MS);
+  },
+};
+
+async function sweep(build: string, name: string, tries = TRIES): Promise<void> {
+  const attempt = cases[name] ?? (() => Promise.reject(new Error(name)));
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    for (;;) {
+      const index = next++;
+      if (index >= tries) return;
+      const trial = await start(build);
+      try {
+        await attempt(trial, index);
+      } catch (error) {
+        const said = trial.run.stderr();
+        throw new Error(`moment ${index} of ${tries}: ${String(error)}; run said: ${said}`, { cause: error });
+      } finally {
+        for (const pid of [...trial.command(), trial.run.pid, trial.guard]) signal(pid, "SIGKILL");
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+}
+
+describe.skipIf(process.platform !== "linux")("at whatever moment", () => {
+  test.each(Object.keys(cases))("no command outlives its run when %s", { timeout: 600_000 }, async (name) => {
+    await expect(sweep(dist, name)).resolves.toBeUndefined();
+  });
+
+  test(
+    "run pauses and the command ends meanwhile: its exit code is passed on",
+    { timeout: 600_000 },
+    async () => {
+      const renewalMs = TTL_MS / 3;
+      const ends = new Set<string>();
+      for (let index = 0; index < TRIES; index++) {
+        const trial = await start(dist, () => "sleep 1; exit 7");
+        await sleep((index / TRIES) * renewalMs + 300);
+        trial.run.process.kill("SIGSTOP");
+        await eventually("the guard is gone", () => !isAlive(trial.guard));
+        trial.run.process.kill("SIGCONT");
+        const { code, stderr } = await trial.run.finished;
+        ends.add(`${code} ${stderr.replace(/(lease on demo.x) .*/s, "$1")}`);
+      }
+      // Under load it may have been stopped too long; then it says so.
+      ends.delete("76 leasehold: the lease on demo/x");
+      expect([...ends]).toEqual(["7 "]);
+    },
+  );
+});
+
+/** The package with something taken out again. */
+function planted(changes: Record<string, readonly (readonly [string, string])[]>): string {
+  const folder = mkdtempSync(join(tmpdir(), "leasehold-planted-"));
+  folders.push(folder);
+  const build = join(folder, "dist");
+  cpSync(dist, build, { recursive: true });
+  cpSync(join(dirname(dist), "package.json"), join(folder, "package.json"));
+  symlinkSync(join(dirname(dist), "node_modules"), join(folder, "node_modules"));
+  for (const [file, replacements] of Object.entries(changes)) {
+    const path = join(build, "cli", "run", file);
+    let text = readFileSync(path, "utf8");
+    for (const [from, to] of replacements) {
+      expect(text).toContain(from);
+      text = text.replace(from, to);
+    }
+    writeFileSync(path, text);
+  }
+  return build;
+}
+
+const OPENS_AT_ONCE = [
+  'type: "ready", groupId: gate.pid });',
+  'type: "ready", groupId: gate.pid }); this.#open();',
+] as const;
+const NO_SECOND_GUARD = ["kill -KILL 0", "wait"] as const;
+
+describe.skipIf(process.platform !== "linux")("the sweep finds", () => {
+  test.each([
+    [
+      "a command that starts before run knows its group",
+      "the guard is killed",
+      {
+        "guard.js": [OPENS_AT_ONCE, ['case "go":\n                this.#open();', 'case "go":']],
+        "gate.js": [NO_SECOND_GUARD],
+      },
+    ],
+    [
+      "a run that does not wait for the end of the command",
+      "the guard is killed",
+      { "guarded-command.js": [["!processes.sweep()", "false"]], "gate.js": [NO_SECOND_GUARD] },
+    ],
+    [
+      "a command that nobody ends when run is stopped and the guard is killed",
+      "run is stopped and the guard is killed",
+      { "gate.js": [NO_SECOND_GUARD] },
+    ],
+    [
+      "a guard that follows the process group alone",
+      "run is killed",
+      { "process-group.js": [["stat.session === this.#groupId", "false"]] },
+    ],
+  ] as const)("%s", { timeout: 300_000 }, async (_title, name, changes) => {
+    const build = planted(changes);
+    await expect(sweep(build, name, 200)).rejects.toThrow("moment");
+  });
+});
