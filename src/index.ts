@@ -29,6 +29,7 @@ export type {
   MemberStatus,
   OpenOptions,
   PeerStatus,
+  ReadyOptions,
   SecurityOptions,
   TlsFiles,
 } from "./host/types.js";

@@ -281,6 +281,7 @@ export class Acceptor {
   }
 
   /**
+   * A token is no greater than the ballot number, which `#admits` bounds by the clock.
    * A lease that is too long would outlive the recovery wait (repair F18), one that is over already would only
    * block (F11). The bound uses the plain wall clock: `hi` may have run far ahead, and would let in a lease computed
    * before the clocks stepped back together.
@@ -288,6 +289,8 @@ export class Acceptor {
   #withinBounds(request: Message, now: Reading): boolean {
     const { maxClockSkewMs, ttlMaxMs } = this.#settings;
     const upper = faults.untilBoundByUpperClock ? now.hi : now.wall;
+    // A tenure is named by the ballot that began it. One that names a later one would put all after it behind itself.
+    if (request.token > request.number && !faults.anyTokenAccepted) return false;
     if (request.duration > ttlMaxMs && !faults.anyLengthAccepted) return false;
     if (request.until > upper + maxClockSkewMs + ttlMaxMs && !faults.anyLengthAccepted) return false;
     return now.lo < request.until + maxClockSkewMs;

@@ -53,6 +53,8 @@ export const noFaults = {
   /** P46 */ untilBoundByUpperClock: false,
   /** P45's sister: a clock fault during a recovery wait starts that wait anew from a clock that stepped back. */
   clockFaultShortensWait: false,
+  /** A write may name any token, also one beyond every ballot of its time. */
+  anyTokenAccepted: false,
   /** Breaking a lease frees the resource at once, under the feet of its holder. */
   barFrees: false,
 };

@@ -3,12 +3,14 @@ import { parseDuration } from "../lease/duration.js";
 import { cellFunctionVersion } from "../flease/cells.js";
 import { LeaseholdError } from "../lease/errors.js";
 import type { World } from "../lease/ports.js";
+import { parseAddress } from "./address.js";
 import { readClusterDocument } from "./cluster.js";
 import type { Cluster } from "./cluster.js";
 import { FleaseNode } from "./flease-node.js";
 import type { Link } from "./link.js";
 import { labelOf } from "./labels.js";
 import { silent } from "./logger.js";
+import { opening } from "./opening.js";
 import type { Credentials } from "./security/credentials.js";
 import { loadCredentials } from "./security/load.js";
 import { Transport } from "./transport.js";
@@ -21,7 +23,7 @@ const defaultTimeout = "5s";
  * Connects to a cluster of which some addresses are known, as a client. Resolves as soon as a majority of the members
  * is connected, or, with fewer, when `timeout` is over: the others may come later.
  *
- * @throws LeaseholdError `UNREACHABLE`, `INVALID_CONFIG` for credentials that cannot be used, or why every member that answered refused.
+ * @throws LeaseholdError `INVALID_URL`, before anything is opened; `UNREACHABLE`, `INVALID_CONFIG` for credentials that cannot be used, or why every member that answered refused.
  */
 export async function openFleaseClient(
   addresses: readonly string[],
@@ -29,33 +31,27 @@ export async function openFleaseClient(
   world: World,
 ): Promise<FleaseNode> {
   const timeoutMs = parseDuration(options.timeout ?? defaultTimeout);
+  for (const address of addresses) parseAddress(address);
   const deadline = world.clock.monotonicMs() + timeoutMs;
   const logger = options.logger ?? silent;
-  const owner = {
-    role: options.role,
-    ...(options.cluster === undefined ? {} : { cluster: options.cluster }),
-  };
-  const credentials = await loadCredentials(options, owner, world, logger);
-  const role = options.role ?? credentials?.participant ?? "client";
-  let found: Discovery;
-  try {
-    found = await discover(addresses, discovererOf(options, role), timeoutMs, world, credentials);
-  } catch (error) {
-    credentials?.close();
-    throw error;
-  }
-  const node = new FleaseNode({
-    world,
-    cluster: found.cluster,
-    role,
-    nodeId: clientName(options.name),
-    label: labelOf(options.label),
-    logger,
-    transport: { credentials },
+  const label = labelOf(options.label);
+  return opening(async (onFailure) => {
+    const owner = {
+      role: options.role,
+      ...(options.cluster === undefined ? {} : { cluster: options.cluster }),
+    };
+    const credentials = await loadCredentials(options, owner, world, logger);
+    onFailure(() => credentials?.close());
+    const role = options.role ?? credentials?.participant ?? "client";
+    const found = await discover(addresses, discovererOf(options, role), timeoutMs, world, credentials);
+    const { cluster } = found;
+    const nodeId = clientName(options.name);
+    const node = new FleaseNode({ world, cluster, role, nodeId, label, logger, transport: { credentials } });
+    onFailure(() => node.close());
+    node.dialMembers(found.addresses);
+    await majorityOf(node, Math.max(0, deadline - world.clock.monotonicMs()), world);
+    return node;
   });
-  node.dialMembers(found.addresses);
-  await majorityOf(node, Math.max(0, deadline - world.clock.monotonicMs()), world);
-  return node;
 }
 
 /** Names end up in tables that people read: host and process tell them where to look. */
@@ -116,7 +112,11 @@ function discover(
       world,
     );
     const transport = new Transport(claims, world, handler, { credentials });
-    for (const address of addresses) transport.dial(address);
+    try {
+      for (const address of addresses) transport.dial(address);
+    } catch (error) {
+      finish(() => reject(error));
+    }
   });
 }
 

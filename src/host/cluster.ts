@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { LeaseholdError } from "../lease/errors.js";
+import { parseAddress } from "./address.js";
 import { canonicalSettings, fleaseSettings } from "../flease/settings.js";
 import type { FleaseSettings } from "../flease/settings.js";
 
@@ -13,11 +14,17 @@ export interface Cluster {
   readonly addresses: readonly string[];
 }
 
+/**
+ * Puts together what a participant has to know.
+ *
+ * @throws LeaseholdError `INVALID_URL` for an address that is none: nobody finds out later, when something listens already.
+ */
 export function defineCluster(
   name: string,
   settings: FleaseSettings,
   addresses: Record<string, string>,
 ): Cluster {
+  for (const address of Object.values(addresses)) parseAddress(address);
   const configHash = createHash("sha256").update(canonicalSettings(settings)).digest("hex").slice(0, 32);
   return { name, settings, configHash, addresses: settings.members.map((id) => addresses[id]!) };
 }

@@ -130,7 +130,7 @@ export function decodeMessage(from: ByteReader, into: Message, view: number, own
     into.leaseNumber = from.whole();
     into.leaseSequence = from.u32();
     into.leaseUntil = from.time();
-    into.leaseToken = from.whole();
+    into.leaseToken = boundedToken(from.whole(), into.leaseNumber);
   }
 }
 
@@ -156,8 +156,14 @@ function intentOf(message: Message): number {
 
 /** The token of an acquisition is its ballot number and does not travel twice. */
 function tokenOf(from: ByteReader, message: Message): number {
-  if (message.kind === Kind.write) return from.whole();
+  if (message.kind === Kind.write) return boundedToken(from.whole(), message.number);
   return message.kind === Kind.acquire ? message.number : 0;
+}
+
+/** A tenure's token is the number of the ballot that began it, and its later ballots have greater ones. */
+function boundedToken(token: number, number: number): number {
+  if (token > number) throw new FrameError("number", `a token ${token} in the ballot ${number}`);
+  return token;
 }
 
 function refusalOf(code: number): Refusal {

@@ -99,6 +99,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   #wakeTimer: Timer | undefined;
   #maintainTimer: Timer | undefined;
   #closed: Promise<void> | undefined;
+  readonly #ending = new AbortController();
   /** Called whenever a member has been connected or lost. */
   onMembersChanged: () => void = () => {};
 
@@ -142,6 +143,11 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
       if (this.#options.role === "member" && id === this.nodeId) continue;
       this.transport.dial(known.get(id) ?? this.cluster.addresses[index]!, id);
     }
+  }
+
+  /** Aborts when this participant is closed. */
+  get ended(): AbortSignal {
+    return this.#ending.signal;
   }
 
   get role(): Role {
@@ -211,6 +217,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   }
 
   async #shutDown(): Promise<void> {
+    this.#ending.abort();
     this.#wakeTimer?.cancel();
     this.#maintainTimer?.cancel();
     this.#sideCalls.close();

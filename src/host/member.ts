@@ -2,57 +2,49 @@ import { parseDuration } from "../lease/duration.js";
 import { LeaseholdError } from "../lease/errors.js";
 import { LeaseManager } from "../lease/lease-manager.js";
 import { fleaseSettings, settingsAdvice } from "../flease/settings.js";
+import { parseAddress } from "./address.js";
 import { defineCluster } from "./cluster.js";
 import type { Cluster } from "./cluster.js";
 import { FleaseNode } from "./flease-node.js";
 import { labelOf } from "./labels.js";
 import { silent } from "./logger.js";
 import { loadCredentials } from "./security/load.js";
-import { memberStatus } from "./status.js";
+import { opening } from "./opening.js";
+import { whenReady } from "./ready.js";
+import { memberState, memberStatus } from "./status.js";
 import type { Member, MemberOptions } from "./types.js";
 import { realWorld } from "./world.js";
 
-/** How often `ready()` looks whether the recovery wait is over. */
-const readyLookMs = 50;
-
 /** Makes this process a member: its acceptor answers everybody, its proposer serves `leases`. */
 export async function startFleaseMember(options: MemberOptions): Promise<Member> {
+  const { id } = options;
+  const listen = options.listen ?? options.members[id]!;
   const cluster = clusterOf(options);
+  parseAddress(listen);
+  const label = labelOf(options.label);
   const logger = options.logger ?? silent;
   for (const advice of settingsAdvice(cluster.settings)) logger.warn(advice);
   const world = realWorld();
-  const owner = { role: "member", memberId: options.id, cluster: cluster.name } as const;
-  const credentials = await loadCredentials(options, owner, world, logger);
-  const node = new FleaseNode({
-    world,
-    cluster,
-    role: "member",
-    nodeId: options.id,
-    label: labelOf(options.label),
-    logger,
-    transport: { insecure: options.insecure ?? false, credentials },
+  return opening(async (onFailure) => {
+    const owner = { role: "member", memberId: id, cluster: cluster.name } as const;
+    const credentials = await loadCredentials(options, owner, world, logger);
+    onFailure(() => credentials?.close());
+    const transport = { insecure: options.insecure ?? false, credentials };
+    const node = new FleaseNode({ world, cluster, role: "member", nodeId: id, label, logger, transport });
+    onFailure(() => node.close());
+    const address = await node.listen(listen);
+    node.dialMembers();
+    const leases = new LeaseManager(node.provider, world);
+    const recovering = { isReady: () => memberState(node) === "ready", ended: node.ended };
+    return {
+      id,
+      address,
+      leases,
+      status: () => memberStatus(node, address),
+      ready: (given = {}) => whenReady(recovering, given, world),
+      close: () => leases.close(),
+    };
   });
-  let address: string;
-  try {
-    address = await node.listen(options.listen ?? options.members[options.id]!);
-  } catch (error) {
-    await node.close();
-    throw error;
-  }
-  node.dialMembers();
-  const leases = new LeaseManager(node.provider, world);
-  return {
-    id: options.id,
-    address,
-    leases,
-    status: () => memberStatus(node, address),
-    ready: async () => {
-      while (memberStatus(node, address).state !== "ready") {
-        await new Promise<void>((resolve) => world.timers.after(readyLookMs, resolve));
-      }
-    },
-    close: () => leases.close(),
-  };
 }
 
 function clusterOf(options: MemberOptions): Cluster {

@@ -14,7 +14,7 @@ export function memberStatus(node: FleaseNode, address: string): MemberStatus {
     cluster: cluster.name,
     view: cluster.settings.view,
     incarnation: transport.identity.incarnation,
-    state: stateOf(node, readyInMs, now.mono),
+    state: memberState(node),
     ...(notice === undefined ? {} : { notice }),
     readyInMs,
     resources: peer.acceptor?.size ?? 0,
@@ -29,11 +29,11 @@ export function memberStatus(node: FleaseNode, address: string): MemberStatus {
   };
 }
 
-function stateOf(node: FleaseNode, readyInMs: number, nowMono: number): MemberStatus["state"] {
+export function memberState(node: FleaseNode): MemberStatus["state"] {
   if (node.peer.fault !== undefined) return "clock-fault";
-  if (node.twins.isTwin(nowMono)) return "twin";
-  // When the wait is over the acceptor still has to notice.
-  return readyInMs > 0 || node.peer.acceptor?.ready === false ? "recovering" : "ready";
+  if (node.twins.isTwin(node.now().mono)) return "twin";
+  // Not by the clocks: when the wait is over the acceptor still has to notice.
+  return node.peer.acceptor?.ready === false ? "recovering" : "ready";
 }
 
 function peerStatuses(node: FleaseNode): PeerStatus[] {

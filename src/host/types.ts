@@ -145,6 +145,13 @@ export interface MemberStatus {
   rssBytes: number;
 }
 
+export interface ReadyOptions {
+  /** Ends the wait; the promise rejects with the signal's reason. */
+  signal?: AbortSignal;
+  /** How long to wait at most. Default: for ever. */
+  timeout?: Duration;
+}
+
 /** A member of the cluster that lives in this process. */
 export interface Member {
   readonly id: string;
@@ -155,15 +162,17 @@ export interface Member {
   /** How this member is, and how it sees the others. */
   status(): MemberStatus;
   /**
-   * Resolves when the recovery wait is over, and its vote counts.
+   * Resolves when the recovery wait is over, and its vote counts: a little more than `ttlMax` after it has met a majority of
+   * the members. Rejects with `TIMEOUT` when that takes longer than `timeout`, with the signal's reason, with `CLOSED` as soon
+   * as the member is closed, and with `INVALID_DURATION`.
    *
    * @example
    * ```ts
-   * await member.ready();
+   * await member.ready({ timeout: "1m" });
    * console.log(member.status().state); // "ready"
    * ```
    */
-  ready(): Promise<void>;
+  ready(options?: ReadyOptions): Promise<void>;
   /** Gives back the leases of this process, as {@link Leases.close}, and stops listening. Idempotent. */
   close(): Promise<void>;
 }

@@ -58,10 +58,11 @@ const parts = fc.oneof(
 
 /**
  * Every message that one side may send in a batch of view 1, whatever its kind; requests come from one owner, and
- * the token of an acquisition is its number.
+ * the token of an acquisition is its number, and that of a lease at most its number.
  */
 export const anyMessage: fc.Arbitrary<Message> = parts.map(([fields, kept]) => {
   const message = Object.assign(new Message(), { view: 1 }, fields, kept);
-  if (message.kind === Kind.acquire) message.token = message.number;
+  message.token = message.kind === Kind.acquire ? message.number : Math.min(message.token, message.number);
+  message.leaseToken = Math.min(message.leaseToken, message.leaseNumber);
   return message;
 });
