@@ -15,6 +15,7 @@ import { labelKeepLeases, Labels } from "./labels.js";
 import type { Link } from "./link.js";
 import { listenAgain } from "./listen-again.js";
 import { LogLimit } from "./log-limit.js";
+import { observerCalls } from "./security/roles.js";
 import { memberStatus } from "./status.js";
 import { Transport } from "./transport.js";
 import type {
@@ -39,16 +40,6 @@ export interface FleaseNodeOptions {
   readonly label?: string;
   readonly transport?: Partial<TransportOptions>;
 }
-
-/** What an observer may ask beside the protocol. Anything new is not for observers until it stands here. */
-const observerCalls: ReadonlySet<string> = new Set([
-  "status",
-  "list",
-  "explain",
-  "watch",
-  "unwatch",
-  "label",
-]);
 
 /** Members are known by their index, clients by numbers from here on. */
 const firstClientHandle = 1_000;

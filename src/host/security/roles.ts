@@ -7,3 +7,13 @@ export const roles = ["member", "client", "observer"] as const satisfies readonl
 export function rolesWithin(role: Role): readonly Role[] {
   return roles.slice(roles.indexOf(role));
 }
+
+/** What an observer may ask beside the protocol. Anything new is not for observers until it stands here. */
+export const observerCalls: ReadonlySet<string> = new Set([
+  "status",
+  "list",
+  "explain",
+  "watch",
+  "unwatch",
+  "label",
+]);
