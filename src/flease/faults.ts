@@ -57,6 +57,14 @@ export const noFaults = {
   anyTokenAccepted: false,
   /** Breaking a lease frees the resource at once, under the feet of its holder. */
   barFrees: false,
+
+  // Beside the protocol: what one participant asks must harm nobody else.
+  /** A list looks at everything in one step. */
+  scansInOneStep: false,
+  /** Whoever asked first is answered in full before the next connection has its turn. */
+  oneQueueForAll: false,
+  /** One who watches and was too slow goes on with what is still known. */
+  missedChangesAreForgotten: false,
 };
 
 export type Faults = { [Name in keyof typeof noFaults]: boolean };

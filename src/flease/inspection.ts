@@ -6,7 +6,7 @@ import { reasonsOf } from "./explaining.js";
 import { hintOf } from "./hints.js";
 import { listFrom, memberAnswerFrom } from "./side-answers.js";
 import type { ListedLease } from "./listing.js";
-import { listedMax, mergeListings } from "./listing.js";
+import { mergeListings } from "./listing.js";
 import type { FleaseDriver } from "./provider.js";
 import { ClusterWatch } from "./watching.js";
 import type { Cell } from "./quorum.js";
@@ -80,11 +80,12 @@ export class FleaseInspection implements Inspection {
 
   async #listAt(member: number, prefix: string, timeoutMs: number): Promise<ListedLease[]> {
     const listed: ListedLease[] = [];
-    for (let pages = 0; pages < pagesMax; pages += 1) {
-      const after = listed.at(-1)?.resource ?? "";
-      const page = listFrom(await this.#driver.ask(member, "list", { prefix, after }, timeoutMs));
-      append(listed, page);
-      if (page.length < listedMax) break;
+    const session = (this.#lastSession += 1);
+    for (let page = 0; page < pagesMax; page += 1) {
+      const answer = await this.#driver.ask(member, "list", { session, prefix, page }, timeoutMs);
+      const { held, more } = listFrom(answer);
+      append(listed, held);
+      if (!more) break;
     }
     return listed;
   }

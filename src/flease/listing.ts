@@ -1,5 +1,8 @@
+import { faults } from "#faults";
 import type { Acceptor, Entry } from "./acceptor.js";
 import type { Reading } from "./clock.js";
+import { looksPerStep } from "./fair-work.js";
+import type { Steps } from "./fair-work.js";
 
 /** What one acceptor says of one resource whose lease is unfinished; goes over the wire as JSON. */
 export interface ListedLease {
@@ -13,7 +16,15 @@ export interface ListedLease {
   readonly label?: string;
 }
 
-/** An answer lists at most this many resources: with the longest names and labels, they must fit into one frame. */
+/** A part of what an acceptor knows. */
+export interface ListPage {
+  /** Resources with an unfinished lease. */
+  readonly held: readonly ListedLease[];
+  /** There is more to tell at once. */
+  readonly more: boolean;
+}
+
+/** A page tells of at most this many resources: with the longest names and labels, they must fit into one frame. */
 export const listedMax = 500;
 
 export function listedLease(resource: string, entry: Readonly<Omit<Entry, "leaseEnd">>): ListedLease {
@@ -27,20 +38,49 @@ export function listedLease(resource: string, entry: Readonly<Omit<Entry, "lease
   };
 }
 
-/** The first unfinished leases that an acceptor knows of below a prefix and after a name, in order of name. */
-export function listLeases(acceptor: Acceptor, prefix: string, now: Reading, after = ""): ListedLease[] {
-  let listed: ListedLease[] = [];
-  for (const [resource, entry] of acceptor.entries()) {
-    if (resource <= after || !resource.startsWith(prefix) || acceptor.isOver(entry, now)) continue;
-    listed.push(listedLease(resource, entry));
-    // Keeps the first ones and not all, as there may be a hundred times as many.
-    if (listed.length >= 2 * listedMax) listed = firstOf(listed);
+/**
+ * A place in the unfinished leases below a prefix, in the order in which the acceptor keeps them. That order costs the
+ * acceptor nothing, and the place survives whatever comes and goes: what is there from the beginning to the end of the
+ * scan is met once; what comes or goes meanwhile may be met or not.
+ */
+export class Scan {
+  readonly #prefix: string;
+  readonly #acceptor: Acceptor;
+  readonly #entries: Iterator<[string, Readonly<Entry>]>;
+  readonly #looksPerStep: number;
+  isOver = false;
+
+  constructor(acceptor: Acceptor, prefix: string, looks = looksPerStep) {
+    this.#acceptor = acceptor;
+    this.#prefix = prefix;
+    this.#looksPerStep = looks;
+    this.#entries = acceptor.entries();
   }
-  return firstOf(listed);
+
+  /** Hands over the next leases, until `taken` says that it has enough. */
+  *go(now: () => Reading, take: (resource: string, entry: Readonly<Entry>) => boolean): Steps<void> {
+    for (;;) {
+      const reading = now();
+      for (let looked = 0; looked < this.#looksPerStep || faults.scansInOneStep; looked += 1) {
+        const next = this.#entries.next();
+        if (next.done === true) {
+          this.isOver = true;
+          return;
+        }
+        const [resource, entry] = next.value;
+        if (!resource.startsWith(this.#prefix) || this.#acceptor.isOver(entry, reading)) continue;
+        if (!take(resource, entry)) return;
+      }
+      yield;
+    }
+  }
 }
 
-function firstOf(listed: ListedLease[]): ListedLease[] {
-  return listed.sort((left, right) => (left.resource < right.resource ? -1 : 1)).slice(0, listedMax);
+/** The next page of a scan. */
+export function* listPage(scan: Scan, now: () => Reading): Steps<ListPage> {
+  const held: ListedLease[] = [];
+  yield* scan.go(now, (resource, entry) => held.push(listedLease(resource, entry)) < listedMax);
+  return { held, more: !scan.isOver };
 }
 
 export interface MergedLease extends ListedLease {

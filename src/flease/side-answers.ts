@@ -3,7 +3,7 @@ import type { MemberView } from "../lease/types.js";
 import type { Acceptor, Entry } from "./acceptor.js";
 import type { Reading } from "./clock.js";
 import type { LeaseState } from "./message.js";
-import type { ListedLease } from "./listing.js";
+import type { ListedLease, ListPage } from "./listing.js";
 import type { FeedPage } from "./watch-feed.js";
 
 /**
@@ -90,9 +90,11 @@ export function memberAnswerFrom(
 }
 
 /** @throws LeaseholdError for an answer that is no list. */
-export function listFrom(value: unknown): ListedLease[] {
-  if (!Array.isArray(value)) throw new LeaseholdError("UNREACHABLE", "a member that recovers lists nothing");
-  return value.map(leaseFrom);
+export function listFrom(value: unknown): ListPage {
+  const page = record(value);
+  if (page === undefined || !Array.isArray(page["held"]))
+    throw new LeaseholdError("UNREACHABLE", "a member that recovers lists nothing");
+  return { held: page["held"].map(leaseFrom), more: page["more"] === true };
 }
 
 /** @throws LeaseholdError for an answer that is no page. */
@@ -100,7 +102,8 @@ export function pageFrom(value: unknown): FeedPage {
   const page = record(value);
   if (page === undefined || !Array.isArray(page["held"]) || !Array.isArray(page["free"]))
     throw new LeaseholdError("UNREACHABLE", "a member that recovers tells nothing");
-  return { held: page["held"].map(leaseFrom), free: page["free"].map(text), more: page["more"] === true };
+  const { held, more } = listFrom(page);
+  return { held, free: page["free"].map(text), more, anew: page["anew"] === true };
 }
 
 function leaseFrom(value: unknown): ListedLease {

@@ -1,23 +1,21 @@
 import { LeaseholdError } from "../lease/errors.js";
 import type { ReleaseRequest } from "../lease/provider.js";
-import type { Acceptor } from "./acceptor.js";
 import type { Reading } from "./clock.js";
-import { listLeases } from "./listing.js";
-import type { ListedLease } from "./listing.js";
+import { FairWork } from "./fair-work.js";
+import type { Steps } from "./fair-work.js";
+import { listPage, Scan } from "./listing.js";
+import type { ListPage } from "./listing.js";
 import type { FleasePeer } from "./peer.js";
+import { askIdleMs, ServedWatches } from "./served-watches.js";
 import { answerOn } from "./side-answers.js";
 import type { ResourceAnswer } from "./side-answers.js";
-import type { FeedPage, Follower } from "./watch-feed.js";
-import { watchHoldMs } from "./watching.js";
+import type { FeedPage } from "./watch-feed.js";
 
-/** Watches of one peer at a time; a participant has no more. */
-const WATCHES_PER_LINK_MAX = 16;
-
-/** Watches at one member: each change is compared with the prefix of each. */
-const WATCHES_MAX = 1_000;
-
-/** A watch that nobody has asked for so long is forgotten: its peer has gone on without a word. */
-const WATCH_IDLE_MS = 3 * watchHoldMs;
+/**
+ * Lists of one peer that are under way at a time: as many as it may ask for. Of more, the one that has not gone on for
+ * the longest is forgotten.
+ */
+const listsPerLinkMax = 32;
 
 /** How long the holder of a resource may take to confirm that it was told of a request. */
 const PASS_ON_TIMEOUT_MS = 1_000;
@@ -38,6 +36,8 @@ export interface SideHost<L extends SideLink> {
   /** A fresh reading of the peer's clock. */
   now(): Reading;
   readonly provider: { releaseRequested(request: ReleaseRequest): void };
+  /** There is work: call `SideCalls.work` soon, in a turn of its own. */
+  sideWork(): void;
   readonly transport: {
     /** A member's connection to itself. */
     readonly loopback: L | undefined;
@@ -54,39 +54,60 @@ export interface SideLabels<L extends SideLink> {
   sweep(nowMs: number): void;
 }
 
-/** One watch of one peer, and the answer that is held back until there is something to tell. */
-interface Served {
-  readonly follower: Follower;
+/** A list under way. */
+interface Listing {
+  readonly scan: Scan;
+  /** The page that its peer asks for next. */
+  page: number;
   askedMs: number;
-  answer: ((page: FeedPage) => void) | undefined;
 }
 
 type Params = Readonly<Record<string, unknown>>;
 
-/** What a member answers to side calls about resources, and what a holder does when it is asked to release. */
+/**
+ * What a member answers to side calls about resources, and what a holder does when it is asked to release. All of it is
+ * work that waits for its turn (`FairWork`): acquisitions and renewals go in between.
+ */
 export class SideCalls<L extends SideLink> {
   readonly #node: SideHost<L>;
   readonly labels: SideLabels<L>;
-  readonly #watches = new Map<L, Map<number, Served>>();
-  #watchCount = 0;
+  readonly #work: FairWork<L>;
+  readonly #lists = new Map<L, Map<number, Listing>>();
+  readonly #watches: ServedWatches<L> | undefined;
   #sweptMs = 0;
 
   constructor(node: SideHost<L>, labels: SideLabels<L>) {
     this.#node = node;
     this.labels = labels;
+    this.#work = new FairWork(() => node.sideWork());
+    const { feed } = node.peer;
+    if (feed === undefined) return;
+    const host = { feed, reading: this.#readyNow, labelled: (page: FeedPage) => this.#labelled(page) };
+    this.#watches = new ServedWatches(host, this.#work);
   }
 
-  answer(link: L, method: string, given: unknown): unknown {
+  /** Rejects with a LeaseholdError when it cannot be answered. */
+  answer(link: L, method: string, given: unknown): Promise<unknown> {
     const params = (typeof given === "object" && given !== null ? given : {}) as Params;
+    return this.#work.add(link, this.#steps(link, method, params));
+  }
+
+  /** Does a step of what was asked, and more of it as long as `goOn` says so. True when there is more to do. */
+  work(goOn: () => boolean): boolean {
+    this.#work.run(goOn);
+    return !this.#work.isIdle;
+  }
+
+  *#steps(link: L, method: string, params: Params): Steps<unknown> {
     switch (method) {
       case "list":
-        return this.#list(params);
+        return yield* this.#list(link, params);
       case "explain":
         return this.#explain(text(params["resource"]));
       case "watch":
-        return this.#watch(link, params);
+        return this.#served().ask(link, Number(params["session"]), text(params["prefix"]));
       case "unwatch":
-        return this.#unwatch(link, Number(params["session"]));
+        return this.#served().end(link, Number(params["session"]));
       case "label":
         return this.labels.set(link, params["label"]);
       case "break":
@@ -103,33 +124,53 @@ export class SideCalls<L extends SideLink> {
     }
   }
 
-  /** The peer's watches end with its connection. */
+  /** Whatever the peer asked ends with its connection. */
   disconnected(link: L): void {
-    const watches = this.#watches.get(link);
-    for (const session of watches?.keys() ?? []) this.#unwatch(link, session);
+    this.#work.drop(link);
+    this.#lists.delete(link);
+    this.#watches?.endAll(link);
     this.labels.gone(link, this.#node.now().mono);
   }
 
   /** To be called several times a second: tells those who watch what has changed meanwhile, all at once. */
   maintain(now: Reading): void {
-    for (const [link, watches] of this.#watches) {
-      for (const [session, served] of watches) this.#serve(link, session, served, now.mono);
-    }
+    this.#watches?.maintain(now.mono);
     if (now.mono - this.#sweptMs < SWEEP_EVERY_MS) return;
     this.#sweptMs = now.mono;
     this.labels.sweep(now.mono);
+    for (const [link, lists] of this.#lists) {
+      for (const [session, { askedMs }] of lists) if (now.mono - askedMs > askIdleMs) lists.delete(session);
+      if (lists.size === 0) this.#lists.delete(link);
+    }
   }
 
   /** Everything ends: whoever waits for an answer learns it from the connection. */
   close(): void {
-    for (const link of this.#watches.keys()) this.disconnected(link);
+    this.#work.dropAll();
+    this.#lists.clear();
+    this.#watches?.close();
   }
 
-  #list(params: Params): readonly ListedLease[] | null {
-    const acceptor = this.#readyAcceptor();
-    if (acceptor === undefined) return null;
-    const listed = listLeases(acceptor, text(params["prefix"]), this.#node.now(), text(params["after"]));
-    return listed.map((lease) => this.#labelled(lease));
+  /** The first page of a session begins a list, the last one ends it. */
+  *#list(link: L, params: Params): Steps<ListPage> {
+    const [session, page] = [Number(params["session"]), Number(params["page"])];
+    const lists = this.#lists.get(link) ?? new Map<number, Listing>();
+    let listing = lists.get(session);
+    const askedMs = this.#readyNow().mono;
+    if (page === 0) {
+      const scan = new Scan(this.#node.peer.acceptor!, text(params["prefix"]));
+      listing = { scan, page, askedMs };
+    } else if (listing?.page !== page) {
+      throw new LeaseholdError("UNREACHABLE", "this list was given up here, as nobody went on with it");
+    }
+    lists.delete(session); // So that the last one to have gone on is the last in the map.
+    const [oldest] = lists.keys();
+    if (lists.size >= listsPerLinkMax && oldest !== undefined) lists.delete(oldest);
+    lists.set(session, Object.assign(listing, { askedMs, page: page + 1 }));
+    this.#lists.set(link, lists);
+    const listed = yield* listPage(listing.scan, this.#readyNow);
+    if (!listed.more) lists.delete(session);
+    return this.#labelled(listed);
   }
 
   #explain(resource: string): ResourceAnswer {
@@ -179,73 +220,25 @@ export class SideCalls<L extends SideLink> {
     return true;
   }
 
-  /** Answers when something has changed, or after a while: at once whoever asks for the first time. */
-  #watch(link: L, params: Params): Promise<FeedPage> | FeedPage {
-    const session = Number(params["session"]);
-    const { feed } = this.#node.peer;
-    if (feed === undefined || this.#readyAcceptor() === undefined)
-      throw new LeaseholdError("UNREACHABLE", "a member that recovers tells nothing");
-    const now = this.#node.now();
-    const watches = this.#watches.get(link) ?? new Map<number, Served>();
-    let served = watches.get(session);
-    if (served === undefined) {
-      if (watches.size >= WATCHES_PER_LINK_MAX || this.#watchCount >= WATCHES_MAX)
-        throw new LeaseholdError("UNREACHABLE", "as many watches as there may be are open here");
-      served = { follower: feed.follow(text(params["prefix"]), now), askedMs: now.mono, answer: undefined };
-      watches.set(session, served);
-      this.#watches.set(link, watches);
-      this.#watchCount += 1;
-      return this.#page(served);
-    }
-    if (served.follower.lost) {
-      this.#unwatch(link, session);
-      throw new LeaseholdError("UNREACHABLE", "too much has changed since the last answer");
-    }
-    served.askedMs = now.mono;
-    const asked = served;
-    return new Promise((resolve) => {
-      asked.answer = resolve;
+  #labelled<P extends ListPage>(page: P): P {
+    const held = page.held.map((lease) => {
+      const label = this.labels.of(lease.owner);
+      return label === undefined ? lease : { ...lease, label };
     });
+    return { ...page, held };
   }
 
-  #unwatch(link: L, session: number): boolean {
-    const watches = this.#watches.get(link);
-    const served = watches?.get(session);
-    if (watches === undefined || served === undefined) return false;
-    watches.delete(session);
-    if (watches.size === 0) this.#watches.delete(link);
-    this.#watchCount -= 1;
-    served.answer?.({ held: [], free: [], more: false });
-    this.#node.peer.feed?.unfollow(served.follower);
-    return true;
-  }
-
-  #serve(link: L, session: number, served: Served, nowMs: number): void {
-    const { answer, follower, askedMs } = served;
-    if (answer === undefined) {
-      if (nowMs - askedMs > WATCH_IDLE_MS) this.#unwatch(link, session);
-      return;
-    }
-    if (follower.changed.size === 0 && !follower.lost && nowMs - askedMs < watchHoldMs) return;
-    served.answer = undefined;
-    answer(this.#page(served));
-  }
-
-  #page(served: Served): FeedPage {
-    const page = this.#node.peer.feed!.take(served.follower);
-    return { ...page, held: page.held.map((lease) => this.#labelled(lease)) };
-  }
-
-  #labelled(lease: ListedLease): ListedLease {
-    const label = this.labels.of(lease.owner);
-    return label === undefined ? lease : { ...lease, label };
+  #served(): ServedWatches<L> {
+    if (this.#watches === undefined) throw new LeaseholdError("UNREACHABLE", "no member answers here");
+    return this.#watches;
   }
 
   /** What a recovering acceptor knows is too little to be told (I15). */
-  #readyAcceptor(): Acceptor | undefined {
-    const { acceptor } = this.#node.peer;
-    return acceptor?.ready === true ? acceptor : undefined;
-  }
+  readonly #readyNow = (): Reading => {
+    if (this.#node.peer.acceptor?.ready !== true)
+      throw new LeaseholdError("UNREACHABLE", "a member that recovers tells nothing");
+    return this.#node.now();
+  };
 }
 
 function text(value: unknown): string {

@@ -1,24 +1,42 @@
+import { faults } from "#faults";
 import { Deadlines } from "../lease/deadlines.js";
 import type { DeadlineItem } from "../lease/deadlines.js";
 import type { Acceptor } from "./acceptor.js";
+import { ChangeLog } from "./change-log.js";
 import type { Reading } from "./clock.js";
-import { listedLease, listedMax } from "./listing.js";
-import type { ListedLease } from "./listing.js";
-
-/** One who is told nothing, while so many resources change, begins anew instead: some 20 megabytes. */
-const untoldMax = 200_000;
+import { looksPerStep } from "./fair-work.js";
+import type { Steps } from "./fair-work.js";
+import { listedLease, listedMax, Scan } from "./listing.js";
+import type { ListedLease, ListPage } from "./listing.js";
 
 /** The earliest that a lease which seemed to be over is looked at again. */
 const lookAgainMs = 10;
 
+/** Ends that one call of `expire` looks at: some milliseconds. At ten calls a second, more than a member can renew. */
+const endsPerCall = 10_000;
+
+/** Bounds that tests make small. */
+export interface FeedBounds {
+  /** What one page tells at most. */
+  readonly pageMax: number;
+  /** What one step looks at. */
+  readonly looksPerStep: number;
+  /** Changes that are kept for those who have not been told, however many they are. */
+  readonly changesMax: number;
+}
+
+/** With 65,536 changes: some ten megabytes. */
+const feedBounds: FeedBounds = { pageMax: listedMax, looksPerStep, changesMax: 65_536 };
+
 /** What changed at one acceptor, as it goes over the wire as JSON. */
-export interface FeedPage {
-  /** Resources with an unfinished lease. */
-  readonly held: readonly ListedLease[];
+export interface FeedPage extends ListPage {
   /** Resources that have none any more. */
   readonly free: readonly string[];
-  /** There is more to tell at once. While the first pages have more, what they tell is not everything. */
-  readonly more: boolean;
+  /**
+   * What was told before counts no more: everything that is held is told from here on, and is complete with the first
+   * page that has no more after it.
+   */
+  readonly anew: boolean;
 }
 
 /** A lease as the followers were last told of it. */
@@ -35,12 +53,15 @@ class Followed implements DeadlineItem {
   }
 }
 
-/** One who follows the changes below a prefix: what it has not been told yet, at most one entry for each resource. */
+/** One who follows the changes below a prefix: its places in what is held, and in what has changed. */
 export class Follower {
   readonly prefix: string;
-  readonly changed = new Set<string>();
-  /** It has missed something, and must begin anew. */
-  lost = false;
+  /** Where it goes on reading what has changed. */
+  place = 0;
+  /** Where it goes on reading what is held; `undefined` when it knows that. */
+  scan: Scan | undefined;
+  /** It has been told nothing, or missed something. */
+  beginsAnew = true;
 
   constructor(prefix: string) {
     this.prefix = prefix;
@@ -49,16 +70,23 @@ export class Follower {
 
 /**
  * What happens to the leases of one acceptor, for those who watch. It is beside the protocol: it looks at entries and
- * changes none. While nobody follows it costs one comparison for each request.
+ * changes none. While nobody follows it costs one comparison for each request; else the same for one follower as for a
+ * thousand.
+ *
+ * A lease is looked after from when a follower may have been told of it. What no scan has met yet, no follower knows.
  */
 export class WatchFeed {
   readonly #acceptor: Acceptor;
   readonly #followers = new Set<Follower>();
-  readonly #followed = new Map<string, Followed>();
-  readonly #deadlines = new Deadlines<Followed>();
+  #followed = new Map<string, Followed>();
+  #deadlines = new Deadlines<Followed>();
+  readonly #bounds: FeedBounds;
+  #log: ChangeLog;
 
-  constructor(acceptor: Acceptor) {
+  constructor(acceptor: Acceptor, bounds: FeedBounds = feedBounds) {
     this.#acceptor = acceptor;
+    this.#bounds = bounds;
+    this.#log = new ChangeLog(bounds.changesMax);
   }
 
   get isFollowed(): boolean {
@@ -66,22 +94,23 @@ export class WatchFeed {
   }
 
   /** Whoever begins to follow is first told of everything that is held. */
-  follow(prefix: string, now: Reading): Follower {
-    const isFirst = !this.isFollowed;
+  follow(prefix: string): Follower {
     const follower = new Follower(prefix);
     this.#followers.add(follower);
-    if (isFirst) for (const [resource] of this.#acceptor.entries()) this.note(resource, now);
-    else
-      for (const resource of this.#followed.keys())
-        if (resource.startsWith(prefix)) follower.changed.add(resource);
     return follower;
   }
 
   unfollow(follower: Follower): void {
     this.#followers.delete(follower);
     if (this.isFollowed) return;
-    for (const followed of this.#followed.values()) this.#deadlines.cancel(followed);
-    this.#followed.clear();
+    this.#followed = new Map();
+    this.#deadlines = new Deadlines();
+    this.#log = new ChangeLog(this.#bounds.changesMax);
+  }
+
+  /** There may be something to tell. */
+  hasNews(follower: Follower): boolean {
+    return follower.beginsAnew || follower.scan !== undefined || follower.place < this.#log.end;
   }
 
   /** Something was done to this resource. Renewals are no change. */
@@ -93,23 +122,26 @@ export class WatchFeed {
       if (followed === undefined) return;
       this.#deadlines.cancel(followed);
       this.#followed.delete(resource);
-      this.#mark(resource);
+      this.#log.add(resource);
       return;
     }
     if (followed?.owner === entry.leaseOwner && followed.token === entry.token) return;
-    if (followed === undefined) {
-      followed = new Followed(resource);
-      this.#followed.set(resource, followed);
-    }
+    followed ??= this.#lookAfter(resource, entry.leaseEnd);
     followed.owner = entry.leaseOwner;
     followed.token = entry.token;
-    this.#deadlines.schedule(followed, entry.leaseEnd);
-    this.#mark(resource);
+    this.#log.add(resource);
+  }
+
+  #lookAfter(resource: string, endMs: number): Followed {
+    const followed = new Followed(resource);
+    this.#followed.set(resource, followed);
+    this.#deadlines.schedule(followed, endMs);
+    return followed;
   }
 
   /** To be called several times a second: a lease that runs out makes no sound. */
   expire(now: Reading): void {
-    for (;;) {
+    for (let looked = 0; looked < endsPerCall; looked += 1) {
       const followed = this.#deadlines.popDue(now.mono);
       if (followed === undefined) return;
       const entry = this.#acceptor.entry(followed.resource);
@@ -119,29 +151,54 @@ export class WatchFeed {
   }
 
   /** What a follower has not been told yet, or the first part of it. */
-  take(follower: Follower): FeedPage {
+  *take(follower: Follower, now: () => Reading): Steps<FeedPage> {
+    const { pageMax, looksPerStep: looks } = this.#bounds;
     const held: ListedLease[] = [];
     const free: string[] = [];
-    for (const resource of follower.changed) {
-      if (held.length + free.length >= listedMax) break;
-      follower.changed.delete(resource);
+    // What has changed comes first: so a follower keeps up with it during a long scan.
+    const anew = follower.beginsAnew || this.#hasMissed(follower);
+    if (anew) {
+      follower.beginsAnew = false;
+      follower.place = this.#log.end;
+      follower.scan = new Scan(this.#acceptor, follower.prefix, looks);
+    }
+    yield* this.#readChanges(follower, held, free);
+    if (follower.scan !== undefined && held.length + free.length < pageMax) {
+      yield* follower.scan.go(now, (resource, entry) => {
+        if (!this.#followers.has(follower)) return false; // It has gone between two steps.
+        const followed = this.#followed.get(resource) ?? this.#lookAfter(resource, entry.leaseEnd);
+        followed.owner = entry.leaseOwner;
+        followed.token = entry.token;
+        return held.push(listedLease(resource, entry)) + free.length < pageMax;
+      });
+      if (follower.scan.isOver) follower.scan = undefined;
+    }
+    const isFull = held.length + free.length >= pageMax;
+    return { held, free, more: isFull || follower.scan !== undefined || this.#hasMissed(follower), anew };
+  }
+
+  /** What it has not read yet is not kept any more. */
+  #hasMissed(follower: Follower): boolean {
+    return follower.place < this.#log.begin && !faults.missedChangesAreForgotten;
+  }
+
+  *#readChanges(follower: Follower, held: ListedLease[], free: string[]): Steps<void> {
+    const { pageMax } = this.#bounds;
+    let looked = 0;
+    follower.place = Math.max(follower.place, this.#log.begin);
+    while (follower.place < this.#log.end && held.length + free.length < pageMax) {
+      if (looked === this.#bounds.looksPerStep) {
+        yield;
+        looked = 0;
+        if (this.#hasMissed(follower)) return; // The next page begins anew.
+      }
+      looked += 1;
+      const resource = this.#log.at(follower.place);
+      follower.place += 1;
+      if (resource === undefined || !resource.startsWith(follower.prefix)) continue;
       const entry = this.#acceptor.entry(resource);
       if (entry !== undefined && this.#followed.has(resource)) held.push(listedLease(resource, entry));
       else free.push(resource);
     }
-    return { held, free, more: follower.changed.size > 0 };
-  }
-
-  #mark(resource: string): void {
-    for (const follower of this.#followers)
-      if (resource.startsWith(follower.prefix)) this.#add(follower, resource);
-  }
-
-  #add(follower: Follower, resource: string): void {
-    if (follower.lost) return;
-    follower.changed.add(resource);
-    if (follower.changed.size <= untoldMax) return;
-    follower.lost = true;
-    follower.changed.clear();
   }
 }

@@ -77,13 +77,15 @@ export class ClusterWatch {
     }
   }
 
-  /** One session with a member, from what it knows at first; ends by an error, or when the watch is stopped. */
+  /** One session with a member; ends by an error, or when the watch is stopped. */
   async #run(member: number, session: number): Promise<void> {
     const params = { session, prefix: this.#prefix };
-    let first: Map<string, ListedLease> | undefined = new Map();
+    // What it tells from the beginning, until that is complete; `undefined` when it tells changes.
+    let first: Map<string, ListedLease> | undefined;
     while (!this.#stopped) {
       const page = pageFrom(await this.#driver.ask(member, "watch", params, answerMsMax));
       if (this.#stopped) return;
+      if (page.anew) first = new Map();
       if (first === undefined) {
         this.#judge(this.#view.apply(member, page));
         continue;

@@ -17,6 +17,12 @@ const listedMax = 100_000;
 /** A watch compares lists: so rarely at the most, ms, since each list reads all that lies below its prefix. */
 const watchEveryMsMin = 100;
 
+/** Between two lists a watch rests for so many times as long as a list has taken: many resources cost it promptness. */
+const restFactor = 4;
+
+/** Records that are looked at before whatever else waits in this process has its turn: a millisecond or two. */
+const looksPerTurn = 500;
+
 export interface SideCallsOptions {
   readonly visiting: Visiting;
   readonly run: <T>(protocol: Protocol<T>) => Promise<T>;
@@ -51,7 +57,7 @@ export class StoreSideCalls {
     const resource = text(params["resource"]);
     switch (method) {
       case "list":
-        return this.#list(store, text(params["prefix"]), text(params["after"]));
+        return { held: await this.#list(store, text(params["prefix"])), more: false };
       case "explain":
         return this.#explain(store, resource);
       case "break":
@@ -84,7 +90,7 @@ export class StoreSideCalls {
     this.#pauses.clear();
   }
 
-  async #list(store: number, prefix: string, after: string): Promise<ListedLease[]> {
+  async #list(store: number, prefix: string): Promise<ListedLease[]> {
     const { visiting, run } = this.#options;
     const { acceptor } = visiting;
     const request = { op: "list", prefix: entryRegister(prefix), registersMax: listedMax } as const;
@@ -98,16 +104,19 @@ export class StoreSideCalls {
         `a store has ${listedMax} resources or more below the prefix`,
       );
     const listed: ListedLease[] = [];
+    let looked = 0;
     for (const [register, cells] of answer.registers) {
+      looked += 1;
+      if (looked % looksPerTurn === 0) await this.#pause(0);
       const resource = resourceOf(register);
       // What cannot be read is nobody's lease as far as a list can tell; `explain` and `acquire` say why.
       const seen = seenIn(visiting, { kind: "cells", id: answer.id, cells }, resource);
-      if ("error" in seen || seen.record === undefined || resource <= after) continue;
+      if ("error" in seen || seen.record === undefined) continue;
       if (!acceptor.isLive(seen.record, visiting.now())) continue;
       const { label, entry } = seen.record;
       listed.push({ ...listedLease(resource, entry), ...(label !== undefined && { label }) });
     }
-    return listed.sort((one, other) => (one.resource < other.resource ? -1 : 1));
+    return listed;
   }
 
   async #explain(store: number, resource: string): Promise<ResourceAnswer> {
@@ -164,13 +173,18 @@ export class StoreSideCalls {
     const isFirst = !this.#watches.has(name);
     if (isFirst) this.#watches.set(name, new Map());
     try {
-      for (let waitedMs = 0; ; waitedMs += everyMs) {
-        const held = await this.#list(store, prefix, "");
+      const now = () => this.#options.visiting.now().mono;
+      const untilMs = now() + watchHoldMs;
+      for (;;) {
+        const beganMs = now();
+        const held = await this.#list(store, prefix);
+        const tookMs = now() - beganMs;
         const told = this.#watches.get(name);
-        if (told === undefined || this.#isClosed) return { held: [], free: [], more: false };
+        if (told === undefined || this.#isClosed) return { held: [], free: [], more: false, anew: false };
         const page = pageOf(told, held);
-        if (isFirst || page.held.length + page.free.length > 0 || waitedMs >= watchHoldMs) return page;
-        await this.#pause(everyMs);
+        if (isFirst) return { ...page, anew: true };
+        if (page.held.length + page.free.length > 0 || now() >= untilMs) return page;
+        await this.#pause(Math.max(everyMs, restFactor * tookMs));
       }
     } catch (error) {
       this.#watches.delete(name);
@@ -207,7 +221,7 @@ function pageOf(told: Told, held: readonly ListedLease[]): FeedPage {
   const free = [...told.keys()].filter((resource) => !resources.has(resource));
   for (const resource of free) told.delete(resource);
   for (const { resource, owner, token } of changed) told.set(resource, { owner, token });
-  return { held: changed, free, more: false };
+  return { held: changed, free, more: false, anew: false };
 }
 
 function text(value: unknown): string {

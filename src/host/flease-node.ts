@@ -16,6 +16,7 @@ import type { Link } from "./link.js";
 import { listenAgain } from "./listen-again.js";
 import { LogLimit } from "./log-limit.js";
 import { observerCalls } from "./security/roles.js";
+import { SideTurns } from "./side-turns.js";
 import { memberStatus } from "./status.js";
 import { Transport } from "./transport.js";
 import type {
@@ -80,6 +81,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   readonly #reply = new Message();
   readonly #logLimit = new LogLimit();
   readonly #sideCalls: SideCalls<Link>;
+  readonly #sideTurns: SideTurns;
   readonly #startedMono: number;
   #now: Reading;
   #listening: string | undefined;
@@ -116,6 +118,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     this.#now = this.now();
     this.#startedMono = this.#now.mono;
     this.provider = new FleaseProvider(this);
+    this.#sideTurns = new SideTurns(options.world, (goOn) => this.#sideCalls.work(goOn));
     this.#sideCalls = new SideCalls(this, new Labels(labelKeepLeases * this.peer.settings.ttlMaxMs));
     this.#attachLoopback();
     this.#maintain();
@@ -168,6 +171,10 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     });
   }
 
+  sideWork(): void {
+    if (this.#closed === undefined) this.#sideTurns.wanted();
+  }
+
   reachable(): number {
     return this.#members.filter((link) => link !== undefined).length;
   }
@@ -212,6 +219,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     this.#wakeTimer?.cancel();
     this.#maintainTimer?.cancel();
     this.#sideCalls.close();
+    this.#sideTurns.stop();
     await this.transport.close();
     this.#options.transport?.credentials?.close();
   }

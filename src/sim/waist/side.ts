@@ -64,6 +64,7 @@ export class Side implements SideHost<Connection> {
   readonly #connections: (Connection | undefined)[] = [];
   readonly #pending = new Map<number, Pending>();
   #lastId = 0;
+  #works = false;
 
   constructor(world: World, node: SimNode, timers: Timers) {
     this.#world = world;
@@ -75,6 +76,16 @@ export class Side implements SideHost<Connection> {
 
   now(): Reading {
     return this.#node.now();
+  }
+
+  /** Each step in an event of its own: whatever else happens may happen in between. */
+  sideWork(): void {
+    if (this.#works) return;
+    this.#works = true;
+    this.#timers.after(0, () => {
+      this.#works = false;
+      if (this.calls.work(() => false)) this.sideWork();
+    });
   }
 
   /** Connections need nobody else here. */
