@@ -11,6 +11,7 @@ import type { FleaseDriver } from "../flease/provider.js";
 import { SideCalls } from "../flease/side-calls.js";
 import { writeClusterDocument } from "./cluster.js";
 import type { Cluster } from "./cluster.js";
+import { firstLink } from "./first-link.js";
 import { labelKeepLeases, Labels } from "./labels.js";
 import type { Link } from "./link.js";
 import { listenAgain } from "./listen-again.js";
@@ -47,10 +48,6 @@ const firstClientHandle = 1_000;
 
 /** Time for a member to say that it has heard of its rival. */
 const rivalTimeoutMs = 1_000;
-
-/** How long after its start a participant waits for a connection that it needs, and how often it looks. */
-const firstLinksMs = 500;
-const firstLinkLookMs = 5;
 
 /** How long a member may take to confirm a label. */
 const introduceTimeoutMs = 5_000;
@@ -192,21 +189,13 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   }
 
   async ask(member: number, method: string, params: object, timeoutMs: number): Promise<unknown> {
-    const link = this.#members[member] ?? (await this.#firstLink(member));
+    const linked = (): Link | undefined => this.#members[member];
+    const link =
+      linked() ?? (await firstLink(linked, () => this.#closed === undefined, this.#startedMono, this.#world));
     if (link === undefined)
       throw new LeaseholdError("UNREACHABLE", `no connection to ${this.address(member)}`);
     if (link === this.transport.loopback) return this.answer(link, method, params);
     return this.transport.call(link, method, params, timeoutMs);
-  }
-
-  /** A client is open as soon as a majority is connected: the others get a moment before they count as missing. */
-  async #firstLink(member: number): Promise<Link | undefined> {
-    const { clock, timers } = this.#world;
-    const until = this.#startedMono + firstLinksMs;
-    while (this.#closed === undefined && this.#members[member] === undefined && clock.monotonicMs() < until) {
-      await new Promise<void>((resolve) => timers.after(firstLinkLookMs, resolve));
-    }
-    return this.#members[member];
   }
 
   close(): Promise<void> {
