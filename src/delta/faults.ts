@@ -29,6 +29,10 @@ export const noFaults = {
   freeShortcutWithoutCompareAndSet: false,
   /** A reader that is done frees what other readers hold by. */
   readerReleaseFreesAll: false,
+  /** A reader whose claim comes to nothing frees its record. */
+  readerWithdraws: false,
+  /** Whoever waits looks at the greatest record alone, and replaces what is smaller. */
+  greatestRecordOnly: false,
   /** A reader's record bears its own Δ and epoch only, and hides the greater ones of others. */
   readerHidesOthers: false,
   /** A conditional lease counts from the end of the write that won it. */

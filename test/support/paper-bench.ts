@@ -3,8 +3,9 @@ import type { Protocol, Reading, Resumption } from "../../src/delta/effects.js";
 import type { FarmView, ProtocolEnvironment } from "../../src/delta/lease-protocol.js";
 import type { MemoryMedium } from "../../src/delta/memory-store.js";
 import { MemoryStore } from "../../src/delta/memory-store.js";
-import { Nonces, Site } from "../../src/delta/paper/site.js";
+import { Nonces, type Seen, Site } from "../../src/delta/paper/site.js";
 import type { DeltaRecord } from "../../src/delta/record.js";
+import { later } from "../../src/delta/stamp.js";
 import type { StoreAnswer, StoreTraits } from "../../src/delta/store.js";
 import type { Cancellation } from "../../src/lease/provider.js";
 import { VirtualWorld } from "../../src/testing/virtual-world.js";
@@ -101,6 +102,13 @@ export function recordOf(fields: Partial<DeltaRecord> = {}): DeltaRecord {
     delayMs,
     ...fields,
   };
+}
+
+/** What a read returns whose stores show these records, at one moment. */
+export function seenOf(...stores: (readonly DeltaRecord[])[]): Seen {
+  const at = { monotonicMs: 0, wallMs: 0 };
+  const value = stores.flat().reduce<DeltaRecord | undefined>(later, undefined);
+  return { kind: "read", value, stores, floor: 0n, begun: at, ended: at, cancelled: false };
 }
 
 export const slotted = ["slotted", "slotted", "slotted"] as const;

@@ -6,6 +6,7 @@ import {
   PaperBench,
   recordOf,
   resumption,
+  seenOf,
   slotted,
 } from "../../../test/support/paper-bench.js";
 import { encodeRecord } from "../codec.js";
@@ -53,7 +54,7 @@ describe("Fig. 2", () => {
   test("line 5: waits are stretched for clocks that are off by ρ", () => {
     const site = new PaperBench(slotted).player("alice", { clockRateError: 0.01 }).site();
     expect(site.waitMs(recordOf())).toBeCloseTo(((leaseMs + 6 * delayMs) * 1.01) / 0.99);
-    expect(site.pauseMs(recordOf())).toBeCloseTo((2 * delayMs * 1.01) / 0.99);
+    expect(site.pauseMs(seenOf([recordOf()]))).toBeCloseTo((2 * delayMs * 1.01) / 0.99);
   });
 
   test("line 7: what has changed meanwhile is waited for anew", async () => {
@@ -149,13 +150,9 @@ describe("a free register", () => {
 describe("the watch on δ", () => {
   const begun = { monotonicMs: 0, wallMs: 0 };
   const seen: Seen = {
-    kind: "read",
-    value: undefined,
-    each: [undefined, undefined],
-    floor: 0n,
+    ...seenOf([], []),
     begun,
     ended: { monotonicMs: 10, wallMs: 10 },
-    cancelled: false,
   };
   const answers = (bench: PaperBench): StoreAnswer[] =>
     bench.media.map(({ id }) => ({ kind: "written", id }));

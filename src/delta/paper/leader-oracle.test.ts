@@ -1,6 +1,13 @@
 import { expect, test } from "vitest";
-import { delayMs, leaseMs, PaperBench, recordOf, slotted } from "../../../test/support/paper-bench.js";
-import { encodeRecord } from "../codec.js";
+import {
+  atomic,
+  delayMs,
+  leaseMs,
+  PaperBench,
+  recordOf,
+  slotted,
+} from "../../../test/support/paper-bench.js";
+import { decodeRecord, encodeRecord } from "../codec.js";
 import { leaseRegister } from "../registers.js";
 import { LeaderOracle } from "./leader-oracle.js";
 
@@ -93,3 +100,29 @@ test("its word is about this very moment: with stores that are silent it ends by
   bench.world.block(leftMs);
   expect(oracle.isLeader(bench.now())).toBe(false);
 });
+
+test.each(Object.entries({ slotted, atomic }))(
+  "whoever ends at any moment, also in the middle of a renewal, leaves no majority held: %s stores",
+  async (_kind, kinds) => {
+    // Contending, a third of Δ, and a renewal; where stores can only write, a claim that came to nothing runs out by itself.
+    const contendMs = kinds === atomic ? 0 : leaseMs + 8 * delayMs + 100;
+    for (let ms = contendMs; ms < contendMs + leaseMs / 3 + 4 * delayMs; ms += 7) {
+      const bench = new PaperBench(kinds);
+      for (const medium of bench.media) medium.latencyMs = { request: 10, answer: 10 };
+      const player = bench.player("alice");
+      const oracle = new LeaderOracle(player.site({ resource: "leader" }));
+      const cancellation = { cancelled: false, onCancel: undefined as (() => void) | undefined };
+      const ended = player.run(oracle.run(), cancellation);
+      await bench.world.advance(ms);
+      cancellation.cancelled = true;
+      cancellation.onCancel?.();
+      await bench.wait(ended);
+      await bench.world.advance(delayMs);
+      const states = bench.media.flatMap((medium) =>
+        medium.cells(leaseRegister("leader")).map((cell) => decodeRecord(cell).state),
+      );
+      const held = states.filter((state) => state === "held").length;
+      expect({ ms, isHeld: held >= bench.farm.majority }).toEqual({ ms, isHeld: false });
+    }
+  },
+);

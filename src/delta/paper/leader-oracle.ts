@@ -45,6 +45,8 @@ export class LeaderOracle {
           return yield* release(this.#site, held);
         }
         this.#state = yield* renewEventuallyND(this.#site, held);
+        if (this.#state.state === "idle" && this.#state.because === "cancelled")
+          return yield* release(this.#site, held, this.#state);
       }
     }
   }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { atomic, delayMs, leaseMs, PaperBench, slotted } from "../../../test/support/paper-bench.js";
+import { atomic, delayMs, leaseMs, PaperBench, seenOf, slotted } from "../../../test/support/paper-bench.js";
 import { PaperLease, type PaperTenure } from "./paper-lease.js";
 
 class Stage {
@@ -79,12 +79,8 @@ describe("contend, cut at its waits", () => {
 
 test("a process never takes the same token twice, whatever has become of its record", () => {
   const player = new PaperBench(slotted).player("alice");
-  const nothing = { monotonicMs: 0, wallMs: 0 };
   // While delays are not bounded, one that had not seen it may have written over it.
-  const seen = { kind: "read", value: undefined, each: [], floor: 0n, cancelled: false } as const;
-  const epochs = [1, 2, 3].map(
-    () => player.site().recordAfter({ ...seen, begun: nothing, ended: nothing }).epoch,
-  );
+  const epochs = [1, 2, 3].map(() => player.site().recordAfter(seenOf()).epoch);
   expect(new Set(epochs).size).toBe(3);
 });
 

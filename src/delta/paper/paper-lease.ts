@@ -18,8 +18,7 @@ import { claim } from "./contend.js";
 import { paperPromise } from "./paper-promise.js";
 import { askApart, questionTo } from "./question.js";
 import { release, renewEventuallyND } from "./renew.js";
-import { Nonces, type Seen, Site } from "./site.js";
-import { sameStamp } from "../stamp.js";
+import { Nonces, Site } from "./site.js";
 import type { Held } from "./states.js";
 
 /** Resources that are kept in mind. Forgetting one is safe: whoever waits for its end has to wait anew. */
@@ -46,9 +45,8 @@ export class PaperTenure extends Tenure {
 
 /** What one process remembers of a resource between attempts. */
 interface Watch {
+  /** It has in mind since when each record stands. */
   readonly site: Site;
-  /** What was read, and when the read that returned it first had ended: Fig. 2's `prev`. */
-  prev: Seen | undefined;
   /** Waited in addition after a claim that failed, ms: two that wait from the same moment would meet again and again. */
   backOffMs: number;
 }
@@ -83,21 +81,18 @@ export class PaperLease implements LeaseProtocol<PaperTenure> {
       const cur = yield* site.register.read(now); //                  Fig. 2, lines 1 and 6
       if (cur.cancelled) return ended;
       if (cur.kind === "unanswered") return { kind: "unanswered", error: cur.error };
-      if (!sameStamp(cur.value, watch.prev?.value)) watch.prev = undefined;
-      watch.prev ??= cur; //                                          4
-      const waitMs = site.maySkipWait(cur) ? 0 : site.waitMs(cur.value);
-      const readyAtMs = watch.prev.ended.monotonicMs + waitMs + watch.backOffMs;
-      if (cur.begun.monotonicMs >= readyAtMs || waitMs + watch.backOffMs === 0) {
+      const obstacle = site.obstacle(cur, watch.backOffMs); //        7
+      if (obstacle === undefined) {
         const held = yield* claim(site, cur); //                      8 to 12
         watch.backOffMs = held.state === "hold" ? 0 : site.backOffMs();
         if (held.state === "hold") return { kind: "granted", tenure: new PaperTenure(site, held) };
         return held.because === "cancelled" ? ended : this.#held(undefined, site.delayMs);
       }
-      const leftMs = Math.max(0, readyAtMs - cur.ended.monotonicMs);
       // Nobody is known to hold what is free, or was never written: its wait belongs to the attempt, as far as that may last.
-      const isHeld = cur.value?.state === "held";
-      if (isHeld || cur.ended.monotonicMs + leftMs >= deadlineMs)
-        return this.#held(isHeld ? cur : undefined, leftMs);
+      const leftMs = Math.max(0, obstacle.overAtMs - cur.ended.monotonicMs);
+      const holder = obstacle.record?.state === "held" ? obstacle.record.writer : undefined;
+      if (holder !== undefined || cur.ended.monotonicMs + leftMs >= deadlineMs)
+        return this.#held(holder, leftMs);
       const waited = yield { kind: "delay", delayMs: leftMs }; //     5
       if (waited.cancelled) return ended;
     }
@@ -151,16 +146,14 @@ export class PaperLease implements LeaseProtocol<PaperTenure> {
     tenure.asked = asked;
   }
 
-  #held(cur: Seen | undefined, leftMs: number): AttemptResult<PaperTenure> {
+  #held(holder: string | undefined, leftMs: number): AttemptResult<PaperTenure> {
     const retryInMs = Math.max(1, Math.min(this.#environment.settings.pollMs, leftMs));
-    const holder = cur?.value?.writer;
     return { kind: "held", retryInMs, ...(holder !== undefined && { holder }) };
   }
 
   #watchOf(resource: string, leaseMs: number): Watch {
     const watch = this.#watches.get(resource) ?? {
       site: new Site({ environment: this.#environment, resource, leaseMs, nonces: this.#nonces }),
-      prev: undefined,
       backOffMs: 0,
     };
     watch.site.leaseMs = leaseMs;

@@ -23,20 +23,21 @@ export interface RegisterOptions<Value> {
   readonly delayMs: number;
 }
 
-export type ReadResult<Value> =
-  | {
-      readonly kind: "read";
-      /** `undefined`: never written. */
-      readonly value: Value | undefined;
-      /** The greatest of each store that answered; `undefined` in it: never written there. */
-      readonly each: readonly (Value | undefined)[];
-      /** No number that any store may have known before it forgot is greater. */
-      readonly floor: bigint;
-      readonly begun: Reading;
-      readonly ended: Reading;
-      readonly cancelled: boolean;
-    }
-  | Unanswered;
+export type ReadResult<Value> = ReadSeen<Value> | Unanswered;
+
+/** What a majority has shown. */
+export interface ReadSeen<Value> {
+  readonly kind: "read";
+  /** `undefined`: never written. */
+  readonly value: Value | undefined;
+  /** By the index of the store, all that it showed: nothing where it was never written. `undefined`: it did not answer. */
+  readonly stores: readonly (readonly Value[] | undefined)[];
+  /** No number that any store may have known before it forgot is greater. */
+  readonly floor: bigint;
+  readonly begun: Reading;
+  readonly ended: Reading;
+  readonly cancelled: boolean;
+}
 
 /** No majority answered within δ. */
 export interface Unanswered {
@@ -51,8 +52,11 @@ interface Failed {
   readonly failed: unknown;
 }
 
-/** May this content of an atomic store be replaced? What was never written always may. `done`: it is as good as what would be. */
-export type MayReplace<Value> = (content: Value) => boolean | "done";
+/**
+ * May `next` be written over this content of an atomic store? What was never written always may. A value is what is to be written in
+ * place of `next`, here and wherever it has not been written yet.
+ */
+export type MayReplace<Value> = (content: Value, next: Value) => boolean | Value;
 
 /**
  * The regular multi-writer register over n > 2t stores, t of which may never answer (section 3): a read returns the
@@ -102,7 +106,7 @@ export class RegularRegister<Value extends Stamp> {
     take(answers);
     let greatest: Value | undefined;
     let floor = 0n;
-    const each: (Value | undefined)[] = [];
+    const stores: (readonly Value[] | undefined)[] = Array.from({ length: size });
     const failures: unknown[] = [];
     for (const [store, reading] of readings.entries()) {
       if (reading === undefined) continue;
@@ -111,23 +115,22 @@ export class RegularRegister<Value extends Stamp> {
         continue;
       }
       if (reading.length === 0 && this.#farm.floorOf(store) > floor) floor = this.#farm.floorOf(store);
-      const stands = reading.reduce<Value | undefined>(later, undefined);
-      greatest = later(greatest, stands);
-      each.push(stands);
+      greatest = reading.reduce<Value | undefined>(later, greatest);
+      stores[store] = reading;
     }
-    if (each.length < majority) return this.#unanswered(failures, now, cancelled);
+    if (count(stores) < majority) return this.#unanswered(failures, now, cancelled);
     this.#greatest = faults.flickeringReader ? greatest : later(this.#greatest, greatest);
-    return { kind: "read", value: this.#greatest, each, floor, begun, ended: now, cancelled };
+    return { kind: "read", value: this.#greatest, stores, floor, begun, ended: now, cancelled };
   }
 
   /**
    * Both phases of a write: reads a majority for the greatest number, and sends what `make` makes of the next one. A
    * store keeps the greater of what it has and what it is sent.
    */
-  *write(make: (number: bigint, seen: Value | undefined) => Value, begun: Reading): Protocol<Updated> {
+  *write(make: (number: bigint, seen: ReadSeen<Value>) => Value, begun: Reading): Protocol<Updated> {
     const seen = yield* this.read(begun);
     if (seen.kind === "unanswered") return { kind: "unanswered", failures: [], ended: seen.ended };
-    const value = make(numberAfter(seen), seen.value);
+    const value = make(numberAfter(seen), seen);
     return yield* this.#send(value, (content) => compareStamps(content, value) < 0, "done", begun);
   }
 
@@ -151,19 +154,21 @@ export class RegularRegister<Value extends Stamp> {
     begun: Reading,
     bestEffort = false,
   ): Protocol<Updated> {
-    const next = this.#codec.encode(value);
+    let wanted = value;
+    const write = (): Step => ({ kind: "write", next: this.#codec.encode(wanted) });
     const step = (store: number, content: Uint8Array | undefined): Step => {
-      if (this.#farm.kindOf(store) === "slotted" || content === undefined) return { kind: "write", next };
+      if (this.#farm.kindOf(store) === "slotted" || content === undefined) return write();
       const stands = this.#decode(content);
       if (stands === undefined) return { kind: "refuse" };
-      if (sameStamp(stands, value)) return { kind: "done" };
-      const verdict = mayReplace(stands) || faults.blindOverwrite;
-      if (verdict === "done") return { kind: "done" };
-      return verdict ? { kind: "write", next } : { kind: otherwise };
+      if (sameStamp(stands, wanted)) return { kind: "done" };
+      const verdict = mayReplace(stands, wanted) || faults.blindOverwrite;
+      if (verdict === false) return { kind: otherwise };
+      if (verdict !== true) wanted = verdict;
+      return write();
     };
     const { delayMs: timeoutMs } = this;
-    const wanted = { register: this.#name, contents: this.#contents, step, begun, timeoutMs, bestEffort };
-    return yield* update(this.#farm, wanted);
+    const change = { register: this.#name, contents: this.#contents, step, begun, timeoutMs, bestEffort };
+    return yield* update(this.#farm, change);
   }
 
   #readingOf(store: number, answer: StoreAnswer): readonly Value[] | Failed {

@@ -134,7 +134,8 @@ describe("a holder whose operation took δ or longer has lost at once", () => {
     protocol.next();
     protocol.next(resumption(0));
     protocol.next(resumption(1, cells));
-    const { value } = protocol.next(resumption(tookMs, written));
+    protocol.next(resumption(tookMs, written));
+    const { value } = protocol.next(resumption(tookMs));
     expect((value as Held | Idle).state).toBe(state);
   });
 

@@ -3,7 +3,7 @@ import type { Protocol } from "../effects.js";
 import { lookAtClocks } from "../effects.js";
 import type { DeltaRecord } from "../record.js";
 import { elapsedMs } from "../tenure.js";
-import { numberAfter } from "./register.js";
+import { type MayReplace, numberAfter } from "./register.js";
 import type { Site } from "./site.js";
 import { sameStamp } from "../stamp.js";
 import { Held, Idle } from "./states.js";
@@ -20,6 +20,7 @@ export function* renewND(site: Site, held: Held): Protocol<Held | Idle> {
     (number, seen) => (record = site.renewed(record, number, seen)),
     begun,
   );
+  if ((yield lookAtClocks).cancelled) return new Idle("cancelled", record);
   if (written.kind !== "done" || elapsedMs(begun, written.ended) >= site.delayMs) return new Idle("lost");
   return stillHeld(new Held(record, site.holdsFrom(begun, written.ended)), held, written.ended);
 }
@@ -32,31 +33,36 @@ export function* renewEventuallyND(site: Site, held: Held): Protocol<Held | Idle
   const begun = (yield lookAtClocks).now;
   if (held.remainingMs(begun) === 0) return new Idle("lost");
   const cur = yield* site.register.read(begun);
-  if (cur.kind === "unanswered" || !site.isNoSuccessor(cur.value, held.record)) return new Idle("lost");
-  const ts = site.renewed(held.record, numberAfter(cur), cur.value);
-  const mayReplace = (content: DeltaRecord) => site.mayReplace(content, cur.value, ts);
+  if (cur.cancelled) return new Idle("cancelled");
+  if (cur.kind === "unanswered" || !site.isNoSuccessor(cur, held.record)) return new Idle("lost");
+  const ts = site.renewed(held.record, numberAfter(cur), cur);
+  const mayReplace: MayReplace<DeltaRecord> = (content, next) => site.mayRenewOver(content, cur, next);
   const written = yield* site.register.send(ts, mayReplace, cur.ended);
   const slow = elapsedMs(begun, cur.ended) >= site.delayMs;
   if (written.kind !== "done" || slow || elapsedMs(cur.ended, written.ended) >= site.delayMs)
     return new Idle("lost");
-  const pause = yield { kind: "delay", delayMs: site.pauseMs(cur.value) };
+  const pause = yield { kind: "delay", delayMs: site.pauseMs(cur) };
+  if (pause.cancelled) return new Idle("cancelled", ts);
   const again = yield* site.register.read(pause.now);
-  const isMine = again.kind === "read" && site.isMine(again.value, ts);
+  if (again.cancelled) return new Idle("cancelled", ts);
+  const isMine = again.kind === "read" && site.isMine(again, ts);
   if (!isMine || elapsedMs(pause.now, again.ended) >= site.delayMs) return new Idle("lost");
   return stillHeld(new Held(ts, site.holdsFrom(cur.ended, again.ended)), held, again.ended);
 }
 
 /**
- * Frees the very record that `held` stands for, after its holder has stopped: nothing that a successor has written is
- * touched or outdone, even if this comes late. Best effort.
+ * Frees the very record that `held` stands for, after its holder has stopped, and the one that a renewal may have left which was
+ * `cancelled`: nothing that a successor has written is touched or outdone, even if this comes late. Best effort. A reader's
+ * record stays: others may hold by it.
  */
-export function* release(site: Site, held: Held): Protocol<Idle> {
+export function* release(site: Site, held: Held, cancelled?: Idle): Protocol<Idle> {
   const begun = (yield lookAtClocks).now;
-  if (faults.releaseOverSuccessor) {
-    yield* site.register.write((number) => ({ ...site.freed(held.record), number }), begun);
-  } else {
-    yield* site.register.send(site.freed(held.record), (content) => sameStamp(content, held.record), begun);
-  }
+  const left = cancelled?.left ?? held.record;
+  const isOwn = (content: DeltaRecord) => sameStamp(content, left) || sameStamp(content, held.record);
+  if (site.isShared && !faults.readerReleaseFreesAll) return new Idle("released");
+  if (faults.releaseOverSuccessor)
+    yield* site.register.write((number) => ({ ...site.freed(left), number }), begun);
+  else yield* site.register.send(site.freed(left), isOwn, begun);
   return new Idle("released");
 }
 

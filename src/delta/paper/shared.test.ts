@@ -5,9 +5,14 @@ import {
   leaseMs,
   PaperBench,
   recordOf,
+  seenOf,
   slotted,
 } from "../../../test/support/paper-bench.js";
+import { encodeRecord } from "../codec.js";
 import { duringFaults } from "../planted-faults.js";
+import type { DeltaRecord } from "../record.js";
+import { leaseRegister } from "../registers.js";
+import { compareStamps } from "../stamp.js";
 import { contend } from "./contend.js";
 import { renewEventuallyND } from "./renew.js";
 import { contendShared, ReaderSite, releaseShared } from "./shared.js";
@@ -117,20 +122,38 @@ describe.each(Object.entries({ slotted, atomic }))("readers and writers on %s st
     expect(long.held.remainingMs(bench.now())).toBe(0);
   });
 
-  test("a record that is worth less than one's own is none that one holds by", () => {
+  test("a reader's record covers those whose place it takes, is greater, and is always written", () => {
     const { environment } = new PaperBench(kinds).player("a");
     const site = new ReaderSite({ environment, resource: "r", leaseMs, nonces: new Nonces() });
-    const own = recordOf({ readers: ["a"], epoch: 5n, writer: "a" });
-    const others = { ...own, readers: ["b"], writer: "b", nonce: 9 };
-    expect(site.isMine(others, own)).toBe(true);
-    for (const less of [
-      { ...others, epoch: 4n },
-      { ...others, leaseMs: leaseMs - 1 },
+    const own = recordOf({ readers: ["a"], epoch: 5n, number: 5n, writer: "a", nonce: 10 });
+    const less = { ...own, readers: ["b"], number: 4n, writer: "b" };
+    expect(site.mayTake(less, seenOf([less]), own)).toBe(true);
+    for (const more of [
+      { ...less, epoch: 6n },
+      { ...less, leaseMs: leaseMs + 1 },
+      { ...less, number: 9n },
     ]) {
-      expect(site.isMine(less, own)).toBe(false);
-      expect(site.mayReplace(own, undefined, less)).toBe("done");
-      expect(site.mayReplace(less, undefined, own)).toBe(true);
+      const next = site.mayTake(more, seenOf([more]), own) as DeltaRecord;
+      expect(next).toMatchObject({
+        epoch: more.epoch > own.epoch ? more.epoch : own.epoch,
+        leaseMs: Math.max(more.leaseMs, own.leaseMs),
+        readers: ["a"],
+        writer: "a",
+      });
+      expect(compareStamps(next, more)).toBeGreaterThan(0);
+      expect(compareStamps(next, own)).toBeGreaterThan(0);
     }
+  });
+
+  test("a reader that a writer has not seen loses against a greater record of it, whatever other readers wrote", () => {
+    const { environment } = new PaperBench(kinds).player("m");
+    const site = new ReaderSite({ environment, resource: "r", leaseMs, nonces: new Nonces() });
+    const own = recordOf({ readers: ["m"], writer: "m", number: 5n });
+    const writer = recordOf({ writer: "w", number: 5n });
+    const crashed = recordOf({ readers: ["z"], writer: "z", number: 5n });
+    expect(site.isMine(seenOf([own], [crashed]), own)).toBe(true);
+    expect(site.isMine(seenOf([own, writer], [crashed]), own)).toBe(false);
+    expect(site.isMine(seenOf([own, { ...writer, number: 4n }], [crashed]), own)).toBe(true);
   });
 
   test("no reader makes the Δ shorter by which a writer waits for another", async () => {
@@ -141,4 +164,74 @@ describe.each(Object.entries({ slotted, atomic }))("readers and writers on %s st
     const renewed = await library.bench.wait(player.run(renewEventuallyND(site, held)));
     expect(renewed.state === "hold" && renewed.record.leaseMs).toBe(leaseMs);
   });
+});
+
+describe("what a crashed reader has left on one store", () => {
+  test("does not hide the writer on the others: who comes later waits for that one", async () => {
+    const held = async () => {
+      const library = new Library(slotted);
+      const { bench } = library;
+      const writing = (await bench.wait(library.writer("alice"))) as Held;
+      const { number, epoch } = writing.record;
+      // It began when alice did, and is the greater one.
+      const crashed = recordOf({ readers: ["zoe"], writer: "zoe", number, epoch });
+      bench.media[2]!.plant(leaseRegister("r"), encodeRecord(crashed), "zoe");
+      bench.media[0]!.latencyMs = { request: 10, answer: 10 };
+      const { held: reading } = await library.reader("bob");
+      return { writer: writing.remainingMs(bench.now()), isSame: reading.record.epoch === epoch };
+    };
+    expect(await held()).toEqual({ writer: 0, isSame: false });
+    await duringFaults({ greatestRecordOnly: true }, async () =>
+      expect((await held()).writer).toBeGreaterThan(0),
+    );
+  });
+
+  test("nor does a contender's, with a greater number, hide that a holder renews", async () => {
+    const overlap = async () => {
+      const library = new Library(slotted);
+      const { bench } = library;
+      const alice = bench.player("alice");
+      // Only the third store has it, which is slow for alice from then on.
+      const crashed = recordOf({ writer: "zoe", number: 9n, leaseMs: 500 });
+      bench.media[2]!.plant(leaseRegister("r"), encodeRecord(crashed), "zoe");
+      bench.media[2]!.stall("requests");
+      const site = alice.site();
+      let held = (await bench.wait(alice.run(contend(site, new Idle())))) as Held;
+      bench.media[2]!.resume();
+      const taken = library.writer("bob").then((state) => ({ state, leftMs: held.remainingMs(bench.now()) }));
+      bench.media[0]!.latencyMs = { request: 10, answer: 10 };
+      await bench.world.advance(leaseMs / 2);
+      bench.media[2]!.stall("requests");
+      bench.media[0]!.latencyMs = { request: 0, answer: 0 };
+      held = (await bench.wait(alice.run(renewEventuallyND(site, held)))) as Held;
+      bench.media[0]!.latencyMs = { request: 10, answer: 10 };
+      bench.media[2]!.resume();
+      return bench.wait(taken);
+    };
+    expect(await overlap()).toMatchObject({ leftMs: 0 });
+    await duringFaults({ greatestRecordOnly: true }, async () =>
+      expect((await overlap()).leftMs).toBeGreaterThan(0),
+    );
+  });
+});
+
+test("a reader whose claim is cancelled or refused frees nothing by which others read", async () => {
+  const frees = async () => {
+    const library = new Library(atomic);
+    const { bench } = library;
+    const { held } = await library.reader("alice");
+    const player = bench.player("bob");
+    const { environment } = player;
+    const site = new ReaderSite({ environment, resource: "r", leaseMs, nonces: new Nonces() });
+    const cancellation = { cancelled: false, onCancel: undefined as (() => void) | undefined };
+    const joining = player.run(contendShared(site, new Idle()), cancellation);
+    await bench.world.advance(delayMs);
+    cancellation.cancelled = true;
+    cancellation.onCancel?.();
+    expect(await bench.wait(joining)).toMatchObject({ because: "cancelled" });
+    await bench.wait(library.writer());
+    return held.remainingMs(bench.now()) > 0;
+  };
+  expect(await frees()).toBe(false);
+  await duringFaults({ readerWithdraws: true }, async () => expect(await frees()).toBe(true));
 });

@@ -1,21 +1,24 @@
 import { faults } from "#delta-faults";
 import type { Protocol } from "../effects.js";
-import { lookAtClocks } from "../effects.js";
 import type { DeltaRecord } from "../record.js";
+import { compareStamps } from "../stamp.js";
 import { contend } from "./contend.js";
 import { release } from "./renew.js";
-import { type Seen, Site } from "./site.js";
-import { Held, Idle } from "./states.js";
+import { greatest, type Seen, shownBy, Site } from "./site.js";
+import type { Held, Idle } from "./states.js";
 
 /**
- * Shared and exclusive leases (section 10): readers contend under one common name, so that one's record is as good for it as
- * another's, and nobody waits for those of the same name; a writer contends under its own, and waits for all of them.
- * Readers of one time share an epoch. A record with `readers` bears the common name; who wrote it stands inside.
+ * Shared and exclusive leases (section 10): readers contend under one common name and wait for no other reader; a writer contends
+ * under its own, and waits for all. Readers of one time share an epoch. A record with `readers` bears the common name; who
+ * wrote it stands inside.
+ *
+ * In a store with one cell a reader's record takes the place of another's, and is then what keeps writers away from both. So it is at
+ * least as good for the other (`covers`), and nobody ever frees it: it runs out by itself.
  */
 export class ReaderSite extends Site {
   override recordAfter(seen: Seen): DeltaRecord {
     const record = { ...super.recordAfter(seen), readers: [this.environment.writer] };
-    return isReaders(seen.value) ? covering(record, seen.value) : record;
+    return readersIn(seen).reduce(covering, record);
   }
 
   /** One name for all: also those that begin at the same moment share an epoch. */
@@ -23,36 +26,50 @@ export class ReaderSite extends Site {
     return "readers";
   }
 
+  /** That of the readers who are there, unless a writer may have had it or a greater one. */
   protected override nextEpoch(seen: Seen): bigint {
-    return isReaders(seen.value) ? seen.value.epoch : super.nextEpoch(seen);
+    const joined = greatest(readersIn(seen).map(({ epoch }) => epoch));
+    const others = greatest([...othersIn(seen).map(({ epoch }) => epoch), seen.floor]);
+    return joined > others ? joined : super.nextEpoch(seen);
   }
 
-  /** What others hold by, who came later, is in it too. */
-  override renewed(held: DeltaRecord, number: bigint, seen: DeltaRecord | undefined): DeltaRecord {
-    const record = super.renewed(held, number, seen);
-    return covering(covering(record, held), isReaders(seen) ? seen : held);
+  override renewed(held: DeltaRecord, number: bigint, seen: Seen): DeltaRecord {
+    return [held, ...readersIn(seen)].reduce(covering, super.renewed(held, number, seen));
   }
 
-  override maySkipWait(seen: Seen): boolean {
-    return isReaders(seen.value) || super.maySkipWait(seen);
+  protected override mustWaitFor(record: DeltaRecord): boolean {
+    return !isReaders(record);
   }
 
-  override isMine(value: DeltaRecord | undefined, record: DeltaRecord): boolean {
-    return (isReaders(value) && covers(value, record)) || super.isMine(value, record);
+  /** The greatest record of those who are not readers decides: as for a writer, to whom all readers are one. */
+  override isMine(again: Seen, record: DeltaRecord): boolean {
+    return othersIn(again).every((other) => compareStamps(other, record) < 0);
   }
 
-  override isNoSuccessor(value: DeltaRecord | undefined, held: DeltaRecord): boolean {
-    return isReaders(value) || super.isNoSuccessor(value, held);
+  override isNoSuccessor(seen: Seen, held: DeltaRecord): boolean {
+    return othersIn(seen).every(({ number }) => number <= held.number);
   }
 
-  override mayReplace(
-    content: DeltaRecord,
-    seen: DeltaRecord | undefined,
-    next: DeltaRecord,
-  ): boolean | "done" {
-    if (!isReaders(content)) return super.mayReplace(content, seen, next);
-    if (covers(next, content)) return true;
-    return covers(content, next) && "done";
+  override mayTake(content: DeltaRecord, seen: Seen, next: DeltaRecord): boolean | DeltaRecord {
+    return isReaders(content) ? this.#above(content, next) : super.mayTake(content, seen, next);
+  }
+
+  override mayRenewOver(content: DeltaRecord, seen: Seen, next: DeltaRecord): boolean | DeltaRecord {
+    return isReaders(content) ? this.#above(content, next) : super.mayRenewOver(content, seen, next);
+  }
+
+  override get isShared(): boolean {
+    return true;
+  }
+
+  /**
+   * What to write over another reader's record: `next`, or something greater that covers the other as well. Never nothing, however good
+   * the other's record is: a writer may have been waiting for the end of that for long.
+   */
+  #above(content: DeltaRecord, next: DeltaRecord): true | DeltaRecord {
+    if (compareStamps(content, next) < 0 && covers(next, content)) return true;
+    const number = greatest([content.number, next.number]) + 1n;
+    return { ...covering(next, content), number, nonce: this.nextNonce() };
   }
 }
 
@@ -61,15 +78,21 @@ export function contendShared(site: ReaderSite, from: Idle): Protocol<Held | Idl
   return contend(site, from);
 }
 
-/** A reader that is done just stops renewing: the record that stands there may be another's hold as well. */
-export function* releaseShared(site: ReaderSite, held: Held): Protocol<Idle> {
-  if (faults.readerReleaseFreesAll) return yield* release(site, held);
-  yield lookAtClocks;
-  return new Idle("released");
+/** A reader that is done just stops renewing: the record that stands there may be what another holds by as well. */
+export function releaseShared(site: ReaderSite, held: Held): Protocol<Idle> {
+  return release(site, held);
 }
 
-function isReaders(record: DeltaRecord | undefined): record is DeltaRecord {
-  return record?.readers !== undefined && record.state === "held";
+function isReaders(record: DeltaRecord): boolean {
+  return record.readers !== undefined && record.state === "held";
+}
+
+function readersIn(seen: Seen): readonly DeltaRecord[] {
+  return shownBy(seen).filter(isReaders);
+}
+
+function othersIn(seen: Seen): readonly DeltaRecord[] {
+  return shownBy(seen).filter((record) => !isReaders(record));
 }
 
 /**
@@ -83,6 +106,6 @@ function covers(record: DeltaRecord, other: DeltaRecord): boolean {
 
 function covering(record: DeltaRecord, other: DeltaRecord): DeltaRecord {
   if (faults.readerHidesOthers) return record;
-  const epoch = record.epoch > other.epoch ? record.epoch : other.epoch;
+  const epoch = greatest([record.epoch, other.epoch]);
   return { ...record, epoch, leaseMs: Math.max(record.leaseMs, other.leaseMs) };
 }

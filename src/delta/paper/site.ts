@@ -6,14 +6,24 @@ import { type ProtocolEnvironment, stretched } from "../lease-protocol.js";
 import type { DeltaRecord } from "../record.js";
 import { leaseRegister } from "../registers.js";
 import { RegularRegister, numberAfter } from "./register.js";
-import type { ReadResult } from "./register.js";
+import type { ReadSeen } from "./register.js";
 import { compareStamps, sameStamp } from "../stamp.js";
 
 /** Bits of an epoch that say whose it is, where that is needed. */
 const writerBits = 32n;
 
 /** A read that was answered. */
-export type Seen = ReadResult<DeltaRecord> & { readonly kind: "read" };
+export type Seen = ReadSeen<DeltaRecord>;
+
+/** What keeps a register from being taken, and until when, on the steady clock of whoever asks. */
+export interface Obstacle {
+  /** `undefined`: it was never written, and where stores cannot compare and set that is no proof that nobody holds. */
+  readonly record: DeltaRecord | undefined;
+  readonly overAtMs: number;
+}
+
+/** Records of one register that a process keeps in mind. Forgetting one is safe: it has to be waited for anew. */
+const observedMax = 1_000;
 
 export interface SiteOptions {
   readonly environment: ProtocolEnvironment;
@@ -46,6 +56,8 @@ export class Site {
   readonly resource: string;
   leaseMs: number;
   readonly #nonces: Nonces;
+  /** By record: when a read had ended that first showed it, on the steady clock. What was seen last comes last. */
+  readonly #firstSeenMs = new Map<string, number>();
 
   constructor({ environment, resource, leaseMs, nonces }: SiteOptions) {
     const { farm, settings } = environment;
@@ -68,10 +80,10 @@ export class Site {
     return this.environment.writer;
   }
 
-  /** The epoch of a record that begins a tenure. */
+  /** The epoch of a record that begins a tenure: greater than all that the read has shown. */
   protected nextEpoch(seen: Seen): bigint {
-    const epochs = [seen.value?.epoch ?? 0n, seen.floor, this.#nonces.lastEpoch];
-    this.#nonces.lastEpoch = this.#epochAfter(epochs.reduce((a, b) => (a > b ? a : b)));
+    const shown = shownBy(seen).map(({ epoch }) => epoch);
+    this.#nonces.lastEpoch = this.#epochAfter(greatest([...shown, seen.floor, this.#nonces.lastEpoch]));
     return this.#nonces.lastEpoch;
   }
 
@@ -83,7 +95,7 @@ export class Site {
       epoch: this.nextEpoch(seen),
       number: numberAfter(seen),
       writer,
-      nonce: this.#nonces.next(),
+      nonce: this.nextNonce(),
       state: "held",
       leaseMs: this.leaseMs,
       delayMs: settings.delayMs,
@@ -92,8 +104,8 @@ export class Site {
   }
 
   /** The record of a renewal by whoever has found `_seen`: a fresh timestamp, the same epoch. */
-  renewed(held: DeltaRecord, number: bigint, _seen: DeltaRecord | undefined): DeltaRecord {
-    return { ...held, number, nonce: this.#nonces.next(), leaseMs: this.leaseMs };
+  renewed(held: DeltaRecord, number: bigint, _seen: Seen): DeltaRecord {
+    return { ...held, number, nonce: this.nextNonce(), leaseMs: this.leaseMs };
   }
 
   /**
@@ -101,7 +113,7 @@ export class Site {
    * successor writes, however late it lands.
    */
   freed(held: DeltaRecord): DeltaRecord {
-    return { ...held, nonce: this.#nonces.next(), state: "free" };
+    return { ...held, nonce: this.nextNonce(), state: "free" };
   }
 
   /**
@@ -116,38 +128,69 @@ export class Site {
     return stretched(leaseMs + delays * Math.max(delayMs, settings.delayMs), settings.clockRateError);
   }
 
-  /** 2δ (Fig. 2, line 10), by the greater δ of those who may be contending. */
-  pauseMs(record: DeltaRecord | undefined): number {
+  /** 2δ (Fig. 2, line 10), by the greatest δ of those who may be contending. */
+  pauseMs(seen: Seen): number {
     const { settings } = this.environment;
     if (faults.noPause) return 0;
-    return stretched(2 * Math.max(settings.delayMs, record?.delayMs ?? 0), settings.clockRateError);
+    const delaysMs = shownBy(seen).map(({ delayMs }) => delayMs);
+    return stretched(2 * Math.max(settings.delayMs, ...delaysMs), settings.clockRateError);
   }
 
   /**
-   * May the first wait be skipped, as nobody can be in the way? Only where stores compare and set, and a majority of them is
-   * free: whoever held would have one of those. Without compare-and-set a late write could make a held register look free.
+   * What keeps the register from being taken by whoever has just read it, and until when, on this process's steady clock; `undefined`
+   * when it may be taken now. Not the greatest record alone counts: it may be what a crashed contender left half done on one store,
+   * and hides the records by which a holder renews on the others. So whatever any store shows must have stood for its own wait since
+   * this process first saw it, and for `backOffMs` more after a claim that failed.
    */
-  maySkipWait({ value, each }: Seen): boolean {
-    if (faults.freeShortcutWithoutCompareAndSet) return isFree(value);
-    return this.register.isAtomic && each.filter(isFree).length >= this.environment.farm.majority;
+  obstacle(seen: Seen, backOffMs = 0): Obstacle | undefined {
+    this.#observe(seen);
+    const isFree = this.#isFree(seen);
+    if (isFree && backOffMs === 0) return undefined;
+    let obstacle: Obstacle | undefined;
+    for (const record of isFree ? [seen.value] : this.#waitedFor(seen)) {
+      const overAtMs = this.#sinceMs(record) + (isFree ? 0 : this.waitMs(record)) + backOffMs;
+      if (overAtMs > seen.begun.monotonicMs && overAtMs > (obstacle?.overAtMs ?? -Infinity))
+        obstacle = { record, overAtMs };
+    }
+    return obstacle;
   }
 
-  /** Is what a claim or a renewal finds at its end the record that it wrote? */
-  isMine(value: DeltaRecord | undefined, record: DeltaRecord): boolean {
-    return sameStamp(value, record);
+  /** Does a claim that finds `again` at its end hold by the record that it wrote? */
+  isMine(again: Seen, record: DeltaRecord): boolean {
+    return sameStamp(again.value, record);
   }
 
   /**
    * Does what a renewal finds at its begin leave the hold alone? A greater record of the same number was written by one that
    * had not seen this hold's and has lost against it, perhaps by crashing half-way: only a greater number can be a successor's.
    */
-  isNoSuccessor(value: DeltaRecord | undefined, held: DeltaRecord): boolean {
+  isNoSuccessor({ value }: Seen, held: DeltaRecord): boolean {
     return value !== undefined && value.number <= held.number;
   }
 
-  /** May `_next` be written over `content` by whoever has read `seen`? (Only asked where stores compare and set.) */
-  mayReplace(content: DeltaRecord, seen: DeltaRecord | undefined, _next: DeltaRecord): boolean | "done" {
-    return compareStamps(content, seen) <= 0;
+  /**
+   * May whoever has read `seen`, and found no obstacle, write `_next` over `content`? Nothing of another's is replaced that has not stood for
+   * its wait. (Only asked where stores compare and set.)
+   */
+  mayTake(content: DeltaRecord, seen: Seen, _next: DeltaRecord): boolean | DeltaRecord {
+    if (compareStamps(content, seen.value) > 0) return false;
+    if (faults.greatestRecordOnly || isFree(content)) return true;
+    return this.#sinceMs(content) + this.waitMs(content) <= seen.begun.monotonicMs;
+  }
+
+  /** May a holder that has read `seen` write `_next` over `content` to renew? What is not a successor's has lost against it. */
+  mayRenewOver(content: DeltaRecord, seen: Seen, _next: DeltaRecord): boolean | DeltaRecord {
+    return compareStamps(content, seen.value) <= 0;
+  }
+
+  /** What others hold by must not be freed: neither after a claim that came to nothing, nor by a release. */
+  get isShared(): boolean {
+    return false;
+  }
+
+  /** Must whoever finds this held record wait for its end? */
+  protected mustWaitFor(_record: DeltaRecord): boolean {
+    return true;
   }
 
   /** A random while, long enough for another to claim what both want, ms. */
@@ -169,8 +212,64 @@ export class Site {
   holdsFrom(writeBegun: Reading, returned: Reading): Reading {
     return faults.holdFromReturn ? returned : writeBegun;
   }
+
+  /** Another timestamp of this process. */
+  protected nextNonce(): number {
+    return this.#nonces.next();
+  }
+
+  /**
+   * Nobody can be in the way: only where stores compare and set, and a majority of them is free: whoever held would have one of
+   * those. Without compare-and-set a late write could make a held register look free.
+   */
+  #isFree({ value, stores }: Seen): boolean {
+    if (faults.freeShortcutWithoutCompareAndSet) return value === undefined || isFree(value);
+    const free = stores.filter((shown) => shown?.every(isFree) === true).length;
+    return this.register.isAtomic && free >= this.environment.farm.majority;
+  }
+
+  /** The records whose end must be waited for; `undefined` stands for a register that was never written. */
+  #waitedFor(seen: Seen): readonly (DeltaRecord | undefined)[] {
+    const { value } = seen;
+    const isHeld = value !== undefined && !isFree(value);
+    const first = isHeld && !this.mustWaitFor(value) ? [] : [value];
+    if (faults.greatestRecordOnly) return first;
+    return [...first, ...shownBy(seen).filter((each) => !isFree(each) && this.mustWaitFor(each))];
+  }
+
+  #observe(seen: Seen): void {
+    for (const record of [seen.value, ...shownBy(seen)]) {
+      const key = keyOf(record);
+      const sinceMs = this.#firstSeenMs.get(key) ?? seen.ended.monotonicMs;
+      this.#firstSeenMs.delete(key);
+      this.#firstSeenMs.set(key, sinceMs);
+    }
+    for (const key of this.#firstSeenMs.keys()) {
+      if (this.#firstSeenMs.size <= observedMax) break;
+      this.#firstSeenMs.delete(key);
+    }
+  }
+
+  /** Since when this process knows the record, on its steady clock. */
+  #sinceMs(record: DeltaRecord | undefined): number {
+    return this.#firstSeenMs.get(keyOf(record)) ?? Infinity;
+  }
 }
 
-function isFree(record: DeltaRecord | undefined): boolean {
-  return record === undefined || record.state === "free";
+/** All that the stores have shown. */
+export function shownBy({ stores }: Seen): readonly DeltaRecord[] {
+  return stores.flatMap((shown) => shown ?? []);
+}
+
+export function greatest(numbers: readonly bigint[]): bigint {
+  return numbers.reduce((a, b) => (a > b ? a : b), 0n);
+}
+
+/** Like no other write's. */
+function keyOf(record: DeltaRecord | undefined): string {
+  return record === undefined ? "" : `${record.number} ${record.nonce} ${record.writer}`;
+}
+
+function isFree(record: DeltaRecord): boolean {
+  return record.state === "free";
 }

@@ -10,10 +10,13 @@ import { elapsedMs } from "../tenure.js";
 export class Idle {
   /** Why the process does not hold. */
   readonly because: "never" | "released" | "lost" | "refused" | "cancelled";
+  /** What a renewal that was cancelled may have written: `release` frees that, too. */
+  readonly left: DeltaRecord | undefined;
   readonly #state = "idle";
 
-  constructor(because: Idle["because"] = "never") {
+  constructor(because: Idle["because"] = "never", left?: DeltaRecord) {
     this.because = because;
+    this.left = left;
   }
 
   get state(): "idle" {

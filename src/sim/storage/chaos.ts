@@ -1,4 +1,5 @@
 import { stretched } from "../../delta/lease-protocol.js";
+import type { SimParty } from "./party.js";
 import type { StorageWorld } from "./world.js";
 
 /** How long a crashed process stays away at most, in waits of a contender. */
@@ -15,7 +16,9 @@ export class StorageChaos {
   begin(): void {
     const { plan, random } = this.#world;
     for (let store = 0; store < plan.silent; store += 1) this.#silence(store);
-    this.#every(plan.crashEveryMs, plan.endMs, () => this.#crash());
+    this.#every(plan.crashEveryMs, plan.endMs, () =>
+      this.crash(this.#world.random.pick(this.#world.processes)),
+    );
     this.#every(plan.pauseEveryMs, plan.stableFromMs, () => this.#pause());
     this.#every(plan.stallEveryMs, plan.stableFromMs, () => this.#stall());
     if (plan.silent === 0) this.#forgetOften(random.exponential(plan.forgetEveryMs));
@@ -38,9 +41,9 @@ export class StorageChaos {
     counters.silentStores += 1;
   }
 
-  #crash(): void {
+  /** The process ends, and another incarnation of it starts later. */
+  crash(party: SimParty): void {
     const world = this.#world;
-    const party = world.random.pick(world.processes);
     if (!party.isAlive) return;
     world.counters.crashes += 1;
     world.crash(party);

@@ -20,6 +20,8 @@ export class StorageCounters {
   lateWrites = 0;
   forgettings = 0;
   silentStores = 0;
+  cancellations = 0;
+  tornWrites = 0;
 
   add(other: StorageCounters): void {
     for (const name of Object.keys(this) as StorageCounterName[]) this[name] += other[name];

@@ -13,6 +13,8 @@ const removals = {
   drift: { clockRateError: 0 },
   laziness: { lazyRate: 0 },
   releases: { releaseRate: 0 },
+  cancellations: { cancelRate: 0 },
+  "torn-writes": { tornRate: 0 },
   "mixed-lengths": { mixedLeases: false },
 } as const satisfies Record<string, Partial<StoragePlan>>;
 

@@ -8,6 +8,8 @@ export interface Surroundings {
   readonly nowMs: number;
   /** Calls `body` at a true time. */
   at(timeMs: number, body: () => void): void;
+  /** The process crashes while it sends these: tells which stores are still reached. `undefined` when it does not. */
+  tears(from: SimParty, requests: Ask["requests"]): ((store: number) => boolean) | undefined;
   /** Sends a request on its way; `answer` is called with what comes of it, if anything ever does. */
   send(
     from: SimParty,
@@ -78,8 +80,9 @@ export class SimParty {
       over = true;
       resume(answers.slice());
     };
+    const reached = this.#world.tears(this, effect.requests);
     for (const [store, request] of effect.requests.entries()) {
-      if (request === undefined) continue;
+      if (request === undefined || reached?.(store) === false) continue;
       this.#world.send(this, store, request, (answer) =>
         this.#awake(() => {
           const counted = this.farm.admit(store, answer, this.look().monotonicMs);

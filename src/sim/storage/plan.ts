@@ -47,6 +47,10 @@ export interface StoragePlan {
   /** The part of renewals and releases that come as late as they may, or later. */
   readonly lazyRate: number;
   readonly thinkMeanMs: number;
+  /** The part of operations whose caller wants no more before they end. */
+  readonly cancelRate: number;
+  /** The part of writes in the middle of which a process crashes: some stores get them, others never do. */
+  readonly tornRate: number;
 }
 
 /** A run lasts this many longest waits of a contender after its stabilisation, so that each sees several tenures. */
@@ -88,6 +92,8 @@ export function drawStoragePlan(seed: number, ground: Ground, random: SimRandom)
     releaseRate: sometimes(random.between(0.1, 0.5), 0.05),
     lazyRate: sometimes(random.between(0.1, 0.6), 0),
     thinkMeanMs: random.magnitude(delayMs, 2 * leaseMs),
+    cancelRate: sometimes(random.between(0.05, 0.4), 0),
+    tornRate: sometimes(random.between(0.005, 0.05), 0),
   };
 }
 

@@ -25,6 +25,8 @@ const minima: Partial<Record<StorageCounterName, number>> = {
   lateWrites: 50,
   forgettings: 1,
   silentStores: 20,
+  cancellations: 100,
+  tornWrites: 50,
 };
 
 describe("random runs on shared storage", () => {

@@ -45,6 +45,7 @@ export class StorageWorld implements WorldView {
   readonly #latency: Latency;
   readonly #wall = new SharedWall();
   readonly #leaders = new Map<SimParty, () => boolean>();
+  readonly #chaos = new StorageChaos(this);
   #guardToken = 0n;
 
   constructor({ plan, random, checkers, story }: StorageWorldOptions) {
@@ -71,7 +72,7 @@ export class StorageWorld implements WorldView {
   run(): void {
     const { plan, counters } = this;
     for (let index = 0; index < plan.processes; index += 1) this.start(index, 0);
-    new StorageChaos(this).begin();
+    this.#chaos.begin();
     this.#look();
     for (;;) {
       const dueMs = this.#events.nextDueMs();
@@ -128,6 +129,15 @@ export class StorageWorld implements WorldView {
     party.pausedUntilMs = this.nowMs + pauseMs;
     this.say(`${party.writer} is stopped for ${pauseMs.toFixed(0)} ms`);
     this.tell((observer) => observer.disturbed?.(party));
+  }
+
+  tears(from: SimParty, requests: Ask["requests"]): ((store: number) => boolean) | undefined {
+    const { plan, random, counters } = this;
+    const isWrite = requests.some((request) => request?.op === "replace" || request?.op === "put");
+    if (!isWrite || plan.tornRate === 0 || !random.chance(plan.tornRate)) return undefined;
+    counters.tornWrites += 1;
+    this.#chaos.crash(from);
+    return () => random.chance(0.5);
   }
 
   /** A request goes to a store, takes effect there, and its answer comes back: each in its own time, or never. */

@@ -1,6 +1,7 @@
 import { faults } from "#delta-faults";
 import type { Protocol, Reading } from "../../../delta/effects.js";
 import type { Claim } from "../observer.js";
+import { cancelled, perhapsCancelled } from "./cancelled.js";
 import { type Stage, sleep } from "./stage.js";
 
 /** A holding, whichever algorithm it comes from. */
@@ -11,6 +12,8 @@ export interface Holding {
   /** True when it lasts longer now. */
   renew(): Protocol<boolean>;
   release(): Protocol<void>;
+  /** Its caller may give up a renewal, too. */
+  readonly renewalMayEnd: boolean;
 }
 
 /** A renewal takes up to 5δ (Fig. 5): one that begins later than so many δ before the end may come too late. */
@@ -26,7 +29,7 @@ export function* holder(stage: Stage, acquire: () => Protocol<Holding | undefine
     yield* sleep(random.exponential(plan.thinkMeanMs));
     stage.tell((observer) => observer.wants?.(stage.party, true));
     let holding: Holding | undefined;
-    while (holding === undefined) holding = yield* acquire();
+    while (holding === undefined) holding = yield* perhapsCancelled(stage, acquire());
     stage.tell((observer) => observer.wants?.(stage.party, false));
     counters.tenures += 1;
     if (holding.shared) counters.sharedTenures += 1;
@@ -52,6 +55,10 @@ function* hold(stage: Stage, holding: Holding): Protocol<void> {
     const earliestMs = faults.holdFromReturn ? 0.01 * plan.delayMs : renewalDelays * plan.delayMs;
     yield* sleep(lazy ? Math.max(0, leftMs() - earliestMs) : leftMs() / 3);
     if (leftMs() <= 0) break;
+    if (holding.renewalMayEnd && random.chance(plan.cancelRate)) {
+      yield* cancelled(stage, holding.renew());
+      continue;
+    }
     const beforeMs = leftMs();
     stage.tell((observer) => observer.renewing?.(claim, beforeMs));
     const succeeded = yield* holding.renew();
@@ -61,7 +68,7 @@ function* hold(stage: Stage, holding: Holding): Protocol<void> {
   }
   stage.end(claim);
   stage.say(`${party.writer} lays ${holding.token} down`);
-  yield* holding.release();
+  yield* perhapsCancelled(stage, holding.release());
 }
 
 /** How long a request to the guarded resource is under way. */

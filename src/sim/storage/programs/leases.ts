@@ -44,6 +44,7 @@ function* attempt(stage: Stage, lease: LeaseProtocol): Protocol<Holding | undefi
         : 0,
     renew: () => lease.renew(tenure, leaseMs),
     release: () => lease.release(tenure),
+    renewalMayEnd: false,
   };
 }
 
@@ -74,6 +75,7 @@ function* contended(site: Site, renew: typeof renewND, shared: boolean): Protoco
   return {
     token: held.record.epoch,
     shared,
+    renewalMayEnd: true,
     remainingMs: (now) => (isOver ? 0 : held.remainingMs(now)),
     *renew() {
       const next = yield* renew(site, held);
