@@ -132,8 +132,8 @@ export class Site {
   pauseMs(seen: Seen): number {
     const { settings } = this.environment;
     if (faults.noPause) return 0;
-    const delaysMs = shownBy(seen).map(({ delayMs }) => delayMs);
-    return stretched(2 * Math.max(settings.delayMs, ...delaysMs), settings.clockRateError);
+    const longer = (ms: number, record: DeltaRecord) => Math.max(ms, record.delayMs);
+    return stretched(2 * shownBy(seen).reduce(longer, settings.delayMs), settings.clockRateError);
   }
 
   /**
