@@ -1,30 +1,13 @@
 #!/usr/bin/env node
-import { CommanderError } from "commander";
-import { exitCode } from "./exit-codes.js";
-import { describeFailure } from "./failure.js";
-import { buildProgram, usageFault } from "./program.js";
-import { sayError } from "./say.js";
+import { beFront, endFront, isBehind, needsFront, watchFront } from "./front.js";
 
-/** Runs one command and answers its exit code; whatever goes wrong has then been said in one line. */
-async function main(words: readonly string[]): Promise<number> {
-  let code = exitCode("ok");
-  const program = buildProgram((result) => {
-    code = result;
-  });
-  if (words.length === 0) {
-    program.outputHelp();
-    return exitCode("usage");
-  }
-  try {
-    await program.parseAsync([...words], { from: "user" });
-    return code;
-  } catch (error) {
-    const fault = error instanceof CommanderError ? usageFault(error) : error;
-    if (fault === undefined) return exitCode("ok");
-    const { message, exitCode: failed } = describeFailure(fault);
-    sayError(message);
-    return failed;
-  }
+const words = process.argv.slice(2);
+if (needsFront(words) && !isBehind()) {
+  beFront();
+} else {
+  if (isBehind()) watchFront();
+  const { main } = await import("./command.js");
+  const code = await main(words);
+  if (isBehind()) endFront(code);
+  process.exit(code);
 }
-
-process.exit(await main(process.argv.slice(2)));

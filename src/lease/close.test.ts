@@ -54,6 +54,19 @@ test("does not wait longer than two seconds for what does not come back", async 
   expect(world.pendingTimers).toBe(0);
 });
 
+test("does not wait longer than a second for a provider that does not close, and hears of one that cannot", async () => {
+  provider.close = () => new Promise(() => undefined);
+  const closed = watch(leases.close());
+  await world.advance(999);
+  expect(closed.state).toBe("pending");
+  await world.advance(1);
+  expect(closed.state).toBe("fulfilled");
+  const other = new ScriptedProvider(world.clock);
+  other.close = () => Promise.reject(new Error("no"));
+  await expect(new LeaseManager(other, world).close()).rejects.toThrow("no");
+  expect(world.pendingTimers).toBe(0);
+});
+
 test("ends what waits with CLOSED: in the queue, asleep, and in the middle of an attempt", async () => {
   await take("a");
   const queued = watch(leases.acquire("a"));

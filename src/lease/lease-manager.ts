@@ -6,7 +6,7 @@ import { HeldLease, type HeldLeaseOptions, type LeaseKeeper } from "./held-lease
 import { lead } from "./lead.js";
 import type { LocalQueue } from "./local-queue.js";
 import { LocalQueues } from "./local-queues.js";
-import type { World } from "./ports.js";
+import type { Timer, World } from "./ports.js";
 import type {
   AttemptOutcome,
   Grant,
@@ -50,7 +50,7 @@ const BACKOFF_MS_MAX = 2_000;
 /** Watches of one participant at a time: each costs the members a list of its own. */
 const WATCHES_MAX = 16;
 
-/** How long `close` waits for the work of leaders to settle, and then again for resources to be given back. */
+/** How long `close` waits for the work of leaders to settle, then for resources to be given back, then for the provider to close. */
 const CLOSE_STEP_MS = 1_000;
 
 /** Errors that may pass by themselves; with any other an attempt is not repeated. */
@@ -361,7 +361,14 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     await this.#quiet();
     for (const { lease } of this.#held.values()) void lease.end("closed");
     await this.#quiet();
-    await this.provider.close();
+    await this.#closeProvider();
+  }
+
+  /** A store that hangs, or a peer that does not answer, must not keep a program from going on. */
+  async #closeProvider(): Promise<void> {
+    let late: Timer | undefined;
+    const given = new Promise<void>((resolve) => (late = this.world.timers.after(CLOSE_STEP_MS, resolve)));
+    await Promise.race([this.provider.close(), given]).finally(() => late?.cancel());
   }
 
   /** Resolves when no caller waits and nothing is held, or after a while. */

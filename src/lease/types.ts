@@ -356,8 +356,9 @@ export interface Leases extends AsyncDisposable {
     options?: LeadOptions,
   ): Promise<T | undefined>;
   /**
-   * Releases what is held, ends what waits (`CLOSED`) and leaves no handle open. Takes at most about two seconds: one
-   * for the work of leaders, which is asked to stop, and one for the resources to be given back. Idempotent.
+   * Releases what is held, ends what waits (`CLOSED`) and leaves no handle open. Takes at most about three seconds: one
+   * for the work of leaders, which is asked to stop, one for the resources to be given back, and one for what is below, such as
+   * a store that hangs. An operation on a file that never ends keeps Node's process itself from ending: `docs/storage.md`. Idempotent.
    */
   close(): Promise<void>;
 }

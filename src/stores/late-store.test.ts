@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
+import { watch } from "../../test/support/scripted-provider.js";
 import { MemoryMedium, MemoryStore } from "../delta/memory-store.js";
 import { type ErrorCode, LeaseholdError } from "../lease/errors.js";
 import { VirtualWorld } from "../testing/virtual-world.js";
@@ -59,6 +60,20 @@ describe("a store that is out of reach at first", () => {
       expect(await read(store)).toMatchObject({ kind: "failed", error: { code } });
     },
   );
+
+  test("does not keep its farm from being closed when it hangs", async () => {
+    const medium = new MemoryMedium({ ...world, name: "real" });
+    const hanging = { findings: [], close: () => new Promise<void>(() => undefined) };
+    const store = new LateStore(assumed, world.timers, async () =>
+      Object.assign(new MemoryStore(medium, "w"), hanging),
+    );
+    await store.settled();
+    const closed = watch(store.close());
+    await world.advance(499);
+    expect(closed.state).toBe("pending");
+    await world.advance(1);
+    expect(closed.state).toBe("fulfilled");
+  });
 
   test("that comes when it has been closed already is closed", async () => {
     let isClosed = false;

@@ -1,6 +1,6 @@
 import type { Store, StoreAnswer, StoreRequest, StoreTraits } from "../delta/store.js";
 import { type ErrorCode, LeaseholdError } from "../lease/errors.js";
-import type { Timers } from "../lease/ports.js";
+import type { Timer, Timers } from "../lease/ports.js";
 import type { OpenedStore } from "./contract.js";
 
 /** What can be said of a store before it has been opened. */
@@ -8,6 +8,9 @@ export type AssumedTraits = Pick<StoreTraits, "name" | "kind" | "bytesMax" | "po
 
 /** After a failure, how long until it is opened again at the earliest, ms: an operation's own time at most kinds of stores. */
 const againMs = 1_000;
+
+/** How long a store may take to close, ms: more than one that answers needs. */
+const closeMsMax = 500;
 
 /** The longest time that Node's timers take. */
 const foreverMs = 2 ** 31 - 1;
@@ -59,10 +62,14 @@ export class LateStore implements Store {
     return { kind: "failed", error: this.#error };
   }
 
+  /** Does not wait for a store that hangs: those of its farm that answer are to be closed, too, and the program goes on. */
   async close(): Promise<void> {
     clearInterval(this.#awake);
     this.#closing.abort(this.#unavailable(this.traits.name, "it has been closed"));
-    await this.#opened?.close();
+    if (this.#opened === undefined) return;
+    let late: Timer | undefined;
+    const given = new Promise<void>((resolve) => (late = this.#timers.after(closeMsMax, resolve)));
+    await Promise.race([this.#opened.close(), given]).finally(() => late?.cancel());
   }
 
   #tryToOpen(): void {

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { type Running, childrenOf, eventually, isAlive, leasehold } from "../support/built.js";
 import { Arena, expectClean, random, report } from "../e2e/arena.js";
 import { GuardedFile } from "./guarded-file.js";
 
@@ -177,5 +178,27 @@ describe.skipIf(!isRoot)("a store that hangs (needs root, to mount and freeze a 
     await sleep(leaseMs);
     await arena.replaceHolderOf("file");
     await judge();
+  });
+
+  test("ends no command late: run, status and get have their exit codes while it hangs", async () => {
+    const endpoints = ["--endpoints", arena.endpoints[0]!, "--timeout", "2s"];
+    const first = leasehold(["run", "job", ...endpoints, "--", "sh", "-c", "sleep 4; echo done; exit 3"]);
+    const frozen: Running[] = [first];
+    await eventually("the job runs", () => childrenOf(childrenOf(first.pid)[0] ?? -1).length > 0);
+    execFileSync("fsfreeze", ["-f", mount()]);
+    try {
+      // What the process behind has under way never ends, and its outputs are closed all the same.
+      expect(await first.finished).toMatchObject({ code: 3, stdout: "done\n" });
+      for (const words of [["status"], ["get", "job"], ["run", "job", "--wait", "10s"]]) {
+        const end = words[0] === "run" ? ["--", "sh", "-c", "exit 4"] : [];
+        const next = leasehold([...words, ...endpoints, ...end]);
+        frozen.push(next);
+        expect({ words, ...(await next.finished) }).toMatchObject({ code: words[0] === "run" ? 4 : 0 });
+      }
+    } finally {
+      execFileSync("fsfreeze", ["-u", mount()]);
+    }
+    const left = (): boolean => frozen.some(({ pid }) => isAlive(pid));
+    await eventually("all have ended", () => !left());
   });
 });

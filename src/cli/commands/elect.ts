@@ -4,7 +4,7 @@ import { withLeases } from "../connection.js";
 import { exitCode } from "../exit-codes.js";
 import { usageError } from "../failure.js";
 import { Interrupt } from "../interrupt.js";
-import { ownCommandBytes } from "../run/command-bytes.js";
+import { ownCommandBytes } from "../command-bytes.js";
 import { runUnderLease } from "../run/run-under-lease.js";
 import { sayError } from "../say.js";
 import { type OutputFormat, settingsOf } from "../settings.js";

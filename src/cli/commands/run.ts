@@ -1,6 +1,6 @@
 import { withLeases } from "../connection.js";
 import { usageError } from "../failure.js";
-import { ownCommandBytes } from "../run/command-bytes.js";
+import { ownCommandBytes } from "../command-bytes.js";
 import { runUnderLease } from "../run/run-under-lease.js";
 import { sayError } from "../say.js";
 import { type SharedOptions, settingsOf } from "../settings.js";

@@ -14,7 +14,7 @@ import {
   killAfterMsMax,
   killMarginMs,
 } from "./guard-policy.js";
-import { type CommandBytes, bytesOf } from "./command-bytes.js";
+import { type CommandBytes, bytesOf } from "../command-bytes.js";
 import { type Ending, GuardedCommand } from "./guarded-command.js";
 
 export interface RunRequest {

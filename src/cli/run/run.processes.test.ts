@@ -216,6 +216,14 @@ describe.skipIf(process.platform !== "linux").concurrent("on Linux", () => {
     expect(await printedBy(`${variables} ${run} printenv a.b LATIN`)).toBe("1\n2\ncaf\xe9\n");
   });
 
+  test("a name that is no UTF-8 is refused, by every command", async ({ expect }) => {
+    const run = `"$NODE" "$MAIN" run "$(printf 'a\\377')" --endpoints memory: -- echo ran`;
+    const get = `"$NODE" "$MAIN" get "$(printf 'a\\377')" --endpoints memory:`;
+    expect(await printedBy(`exec 2>&1; ${run}; echo $?; ${get}; echo $?`)).toBe(
+      "leasehold: argument 2 is no valid UTF-8\n2\n".repeat(2),
+    );
+  });
+
   test("a signal that comes while the command starts reaches it", async ({ expect }) => {
     const words = ["run", "demo/x", "--endpoints", "memory:", "--", "/bin/sh", "-c", "sleep 0.3; exit 9"];
     const codes = new Set<number | null>();

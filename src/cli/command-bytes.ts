@@ -2,8 +2,9 @@
  * The words and the environment of a command as the bytes that they are. Node decodes both as UTF-8, and what is none becomes
  * U+FFFD; Linux has the bytes under /proc. A string here has one character for each byte ("latin1").
  */
-import { readFileSync } from "node:fs";
 import { isUtf8 } from "node:buffer";
+import { readFileSync } from "node:fs";
+import { isBehind } from "./front.js";
 
 export interface CommandBytes {
   readonly words: readonly string[];
@@ -21,9 +22,9 @@ export function bytesOf(words: readonly string[]): CommandBytes {
 
 /** The last words of this process, of which `words` is what Node made. */
 export function ownCommandBytes(words: readonly string[]): CommandBytes {
-  const given = split("/proc/self/cmdline").slice(-words.length);
+  const given = split("cmdline").slice(-words.length);
   const isSame = given.length === words.length && given.every((word, at) => decoded(word) === words[at]);
-  const variables = split("/proc/self/environ").filter(
+  const variables = split("environ").filter(
     (entry) => entry.indexOf("=") > 0 && !(IDENTIFIER.test(entry) && isValid(entry)),
   );
   return isSame ? { words: given, variables } : { ...bytesOf(words), variables };
@@ -32,14 +33,15 @@ export function ownCommandBytes(words: readonly string[]): CommandBytes {
 /** The position, from 1, of the first word before `--` that is no UTF-8; `undefined` when all are. */
 export function firstUnreadableWord(words: readonly string[]): number | undefined {
   const end = words.indexOf("--");
-  const given = words.length === 0 ? [] : split("/proc/self/cmdline").slice(-words.length);
+  const given = words.length === 0 ? [] : split("cmdline").slice(-words.length);
   const at = given.slice(0, end === -1 ? given.length : end).findIndex((word) => !isValid(word));
   return at === -1 ? undefined : at + 1;
 }
 
-function split(path: string): string[] {
+/** Of the process that was started: what the one behind it has was decoded once. */
+function split(file: "cmdline" | "environ"): string[] {
   try {
-    const text = readFileSync(path, "latin1");
+    const text = readFileSync(`/proc/${isBehind() ? process.ppid : "self"}/${file}`, "latin1");
     return (text.endsWith(NUL) ? text.slice(0, -1) : text).split(NUL);
   } catch {
     return []; // Not Linux.

@@ -1,0 +1,31 @@
+import { CommanderError } from "commander";
+import { firstUnreadableWord } from "./command-bytes.js";
+import { exitCode } from "./exit-codes.js";
+import { describeFailure, usageError } from "./failure.js";
+import { buildProgram, usageFault } from "./program.js";
+import { sayError } from "./say.js";
+
+/** Runs one command and answers its exit code; whatever goes wrong has then been said in one line. */
+export async function main(words: readonly string[]): Promise<number> {
+  let code = exitCode("ok");
+  const program = buildProgram((result) => {
+    code = result;
+  });
+  if (words.length === 0) {
+    program.outputHelp();
+    return exitCode("usage");
+  }
+  try {
+    const unreadable = firstUnreadableWord(words);
+    // Two names that differ in such bytes alone would be one.
+    if (unreadable !== undefined) throw usageError(`argument ${unreadable} is no valid UTF-8`);
+    await program.parseAsync([...words], { from: "user" });
+    return code;
+  } catch (error) {
+    const fault = error instanceof CommanderError ? usageFault(error) : error;
+    if (fault === undefined) return exitCode("ok");
+    const { message, exitCode: failed } = describeFailure(fault);
+    sayError(message);
+    return failed;
+  }
+}

@@ -1,0 +1,71 @@
+/**
+ * Stores that are files may hang: an operation on a dead file server or a frozen file system never ends, and Node cannot end before it,
+ * however it is asked to. So where such stores are used, the command runs in a process *behind* the one that was started, the
+ * *front*. The front touches no store. It passes signals on, and ends with the exit code of the command whatever
+ * becomes of the process behind, which ends by itself when the store goes on. The two are one: when the front dies, so does what is behind.
+ */
+import { spawn } from "node:child_process";
+import { closeSync, writeSync } from "node:fs";
+import { Socket } from "node:net";
+import { constants } from "node:os";
+
+/** What the process behind is called: other than a variable, this is not handed on to what it starts. */
+const NAME_BEHIND = "leasehold-behind";
+
+/** The descriptor, behind, of the pipe that ties it to the front. */
+const FRONT_FD = 3;
+
+/** Kinds of stores whose operations use files. */
+const FILES = /\+(?:file|block|sanlock):/i;
+
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as const;
+
+/** True in the process behind. */
+export function isBehind(): boolean {
+  return process.argv0 === NAME_BEHIND;
+}
+
+/** True when this process is to be a front: its words, or the environment, name stores that are files. */
+export function needsFront(words: readonly string[]): boolean {
+  const end = words.indexOf("--");
+  const own = end === -1 ? words : words.slice(0, end);
+  return [...own, process.env["LEASEHOLD_ENDPOINTS"] ?? ""].some((text) => FILES.test(text));
+}
+
+/** Runs the same command in a process behind, and ends as it does. */
+export function beFront(): void {
+  const behind = spawn(process.execPath, [...process.execArgv, ...process.argv.slice(1)], {
+    argv0: NAME_BEHIND,
+    stdio: ["inherit", "inherit", "inherit", "pipe"],
+    // What a terminal sends to all of the foreground must reach it once.
+    detached: true,
+  });
+  for (const signal of SIGNALS) process.on(signal, () => behind.kill(signal));
+  behind.stdio[FRONT_FD]?.on("data", ([code]: Buffer) => process.exit(code));
+  behind.stdio[FRONT_FD]?.on("error", () => undefined);
+  behind.on("error", ({ message }) => {
+    writeSync(process.stderr.fd, `leasehold: unexpected: ${message}\n`);
+    process.exit(1);
+  });
+  behind.on("close", (code, signal) => {
+    if (signal === null) process.exit(code ?? 1);
+    process.removeAllListeners(signal);
+    process.kill(process.pid, signal);
+    // A signal that this process does not die of.
+    setTimeout(() => process.exit(128 + constants.signals[signal]), 100);
+  });
+}
+
+/** Behind: looks whether the front is still there. What it guards ends as if this process had been killed, and so it is. */
+export function watchFront(): void {
+  const link = new Socket({ fd: FRONT_FD, readable: true, writable: false });
+  const end = (): void => void process.kill(process.pid, "SIGKILL");
+  link.on("end", end).on("error", end).resume();
+  link.unref();
+}
+
+/** Behind: tells the front to end. Nothing more is said, and whoever reads our output need not wait for this process either. */
+export function endFront(code: number): void {
+  writeSync(FRONT_FD, Uint8Array.of(code));
+  for (const fd of [0, 1, 2]) closeSync(fd);
+}
