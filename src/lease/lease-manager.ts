@@ -211,9 +211,9 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   async takeBack(lease: HeldLease): Promise<void> {
     const { grant } = lease;
     await this.#giveBack(grant);
-    const { queue } = this.#held.get(grant)!;
+    const tenancy = this.#held.get(grant);
     this.#held.delete(grant);
-    queue.vacate();
+    tenancy?.queue.vacate();
   }
 
   #wish(resource: string, options: TryAcquireOptions): Wish {

@@ -21,6 +21,11 @@ const removals = {
   "mixed-lengths": (plan) => ({ ...plan, workload: { ...plan.workload, mixedTtl: false } }),
   "skew-watch": (plan) => ({ ...plan, skewWatch: false }),
   waist: (plan) => ({ ...plan, waist: noWaist }),
+  jobs: (plan) => ({
+    ...plan,
+    waist: { ...plan.waist, jobsEach: 0 },
+    network: { ...plan.network, readEveryMs: 0 },
+  }),
   elections: (plan) => ({ ...plan, waist: { ...plan.waist, electRate: 0 } }),
   queries: (plan) => ({ ...plan, waist: { ...plan.waist, queryRate: 0 } }),
   breaks: (plan) => ({ ...plan, waist: { ...plan.waist, breakRate: 0 } }),

@@ -106,7 +106,7 @@ export class Network {
   /** From now on the network is good: nothing is cut or lost, and messages are quick. */
   heal(meanDelayMs: number): void {
     this.#cuts.fill(0);
-    this.#plan = { lossRate: 0, duplicationRate: 0, meanDelayMs, tailRate: 0, tailMaxMs: 0 };
+    this.#plan = { ...this.#plan, lossRate: 0, duplicationRate: 0, meanDelayMs, tailRate: 0, tailMaxMs: 0 };
   }
 
   #delayMs(): number {

@@ -14,6 +14,7 @@ import { Packet } from "./network.js";
 import { emptyEntry } from "./observer.js";
 import type { AcceptorStep } from "./observer.js";
 import { describe } from "./story.js";
+import { Job } from "./waist/job.js";
 import { Program } from "./waist/program.js";
 import { Side } from "./waist/side.js";
 import { SteadyTimers } from "./waist/steady-timers.js";
@@ -124,6 +125,8 @@ export class SimNode implements FleasePeerSink {
     if (this.wants.length === 0) return;
     this.waist = new Waist(world, this, this.#timers);
     for (const resource of this.wants) new Program(world, this.waist, resource).begin();
+    const { waist, resources } = world.plan;
+    for (let each = 0; each < waist.jobsEach; each += 1) new Job(world, this.waist, resources).begin();
   }
 
   crash(): void {

@@ -21,6 +21,9 @@ export interface WorldView {
   readonly claims: ClaimLookup;
 }
 
+/** What a waist asks of its provider. */
+export type WaistRequest = "attempt" | "renew" | "release";
+
 export type Report = (invariant: Invariant, text: string) => void;
 
 /** A write as it was sent, with its end on its owner's steady clock. */
@@ -130,6 +133,10 @@ export interface Observer {
   claimBegan?(claim: Claim): void;
   /** A program on the waist has looked at its lease. */
   claimLooked?(look: Look): void;
+  /** A waist asks its provider. `life` stands for one life of its node. */
+  asks?(life: string, resource: string, request: WaistRequest): void;
+  /** The provider has answered; `granted` when the waist has the resource now and must give it back. */
+  answered?(life: string, resource: string, granted: boolean): void;
   /** A leader's work begins, or has settled. `campaign` stands for one call of `lead`. */
   leads?(campaign: object, claim: Claim, begins: boolean): void;
   /** The end of a run in which nothing went wrong any more. */
@@ -152,6 +159,8 @@ export class Observers {
   readonly readied: NonNullable<Observer["readied"]>[];
   readonly claimBegan: NonNullable<Observer["claimBegan"]>[];
   readonly claimLooked: NonNullable<Observer["claimLooked"]>[];
+  readonly asks: NonNullable<Observer["asks"]>[];
+  readonly answered: NonNullable<Observer["answered"]>[];
   readonly leads: NonNullable<Observer["leads"]>[];
   readonly calmEnded: NonNullable<Observer["calmEnded"]>[];
 
@@ -168,6 +177,8 @@ export class Observers {
     this.readied = hooks(observers, "readied");
     this.claimBegan = hooks(observers, "claimBegan");
     this.claimLooked = hooks(observers, "claimLooked");
+    this.asks = hooks(observers, "asks");
+    this.answered = hooks(observers, "answered");
     this.leads = hooks(observers, "leads");
     this.calmEnded = hooks(observers, "calmEnded");
   }

@@ -14,6 +14,8 @@ export interface NetworkPlan {
   /** Share of messages that come very late, and how late at most. */
   readonly tailRate: number;
   readonly tailMaxMs: number;
+  /** Nodes read what has arrived every so many milliseconds, all at once; 0: each message when it arrives. */
+  readonly readEveryMs: number;
 }
 
 /** Mean time between two disturbances of one kind anywhere in the world; `Infinity` when the run has none. */
@@ -132,7 +134,7 @@ export function drawFairWeather(seed: number, random: SimRandom, onWaist: boolea
     agents: Array.from({ length: nodes }, (_, node) => ({ node, resource: "r0" })),
     stormMs: stormLeases * settings.ttlMaxMs,
     calmMs: 0,
-    network: { lossRate: 0, duplicationRate: 0, meanDelayMs, tailRate: 0, tailMaxMs: 0 },
+    network: { lossRate: 0, duplicationRate: 0, meanDelayMs, tailRate: 0, tailMaxMs: 0, readEveryMs: 0 },
     chaos: {
       crashEveryMs: never,
       downMaxMs: 0,
@@ -198,6 +200,7 @@ function drawNetwork(random: SimRandom, settings: FleaseSettings): NetworkPlan {
     meanDelayMs: random.magnitude(settings.rpcTimeoutMs / 100, settings.rpcTimeoutMs / 2),
     tailRate: sometimes(random.between(0, 0.15)),
     tailMaxMs: random.between(0.5, 4) * settings.ttlMaxMs,
+    readEveryMs: 0,
   };
 }
 

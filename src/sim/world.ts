@@ -112,7 +112,7 @@ export class World implements WorldView {
       return new SimNode(this, index, index < members, clock);
     });
     this.members = this.nodes.slice(0, members);
-    this.network = new Network(size, plan.network, random, (event, delayMs) => this.schedule(event, delayMs));
+    this.network = new Network(size, plan.network, random, (event, delayMs) => this.#deliver(event, delayMs));
     this.tenures = new Tenures(this, size);
     this.claims = new Claims(this);
     this.writes = new Writes();
@@ -149,8 +149,20 @@ export class World implements WorldView {
       this.hash.number(this.nowMs).number(event.code);
       if (event instanceof Packet) this.#hashPacket(event);
       event.run();
-      if (this.#stirred.length > 0) return true;
+      if (this.#stirred.length > 0 && !this.#goesOnReading()) return true;
     }
+  }
+
+  /** A host handles all messages that it finds in one turn, and what waits for promises goes on after the last. */
+  #goesOnReading(): boolean {
+    return this.plan.network.readEveryMs > 0 && this.#queue.nextDueMs() <= this.nowMs;
+  }
+
+  #deliver(packet: SimEvent, delayMs: number): void {
+    const { readEveryMs } = this.plan.network;
+    const arrivesMs = this.nowMs + delayMs;
+    if (readEveryMs === 0) this.scheduleAt(packet, arrivesMs);
+    else this.scheduleAt(packet, Math.ceil(arrivesMs / readEveryMs) * readEveryMs);
   }
 
   /** Something in this node may go on when the present event is over. */
@@ -171,13 +183,21 @@ export class World implements WorldView {
       stirs = this.#stirs;
       quiet = 0;
     }
-    if (this.#failure !== undefined) throw this.#failure.error;
+    if (this.#failure !== undefined && this.violation === undefined) throw this.#failure.error;
     for (const node of this.#stirred) {
       node.stirred = false;
       node.rearm();
     }
     this.#stirred.length = 0;
     this.look(undefined, undefined);
+  }
+
+  /** Async functions of a program's or a provider's own, between two calls: a few turns in which others get on. */
+  async pass(turnsMax: number): Promise<void> {
+    for (let left = this.random.below(turnsMax); left > 0; left -= 1) {
+      this.#stirs += 1;
+      await undefined;
+    }
   }
 
   /** A program has failed as none may: the run ends. */

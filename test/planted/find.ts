@@ -1,4 +1,5 @@
 import { duringFaults, withFaults } from "../../src/flease/planted-faults.js";
+import { duringFaults as duringWaistFaults } from "../../src/lease/planted-faults.js";
 import { noBounds } from "../../src/sim/explorer/bounds.js";
 import { FleaseModel, fleaseWorld } from "../../src/sim/explorer/flease-model.js";
 import { explore } from "../../src/sim/explorer/search.js";
@@ -22,8 +23,8 @@ export function find({ faults, world, bounds, breaks }: Explored, planted = true
 
 /** Runs seed after seed with one mistake planted, from the seed that is known to show it, until it breaks what it should. */
 export function search(mistake: Simulated): Promise<BatchResult> {
-  const { faults, mistakes, without, mode, breaks, seed } = mistake;
-  return duringFaults(faults, () =>
+  const { faults, waistFaults, mistakes, without, mode, breaks, seed } = mistake;
+  const look = () =>
     simulateMany({
       firstSeed: seed,
       modes: [mode],
@@ -31,6 +32,6 @@ export function search(mistake: Simulated): Promise<BatchResult> {
       without,
       mistakes,
       goOn: (runs) => runs < runsMax,
-    }),
-  );
+    });
+  return duringFaults(faults, () => duringWaistFaults(waistFaults, look));
 }

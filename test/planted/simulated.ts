@@ -1,4 +1,5 @@
 import type { Faults } from "../../src/flease/faults.js";
+import type { Faults as WaistFaults } from "../../src/lease/faults.js";
 import type { ClockMode } from "../../src/sim/clocks.js";
 import type { Feature } from "../../src/sim/features.js";
 import type { Invariant } from "../../src/sim/violation.js";
@@ -16,6 +17,7 @@ import {
 export interface Simulated {
   readonly name: string;
   readonly faults: Partial<Faults>;
+  readonly waistFaults: Partial<WaistFaults>;
   readonly mistakes: WorldMistakes;
   readonly without: readonly Feature[];
   readonly mode: ClockMode;
@@ -36,11 +38,24 @@ const inWorld = (name: string, mistakes: WorldMistakes, ...findings: Finding[]) 
   findings.map((finding) => row(name, finding, { mistakes, without: besideTheProtocol }));
 
 const onWaist = (name: string, mistakes: WorldMistakes, ...findings: Finding[]) =>
-  findings.map((finding) => row(name, finding, { mistakes }));
+  findings.map((finding) => row(name, finding, { mistakes, without: ["jobs"] }));
+
+const inWaist = (name: string, waistFaults: Partial<WaistFaults>, ...findings: Finding[]) =>
+  findings.map((finding) => row(name, finding, { waistFaults }));
 
 function row(name: string, finding: Finding, planted: Partial<Simulated>): Simulated {
   const [mode, breaks, seed] = finding.split(" ") as [ClockMode, Invariant, string];
-  return { name, faults: {}, mistakes: {}, without: [], ...planted, mode, breaks, seed: Number(seed) };
+  return {
+    name,
+    faults: {},
+    waistFaults: {},
+    mistakes: {},
+    without: [],
+    ...planted,
+    mode,
+    breaks,
+    seed: Number(seed),
+  };
 }
 
 /** What would hide a mistake is taken away: the other net, or the test of the other clock. */
@@ -132,4 +147,5 @@ export const simulated: readonly Simulated[] = [
   ...onWaist("a grant to one who has given up is kept", { provider: lateGrantIsKept }, "c L1 9"),
   ...onWaist("a token of the tenure before", { leases: tokensLagBehind }, "c I2 1"),
   ...onWaist("leads before the work has ended", { leases: leadsBeforeTheWorkHasEnded }, "c I1 55"),
+  ...inWaist("a queue that is still used is dropped", { emptyQueueIsDropped: true }, "a I1 115"),
 ];

@@ -1,5 +1,6 @@
 import { noFaults as noDeltaFaults } from "../../src/delta/faults.js";
 import { noFaults } from "../../src/flease/faults.js";
+import { noFaults as noWaistFaults } from "../../src/lease/faults.js";
 import { noFaults as noCoreFaults } from "../../src/core/state/faults.js";
 import { coreFaultsOfTests, cored, searchCore } from "./cored.js";
 import { explored } from "./explored.js";
@@ -117,9 +118,10 @@ function neverPlanted(): string[] {
   const planted = new Set(["netGOff", "releasedLeaseBlocksReader"]);
   for (const { faults } of [...simulated, ...explored])
     for (const name of Object.keys(faults)) planted.add(name);
+  for (const { waistFaults } of simulated) for (const name of Object.keys(waistFaults)) planted.add(name);
   for (const { faults } of [...stored, ...cored]) for (const name of Object.keys(faults)) planted.add(name);
   for (const name of coreFaultsOfTests) planted.add(name);
-  return [noFaults, noDeltaFaults, noCoreFaults]
+  return [noFaults, noWaistFaults, noDeltaFaults, noCoreFaults]
     .flatMap((faults) => Object.keys(faults))
     .filter((name) => !planted.has(name));
 }

@@ -19,6 +19,7 @@ import { Recovery } from "./recovery.js";
 import { ReleaseFinality } from "./release-finality.js";
 import { Silence } from "./silence.js";
 import { Tokens } from "./tokens.js";
+import { Turns } from "./turns.js";
 import { Waiters } from "./waiters.js";
 
 /** All checkers of section 5. */
@@ -37,6 +38,7 @@ export function allCheckers(view: WorldView, report: Report): Observer[] {
     new Continuity(view, report),
     new Silence(view, report),
     new ProgramExclusion(report),
+    new Turns(report),
     new ProgramContinuity(report),
     new ProgramTokens(report),
     new Leaders(report),

@@ -1,5 +1,6 @@
 import { LeaseholdError } from "../../lease/errors.js";
 import type { ErrorCode } from "../../lease/errors.js";
+import type { Timers } from "../../lease/ports.js";
 import type { Lease, Leases } from "../../lease/types.js";
 import type { World } from "../world.js";
 import type { Claim, Waiter } from "./claims.js";
@@ -9,7 +10,7 @@ import type { Waist } from "./waist.js";
 class ChangedItsMind extends Error {}
 
 /** What a program must be ready for. */
-const expected: ReadonlySet<ErrorCode> = new Set([
+export const expectedCodes: ReadonlySet<ErrorCode> = new Set([
   "LEASE_LOST",
   "LEASE_HELD",
   "LEASE_BROKEN",
@@ -67,7 +68,7 @@ export class Program {
         await this.#turn();
       } catch (error) {
         if (error instanceof LeaseholdError && error.code === "CLOSED") return;
-        const known = error instanceof LeaseholdError && expected.has(error.code);
+        const known = error instanceof LeaseholdError && expectedCodes.has(error.code);
         if (!known && !(error instanceof ChangedItsMind)) throw error;
       }
     }
@@ -237,8 +238,12 @@ export class Program {
   }
 
   #sleep(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      this.#waist.timers.after(ms, resolve);
-    });
+    return sleepOn(this.#waist.timers, ms);
   }
+}
+
+export function sleepOn(timers: Timers, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    timers.after(ms, resolve);
+  });
 }

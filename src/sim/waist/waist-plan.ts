@@ -8,6 +8,8 @@ export interface WaistPlan {
   readonly nodes: readonly number[];
   /** Programs of one node that want the same resource. */
   readonly programsEach: number;
+  /** Callers of one node, beside its programs, each of which wants any of the names. */
+  readonly jobsEach: number;
   /** Wants to lead instead of to hold. */
   readonly electRate: number;
   /** Tries, and does not wait. */
@@ -25,6 +27,7 @@ export interface WaistPlan {
 export const noWaist: WaistPlan = {
   nodes: [],
   programsEach: 0,
+  jobsEach: 0,
   electRate: 0,
   tryRate: 0,
   queryRate: 0,
@@ -52,9 +55,12 @@ export function drawWaist(plan: RunPlan, random: SimRandom): RunPlan {
   const waist = random.chance(0.5) ? drawPrograms(members + clients, random) : noWaist;
   const comesAndGoes = random.chance(0.5) ? random.magnitude(0.5, 4) * settings.ttlMaxMs : Infinity;
   const cells = members > cellSize && random.chance(0.5);
+  const jobsEach = waist.nodes.length > 0 && random.chance(0.4) ? random.pick([1, 2, 4]) : 0;
+  const readEveryMs = random.chance(0.5) ? random.magnitude(0.05, 0.5) * settings.rpcTimeoutMs : 0;
   return {
     ...plan,
-    waist,
+    waist: { ...waist, jobsEach },
+    network: { ...plan.network, readEveryMs: jobsEach > 0 ? readEveryMs : 0 },
     chaos: { ...chaos, clientEveryMs: clients > 0 ? comesAndGoes : Infinity },
     settings: cells ? { ...settings, cellSize } : settings,
   };
@@ -85,6 +91,7 @@ function drawPrograms(nodes: number, random: SimRandom): WaistPlan {
     breakRate: sometimes(random.between(0, 0.15)),
     abortRate: sometimes(random.between(0, 0.5)),
     shortRate: sometimes(random.between(0, 0.4)),
+    jobsEach: 0,
   };
 }
 

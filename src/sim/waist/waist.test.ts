@@ -18,6 +18,7 @@ const runPlan = async (change: Partial<ReturnType<typeof drawPlan>["waist"]>, wa
   const waist = {
     nodes: Array.from({ length: nodes }, (_, node) => node),
     programsEach: 2,
+    jobsEach: 0,
     electRate: 0.3,
     tryRate: 0.1,
     queryRate: 0.2,
@@ -78,7 +79,13 @@ it("cells of three in a membership of five exclude and make progress", async () 
 });
 
 it("a failure on the waist is shortened to one that still fails, and told as a story", async () => {
-  const options: SimOptions = { seed: 3, mode: "c", only: ["L1"], mistakes: { provider: abortKeepsTheTurn } };
+  const options: SimOptions = {
+    seed: 3,
+    mode: "c",
+    only: ["L1"],
+    without: ["jobs"],
+    mistakes: { provider: abortKeepsTheTurn },
+  };
   const failed = await simulate(options);
   expect(failed.violation?.invariant).toBe("L1");
   const shorter = await shorten(options, failed);

@@ -11,13 +11,18 @@ import type {
 } from "../../lease/provider.js";
 import type { Guarantees, HolderHint, ResourceHint } from "../../lease/types.js";
 import type { SimNode } from "../node.js";
+import type { WaistRequest } from "../observer.js";
 import type { World } from "../world.js";
+
+/** Other providers answer some turns of promises later than this one, at most. */
+const answerTurnsMax = 16;
 
 /** Between the waist and its provider: notes what the one asks and the other tells, and changes nothing. */
 export class WatchedProvider implements Provider {
   readonly #world: World;
   readonly #node: SimNode;
   readonly #inner: FleaseProvider;
+  readonly #life: string;
   /** Resources of which a hint woke a waiter that has not had its answer yet. */
   readonly #hinted = new Set<string>();
 
@@ -25,6 +30,7 @@ export class WatchedProvider implements Provider {
     this.#world = world;
     this.#node = node;
     this.#inner = inner;
+    this.#life = `${node.name}.${node.incarnation}`;
   }
 
   get guarantees(): Guarantees {
@@ -53,9 +59,12 @@ export class WatchedProvider implements Provider {
 
   async attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
     const { resource } = request;
+    this.#asks(resource, "attempt");
     const left = this.#node.peer!.proposer.slotOf(resource);
     if (left?.operation === Operation.none) this.#closed(resource);
     const outcome = await this.#inner.attempt(request, cancellation);
+    this.#answered(resource, outcome.kind === "granted");
+    if (this.#world.plan.waist.jobsEach > 0) await this.#world.pass(answerTurnsMax);
     const hinted = this.#hinted.delete(resource);
     const { counters, observers } = this.#world;
     if (outcome.kind !== "granted") for (const closed of observers.closed) closed(this.#node, resource);
@@ -65,15 +74,19 @@ export class WatchedProvider implements Provider {
   }
 
   async renew(grant: Grant, ttlMs: number): Promise<boolean> {
+    this.#asks(grant.resource, "renew");
     const longer = await this.#inner.renew(grant, ttlMs);
+    this.#answered(grant.resource, true);
     if (longer) this.#world.counters.automaticRenewals += 1;
     return longer;
   }
 
-  release(grant: Grant): Promise<void> {
+  async release(grant: Grant): Promise<void> {
+    this.#asks(grant.resource, "release");
     this.#closed(grant.resource);
     this.#world.counters.releases += 1;
-    return this.#inner.release(grant);
+    await this.#inner.release(grant);
+    this.#answered(grant.resource, false);
   }
 
   query(resource: string, timeoutMs: number): Promise<HolderHint> {
@@ -86,6 +99,14 @@ export class WatchedProvider implements Provider {
 
   close(): Promise<void> {
     return this.#inner.close();
+  }
+
+  #asks(resource: string, request: WaistRequest): void {
+    for (const asks of this.#world.observers.asks) asks(this.#life, resource, request);
+  }
+
+  #answered(resource: string, granted: boolean): void {
+    for (const answered of this.#world.observers.answered) answered(this.#life, resource, granted);
   }
 
   /** From here on nothing is held by the ballots that were sent until now. */

@@ -1,8 +1,12 @@
-import type { Leases } from "../../lease/types.js";
+import type { Lease, Leases } from "../../lease/types.js";
 import { check, type Stage } from "./stage.js";
 
 const PARTICIPANTS = 3;
 const TENURES_OF_EACH = 2;
+const JOBS_OF_EACH = 10;
+
+/** Turns of promises that a job takes for itself between two calls, at most. */
+const OWN_TURNS_MAX = 9;
 
 export const exclusionCases = {
   "at most one participant holds a resource": async (stage: Stage) => {
@@ -66,6 +70,16 @@ export const exclusionCases = {
     check(order.join() === places.join(), `callers were served in the order ${order.join(", ")}`);
   },
 
+  "callers of one participant who try, race and change their minds exclude each other": async (
+    stage: Stage,
+  ) => {
+    const opened = await openMany(stage, 2);
+    const callers = new Callers(stage);
+    const jobs = opened.flatMap((leases) => Array.from({ length: JOBS_OF_EACH }, () => callers.job(leases)));
+    await stage.until(Promise.all(jobs), "the jobs", 10 * stage.takeoverMs(opened[0]!));
+    check(callers.tenures >= jobs.length, `${callers.tenures} tenures for ${jobs.length} jobs`);
+  },
+
   "a lease is not re-entrant": async (stage: Stage) => {
     const leases = await stage.open("alice");
     const lease = await stage.take(leases, "reentrant");
@@ -93,4 +107,74 @@ export const exclusionCases = {
 async function openMany(stage: Stage, count: number): Promise<Leases[]> {
   const names = ["alice", "bob", "carol", "dave"].slice(0, count);
   return Promise.all(names.map((name) => stage.open(name)));
+}
+
+/** Callers who want any one of a few names, as programs do with several machines of a kind, and note who has which. */
+class Callers {
+  tenures = 0;
+  readonly #stage: Stage;
+  readonly #names: readonly string[];
+  readonly #inside = new Set<string>();
+  /** Varies what jobs do, the same in each run. */
+  #steps = 0;
+
+  constructor(stage: Stage) {
+    this.#stage = stage;
+    this.#names = ["permit/0", "permit/1", "permit/2", "permit/3"].map((name) => stage.name(name));
+  }
+
+  async job(leases: Leases): Promise<void> {
+    for (let round = 0; round < TENURES_OF_EACH; round++) {
+      await this.#ownTurns();
+      const first = (await this.#try(leases)) ?? (await this.#any(leases));
+      await this.#use(first);
+      // Some want it again in the turn in which they give it back.
+      if (this.#steps % 2 === 0) await this.#use(await this.#acquire(leases, first.resource));
+    }
+  }
+
+  async #try(leases: Leases): Promise<Lease | undefined> {
+    for (const name of this.#names) {
+      const lease = await leases.tryAcquire(name, { ttl: this.#stage.ttlMs });
+      if (lease !== undefined) return lease;
+      await this.#ownTurns();
+    }
+    return undefined;
+  }
+
+  /** The first that can be had; the other calls are ended, and what comes too late is given back. */
+  async #any(leases: Leases): Promise<Lease> {
+    const others = new AbortController();
+    const calls = this.#names.map((name) => this.#acquire(leases, name, others.signal));
+    const first = await Promise.any(calls);
+    others.abort();
+    for (const call of calls)
+      void call.then(
+        (lease) => void (lease !== first && lease.release()),
+        () => undefined,
+      );
+    return first;
+  }
+
+  #acquire(leases: Leases, name: string, signal?: AbortSignal): Promise<Lease> {
+    const wait = this.#stage.takeoverMs(leases);
+    return leases.acquire(name, { ttl: this.#stage.ttlMs, wait, ...(signal && { signal }) });
+  }
+
+  /** The critical section; its release is not waited for. */
+  async #use(lease: Lease): Promise<void> {
+    const { resource } = lease;
+    lease.assertHeld();
+    check(!this.#inside.has(resource), `two callers held ${resource} at the same time`);
+    this.#inside.add(resource);
+    if (this.#steps % 3 > 0) await this.#stage.pass(1);
+    this.#inside.delete(resource);
+    this.tenures++;
+    void lease.release();
+  }
+
+  async #ownTurns(): Promise<void> {
+    this.#steps += 1;
+    for (let left = (this.#steps * 7) % OWN_TURNS_MAX; left > 0; left--) await undefined;
+  }
 }
