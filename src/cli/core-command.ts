@@ -22,6 +22,18 @@ const options = [
   ["--heartbeat-interval <ms>", "between heartbeats (default: 100)"],
   ["--election-timeout <ms>", "without heartbeats, until a new leader is elected (default: 1000)"],
   ["--snapshot-count <n>", "commands between snapshots (default: 100000)"],
+  [
+    "--auto-compaction-mode <mode>",
+    "how old revisions are counted, revision or periodic (default: revision, or periodic if only a retention is given)",
+  ],
+  [
+    "--auto-compaction-retention <amount>",
+    "how many revisions, or hours, are kept; 0: all, until a client compacts (default: 100000 revisions)",
+  ],
+  [
+    "--quota-backend-bytes <n>",
+    "of keys, values and history in memory: what needs more is refused (default: half of the heap, 2 GB at most)",
+  ],
   ["--cert-file <file>", "certificate for clients, PEM"],
   ["--key-file <file>", "its private key, PEM"],
   ["--trusted-ca-file <file>", "the authority of clients' certificates, PEM"],

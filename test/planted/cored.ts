@@ -129,6 +129,18 @@ export const cored: readonly Cored[] = [
     breaks: "durability",
     seed: 1,
   },
+  {
+    name: "C: nobody compacts but clients",
+    faults: { historyGrows: true },
+    breaks: "space",
+    seed: 1,
+  },
+  {
+    name: "C: what was compacted away still counts",
+    faults: { bytesStay: true },
+    breaks: "space",
+    seed: 1,
+  },
 ];
 
 /** Break a bound or a promise about time, and no invariant: `src/core/replica/requests.test.ts` has them. */

@@ -57,11 +57,12 @@ export interface ReplicatedLog {
   snapshotMeta(index: number): SnapshotMeta;
 
   /**
-   * The snapshot is on disk: entries up to `snapshot.index - keepEntries` are forgotten. Followers that need one of
+   * The snapshot is on disk: entries up to it are forgotten, but for the last `keepEntries`. Followers that need one of
    * those get a snapshot instead.
    * @param keepEntries entries kept for followers that are a little behind; 0 or more
+   * @param keepBytes fewer are kept if those have more data than this; no bound by default
    */
-  compact(snapshot: SnapshotMeta, keepEntries: number): void;
+  compact(snapshot: SnapshotMeta, keepEntries: number, keepBytes?: number): void;
 
   /** The transport could not deliver to a member: back to asking where its log stands, until it answers. */
   reportUnreachable(member: MemberId): void;

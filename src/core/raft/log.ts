@@ -196,8 +196,14 @@ export class RaftLog {
     return this.#handedOut;
   }
 
-  /** Forgets entries up to `index`, which a snapshot covers. */
-  compact(index: number): void {
+  /** Forgets entries up to `covered`, which a snapshot has, but for the last ones that are within both bounds. */
+  compact(covered: number, keepEntries: number, keepBytes: number): void {
+    let index = covered;
+    let bytes = 0;
+    for (; index > this.#base && covered - index < keepEntries; index -= 1) {
+      bytes += this.sizeAt(index);
+      if (bytes > keepBytes) break;
+    }
     if (index <= this.#base) return;
     const term = this.termAt(index)!;
     this.#entries = this.#entries.slice(index - this.#base);

@@ -124,12 +124,12 @@ export class Raft implements ReplicatedLog {
     return { index, term, membership: this.#log.memberships.at(index) };
   }
 
-  compact(snapshot: SnapshotMeta, keepEntries: number): void {
+  compact(snapshot: SnapshotMeta, keepEntries: number, keepBytes = Infinity): void {
     if (snapshot.index <= this.#log.snapshot.index) return;
     if (snapshot.index > this.#applied)
       throw new RangeError(`a snapshot at ${snapshot.index}, but only ${this.#applied} is applied`);
     this.#log.snapshot = snapshot;
-    this.#log.compact(snapshot.index - keepEntries);
+    this.#log.compact(snapshot.index, keepEntries, keepBytes);
   }
 
   // Time

@@ -139,6 +139,29 @@ describe("7: log compaction", () => {
     expect(lab.applied(1)).toEqual(lab.applied(3));
   });
 
+  test("of the entries behind a snapshot so many are kept as both bounds allow: their number, and their data", () => {
+    const kept = (keepEntries: number, keepBytes?: number): number => {
+      const one = new Single(1n, founding([1n]));
+      one.tick(10);
+      for (let count = 0; count < 20; count += 1) one.raft.propose([new Uint8Array(1_000)]);
+      one.drain();
+      const { applied } = one.raft.status();
+      one.raft.compact(one.raft.snapshotMeta(applied), keepEntries, keepBytes);
+      let index = applied;
+      const isThere = () => {
+        try {
+          return one.raft.snapshotMeta(index - 1).term > 0;
+        } catch {
+          return false;
+        }
+      };
+      while (isThere()) index -= 1;
+      return applied - index;
+    };
+    expect([kept(0), kept(5), kept(5, 1e6), kept(10, 5_200), kept(10, 100)]).toEqual([0, 5, 5, 5, 0]);
+    expect(kept(100)).toBe(21);
+  });
+
   test("only what was applied can be in a snapshot", () => {
     const one = new Single(1n, founding([1n]));
     one.tick(10);

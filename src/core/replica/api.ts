@@ -1,4 +1,5 @@
 import type { Status } from "../raft/api.js";
+import type { MemberId } from "../raft/types.js";
 import type { Effects, Input } from "./types.js";
 
 /**
@@ -24,6 +25,10 @@ export interface ReplicaStatus extends Status {
   readonly compacted: number;
   readonly keys: number;
   readonly leases: number;
+  /** What the state takes in memory, about. */
+  readonly bytes: number;
+  /** Members whose space alarm is raised. */
+  readonly spaceAlarms: readonly MemberId[];
   /** Requests that are not answered yet. */
   readonly requests: number;
   readonly watches: number;

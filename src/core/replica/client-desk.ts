@@ -1,5 +1,6 @@
 import { faults } from "#core-faults";
 import { create } from "@bufbuild/protobuf";
+import { AlarmRequest_AlarmAction as Action, type AlarmRequest, AlarmType } from "../gen/etcd/cluster_pb.js";
 import {
   LeaseKeepAliveResponseSchema,
   LeaseLeasesResponseSchema,
@@ -10,7 +11,7 @@ import type { Command } from "../gen/leasehold/command_pb.js";
 import { isSerializable } from "../state/check.js";
 import { CoreError, refusalFor } from "../state/errors.js";
 import { bytesOf } from "../state/keys.js";
-import type { Applied } from "../state/state.js";
+import { alarmResponse, type Applied } from "../state/state.js";
 import { commandFor } from "./commands.js";
 import type { Context } from "./context.js";
 import type { Ask, Refused, Told } from "./peer-messages.js";
@@ -260,6 +261,7 @@ export class ClientDesk {
     try {
       if (request.kind === "range" || request.kind === "txn") return this.#read(request);
       if (request.kind === "leaseTimeToLive") return this.#timeToLive(request.request, told);
+      if (request.kind === "alarm") return this.#alarms(request.request);
       return this.#leases();
     } catch (error) {
       return refusalFor(error);
@@ -292,6 +294,13 @@ export class ClientDesk {
       grantedTTL: BigInt(lease.ttlSeconds),
       keys: keys ? [...lease.keys].sort().map((key) => bytesOf(key)) : [],
     });
+  }
+
+  #alarms({ action, alarm }: AlarmRequest): ClientResponse {
+    const isAsked = action === Action.GET && alarm !== AlarmType.CORRUPT;
+    const response = alarmResponse(isAsked ? this.#context.state.spaceAlarms : []);
+    response.header = this.#context.header();
+    return response;
   }
 
   #leases(): ClientResponse {

@@ -1,7 +1,8 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import type { Random } from "../../lease/ports.js";
+import { AlarmRequest_AlarmAction as Action, AlarmType } from "../gen/etcd/cluster_pb.js";
 import { CommandSchema } from "../gen/leasehold/command_pb.js";
-import { checkDeleteRange, checkPut, checkRange, checkTxn, isReadOnly } from "../state/check.js";
+import { checkDeleteRange, checkPut, checkRange, checkTxn, isReadOnly, needsRoom } from "../state/check.js";
 import { CoreError } from "../state/errors.js";
 import { ttlSecondsMax } from "../state/leases.js";
 import type { CommandBody, Context } from "./context.js";
@@ -21,8 +22,10 @@ export function commandFor(
 ): Uint8Array<ArrayBuffer> | undefined {
   const body = bodyFor(request, context);
   if (body === undefined) return undefined;
-  const command = { proposer: context.id, request: BigInt(number), body };
-  const bytes = toBinary(CommandSchema, create(CommandSchema, command));
+  const command = create(CommandSchema, { proposer: context.id, request: BigInt(number), body });
+  // It would be refused when it is applied, and stand in the log till then.
+  if (context.state.spaceAlarms.size > 0 && needsRoom(command.body)) throw new CoreError("noSpace");
+  const bytes = toBinary(CommandSchema, command);
   if (bytes.length > context.limits.requestBytesMax) throw new CoreError("requestTooLarge");
   return bytes;
 }
@@ -55,6 +58,12 @@ function bodyFor(asked: ClientRequest, context: Context): CommandBody | undefine
     }
     case "leaseRevoke":
       return { case: "leaseRevoke", value: asked.request };
+    case "alarm": {
+      const { action, alarm, memberID: member } = asked.request;
+      // The others there are in etcd are never raised here, and whoever asks to put them out hears of none.
+      if (action === Action.GET || alarm !== AlarmType.NOSPACE) return undefined;
+      return { case: "spaceAlarm", value: { member, raised: action === Action.ACTIVATE } };
+    }
     default:
       return undefined;
   }

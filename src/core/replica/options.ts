@@ -19,9 +19,18 @@ export interface ReplicaOptions {
   readonly electionTicks?: number;
   /** How often what is left of leases is replicated, so that it survives a change of leader; ms. 0: never. Default 5 minutes. */
   readonly clusterTimeMs?: number;
+  /** What the leader does about old revisions. Default: they stay until a client compacts them. */
+  readonly autoCompaction?: AutoCompaction | undefined;
+  /** Bytes of the state beyond which nothing is taken that needs more; no bound by default. */
+  readonly quotaBytes?: number | undefined;
   readonly limits?: Partial<ReplicaLimits>;
   readonly raftLimits?: Partial<RaftLimits>;
 }
+
+/** How much history is kept, at least. */
+export type AutoCompaction =
+  | { readonly mode: "revision"; readonly keepRevisions: number }
+  | { readonly mode: "periodic"; readonly keepMs: number };
 
 export const electionTicksDefault = 10;
 /** As etcd's lease checkpoints. */
@@ -43,12 +52,19 @@ export interface ReplicaLimits {
   readonly leasesPerBatch: number;
   /** Applied entries after which a snapshot is taken. */
   readonly snapshotEntries: number;
-  /** Bytes of applied entries after which a snapshot is taken. */
+  /**
+   * Bytes of applied entries after which a snapshot is taken, if the state has no more than that; else so many as the state has: what is
+   * written for snapshots is then at most about twice what was written by clients.
+   */
   readonly snapshotBytes: number;
+  /** Bytes of applied entries after which a snapshot is taken, whatever the state has. */
+  readonly snapshotBytesMax: number;
   /** Bytes after which a piece of a snapshot is full. */
   readonly snapshotPieceBytes: number;
   /** Entries that are kept behind a snapshot for followers that are a little slow. */
   readonly keepEntries: number;
+  /** Bytes of them: fewer are kept if they have more. */
+  readonly keepBytes: number;
   /** Watches on one stream. */
   readonly watchesPerStreamMax: number;
   /** Responses of one stream that have not been sent to the client; then its watches read from history, later. */
@@ -74,10 +90,14 @@ export const defaultLimits: ReplicaLimits = {
   leasesPerBatch: 1_000,
   // etcd's figures: replaying these takes about a second.
   snapshotEntries: 100_000,
-  // The log's tail is in memory.
-  snapshotBytes: 256 * 1024 * 1024,
+  // The log's tail is in memory: of a small state it shall not be what takes the most.
+  snapshotBytes: 32 * 1024 * 1024,
+  snapshotBytesMax: 256 * 1024 * 1024,
   snapshotPieceBytes: pieceBytesDefault,
+  // etcd's figure.
   keepEntries: 5_000,
+  // Followers that are behind by more than some tenths of a second of a fast network get a snapshot, which is not much more then.
+  keepBytes: 32 * 1024 * 1024,
   // A thousand times what clients use.
   watchesPerStreamMax: 10_000,
   // Some milliseconds of a fast connection; history keeps the rest.

@@ -13,6 +13,7 @@ import { LeaseKeeping } from "./lease-keeping.js";
 import { clusterTimeMsDefault, defaultLimits, electionTicksDefault, type ReplicaOptions } from "./options.js";
 import type { PeerQuestion, Propose } from "./peer-messages.js";
 import { Snapshots } from "./snapshots.js";
+import { SpaceKeeping } from "./space-keeping.js";
 import type { Effects, Input, PeerMessage } from "./types.js";
 import { WatchHub } from "./watch-hub.js";
 
@@ -27,6 +28,7 @@ export class Replica implements CoreServer {
   readonly #leases: LeaseKeeping;
   readonly #watches: WatchHub;
   readonly #snapshots: Snapshots;
+  readonly #space: SpaceKeeping;
   #outgoing: PeerQuestion[] = [];
   /** Snapshots that have arrived, by their index: the log says which of them it takes. */
   readonly #offered = new Map<number, CoreState>();
@@ -42,6 +44,7 @@ export class Replica implements CoreServer {
     this.#context = new Context({ id, cluster, raft, state, limits, random, electionMs, send });
     this.#clients = new ClientDesk(this.#context);
     this.#leases = new LeaseKeeping(this.#context, clusterTimeMs);
+    this.#space = new SpaceKeeping(this.#context, options.autoCompaction, options.quotaBytes ?? Infinity);
     this.#leader = new LeaderDesk(this.#context, this.#leases, this.#clients.isOpen);
     this.#watches = new WatchHub(this.#context);
     this.#snapshots = new Snapshots(this.#context);
@@ -131,6 +134,8 @@ export class Replica implements CoreServer {
       compacted: state.revisions.compacted,
       keys: state.revisions.live,
       leases: state.leases.size,
+      bytes: state.bytes,
+      spaceAlarms: [...state.spaceAlarms],
       requests: this.#clients.requests.size,
       watches: this.#watches.count,
       watchesBehind: this.#watches.behind,
@@ -141,6 +146,7 @@ export class Replica implements CoreServer {
     this.#context.raft.tick();
     this.#clients.tick();
     this.#leases.tick();
+    if (this.#leases.isTracking) this.#space.tick();
     this.#watches.tick();
   }
 
@@ -236,6 +242,7 @@ export class Replica implements CoreServer {
 
   #beginLeading(): void {
     this.#leases.begin();
+    this.#space.begin();
     const { cluster, state } = this.#context;
     if (state.cluster === 0n) this.#context.propose({ case: "bootstrap", value: { cluster } });
   }

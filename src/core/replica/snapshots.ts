@@ -27,7 +27,8 @@ export class Snapshots {
 
   take(): SnapshotToWrite | undefined {
     const { appliedIndex, limits, raft, state } = this.#context;
-    const isDue = this.#entries >= limits.snapshotEntries || this.#bytes >= limits.snapshotBytes;
+    const dueBytes = Math.min(limits.snapshotBytesMax, Math.max(limits.snapshotBytes, state.bytes));
+    const isDue = this.#entries >= limits.snapshotEntries || this.#bytes >= dueBytes;
     if (!isDue || this.#isBeingWritten) return undefined;
     this.installed();
     this.#isBeingWritten = true;
@@ -39,7 +40,8 @@ export class Snapshots {
 
   written(meta: SnapshotMeta): void {
     this.#isBeingWritten = false;
-    this.#context.raft.compact(meta, this.#context.limits.keepEntries);
+    const { keepBytes, keepEntries } = this.#context.limits;
+    this.#context.raft.compact(meta, keepEntries, keepBytes);
   }
 
   failed(): void {

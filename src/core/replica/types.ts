@@ -1,3 +1,4 @@
+import type { AlarmRequest, AlarmResponse } from "../gen/etcd/cluster_pb.js";
 import type {
   CompactionRequest,
   CompactionResponse,
@@ -39,7 +40,8 @@ export type ClientRequest =
   | { readonly kind: "leaseKeepAlive"; readonly request: LeaseKeepAliveRequest }
   | { readonly kind: "leaseTimeToLive"; readonly request: LeaseTimeToLiveRequest }
   | { readonly kind: "leaseLeases"; readonly request: LeaseLeasesRequest }
-  | { readonly kind: "registerLease"; readonly request: RegisterLeaseRequest };
+  | { readonly kind: "registerLease"; readonly request: RegisterLeaseRequest }
+  | { readonly kind: "alarm"; readonly request: AlarmRequest };
 
 /** A lease by name, with an id that the core chooses: its answer is a `LeaseGrantResponse`. */
 export interface RegisterLeaseRequest {
@@ -59,7 +61,8 @@ export type ClientResponse =
   | LeaseRevokeResponse
   | LeaseKeepAliveResponse
   | LeaseTimeToLiveResponse
-  | LeaseLeasesResponse;
+  | LeaseLeasesResponse
+  | AlarmResponse;
 
 /** Between servers: the replicated log's own messages, and what only the leader can do for a follower's clients. */
 export type PeerMessage = Message | PeerQuestion;

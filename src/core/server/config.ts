@@ -1,5 +1,8 @@
 import { resolve } from "node:path";
+import { getHeapStatistics } from "node:v8";
+import { parseDuration } from "../../lease/duration.js";
 import { LeaseholdError } from "../../lease/errors.js";
+import type { AutoCompaction } from "../replica/options.js";
 import { type ListenUrl, parseListenUrls, parseUrls } from "./urls.js";
 
 /** The command line as text, under etcd's names. */
@@ -16,6 +19,9 @@ export interface CoreFlags {
   readonly heartbeatInterval?: string;
   readonly electionTimeout?: string;
   readonly snapshotCount?: string;
+  readonly autoCompactionMode?: string;
+  readonly autoCompactionRetention?: string;
+  readonly quotaBackendBytes?: string;
   readonly certFile?: string;
   readonly keyFile?: string;
   readonly trustedCaFile?: string;
@@ -41,6 +47,8 @@ export interface CoreConfig {
   readonly heartbeatMs: number;
   readonly electionTicks: number;
   readonly snapshotEntries: number;
+  readonly autoCompaction: AutoCompaction | undefined;
+  readonly quotaBytes: number;
   readonly clientTls: TlsFiles | undefined;
   readonly peerTls: TlsFiles | undefined;
 }
@@ -64,6 +72,14 @@ const electionMsDefault = 1_000;
 const electionMsMax = 50_000;
 const heartbeatsPerElectionMin = 5;
 const snapshotEntriesDefault = 100_000;
+/** Some tens of megabytes of small keys; watches that come back after minutes of a busy core find where they were. */
+const keepRevisionsDefault = 100_000;
+const keepMsDefault = 3_600_000;
+/** Ten looks at the revision fit in. */
+const keepMsMin = 10_000;
+const quotaBytesMost = 2 * 1024 ** 3;
+/** Requests of the largest kind have to fit in, and some. */
+const quotaBytesMin = 16 * 1024 ** 2;
 /** More servers make writes slower and nothing safer. */
 const membersMax = 9;
 
@@ -108,11 +124,57 @@ export function configOf(flags: CoreFlags): CoreConfig {
     heartbeatMs,
     electionTicks: Math.ceil(electionMs / heartbeatMs),
     snapshotEntries: whole("--snapshot-count", flags.snapshotCount, snapshotEntriesDefault),
+    autoCompaction: parseCompaction(flags.autoCompactionMode, flags.autoCompactionRetention),
+    quotaBytes: parseQuota(flags.quotaBackendBytes),
     clientTls,
     peerTls,
   };
   checkOwnUrls(config, peerUrls);
   return config;
+}
+
+/**
+ * Without a word history is kept to a number of revisions: all of it is in memory, and a time would bound that for slow writers only.
+ * With one, a retention without a mode is a time, as in etcd.
+ */
+function parseCompaction(givenMode?: string, retention?: string): AutoCompaction | undefined {
+  const mode = givenMode ?? (retention === undefined ? "revision" : "periodic");
+  if (retention === "0") return undefined;
+  if (mode === "revision") {
+    const keepRevisions = whole("--auto-compaction-retention", retention, keepRevisionsDefault);
+    return { mode, keepRevisions };
+  }
+  if (mode !== "periodic")
+    throw invalid(`--auto-compaction-mode is ${JSON.stringify(mode)}, and must be "periodic" or "revision"`);
+  return { mode, keepMs: retention === undefined ? keepMsDefault : parseRetention(retention) };
+}
+
+/** As in etcd: a number of hours, or durations such as `1h30m`. */
+function parseRetention(text: string): number {
+  const hours = /^\d+$/.test(text) ? `${text}h` : text;
+  const parts = hours.match(/\d+(?:\.\d+)?(?:ms|s|m|h)/g) ?? [];
+  const keepMs = parts.reduce((sum, part) => sum + parseDuration(part), 0);
+  if (parts.join("") !== hours || keepMs < keepMsMin)
+    throw invalid(
+      `--auto-compaction-retention is ${JSON.stringify(text)}, and must be a number of hours or a time such as 30m, from 10s on`,
+    );
+  return keepMs;
+}
+
+/** Not given, or 0 as in etcd: the default. */
+function parseQuota(text = "0"): number {
+  const quotaBytes = text === "0" ? quotaBytesDefault() : whole("--quota-backend-bytes", text, 0);
+  if (quotaBytes < quotaBytesMin)
+    throw invalid(`--quota-backend-bytes is ${quotaBytes}, and must be ${quotaBytesMin} or more`);
+  return quotaBytes;
+}
+
+/**
+ * etcd's 2 GB, or half of the memory that this process may use for its objects, if that is less: the log's tail, snapshots and answers
+ * need room beside the state.
+ */
+function quotaBytesDefault(): number {
+  return Math.min(quotaBytesMost, Math.floor(getHeapStatistics().heap_size_limit / 2));
 }
 
 function parseState(text = "new"): boolean {

@@ -102,6 +102,8 @@ class Core implements RunningCore {
         random: { next: () => Math.random() },
         tickMs,
         electionTicks,
+        autoCompaction: config.autoCompaction,
+        quotaBytes: config.quotaBytes,
         limits: { snapshotEntries: config.snapshotEntries },
       }),
       disk: new Disk(journal, snapshots, recovered.snapshot.index),

@@ -6,6 +6,7 @@ import type {
   TxnRequest,
 } from "../gen/etcd/rpc_pb.js";
 import { RangeRequest_SortOrder as Order, RangeRequest_SortTarget as Target } from "../gen/etcd/rpc_pb.js";
+import type { Command } from "../gen/leasehold/command_pb.js";
 import { CoreError } from "./errors.js";
 import { type Key, type KeyRange, contains, keyOf, rangeOf } from "./keys.js";
 
@@ -63,6 +64,20 @@ function checkShape({ compare, success, failure }: TxnRequest): void {
       else if (operation.case === "requestTxn") checkShape(operation.value);
       else throw new CoreError("keyNotFound");
     }
+}
+
+/** It may make the state larger: while space is short it is refused, as etcd refuses it. */
+export function needsRoom({ case: kind, value }: Command["body"]): boolean {
+  if (kind === "txn") return mayPut(value);
+  return kind === "put" || kind === "leaseGrant" || kind === "registerLease";
+}
+
+function mayPut({ success, failure }: TxnRequest): boolean {
+  return [success, failure].some((operations) =>
+    operations.some(({ request }) =>
+      request.case === "requestTxn" ? mayPut(request.value) : request.case === "requestPut",
+    ),
+  );
 }
 
 /** Whichever way it takes, nothing is changed. Such a one needs no place in the log. */

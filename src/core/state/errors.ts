@@ -19,6 +19,7 @@ const failures = {
   futureRevision: [11, "etcdserver: mvcc: required revision is a future revision"],
   leaseTtlTooLarge: [11, "etcdserver: too large lease TTL"],
   tooManyRequests: [8, "etcdserver: too many requests"],
+  noSpace: [8, "etcdserver: mvcc: database space exceeded"],
   noLeader: [14, "etcdserver: no leader"],
   leaderChanged: [14, "etcdserver: leader changed"],
   notLeader: [9, "etcdserver: not leader"],

@@ -36,6 +36,10 @@ export const noFaults = {
   acknowledgedBeforeSync: false,
   /** A write that may have been proposed is proposed again. */
   proposedTwice: false,
+  /** Nothing is compacted but by clients. */
+  historyGrows: false,
+  /** What was compacted away still counts. */
+  bytesStay: false,
   /** All versions of a key are one piece of a snapshot, however many there are. */
   historyInOnePiece: false,
   /** A leader takes a command that was meant for it in an earlier term: whoever sent it may have proposed it again. */

@@ -18,6 +18,9 @@ export interface LeaseState {
 /** etcd refuses more: nine thousand million seconds. */
 export const ttlSecondsMax = 9_000_000_000n;
 
+/** Its record, the set of its keys, and what the leader keeps of it. */
+const leaseBytes = 800;
+
 /**
  * Leases without deadlines. Creating, revoking and expiring are commands of the log; refreshing is not, and leaves no trace
  * here (*Patterns of Distributed Systems*, "Lease").
@@ -25,8 +28,14 @@ export const ttlSecondsMax = 9_000_000_000n;
 export class Leases {
   readonly #leases = new Map<bigint, LeaseState>();
   readonly #names = new Map<string, bigint>();
+  #nameBytes = 0;
   /** Each key hangs on one lease at most. */
   readonly #leaseOfKey = new Map<Key, LeaseState>();
+
+  /** What they take in memory, about; the keys that hang on them are counted with these. */
+  get bytes(): number {
+    return this.#leases.size * leaseBytes + this.#nameBytes;
+  }
 
   get size(): number {
     return this.#leases.size;
@@ -53,7 +62,10 @@ export class Leases {
     }
     const lease: LeaseState = { id, ttlSeconds, name, keys: new Set(), leftMs: undefined };
     this.#leases.set(id, lease);
-    if (name !== undefined) this.#names.set(name, id);
+    if (name !== undefined) {
+      this.#names.set(name, id);
+      this.#nameBytes += name.length;
+    }
     return lease;
   }
 
@@ -62,7 +74,10 @@ export class Leases {
     const lease = this.#leases.get(id);
     if (lease === undefined) throw new CoreError("leaseNotFound");
     this.#leases.delete(id);
-    if (lease.name !== undefined) this.#names.delete(lease.name);
+    if (lease.name !== undefined) {
+      this.#names.delete(lease.name);
+      this.#nameBytes -= lease.name.length;
+    }
     return lease;
   }
 

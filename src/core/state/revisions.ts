@@ -1,3 +1,4 @@
+import { faults } from "#core-faults";
 import sortedBtree from "sorted-btree";
 import { bytesOf, type Key, type KeyRange, contains } from "./keys.js";
 
@@ -23,6 +24,19 @@ export function isDeletion(version: Version): boolean {
 
 export const nothing = new Uint8Array(0);
 
+/** What a version takes in memory beside its key and value, measured: its record, its place in two lists, what its value is kept in. */
+const versionOverheadBytes = 400;
+
+/** What it takes in memory, about. */
+export function sizeOf({ key, value }: Version): number {
+  return versionOverheadBytes + key.length + value.length;
+}
+
+/** A part of something larger keeps all of it in memory: what is kept of a large request, or piece, is copied then. */
+export function owned(value: Uint8Array): Uint8Array {
+  return value.buffer.byteLength > 2 * value.length + versionOverheadBytes ? value.slice() : value;
+}
+
 /** What a key was, oldest first, as far as it has not been compacted away. */
 type History = Version[];
 
@@ -40,6 +54,8 @@ export class Revisions {
   #changes: Version[] = [];
   /** How many keys there are now. */
   #live = 0;
+  /** What all that is kept takes in memory, about. */
+  bytes = 0;
 
   get live(): number {
     return this.#live;
@@ -74,7 +90,7 @@ export class Revisions {
       sub: this.#subOf(revision),
       created: before?.created ?? revision,
       version: (before?.version ?? 0) + 1,
-      value,
+      value: owned(value),
       lease,
     };
     if (before === undefined) this.#live += 1;
@@ -127,13 +143,21 @@ export class Revisions {
     const history = this.#keys.get(key);
     if (history === undefined) this.#keys.set(key, [...part]);
     else for (const version of part) history.push(version);
-    for (const version of part) if (version.modified >= this.compacted) this.#changes.push(version);
+    for (const version of part) {
+      this.bytes += sizeOf(version);
+      if (version.modified >= this.compacted) this.#changes.push(version);
+    }
   }
 
   /** After the last `restore`. */
   restored(): void {
     for (const history of this.#keys.values()) if (!isDeletion(history.at(-1)!)) this.#live += 1;
     this.#changes.sort((a, b) => a.modified - b.modified || a.sub - b.sub);
+  }
+
+  /** Of the changes that are kept, half are of this revision or earlier ones; 0 if there is none. */
+  get middle(): number {
+    return this.#changes[this.#changes.length >>> 1]?.modified ?? 0;
   }
 
   #subOf(revision: number): number {
@@ -146,6 +170,7 @@ export class Revisions {
     if (history === undefined) this.#keys.set(version.key, [version]);
     else history.push(version);
     this.#changes.push(version);
+    this.bytes += sizeOf(version);
   }
 
   #compactKey(key: Key, revision: number): void {
@@ -156,6 +181,7 @@ export class Revisions {
       (!isDeletion(version) && (next === undefined || next.modified > revision));
     let keep = 0;
     while (keep < history.length && !isNeeded(history[keep]!, history[keep + 1])) keep += 1;
+    if (!faults.bytesStay) for (let index = 0; index < keep; index++) this.bytes -= sizeOf(history[index]!);
     if (keep === history.length) this.#keys.delete(key);
     else history.splice(0, keep);
   }

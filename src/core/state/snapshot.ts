@@ -11,7 +11,7 @@ import {
 } from "../gen/leasehold/snapshot_pb.js";
 import { bytesOf, keyOf } from "./keys.js";
 import type { LeaseState } from "./leases.js";
-import type { Version } from "./revisions.js";
+import { owned, type Version } from "./revisions.js";
 import { CoreState } from "./state.js";
 
 /** A snapshot that cannot be trusted. */
@@ -23,6 +23,7 @@ export class SnapshotError extends Error {
 export interface SnapshotSource {
   readonly cluster: bigint;
   readonly clusterMs: number;
+  readonly spaceAlarms: ReadonlySet<bigint>;
   readonly revisions: {
     readonly current: number;
     readonly compacted: number;
@@ -32,13 +33,14 @@ export interface SnapshotSource {
 }
 
 /** The state as it is now, while it goes on: references are copied, contents are not. */
-export function frozen({ cluster, clusterMs, revisions, leases }: CoreState): SnapshotSource {
+export function frozen({ cluster, clusterMs, revisions, leases, spaceAlarms }: CoreState): SnapshotSource {
   const histories = Array.from(revisions.histories(), (history) => [...history]);
   const all = Array.from(leases.all(), (lease) => ({ ...lease }));
   const { current, compacted } = revisions;
   return {
     cluster,
     clusterMs,
+    spaceAlarms: new Set(spaceAlarms),
     revisions: { current, compacted, histories: () => histories },
     leases: { all: () => all },
   };
@@ -89,7 +91,7 @@ export function restoreState(pieces: Iterable<Uint8Array>): CoreState {
 type Body = Exclude<SnapshotPiece["body"], { case: "pieces" }>;
 
 function* piecesOf(
-  { cluster, clusterMs, revisions, leases }: SnapshotSource,
+  { cluster, clusterMs, revisions, leases, spaceAlarms }: SnapshotSource,
   pieceBytes: number,
 ): Generator<SnapshotPiece> {
   yield pieceOf({
@@ -99,6 +101,7 @@ function* piecesOf(
       revision: BigInt(revisions.current),
       compacted: BigInt(revisions.compacted),
       clusterMilliseconds: BigInt(clusterMs),
+      spaceAlarms: [...spaceAlarms].sort((one, other) => (one < other ? -1 : 1)),
     },
   });
   for (const lease of [...leases.all()].sort((a, b) => (a.id < b.id ? -1 : 1))) {
@@ -185,7 +188,8 @@ class Restoring {
     return this.#state;
   }
 
-  #takeHead({ cluster, clusterMilliseconds, revision, compacted }: SnapshotHead): void {
+  #takeHead({ cluster, clusterMilliseconds, revision, compacted, spaceAlarms }: SnapshotHead): void {
+    for (const member of spaceAlarms) this.#state.spaceAlarms.add(member);
     this.#state.cluster = cluster;
     this.#state.clusterMs = Number(clusterMilliseconds);
     this.#state.revisions.current = Number(revision);
@@ -221,7 +225,7 @@ function toVersion(key: string, fields: SnapshotVersion): Version {
     sub: Number(fields.sub),
     created: Number(fields.created),
     version: Number(fields.version),
-    value: fields.value,
+    value: owned(fields.value),
     lease: fields.lease,
   };
 }

@@ -1,5 +1,6 @@
 import { faults } from "#core-faults";
 import { create } from "@bufbuild/protobuf";
+import { AlarmType, type AlarmResponse, AlarmResponseSchema } from "../gen/etcd/cluster_pb.js";
 import {
   type CompactionResponse,
   CompactionResponseSchema,
@@ -14,7 +15,8 @@ import {
   type TxnRequest,
   type TxnResponse,
 } from "../gen/etcd/rpc_pb.js";
-import type { Command } from "../gen/leasehold/command_pb.js";
+import type { Command, SpaceAlarm } from "../gen/leasehold/command_pb.js";
+import { needsRoom } from "./check.js";
 import { CoreError } from "./errors.js";
 import { Leases, ttlSecondsMax } from "./leases.js";
 import { readRange } from "./range.js";
@@ -29,7 +31,8 @@ export type CommandAnswer =
   | TxnResponse
   | CompactionResponse
   | LeaseGrantResponse
-  | LeaseRevokeResponse;
+  | LeaseRevokeResponse
+  | AlarmResponse;
 
 export interface Applied {
   /** Absent for what nobody waits for. */
@@ -54,6 +57,8 @@ export class CoreState {
   cluster = 0n;
   /** Milliseconds that the cluster has been led, as last replicated. */
   clusterMs = 0;
+  /** Members that have more than they can hold: until they are put out, nothing is taken that needs more room. */
+  readonly spaceAlarms = new Set<bigint>();
   #write = new Write(this.revisions, this.leases);
   #granted: bigint[] = [];
   #ended: bigint[] = [];
@@ -92,6 +97,7 @@ export class CoreState {
   }
 
   #carryOut({ body, request }: Command, term: number): CommandAnswer | undefined {
+    if (this.spaceAlarms.size > 0 && needsRoom(body)) throw new CoreError("noSpace");
     switch (body.case) {
       case "put":
         return putKey(this.#write, body.value);
@@ -117,12 +123,25 @@ export class CoreState {
       case "clusterTime":
         this.#keepTime(body.value);
         return undefined;
+      case "spaceAlarm":
+        return this.#alarm(body.value);
       case "bootstrap":
         if (this.cluster === 0n) this.cluster = body.value.cluster;
         return undefined;
       default:
         return undefined;
     }
+  }
+
+  /** What the state takes in memory, about. */
+  get bytes(): number {
+    return this.revisions.bytes + this.leases.bytes;
+  }
+
+  #alarm({ member, raised }: SpaceAlarm): AlarmResponse {
+    const isNew = raised ? !this.spaceAlarms.has(member) : this.spaceAlarms.delete(member);
+    if (raised) this.spaceAlarms.add(member);
+    return alarmResponse(isNew ? [member] : []);
   }
 
   #compact(revision: bigint): void {
@@ -171,4 +190,10 @@ export class CoreState {
       if (lease !== undefined) lease.leftMs = Number(leftMs);
     }
   }
+}
+
+/** As clients see them. */
+export function alarmResponse(members: Iterable<bigint>): AlarmResponse {
+  const alarms = Array.from(members, (memberID) => ({ memberID, alarm: AlarmType.NOSPACE }));
+  return create(AlarmResponseSchema, { alarms });
 }

@@ -37,6 +37,11 @@ export interface CorePlan {
   /** Of clients between two operations, mean. */
   readonly thinkMs: number;
   readonly compactEveryMs: number;
+  /** The leader has all but so many revisions compacted. */
+  readonly keepRevisions?: number | undefined;
+  /** The leader has what is older compacted. */
+  readonly keepMs?: number | undefined;
+  readonly quotaBytes?: number | undefined;
   /** From here on nothing more goes wrong. */
   readonly stableFromMs: number;
   readonly endMs: number;
@@ -89,6 +94,8 @@ export function drawCorePlan(seed: number, random: SimRandom): CorePlan {
     timeoutMs: random.pick([1_000, 5_000]),
     thinkMs: random.magnitude(20, 600),
     compactEveryMs: often(10_000),
+    // Not drawn: the seeds that show a mistake would all be others.
+    keepRevisions: seed % 3 === 0 ? 40 : undefined,
     stableFromMs,
     endMs: stableFromMs + 40_000,
   };

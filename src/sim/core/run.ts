@@ -6,6 +6,7 @@ import { LeaseNames } from "./checkers/lease-names.js";
 import { Linearizability } from "./checkers/linearizability.js";
 import { checkProgress } from "./checkers/progress.js";
 import { Refreshes } from "./checkers/refreshes.js";
+import { checkSpace } from "./checkers/space.js";
 import { Watches } from "./checkers/watches.js";
 import { CoreCounters } from "./counters.js";
 import { type CorePlan, drawCorePlan } from "./plan.js";
@@ -56,6 +57,7 @@ export function simulateCore({ seed, only, plan: changed, story }: CoreSimOption
   world.runUntil(plan.endMs);
   world.guard(() => {
     checkProgress(world);
+    checkSpace(world);
     if (!history.judge()) world.counters.undecided += 1;
     for (const watcher of watchers) watches.upToDate(watcher.prefix, watcher.next);
   });

@@ -2,7 +2,7 @@ import { faults } from "#core-faults";
 import type { RaftLimits } from "../../core/raft/api.js";
 import { founding, joining } from "../../core/raft/options.js";
 import type { InstallSnapshot, MemberId } from "../../core/raft/types.js";
-import type { ReplicaLimits } from "../../core/replica/options.js";
+import type { AutoCompaction, ReplicaLimits } from "../../core/replica/options.js";
 import { Replica } from "../../core/replica/replica.js";
 import type { Answer, Effects, Input, PeerMessage, WatchAnswer } from "../../core/replica/types.js";
 import { restoreState, snapshotPieces } from "../../core/state/snapshot.js";
@@ -35,6 +35,8 @@ export interface ServerPlan {
   readonly tickMs: number;
   readonly electionTicks: number;
   readonly clusterTimeMs: number;
+  readonly autoCompaction: AutoCompaction | undefined;
+  readonly quotaBytes: number | undefined;
   readonly limits: Partial<ReplicaLimits>;
   readonly raftLimits: Partial<RaftLimits>;
   readonly random: Random;
@@ -82,6 +84,7 @@ export class SimServer {
   start(): void {
     const { snapshot, recovered } = this.disk;
     const { id, cluster, tickMs, electionTicks, clusterTimeMs, limits, raftLimits, random } = this.plan;
+    const { autoCompaction, quotaBytes } = this.plan;
     const state = snapshot === undefined ? new CoreState() : this.#restore(snapshot.pieces);
     this.life += 1;
     this.replica = new Replica({
@@ -93,6 +96,8 @@ export class SimServer {
       tickMs,
       electionTicks,
       clusterTimeMs,
+      autoCompaction,
+      quotaBytes,
       limits,
       raftLimits,
     });

@@ -9,6 +9,7 @@ export const coreInvariants = [
   "refresh",
   "expiry",
   "watch",
+  "space",
   "progress",
 ] as const;
 export type CoreInvariant = (typeof coreInvariants)[number];

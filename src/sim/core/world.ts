@@ -1,4 +1,5 @@
 import type { MemberId } from "../../core/raft/types.js";
+import type { AutoCompaction } from "../../core/replica/options.js";
 import type { ClientRequest, ClientResponse, PeerMessage, WatchAnswer } from "../../core/replica/types.js";
 import { CoreError } from "../../core/state/errors.js";
 import type { WatchRequest, WatchResponse } from "../../core/gen/etcd/rpc_pb.js";
@@ -75,12 +76,22 @@ export class CoreWorld implements ServerWorld {
   }
 
   #add(id: MemberId, voters: readonly MemberId[]): void {
-    const { clusterTimeMs, clockRateError, electionTicks, limits, raftLimits, tickMs } = this.plan;
+    const { clusterTimeMs, clockRateError, electionTicks, limits, quotaBytes, raftLimits, tickMs } =
+      this.plan;
     const rate = this.random.between(1 - clockRateError, 1 + clockRateError);
     const offsetMs = this.random.between(0, 1e6);
     const clockMs = () => offsetMs + this.nowMs * rate;
-    const common = { voters, cluster: 77n, tickMs, electionTicks, clusterTimeMs, limits, raftLimits };
-    const server = new SimServer({ ...common, id, random: this.random, clockMs }, this);
+    const common = {
+      voters,
+      cluster: 77n,
+      tickMs,
+      electionTicks,
+      clusterTimeMs,
+      limits,
+      raftLimits,
+    };
+    const space = { autoCompaction: compactionOf(this.plan), quotaBytes };
+    const server = new SimServer({ ...common, ...space, id, random: this.random, clockMs }, this);
     this.servers.push(server);
     this.start(server);
     const tick = () => {
@@ -284,4 +295,9 @@ export class CoreWorld implements ServerWorld {
       },
     };
   }
+}
+
+function compactionOf({ keepMs, keepRevisions }: CorePlan): AutoCompaction | undefined {
+  if (keepRevisions !== undefined) return { mode: "revision", keepRevisions };
+  return keepMs === undefined ? undefined : { mode: "periodic", keepMs };
 }

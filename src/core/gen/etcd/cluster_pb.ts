@@ -13,7 +13,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file etcd/cluster.proto.
  */
 export const file_etcd_cluster: GenFile = /*@__PURE__*/
-  fileDesc("ChJldGNkL2NsdXN0ZXIucHJvdG8SDGV0Y2RzZXJ2ZXJwYiJbCgZNZW1iZXISCgoCSUQYASABKAQSDAoEbmFtZRgCIAEoCRIQCghwZWVyVVJMcxgDIAMoCRISCgpjbGllbnRVUkxzGAQgAygJEhEKCWlzTGVhcm5lchgFIAEoCCIpChFNZW1iZXJMaXN0UmVxdWVzdBIUCgxsaW5lYXJpemFibGUYASABKAgiaQoSTWVtYmVyTGlzdFJlc3BvbnNlEiwKBmhlYWRlchgBIAEoCzIcLmV0Y2RzZXJ2ZXJwYi5SZXNwb25zZUhlYWRlchIlCgdtZW1iZXJzGAIgAygLMhQuZXRjZHNlcnZlcnBiLk1lbWJlciKdAQoMQWxhcm1SZXF1ZXN0EjYKBmFjdGlvbhgBIAEoDjImLmV0Y2RzZXJ2ZXJwYi5BbGFybVJlcXVlc3QuQWxhcm1BY3Rpb24SEAoIbWVtYmVySUQYAiABKAQSDQoFYWxhcm0YAyABKAUiNAoLQWxhcm1BY3Rpb24SBwoDR0VUEAASDAoIQUNUSVZBVEUQARIOCgpERUFDVElWQVRFEAIiLgoLQWxhcm1NZW1iZXISEAoIbWVtYmVySUQYASABKAQSDQoFYWxhcm0YAiABKAUiaAoNQWxhcm1SZXNwb25zZRIsCgZoZWFkZXIYASABKAsyHC5ldGNkc2VydmVycGIuUmVzcG9uc2VIZWFkZXISKQoGYWxhcm1zGAIgAygLMhkuZXRjZHNlcnZlcnBiLkFsYXJtTWVtYmVyIg8KDVN0YXR1c1JlcXVlc3Qi5gEKDlN0YXR1c1Jlc3BvbnNlEiwKBmhlYWRlchgBIAEoCzIcLmV0Y2RzZXJ2ZXJwYi5SZXNwb25zZUhlYWRlchIPCgd2ZXJzaW9uGAIgASgJEg4KBmRiU2l6ZRgDIAEoAxIOCgZsZWFkZXIYBCABKAQSEQoJcmFmdEluZGV4GAUgASgEEhAKCHJhZnRUZXJtGAYgASgEEhgKEHJhZnRBcHBsaWVkSW5kZXgYByABKAQSDgoGZXJyb3JzGAggAygJEhMKC2RiU2l6ZUluVXNlGAkgASgDEhEKCWlzTGVhcm5lchgKIAEoCDJaCgdDbHVzdGVyEk8KCk1lbWJlckxpc3QSHy5ldGNkc2VydmVycGIuTWVtYmVyTGlzdFJlcXVlc3QaIC5ldGNkc2VydmVycGIuTWVtYmVyTGlzdFJlc3BvbnNlMpQBCgtNYWludGVuYW5jZRJACgVBbGFybRIaLmV0Y2RzZXJ2ZXJwYi5BbGFybVJlcXVlc3QaGy5ldGNkc2VydmVycGIuQWxhcm1SZXNwb25zZRJDCgZTdGF0dXMSGy5ldGNkc2VydmVycGIuU3RhdHVzUmVxdWVzdBocLmV0Y2RzZXJ2ZXJwYi5TdGF0dXNSZXNwb25zZWIGcHJvdG8z", [file_etcd_rpc]);
+  fileDesc("ChJldGNkL2NsdXN0ZXIucHJvdG8SDGV0Y2RzZXJ2ZXJwYiJbCgZNZW1iZXISCgoCSUQYASABKAQSDAoEbmFtZRgCIAEoCRIQCghwZWVyVVJMcxgDIAMoCRISCgpjbGllbnRVUkxzGAQgAygJEhEKCWlzTGVhcm5lchgFIAEoCCIpChFNZW1iZXJMaXN0UmVxdWVzdBIUCgxsaW5lYXJpemFibGUYASABKAgiaQoSTWVtYmVyTGlzdFJlc3BvbnNlEiwKBmhlYWRlchgBIAEoCzIcLmV0Y2RzZXJ2ZXJwYi5SZXNwb25zZUhlYWRlchIlCgdtZW1iZXJzGAIgAygLMhQuZXRjZHNlcnZlcnBiLk1lbWJlciK2AQoMQWxhcm1SZXF1ZXN0EjYKBmFjdGlvbhgBIAEoDjImLmV0Y2RzZXJ2ZXJwYi5BbGFybVJlcXVlc3QuQWxhcm1BY3Rpb24SEAoIbWVtYmVySUQYAiABKAQSJgoFYWxhcm0YAyABKA4yFy5ldGNkc2VydmVycGIuQWxhcm1UeXBlIjQKC0FsYXJtQWN0aW9uEgcKA0dFVBAAEgwKCEFDVElWQVRFEAESDgoKREVBQ1RJVkFURRACIkcKC0FsYXJtTWVtYmVyEhAKCG1lbWJlcklEGAEgASgEEiYKBWFsYXJtGAIgASgOMhcuZXRjZHNlcnZlcnBiLkFsYXJtVHlwZSJoCg1BbGFybVJlc3BvbnNlEiwKBmhlYWRlchgBIAEoCzIcLmV0Y2RzZXJ2ZXJwYi5SZXNwb25zZUhlYWRlchIpCgZhbGFybXMYAiADKAsyGS5ldGNkc2VydmVycGIuQWxhcm1NZW1iZXIiDwoNU3RhdHVzUmVxdWVzdCLmAQoOU3RhdHVzUmVzcG9uc2USLAoGaGVhZGVyGAEgASgLMhwuZXRjZHNlcnZlcnBiLlJlc3BvbnNlSGVhZGVyEg8KB3ZlcnNpb24YAiABKAkSDgoGZGJTaXplGAMgASgDEg4KBmxlYWRlchgEIAEoBBIRCglyYWZ0SW5kZXgYBSABKAQSEAoIcmFmdFRlcm0YBiABKAQSGAoQcmFmdEFwcGxpZWRJbmRleBgHIAEoBBIOCgZlcnJvcnMYCCADKAkSEwoLZGJTaXplSW5Vc2UYCSABKAMSEQoJaXNMZWFybmVyGAogASgIKi8KCUFsYXJtVHlwZRIICgROT05FEAASCwoHTk9TUEFDRRABEgsKB0NPUlJVUFQQAjJaCgdDbHVzdGVyEk8KCk1lbWJlckxpc3QSHy5ldGNkc2VydmVycGIuTWVtYmVyTGlzdFJlcXVlc3QaIC5ldGNkc2VydmVycGIuTWVtYmVyTGlzdFJlc3BvbnNlMpQBCgtNYWludGVuYW5jZRJACgVBbGFybRIaLmV0Y2RzZXJ2ZXJwYi5BbGFybVJlcXVlc3QaGy5ldGNkc2VydmVycGIuQWxhcm1SZXNwb25zZRJDCgZTdGF0dXMSGy5ldGNkc2VydmVycGIuU3RhdHVzUmVxdWVzdBocLmV0Y2RzZXJ2ZXJwYi5TdGF0dXNSZXNwb25zZWIGcHJvdG8z", [file_etcd_rpc]);
 
 /**
  * @generated from message etcdserverpb.Member
@@ -108,9 +108,11 @@ export type AlarmRequest = Message<"etcdserverpb.AlarmRequest"> & {
   memberID: bigint;
 
   /**
-   * @generated from field: int32 alarm = 3;
+   * To ask for: `NONE` is any.
+   *
+   * @generated from field: etcdserverpb.AlarmType alarm = 3;
    */
-  alarm: number;
+  alarm: AlarmType;
 };
 
 /**
@@ -161,9 +163,9 @@ export type AlarmMember = Message<"etcdserverpb.AlarmMember"> & {
   memberID: bigint;
 
   /**
-   * @generated from field: int32 alarm = 2;
+   * @generated from field: etcdserverpb.AlarmType alarm = 2;
    */
-  alarm: number;
+  alarm: AlarmType;
 };
 
 /**
@@ -275,6 +277,37 @@ export type StatusResponse = Message<"etcdserverpb.StatusResponse"> & {
  */
 export const StatusResponseSchema: GenMessage<StatusResponse> = /*@__PURE__*/
   messageDesc(file_etcd_cluster, 7);
+
+/**
+ * @generated from enum etcdserverpb.AlarmType
+ */
+export const AlarmType = {
+  /**
+   * @generated from enum value: NONE = 0;
+   */
+  NONE: 0,
+
+  /**
+   * @generated from enum value: NOSPACE = 1;
+   */
+  NOSPACE: 1,
+
+  /**
+   * @generated from enum value: CORRUPT = 2;
+   */
+  CORRUPT: 2,
+} as const;
+
+/**
+ * @generated from enum etcdserverpb.AlarmType
+ */
+export type AlarmType = (typeof AlarmType)[keyof typeof AlarmType] | UnknownEnum;
+
+/**
+ * Describes the enum etcdserverpb.AlarmType.
+ */
+export const AlarmTypeSchema: GenEnum<AlarmType> = /*@__PURE__*/
+  enumDesc(file_etcd_cluster, 0);
 
 /**
  * @generated from service etcdserverpb.Cluster

@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file leasehold/command.proto.
  */
 export const file_leasehold_command: GenFile = /*@__PURE__*/
-  fileDesc("ChdsZWFzZWhvbGQvY29tbWFuZC5wcm90bxIObGVhc2Vob2xkLmNvcmUiuQQKB0NvbW1hbmQSEAoIcHJvcG9zZXIYASABKAQSDwoHcmVxdWVzdBgCIAEoBBInCgNwdXQYAyABKAsyGC5ldGNkc2VydmVycGIuUHV0UmVxdWVzdEgAEjgKDGRlbGV0ZV9yYW5nZRgEIAEoCzIgLmV0Y2RzZXJ2ZXJwYi5EZWxldGVSYW5nZVJlcXVlc3RIABInCgN0eG4YBSABKAsyGC5ldGNkc2VydmVycGIuVHhuUmVxdWVzdEgAEjIKB2NvbXBhY3QYBiABKAsyHy5ldGNkc2VydmVycGIuQ29tcGFjdGlvblJlcXVlc3RIABI2CgtsZWFzZV9ncmFudBgHIAEoCzIfLmV0Y2RzZXJ2ZXJwYi5MZWFzZUdyYW50UmVxdWVzdEgAEjgKDGxlYXNlX3Jldm9rZRgIIAEoCzIgLmV0Y2RzZXJ2ZXJwYi5MZWFzZVJldm9rZVJlcXVlc3RIABIzCgxsZWFzZV9leHBpcmUYCSABKAsyGy5sZWFzZWhvbGQuY29yZS5MZWFzZUV4cGlyZUgAEjcKDnJlZ2lzdGVyX2xlYXNlGAogASgLMh0ubGVhc2Vob2xkLmNvcmUuUmVnaXN0ZXJMZWFzZUgAEjMKDGNsdXN0ZXJfdGltZRgLIAEoCzIbLmxlYXNlaG9sZC5jb3JlLkNsdXN0ZXJUaW1lSAASLgoJYm9vdHN0cmFwGAwgASgLMhkubGVhc2Vob2xkLmNvcmUuQm9vdHN0cmFwSABCBgoEYm9keSIoCgtMZWFzZUV4cGlyZRILCgNpZHMYASADKAMSDAoEdGVybRgCIAEoBCIqCg1SZWdpc3RlckxlYXNlEgwKBG5hbWUYASABKAkSCwoDdHRsGAIgASgDIksKC0NsdXN0ZXJUaW1lEhQKDG1pbGxpc2Vjb25kcxgBIAEoBBImCgRsZWZ0GAIgAygLMhgubGVhc2Vob2xkLmNvcmUuVGltZUxlZnQiLAoIVGltZUxlZnQSCgoCaWQYASABKAMSFAoMbWlsbGlzZWNvbmRzGAIgASgEIhwKCUJvb3RzdHJhcBIPCgdjbHVzdGVyGAEgASgEYgZwcm90bzM", [file_etcd_rpc]);
+  fileDesc("ChdsZWFzZWhvbGQvY29tbWFuZC5wcm90bxIObGVhc2Vob2xkLmNvcmUi7AQKB0NvbW1hbmQSEAoIcHJvcG9zZXIYASABKAQSDwoHcmVxdWVzdBgCIAEoBBInCgNwdXQYAyABKAsyGC5ldGNkc2VydmVycGIuUHV0UmVxdWVzdEgAEjgKDGRlbGV0ZV9yYW5nZRgEIAEoCzIgLmV0Y2RzZXJ2ZXJwYi5EZWxldGVSYW5nZVJlcXVlc3RIABInCgN0eG4YBSABKAsyGC5ldGNkc2VydmVycGIuVHhuUmVxdWVzdEgAEjIKB2NvbXBhY3QYBiABKAsyHy5ldGNkc2VydmVycGIuQ29tcGFjdGlvblJlcXVlc3RIABI2CgtsZWFzZV9ncmFudBgHIAEoCzIfLmV0Y2RzZXJ2ZXJwYi5MZWFzZUdyYW50UmVxdWVzdEgAEjgKDGxlYXNlX3Jldm9rZRgIIAEoCzIgLmV0Y2RzZXJ2ZXJwYi5MZWFzZVJldm9rZVJlcXVlc3RIABIzCgxsZWFzZV9leHBpcmUYCSABKAsyGy5sZWFzZWhvbGQuY29yZS5MZWFzZUV4cGlyZUgAEjcKDnJlZ2lzdGVyX2xlYXNlGAogASgLMh0ubGVhc2Vob2xkLmNvcmUuUmVnaXN0ZXJMZWFzZUgAEjMKDGNsdXN0ZXJfdGltZRgLIAEoCzIbLmxlYXNlaG9sZC5jb3JlLkNsdXN0ZXJUaW1lSAASLgoJYm9vdHN0cmFwGAwgASgLMhkubGVhc2Vob2xkLmNvcmUuQm9vdHN0cmFwSAASMQoLc3BhY2VfYWxhcm0YDSABKAsyGi5sZWFzZWhvbGQuY29yZS5TcGFjZUFsYXJtSABCBgoEYm9keSIoCgtMZWFzZUV4cGlyZRILCgNpZHMYASADKAMSDAoEdGVybRgCIAEoBCIqCg1SZWdpc3RlckxlYXNlEgwKBG5hbWUYASABKAkSCwoDdHRsGAIgASgDIksKC0NsdXN0ZXJUaW1lEhQKDG1pbGxpc2Vjb25kcxgBIAEoBBImCgRsZWZ0GAIgAygLMhgubGVhc2Vob2xkLmNvcmUuVGltZUxlZnQiLAoIVGltZUxlZnQSCgoCaWQYASABKAMSFAoMbWlsbGlzZWNvbmRzGAIgASgEIiwKClNwYWNlQWxhcm0SDgoGbWVtYmVyGAEgASgEEg4KBnJhaXNlZBgCIAEoCCIcCglCb290c3RyYXASDwoHY2x1c3RlchgBIAEoBGIGcHJvdG8z", [file_etcd_rpc]);
 
 /**
  * @generated from message leasehold.core.Command
@@ -94,6 +94,12 @@ export type Command = Message<"leasehold.core.Command"> & {
      */
     value: Bootstrap;
     case: "bootstrap";
+  } | {
+    /**
+     * @generated from field: leasehold.core.SpaceAlarm space_alarm = 13;
+     */
+    value: SpaceAlarm;
+    case: "spaceAlarm";
   } | { case: undefined; value?: undefined };
 };
 
@@ -202,6 +208,34 @@ export const TimeLeftSchema: GenMessage<TimeLeft> = /*@__PURE__*/
   messageDesc(file_leasehold_command, 4);
 
 /**
+ * While one is raised, nothing is taken that needs more room.
+ *
+ * @generated from message leasehold.core.SpaceAlarm
+ */
+export type SpaceAlarm = Message<"leasehold.core.SpaceAlarm"> & {
+  /**
+   * The member that the alarm is of.
+   *
+   * @generated from field: uint64 member = 1;
+   */
+  member: bigint;
+
+  /**
+   * False: it is put out.
+   *
+   * @generated from field: bool raised = 2;
+   */
+  raised: boolean;
+};
+
+/**
+ * Describes the message leasehold.core.SpaceAlarm.
+ * Use `create(SpaceAlarmSchema)` to create a new message.
+ */
+export const SpaceAlarmSchema: GenMessage<SpaceAlarm> = /*@__PURE__*/
+  messageDesc(file_leasehold_command, 5);
+
+/**
  * The first entry of a cluster: who it is.
  *
  * @generated from message leasehold.core.Bootstrap
@@ -218,5 +252,5 @@ export type Bootstrap = Message<"leasehold.core.Bootstrap"> & {
  * Use `create(BootstrapSchema)` to create a new message.
  */
 export const BootstrapSchema: GenMessage<Bootstrap> = /*@__PURE__*/
-  messageDesc(file_leasehold_command, 5);
+  messageDesc(file_leasehold_command, 6);
 

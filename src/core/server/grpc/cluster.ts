@@ -1,12 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import type { handleUnaryCall } from "@grpc/grpc-js";
-import {
-  AlarmRequest_AlarmAction as Action,
-  type AlarmRequest,
-  AlarmResponseSchema,
-  MemberListResponseSchema,
-  StatusResponseSchema,
-} from "../../gen/etcd/cluster_pb.js";
+import { MemberListResponseSchema, StatusResponseSchema } from "../../gen/etcd/cluster_pb.js";
 import { type ResponseHeader, ResponseHeaderSchema } from "../../gen/etcd/rpc_pb.js";
 import type { MemberId } from "../../raft/types.js";
 import type { KnownMember } from "../identity.js";
@@ -14,9 +8,6 @@ import type { CoreHost } from "../host.js";
 
 /** The API that is served, in part, is that of this version of etcd. */
 const apiVersion = "3.4.0";
-
-/** gRPC's code for what is not there. */
-const unimplemented = 12;
 
 export interface ClusterFacts {
   readonly cluster: bigint;
@@ -55,27 +46,22 @@ export function clusterHandlers(host: CoreHost, facts: ClusterFacts): Handlers {
     Status: (_call, callback) => {
       callback(null, statusResponse(host, facts.id, header(), facts.diskBytes()));
     },
-    Alarm: (call, callback) => {
-      const { action } = call.request as AlarmRequest;
-      // A server that is out of disk or finds its log damaged stops: there is no alarm to be raised or put out.
-      if (action === Action.GET) callback(null, create(AlarmResponseSchema, { header: header() }));
-      else callback({ code: unimplemented, details: "leasehold: there are no alarms" });
-    },
   };
 }
 
 function statusResponse(host: CoreHost, id: MemberId, header: ResponseHeader, bytes: number): unknown {
-  const { applied, leader, lastIndex, membership, term } = host.status();
+  const { applied, bytes: stateBytes, leader, lastIndex, membership, spaceAlarms, term } = host.status();
+  const alarms = spaceAlarms.map((member) => `memberID:${member} alarm:NOSPACE `);
   return create(StatusResponseSchema, {
     header,
     version: apiVersion,
     dbSize: BigInt(bytes),
-    dbSizeInUse: BigInt(bytes),
+    dbSizeInUse: BigInt(stateBytes),
     leader,
     raftIndex: BigInt(lastIndex),
     raftTerm: BigInt(term),
     raftAppliedIndex: BigInt(applied),
-    errors: leader === 0n ? ["etcdserver: no leader"] : [],
+    errors: leader === 0n ? ["etcdserver: no leader", ...alarms] : alarms,
     isLearner: membership.learners.includes(id),
   });
 }

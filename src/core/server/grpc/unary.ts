@@ -15,6 +15,7 @@ const kinds = {
   LeaseRevoke: "leaseRevoke",
   LeaseTimeToLive: "leaseTimeToLive",
   LeaseLeases: "leaseLeases",
+  Alarm: "alarm",
 } as const satisfies Record<string, ClientRequest["kind"]>;
 
 type Handlers = Record<string, handleUnaryCall<unknown, unknown>>;

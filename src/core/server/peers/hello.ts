@@ -3,7 +3,8 @@ import { type PeerHello, PeerHelloSchema, PeerWelcomeSchema } from "../../gen/le
 import type { MemberId } from "../../raft/types.js";
 import { idText } from "../identity.js";
 
-const version = 1;
+/** 2: commands of the log have come to mean more (space alarms), and all servers have to apply them alike. */
+const version = 2;
 
 /** What a server says of itself to another. */
 export interface Self {

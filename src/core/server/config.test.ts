@@ -1,0 +1,48 @@
+import { describe, expect, test } from "vitest";
+import { configOf } from "./config.js";
+
+const compaction = (autoCompactionRetention?: string, autoCompactionMode?: string) => {
+  const mode = autoCompactionMode === undefined ? {} : { autoCompactionMode };
+  const retention = autoCompactionRetention === undefined ? {} : { autoCompactionRetention };
+  return configOf({ ...mode, ...retention }).autoCompaction;
+};
+
+describe("history", () => {
+  test("is bounded by default; a retention without a mode is a time, as in etcd; 0 switches it off", () => {
+    expect(compaction()).toEqual({ mode: "revision", keepRevisions: 100_000 });
+    expect(compaction("1")).toEqual({ mode: "periodic", keepMs: 3_600_000 });
+    expect(compaction("1h30m")).toEqual({ mode: "periodic", keepMs: 5_400_000 });
+    expect(compaction("90s", "periodic")).toEqual({ mode: "periodic", keepMs: 90_000 });
+    expect(compaction(undefined, "periodic")).toEqual({ mode: "periodic", keepMs: 3_600_000 });
+    expect(compaction("500", "revision")).toEqual({ mode: "revision", keepRevisions: 500 });
+    expect([compaction("0"), compaction("0", "revision"), compaction("0", "periodic")]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
+  });
+
+  test.each([
+    ["a while", undefined],
+    ["5s", "periodic"],
+    ["-1", undefined],
+    ["1h30", undefined],
+    ["1h", "revision"],
+  ])("a retention of %s is refused", (retention, mode) => {
+    expect(() => compaction(retention, mode)).toThrow(/--auto-compaction-retention is ".*", and must be/);
+  });
+
+  test("another mode is refused", () => {
+    expect(() => compaction("1", "daily")).toThrow('--auto-compaction-mode is "daily"');
+  });
+});
+
+test("the quota leaves room in memory by default, 0 is the default as in etcd, and too small a one is refused", () => {
+  const { quotaBytes } = configOf({});
+  expect(quotaBytes).toBeGreaterThan(16 * 1024 ** 2);
+  expect(quotaBytes).toBeLessThanOrEqual(2 * 1024 ** 3);
+  expect(configOf({ quotaBackendBytes: "0" }).quotaBytes).toBe(quotaBytes);
+  expect(configOf({ quotaBackendBytes: "8589934592" }).quotaBytes).toBe(8_589_934_592);
+  for (const quotaBackendBytes of ["1000", "-5", "2GB"])
+    expect(() => configOf({ quotaBackendBytes })).toThrow(/--quota-backend-bytes is/);
+});
