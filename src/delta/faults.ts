@@ -35,6 +35,8 @@ export const noFaults = {
   greatestRecordOnly: false,
   /** A reader's record bears its own Δ and epoch only, and hides the greater ones of others. */
   readerHidesOthers: false,
+  /** Consensus objects of one process choose the same ranks. */
+  rankOfProcess: false,
   /** A conditional lease counts from the end of the write that won it. */
   holdFromEndOfWrite: false,
   /** A store that has forgotten counts at once. */

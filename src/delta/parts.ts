@@ -75,6 +75,7 @@ export class FarmParts {
       name: prefix + name,
       timeoutMs: delayMs,
       writer,
+      nonces: this.#nonces,
       isLeader,
       pollMs: delayMs,
     });

@@ -139,6 +139,13 @@ export const stored: readonly Stored[] = [
     },
   },
   {
+    name: "S: consensus objects of one process share their ranks",
+    faults: { rankOfProcess: true },
+    ground: "consensus",
+    breaks: "agreement",
+    seed: 1,
+  },
+  {
     name: "S: Δ counted from the end of the write",
     faults: { holdFromEndOfWrite: true },
     ground: "conditional",

@@ -2,11 +2,20 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { atomic, delayMs, PaperBench } from "../../../test/support/paper-bench.js";
 import { Consensus } from "./consensus.js";
+import { Nonces } from "./site.js";
 
-function proposer(bench: PaperBench, writer: string, isLeader: () => boolean) {
+function proposer(bench: PaperBench, writer: string, isLeader: () => boolean, nonces = new Nonces()) {
   const player = bench.player(writer);
   const { farm } = bench;
-  const options = { farm, name: "consensus/c", timeoutMs: delayMs, writer, isLeader, pollMs: delayMs };
+  const options = {
+    farm,
+    name: "consensus/c",
+    timeoutMs: delayMs,
+    writer,
+    nonces,
+    isLeader,
+    pollMs: delayMs,
+  };
   const cancellation = { cancelled: false, onCancel: undefined as (() => void) | undefined };
   const consensus = new Consensus(options);
   const decided = player.run(consensus.propose(`${writer}'s`), cancellation);
@@ -66,4 +75,22 @@ test("any number of leaders at once agree, and all decide once there is one", as
     },
   );
   await fc.assert(property, { numRuns: 40 });
+});
+
+test("any number of objects of one process agree, each with ranks of its own", async () => {
+  const decisions = async (seed: number) => {
+    const bench = new PaperBench(atomic, seed);
+    bench.media.forEach(
+      (medium, store) => (medium.latencyMs = { request: 5 * store, answer: 20 - 5 * store }),
+    );
+    const nonces = new Nonces();
+    const proposed = ["one", "two"].map((name) => {
+      const player = bench.player("a");
+      const options = { farm: bench.farm, name: "c", timeoutMs: delayMs, writer: "a", nonces };
+      const consensus = new Consensus({ ...options, isLeader: () => true, pollMs: delayMs });
+      return player.run(consensus.propose(name));
+    });
+    return new Set(await bench.wait(Promise.all(proposed))).size;
+  };
+  expect(await decisions(1)).toBe(1);
 });

@@ -1,11 +1,15 @@
+import { faults } from "#delta-faults";
 import type { Protocol, Reading } from "../effects.js";
 import { lookAtClocks } from "../effects.js";
 import { RankedRegister } from "./ranked-register.js";
 import type { RankedRegisterOptions } from "./ranked-register.js";
+import type { Nonces } from "./site.js";
 
 export interface ConsensusOptions extends RankedRegisterOptions {
   /** Different for each process and each of its incarnations. */
   readonly writer: string;
+  /** The process's own, which tells its consensus objects apart: no two of them may ever choose the same rank. */
+  readonly nonces: Nonces;
   /** The leader oracle's word, asked at each turn. Safety does not rest on it, and any number may believe that they lead. */
   readonly isLeader: (now: Reading) => boolean;
   /** How often the oracle is asked, and one that does not lead looks for a decision, ms. */
@@ -22,10 +26,13 @@ export class Consensus {
   readonly #register: RankedRegister;
   /** Where the decision is published for those who never lead: only ever written with the decided value. */
   readonly #decision: RankedRegister;
+  /** The writer of its ranks. */
+  readonly #ranker: string;
   #round = 0n;
 
   constructor(options: ConsensusOptions) {
     this.#options = options;
+    this.#ranker = faults.rankOfProcess ? options.writer : `${options.writer}/${options.nonces.next()}`;
     this.#register = new RankedRegister(options);
     this.#decision = new RankedRegister({ ...options, name: `${options.name}/decision` });
   }
@@ -44,9 +51,8 @@ export class Consensus {
   }
 
   *#lead(proposal: string): Protocol<string | undefined> {
-    const { writer } = this.#options;
     this.#round += 1n;
-    const rank = { round: this.#round, writer };
+    const rank = { round: this.#round, writer: this.#ranker };
     const seen = yield* this.#register.read(rank);
     if (seen.kind === "aborted") {
       if (seen.greatest.round > this.#round) this.#round = seen.greatest.round;

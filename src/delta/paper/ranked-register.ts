@@ -6,7 +6,7 @@ import type { StoreAnswer } from "../store.js";
 import { update } from "./update.js";
 import type { Step } from "./update.js";
 
-/** Ranks of all processes are in one order, and no two processes ever choose the same. */
+/** Ranks are in one order, and whoever chooses one never chooses what anybody else does: neither another process nor another object. */
 export interface Rank {
   readonly round: bigint;
   readonly writer: string;

@@ -41,6 +41,8 @@ export interface StorageObserver {
   guarded?(claim: Claim): void;
   /** A process crashed or was stopped; `undefined`: a store has forgotten. */
   disturbed?(party: SimParty | undefined): void;
+  /** A process takes no part in the election any more, of its own will, or begins anew. */
+  laidDown?(party: SimParty): void;
   /** Now and then. */
   looked?(leaders: readonly SimParty[]): void;
   readBegan?(party: SimParty): void;

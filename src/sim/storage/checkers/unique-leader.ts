@@ -25,6 +25,11 @@ export class UniqueLeader implements StorageObserver {
     if (party === this.#leader && party?.isAlive === false) this.#leader = undefined;
   }
 
+  laidDown(party: SimParty): void {
+    this.#sinceMs = this.#view.nowMs;
+    if (party === this.#leader) this.#leader = undefined;
+  }
+
   looked(leaders: readonly SimParty[]): void {
     const { nowMs, settledMs, waitMs, plan } = this.#view;
     if ((plan.ground !== "oracle" && plan.ground !== "consensus") || nowMs < settledMs) return;

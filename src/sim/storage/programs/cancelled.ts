@@ -8,11 +8,16 @@ const effectsMax = 14;
  * The same operation for a caller that wants no more at some moment of it. As the driver does, this ends delays and reads then and
  * there, and waits for writes.
  */
-export function* cancelled<Result>(stage: Stage, operation: Protocol<Result>): Protocol<Result> {
+export function* cancelled<Result>(
+  stage: Stage,
+  operation: Protocol<Result>,
+  onCancel: () => void = () => undefined,
+): Protocol<Result> {
   const { random, counters } = stage;
   const last = random.below(effectsMax);
   let given: Resumption = yield lookAtClocks;
   for (let effects = 0; ; effects += 1) {
+    if (effects === last + 1) onCancel();
     const step = operation.next({ ...given, cancelled: effects > last });
     if (step.done === true) return step.value;
     if (effects === last) counters.cancellations += 1;
@@ -21,8 +26,12 @@ export function* cancelled<Result>(stage: Stage, operation: Protocol<Result>): P
 }
 
 /** Now and then the caller gives up. */
-export function perhapsCancelled<Result>(stage: Stage, operation: Protocol<Result>): Protocol<Result> {
-  return stage.random.chance(stage.plan.cancelRate) ? cancelled(stage, operation) : operation;
+export function perhapsCancelled<Result>(
+  stage: Stage,
+  operation: Protocol<Result>,
+  onCancel?: () => void,
+): Protocol<Result> {
+  return stage.random.chance(stage.plan.cancelRate) ? cancelled(stage, operation, onCancel) : operation;
 }
 
 function cut(effect: Effect, part: number): Effect {

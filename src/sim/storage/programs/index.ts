@@ -1,4 +1,5 @@
-import { agree, oracleOf } from "./leaders.js";
+import { Nonces } from "../../../delta/paper/site.js";
+import { agree, lead, oracleOf } from "./leaders.js";
 import { figures, providedLease, readersAndWriters } from "./leases.js";
 import { readAndWrite } from "./register.js";
 import type { Stage } from "./stage.js";
@@ -21,12 +22,14 @@ export function startProgram(stage: Stage): void {
       party.run(readAndWrite(stage));
       break;
     case "oracle":
-      party.run(oracleOf(stage).run());
+      party.run(lead(stage, oracleOf(stage)));
       break;
     case "consensus": {
       const oracle = oracleOf(stage);
-      party.run(oracle.run());
-      party.run(agree(stage, oracle));
+      const nonces = new Nonces();
+      party.run(lead(stage, oracle));
+      // Two of one process: they know nothing of each other.
+      for (const part of ["a", "b"]) party.run(agree(stage, oracle, `${party.writer}/${part}`, nonces));
       break;
     }
   }

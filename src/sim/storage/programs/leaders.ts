@@ -2,6 +2,7 @@ import type { Protocol } from "../../../delta/effects.js";
 import { Consensus } from "../../../delta/paper/consensus.js";
 import { LeaderOracle } from "../../../delta/paper/leader-oracle.js";
 import { Nonces, Site } from "../../../delta/paper/site.js";
+import { perhapsCancelled } from "./cancelled.js";
 import { type Stage, leaseMsOf } from "./stage.js";
 
 /** Before delays are bounded a process believes at times that it leads, whatever the oracle says: agreement must not mind. */
@@ -16,23 +17,36 @@ export function oracleOf(stage: Stage): LeaderOracle {
   return oracle;
 }
 
-/** Consensus (Fig. 8) of one process, which proposes its own name. */
-export function* agree(stage: Stage, oracle: LeaderOracle): Protocol<void> {
+/** The leader oracle for a caller that gives up now and then, and comes again. */
+export function* lead(stage: Stage, oracle: LeaderOracle): Protocol<void> {
+  const laidDown = () => {
+    stage.say(`${stage.party.writer} lays its leadership down`);
+    stage.tell((observer) => observer.laidDown?.(stage.party));
+  };
+  for (;;) yield* perhapsCancelled(stage, oracle.run(), laidDown);
+}
+
+/** Consensus (Fig. 8) of one process, which proposes `proposal`, and gives up now and then and begins again with another object. */
+export function* agree(stage: Stage, oracle: LeaderOracle, proposal: string, nonces: Nonces): Protocol<void> {
   const { environment, party, plan, random } = stage;
   const isLeader: LeaderOracle["isLeader"] = (now) =>
     oracle.isLeader(now) || (stage.unstable && random.chance(delusionRate));
-  const consensus = new Consensus({
-    farm: environment.farm,
-    name: "consensus/c",
-    timeoutMs: plan.delayMs,
-    writer: party.writer,
-    isLeader,
-    pollMs: plan.delayMs,
-  });
-  stage.tell((observer) => observer.proposed?.(party.writer));
-  const value = yield* consensus.propose(party.writer);
-  if (value === undefined) return;
+  stage.tell((observer) => observer.proposed?.(proposal));
+  let value: string | undefined;
+  while (value === undefined) {
+    const consensus = new Consensus({
+      farm: environment.farm,
+      name: "consensus/c",
+      timeoutMs: plan.delayMs,
+      writer: party.writer,
+      nonces,
+      isLeader,
+      pollMs: plan.delayMs,
+    });
+    value = yield* perhapsCancelled(stage, consensus.propose(proposal));
+  }
   stage.counters.decisions += 1;
   stage.say(`${party.writer} decides ${value}`);
-  stage.tell((observer) => observer.decided?.(party, value));
+  const decision = value;
+  stage.tell((observer) => observer.decided?.(party, decision));
 }
