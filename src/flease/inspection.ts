@@ -69,7 +69,7 @@ export class FleaseInspection implements Inspection {
     const sparable = cellSize - (Math.floor(cellSize / 2) + 1);
     if (missing.length > sparable) {
       const why = `${heard.length} of the ${members.length} members answered; missing: ${missing.map((member) => members[member]).join(", ")}`;
-      if (onIncomplete === undefined || heard.length === 0) throw new LeaseholdError("NO_QUORUM", why);
+      if (onIncomplete === undefined || heard.length === 0) throw this.#noQuorum(why);
       onIncomplete(`${why}; resources of which most members are missing may not be listed`);
     }
     return mergeListings(heard.map(({ value }) => value)).map((lease) => ({
@@ -115,6 +115,10 @@ export class FleaseInspection implements Inspection {
     this.#watches.clear();
   }
 
+  #noQuorum(why: string): LeaseholdError {
+    return this.#driver.refusal() ?? new LeaseholdError("NO_QUORUM", why);
+  }
+
   /** @throws LeaseholdError `NO_QUORUM` when too few answer to say who holds the resource. */
   async #holding(
     resource: string,
@@ -122,7 +126,7 @@ export class FleaseInspection implements Inspection {
   ): Promise<{ cell: Cell; owner: string | undefined; action: HolderAction }> {
     const cell = this.#cells.of(resource);
     const { explanation, owner } = await this.#explain(resource, timeoutMs);
-    if (!explanation.quorum) throw new LeaseholdError("NO_QUORUM", explanation.reasons.join("; "));
+    if (!explanation.quorum) throw this.#noQuorum(explanation.reasons.join("; "));
     const { holder, token, remainingMs } = explanation;
     const known = holder === undefined ? {} : { holder, token: token!, remainingMs: remainingMs! };
     return { cell, owner, action: { done: false, ...known } };

@@ -19,6 +19,7 @@ function benchProvider() {
     timers: world.timers,
     random: world.random,
     reachable: () => 3,
+    refusal: () => undefined,
     close: () => Promise.resolve(),
   };
   let provider: FleaseProvider;

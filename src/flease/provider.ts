@@ -33,6 +33,8 @@ export interface FleaseDriver {
   readonly random: Random;
   /** How many members are connected, for error messages. */
   reachable(): number;
+  /** Why so many members refuse this participant for good that there is no majority for it; `undefined` otherwise. */
+  refusal(): LeaseholdError | undefined;
   close(): Promise<void>;
 }
 
@@ -234,7 +236,7 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
   #errorFor(why: Unanswered): LeaseholdError {
     switch (why) {
       case "no-quorum":
-        return new LeaseholdError("NO_QUORUM", this.#whyNoQuorum());
+        return this.#driver.refusal() ?? new LeaseholdError("NO_QUORUM", this.#whyNoQuorum());
       case "out-of-bounds":
         return new LeaseholdError(
           "CLOCK_SKEW",

@@ -154,6 +154,11 @@ export class GridNode implements FleaseDriver {
     });
   }
 
+  /** A store refuses nobody by itself; what is wrong with the farm {@link whyNoQuorum} says. */
+  refusal(): undefined {
+    return undefined;
+  }
+
   reachable(): number {
     const { size } = this.#options.farm;
     return size - this.#errors.filter((error) => error !== undefined).length;

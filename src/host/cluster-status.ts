@@ -42,7 +42,7 @@ async function report(node: FleaseNode, index: number): Promise<MemberReport> {
   const id = node.cluster.settings.members[index]!;
   const address = node.cluster.addresses[index]!;
   const link = node.link(index);
-  if (link === undefined) return { id, address, reachable: false, reason: "not connected" };
+  if (link === undefined) return { id, address, reachable: false, reason: node.whyUnlinked(index).message };
   try {
     const status = (await node.transport.call(link, "status", {}, stragglerMs * 4)) as MemberStatus;
     return { id, address, reachable: true, status };

@@ -8,6 +8,7 @@ import { FleasePeer } from "../flease/peer.js";
 import type { FleasePeerSink } from "../flease/peer.js";
 import { FleaseProvider } from "../flease/provider.js";
 import type { FleaseDriver } from "../flease/provider.js";
+import { Refusals } from "./refusals.js";
 import { SideCalls } from "../flease/side-calls.js";
 import { writeClusterDocument } from "./cluster.js";
 import type { Cluster } from "./cluster.js";
@@ -75,6 +76,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   /** Links whose last batch contradicted our clock. */
   readonly #distrusted = new Set<Link>();
   readonly twins = new TwinWatch();
+  readonly #refusals = new Refusals();
   readonly #reply = new Message();
   readonly #logLimit = new LogLimit();
   readonly #sideCalls: SideCalls<Link>;
@@ -176,6 +178,10 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     return this.#members.filter((link) => link !== undefined).length;
   }
 
+  refusal(): LeaseholdError | undefined {
+    return this.#refusals.ofMajority(this.cluster.settings.members.length);
+  }
+
   get timers(): Timers {
     return this.#world.timers;
   }
@@ -188,12 +194,17 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     return this.cluster.addresses[member]!;
   }
 
+  /** Why a member is not connected. */
+  whyUnlinked(member: number): LeaseholdError {
+    const known = this.#knownAddresses.get(this.cluster.settings.members[member]!);
+    return this.#refusals.why(known ?? this.address(member));
+  }
+
   async ask(member: number, method: string, params: object, timeoutMs: number): Promise<unknown> {
-    const linked = (): Link | undefined => this.#members[member];
-    const link =
-      linked() ?? (await firstLink(linked, () => this.#closed === undefined, this.#startedMono, this.#world));
-    if (link === undefined)
-      throw new LeaseholdError("UNREACHABLE", `no connection to ${this.address(member)}`);
+    const linked = () => this.#members[member];
+    const isOpen = () => this.#closed === undefined;
+    const link = linked() ?? (await firstLink(linked, isOpen, this.#startedMono, this.#world));
+    if (link === undefined) throw this.whyUnlinked(member);
     if (link === this.transport.loopback) return this.answer(link, method, params);
     return this.transport.call(link, method, params, timeoutMs);
   }
@@ -226,6 +237,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     link.handle = index;
     this.#members[index] = link;
     this.twins.acceptedBy(link.address);
+    this.#refusals.acceptedBy(link.address);
     this.#introduce(link);
     this.#options.logger.info(`connected to member ${link.peerId} at ${link.address}`);
     this.onMembersChanged();
@@ -252,6 +264,8 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   }
 
   refused(address: string, error: LeaseholdError): void {
+    this.#refusals.refusedBy(address, error);
+    this.onMembersChanged();
     this.#complain(
       "error",
       `${error.code} ${address}`,
@@ -281,9 +295,8 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     if (line !== undefined) this.#options.logger[level](line);
   }
 
-  unreachable(): void {
-    // Said once, by `disconnected`; the transport keeps trying and counts.
-  }
+  /** Said once, by `disconnected`; the transport keeps trying and counts. */
+  unreachable(): void {}
 
   admit(peer: Identity): string | undefined {
     if (peer.role !== "member" || this.cluster.settings.members.includes(peer.nodeId)) return undefined;

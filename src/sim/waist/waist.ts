@@ -72,6 +72,11 @@ export class Waist implements FleaseDriver {
     return this.#world.nodes[member]!.name;
   }
 
+  /** Nothing refuses anybody here. */
+  refusal(): undefined {
+    return undefined;
+  }
+
   reachable(): number {
     return this.#world.members.filter(({ peer }) => peer !== undefined).length;
   }
