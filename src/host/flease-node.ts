@@ -151,8 +151,6 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     return this.#members[member];
   }
 
-  // FleaseDriver
-
   now(): Reading {
     const { clock } = this.#world;
     return this.peer.read(clock.monotonicMs(), clock.wallMs());
