@@ -222,8 +222,6 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     this.#options.transport?.credentials?.close();
   }
 
-  // TransportHandler
-
   connected(link: Link): void {
     const index = link.role === "member" ? this.cluster.settings.members.indexOf(link.peerId) : -1;
     if (index === -1) {
