@@ -3,8 +3,13 @@ import { defineConfig } from "vitest/config";
 import { alias } from "./vitest.config.js";
 
 /** One mistake as text, planted when its file is loaded; see scripts/mutants.mjs. */
-const mutant = JSON.parse(process.env["LEASEHOLD_MUTANT"] ?? "{}") as Partial<Record<string, string>>;
-const { file = "", find = "", replace = "" } = mutant;
+interface Mutant {
+  readonly file: string;
+  readonly edits: readonly (readonly [find: string, replace: string])[];
+}
+const { file, edits } = JSON.parse(
+  process.env["LEASEHOLD_MUTANT"] ?? '{ "file": "", "edits": [] }',
+) as Mutant;
 const path = fileURLToPath(new URL(file, import.meta.url));
 
 export default defineConfig({
@@ -13,12 +18,15 @@ export default defineConfig({
     {
       name: "mutant",
       enforce: "pre",
-      transform: (code, id) => (id === path ? code.replace(find, () => replace) : undefined),
+      transform: (code, id) =>
+        id === path
+          ? edits.reduce((text, [find, replace]) => text.replace(find, () => replace), code)
+          : undefined,
     },
   ],
   test: {
     deps: { interopDefault: false },
     include: ["src/**/*.test.ts", "test/*.test.ts"],
-    testTimeout: 60_000,
+    testTimeout: 120_000,
   },
 });

@@ -12,10 +12,13 @@ const chosen = mutants.filter(({ name }) => name.includes(part));
 const vitest = join(root, "node_modules", "vitest", "vitest.mjs");
 
 function run(mutant) {
-  const { file, find, replace, caughtBy } = mutant;
-  const found = readFileSync(join(root, file), "utf8").split(find).length - 1;
-  if (found !== 1) return `its text stands ${found} times in ${file}, not once`;
-  const env = { ...process.env, CI: "", LEASEHOLD_MUTANT: JSON.stringify({ file, find, replace }) };
+  const { file, find, replace, also = [], seeds = "", caughtBy } = mutant;
+  const edits = [[find, replace], ...also];
+  const source = readFileSync(join(root, file), "utf8");
+  const wrong = edits.find(([text]) => source.split(text).length !== 2);
+  if (wrong !== undefined) return `this does not stand exactly once in ${file}: ${wrong[0]}`;
+  const env = { ...process.env, CI: "", LEASEHOLD_MUTANT: JSON.stringify({ file, edits }) };
+  if (seeds !== "") env.LEASEHOLD_SEEDS = seeds;
   const words = [vitest, "run", "--config", "vitest.mutants.config.ts", "--bail", "1", caughtBy];
   const { status, stdout } = spawnSync(process.execPath, words, { cwd: root, env, encoding: "utf8" });
   if (status === 0) return `NOT caught by ${caughtBy}`;

@@ -29,8 +29,18 @@ export interface StoreTraits {
  * adapter's own: drawn at random and written by create-if-absent when the store is first used, and lost with everything else.
  */
 export type StoreAnswer =
-  /** `cells` of an atomic store has no element (never written) or one; of a slotted one, one for each slot in use. */
-  | { readonly kind: "cells"; readonly id: string; readonly cells: readonly Uint8Array[] }
+  /**
+   * `cells` of an atomic store has no element (never written) or one; of a slotted one, one for each slot in use. With `mark` it
+   * can be asked later whether anything was announced since.
+   */
+  | {
+      readonly kind: "cells";
+      readonly id: string;
+      readonly cells: readonly Uint8Array[];
+      readonly mark?: string;
+    }
+  /** Since the read whose answer had the mark `quietSince`, nothing was announced: every `put` that was not quiet and has ended by now was seen by that read. */
+  | { readonly kind: "quiet"; readonly id: string }
   | { readonly kind: "written"; readonly id: string }
   /** Nothing was written, as the cell is not what was expected. */
   | { readonly kind: "conflict"; readonly id: string; readonly cells: readonly Uint8Array[] }
@@ -43,7 +53,8 @@ export type StoreAnswer =
   | { readonly kind: "failed"; readonly error: LeaseholdError };
 
 export type StoreRequest =
-  | { readonly op: "read"; readonly register: string }
+  /** With the mark of an earlier answer, a slotted store may answer `quiet`. */
+  | { readonly op: "read"; readonly register: string; readonly quietSince?: string }
   /** Atomic stores: writes `next` if the cell is `expected` (`undefined`: never written) and its marker is `id`, all in one step. */
   | {
       readonly op: "replace";
@@ -52,8 +63,11 @@ export type StoreRequest =
       readonly expected: Uint8Array | undefined;
       readonly next: Uint8Array;
     }
-  /** Slotted stores: writes this writer's slot. */
-  | { readonly op: "put"; readonly register: string; readonly next: Uint8Array }
+  /**
+   * Slotted stores: writes this writer's slot, and announces that, unless it is `quiet`: a renewal, which tells those who hold
+   * nothing that they have to know.
+   */
+  | { readonly op: "put"; readonly register: string; readonly next: Uint8Array; readonly quiet?: boolean }
   /** Up to `registersMax` registers whose names begin with `prefix`. */
   | { readonly op: "list"; readonly prefix: string; readonly registersMax: number };
 

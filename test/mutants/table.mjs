@@ -1,5 +1,7 @@
 // Mistakes that were made once, or would be easy to make: each text stands exactly once in its file.
 const powerLoss = "src/core/server/disk/power-loss.test.ts";
+const slots = "src/stores/block/slots.property.test.ts";
+const device = "src/stores/block/device.test.ts";
 
 export const mutants = [
   {
@@ -61,5 +63,84 @@ export const mutants = [
     find: "    this.#last = learning.catch(() => undefined);",
     replace: "    this.#last = learning;",
     caughtBy: powerLoss,
+  },
+  {
+    name: "block: a slot that is taken again goes on with what it knew of its units",
+    file: "src/stores/block/slot-lease.ts",
+    find: "new SlotTenure(slot, written) : undefined;",
+    replace:
+      "Object.assign(new SlotTenure(slot, written), { units: (this.old ??= [])[slot] ??= new Map() }) : undefined;",
+    seeds: "400",
+    caughtBy: slots,
+  },
+  {
+    name: "block: a look at the own slot may take as long as it likes, and the slot's time be over",
+    file: "src/stores/block/slot-lease.ts",
+    find: "const inTime = elapsedSince(begun, this.#world) < this.#layout.delayMs;",
+    replace: "const inTime = true;",
+    also: [
+      [
+        "if (!(await this.#stillStands(tenure.slot, tenure.content)) || this.tenure !== tenure)",
+        "if (!(await this.#stillStands(tenure.slot, tenure.content)))",
+      ],
+      [
+        "if (!(await this.#stillStands(tenure.slot, written.content)) || this.tenure !== tenure)",
+        "if (!(await this.#stillStands(tenure.slot, written.content)))",
+      ],
+    ],
+    caughtBy: device,
+  },
+  {
+    name: "block: a slot has one unit in a region",
+    file: "src/stores/block/block-store.ts",
+    find: "const half = unit.sequence % 2 === 0 ? 0 : 1;",
+    replace: "const half = 0;",
+    seeds: "400",
+    caughtBy: slots,
+  },
+  {
+    name: "block: a write that was cut off makes its region unreadable",
+    file: "src/stores/block/layout.ts",
+    find: 'error.code === "STORE_CORRUPT") return "torn";',
+    replace: 'error.code === "NEVER") return "torn";',
+    seeds: "400",
+    caughtBy: slots,
+  },
+  {
+    name: "block: any slot that was never used may be taken",
+    file: "src/stores/block/slot-lease.ts",
+    find: "content === undefined && slot < first + freshSlots ? [slot] : [],",
+    replace: "content === undefined ? [slot] : [],",
+    seeds: "400",
+    caughtBy: slots,
+  },
+  {
+    name: "block: nothing is announced",
+    file: "src/stores/block/block-store.ts",
+    find: "    if (!quiet) {\n",
+    replace: "    if (false) {\n",
+    seeds: "400",
+    caughtBy: slots,
+  },
+  {
+    name: "block: it is announced before it is written",
+    file: "src/stores/block/block-store.ts",
+    find: "    await this.#medium.writeLine(unitPosition(layout, region, tenure.slot, half), line);\n    if (!quiet) {",
+    replace:
+      "    const later = line.slice();\n    if (!quiet) {\n" +
+      "      const hint = encodeHint(layout.id, globalThis.crypto.randomUUID());\n" +
+      "      await this.#medium.writeLine(hintPosition(layout, region), hint);\n    }\n" +
+      "    await this.#medium.writeLine(unitPosition(layout, region, tenure.slot, half), later);\n    if (false) {",
+    caughtBy: device,
+  },
+  {
+    name: "block: the hint is read after the units",
+    file: "src/stores/block/block-store.ts",
+    find: "    const units = await this.#readRegion(region);\n    const cells",
+    replace:
+      "    const units = await this.#readRegion(region);\n" +
+      "    mark = decodeHint(await this.#medium.readSector(hintPosition(this.#layout, region)), id);\n    const cells",
+    seeds: "400",
+    caughtBy: slots,
   },
 ];

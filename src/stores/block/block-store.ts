@@ -1,19 +1,25 @@
-import { performance } from "node:perf_hooks";
 import type { StoreAnswer, StoreRequest, StoreTraits } from "../../delta/store.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { OpenedStore, ProbeFinding } from "../contract.js";
 import { ioError } from "../io-error.js";
 import {
+  decodeHint,
   decodeUnit,
+  encodeHint,
   encodeUnit,
+  type Half,
+  hintPosition,
   type Layout,
+  lineIn,
   regionOf,
+  slotPosition,
   type Unit,
   unitBytes,
   unitPosition,
 } from "./layout.js";
 import type { BlockMedium } from "./medium.js";
-import { SlotLease } from "./slot-lease.js";
+import { freshSlots, SlotLease, type SlotTenure } from "./slot-lease.js";
+import { type BlockWorld, elapsedSince, momentOf } from "./world.js";
 
 /** The longest content. A unit holds several records of usual length, and one of this with its register's name. */
 export const bytesMax = 2_048;
@@ -30,18 +36,19 @@ export class BlockStore implements OpenedStore {
   findings: readonly ProbeFinding[] = [];
   readonly #medium: BlockMedium;
   readonly #writer: string;
+  readonly #world: BlockWorld;
   #layout: Layout;
   #slot: SlotLease;
-  /** What this process's slot has in the regions that it has written to: nobody else writes there. */
-  readonly #own = new Map<number, Unit>();
-  #ownSlot: number | undefined;
+  /** All slots before this one were in use when they were last looked at, and a slot that was used stays so. */
+  #slotsUsed = 0;
   #closing: Promise<void> | undefined;
 
-  constructor(medium: BlockMedium, layout: Layout, writer: string) {
+  constructor(medium: BlockMedium, layout: Layout, writer: string, world: BlockWorld) {
     this.#medium = medium;
     this.#layout = layout;
     this.#writer = writer;
-    this.#slot = new SlotLease(medium, layout, writer);
+    this.#world = world;
+    this.#slot = new SlotLease(medium, layout, writer, world);
     this.traits = {
       name: medium.name,
       kind: "slotted",
@@ -56,6 +63,11 @@ export class BlockStore implements OpenedStore {
   /** Takes a slot; its number. */
   takeSlot(signal: AbortSignal | undefined): Promise<number> {
     return this.#slot.open(signal);
+  }
+
+  /** The slot that this process writes in, as long as it can be trusted. */
+  get slotHeld(): number | undefined {
+    return this.#slot.tenure?.slot;
   }
 
   async perform(request: StoreRequest, signal?: AbortSignal): Promise<StoreAnswer> {
@@ -80,13 +92,9 @@ export class BlockStore implements OpenedStore {
       case "replace":
         throw new LeaseholdError("UNSUPPORTED", "a block device cannot compare and set");
       case "put":
-        return this.#medium.alone(() => this.#put(request.register, request.next));
+        return this.#medium.alone(() => this.#put(request.register, request.next, request.quiet === true));
       case "read":
-        return this.#medium.alone(async () => {
-          const units = await this.#readRegion(regionOf(this.#layout, request.register));
-          const cells = units.flatMap((unit) => cellOf(unit, request.register));
-          return { kind: "cells", id: this.#layout.id, cells };
-        });
+        return this.#medium.alone(() => this.#read(request.register, request.quietSince));
       case "list":
         return this.#list(request.prefix, request.registersMax);
     }
@@ -108,24 +116,72 @@ export class BlockStore implements OpenedStore {
   }
 
   /**
+   * The hint is read first: what it announces was written before it, so that the read after it sees that. The other way round a
+   * record could come in between, and then never be looked for.
+   */
+  async #read(register: string, quietSince: string | undefined): Promise<StoreAnswer> {
+    const { id } = this.#layout;
+    const region = regionOf(this.#layout, register);
+    let mark = decodeHint(await this.#medium.readSector(hintPosition(this.#layout, region)), id);
+    if (mark !== undefined && mark === quietSince) return { kind: "quiet", id };
+    const units = await this.#readRegion(region);
+    const cells = units.flatMap((unit) => cellOf(unit, register));
+    const isSame = id === this.#layout.id;
+    return { kind: "cells", id: this.#layout.id, cells, ...(isSame && mark !== undefined && { mark }) };
+  }
+
+  /**
    * What all slots have in a region. Each unit names the medium that it was written for: one of ours proves that this is
    * still that one. Where there is none, the first unit is read too.
    */
   async #readRegion(region: number): Promise<readonly Unit[]> {
-    const { slots } = this.#layout;
-    const units = await this.#medium.readUnits(unitPosition(this.#layout, region, 0), slots);
-    const found = units.flatMap((bytes, slot) => this.#decode(bytes, region, slot) ?? []);
-    const own = found.filter(({ id }) => id === this.#layout.id);
+    const slots = await this.#countSlots();
+    const halves = await this.#medium.readUnits(unitPosition(this.#layout, region, 0, 0), 2 * slots);
+    const units = Array.from({ length: slots }, (_, slot) => this.#current(halves, 2 * slot, region, slot));
+    const own = units.filter((unit) => unit !== undefined);
     if (own.length === 0 && (await this.#isAnother())) return this.#readRegion(region % this.#layout.regions);
     return own;
   }
 
-  #decode(bytes: Uint8Array, region: number, slot: number): Unit | undefined {
+  /**
+   * How many slots there may be records of. A process that takes a slot that was never used takes one of the first few of those,
+   * and writes a record only after that, so none is missed whose write has ended when this read begins.
+   */
+  async #countSlots(): Promise<number> {
+    for (;;) {
+      const { slots } = this.#layout;
+      const first = this.#slotsUsed;
+      const seen = await this.#medium.readUnits(slotPosition(first), Math.min(freshSlots, slots - first));
+      const used = seen.map((unit) => lineIn(unit) !== undefined);
+      const fresh = used.indexOf(false);
+      this.#slotsUsed = fresh === -1 ? first + used.length : first + fresh;
+      if (this.#slotsUsed === slots) return slots;
+      if (fresh === 0) return first + used.lastIndexOf(true) + 1;
+    }
+  }
+
+  /** Of a slot's two units the one that was written last and as a whole. */
+  #current(halves: readonly Uint8Array[], index: number, region: number, slot: number): Unit | undefined {
+    const [one, two] = ([0, 1] as const).map((half) =>
+      this.#decode(halves[index + half]!, region, slot, half),
+    );
+    if (one === "torn" && two === "torn") {
+      const position = unitPosition(this.#layout, region, slot, 0);
+      throw new LeaseholdError("STORE_CORRUPT", `both units at byte ${position} are damaged`);
+    }
+    const [first, second] = [one, two].map((unit) => (unit === "torn" ? undefined : unit));
+    if (first === undefined || second === undefined) return first ?? second;
+    return first.sequence > second.sequence ? first : second;
+  }
+
+  /** What was written for another medium is as if it had never been written. */
+  #decode(bytes: Uint8Array, region: number, slot: number, half: Half): Unit | "torn" | undefined {
     try {
-      return decodeUnit(bytes);
+      const unit = decodeUnit(bytes);
+      return unit === undefined || unit === "torn" || unit.id === this.#layout.id ? unit : undefined;
     } catch (error) {
       if (!(error instanceof LeaseholdError)) throw error;
-      const position = unitPosition(this.#layout, region, slot);
+      const position = unitPosition(this.#layout, region, slot, half);
       throw new LeaseholdError(error.code, `the unit at byte ${position}: ${error.message}`, {
         cause: error,
       });
@@ -140,52 +196,62 @@ export class BlockStore implements OpenedStore {
     }
     if (layout.id === this.#layout.id) return false;
     this.#layout = layout;
+    this.#slotsUsed = 0;
     const former = this.#slot;
-    this.#slot = new SlotLease(this.#medium, layout, this.#writer);
+    this.#slot = new SlotLease(this.#medium, layout, this.#writer, this.#world);
     void former.close();
     void this.#slot.open(undefined).catch(() => undefined);
     return true;
   }
 
-  async #put(register: string, next: Uint8Array): Promise<StoreAnswer> {
+  async #put(register: string, next: Uint8Array, quiet: boolean): Promise<StoreAnswer> {
     if (next.length > bytesMax) {
       throw new LeaseholdError("STORE_FULL", `it takes ${bytesMax} bytes, and these are ${next.length}`);
     }
-    const { slot } = this.#slot;
-    if (slot === undefined) throw this.#slot.error;
+    const { tenure } = this.#slot;
+    if (tenure === undefined) throw this.#slot.error;
     const layout = this.#layout;
     const region = regionOf(layout, register);
-    const { records } = await this.#ownUnit(region, slot);
-    const unit: Unit = { id: layout.id, records: { ...records, [register]: decoder.decode(next) } };
+    const { sequence, records } = await this.#ownUnit(region, tenure);
+    const unit: Unit = {
+      id: layout.id,
+      sequence: sequence + 1,
+      records: { ...records, [register]: decoder.decode(next) },
+    };
     const line = encodeUnit(unit);
-    if (line.length > unitBytes) {
+    if (line.length >= unitBytes) {
       const count = Object.keys(records).length;
       throw new LeaseholdError("STORE_FULL", `this region has ${count} records and no room for another`);
     }
-    this.#own.delete(region);
-    const begunMs = performance.now();
-    if (this.#slot.slot !== slot) throw this.#slot.error;
-    await this.#medium.writeLine(unitPosition(layout, region, slot), line);
-    if (performance.now() - begunMs >= layout.delayMs || this.#slot.slot !== slot) {
+    // Whether a write that fails has come to the medium is not known: it is read again.
+    tenure.units.delete(region);
+    const begun = momentOf(this.#world);
+    const half = unit.sequence % 2 === 0 ? 0 : 1;
+    if (this.#slot.tenure !== tenure) throw this.#slot.error;
+    await this.#medium.writeLine(unitPosition(layout, region, tenure.slot, half), line);
+    if (!quiet) {
+      const hint = encodeHint(layout.id, globalThis.crypto.randomUUID());
+      await this.#medium.writeLine(hintPosition(layout, region), hint);
+    }
+    if (elapsedSince(begun, this.#world) >= layout.delayMs || this.#slot.tenure !== tenure) {
       this.#slot.distrust();
       throw new LeaseholdError(
         "STORE_UNAVAILABLE",
         `a write took longer than the bound of ${layout.delayMs} ms`,
       );
     }
-    this.#own.set(region, unit);
+    tenure.units.set(region, unit);
     return { kind: "written", id: layout.id };
   }
 
   /** What the slot has in the region, also from whoever had the slot before: what is not replaced stays. */
-  async #ownUnit(region: number, slot: number): Promise<Unit> {
-    if (this.#ownSlot !== slot) this.#own.clear();
-    this.#ownSlot = slot;
-    const known = this.#own.get(region);
-    if (known?.id === this.#layout.id) return known;
-    const [bytes] = await this.#medium.readUnits(unitPosition(this.#layout, region, slot), 1);
-    const unit = this.#decode(bytes!, region, slot);
-    return unit?.id === this.#layout.id ? unit : { id: this.#layout.id, records: {} };
+  async #ownUnit(region: number, tenure: SlotTenure): Promise<Unit> {
+    const known = tenure.units.get(region);
+    if (known !== undefined) return known;
+    const position = unitPosition(this.#layout, region, tenure.slot, 0);
+    const halves = await this.#medium.readUnits(position, 2);
+    const unit = this.#current(halves, 0, region, tenure.slot);
+    return unit ?? { id: this.#layout.id, sequence: 0, records: {} };
   }
 }
 

@@ -3,22 +3,27 @@ import { crc32c } from "../../delta/crc32c.js";
 import { LeaseholdError } from "../../lease/errors.js";
 
 /**
- * Everything is written in units of this many bytes, a multiple of every sector. Disks of today write as much in one step; where
- * one does not and loses power, the checksum tells.
+ * Where things stand, and how much is read at once: a multiple of every sector. What is written begins at the beginning of a
+ * unit and takes as many sectors as it has to, with a zero after it; what stood behind that before has no meaning.
  */
 export const unitBytes = 4_096;
 
-const superblockFormat = "leasehold-block/1";
-const unitFormat = "leasehold-unit/1";
+const superblockFormat = "leasehold-block/2";
+const unitFormat = "leasehold-unit/2";
+const hintFormat = "leasehold-hint/1";
 
 const encoder = new TextEncoder();
+const decoder = new TextDecoder();
 
-/** How a medium is laid out: written once, in its first unit. After it one unit for each slot, then the regions. */
+/**
+ * How a medium is laid out: written once, in its first unit. After it come a unit for each slot, and then the regions. A region
+ * has a unit for the hint, and two for each slot, which are written in turns: a write that is cut off leaves the one before.
+ */
 export interface Layout {
   readonly id: string;
   /** How many processes can write at the same time. */
   readonly slots: number;
-  /** Registers are spread over so many; in each, every slot has one unit. */
+  /** Registers are spread over so many. */
   readonly regions: number;
   /** How long a process may keep its slot without renewing it, ms. */
   readonly slotLeaseMs: number;
@@ -29,24 +34,44 @@ export interface Layout {
 /** A writer's records in one region, by register. */
 export interface Unit {
   readonly id: string;
+  /** One more with each write: of a slot's two units the one with the greater counts. */
+  readonly sequence: number;
   readonly records: Readonly<Record<string, string>>;
 }
 
-export function sizeBytesOf({ slots, regions }: Pick<Layout, "slots" | "regions">): number {
-  return unitBytes * (1 + slots + slots * regions);
+/** The two units of a slot in a region. */
+export type Half = 0 | 1;
+
+function regionUnits({ slots }: Pick<Layout, "slots">): number {
+  return 1 + 2 * slots;
+}
+
+export function sizeBytesOf(layout: Pick<Layout, "slots" | "regions">): number {
+  return unitBytes * (1 + layout.slots + layout.regions * regionUnits(layout));
+}
+
+/** The most regions for which a medium of that size has room. */
+export function regionsMaxOf(sizeBytes: number, slots: number): number {
+  return Math.floor((sizeBytes / unitBytes - 1 - slots) / regionUnits({ slots }));
 }
 
 export function slotPosition(slot: number): number {
   return unitBytes * (1 + slot);
 }
 
-/** Where a slot's unit in a region is; slot 0 is where the region begins. */
-export function unitPosition({ slots }: Layout, region: number, slot: number): number {
-  return unitBytes * (1 + slots + region * slots + slot);
+/** Where a region's hint is; the region begins with it. */
+export function hintPosition(layout: Layout, region: number): number {
+  return unitBytes * (1 + layout.slots + region * regionUnits(layout));
 }
 
+export function unitPosition(layout: Layout, region: number, slot: number, half: Half): number {
+  return hintPosition(layout, region) + unitBytes * (1 + 2 * slot + half);
+}
+
+/** All registers of one resource are in one region, so that one look there sees whether anything was announced of it. */
 export function regionOf({ regions }: Layout, register: string): number {
-  return crc32c(encoder.encode(register)) % regions;
+  const resource = register.slice(register.indexOf("/") + 1);
+  return crc32c(encoder.encode(resource)) % regions;
 }
 
 export function encodeSuperblock({ id, slots, regions, slotLeaseMs, delayMs }: Layout): Uint8Array {
@@ -68,31 +93,54 @@ export function decodeSuperblock(bytes: Uint8Array): Layout | undefined {
   throw new LeaseholdError("STORE_CORRUPT", "the first unit does not tell how the medium is laid out");
 }
 
-export function encodeUnit({ id, records }: Unit): Uint8Array {
-  return encodeLine(unitFormat, JSON.stringify({ id, records }));
+export function encodeUnit({ id, sequence, records }: Unit): Uint8Array {
+  return encodeLine(unitFormat, JSON.stringify({ id, sequence, records }));
 }
 
-export function decodeUnit(bytes: Uint8Array): Unit | undefined {
+/**
+ * `undefined`: nothing was ever written. `"torn"`: a write was cut off.
+ *
+ * @throws LeaseholdError `STORE_FOREIGN`
+ */
+export function decodeUnit(bytes: Uint8Array): Unit | "torn" | undefined {
   const line = lineIn(bytes);
-  return line === undefined ? undefined : (decodeLine(unitFormat, line) as Unit);
+  return line === undefined ? undefined : unlessTorn(() => decodeLine(unitFormat, line) as Unit);
 }
 
-/** What is in a unit before the zeros that fill it; `undefined` if it is all zeros. */
+export function encodeHint(id: string, nonce: string): Uint8Array {
+  return encodeLine(hintFormat, JSON.stringify({ id, nonce }));
+}
+
+/** The hint as a text that no other hint is equal to; `undefined` if there is none, or it is that of another medium. */
+export function decodeHint(bytes: Uint8Array, id: string): string | undefined {
+  const line = lineIn(bytes);
+  if (line === undefined) return undefined;
+  const hint = unlessTorn(() => decodeLine(hintFormat, line) as { readonly id: string });
+  return hint === "torn" || hint.id !== id ? undefined : decoder.decode(line);
+}
+
+function unlessTorn<T>(decode: () => T): T | "torn" {
+  try {
+    return decode();
+  } catch (error) {
+    if (error instanceof LeaseholdError && error.code === "STORE_CORRUPT") return "torn";
+    throw error;
+  }
+}
+
+/** What is written there, which a zero ends; `undefined` if nothing is. */
 export function lineIn(bytes: Uint8Array): Uint8Array | undefined {
   const end = bytes.indexOf(0);
-  const line = end === -1 ? bytes : bytes.subarray(0, end);
-  if (bytes.subarray(line.length).some((byte) => byte !== 0)) {
-    throw new LeaseholdError("STORE_FOREIGN", "found bytes that are none of Leasehold's");
-  }
-  return line.length === 0 ? undefined : line;
+  return end === 0 ? undefined : bytes.subarray(0, end === -1 ? bytes.length : end);
 }
 
-/** A whole unit with the line at its beginning. */
-export function fillUnit(unit: Uint8Array, line: Uint8Array): Uint8Array {
-  if (line.length > unit.length) {
+/** The beginning of a unit with the line and the zero that ends it, as many sectors as that takes. */
+export function fillSectors(unit: Uint8Array, line: Uint8Array, sectorBytes: number): Uint8Array {
+  if (line.length >= unit.length) {
     throw new LeaseholdError("STORE_FULL", `${line.length} bytes do not fit into a unit of ${unit.length}`);
   }
-  unit.fill(0);
-  unit.set(line);
-  return unit;
+  const sectors = unit.subarray(0, Math.ceil((line.length + 1) / sectorBytes) * sectorBytes);
+  sectors.fill(0);
+  sectors.set(line);
+  return sectors;
 }

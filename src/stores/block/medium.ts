@@ -1,16 +1,25 @@
 import { Gate } from "../gate.js";
-import { alignedBytes, type DirectFile } from "./direct-file.js";
-import { decodeSuperblock, fillUnit, type Layout, lineIn, unitBytes } from "./layout.js";
+import { alignedBytes } from "./direct-file.js";
+import { decodeSuperblock, fillSectors, type Layout, lineIn, unitBytes } from "./layout.js";
+
+/** A device, or a file, past all caches: a {@link DirectFile}. */
+export interface BlockFile {
+  readonly sectorBytes: number;
+  readonly sizeBytes: number;
+  read(into: Uint8Array, position: number): Promise<void>;
+  write(from: Uint8Array, position: number): Promise<void>;
+  close(): Promise<void>;
+}
 
 /** The medium as units. One operation at a time: they share its buffers, and a dead device holds one thread only. */
 export class BlockMedium {
   readonly name: string;
-  readonly #file: DirectFile;
+  readonly #file: BlockFile;
   readonly #gate = new Gate(1);
   readonly #unit = alignedBytes(unitBytes);
   #area: Uint8Array | undefined;
 
-  constructor(name: string, file: DirectFile) {
+  constructor(name: string, file: BlockFile) {
     this.name = name;
     this.#file = file;
   }
@@ -32,13 +41,20 @@ export class BlockMedium {
     return decodeSuperblock(await this.#readUnit(0));
   }
 
-  /** The line at a position; `undefined` if nothing was ever written there. */
+  /** One sector; valid until the next operation. */
+  async readSector(position: number): Promise<Uint8Array> {
+    const sector = this.#unit.subarray(0, this.sectorBytes);
+    await this.#file.read(sector, position);
+    return sector;
+  }
+
+  /** The line of a sector; `undefined` if nothing was ever written there. */
   async readLine(position: number): Promise<Uint8Array | undefined> {
-    return lineIn(await this.#readUnit(position))?.slice();
+    return lineIn(await this.readSector(position))?.slice();
   }
 
   writeLine(position: number, line: Uint8Array): Promise<void> {
-    return this.#file.write(fillUnit(this.#unit, line), position);
+    return this.#file.write(fillSectors(this.#unit, line, this.sectorBytes), position);
   }
 
   /** So many units with one read; valid until the next. */

@@ -6,10 +6,19 @@ import type { OpenStore, OpenStoreOptions, ProbeFinding } from "../contract.js";
 import { ioError } from "../io-error.js";
 import { BlockStore } from "./block-store.js";
 import { alignedBytes, DirectFile } from "./direct-file.js";
-import { encodeSuperblock, type Layout, lineIn, sizeBytesOf, slotPosition, unitBytes } from "./layout.js";
+import {
+  encodeSuperblock,
+  type Layout,
+  lineIn,
+  regionsMaxOf,
+  sizeBytesOf,
+  slotPosition,
+  unitBytes,
+} from "./layout.js";
 import { BlockMedium } from "./medium.js";
+import { realBlockWorld } from "./world.js";
 
-/** As a medium is laid out unless its address says otherwise: room for a few thousand resources in 32 MiB. */
+/** As a medium is laid out unless its address says otherwise: room for a few thousand resources in 65 MiB. */
 const defaults = { slots: 32, regions: 256, slotLeaseMs: 10_000, delayMs: 2_000 } as const;
 
 const parameters = new Set(["format", "slots", "regions", "delay", "slot-ttl"]);
@@ -53,7 +62,7 @@ async function openOn(
     if (sizeBytesOf(layout) > file.sizeBytes) {
       throw new LeaseholdError("STORE_UNFIT", `${name} is shorter than when it was laid out`);
     }
-    store = new BlockStore(medium, layout, options.writer);
+    store = new BlockStore(medium, layout, options.writer, realBlockWorld);
     const begunMs = performance.now();
     const slot = await store.takeSlot(options.signal);
     const tookMs = performance.now() - begunMs;
@@ -105,7 +114,7 @@ async function format(
       `${name} has not been laid out; add ?format to its address to do so`,
     );
   }
-  const fitting = Math.floor((sizeBytes / unitBytes - 1 - wish.slots) / wish.slots);
+  const fitting = regionsMaxOf(sizeBytes, wish.slots);
   const regions = wish.regions ?? Math.min(defaults.regions, fitting);
   if (regions < 1 || regions > fitting) {
     const needed = sizeBytesOf({ slots: wish.slots, regions: Math.max(1, regions) });

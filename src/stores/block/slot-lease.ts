@@ -1,11 +1,9 @@
-import { performance } from "node:perf_hooks";
-import { setTimeout as sleep } from "node:timers/promises";
-import { sameBytes } from "../../delta/line.js";
-import { decodeLine, encodeLine } from "../../delta/line.js";
 import { stretched } from "../../delta/lease-protocol.js";
+import { encodeLine, sameBytes } from "../../delta/line.js";
 import { LeaseholdError } from "../../lease/errors.js";
-import { type Layout, lineIn, slotPosition } from "./layout.js";
+import { type Layout, lineIn, slotPosition, type Unit } from "./layout.js";
 import type { BlockMedium } from "./medium.js";
+import { type BlockWorld, elapsedSince, type Moment, momentOf } from "./world.js";
 
 const slotFormat = "leasehold-slot/1";
 
@@ -18,35 +16,63 @@ const renewalsPerLease = 3;
 /** Attempts that others, or a slow device, spoil one after the other until a process says that it gets no slot. */
 const attemptsMax = 50;
 
-interface Hold {
+/**
+ * Slots that were never used are taken from the first so many of them: so whoever reads needs to look at no more than these to
+ * know which slots are in use. More than one, so that processes that start together do not all want the same.
+ */
+export const freshSlots = 8;
+
+/** As much of a writer's name as is in its slot, for people: the line stays within a sector whatever the name has. */
+const writerLengthMax = 48;
+
+/** One uninterrupted holding of a slot. Taking the same slot again begins another: somebody else may have had it meanwhile. */
+export class SlotTenure {
   readonly slot: number;
-  readonly begunMs: number;
-  readonly begunWallMs: number;
+  /** What this tenure's owner knows of its units, by region: nobody else writes there while it lasts. */
+  readonly units = new Map<number, Unit>();
+  /** When the write began by which the slot is held. */
+  begun: Moment;
+  content: Uint8Array;
+
+  constructor(slot: number, written: Written) {
+    this.slot = slot;
+    this.begun = written.begun;
+    this.content = written.content;
+  }
+}
+
+interface Written {
+  readonly begun: Moment;
   readonly content: Uint8Array;
 }
 
 /**
- * This process's slot on a medium, which nobody else writes while it is held: a Δ-lease of its own on the unit that stands for the
- * slot, after Fig. 2 and Fig. 5 of the paper. A unit can only be overwritten, so its safety rests on δ alone, as the paper's does.
+ * This process's slot on a medium, which nobody else writes while it is held: a Δ-lease of its own on the sector that stands for
+ * the slot, after Fig. 2 and Fig. 5 of the paper. A sector can only be overwritten, so its safety rests on δ alone, as the paper's
+ * does: every operation is timed, by both clocks.
  */
 export class SlotLease {
   readonly #medium: BlockMedium;
   readonly #layout: Layout;
   readonly #writer: string;
+  readonly #world: BlockWorld;
   readonly #closing = new AbortController();
-  #hold: Hold | undefined;
+  #tenure: SlotTenure | undefined;
   #error: LeaseholdError | undefined;
   #running: Promise<void> | undefined;
 
-  constructor(medium: BlockMedium, layout: Layout, writer: string) {
+  constructor(medium: BlockMedium, layout: Layout, writer: string, world: BlockWorld) {
     this.#medium = medium;
     this.#layout = layout;
     this.#writer = writer;
+    this.#world = world;
   }
 
-  /** The slot, as long as it can be trusted. */
-  get slot(): number | undefined {
-    return this.#hold !== undefined && this.#leftMs(this.#hold) > 0 ? this.#hold.slot : undefined;
+  /** The slot that this process has, as long as it can be trusted. */
+  get tenure(): SlotTenure | undefined {
+    const tenure = this.#tenure;
+    if (tenure === undefined) return undefined;
+    return elapsedSince(tenure.begun, this.#world) < this.#layout.slotLeaseMs ? tenure : undefined;
   }
 
   /** Why there is none. */
@@ -61,7 +87,7 @@ export class SlotLease {
   async open(signal: AbortSignal | undefined): Promise<number> {
     const giveUp =
       signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal]);
-    const { slot } = (this.#hold = await this.#acquire(giveUp));
+    const { slot } = (this.#tenure = await this.#acquire(giveUp));
     this.#running = this.#keep();
     return slot;
   }
@@ -69,23 +95,25 @@ export class SlotLease {
   /** Leaves the slot as it is: whoever wants it waits until its time is over. A medium that can only write has no safe release. */
   async close(): Promise<void> {
     this.#closing.abort();
-    this.#hold = undefined;
+    this.#tenure = undefined;
     await this.#running;
   }
 
   /** Whoever's operation took δ or longer can trust its slot no more. */
   distrust(): void {
-    this.#hold = undefined;
+    this.#tenure = undefined;
   }
 
   async #keep(): Promise<void> {
     const { signal } = this.#closing;
     while (!signal.aborted) {
       try {
-        if (this.#hold === undefined) this.#hold = await this.#acquire(signal);
+        this.#tenure ??= await this.#acquire(signal);
         await this.#pause(this.#layout.slotLeaseMs / renewalsPerLease, signal);
-        if (this.slot === undefined) this.#hold = undefined;
-        else this.#hold = await this.#renew(this.#hold, signal);
+        const { tenure } = this;
+        const isKept = tenure !== undefined && (await this.#renew(tenure, signal));
+        // A write that was too slow may have ended the tenure meanwhile.
+        if (!isKept && this.#tenure === tenure) this.#tenure = undefined;
         this.#error = undefined;
       } catch (error) {
         if (signal.aborted) return;
@@ -97,28 +125,31 @@ export class SlotLease {
   }
 
   /** Fig. 2. A slot that was never written needs no first wait: nobody can be renewing it. */
-  async #acquire(signal: AbortSignal): Promise<Hold> {
+  async #acquire(signal: AbortSignal): Promise<SlotTenure> {
     const { slots, slotLeaseMs, delayMs } = this.#layout;
     const waitMs = stretched(slotLeaseMs + 6 * delayMs, clockRateError);
     const watched = new Map<number, { readonly content: Uint8Array; readonly sinceMs: number }>();
-    for (let attempts = 0, begunMs = performance.now(); attempts < attemptsMax;) {
+    const monotonicMs = () => this.#world.clock.monotonicMs();
+    for (let attempts = 0, begunMs = monotonicMs(); attempts < attemptsMax;) {
       signal.throwIfAborted();
-      const readMs = performance.now();
+      const begun = momentOf(this.#world);
       const contents = await this.#readSlots();
-      const seenMs = performance.now();
+      const seenMs = monotonicMs();
       contents.forEach((content, slot) => {
         const before = watched.get(slot);
         if (content === undefined || (before !== undefined && sameBytes(before.content, content))) return;
         watched.set(slot, { content, sinceMs: seenMs });
       });
-      const unused = contents.flatMap((content, slot) => (content === undefined ? [slot] : []));
-      const over = [...watched].flatMap(([slot, { sinceMs }]) => (readMs - sinceMs > waitMs ? [slot] : []));
-      const candidates = unused.length > 0 ? unused : over;
-      const slot = candidates[Math.floor(Math.random() * candidates.length)];
+      const fresh = freshIn(contents);
+      const over = [...watched].flatMap(([slot, { content, sinceMs }]) =>
+        isOurs(content) && begun.monotonicMs - sinceMs > waitMs ? [slot] : [],
+      );
+      const candidates = over.length > 0 ? over : fresh;
+      const slot = candidates[Math.floor(this.#world.random.next() * candidates.length)];
       if (slot !== undefined) {
         attempts++;
-        const hold = await this.#tryToTake(slot, readMs, signal);
-        if (hold !== undefined) return hold;
+        const tenure = await this.#tryToTake(slot, begun, signal);
+        if (tenure !== undefined) return tenure;
       } else if (seenMs - begunMs > 2 * waitMs) {
         throw new LeaseholdError(
           "STORE_FULL",
@@ -131,60 +162,74 @@ export class SlotLease {
     throw new LeaseholdError("STORE_UNAVAILABLE", `of ${attemptsMax} attempts to take a slot none succeeded`);
   }
 
-  /** Lines 8 to 12, with the watch on δ: a write that ended later than 2δ after its last read began counts for nothing. */
-  async #tryToTake(slot: number, readMs: number, signal: AbortSignal): Promise<Hold | undefined> {
+  /**
+   * Lines 8 to 12, with the watch on δ: a write that ended later than 2δ after its last read began counts for nothing, and neither
+   * does a last read that took δ or longer.
+   */
+  async #tryToTake(slot: number, readBegun: Moment, signal: AbortSignal): Promise<SlotTenure | undefined> {
     const { delayMs } = this.#layout;
-    const hold = await this.#write(slot);
-    if (performance.now() - readMs >= 2 * delayMs) return undefined;
+    const written = await this.#write(slot);
+    if (elapsedSince(readBegun, this.#world) >= 2 * delayMs) return undefined;
     await this.#pause(stretched(2 * delayMs, clockRateError), signal);
-    return (await this.#isMine(hold)) ? hold : undefined;
+    return (await this.#stillStands(slot, written.content)) ? new SlotTenure(slot, written) : undefined;
   }
 
-  /** Fig. 5. */
-  async #renew(hold: Hold, signal: AbortSignal): Promise<Hold | undefined> {
-    if (!(await this.#isMine(hold))) return undefined;
-    const next = await this.#write(hold.slot);
+  /** Fig. 5; each of its three operations has to take less than δ. */
+  async #renew(tenure: SlotTenure, signal: AbortSignal): Promise<boolean> {
+    const { delayMs } = this.#layout;
+    if (!(await this.#stillStands(tenure.slot, tenure.content)) || this.tenure !== tenure) return false;
+    const written = await this.#write(tenure.slot);
     // From here on the former content is gone. The former hold counts until the new one is certain.
-    this.#hold = { ...hold, content: next.content };
-    await this.#pause(stretched(2 * this.#layout.delayMs, clockRateError), signal);
-    return (await this.#isMine(next)) ? next : undefined;
+    tenure.content = written.content;
+    if (elapsedSince(written.begun, this.#world) >= delayMs) return false;
+    await this.#pause(stretched(2 * delayMs, clockRateError), signal);
+    if (!(await this.#stillStands(tenure.slot, written.content)) || this.tenure !== tenure) return false;
+    tenure.begun = written.begun;
+    return true;
   }
 
-  async #write(slot: number): Promise<Hold> {
-    const content = encodeLine(
-      slotFormat,
-      JSON.stringify({ slot, writer: this.#writer, nonce: globalThis.crypto.randomUUID() }),
-    );
-    const hold = { slot, begunMs: performance.now(), begunWallMs: Date.now(), content };
+  async #write(slot: number): Promise<Written> {
+    const writer = this.#writer.slice(0, writerLengthMax);
+    const nonce = globalThis.crypto.randomUUID();
+    const content = encodeLine(slotFormat, JSON.stringify({ slot, writer, nonce }));
+    const begun = momentOf(this.#world);
     await this.#medium.alone(() => this.#medium.writeLine(slotPosition(slot), content));
-    return hold;
+    return { begun, content };
   }
 
-  async #isMine({ slot, content }: Hold): Promise<boolean> {
+  /** A look that took δ or longer tells what stood there too long ago. */
+  async #stillStands(slot: number, content: Uint8Array): Promise<boolean> {
+    const begun = momentOf(this.#world);
     const found = await this.#medium.alone(() => this.#medium.readLine(slotPosition(slot)));
-    return found !== undefined && sameBytes(found, content);
+    const inTime = elapsedSince(begun, this.#world) < this.#layout.delayMs;
+    return inTime && found !== undefined && sameBytes(found, content);
   }
 
-  /** What stands in every slot, with one read. Something foreign in one is left alone. */
+  /** What stands in every slot, with one read. */
   #readSlots(): Promise<readonly (Uint8Array | undefined)[]> {
     return this.#medium.alone(async () => {
       const units = await this.#medium.readUnits(slotPosition(0), this.#layout.slots);
-      return units.map((unit) => {
-        const line = lineIn(unit)?.slice();
-        if (line !== undefined) decodeLine(slotFormat, line);
-        return line;
-      });
+      return units.map((unit) => lineIn(unit)?.slice());
     });
   }
 
-  /** By the clock that went further. */
-  #leftMs({ begunMs, begunWallMs }: Hold): number {
-    const elapsedMs = Math.max(performance.now() - begunMs, Date.now() - begunWallMs);
-    return this.#layout.slotLeaseMs - elapsedMs;
-  }
-
   /** Keeping a slot does not keep the process; waiting for the first one does. */
-  async #pause(ms: number, signal: AbortSignal): Promise<void> {
-    await sleep(ms, undefined, { signal, ref: this.#running === undefined });
+  #pause(ms: number, signal: AbortSignal): Promise<void> {
+    return this.#world.sleep(ms, signal, this.#running === undefined);
   }
+}
+
+/** Slots that were never used, as far as they may be taken. */
+function freshIn(contents: readonly (Uint8Array | undefined)[]): number[] {
+  const first = contents.indexOf(undefined);
+  if (first === -1) return [];
+  return contents.flatMap((content, slot) =>
+    content === undefined && slot < first + freshSlots ? [slot] : [],
+  );
+}
+
+/** Also one that is damaged: whoever holds it writes it anew. What is not ours is left alone. */
+function isOurs(content: Uint8Array): boolean {
+  const name = "leasehold-";
+  return [...name].every((letter, index) => content[index] === letter.charCodeAt(0));
 }

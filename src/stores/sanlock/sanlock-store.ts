@@ -5,7 +5,7 @@ import { leaseRegister, resourceOf } from "../../delta/registers.js";
 import { farmRegister, type StoreAnswer, type StoreRequest, type StoreTraits } from "../../delta/store.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import { alignedBytes, type DirectFile } from "../block/direct-file.js";
-import { fillUnit, lineIn } from "../block/layout.js";
+import { fillSectors, lineIn } from "../block/layout.js";
 import type { OpenedStore, ProbeFinding } from "../contract.js";
 import { Gate } from "../gate.js";
 import { ioError } from "../io-error.js";
@@ -157,6 +157,9 @@ export class SanlockStore implements OpenedStore {
 
   #writeOwn({ id, farm }: Own): Promise<void> {
     const line = encodeLine(ownFormat, JSON.stringify({ id, farm }));
-    return this.#file.write(fillUnit(this.#sector, line), areaBytes - this.#sector.length);
+    return this.#file.write(
+      fillSectors(this.#sector, line, this.#sector.length),
+      areaBytes - this.#sector.length,
+    );
   }
 }
