@@ -306,6 +306,7 @@ function addSim(program: Command, finish: Finish): void {
         "d",
         "e",
         "f",
+        "g",
       ]),
     )
     .option("--without <features>", "take features out of the run, separated by commas")

@@ -1,5 +1,6 @@
 import { faults } from "#faults";
 import { ballotsPerMs, numberAt, supersedes } from "./ballot.js";
+import { emptyReading } from "./clock.js";
 import type { Reading } from "./clock.js";
 import { leaseIsOver } from "./expiry.js";
 import { Kind, LeaseState, Refusal } from "./message.js";
@@ -373,7 +374,7 @@ export class Acceptor {
   }
 
   clone(): Acceptor {
-    const copy = new Acceptor(this.#settings, { mono: 0, wall: 0, lo: 0, hi: 0, steppedBack: false });
+    const copy = new Acceptor(this.#settings, emptyReading());
     copy.#floor = this.#floor;
     copy.#ready = this.#ready;
     copy.#silentSinceMono = this.#silentSinceMono;

@@ -15,14 +15,25 @@ export interface Reading {
   /** Possibly reached already. Never moves back in one incarnation. */
   hi: number;
   /**
-   * The system time lies more than ε behind `hi`: it has stepped back. While this process was stopped it may have been
-   * later than any reading shows, so `hi` says too little.
+   * The clocks disagree: by this reading, and by every later one of this incarnation, nothing is held, granted or decided (3.2).
+   * A process that was stopped or suspended cannot tell from its bounds how late it has become; this is how it finds out.
    */
-  steppedBack: boolean;
+  clocksDisagree: boolean;
 }
 
-/** A disagreement between the clocks must last this long on the steady clock before it counts as a fault, not a glitch. */
-const faultPersistsMs = 1_000;
+/** A record for readings to be written into. */
+export function emptyReading(): Reading {
+  return { mono: 0, wall: 0, lo: 0, hi: 0, clocksDisagree: false };
+}
+
+/** More than ε at a single reading is a disagreement; more than ε/2 is one when it has lasted this long on the steady clock. */
+const disagreesAfterMs = 1_000;
+
+/**
+ * The fastest that the anchor follows the wall clock, as a share of the steady clock's time: what a time service may do to the
+ * one clock without the other. It is far below ρ, as a slew goes into both clocks at once, and what the anchor follows is not seen.
+ */
+const slewRateMax = 0.0005;
 
 export class FleaseClock {
   /** Wall minus steady time: `anchor + mono` is the wall clock carried on by the steady one. */
@@ -30,9 +41,11 @@ export class FleaseClock {
   #hi: number;
   #lo = -Infinity;
   #lastMono: number;
-  #disagreesSince = Infinity;
-  /** Once seen it holds until a restart: a tenure that has ended must not come back when the clocks do. */
-  #steppedBack = false;
+  /** Since when the clocks have been more than ε/2 apart, on the steady one. */
+  #apartSince = Infinity;
+  /** How far apart they were when they were found to disagree; 0 while they agree. */
+  #disagreedByMs = 0;
+  #distrusted = false;
   readonly #skewMs: number;
   readonly #slewRate: number;
 
@@ -41,7 +54,7 @@ export class FleaseClock {
     this.#hi = wall;
     this.#lastMono = mono;
     this.#skewMs = skewMs;
-    this.#slewRate = clockRateError / 2;
+    this.#slewRate = Math.min(clockRateError / 2, slewRateMax);
   }
 
   /**
@@ -49,12 +62,18 @@ export class FleaseClock {
    * pass the reading down: one decision, one reading (repair F4).
    */
   read(mono: number, wall: number, into: Reading): Reading {
+    this.peek(mono, wall, into);
+    const apartMs = this.apartMs(mono, wall);
+    this.#apartSince = this.#apartSinceAt(mono, apartMs);
+    if (into.clocksDisagree && !this.#distrusted) {
+      this.#distrusted = true;
+      this.#disagreedByMs = apartMs;
+    }
     this.#anchor += this.#slewBy(mono, wall);
     this.#lastMono = mono;
     this.#hi = Math.max(this.#hi, this.#anchor + mono, wall);
-    if (this.#hi - wall > this.#skewMs) this.#steppedBack = true;
     if (faults.lowerClockMonotone) this.#lo = Math.max(this.#lo, Math.min(this.#anchor + mono, wall));
-    return this.peek(mono, wall, into);
+    return into;
   }
 
   /** The same reading without the trace that it leaves, for observers: looking on must not change what happens. */
@@ -66,32 +85,48 @@ export class FleaseClock {
     into.wall = wall;
     into.lo = faults.clockBoundsSwapped ? hi : lo;
     into.hi = faults.clockBoundsSwapped ? lo : hi;
-    into.steppedBack = this.#steppedBack || hi - wall > this.#skewMs;
+    into.clocksDisagree = this.#distrusted || this.#disagreeAt(mono, wall);
     return into;
   }
 
-  /** True when wall and steady clock have disagreed by more than ε/2 for a while: whoever owns this clock must start over (3.2). */
-  isFaulty(now: Reading): boolean {
-    const agrees = !this.#steppedBack && this.disagreementMs(now) <= this.#skewMs / 2;
-    if (agrees) this.#disagreesSince = Infinity;
-    else this.#disagreesSince = Math.min(this.#disagreesSince, now.mono);
-    return now.mono - this.#disagreesSince >= faultPersistsMs;
+  /**
+   * How far the two clocks are apart, ms: the wall clock ahead of where the steady one carries it, or behind the latest that
+   * either has shown.
+   */
+  apartMs(mono: number, wall: number): number {
+    const carried = this.#anchor + mono;
+    return Math.max(wall - carried, Math.max(this.#hi, carried) - wall);
   }
 
-  /** How far the two clocks, or the upper bound and both of them, are apart. */
-  disagreementMs(now: Reading): number {
-    const carried = this.#anchor + now.mono;
-    return Math.max(Math.abs(carried - now.wall), this.#hi - Math.max(carried, now.wall));
+  /** How far apart they were when they were first found to disagree; 0 when peers have found it, or nobody. */
+  get disagreedByMs(): number {
+    return this.#disagreedByMs;
   }
 
-  /** A new anchor, for a new incarnation: only here may `hi` move back. */
+  /** Others have found these clocks wrong: from now on they count as disagreeing. */
+  distrust(): void {
+    this.#distrusted = true;
+  }
+
+  /** A new anchor, for a new incarnation: only here may `hi` move back, and only here do clocks agree again. */
   restart(mono: number, wall: number): void {
-    this.#steppedBack = false;
     this.#anchor = wall - mono;
     this.#hi = wall;
     this.#lo = -Infinity;
     this.#lastMono = mono;
-    this.#disagreesSince = Infinity;
+    this.#apartSince = Infinity;
+    this.#disagreedByMs = 0;
+    this.#distrusted = false;
+  }
+
+  #disagreeAt(mono: number, wall: number): boolean {
+    const apartMs = this.apartMs(mono, wall);
+    const atOnceMs = faults.onlyStepBackEndsHoldsAtOnce ? this.#hi - wall : apartMs;
+    return atOnceMs > this.#skewMs || mono - this.#apartSinceAt(mono, apartMs) >= disagreesAfterMs;
+  }
+
+  #apartSinceAt(mono: number, apartMs: number): number {
+    return apartMs > this.#skewMs / 2 ? Math.min(this.#apartSince, mono) : Infinity;
   }
 
   /** Lets the anchor follow small corrections of the wall clock, at ρ/2. */
@@ -106,9 +141,10 @@ export class FleaseClock {
     copy.#anchor = this.#anchor;
     copy.#hi = this.#hi;
     copy.#lo = this.#lo;
-    copy.#steppedBack = this.#steppedBack;
     copy.#lastMono = this.#lastMono;
-    copy.#disagreesSince = this.#disagreesSince;
+    copy.#apartSince = this.#apartSince;
+    copy.#disagreedByMs = this.#disagreedByMs;
+    copy.#distrusted = this.#distrusted;
     return copy;
   }
 }

@@ -21,11 +21,11 @@ export function leaseIsOver(until: number, end: number, now: Reading, settings: 
 
 /**
  * At a holder: is the own lease still valid? Only while neither clock says that it may have ended (3.6, repair F9), and
- * not after the system time has stepped back: a process that was stopped meanwhile cannot tell how late it had become.
+ * never by clocks that disagree: a process that was stopped or suspended meanwhile cannot tell how late it had become.
  */
 export function holdIsValid(until: number, end: number, now: Reading): boolean {
   if (faults.holderIgnoresExpiry) return true;
-  const onWall = faults.wallTestOff || (now.hi < until && !now.steppedBack);
+  const onWall = faults.wallTestOff || (now.hi < until && !now.clocksDisagree);
   return onWall && (faults.rateTestOff || now.mono < end);
 }
 

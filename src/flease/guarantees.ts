@@ -16,7 +16,7 @@ export function fleaseGuarantees(settings: FleaseSettings): Guarantees {
       `The wall clocks of any two participants differ by at most ${maxClockSkewMs} ms, and no process starts with a clock further behind its machine's earlier readings.`,
       `Every steady clock runs within ${clockRateError * 100} % of real time while its process can act.`,
       "Messages may be lost, delayed, duplicated and reordered, but not forged.",
-      "The wall clocks do not all step back together, unseen, while a holder's process is stopped and its steady clock is wrong too.",
+      "While a holder's process is stopped, the wall clocks do not all step back together by as much as its steady clock loses.",
       "A machine whose clocks all stand still, as in a paused virtual machine, is covered by the token alone.",
     ],
     ttlMinMs,

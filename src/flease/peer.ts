@@ -1,5 +1,5 @@
 import { Acceptor } from "./acceptor.js";
-import { FleaseClock } from "./clock.js";
+import { FleaseClock, emptyReading } from "./clock.js";
 import type { Reading } from "./clock.js";
 import { isRequest, Kind, Message, Refusal } from "./message.js";
 import { Proposer } from "./proposer.js";
@@ -44,6 +44,8 @@ const hintPatienceMsMin = 50;
  */
 const movedApartMemoryMs = 2_000;
 
+const contradicted = "a majority of the members contradicts this clock";
+
 /**
  * One participant of a Flease cluster, pure: a proposer, and for members an acceptor, on one clock. Whoever runs it
  * hands in messages and clock values and carries out what it writes into the sink.
@@ -60,7 +62,7 @@ export class FleasePeer {
   readonly #aside = new Message();
   readonly #clock: FleaseClock;
   readonly #sink: FleasePeerSink;
-  readonly #reading: Reading = { mono: 0, wall: 0, lo: 0, hi: 0, steppedBack: false };
+  readonly #reading = emptyReading();
   #fault: string | undefined;
   /** When the two clocks of this machine were last found apart, on the steady one. */
   #movedApartAt = -Infinity;
@@ -105,6 +107,11 @@ export class FleasePeer {
     return this.#clock.peek(mono, wall, into);
   }
 
+  /** How far this machine's two clocks are apart, ms: more than ε shows in every reading. */
+  clocksApartMs(mono: number, wall: number): number {
+    return this.#clock.apartMs(mono, wall);
+  }
+
   /**
    * Handles a message from peer `from`. The reading must have been made after the message was received (MUST: an
    * older one makes an acceptor's guard end too early). Returns true when `reply` must be sent back.
@@ -129,6 +136,16 @@ export class FleasePeer {
     if (begins && !request.renewing && this.#waiters.standsBack(request.resource, from, now.mono))
       return acceptor.refuseAsHeld(request, now, reply);
     return acceptor.receive(request, now, reply);
+  }
+
+  /**
+   * Notes the clock bounds that a member's batch came with (3.10). False when its messages must not count. When a majority
+   * contradicts this clock, it is this one that is wrong, and nothing is held by it from here on.
+   */
+  hearClock(member: number, peerLo: number, peerHi: number, echoLo: number, now: Reading): boolean {
+    const possible = this.skew.observe(member, peerLo, peerHi, echoLo, now);
+    if (this.#fault === undefined && this.skew.weAreFaulty) this.#clock.distrust();
+    return possible;
   }
 
   /** The peer is not connected any more. */
@@ -204,19 +221,25 @@ export class FleasePeer {
     if (this.skew.weAreFaulty) {
       // Silent until the peers have found our clock sane for a whole recovery wait (3.10).
       this.acceptor?.silence(now);
-      if (this.#fault !== undefined) return;
-      this.#fault = "a majority of the members contradicts this clock";
-      this.#sink.clockFault(this.#fault);
+      if (this.#fault === undefined) this.#declareFault(contradicted);
       return;
     }
-    if (this.#clock.isFaulty(now)) {
-      const apartMs = Math.round(this.#clock.disagreementMs(now));
-      this.#fault = `the wall clock and the steady clock of this machine moved ${apartMs} ms apart`;
+    if (now.clocksDisagree) {
+      const apartMs = Math.round(this.#clock.disagreedByMs);
       this.#movedApartAt = now.mono;
-      this.#sink.clockFault(this.#fault);
+      this.#declareFault(
+        apartMs === 0
+          ? contradicted
+          : `the wall clock and the steady clock of this machine moved ${apartMs} ms apart`,
+      );
       return;
     }
     if (now.mono - this.#movedApartAt >= movedApartMemoryMs) this.#fault = undefined;
+  }
+
+  #declareFault(why: string): void {
+    this.#fault = why;
+    this.#sink.clockFault(why);
   }
 
   /**

@@ -148,7 +148,7 @@ export class Proposer {
     if (faults.heldIsCached || holdIsValid(slot.holdUntil, slot.holdEnd, now)) return true;
     this.#requests.keepAbandoned(slot, now);
     if (now.mono + granularityMs < slot.holdEnd) slot.forgetBallots(); // A wall clock that jumped ahead.
-    this.#lapse(slot, now.steppedBack ? "clock-fault" : slot.barred ? "barred" : "expired");
+    this.#lapse(slot, now.clocksDisagree ? "clock-fault" : slot.barred ? "barred" : "expired");
     return false;
   }
 

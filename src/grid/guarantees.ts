@@ -20,7 +20,7 @@ export function gridGuarantees(settings: FleaseSettings, pollMs: number): Guaran
       `If a store forgets, the wall clocks do not step back together meanwhile, and the steady clock of whoever waits for it runs within ${clockRateError * 100} % of real time.`,
       "Each store compares and sets in one step, whatever the network does.",
       "Stores that forget say so by another marker, and fewer than a majority of them forget at a time.",
-      "The wall clocks do not all step back together, unseen, while a holder's process is stopped and its steady clock is wrong too.",
+      "While a holder's process is stopped, the wall clocks do not all step back together by as much as its steady clock loses.",
       "A machine whose clocks all stand still, as in a paused virtual machine, is covered by the token alone.",
     ],
     takeoverMsMax: among.takeoverMsMax + pollMs + 2 * settings.rpcTimeoutMs,

@@ -315,11 +315,11 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   }
 
   stamped(link: Link, stamp: ClockStamp, echo: Echo): void {
-    const { skew } = this.peer;
+    const { peer } = this;
     const possible =
       link.handle >= firstClientHandle
-        ? skew.isPossible(stamp.loMs, stamp.hiMs, echo.loMs, this.#now)
-        : skew.observe(link.handle, stamp.loMs, stamp.hiMs, echo.loMs, this.#now);
+        ? peer.skew.isPossible(stamp.loMs, stamp.hiMs, echo.loMs, this.#now)
+        : peer.hearClock(link.handle, stamp.loMs, stamp.hiMs, echo.loMs, this.#now);
     if (possible) this.#distrusted.delete(link);
     else this.#distrusted.add(link);
   }

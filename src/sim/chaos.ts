@@ -6,6 +6,9 @@ import { greatest } from "../lease/lists.js";
 /** A node whose wall clock is not yet near what it showed before looks again this often. */
 const startAgainMs = 50;
 
+/** A wall clock this far ahead agrees with no other. */
+const farMs = 3_600_000;
+
 /** Everything that goes wrong in a run: crashes, pauses, partitions and clocks. */
 export class Chaos {
   readonly #world: World;
@@ -17,7 +20,7 @@ export class Chaos {
   begin(): void {
     const { chaos } = this.#world.plan;
     const { wall, rate } = this.#world.assumptions;
-    const wildStart = this.#world.random.chance(0.5);
+    const wildStart = this.#world.random.chance(0.5) && this.#world.plan.mode !== "g";
     for (const node of this.#world.nodes) {
       if (wildStart || wall) this.#shiftWall(node);
       if ((wildStart || rate) && Number.isFinite(chaos.rateEveryMs)) this.#changeRate(node);
@@ -25,10 +28,11 @@ export class Chaos {
     this.#every(chaos.crashEveryMs, () => this.#crash(this.#anyone()));
     this.#every(chaos.blackoutEveryMs, () => this.#blackout());
     this.#every(chaos.pauseEveryMs, () => this.#pause());
+    this.#every(chaos.suspendEveryMs, () => this.#suspend());
     this.#every(chaos.partitionEveryMs, () => this.#partition());
     this.#every(chaos.offsetEveryMs, () => this.#shiftWall(this.#anyone()));
     this.#every(chaos.rateEveryMs, () => this.#changeRate(this.#anyone()));
-    this.#every(chaos.stepTogetherEveryMs, () => this.#stepTogether());
+    this.#every(chaos.stepTogetherEveryMs, () => this.#stepAnywhere());
     this.#every(chaos.clientEveryMs, () => this.#clientLeaves());
   }
 
@@ -46,6 +50,7 @@ export class Chaos {
       world.sharedWall.offsetMs = greatest(offsets, world.sharedWall.offsetMs);
     }
     for (const node of world.nodes) {
+      if (node.suspended) node.crash(); // Switched off and on again.
       node.clock.offsetMs = world.random.pick([-1, 1]) * this.#offsetBoundMs();
       node.clock.setRate(world.nowMs, 1);
       if (node.peer === undefined) this.#start(node);
@@ -97,7 +102,7 @@ export class Chaos {
 
   #crash(node: SimNode): void {
     const { random, plan } = this.#world;
-    if (node.peer === undefined) return;
+    if (node.peer === undefined || node.suspended) return;
     node.crash();
     this.#later(random.chance(0.4) ? 0 : random.next() * plan.chaos.downMaxMs, () => this.#start(node));
   }
@@ -119,6 +124,51 @@ export class Chaos {
   #pause(): void {
     const { random, plan } = this.#world;
     this.#anyone().pause(random.next() * plan.chaos.pauseMaxMs);
+  }
+
+  /** A machine sleeps: nothing happens there and its steady clock stands still. Its wall clock it sets anew when it wakes. */
+  #suspend(): void {
+    const world = this.#world;
+    const { random, plan } = world;
+    // One who holds something has the most to be wrong about.
+    const holders = world.nodes.filter((each) => each.holds && !each.paused);
+    const node = holders.length > 0 && random.chance(0.7) ? random.pick(holders) : this.#anyone();
+    if (node.peer === undefined || node.paused) return;
+    const forMs = random.between(0.1, 1) * plan.chaos.suspendMaxMs;
+    if (world.assumptions.stepsTogether && random.chance(0.5)) {
+      const afterMs = random.next() * forMs;
+      // To about where it fell asleep.
+      const backMs = afterMs + random.between(-0.2, 1) * world.settings.ttlMaxMs;
+      this.#later(afterMs, () => this.#stepTogether(-Math.max(world.settings.maxClockSkewMs, backMs)));
+    }
+    node.suspend(forMs);
+    this.#later(forMs, () => {
+      if (!node.suspended) return;
+      node.suspended = false;
+      node.clock.setRate(world.nowMs, 1);
+      if (!world.assumptions.rate && !world.assumptions.wall) node.clock.offsetMs -= forMs; // A machine that was frozen with both its clocks.
+      else if (!world.assumptions.wall) this.#wakeWithWrongWall(node, forMs);
+      this.#clocksChanged();
+    });
+    this.#clocksChanged();
+  }
+
+  /** Anywhere but where the steady clock carries it: that would show nothing (section 1). */
+  #wakeWithWrongWall(node: SimNode, sleptMs: number): void {
+    const { random, plan, settings } = this.#world;
+    const rightMs = node.clock.offsetMs;
+    for (let tries = 0; tries < 20; tries += 1) {
+      // Right, wrong by a step, or as if it had slept for less than a lease.
+      const noticedMs = random.next() * Math.min(sleptMs, settings.ttlMaxMs);
+      const wrongMs = random.pick([
+        0,
+        random.between(-1, 1) * plan.chaos.offsetStepMaxMs,
+        noticedMs - sleptMs,
+      ]);
+      node.clock.offsetMs = rightMs + wrongMs;
+      if (!node.clocksSeemToAgree()) return;
+    }
+    node.clock.offsetMs = rightMs + farMs;
   }
 
   // Network
@@ -166,6 +216,7 @@ export class Chaos {
     const world = this.#world;
     const { random, settings, assumptions, plan } = world;
     const error = settings.clockRateError;
+    if (node.suspended) return;
     if (assumptions.rate) {
       node.clock.setRate(world.nowMs, 1 + random.pick([-error, error, random.between(-error, error)]));
     } else {
@@ -176,17 +227,23 @@ export class Chaos {
       if (suspended && !assumptions.wall)
         node.clock.offsetMs -= random.magnitude(settings.maxClockSkewMs, plan.chaos.offsetStepMaxMs);
       this.#later(random.next() * plan.chaos.rateMaxMs, () => {
-        node.clock.setRate(world.nowMs, 1);
+        if (!node.suspended) node.clock.setRate(world.nowMs, 1);
         this.#clocksChanged();
       });
     }
     this.#clocksChanged();
   }
 
-  #stepTogether(): void {
-    const { random, settings, sharedWall } = this.#world;
+  #stepAnywhere(): void {
+    const { random, settings } = this.#world;
     const step = random.magnitude(settings.maxClockSkewMs, 6 * settings.ttlMaxMs);
-    sharedWall.offsetMs += random.pick([-1, 1]) * step;
+    this.#stepTogether(random.pick([-1, 1]) * step);
+  }
+
+  #stepTogether(byMs: number): void {
+    const { sharedWall } = this.#world;
+    if (this.#world.calm) return;
+    sharedWall.stepBy(byMs);
     this.#world.story?.(`all wall clocks step together, now ${sharedWall.offsetMs}`);
     this.#clocksChanged();
   }

@@ -1,5 +1,5 @@
 /** Which of the protocol's two assumptions about clocks hold in a run (7.1). */
-export const clockModes = ["a", "b", "c", "d", "e", "f"] as const;
+export const clockModes = ["a", "b", "c", "d", "e", "f", "g"] as const;
 export type ClockMode = (typeof clockModes)[number];
 
 export interface ClockAssumptions {
@@ -9,15 +9,18 @@ export interface ClockAssumptions {
   readonly rate: boolean;
   /** The wall clocks hold together only pairwise: they step in company, far beyond ε. */
   readonly stepsTogether: boolean;
+  /** Machines are suspended: nothing happens there, and the steady clock stands still. In mode g that is all that breaks A-rate. */
+  readonly suspends: boolean;
 }
 
 export const assumptionsOf: Readonly<Record<ClockMode, ClockAssumptions>> = {
-  a: { wall: true, rate: false, stepsTogether: false },
-  b: { wall: false, rate: true, stepsTogether: false },
-  c: { wall: true, rate: true, stepsTogether: false },
-  d: { wall: false, rate: false, stepsTogether: false },
-  e: { wall: true, rate: false, stepsTogether: true },
-  f: { wall: true, rate: true, stepsTogether: true },
+  a: { wall: true, rate: false, stepsTogether: false, suspends: true },
+  b: { wall: false, rate: true, stepsTogether: false, suspends: false },
+  c: { wall: true, rate: true, stepsTogether: false, suspends: false },
+  d: { wall: false, rate: false, stepsTogether: false, suspends: true },
+  e: { wall: true, rate: false, stepsTogether: true, suspends: true },
+  f: { wall: true, rate: true, stepsTogether: true, suspends: false },
+  g: { wall: false, rate: true, stepsTogether: false, suspends: true },
 };
 
 /** Where true time 0 lies on a perfect wall clock: an arbitrary moment, after the epoch of ballot numbers. */
@@ -26,6 +29,13 @@ export const startWallMs = 1_800_000_000_000;
 /** What all wall clocks have in common: how far they stepped together. */
 export class SharedWall {
   offsetMs = 0;
+  /** How often that was backwards. */
+  stepsBack = 0;
+
+  stepBy(ms: number): void {
+    this.offsetMs += ms;
+    if (ms < 0) this.stepsBack += 1;
+  }
 }
 
 /** A wake-up aims this much past its moment, so that rounding cannot make it come too early and be repeated for ever. */
@@ -66,6 +76,12 @@ export class SimClock {
     this.#steadyMs = this.monoAt(timeMs);
     this.#sinceMs = timeMs;
     this.#rate = rate;
+  }
+
+  /** The steady clock is further at once. */
+  skip(timeMs: number, ms: number): void {
+    this.#steadyMs = this.monoAt(timeMs) + ms;
+    this.#sinceMs = timeMs;
   }
 
   /** The true time at which the steady clock will show `mono` if its rate stays; `Infinity` when it never will. */

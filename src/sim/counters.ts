@@ -27,6 +27,7 @@ export class Counters {
   crashes = 0;
   rejoins = 0;
   pauses = 0;
+  suspensions = 0;
   clockAlarms = 0;
   impossibleClocks = 0;
   /** From a release to the next tenure of the same resource. */

@@ -9,6 +9,7 @@ const removals = {
   partitions: (plan) => ({ ...plan, chaos: { ...plan.chaos, partitionEveryMs: Infinity } }),
   "wall-clock-changes": (plan) => ({ ...plan, chaos: { ...plan.chaos, offsetEveryMs: Infinity } }),
   "rate-changes": (plan) => ({ ...plan, chaos: { ...plan.chaos, rateEveryMs: Infinity } }),
+  suspensions: (plan) => ({ ...plan, chaos: { ...plan.chaos, suspendEveryMs: Infinity } }),
   "steps-together": (plan) => ({ ...plan, chaos: { ...plan.chaos, stepTogetherEveryMs: Infinity } }),
   loss: (plan) => ({ ...plan, network: { ...plan.network, lossRate: 0 } }),
   duplication: (plan) => ({ ...plan, network: { ...plan.network, duplicationRate: 0 } }),

@@ -1,5 +1,7 @@
 import { ownerName } from "../flease/ballot.js";
+import { emptyReading } from "../flease/clock.js";
 import type { Reading } from "../flease/clock.js";
+import { holdIsValid } from "../flease/expiry.js";
 import { Kind, Message, copyMessage } from "../flease/message.js";
 import { FleasePeer } from "../flease/peer.js";
 import type { FleasePeerSink } from "../flease/peer.js";
@@ -20,8 +22,6 @@ import { Side } from "./waist/side.js";
 import { SteadyTimers } from "./waist/steady-timers.js";
 import { Waist } from "./waist/waist.js";
 import type { World } from "./world.js";
-
-const emptyReading = (): Reading => ({ mono: 0, wall: 0, lo: 0, hi: 0, steppedBack: false });
 
 /** Calls of `maintain` during the longest lease. */
 const maintainsPerLease = 40;
@@ -53,6 +53,8 @@ export class SimNode implements FleasePeerSink {
   stirred = false;
   /** Until when the node is stopped: it handles nothing, and its clocks run on. */
   pausedUntilMs = 0;
+  /** Its machine sleeps. */
+  suspended = false;
   /** The greatest reading its wall clock ever gave (see A-wall on starts). */
   greatestWall = -Infinity;
   readonly #world: World;
@@ -66,6 +68,7 @@ export class SimNode implements FleasePeerSink {
   readonly #echoes = new Echoes();
   #renameWanted = false;
   #renames = 0;
+  #stepsBackSeen = 0;
   /** The mistake P38: the reading at the beginning of the turn in which a pause fell. */
   #readingBeforePause: Reading | undefined;
   readonly #reply = new Message();
@@ -99,6 +102,35 @@ export class SimNode implements FleasePeerSink {
     return this.peer!.peek(this.clock.monoAt(at), this.clock.wallAt(at), this.#looked);
   }
 
+  /** Some lease is in its books. */
+  get holds(): boolean {
+    const { plan } = this.#world;
+    return plan.resources.some((resource) => this.peer?.proposer.slotOf(resource)?.holding === true);
+  }
+
+  /** By a reading at this moment the two clocks would not disagree. */
+  clocksSeemToAgree(): boolean {
+    const { nowMs, settings } = this.#world;
+    const apartMs = this.peer!.clocksApartMs(this.clock.monoAt(nowMs), this.clock.wallAt(nowMs));
+    return apartMs <= settings.maxClockSkewMs;
+  }
+
+  /**
+   * What the assumptions leave out (section 1): the clocks have moved as no look could tell while this node did not look. All wall
+   * clocks stepped back by just as much as its wrong steady clock lost, or it would wake with such a wall clock.
+   */
+  get deceived(): boolean {
+    const { assumptions, sharedWall } = this.#world;
+    const { wall, rate } = assumptions;
+    const unseen = wall ? !rate && sharedWall.stepsBack !== this.#stepsBackSeen : rate && this.suspended;
+    return unseen && this.clocksSeemToAgree();
+  }
+
+  /** Whether a lease of this node is valid by its clocks at this moment. */
+  relies(until: number, end: number): boolean {
+    return !this.deceived && holdIsValid(until, end, this.look());
+  }
+
   // Life
 
   start(): void {
@@ -106,6 +138,7 @@ export class SimNode implements FleasePeerSink {
     this.incarnation += 1;
     this.owner = world.ownerFor(this, ownerName(this.name, `${this.incarnation}`));
     this.pausedUntilMs = 0;
+    this.suspended = false;
     this.#bySlot.length = 0;
     this.#echoes.forget();
     this.#renameWanted = false;
@@ -176,6 +209,15 @@ export class SimNode implements FleasePeerSink {
     world.counters.pauses += 1;
     this.pausedUntilMs = world.nowMs + forMs;
     if (world.mistakes.staleReading) this.#readingBeforePause = { ...this.#read() };
+  }
+
+  suspend(forMs: number): void {
+    const world = this.#world;
+    world.story?.(`${this.name} is suspended for ${Math.round(forMs)} ms`);
+    world.counters.suspensions += 1;
+    this.suspended = true;
+    this.pausedUntilMs = world.nowMs + forMs;
+    this.clock.setRate(world.nowMs, 0);
   }
 
   // Events
@@ -327,7 +369,7 @@ export class SimNode implements FleasePeerSink {
     const { lo, hi, echoLo } = packet;
     const possible =
       packet.from < this.#world.settings.members.length
-        ? peer.skew.observe(packet.from, lo, hi, echoLo, this.#now)
+        ? peer.hearClock(packet.from, lo, hi, echoLo, this.#now)
         : peer.skew.isPossible(lo, hi, echoLo, this.#now);
     if (!possible) this.#world.counters.impossibleClocks += 1;
     return possible;
@@ -355,12 +397,16 @@ export class SimNode implements FleasePeerSink {
   }
 
   #readWall(): number {
-    const wall = this.clock.wallAt(this.#world.nowMs);
+    const { nowMs, sharedWall } = this.#world;
+    const wall = this.clock.wallAt(nowMs);
+    this.#stepsBackSeen = sharedWall.stepsBack;
     this.greatestWall = Math.max(this.greatestWall, wall);
     return wall;
   }
 
   #read(): Reading {
+    // The world spares its nodes what nobody could notice: the steady clock is wrong by more.
+    if (this.deceived) this.clock.skip(this.#world.nowMs, 2 * this.#world.settings.maxClockSkewMs + 1);
     return this.peer!.read(this.clock.monoAt(this.#world.nowMs), this.#readWall());
   }
 

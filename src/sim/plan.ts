@@ -36,6 +36,9 @@ export interface ChaosPlan {
   readonly stepTogetherEveryMs: number;
   /** Clients that leave, and are back later as others. */
   readonly clientEveryMs: number;
+  /** Machines that are suspended, and how long at most. */
+  readonly suspendEveryMs: number;
+  readonly suspendMaxMs: number;
 }
 
 /** What the programs that use the leases do. */
@@ -80,8 +83,9 @@ export interface RunPlan {
 /** A storm lasts this many longest leases, so that runs with long leases see as much as others. */
 const stormLeases = 14;
 
-/** Where the seeds of the second stream begin; those of runs are far smaller. */
+/** Where the seeds of the other streams begin; those of runs are far smaller. */
 const waistStream = 2 ** 48;
+const suspensionStream = 2 ** 49;
 
 /** Draws a run. A feature is off in about half of the runs: rare combinations would drown otherwise. */
 export function drawPlan(seed: number, mode: ClockMode, random: SimRandom): RunPlan {
@@ -106,7 +110,38 @@ export function drawPlan(seed: number, mode: ClockMode, random: SimRandom): RunP
     wholeMs: random.chance(0.5),
     skewWatch: random.chance(0.5),
   };
-  return drawWaist(plan, new SimRandom(seed + waistStream));
+  const suspended = drawSuspensions(plan, new SimRandom(seed + suspensionStream));
+  return drawWaist(suspended, new SimRandom(seed + waistStream));
+}
+
+/** Came to the world later, and is drawn from a stream of its own: the rest of a run is as if it were not there. */
+function drawSuspensions(plan: RunPlan, random: SimRandom): RunPlan {
+  const { mode, chaos, settings, workload } = plan;
+  const { suspends, wall, rate, stepsTogether } = assumptionsOf[mode];
+  const longest = settings.ttlMaxMs;
+  // Mode g is about nothing else: wall clocks are wrong when a machine wakes.
+  const always = rate && !wall;
+  if (!suspends || (!always && random.chance(0.4))) return plan;
+  const suspendEveryMs = random.magnitude(0.7, 4) * longest;
+  const suspendMaxMs = random.pick([0.7, 2, 5]) * longest;
+  const offsetEveryMs = always ? Infinity : chaos.offsetEveryMs;
+  const suspended = { ...plan, chaos: { ...chaos, offsetEveryMs, suspendEveryMs, suspendMaxMs } };
+  if (!stepsTogether || random.chance(0.3)) return suspended;
+  // Walls step back while somebody sleeps whose lease nobody remembers: nobody has wanted the resource for a while.
+  const never = Infinity;
+  const nothingElse = {
+    crashEveryMs: never,
+    blackoutEveryMs: never,
+    pauseEveryMs: never,
+    partitionEveryMs: never,
+  };
+  const clocks = { rateEveryMs: never, stepTogetherEveryMs: never };
+  return {
+    ...suspended,
+    chaos: { ...suspended.chaos, ...nothingElse, ...clocks, suspendMaxMs: 7 * longest },
+    workload: { ...workload, thinkMeanMs: random.magnitude(1, 4) * longest, releaseRate: 0.5 },
+    network: { ...plan.network, lossRate: 0, tailRate: 0 },
+  };
 }
 
 /** A clock fault must last a second before it counts, and is looked for now and then. */
@@ -149,6 +184,8 @@ export function drawFairWeather(seed: number, random: SimRandom, onWaist: boolea
       rateMaxMs: 0,
       stepTogetherEveryMs: never,
       clientEveryMs: never,
+      suspendEveryMs: never,
+      suspendMaxMs: 0,
     },
     workload: {
       thinkMeanMs: 20,
@@ -226,6 +263,8 @@ function drawChaos(random: SimRandom, settings: FleaseSettings, mode: ClockMode)
     rateMaxMs: random.pick([0.3, 1, 4]) * longest,
     stepTogetherEveryMs: stepsTogether ? broken : Infinity,
     clientEveryMs: Infinity,
+    suspendEveryMs: Infinity,
+    suspendMaxMs: 0,
   };
 }
 

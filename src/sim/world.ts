@@ -1,4 +1,3 @@
-import { holdIsValid } from "../flease/expiry.js";
 import type { Provider } from "../lease/provider.js";
 import type { Leases } from "../lease/types.js";
 import type { FleaseSettings } from "../flease/settings.js";
@@ -258,7 +257,7 @@ export class World implements WorldView {
       const slot = node.peer?.proposer.slotOf(resource);
       if (slot === undefined || !slot.holding) continue;
       const now = node.look();
-      holds.push({ node, slot, now, valid: holdIsValid(slot.holdUntil, slot.holdEnd, now) });
+      holds.push({ node, slot, now, valid: node.relies(slot.holdUntil, slot.holdEnd) });
     }
     for (const looked of this.observers.looked) looked(resource, holds, actor);
   }

@@ -1,6 +1,6 @@
 import { Acceptor } from "../../src/flease/acceptor.js";
 import { ownerName } from "../../src/flease/ballot.js";
-import { FleaseClock } from "../../src/flease/clock.js";
+import { FleaseClock, emptyReading } from "../../src/flease/clock.js";
 import type { Reading } from "../../src/flease/clock.js";
 import { Kind, Message, copyMessage } from "../../src/flease/message.js";
 import { Proposer } from "../../src/flease/proposer.js";
@@ -39,7 +39,7 @@ class Node {
   }
 
   now(): Reading {
-    return this.#clock.read(this.mono, this.wall, { mono: 0, wall: 0, lo: 0, hi: 0, steppedBack: false });
+    return this.#clock.read(this.mono, this.wall, emptyReading());
   }
 }
 

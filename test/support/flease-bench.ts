@@ -30,7 +30,7 @@ export function at(ms: number, apart: Partial<Reading> = {}): Reading {
     wall: baseMs + wall,
     lo: baseMs + (apart.lo ?? wall),
     hi: baseMs + (apart.hi ?? wall),
-    steppedBack: apart.steppedBack ?? false,
+    clocksDisagree: apart.clocksDisagree ?? false,
   };
 }
 

@@ -61,8 +61,6 @@ export class Recovery implements Observer {
 
   #isValid(lease: Forgotten): boolean {
     const owner = this.#view.nodes.find((node) => node.owner === lease.owner);
-    if (owner?.peer === undefined) return false;
-    const now = owner.look();
-    return now.hi < lease.until && now.mono < lease.end;
+    return owner?.peer !== undefined && owner.relies(lease.until, lease.end);
   }
 }

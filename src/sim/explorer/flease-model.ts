@@ -367,7 +367,7 @@ export class FleaseModel implements Model<Acceptor, Party, Message, Message>, Pr
 
   #reading(at: number): Reading {
     const wall = startWallMs + at;
-    return { mono: this.#world.steadyClocks ? at : 0, wall, lo: wall, hi: wall, steppedBack: false };
+    return { mono: this.#world.steadyClocks ? at : 0, wall, lo: wall, hi: wall, clocksDisagree: false };
   }
 }
 

@@ -1,4 +1,5 @@
 import { ownerName } from "../../flease/ballot.js";
+import { emptyReading } from "../../flease/clock.js";
 import type { Reading } from "../../flease/clock.js";
 import { Message } from "../../flease/message.js";
 import { FleasePeer } from "../../flease/peer.js";
@@ -24,7 +25,7 @@ export class GridClient {
   readonly #medium: StoreMedium;
   readonly #ignored = new Message();
   readonly #wake: Task;
-  readonly #peeked: Reading = { mono: 0, wall: 0, lo: 0, hi: 0, steppedBack: false };
+  readonly #peeked = emptyReading();
   #pausedUntilMs = 0;
   /** By slot handle: a slot that has been given back has forgotten its resource. */
   readonly #wanted = new Map<number, string>();
