@@ -50,7 +50,7 @@ export class Chaos {
       world.sharedWall.offsetMs = greatest(offsets, world.sharedWall.offsetMs);
     }
     for (const node of world.nodes) {
-      if (node.suspended) node.crash(); // Switched off and on again.
+      if (node.sleep.isOn) node.crash(); // Switched off and on again.
       node.clock.offsetMs = world.random.pick([-1, 1]) * this.#offsetBoundMs();
       node.clock.setRate(world.nowMs, 1);
       if (node.peer === undefined) this.#start(node);
@@ -102,7 +102,7 @@ export class Chaos {
 
   #crash(node: SimNode): void {
     const { random, plan } = this.#world;
-    if (node.peer === undefined || node.suspended) return;
+    if (node.peer === undefined || node.sleep.isOn) return;
     node.crash();
     this.#later(random.chance(0.4) ? 0 : random.next() * plan.chaos.downMaxMs, () => this.#start(node));
   }
@@ -131,7 +131,7 @@ export class Chaos {
     const world = this.#world;
     const { random, plan } = world;
     // One who holds something has the most to be wrong about.
-    const holders = world.nodes.filter((each) => each.holds && !each.paused);
+    const holders = world.nodes.filter((each) => !each.paused && holdsAny(each, plan.resources));
     const node = holders.length > 0 && random.chance(0.7) ? random.pick(holders) : this.#anyone();
     if (node.peer === undefined || node.paused) return;
     const forMs = random.between(0.1, 1) * plan.chaos.suspendMaxMs;
@@ -141,10 +141,10 @@ export class Chaos {
       const backMs = afterMs + random.between(-0.2, 1) * world.settings.ttlMaxMs;
       this.#later(afterMs, () => this.#stepTogether(-Math.max(world.settings.maxClockSkewMs, backMs)));
     }
-    node.suspend(forMs);
+    node.sleep.begin(forMs);
     this.#later(forMs, () => {
-      if (!node.suspended) return;
-      node.suspended = false;
+      if (!node.sleep.isOn) return;
+      node.sleep.isOn = false;
       node.clock.setRate(world.nowMs, 1);
       if (!world.assumptions.rate && !world.assumptions.wall) node.clock.offsetMs -= forMs; // A machine that was frozen with both its clocks.
       else if (!world.assumptions.wall) this.#wakeWithWrongWall(node, forMs);
@@ -166,7 +166,7 @@ export class Chaos {
         noticedMs - sleptMs,
       ]);
       node.clock.offsetMs = rightMs + wrongMs;
-      if (!node.clocksSeemToAgree()) return;
+      if (!node.sleep.clocksSeemToAgree()) return;
     }
     node.clock.offsetMs = rightMs + farMs;
   }
@@ -216,7 +216,7 @@ export class Chaos {
     const world = this.#world;
     const { random, settings, assumptions, plan } = world;
     const error = settings.clockRateError;
-    if (node.suspended) return;
+    if (node.sleep.isOn) return;
     if (assumptions.rate) {
       node.clock.setRate(world.nowMs, 1 + random.pick([-error, error, random.between(-error, error)]));
     } else {
@@ -227,7 +227,7 @@ export class Chaos {
       if (suspended && !assumptions.wall)
         node.clock.offsetMs -= random.magnitude(settings.maxClockSkewMs, plan.chaos.offsetStepMaxMs);
       this.#later(random.next() * plan.chaos.rateMaxMs, () => {
-        if (!node.suspended) node.clock.setRate(world.nowMs, 1);
+        if (!node.sleep.isOn) node.clock.setRate(world.nowMs, 1);
         this.#clocksChanged();
       });
     }
@@ -256,4 +256,8 @@ export class Chaos {
   #later(delayMs: number, act: () => void): void {
     this.#world.schedule(new Task(EventCode.start, act), delayMs);
   }
+}
+
+function holdsAny({ peer }: SimNode, resources: readonly string[]): boolean {
+  return resources.some((resource) => peer?.proposer.slotOf(resource)?.holding === true);
 }

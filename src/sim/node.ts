@@ -1,7 +1,6 @@
 import { ownerName } from "../flease/ballot.js";
 import { emptyReading } from "../flease/clock.js";
 import type { Reading } from "../flease/clock.js";
-import { holdIsValid } from "../flease/expiry.js";
 import { Kind, Message, copyMessage } from "../flease/message.js";
 import { FleasePeer } from "../flease/peer.js";
 import type { FleasePeerSink } from "../flease/peer.js";
@@ -15,6 +14,7 @@ import { EventCode, Task } from "./events.js";
 import { Packet } from "./network.js";
 import { emptyEntry } from "./observer.js";
 import type { AcceptorStep } from "./observer.js";
+import { Sleep } from "./sleep.js";
 import { describe } from "./story.js";
 import { Job } from "./waist/job.js";
 import { Program } from "./waist/program.js";
@@ -53,10 +53,9 @@ export class SimNode implements FleasePeerSink {
   stirred = false;
   /** Until when the node is stopped: it handles nothing, and its clocks run on. */
   pausedUntilMs = 0;
-  /** Its machine sleeps. */
-  suspended = false;
   /** The greatest reading its wall clock ever gave (see A-wall on starts). */
   greatestWall = -Infinity;
+  readonly sleep: Sleep;
   readonly #world: World;
   readonly #bySlot: (Agent | undefined)[] = [];
   readonly #wake: Task;
@@ -68,7 +67,6 @@ export class SimNode implements FleasePeerSink {
   readonly #echoes = new Echoes();
   #renameWanted = false;
   #renames = 0;
-  #stepsBackSeen = 0;
   /** The mistake P38: the reading at the beginning of the turn in which a pause fell. */
   #readingBeforePause: Reading | undefined;
   readonly #reply = new Message();
@@ -80,6 +78,7 @@ export class SimNode implements FleasePeerSink {
     this.isMember = isMember;
     this.name = isMember ? `m${index}` : `c${index}`;
     this.clock = clock;
+    this.sleep = new Sleep(world, this);
     this.#wake = new Task(EventCode.wake, () => this.#onWake());
     this.#maintain = new Task(EventCode.maintain, () => this.#onMaintain());
     this.#step = {
@@ -102,35 +101,6 @@ export class SimNode implements FleasePeerSink {
     return this.peer!.peek(this.clock.monoAt(at), this.clock.wallAt(at), this.#looked);
   }
 
-  /** Some lease is in its books. */
-  get holds(): boolean {
-    const { plan } = this.#world;
-    return plan.resources.some((resource) => this.peer?.proposer.slotOf(resource)?.holding === true);
-  }
-
-  /** By a reading at this moment the two clocks would not disagree. */
-  clocksSeemToAgree(): boolean {
-    const { nowMs, settings } = this.#world;
-    const apartMs = this.peer!.clocksApartMs(this.clock.monoAt(nowMs), this.clock.wallAt(nowMs));
-    return apartMs <= settings.maxClockSkewMs;
-  }
-
-  /**
-   * What the assumptions leave out (section 1): the clocks have moved as no look could tell while this node did not look. All wall
-   * clocks stepped back by just as much as its wrong steady clock lost, or it would wake with such a wall clock.
-   */
-  get deceived(): boolean {
-    const { assumptions, sharedWall } = this.#world;
-    const { wall, rate } = assumptions;
-    const unseen = wall ? !rate && sharedWall.stepsBack !== this.#stepsBackSeen : rate && this.suspended;
-    return unseen && this.clocksSeemToAgree();
-  }
-
-  /** Whether a lease of this node is valid by its clocks at this moment. */
-  relies(until: number, end: number): boolean {
-    return !this.deceived && holdIsValid(until, end, this.look());
-  }
-
   // Life
 
   start(): void {
@@ -138,10 +108,11 @@ export class SimNode implements FleasePeerSink {
     this.incarnation += 1;
     this.owner = world.ownerFor(this, ownerName(this.name, `${this.incarnation}`));
     this.pausedUntilMs = 0;
-    this.suspended = false;
+    this.sleep.isOn = false;
     this.#bySlot.length = 0;
     this.#echoes.forget();
     this.#renameWanted = false;
+    this.sleep.look();
     const wall = this.#readWall();
     const options = { owner: this.owner, seed: 1 + world.random.below(2 ** 31), acceptor: this.isMember };
     this.peer = new FleasePeer(world.settingsOf(this), options, this.clock.monoAt(world.nowMs), wall, this);
@@ -209,15 +180,6 @@ export class SimNode implements FleasePeerSink {
     world.counters.pauses += 1;
     this.pausedUntilMs = world.nowMs + forMs;
     if (world.mistakes.staleReading) this.#readingBeforePause = { ...this.#read() };
-  }
-
-  suspend(forMs: number): void {
-    const world = this.#world;
-    world.story?.(`${this.name} is suspended for ${Math.round(forMs)} ms`);
-    world.counters.suspensions += 1;
-    this.suspended = true;
-    this.pausedUntilMs = world.nowMs + forMs;
-    this.clock.setRate(world.nowMs, 0);
   }
 
   // Events
@@ -397,16 +359,13 @@ export class SimNode implements FleasePeerSink {
   }
 
   #readWall(): number {
-    const { nowMs, sharedWall } = this.#world;
-    const wall = this.clock.wallAt(nowMs);
-    this.#stepsBackSeen = sharedWall.stepsBack;
+    const wall = this.clock.wallAt(this.#world.nowMs);
     this.greatestWall = Math.max(this.greatestWall, wall);
     return wall;
   }
 
   #read(): Reading {
-    // The world spares its nodes what nobody could notice: the steady clock is wrong by more.
-    if (this.deceived) this.clock.skip(this.#world.nowMs, 2 * this.#world.settings.maxClockSkewMs + 1);
+    this.sleep.look();
     return this.peer!.read(this.clock.monoAt(this.#world.nowMs), this.#readWall());
   }
 

@@ -257,7 +257,7 @@ export class World implements WorldView {
       const slot = node.peer?.proposer.slotOf(resource);
       if (slot === undefined || !slot.holding) continue;
       const now = node.look();
-      holds.push({ node, slot, now, valid: node.relies(slot.holdUntil, slot.holdEnd) });
+      holds.push({ node, slot, now, valid: node.sleep.reliesOn(slot.holdUntil, slot.holdEnd) });
     }
     for (const looked of this.observers.looked) looked(resource, holds, actor);
   }

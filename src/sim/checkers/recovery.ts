@@ -61,6 +61,6 @@ export class Recovery implements Observer {
 
   #isValid(lease: Forgotten): boolean {
     const owner = this.#view.nodes.find((node) => node.owner === lease.owner);
-    return owner?.peer !== undefined && owner.relies(lease.until, lease.end);
+    return owner?.peer !== undefined && owner.sleep.reliesOn(lease.until, lease.end);
   }
 }
