@@ -258,9 +258,9 @@ export class SimNode implements FleasePeerSink {
     const peer = this.peer!;
     const world = this.#world;
     this.step(undefined, (now) => {
-      const wasSilent = isSilent(peer);
+      const wasSilent = peer.acceptor?.ready === false;
       peer.maintain(now);
-      if (wasSilent && !isSilent(peer)) this.#readied();
+      if (wasSilent && peer.acceptor?.ready === true) this.#readied();
       this.side?.calls.maintain(now);
       if (this.#renameWanted) this.#rename(peer);
     });
@@ -446,8 +446,4 @@ export class SimNode implements FleasePeerSink {
     this.#world.story?.(`${this.name}: clock fault, ${reason}`);
     this.#renameWanted = true;
   }
-}
-
-function isSilent(peer: FleasePeer): boolean {
-  return peer.acceptor?.ready === false;
 }
