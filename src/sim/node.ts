@@ -258,9 +258,10 @@ export class SimNode implements FleasePeerSink {
     const peer = this.peer!;
     const world = this.#world;
     this.step(undefined, (now) => {
-      const wasSilent = peer.acceptor?.ready === false;
+      const { acceptor } = peer;
+      const wasSilent = acceptor !== undefined && !acceptor.ready;
       peer.maintain(now);
-      if (wasSilent && peer.acceptor?.ready === true) this.#readied();
+      if (wasSilent && peer.acceptor?.ready) this.#readied();
       this.side?.calls.maintain(now);
       if (this.#renameWanted) this.#rename(peer);
     });
