@@ -258,10 +258,9 @@ export class SimNode implements FleasePeerSink {
     const peer = this.peer!;
     const world = this.#world;
     this.step(undefined, (now) => {
-      const { acceptor } = peer;
-      const wasSilent = acceptor !== undefined && !acceptor.ready;
+      const silent = peer.acceptor?.ready === false ? peer.acceptor : undefined;
       peer.maintain(now);
-      if (wasSilent && peer.acceptor?.ready) this.#readied();
+      if (silent?.ready === true) this.#readied();
       this.side?.calls.maintain(now);
       if (this.#renameWanted) this.#rename(peer);
     });
