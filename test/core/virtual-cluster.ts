@@ -37,6 +37,8 @@ const quiet: CorePlan = {
   keys: 0,
   leaseClients: 0,
   watchClients: 0,
+  bulkKeys: 0,
+  turnsAtOnce: Infinity,
   timeoutMs: 5_000,
   thinkMs: 1,
   compactEveryMs: Infinity,

@@ -4,6 +4,8 @@ import { AlarmRequest_AlarmAction as Action, type AlarmRequest, AlarmType } from
 import {
   LeaseKeepAliveResponseSchema,
   LeaseLeasesResponseSchema,
+  type LeaseStatus,
+  LeaseStatusSchema,
   LeaseTimeToLiveResponseSchema,
   PutResponseSchema,
 } from "../gen/etcd/rpc_pb.js";
@@ -12,11 +14,13 @@ import { isSerializable } from "../state/check.js";
 import { CoreError, refusalFor } from "../state/errors.js";
 import { bytesOf } from "../state/keys.js";
 import { alarmResponse, type Applied } from "../state/state.js";
+import { sortInSteps, type Steps, unitsPerStep } from "../state/steps.js";
 import { commandFor } from "./commands.js";
 import type { Context } from "./context.js";
 import type { Ask, Refused, Told } from "./peer-messages.js";
 import { type PendingRequest, Requests } from "./requests.js";
 import type { ClientRequest, ClientResponse } from "./types.js";
+import { Work } from "./work.js";
 
 interface Asking {
   readonly about: Ask["about"];
@@ -60,6 +64,7 @@ export class ClientDesk {
   /** In the order of asking. */
   readonly #asking = new Map<number, Asking>();
   #told: ToldRead[] = [];
+  readonly #work = new Work();
 
   constructor(context: Context) {
     this.#context = context;
@@ -75,8 +80,9 @@ export class ClientDesk {
     this.#number += 1;
     try {
       const command = commandFor(request, this.#context, this.#number);
-      if (asksForContent(request)) this.requests.answerAtOnce(id, this.#read(request));
-      else this.#waiting.push(this.requests.admit(id, request, deadlineMs, this.#number, command));
+      const pending = this.requests.admit(id, request, deadlineMs, this.#number, command);
+      if (asksForContent(request)) this.#begin(pending, undefined);
+      else this.#waiting.push(pending);
     } catch (error) {
       this.requests.answerAtOnce(id, refusalFor(error));
     }
@@ -203,9 +209,23 @@ export class ClientDesk {
     this.#told = told.filter((each) => each.told.index > appliedIndex);
     for (const each of told) {
       if (each.told.index > appliedIndex) continue;
-      for (const pending of each.requests)
-        if (pending.isOpen) this.requests.answer(pending, this.#carryOut(pending.request, each.told));
+      for (const pending of each.requests) this.#begin(pending, each.told);
     }
+  }
+
+  /** Goes on with what is being read, a bounded part of it. */
+  turn(): void {
+    const { limits, state } = this.#context;
+    this.#work.turn(limits.unitsPerTurn, state.revisions.visits);
+  }
+
+  get isReading(): boolean {
+    return this.#work.isThere;
+  }
+
+  #begin(pending: PendingRequest, told: Told | undefined): void {
+    pending.stage = "asked";
+    this.#work.add(this.#reading(pending, told), () => pending.isOpen);
   }
 
   // Time, and leaders
@@ -257,21 +277,27 @@ export class ClientDesk {
 
   // What is read
 
-  #carryOut(request: ClientRequest, told: Told): ClientResponse | CoreError {
+  *#reading(pending: PendingRequest, told: Told | undefined): Steps<void> {
     try {
-      if (request.kind === "range" || request.kind === "txn") return this.#read(request);
-      if (request.kind === "leaseTimeToLive") return this.#timeToLive(request.request, told);
-      if (request.kind === "alarm") return this.#alarms(request.request);
-      return this.#leases();
+      this.requests.answer(pending, yield* this.#carryOut(pending.request, told));
     } catch (error) {
-      return refusalFor(error);
+      this.requests.answer(pending, refusalFor(error));
     }
   }
 
-  #read({ kind, request }: Reading): ClientResponse {
+  *#carryOut(asked: ClientRequest, told: Told | undefined): Steps<ClientResponse> {
+    if (asked.kind === "range" || asked.kind === "txn") return yield* this.#read(asked);
+    if (asked.kind === "leaseTimeToLive")
+      return yield* this.#timeToLive(asked.request, told?.ttlSeconds ?? -1);
+    if (asked.kind === "alarm") return this.#alarms(asked.request);
+    return yield* this.#leases();
+  }
+
+  *#read({ kind, request }: Reading): Steps<ClientResponse> {
     const { state } = this.#context;
-    const response = kind === "range" ? state.read(request) : state.readTxn(request);
-    response.header = this.#context.header();
+    const revision = state.revisions.current;
+    const response = kind === "range" ? yield* state.read(request) : yield* state.readTxn(request);
+    response.header = this.#context.header(revision);
     return response;
   }
 
@@ -282,17 +308,21 @@ export class ClientDesk {
     return create(LeaseKeepAliveResponseSchema, { header, ID: request.request.ID, TTL: BigInt(ttlSeconds) });
   }
 
-  #timeToLive({ ID, keys }: { ID: bigint; keys: boolean }, { ttlSeconds }: Told): ClientResponse {
+  *#timeToLive({ ID, keys }: { ID: bigint; keys: boolean }, ttlSeconds: number): Steps<ClientResponse> {
     const header = this.#context.header();
     const lease = this.#context.state.leases.get(ID);
     if (lease === undefined || ttlSeconds < 0)
       return create(LeaseTimeToLiveResponseSchema, { header, ID, TTL: -1n });
+    const names: Uint8Array[] = [];
+    if (keys)
+      for (const key of yield* sortInSteps([...lease.keys], (a, b) => (a < b ? -1 : 1)))
+        if (names.push(bytesOf(key)) % unitsPerStep === 0) yield;
     return create(LeaseTimeToLiveResponseSchema, {
       header,
       ID,
       TTL: BigInt(ttlSeconds),
       grantedTTL: BigInt(lease.ttlSeconds),
-      keys: keys ? [...lease.keys].sort().map((key) => bytesOf(key)) : [],
+      keys: names,
     });
   }
 
@@ -303,8 +333,12 @@ export class ClientDesk {
     return response;
   }
 
-  #leases(): ClientResponse {
-    const leases = [...this.#context.state.leases.all()].map(({ id }) => ({ ID: id }));
-    return create(LeaseLeasesResponseSchema, { header: this.#context.header(), leases });
+  /** Each that is there all the while. */
+  *#leases(): Steps<ClientResponse> {
+    const header = this.#context.header();
+    const leases: LeaseStatus[] = [];
+    for (const { id } of this.#context.state.leases.all())
+      if (leases.push(create(LeaseStatusSchema, { ID: id })) % unitsPerStep === 0) yield;
+    return create(LeaseLeasesResponseSchema, { header, leases });
   }
 }

@@ -57,7 +57,7 @@ export class LeaseKeeping {
     if (appliedIndex < this.#endingIndex && !faults.endsUnbounded) return;
     const ids = this.tracker.takeDue(nowMs, faults.endsUnbounded ? Infinity : limits.leasesPerBatch);
     if (ids.length === 0) return;
-    const value = { ids, term: BigInt(leadership.term) };
+    const value = { ids, term: BigInt(leadership.term), apart: !faults.endTogether };
     const proposed = this.#context.propose({ case: "leaseExpire", value });
     // Else nobody would ever find these again (etcd 10686).
     if (proposed.accepted) this.#endingIndex = proposed.index;

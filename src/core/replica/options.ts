@@ -48,6 +48,11 @@ export interface ReplicaLimits {
   readonly asksMax: number;
   /** Rounds of heartbeats under way that confirm leadership. */
   readonly roundsMax: number;
+  /**
+   * What a server looks at in one turn, for each kind of work: entries that are applied, clients' reads, watches in history, what was
+   * compacted away. Keys, versions, changes; the rest waits for the next turn.
+   */
+  readonly unitsPerTurn: number;
   /** Leases in one proposal that ends them, or that tells what is left of them. */
   readonly leasesPerBatch: number;
   /** Applied entries after which a snapshot is taken. */
@@ -86,6 +91,8 @@ export const defaultLimits: ReplicaLimits = {
   asksMax: 65_536,
   // One takes a network round trip. With a few under way nobody waits for two of them, however fast questions come.
   roundsMax: 4,
+  // One or two milliseconds, all kinds together: heartbeats have their turn in between.
+  unitsPerTurn: 1_024,
   // Ending these takes some milliseconds to apply: expiries of a million leases must not stop the leader (etcd 9360).
   leasesPerBatch: 1_000,
   // etcd's figures: replaying these takes about a second.

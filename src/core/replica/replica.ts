@@ -1,11 +1,11 @@
 import { faults } from "#core-faults";
-import { fromBinary } from "@bufbuild/protobuf";
 import { LeaseholdError } from "../../lease/errors.js";
-import { type Command, CommandSchema } from "../gen/leasehold/command_pb.js";
 import { Raft } from "../raft/raft.js";
-import type { Entry, Ready } from "../raft/types.js";
+import type { Ready } from "../raft/types.js";
 import type { CoreState } from "../state/state.js";
+import type { Visits } from "../state/steps.js";
 import type { CoreServer, ReplicaStatus } from "./api.js";
+import { type AppliedEntry, AppliedLog } from "./applied-log.js";
 import { ClientDesk } from "./client-desk.js";
 import { Context } from "./context.js";
 import { LeaderDesk } from "./leader-desk.js";
@@ -29,6 +29,7 @@ export class Replica implements CoreServer {
   readonly #watches: WatchHub;
   readonly #snapshots: Snapshots;
   readonly #space: SpaceKeeping;
+  readonly #log: AppliedLog;
   #outgoing: PeerQuestion[] = [];
   /** Snapshots that have arrived, by their index: the log says which of them it takes. */
   readonly #offered = new Map<number, CoreState>();
@@ -48,6 +49,10 @@ export class Replica implements CoreServer {
     this.#leader = new LeaderDesk(this.#context, this.#leases, this.#clients.isOpen);
     this.#watches = new WatchHub(this.#context);
     this.#snapshots = new Snapshots(this.#context);
+    this.#log = new AppliedLog(this.#context, {
+      reached: (term) => this.#clients.reached(term),
+      applied: (entry) => this.#applied(entry),
+    });
   }
 
   step(input: Input, nowMs: number): void {
@@ -105,15 +110,17 @@ export class Replica implements CoreServer {
     const ready = this.#context.raft.ready();
     if (ready !== undefined) this.#take(ready);
     this.#offered.clear();
+    this.#log.turn();
     this.#leader.release();
     this.#clients.release();
+    this.#clients.turn();
     const watches = this.#watches.take();
     const answers = this.#clients.requests.takeAnswers();
     const asked = this.#outgoing;
     this.#outgoing = [];
-    const snapshot = this.#snapshots.take();
+    const snapshot = this.#log.isApplying ? undefined : this.#snapshots.take();
     const isNothing = watches.length + answers.length + asked.length === 0 && snapshot === undefined;
-    if (ready === undefined && isNothing) return undefined;
+    if (ready === undefined && isNothing && !this.#hasMore) return undefined;
     return {
       persist: ready?.persist,
       early: [...(ready?.early ?? []), ...asked],
@@ -123,6 +130,16 @@ export class Replica implements CoreServer {
       snapshot,
       leadership: ready?.leadership,
     };
+  }
+
+  /** There is work for another turn. */
+  get #hasMore(): boolean {
+    return this.#log.isBusy || this.#clients.isReading || this.#watches.isReading;
+  }
+
+  /** What it has looked at in its state, ever: for those who judge how long its turns are. */
+  get visits(): Visits {
+    return this.#context.state.revisions.visits;
   }
 
   status(): ReplicaStatus {
@@ -192,8 +209,7 @@ export class Replica implements CoreServer {
   #take({ persist, committed, reads, leadership }: Ready): void {
     if (leadership !== undefined) this.#leadershipChanged(leadership);
     if (persist?.snapshot !== undefined) this.#install(persist.snapshot.index);
-    for (const entry of committed) this.#apply(entry);
-    if (committed.length > 0) this.#context.raft.applied(this.#context.appliedIndex);
+    this.#log.add(committed);
     for (const read of reads) this.#leader.confirmed(read);
   }
 
@@ -213,6 +229,7 @@ export class Replica implements CoreServer {
         `the log takes a snapshot at ${index}, of which no content has come`,
       );
     const before = this.#context.state.revisions.current;
+    this.#log.replaced();
     this.#context.state = offered;
     this.#context.appliedIndex = index;
     this.#context.raft.applied(index);
@@ -221,23 +238,17 @@ export class Replica implements CoreServer {
     this.#snapshots.installed();
   }
 
-  #apply(entry: Entry): void {
+  #applied({ entry, command, applied }: AppliedEntry): void {
     const { leadership } = this.#context;
-    this.#context.appliedIndex = entry.index;
-    this.#clients.reached(entry.term);
-    if (entry.kind === "normal" && entry.data.length > 0) this.#applyCommand(entry, entry.data);
+    if (command !== undefined && applied !== undefined) {
+      this.#leases.applied(applied);
+      if (applied.changes.length > 0) this.#watches.changed(applied.changes);
+      this.#clients.applied(command, applied);
+      this.#snapshots.applied(entry.data.length);
+    }
     if (this.#leases.isTracking) return;
     const isOwn = leadership.role === "leader" && entry.term === leadership.term;
     if (isOwn || faults.followersEndLeases) this.#beginLeading();
-  }
-
-  #applyCommand(entry: Entry, data: Uint8Array): void {
-    const command = readCommand(entry.index, data);
-    const applied = this.#context.state.apply(command, entry.term);
-    this.#leases.applied(applied);
-    if (applied.changes.length > 0) this.#watches.changed(applied.changes);
-    this.#clients.applied(command, applied);
-    this.#snapshots.applied(data.length);
   }
 
   #beginLeading(): void {
@@ -245,19 +256,5 @@ export class Replica implements CoreServer {
     this.#space.begin();
     const { cluster, state } = this.#context;
     if (state.cluster === 0n) this.#context.propose({ case: "bootstrap", value: { cluster } });
-  }
-}
-
-/**
- * Deeper than any command that was ever taken: a request within its own bound (100, and `nestingMax` in transactions) is one
- * deeper here. What stands in the log has to be readable for ever.
- */
-const commandDepthMax = 200;
-
-function readCommand(index: number, data: Uint8Array): Command {
-  try {
-    return fromBinary(CommandSchema, data, { recursionLimit: commandDepthMax });
-  } catch (error) {
-    throw new LeaseholdError("LOG_CORRUPT", `entry ${index} of the log is no command`, { cause: error });
   }
 }

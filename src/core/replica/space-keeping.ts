@@ -46,7 +46,8 @@ export class SpaceKeeping {
 
   tick(): void {
     const { appliedIndex, nowMs, state } = this.#context;
-    if (appliedIndex < this.#proposedIndex) return;
+    // What was compacted away is counted until it has been removed.
+    if (appliedIndex < this.#proposedIndex || state.revisions.hasGarbage) return;
     if (state.bytes > this.#quotaBytes && state.spaceAlarms.size === 0) {
       this.#propose({ case: "spaceAlarm", value: { member: this.#context.id, raised: true } });
       return;

@@ -1,17 +1,15 @@
 import { faults } from "#core-faults";
 import type { WatchCreateRequest, WatchRequest, WatchResponse } from "../gen/etcd/rpc_pb.js";
 import { CoreError, refusalFor } from "../state/errors.js";
-import { type Key, type KeyRange, rangeOf } from "../state/keys.js";
+import { type Key, type KeyRange, rangeOf, singleKey } from "../state/keys.js";
 import type { Version } from "../state/revisions.js";
 import type { Context } from "./context.js";
 import type { WatchAnswer } from "./types.js";
 import { WatchStream } from "./watch-stream.js";
 import { Watcher } from "./watcher.js";
 
-/** Events that watches may read from history before other work has its turn. */
-const eventsPerTurnMax = 8_192;
-/** Watches that may do so: each costs a look at the history even if nothing there is for it. */
-const watchesPerTurnMax = 256;
+/** What it costs to look after a watch, beside what it looks at. */
+const unitsPerWatch = 4;
 /** A quiet watch that asked for it hears so often that it is up to date: etcd's ten minutes. */
 const progressNotifyMs = 600_000;
 /** For a watch that could not be made. */
@@ -29,12 +27,14 @@ export class WatchHub {
   /** Synced watches of one key, and all other synced ones. */
   readonly #ofKey = new Map<Key, Set<Watcher>>();
   readonly #ofRange = new Set<Watcher>();
-  /** In turn. */
+  /** In turn; without those whose clients are slow. */
   readonly #behind = new Set<Watcher>();
   /** Synced, and there is something for them. */
   readonly #touched = new Set<Watcher>();
   readonly #progressAsked = new Set<WatchStream>();
   #count = 0;
+  /** Of the watches that are behind: those whose clients take nothing. */
+  #stalled = 0;
 
   constructor(context: Context) {
     this.#context = context;
@@ -45,7 +45,12 @@ export class WatchHub {
   }
 
   get behind(): number {
-    return this.#behind.size;
+    return this.#behind.size + this.#stalled;
+  }
+
+  /** There are changes in history that have not been looked at, and clients that would take them. */
+  get isReading(): boolean {
+    return this.#behind.size > 0;
   }
 
   // Requests
@@ -72,7 +77,12 @@ export class WatchHub {
 
   sent(streamNumber: number, responses: number): void {
     const stream = this.#streams.get(streamNumber);
-    if (stream !== undefined) stream.unsent = Math.max(0, stream.unsent - responses);
+    if (stream === undefined) return;
+    stream.unsent = Math.max(0, stream.unsent - responses);
+    if (!stream.hasRoom) return;
+    for (const watcher of stream.stalled) this.#behind.add(watcher);
+    this.#stalled -= stream.stalled.size;
+    stream.stalled.clear();
   }
 
   closed(streamNumber: number): void {
@@ -122,15 +132,21 @@ export class WatchHub {
   #cancel(stream: WatchStream, id: bigint): void {
     const watcher = stream.watchers.get(id);
     if (watcher === undefined) return;
-    stream.emitEvents(watcher);
+    stream.emitEvents(watcher, watcher.isSynced ? Infinity : watcher.next);
     this.#remove(watcher);
     stream.emit({ watchId: id, canceled: true });
   }
 
   // Changes
 
-  /** What one command has changed: all of one revision. */
+  /** What one command has changed. */
   changed(changes: readonly Version[]): void {
+    // More than that is read from history, in turns.
+    if (changes.length > this.#context.limits.watchBatch) this.#unsyncAll(changes[0]!.modified);
+    else this.#offer(changes);
+  }
+
+  #offer(changes: readonly Version[]): void {
     const wanted = new Map<Watcher, Version[]>();
     const offer = (watcher: Watcher, change: Version) => {
       if (!watcher.wants(change)) return;
@@ -155,15 +171,19 @@ export class WatchHub {
 
   /** The state is another, newer one: what lies between is read from its history. */
   replaced(revisionBefore: number): void {
+    this.#unsyncAll(revisionBefore + 1);
+  }
+
+  #unsyncAll(next: number): void {
     for (const { watchers } of this.#streams.values())
       for (const watcher of watchers.values())
-        if (watcher.isSynced) this.#unsync(watcher, Math.max(watcher.next, revisionBefore + 1));
+        if (watcher.isSynced) this.#unsync(watcher, Math.max(watcher.next, next));
   }
 
   /** Hands out what there is. */
   take(): readonly WatchAnswer[] {
     for (const watcher of this.#touched)
-      this.#attempt(watcher.stream, () => watcher.stream.emitEvents(watcher));
+      this.#attempt(watcher.stream, () => watcher.stream.emitEvents(watcher, Infinity));
     this.#touched.clear();
     this.#readHistory();
     for (const stream of this.#progressAsked) if (stream.emitProgress()) this.#progressAsked.delete(stream);
@@ -173,26 +193,34 @@ export class WatchHub {
   }
 
   #readHistory(): void {
-    const turn: Watcher[] = [];
-    for (const watcher of this.#behind) if (turn.push(watcher) === watchesPerTurnMax) break;
-    let events = 0;
-    for (const watcher of turn) {
-      if (events >= eventsPerTurnMax) break;
-      this.#attempt(watcher.stream, () => {
-        // To the end of the line.
-        this.#behind.delete(watcher);
-        this.#behind.add(watcher);
-        if (watcher.stream.hasRoom) events += this.#catchUp(watcher);
-      });
+    const { limits, state } = this.#context;
+    const { visits } = state.revisions;
+    const end = visits.count + limits.unitsPerTurn;
+    for (let looked = 0; visits.count + looked * unitsPerWatch < end; looked += 1) {
+      const [watcher] = this.#behind;
+      if (watcher === undefined) return;
+      this.#behind.delete(watcher);
+      this.#attempt(watcher.stream, () => this.#goOn(watcher));
     }
   }
 
-  #catchUp(watcher: Watcher): number {
+  #goOn(watcher: Watcher): void {
+    const { stream } = watcher;
+    if (stream.hasRoom) {
+      this.#catchUp(watcher);
+      // To the end of the line.
+      if (!watcher.isSynced && stream.watchers.get(watcher.id) === watcher) this.#behind.add(watcher);
+    } else {
+      stream.stalled.add(watcher);
+      this.#stalled += 1;
+    }
+  }
+
+  #catchUp(watcher: Watcher): void {
     const { limits, state } = this.#context;
     const { compacted, current } = state.revisions;
     const { stream } = watcher;
     if (watcher.next < compacted) {
-      stream.emitEvents(watcher);
       this.#remove(watcher);
       stream.emit({
         watchId: watcher.id,
@@ -200,17 +228,18 @@ export class WatchHub {
         compactRevision: BigInt(compacted),
         cancelReason: new CoreError("compacted").message,
       });
-      return 0;
+      return;
     }
-    const changes = state.revisions.changesSince(watcher.next, watcher.range, limits.watchBatch);
+    const { unitsPerTurn, watchBatch } = limits;
+    const visitsMax = faults.watchesInOneTurn ? Infinity : unitsPerTurn;
+    const from = { revision: watcher.next, sub: watcher.nextSub };
+    const { changes, next } = state.revisions.changesSince(from, watcher.range, watchBatch, visitsMax);
     for (const change of changes)
       if (watcher.wants(change)) watcher.events.push(watcher.eventOf(change, state.revisions));
-    stream.emitEvents(watcher);
-    if (changes.length < limits.watchBatch) {
-      watcher.next = Math.max(watcher.next, current + 1);
-      this.#sync(watcher);
-    } else watcher.next = changes.at(-1)!.modified + 1;
-    return changes.length;
+    stream.emitEvents(watcher, next.revision);
+    watcher.next = Math.max(watcher.next, next.revision);
+    watcher.nextSub = next.sub;
+    if (watcher.next > current) this.#sync(watcher);
   }
 
   // Time
@@ -245,6 +274,7 @@ export class WatchHub {
     this.#unlist(watcher);
     watcher.isSynced = false;
     watcher.next = next;
+    watcher.nextSub = 0;
     this.#behind.add(watcher);
   }
 
@@ -260,6 +290,7 @@ export class WatchHub {
   #remove(watcher: Watcher): void {
     this.#unlist(watcher);
     this.#behind.delete(watcher);
+    if (watcher.stream.stalled.delete(watcher)) this.#stalled -= 1;
     this.#touched.delete(watcher);
     if (watcher.stream.watchers.delete(watcher.id)) this.#count -= 1;
   }
@@ -268,8 +299,4 @@ export class WatchHub {
 /** An empty key is the first of all; with an empty end that is one key, which no client can have written. */
 function watchedRange({ key, rangeEnd }: WatchCreateRequest): KeyRange {
   return rangeOf(key.length === 0 ? new Uint8Array(1) : key, rangeEnd);
-}
-
-function singleKey({ from, to }: KeyRange): Key | undefined {
-  return to === `${from}\0` ? from : undefined;
 }

@@ -12,6 +12,8 @@ export class WatchStream {
   readonly number: number;
   readonly context: Context;
   readonly watchers = new Map<bigint, Watcher>();
+  /** Those of them that are behind, while the client takes nothing. */
+  readonly stalled = new Set<Watcher>();
   /** Handed out, and not sent yet. */
   unsent = 0;
   readonly #emit: (response: WatchResponse) => void;
@@ -41,11 +43,13 @@ export class WatchStream {
     this.#emit(create(WatchResponseSchema, { header: this.context.header(), ...fields }));
   }
 
-  /** Hands out a watch's events. A revision is never split, unless the client has asked for fragments. */
-  emitEvents(watcher: Watcher): void {
-    const { events, id: watchId } = watcher;
-    if (events.length === 0) return;
-    watcher.events = [];
+  /** Hands out a watch's events before a revision. A revision is never split, unless the client has asked for fragments. */
+  emitEvents(watcher: Watcher, before: number): void {
+    const { id: watchId } = watcher;
+    const { events } = watcher;
+    const isWhole = ({ kv }: Event) => Number(kv!.modRevision) < before;
+    if (events[0] === undefined || !isWhole(events[0])) return;
+    watcher.events = before === Infinity ? [] : events.splice(events.findLastIndex(isWhole) + 1);
     watcher.lastSentMs = this.context.nowMs;
     const bytesMax = this.context.limits.fragmentBytesMax;
     let batch: Event[] = [];

@@ -3,7 +3,7 @@ import { type Event, Event_EventType as EventType, EventSchema, KeyValueSchema }
 import { type WatchCreateRequest, WatchCreateRequest_FilterType as Filter } from "../gen/etcd/rpc_pb.js";
 import { bytesOf, contains, type KeyRange } from "../state/keys.js";
 import { toKeyValue } from "../state/range.js";
-import { isDeletion, type Revisions, type Version } from "../state/revisions.js";
+import { isDeletion, type KeysView, type Version } from "../state/revisions.js";
 import type { WatchStream } from "./watch-stream.js";
 
 /** One watch of a client. */
@@ -18,9 +18,11 @@ export class Watcher {
   readonly #prevKv: boolean;
   /** Everything before it has been handed out, or was not asked for. */
   next: number;
+  /** So many changes of revision `next` have been looked at. */
+  nextSub = 0;
   /** Gets each change as it is applied. Otherwise it reads from history, from `next` on, until it has caught up. */
   isSynced = false;
-  /** To be handed out, in order. Whole revisions. */
+  /** To be handed out, in order: whole revisions, and of a watch that is behind perhaps a part of revision `next`. */
   events: Event[] = [];
   lastSentMs: number;
 
@@ -42,7 +44,7 @@ export class Watcher {
     return !(isDeletion(change) ? this.#noDelete : this.#noPut);
   }
 
-  eventOf(change: Version, revisions: Revisions): Event {
+  eventOf(change: Version, revisions: KeysView): Event {
     const before = this.#prevKv ? revisions.before(change) : undefined;
     return create(EventSchema, {
       ...(isDeletion(change)

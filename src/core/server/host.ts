@@ -10,8 +10,9 @@ import type {
   SnapshotToWrite,
 } from "../replica/types.js";
 import { CoreError } from "../state/errors.js";
-import { restoreState } from "../state/snapshot.js";
+import type { CoreState } from "../state/state.js";
 import type { Disk, ReceivedSnapshot } from "./disk/disk.js";
+import { Turns } from "./turns.js";
 
 export type Settle = (result: Answer["result"]) => void;
 export type Deliver = (response: WatchResponse | CoreError) => void;
@@ -30,7 +31,8 @@ export interface HostOptions {
 
 /**
  * Drives a server's logic: what happens in one turn of the event loop goes in together, and what is to be done comes out
- * once, so that many requests make one write to disk and one message to each follower. Nothing here waits for the disk.
+ * once, so that many requests make one write to disk and one message to each follower. Nothing here waits for the disk. What takes
+ * longer than a turn goes on in the next one.
  */
 export class CoreHost {
   readonly #options: HostOptions;
@@ -62,6 +64,10 @@ export class CoreHost {
     } catch (error) {
       this.#fail(error);
     }
+    this.#schedule();
+  }
+
+  #schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
     setImmediate(this.#turn);
@@ -108,9 +114,8 @@ export class CoreHost {
     if (this.#watches.delete(stream)) this.step({ kind: "watch-closed", stream });
   }
 
-  /** @throws Error if it is not whole */
-  receiveSnapshot(message: InstallSnapshot, pieces: readonly Uint8Array[]): void {
-    const state = restoreState(pieces);
+  /** A snapshot has arrived as a whole; `state` was restored from it. */
+  receiveSnapshot(message: InstallSnapshot, pieces: readonly Uint8Array[], state: CoreState): void {
     this.#received.push({ meta: message.meta, pieces });
     this.step({ kind: "snapshot-received", message, state });
   }
@@ -127,8 +132,14 @@ export class CoreHost {
 
   readonly #turn = (): void => {
     this.#isScheduled = false;
+    const turns = new Turns();
     try {
-      for (let effects = this.#take(); effects !== undefined; effects = this.#take()) this.#carryOut(effects);
+      for (let effects = this.#take(); effects !== undefined; effects = this.#take()) {
+        this.#carryOut(effects);
+        if (!turns.isOver) continue;
+        this.#schedule();
+        break;
+      }
     } catch (error) {
       this.#fail(error);
     }

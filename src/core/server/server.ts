@@ -165,7 +165,8 @@ class Core implements RunningCore {
     const book = new DiskBook(this.#directory.path, this.#directory.record);
     return {
       message: (message: PeerMessage) => this.#host.step({ kind: "message", message }),
-      snapshot: (message: InstallSnapshot, pieces) => this.#host.receiveSnapshot(message, pieces),
+      snapshot: (message: InstallSnapshot, pieces, state) =>
+        this.#host.receiveSnapshot(message, pieces, state),
       snapshotSent: (member, arrived) => this.#host.step({ kind: "snapshot-sent", member, arrived }),
       unreachable: (member) => this.#host.step({ kind: "unreachable", member }),
       isKnownDisk: (member, disk) => book.isKnown(member, disk),

@@ -30,6 +30,22 @@ export const noFaults = {
   endForgotten: false,
   /** All leases that have run out end in one entry. */
   endsUnbounded: false,
+  /** Leases that have run out end in one revision. */
+  endTogether: false,
+  /** A snapshot begins with a copy of the whole state. */
+  snapshotCopiedAtOnce: false,
+  /** A read goes on to its end, however long it takes. */
+  readsInOneTurn: false,
+  /** So does a watch that is behind. */
+  watchesInOneTurn: false,
+  /** So does a command that changes many keys. */
+  commandsInOneTurn: false,
+  /** What was compacted away is removed at once. */
+  sweptInOneTurn: false,
+  /** A read that takes several turns sees each key as it is when it comes to it. */
+  readsMoveOn: false,
+  /** A read that takes several turns goes through the keys while others change them. */
+  readsLiveKeys: false,
   /** A slow watcher misses what is changed meanwhile. */
   slowWatcherSkips: false,
   /** The server takes a write for durable that has only been begun. */

@@ -33,3 +33,8 @@ export function rangeOf(key: Uint8Array, rangeEnd: Uint8Array): KeyRange {
 export function contains({ from, to }: KeyRange, key: Key): boolean {
   return key >= from && (to === undefined || key < to);
 }
+
+/** The range's only key, if it is one of a single key. */
+export function singleKey({ from, to }: KeyRange): Key | undefined {
+  return to?.length === from.length + 1 && to.endsWith("\0") && to.startsWith(from) ? from : undefined;
+}

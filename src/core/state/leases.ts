@@ -1,4 +1,5 @@
 import { faults } from "#core-faults";
+import sortedBtree from "sorted-btree";
 import { CoreError } from "./errors.js";
 import type { Key } from "./keys.js";
 
@@ -20,13 +21,16 @@ export const ttlSecondsMax = 9_000_000_000n;
 
 /** Its record, the set of its keys, and what the leader keeps of it. */
 const leaseBytes = 800;
+function inOrder(one: bigint, other: bigint): number {
+  return one < other ? -1 : one > other ? 1 : 0;
+}
 
 /**
  * Leases without deadlines. Creating, revoking and expiring are commands of the log; refreshing is not, and leaves no trace
  * here (*Patterns of Distributed Systems*, "Lease").
  */
 export class Leases {
-  readonly #leases = new Map<bigint, LeaseState>();
+  readonly #leases = new sortedBtree.default<bigint, LeaseState>(undefined, inOrder);
   readonly #names = new Map<string, bigint>();
   #nameBytes = 0;
   /** Each key hangs on one lease at most. */
@@ -45,8 +49,9 @@ export class Leases {
     return this.#leases.get(id);
   }
 
+  /** All that are there now, by their ids, while others come and go. */
   all(): IterableIterator<LeaseState> {
-    return this.#leases.values();
+    return this.#leases.clone().values();
   }
 
   named(name: string): LeaseState | undefined {

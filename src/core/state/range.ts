@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { KeyValueSchema } from "../gen/etcd/kv_pb.js";
+import { type KeyValue, KeyValueSchema } from "../gen/etcd/kv_pb.js";
 import {
   type RangeRequest,
   RangeRequest_SortOrder as Order,
@@ -8,61 +8,79 @@ import {
   RangeResponseSchema,
 } from "../gen/etcd/rpc_pb.js";
 import { CoreError } from "./errors.js";
-import { type Key, keyOf, rangeOf } from "./keys.js";
-import { type Revisions, type Version, keyValueFields, nothing } from "./revisions.js";
+import { keyOf, rangeOf } from "./keys.js";
+import { type KeysView, type Version, keyValueFields, nothing } from "./revisions.js";
+import { type Steps, sortInSteps, unitsPerStep } from "./steps.js";
 
-/** Carries out a range request, without a header. */
-export function readRange(revisions: Revisions, request: RangeRequest): RangeResponse {
-  const revision = readRevision(revisions, request);
-  const found: Version[] = [];
+/**
+ * Carries out a range request, without a header.
+ *
+ * @param current the revision that counts as the newest: inside of a write its own
+ */
+export function* readRange(
+  view: KeysView,
+  request: RangeRequest,
+  current = view.current,
+): Steps<RangeResponse> {
+  const revision = readRevision(view, request, current);
+  let found: Version[] = [];
   const { min, max } = boundsOf(request);
   const limit = Number(request.limit);
   // Without filter and order only what is sent has to be kept.
   const keepMax = limit > 0 && !isSorted(request) ? limit : Infinity;
-  let count = 0;
-  for (const version of versionsOf(revisions, request, revision)) {
-    if (request.countOnly) {
-      count += 1;
-      continue;
-    }
+  let [count, looked] = [0, 0];
+  for (const version of versionsOf(view, request, revision)) {
+    looked += 1;
+    if (looked % unitsPerStep === 0) yield;
+    if (version === undefined) continue;
     count += 1;
     const isWanted =
+      !request.countOnly &&
       version.modified >= min.modified &&
       version.modified <= max.modified &&
       version.created >= min.created &&
       version.created <= max.created;
     if (isWanted && found.length <= keepMax) found.push(version);
   }
-  if (isSorted(request)) sort(found, request);
+  if (isSorted(request)) found = yield* sort(found, request);
   const more = limit > 0 && found.length > limit;
-  const kvs = (more ? found.slice(0, limit) : found).map((version) => toKeyValue(version, request.keysOnly));
-  return create(RangeResponseSchema, { kvs, more, count: BigInt(count) });
+  if (more) found.length = limit;
+  return create(RangeResponseSchema, {
+    kvs: yield* keyValues(found, request.keysOnly),
+    more,
+    count: BigInt(count),
+  });
+}
+
+/** As clients see them. */
+export function* keyValues(versions: readonly Version[], keysOnly = false): Steps<KeyValue[]> {
+  const kvs: KeyValue[] = [];
+  for (const version of versions) {
+    kvs.push(toKeyValue(version, keysOnly));
+    if (kvs.length % unitsPerStep === 0) yield;
+  }
+  return kvs;
 }
 
 /** The revision that a read is about. */
-export function readRevision(revisions: Revisions, { revision }: RangeRequest): number {
-  if (revision > BigInt(revisions.current)) throw new CoreError("futureRevision");
-  if (revision <= 0n) return revisions.current;
-  if (Number(revision) < revisions.compacted) throw new CoreError("compacted");
+export function readRevision(view: KeysView, { revision }: RangeRequest, current = view.current): number {
+  if (revision > BigInt(current)) throw new CoreError("futureRevision");
+  if (revision <= 0n) return current;
+  if (Number(revision) < view.compacted) throw new CoreError("compacted");
   return Number(revision);
 }
 
-export function toKeyValue(version: Version, keysOnly = false): ReturnType<typeof makeKeyValue> {
-  return makeKeyValue(keysOnly ? { ...version, value: nothing } : version);
+export function toKeyValue(version: Version, keysOnly = false): KeyValue {
+  return create(KeyValueSchema, keyValueFields(keysOnly ? { ...version, value: nothing } : version));
 }
 
-function makeKeyValue(version: Version) {
-  return create(KeyValueSchema, keyValueFields(version));
-}
-
-function* versionsOf(revisions: Revisions, request: RangeRequest, revision: number): Generator<Version> {
-  if (request.rangeEnd.length > 0) {
-    yield* revisions.range(rangeOf(request.key, request.rangeEnd), revision);
-    return;
-  }
-  const key: Key = keyOf(request.key);
-  const version = revision === revisions.current ? revisions.get(key) : revisions.getAt(key, revision);
-  if (version !== undefined) yield version;
+function* versionsOf(
+  view: KeysView,
+  request: RangeRequest,
+  revision: number,
+): Generator<Version | undefined> {
+  if (request.rangeEnd.length > 0) yield* view.range(rangeOf(request.key, request.rangeEnd), revision);
+  else yield view.getAt(keyOf(request.key), revision);
 }
 
 interface Bounds {
@@ -85,11 +103,11 @@ function isSorted({ sortOrder, sortTarget }: RangeRequest): boolean {
 }
 
 /** Any target but the key with no order given means ascending, as in etcd. */
-function sort(versions: Version[], { sortOrder, sortTarget }: RangeRequest): void {
+function sort(versions: Version[], { sortOrder, sortTarget }: RangeRequest): Steps<Version[]> {
   const compare = comparisons.get(sortTarget);
   if (compare === undefined) throw new CoreError("invalidSortOption");
   const sign = sortOrder === Order.DESCEND ? -1 : 1;
-  versions.sort((a, b) => sign * compare(a, b));
+  return sortInSteps(versions, (a, b) => sign * compare(a, b));
 }
 
 const comparisons = new Map<number, (a: Version, b: Version) => number>([

@@ -1,6 +1,7 @@
 import { faults } from "#core-faults";
 import sortedBtree from "sorted-btree";
-import { bytesOf, type Key, type KeyRange, contains } from "./keys.js";
+import { bytesOf, contains, type Key, type KeyRange, singleKey } from "./keys.js";
+import { sortInSteps, type Steps, unitsPerStep, Visits } from "./steps.js";
 
 /** One state of one key. */
 export interface Version {
@@ -37,53 +38,118 @@ export function owned(value: Uint8Array): Uint8Array {
   return value.buffer.byteLength > 2 * value.length + versionOverheadBytes ? value.slice() : value;
 }
 
-/** What a key was, oldest first, as far as it has not been compacted away. */
-type History = Version[];
-
 /**
- * Keys with their past. A revision is a write transaction: all that one changes bears the same number. Nothing is
- * deleted but by compaction, so a read of an earlier revision sees what a read then would have seen.
+ * What a key was, oldest first, as far as it has not been compacted away. It only ever grows at its end: compaction puts another in its
+ * place. So whoever has one sees what was there then, whatever happens later.
  */
-export class Revisions {
-  /** The newest. 1 is the empty beginning, as clients know it from etcd. */
-  current = 1;
-  /** Reads and watches before it are refused. -1: never compacted. To compact revision 0 is allowed once, as in etcd. */
-  compacted = -1;
-  readonly #keys = new sortedBtree.default<Key, History>();
-  /** Every change, in order: watchers resume from here. */
-  #changes: Version[] = [];
-  /** How many keys there are now. */
-  #live = 0;
-  /** What all that is kept takes in memory, about. */
-  bytes = 0;
+type History = Version[];
+type Keys = InstanceType<typeof sortedBtree.default<Key, History>>;
 
-  get live(): number {
-    return this.#live;
+/** Reading keys with their past, up to one revision. */
+export class KeysView {
+  /** The newest that is whole. 1 is the empty beginning, as clients know it from etcd. */
+  current: number;
+  /** Reads and watches before it are refused. -1: never compacted. To compact revision 0 is allowed once, as in etcd. */
+  compacted: number;
+  readonly visits: Visits;
+  protected readonly keys: Keys;
+
+  constructor(keys: Keys, current: number, compacted: number, visits: Visits) {
+    this.keys = keys;
+    this.current = current;
+    this.compacted = compacted;
+    this.visits = visits;
   }
 
   /** What the key is now, if it is. */
   get(key: Key): Version | undefined {
-    const newest = this.#keys.get(key)?.at(-1);
-    return newest === undefined || isDeletion(newest) ? undefined : newest;
+    return this.getAt(key, this.current);
   }
 
   /** What it was at a revision. */
   getAt(key: Key, revision: number): Version | undefined {
-    const history = this.#keys.get(key);
+    this.visits.count += 1;
+    const history = this.keys.get(key);
     return history === undefined ? undefined : lastUpTo(history, revision);
   }
 
-  /** Keys of the range in order, as they were at a revision. */
-  *range({ from, to }: KeyRange, revision: number): Generator<Version> {
-    for (const [key, history] of this.#keys.entries(from)) {
+  /** Keys of the range in order, as they were at a revision; nothing for each key that was not there then. */
+  *range({ from, to }: KeyRange, revision: number): Generator<Version | undefined> {
+    for (const [key, history] of this.keys.entries(from)) {
       if (to !== undefined && key >= to) return;
-      const version = lastUpTo(history, revision);
-      if (version !== undefined) yield version;
+      this.visits.count += 1;
+      yield lastUpTo(history, faults.readsMoveOn ? Infinity : revision);
     }
   }
 
+  /** What the key was before a change of it. */
+  before(change: Version): Version | undefined {
+    return this.getAt(change.key, change.modified - 1);
+  }
+
+  /** All that can be read, key by key, oldest first. */
+  *histories(): Generator<readonly Version[]> {
+    for (const history of this.keys.values()) {
+      this.visits.count += 1;
+      const first = firstNeeded(history, this.compacted);
+      const end = firstFrom(history, this.current + 1);
+      if (first < end) yield history.slice(first, end);
+    }
+  }
+}
+
+/** So many changes are not worth a look at the keys. */
+const manyChanges = 1_024;
+/** So many keys are worth it. */
+const fewKeys = 64;
+
+/**
+ * Keys with their past. A revision is a write transaction: all that one changes bears the same number. Nothing is
+ * deleted but by compaction, so a read of an earlier revision sees what a read then would have seen.
+ *
+ * A write is made known as a whole, by `commit`: until then what it has put and deleted is beyond the current revision.
+ */
+export class Revisions extends KeysView {
+  /** Every change, in order: watchers resume from here. */
+  #changes: Version[] = [];
+  /** Changes by which keys may have a past that nobody can read any more. */
+  readonly #garbage: (readonly Version[])[] = [];
+  /** What all that is kept takes in memory, about. */
+  bytes = 0;
+  #live = 0;
+  /** By what is not committed yet. */
+  #liveChange = 0;
+
+  constructor() {
+    super(new sortedBtree.default<Key, History>(undefined, byKey), 1, -1, new Visits());
+  }
+
+  /** How many keys there are now. */
+  get live(): number {
+    return this.#live;
+  }
+
+  /** All as it is now, while this goes on. The two share what neither changes: this costs next to nothing. */
+  view(): KeysView {
+    return new KeysView(this.keys.clone(), this.current, this.compacted, this.visits);
+  }
+
+  /** What the key is now, what is not committed yet included. */
+  newest(key: Key): Version | undefined {
+    this.visits.count += 1;
+    const newest = this.keys.get(key)?.at(-1);
+    return newest === undefined || isDeletion(newest) ? undefined : newest;
+  }
+
+  /** What was put and deleted at this revision is there from now on. */
+  commit(revision: number): void {
+    this.current = revision;
+    this.#live += this.#liveChange;
+    this.#liveChange = 0;
+  }
+
   put(key: Key, value: Uint8Array, lease: bigint, revision: number): Version {
-    const before = this.get(key);
+    const before = this.newest(key);
     const version: Version = {
       key,
       modified: revision,
@@ -93,55 +159,124 @@ export class Revisions {
       value: owned(value),
       lease,
     };
-    if (before === undefined) this.#live += 1;
+    if (before === undefined) this.#liveChange += 1;
     this.#append(version);
     return version;
   }
 
   /** Nothing if there is no such key. */
   delete(key: Key, revision: number): Version | undefined {
-    if (this.get(key) === undefined) return undefined;
-    this.#live -= 1;
+    if (this.newest(key) === undefined) return undefined;
+    this.#liveChange -= 1;
     const sub = this.#subOf(revision);
     const deletion = { key, modified: revision, sub, created: 0, version: 0, value: nothing, lease: 0n };
     this.#append(deletion);
     return deletion;
   }
 
-  /** Forgets what reads and watches from `revision` on do not need. All changes of that revision itself stay. */
+  /**
+   * Reads and watches before `revision` are refused from now on. All changes of that revision itself stay. What nobody can read any
+   * more is removed by `sweep`.
+   */
   compact(revision: number): void {
     this.compacted = revision;
-    const old = this.#changes.slice(0, this.#firstChangeFrom(revision + 1));
-    for (const key of new Set(old.map((change) => change.key))) this.#compactKey(key, revision);
-    this.#changes = this.#changes.slice(this.#firstChangeFrom(revision));
+    this.#garbage.push(this.#changes.slice(0, firstFrom(this.#changes, revision + 1)));
+    this.#changes = this.#changes.slice(firstFrom(this.#changes, revision));
   }
 
-  /** Changes of revision `from` and later, oldest first, up to `changesMax` and then to the end of that revision. */
-  changesSince(from: number, range: KeyRange, changesMax: number): Version[] {
-    const found: Version[] = [];
-    for (let index = this.#firstChangeFrom(from); index < this.#changes.length; index++) {
-      const change = this.#changes[index]!;
-      if (found.length >= changesMax && change.modified !== found.at(-1)!.modified) break;
-      if (contains(range, change.key)) found.push(change);
+  get hasGarbage(): boolean {
+    return this.#garbage.length > 0;
+  }
+
+  /** Removes what was compacted away. No answer depends on whether, or how far, that has happened. */
+  *sweep(): Steps<void> {
+    for (let old = this.#garbage[0]; old !== undefined; old = this.#garbage[0]) {
+      for (let index = 0; index < old.length; index++) {
+        this.#compactKey(old[index]!.key);
+        if (index % unitsPerStep === 0) yield;
+      }
+      this.#garbage.shift();
     }
-    return found;
   }
 
-  /** What the key was before a change of it. */
-  before(change: Version): Version | undefined {
-    return this.getAt(change.key, change.modified - 1);
+  /**
+   * Changes from there on, oldest first: all of revisions that are whole, and the last of which may have been begun only. It finds up to
+   * about `changesMax`, looks at up to `visitsMax`, and says where to go on.
+   */
+  changesSince(from: Place, range: KeyRange, changesMax: number, visitsMax = Infinity): Changes {
+    const key = singleKey(range);
+    if (key !== undefined) return this.#changesOfKey(from, key, changesMax);
+    return (
+      this.#changesOfFew(from, range, changesMax) ?? this.#scanChanges(from, range, changesMax, visitsMax)
+    );
   }
 
-  /** All that is kept, key by key, oldest first. */
-  *histories(): Generator<readonly Version[]> {
-    for (const history of this.#keys.values()) yield history;
+  /** After all that there is. */
+  get #end(): Place {
+    return { revision: this.current + 1, sub: 0 };
+  }
+
+  #changesOfKey({ revision }: Place, key: Key, changesMax: number): Changes {
+    const history = this.keys.get(key) ?? [];
+    const changes: Version[] = [];
+    this.visits.count += 1;
+    for (let index = firstFrom(history, revision); index < history.length; index++) {
+      const change = history[index]!;
+      if (change.modified > this.current) break;
+      // A key changes once in a revision.
+      if (changes.length >= changesMax) return { changes, next: { revision: change.modified, sub: 0 } };
+      this.visits.count += 1;
+      changes.push(change);
+    }
+    return { changes, next: this.#end };
+  }
+
+  /** When few keys have changed little, that is found by looking at them, however much others have changed. */
+  #changesOfFew({ revision, sub }: Place, range: KeyRange, changesMax: number): Changes | undefined {
+    const left = this.#changes.length - firstFrom(this.#changes, revision);
+    if (left <= manyChanges || sub > 0) return undefined;
+    const changes: Version[] = [];
+    let looked = 0;
+    for (const history of this.#historiesOf(range)) {
+      looked += 1;
+      this.visits.count += 1;
+      const first = firstFrom(history, revision);
+      const end = firstFrom(history, this.current + 1);
+      if (looked > fewKeys || changes.length + end - first > changesMax) return undefined;
+      for (let index = first; index < end; index++) changes.push(history[index]!);
+    }
+    changes.sort(inOrder);
+    return { changes, next: this.#end };
+  }
+
+  *#historiesOf({ from, to }: KeyRange): Generator<History> {
+    for (const [key, history] of this.keys.entries(from)) {
+      if (to !== undefined && key >= to) return;
+      yield history;
+    }
+  }
+
+  #scanChanges(from: Place, range: KeyRange, changesMax: number, visitsMax: number): Changes {
+    const changes: Version[] = [];
+    const first = firstFrom(this.#changes, from.revision, from.sub);
+    for (let index = first; index < this.#changes.length; index++) {
+      const change = this.#changes[index]!;
+      if (change.modified > this.current) break;
+      if (changes.length >= changesMax || index - first >= visitsMax)
+        return { changes, next: { revision: change.modified, sub: change.sub } };
+      this.visits.count += 1;
+      if (contains(range, change.key)) changes.push(change);
+    }
+    return { changes, next: this.#end };
   }
 
   /** Takes in what `histories` told, in its order; a long history may come in several parts. */
   restore(part: readonly Version[]): void {
     const [{ key }] = part as [Version];
-    const history = this.#keys.get(key);
-    if (history === undefined) this.#keys.set(key, [...part]);
+    const history = this.keys.get(key);
+    if (history !== undefined && !isDeletion(history.at(-1)!)) this.#live -= 1;
+    if (!isDeletion(part.at(-1)!)) this.#live += 1;
+    if (history === undefined) this.keys.set(key, [...part]);
     else for (const version of part) history.push(version);
     for (const version of part) {
       this.bytes += sizeOf(version);
@@ -150,9 +285,8 @@ export class Revisions {
   }
 
   /** After the last `restore`. */
-  restored(): void {
-    for (const history of this.#keys.values()) if (!isDeletion(history.at(-1)!)) this.#live += 1;
-    this.#changes.sort((a, b) => a.modified - b.modified || a.sub - b.sub);
+  *restored(): Steps<void> {
+    this.#changes = yield* sortInSteps(this.#changes, inOrder);
   }
 
   /** Of the changes that are kept, half are of this revision or earlier ones; 0 if there is none. */
@@ -166,43 +300,70 @@ export class Revisions {
   }
 
   #append(version: Version): void {
-    const history = this.#keys.get(version.key);
-    if (history === undefined) this.#keys.set(version.key, [version]);
+    const history = this.keys.get(version.key);
+    if (history === undefined) this.keys.set(version.key, [version]);
     else history.push(version);
     this.#changes.push(version);
     this.bytes += sizeOf(version);
   }
 
-  #compactKey(key: Key, revision: number): void {
-    const history = this.#keys.get(key);
+  #compactKey(key: Key): void {
+    this.visits.count += 1;
+    const history = this.keys.get(key);
     if (history === undefined) return;
-    const isNeeded = (version: Version, next: Version | undefined) =>
-      version.modified >= revision ||
-      (!isDeletion(version) && (next === undefined || next.modified > revision));
-    let keep = 0;
-    while (keep < history.length && !isNeeded(history[keep]!, history[keep + 1])) keep += 1;
-    if (!faults.bytesStay) for (let index = 0; index < keep; index++) this.bytes -= sizeOf(history[index]!);
-    if (keep === history.length) this.#keys.delete(key);
-    else history.splice(0, keep);
-  }
-
-  #firstChangeFrom(revision: number): number {
-    let [low, high] = [0, this.#changes.length];
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (this.#changes[middle]!.modified < revision) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    const first = firstNeeded(history, this.compacted);
+    if (!faults.bytesStay) for (let index = 0; index < first; index++) this.bytes -= sizeOf(history[index]!);
+    if (first === history.length) this.keys.delete(key);
+    else if (first > 0) this.keys.set(key, history.slice(first));
   }
 }
 
-function lastUpTo(history: History, revision: number): Version | undefined {
-  for (let index = history.length - 1; index >= 0; index--) {
-    const version = history[index]!;
-    if (version.modified <= revision) return isDeletion(version) ? undefined : version;
+function byKey(one: Key, other: Key): number {
+  return one < other ? -1 : one > other ? 1 : 0;
+}
+
+function inOrder(one: Version, other: Version): number {
+  return one.modified - other.modified || one.sub - other.sub;
+}
+
+/** A change: the revision, and which of that. */
+export interface Place {
+  readonly revision: number;
+  readonly sub: number;
+}
+
+export interface Changes {
+  readonly changes: Version[];
+  /** Everything before it has been looked at. */
+  readonly next: Place;
+}
+
+/** The first that reads and watches from `compacted` on can come to. */
+function firstNeeded(history: History, compacted: number): number {
+  const index = firstFrom(history, compacted);
+  const before = history[index - 1];
+  const isSeen = before !== undefined && !isDeletion(before) && history[index]?.modified !== compacted;
+  return isSeen ? index - 1 : index;
+}
+
+/** The first that was made at that revision, as the `sub`-th change of it, or later. */
+function firstFrom(versions: readonly Version[], revision: number, sub = 0): number {
+  let [low, high] = [0, versions.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const version = versions[middle]!;
+    const isBefore = version.modified < revision || (version.modified === revision && version.sub < sub);
+    if (isBefore) low = middle + 1;
+    else high = middle;
   }
-  return undefined;
+  return low;
+}
+
+function lastUpTo(history: History, revision: number): Version | undefined {
+  const newest = history.at(-1)!;
+  // Nearly always.
+  const version = newest.modified <= revision ? newest : history[firstFrom(history, revision + 1) - 1];
+  return version === undefined || isDeletion(version) ? undefined : version;
 }
 
 /** As clients see it. */

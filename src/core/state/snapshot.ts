@@ -13,6 +13,7 @@ import { bytesOf, keyOf } from "./keys.js";
 import type { LeaseState } from "./leases.js";
 import { owned, type Version } from "./revisions.js";
 import { CoreState } from "./state.js";
+import { finish, type Steps } from "./steps.js";
 
 /** A snapshot that cannot be trusted. */
 export class SnapshotError extends Error {
@@ -32,25 +33,26 @@ export interface SnapshotSource {
   readonly leases: { all(): Iterable<LeaseState> };
 }
 
-/** The state as it is now, while it goes on: references are copied, contents are not. */
+/**
+ * The state as it is now, while it goes on: nothing is copied. What is left of a lease may be newer than the rest; that was committed, so
+ * it is written in the log that follows the snapshot, and no leader looks at it before it has applied that.
+ */
 export function frozen({ cluster, clusterMs, revisions, leases, spaceAlarms }: CoreState): SnapshotSource {
-  const histories = Array.from(revisions.histories(), (history) => [...history]);
-  const all = Array.from(leases.all(), (lease) => ({ ...lease }));
-  const { current, compacted } = revisions;
-  return {
-    cluster,
-    clusterMs,
-    spaceAlarms: new Set(spaceAlarms),
-    revisions: { current, compacted, histories: () => histories },
-    leases: { all: () => all },
-  };
+  const all = leases.all();
+  const view = revisions.view();
+  const rest = { cluster, clusterMs, spaceAlarms: new Set(spaceAlarms), leases: { all: () => all } };
+  if (faults.snapshotCopiedAtOnce) {
+    const histories = [...view.histories()];
+    return { ...rest, revisions: { ...view, histories: () => histories } };
+  }
+  return { ...rest, revisions: view };
 }
 
 /**
- * Bytes after which a piece is full. One version may make it larger, by as much as a request may be: that is far below what
- * disks and connections take for a piece.
+ * Bytes after which a piece is full: a few milliseconds of work for whoever writes or reads it, between two of which a server does other
+ * things. One version may make it larger, by as much as a request may be: that is far below what disks and connections take for a piece.
  */
-export const pieceBytesDefault = 1024 * 1024;
+export const pieceBytesDefault = 64 * 1024;
 
 /** The whole state in pieces, in an order that is the same on every server with the same state. */
 export function* snapshotPieces(
@@ -70,22 +72,9 @@ export function* snapshotPieces(
 
 /** @throws SnapshotError if something is missing or more than was written. */
 export function restoreState(pieces: Iterable<Uint8Array>): CoreState {
-  const restoring = new Restoring();
-  let count = 0n;
-  let isWhole = false;
-  for (const bytes of pieces) {
-    if (isWhole) throw new SnapshotError("something follows the snapshot's last piece");
-    const { body } = readPiece(bytes);
-    if (body.case === "pieces") {
-      if (body.value !== count) throw new SnapshotError(`the snapshot has ${count} of ${body.value} pieces`);
-      isWhole = true;
-    } else {
-      count += 1n;
-      restoring.takeIn(body, count);
-    }
-  }
-  if (!isWhole) throw new SnapshotError("the snapshot is cut off");
-  return restoring.finish();
+  const restoring = new RestoringState();
+  for (const bytes of pieces) restoring.take(bytes);
+  return finish(restoring.finish());
 }
 
 type Body = Exclude<SnapshotPiece["body"], { case: "pieces" }>;
@@ -104,7 +93,7 @@ function* piecesOf(
       spaceAlarms: [...spaceAlarms].sort((one, other) => (one < other ? -1 : 1)),
     },
   });
-  for (const lease of [...leases.all()].sort((a, b) => (a.id < b.id ? -1 : 1))) {
+  for (const lease of leases.all()) {
     const { id, ttlSeconds, name = "", leftMs } = lease;
     const left = leftMs === undefined ? {} : { left: BigInt(leftMs) };
     yield pieceOf({ case: "lease", value: { id, ttl: BigInt(ttlSeconds), name, ...left } });
@@ -158,13 +147,37 @@ function readPiece(bytes: Uint8Array): SnapshotPiece {
 }
 
 /** A state that is put together again, piece by piece. */
-class Restoring {
+export class RestoringState {
   readonly #state = new CoreState();
+  #count = 0n;
+  #isWhole = false;
   /** Of the key whose versions are coming: which lease it hangs on, the last of them says. */
   #newest: Version | undefined;
 
-  takeIn(body: Body, count: bigint): void {
-    if ((body.case === "head") !== (count === 1n))
+  /** @throws SnapshotError for what cannot follow what has come before */
+  take(bytes: Uint8Array): void {
+    if (this.#isWhole) throw new SnapshotError("something follows the snapshot's last piece");
+    const { body } = readPiece(bytes);
+    if (body.case !== "pieces") {
+      this.#count += 1n;
+      this.#takeIn(body);
+      return;
+    }
+    if (body.value !== this.#count)
+      throw new SnapshotError(`the snapshot has ${this.#count} of ${body.value} pieces`);
+    this.#isWhole = true;
+  }
+
+  /** @throws SnapshotError if something is missing */
+  *finish(): Steps<CoreState> {
+    if (!this.#isWhole) throw new SnapshotError("the snapshot is cut off");
+    this.#finishKey();
+    yield* this.#state.revisions.restored();
+    return this.#state;
+  }
+
+  #takeIn(body: Body): void {
+    if ((body.case === "head") !== (this.#count === 1n))
       throw new SnapshotError("the snapshot's head is not at its head");
     switch (body.case) {
       case "head":
@@ -180,12 +193,6 @@ class Restoring {
       default:
         throw new SnapshotError("the snapshot has a piece of a kind that this version does not know");
     }
-  }
-
-  finish(): CoreState {
-    this.#finishKey();
-    this.#state.revisions.restored();
-    return this.#state;
   }
 
   #takeHead({ cluster, clusterMilliseconds, revision, compacted, spaceAlarms }: SnapshotHead): void {

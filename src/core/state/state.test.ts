@@ -19,6 +19,7 @@ import { bytesOf, keyOf } from "./keys.js";
 import { withFaults } from "./planted-faults.js";
 import { restoreState, SnapshotError, snapshotPieces } from "./snapshot.js";
 import { type Applied, CoreState } from "./state.js";
+import { finish } from "./steps.js";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 const text = (content: Uint8Array) => new TextDecoder().decode(content);
@@ -53,7 +54,7 @@ function refusalOf(check: () => void): string | undefined {
 }
 
 function read(state: CoreState, request: MessageInitShape<typeof RangeRequestSchema>): RangeResponse {
-  return state.read(create(RangeRequestSchema, request));
+  return finish(state.read(create(RangeRequestSchema, request)));
 }
 
 const keysOf = ({ kvs }: RangeResponse) => kvs.map(({ key }) => text(key));
@@ -121,8 +122,8 @@ describe("revisions", () => {
     const { revisions } = state;
     const changes = (from: number) =>
       revisions
-        .changesSince(from, { from: "", to: undefined }, 9)
-        .map(({ key, version }) => `${key}/${version}`);
+        .changesSince({ revision: from, sub: 0 }, { from: "", to: undefined }, 9)
+        .changes.map(({ key, version }) => `${key}/${version}`);
     apply(state, command({ case: "compact", value: { revision: 3n } }));
     expect(changes(3)).toEqual(["a/0", "b/1"]);
     expect(keysOf(read(state, { key: new Uint8Array(1), rangeEnd: new Uint8Array(1) }))).toEqual(["b"]);
@@ -131,18 +132,58 @@ describe("revisions", () => {
     expect([...revisions.histories()].map(([version]) => version!.key)).toEqual(["b"]);
   });
 
-  test("watchers resume from any revision that is still there, and get whole revisions", () => {
+  test("watchers resume from any change that is still there, however little they look at", () => {
     const state = new CoreState();
-    apply(state, put("a", "1"), put("x", "1"), put("b", "1"));
-    apply(state, remove("a", "c"));
+    apply(state, put("a", "1"), put("x", "1"), put("b", "1"), remove("a", "c"));
     const { revisions } = state;
-    const changes = (from: number, most: number) =>
-      revisions
-        .changesSince(from, { from: "a", to: "c" }, most)
-        .map(({ key, modified }) => `${key}${modified}`);
-    expect(changes(2, 10)).toEqual(["a2", "b4", "a5", "b5"]);
-    expect(changes(5, 1)).toEqual(["a5", "b5"]);
-    expect(changes(2, 1)).toEqual(["a2"]);
+    const range = { from: "a", to: "c" };
+    const changes = (revision: number, changesMax: number, visitsMax: number) => {
+      const found: string[] = [];
+      for (let place = { revision, sub: 0 }; place.revision <= revisions.current;) {
+        const part = revisions.changesSince(place, range, changesMax, visitsMax);
+        for (const { key, modified } of part.changes) found.push(`${key}${modified}`);
+        expect(part.changes.length).toBeLessThanOrEqual(changesMax);
+        place = part.next;
+      }
+      return found;
+    };
+    for (const [most, looks] of [
+      [10, Infinity],
+      [1, Infinity],
+      [10, 1],
+    ] as const) {
+      expect(changes(2, most, looks)).toEqual(["a2", "b4", "a5", "b5"]);
+      expect(changes(5, most, looks)).toEqual(["a5", "b5"]);
+    }
+  });
+
+  test("what one key, or few keys, have changed is what a look at all changes would find", () => {
+    const operation = fc.record({ key: fc.constantFrom("a", "b", "b0", "c"), isPut: fc.boolean() });
+    fc.assert(
+      fc.property(
+        fc.array(operation, { maxLength: 40 }),
+        fc.nat(1_200),
+        fc.nat(60),
+        (operations, others, from) => {
+          const state = new CoreState();
+          for (const { key, isPut } of operations) apply(state, isPut ? put(key, "1") : remove(key));
+          for (let count = 0; count < others; count += 1) state.apply(put("other", "1"), 1);
+          const { revisions } = state;
+          const all = revisions.changesSince({ revision: 0, sub: 0 }, { from: "", to: undefined }, Infinity);
+          for (const range of [
+            { from: "b", to: "b\0" },
+            { from: "a", to: "c" },
+          ]) {
+            const found = revisions.changesSince({ revision: from, sub: 0 }, range, 1_000).changes;
+            const isWanted = (key: string) => key >= range.from && key < range.to;
+            expect(found).toEqual(
+              all.changes.filter(({ key, modified }) => modified >= from && isWanted(key)),
+            );
+          }
+        },
+      ),
+      { numRuns: 40 },
+    );
   });
 });
 
@@ -358,8 +399,8 @@ describe("snapshots", () => {
         expect([...snapshotPieces(copy)]).toEqual([...snapshotPieces(state)]);
         const everything = { from: "", to: undefined };
         const from = state.revisions.compacted;
-        expect(copy.revisions.changesSince(from, everything, 1_000)).toEqual(
-          state.revisions.changesSince(from, everything, 1_000),
+        expect(copy.revisions.changesSince({ revision: from, sub: 0 }, everything, 1_000)).toEqual(
+          state.revisions.changesSince({ revision: from, sub: 0 }, everything, 1_000),
         );
         expect(copy.revisions.live).toBe(state.revisions.live);
       }),
@@ -371,6 +412,7 @@ describe("snapshots", () => {
     const state = new CoreState();
     const value = new Uint8Array(1_400_000);
     for (let revision = 2; revision <= 52; revision++) state.revisions.put("k", value, 0n, revision);
+    state.revisions.commit(52);
     const sizes: number[] = [];
     const pieces = function* () {
       for (const piece of snapshotPieces(state)) {

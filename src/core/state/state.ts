@@ -15,13 +15,14 @@ import {
   type TxnRequest,
   type TxnResponse,
 } from "../gen/etcd/rpc_pb.js";
-import type { Command, SpaceAlarm } from "../gen/leasehold/command_pb.js";
+import type { Command, LeaseExpire, SpaceAlarm } from "../gen/leasehold/command_pb.js";
 import { needsRoom } from "./check.js";
 import { CoreError } from "./errors.js";
 import { Leases, ttlSecondsMax } from "./leases.js";
 import { readRange } from "./range.js";
 import { Revisions, type Version } from "./revisions.js";
-import { deleteKeys, putKey, runTxn } from "./txn.js";
+import { finish, sortInSteps, type Steps } from "./steps.js";
+import { deleteKeys, putKey, readTxn, runTxn } from "./txn.js";
 import { Write } from "./write.js";
 
 /** What a command answers, without a header. */
@@ -39,7 +40,7 @@ export interface Applied {
   readonly answer: CommandAnswer | CoreError | undefined;
   /** The revision after it. */
   readonly revision: number;
-  /** What it changed, in order: all of one revision. */
+  /** What it changed, one revision after the other, and each in order. */
   readonly changes: readonly Version[];
   /** Leases that came into being, and such that ended. */
   readonly granted: readonly bigint[];
@@ -59,52 +60,69 @@ export class CoreState {
   clusterMs = 0;
   /** Members that have more than they can hold: until they are put out, nothing is taken that needs more room. */
   readonly spaceAlarms = new Set<bigint>();
-  #write = new Write(this.revisions, this.leases);
+  /** What the command that is being applied changes: one revision after the other, and each in order. */
+  #changes: Version[] = [];
   #granted: bigint[] = [];
   #ended: bigint[] = [];
 
-  /** `term` is that of the command's entry. A command that is refused changes nothing. */
+  /** All steps of `applying`. */
   apply(command: Command, term: number): Applied {
-    this.#write = new Write(this.revisions, this.leases);
+    return finish(this.applying(command, term));
+  }
+
+  /**
+   * Applies a command in steps: nothing of what it changes can be read before the last of them, and no other command begins before.
+   * A command that is refused changes nothing. `term` is that of the command's entry.
+   */
+  *applying(command: Command, term: number): Steps<Applied> {
+    this.#changes = [];
     this.#granted = [];
     this.#ended = [];
-    const answer = this.#answer(command, term);
+    const answer = yield* this.#answer(command, term);
     return {
       answer,
       revision: this.revisions.current,
-      changes: this.#write.changes,
+      changes: this.#changes,
       granted: this.#granted,
       ended: this.#ended,
     };
   }
 
-  read(request: RangeRequest): RangeResponse {
-    return readRange(this.revisions, request);
+  /** What stands there now, whatever is applied while it is read. */
+  read(request: RangeRequest): Steps<RangeResponse> {
+    const isOneKey = request.rangeEnd.length === 0;
+    return readRange(isOneKey || faults.readsLiveKeys ? this.revisions : this.revisions.view(), request);
   }
 
-  /** Of a transaction that changes nothing (`isReadOnly`). */
-  readTxn(request: TxnRequest): TxnResponse {
-    return runTxn(new Write(this.revisions, this.leases), request);
+  /** The same for a transaction that changes nothing (`isReadOnly`). */
+  readTxn(request: TxnRequest): Steps<TxnResponse> {
+    return readTxn(this.revisions.view(), request);
   }
 
-  #answer(command: Command, term: number): Applied["answer"] {
+  *#answer(command: Command, term: number): Steps<Applied["answer"]> {
     try {
-      return this.#carryOut(command, term);
+      return yield* this.#carryOut(command, term);
     } catch (error) {
       if (error instanceof CoreError) return error;
       throw error;
     }
   }
 
-  #carryOut({ body, request }: Command, term: number): CommandAnswer | undefined {
+  *#carryOut({ body, request }: Command, term: number): Steps<CommandAnswer | undefined> {
     if (this.spaceAlarms.size > 0 && needsRoom(body)) throw new CoreError("noSpace");
     switch (body.case) {
-      case "put":
-        return putKey(this.#write, body.value);
-      case "deleteRange":
-        return deleteKeys(this.#write, body.value);
-      case "txn":
-        return runTxn(this.#write, body.value);
+      case "put": {
+        const write = this.#begin();
+        return this.#commit(write, putKey(write, body.value));
+      }
+      case "deleteRange": {
+        const write = this.#begin();
+        return this.#commit(write, yield* deleteKeys(write, body.value));
+      }
+      case "txn": {
+        const write = this.#begin();
+        return this.#commit(write, yield* runTxn(write, body.value));
+      }
       case "compact":
         this.#compact(body.value.revision);
         return create(CompactionResponseSchema);
@@ -113,12 +131,11 @@ export class CoreState {
       case "registerLease":
         return this.#grant(this.#freeId(request), body.value.ttl, body.value.name);
       case "leaseRevoke":
-        this.#end([body.value.ID]);
+        yield* this.#revoke(body.value.ID);
         return create(LeaseRevokeResponseSchema);
       case "leaseExpire":
         // Whoever led then found them over; a later leader may have promised more time since.
-        if (body.value.term === BigInt(term))
-          this.#end(body.value.ids.filter((id) => this.leases.get(id) !== undefined));
+        if (body.value.term === BigInt(term)) yield* this.#expire(body.value);
         return undefined;
       case "clusterTime":
         this.#keepTime(body.value);
@@ -144,6 +161,17 @@ export class CoreState {
     return alarmResponse(isNew ? [member] : []);
   }
 
+  #begin(): Write {
+    return new Write(this.revisions, this.leases);
+  }
+
+  #commit<Answer>(write: Write, answer: Answer): Answer {
+    write.commit();
+    if (this.#changes.length === 0) this.#changes = write.changes;
+    else for (const change of write.changes) this.#changes.push(change);
+    return answer;
+  }
+
   #compact(revision: bigint): void {
     if (revision > BigInt(this.revisions.current)) throw new CoreError("futureRevision");
     if (Number(revision) <= this.revisions.compacted) throw new CoreError("compacted");
@@ -167,14 +195,34 @@ export class CoreState {
     return id;
   }
 
-  /** All keys of all of them go in one revision; none if there are no keys. */
-  #end(ids: readonly bigint[]): void {
+  *#revoke(id: bigint): Steps<void> {
+    if (this.leases.get(id) === undefined) throw new CoreError("leaseNotFound");
+    const write = this.#begin();
+    yield* this.#end(write, id);
+    this.#commit(write, undefined);
+  }
+
+  /** Each in a revision of its own, as etcd does. The leaders of earlier versions had all of them end in one. */
+  *#expire({ ids, apart }: LeaseExpire): Steps<void> {
+    let write = this.#begin();
     for (const id of ids) {
-      const lease = this.leases.remove(id);
-      this.#ended.push(id);
-      if (faults.keysLeftBehind) continue;
-      for (const key of [...lease.keys].sort()) this.#write.deleteKey(key);
+      if (this.leases.get(id) === undefined) continue;
+      if (apart) write = this.#begin();
+      yield* this.#end(write, id);
+      if (apart) this.#commit(write, undefined);
     }
+    if (!apart) this.#commit(write, undefined);
+  }
+
+  /** All keys of a lease go in one revision; none if there are no keys. */
+  *#end(write: Write, id: bigint): Steps<void> {
+    const { keys } = this.leases.get(id)!;
+    if (!faults.keysLeftBehind) {
+      const sorted = yield* sortInSteps([...keys], (a, b) => (a < b ? -1 : 1));
+      yield* write.deleteKeys(sorted);
+    }
+    this.leases.remove(id);
+    this.#ended.push(id);
   }
 
   #keepTime({

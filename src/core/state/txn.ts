@@ -19,14 +19,15 @@ import {
 } from "../gen/etcd/rpc_pb.js";
 import { CoreError } from "./errors.js";
 import { keyOf, rangeOf } from "./keys.js";
-import { compareBytes, readRange, readRevision, toKeyValue } from "./range.js";
-import type { Revisions, Version } from "./revisions.js";
-import type { Write } from "./write.js";
+import { compareBytes, keyValues, readRange, readRevision, toKeyValue } from "./range.js";
+import type { KeysView, Version } from "./revisions.js";
+import { type Steps, unitsPerStep } from "./steps.js";
+import { type Seen, Write } from "./write.js";
 
 export function putKey(write: Write, request: PutRequest): PutResponse {
   checkPutApplies(write, request);
   const key = keyOf(request.key);
-  const before = write.revisions.get(key);
+  const before = write.view.getAt(key, write.revision);
   const value = request.ignoreValue ? before!.value : request.value;
   const lease = request.ignoreLease ? before!.lease : request.lease;
   write.put(key, value, lease);
@@ -35,12 +36,10 @@ export function putKey(write: Write, request: PutRequest): PutResponse {
     : create(PutResponseSchema);
 }
 
-export function deleteKeys(write: Write, request: DeleteRangeRequest): DeleteRangeResponse {
-  const gone = write.delete(rangeOf(request.key, request.rangeEnd));
-  return create(DeleteRangeResponseSchema, {
-    deleted: BigInt(gone.length),
-    prevKvs: request.prevKv ? gone.map((version) => toKeyValue(version)) : [],
-  });
+export function* deleteKeys(write: Write, request: DeleteRangeRequest): Steps<DeleteRangeResponse> {
+  const gone = yield* write.delete(rangeOf(request.key, request.rangeEnd));
+  const prevKvs = request.prevKv ? yield* keyValues(gone) : [];
+  return create(DeleteRangeResponseSchema, { deleted: BigInt(gone.length), prevKvs });
 }
 
 /** Which way is taken, also in the transactions inside: all comparisons see the state from before the first write. */
@@ -52,28 +51,33 @@ interface Path {
 }
 
 /** Carries out a transaction as a whole, or throws before it has changed anything. */
-export function runTxn(write: Write, request: TxnRequest): TxnResponse {
-  const path = choosePath(write.revisions, request);
-  checkPath(write, path);
-  return runPath(write, path);
+export function* runTxn(write: Write, request: TxnRequest): Steps<TxnResponse> {
+  const path = yield* choosePath(write.view, request);
+  for (const operation of operationsOf(path))
+    if (operation.case === "requestPut") checkPutApplies(write, operation.value);
+  return yield* runPath(write, path);
 }
 
-function choosePath(revisions: Revisions, request: TxnRequest): Path {
-  const succeeded = request.compare.every((comparison) => holds(revisions, comparison));
+/** One that changes nothing (`isReadOnly`). */
+export function* readTxn(view: KeysView, request: TxnRequest): Steps<TxnResponse> {
+  const path = yield* choosePath(view, request);
+  return yield* runPath({ view, revision: view.current }, path);
+}
+
+function* choosePath(view: KeysView, request: TxnRequest): Steps<Path> {
+  let succeeded = true;
+  for (const comparison of request.compare) {
+    if (!(yield* holds(view, comparison))) {
+      succeeded = false;
+      break;
+    }
+  }
   const operations = succeeded ? request.success : request.failure;
   const inner = new Map<number, Path>();
   for (const [index, { request: operation }] of operations.entries()) {
-    if (operation.case === "requestTxn") inner.set(index, choosePath(revisions, operation.value));
+    if (operation.case === "requestTxn") inner.set(index, yield* choosePath(view, operation.value));
   }
   return { succeeded, operations, inner };
-}
-
-/** Puts before reads, wherever they stand: of several reasons to refuse, that is the one that etcd gives. */
-function checkPath(write: Write, path: Path): void {
-  for (const operation of operationsOf(path))
-    if (operation.case === "requestPut") checkPutApplies(write, operation.value);
-  for (const operation of operationsOf(path))
-    if (operation.case === "requestRange") readRevision(write.revisions, operation.value);
 }
 
 function* operationsOf({ operations, inner }: Path): Generator<RequestOp["request"]> {
@@ -83,37 +87,46 @@ function* operationsOf({ operations, inner }: Path): Generator<RequestOp["reques
   }
 }
 
-function checkPutApplies({ leases, revisions }: Write, request: PutRequest): void {
+function checkPutApplies({ leases, revision, view }: Write, request: PutRequest): void {
   if (request.lease !== 0n && leases.get(request.lease) === undefined) throw new CoreError("leaseNotFound");
   const keeps = request.ignoreValue || request.ignoreLease;
-  if (keeps && revisions.get(keyOf(request.key)) === undefined) throw new CoreError("keyNotFound");
+  if (keeps && view.getAt(keyOf(request.key), revision) === undefined) throw new CoreError("keyNotFound");
 }
 
-function runPath(write: Write, { succeeded, operations, inner }: Path): TxnResponse {
-  const responses = operations.map((operation, index) => runOperation(write, operation, inner.get(index)));
+/** Reads are checked before the first write, and after the puts: of several reasons to refuse, that is the one that etcd gives. */
+function* runPath(seen: Seen, path: Path): Steps<TxnResponse> {
+  for (const operation of operationsOf(path))
+    if (operation.case === "requestRange") readRevision(seen.view, operation.value);
+  return yield* runOperations(seen, path);
+}
+
+function* runOperations(seen: Seen, { succeeded, operations, inner }: Path): Steps<TxnResponse> {
+  const responses: ResponseOp[] = [];
+  for (const [index, operation] of operations.entries())
+    responses.push(yield* runOperation(seen, operation, inner.get(index)));
   return create(TxnResponseSchema, { succeeded, responses });
 }
 
-function runOperation(write: Write, { request }: RequestOp, inner: Path | undefined): ResponseOp {
-  const header = () => create(ResponseHeaderSchema, { revision: BigInt(write.revision) });
+function* runOperation(seen: Seen, { request }: RequestOp, inner: Path | undefined): Steps<ResponseOp> {
+  const header = () => create(ResponseHeaderSchema, { revision: BigInt(seen.revision) });
   switch (request.case) {
     case "requestRange": {
-      const value = readRange(write.revisions, request.value);
+      const value = yield* readRange(seen.view, request.value, seen.revision);
       value.header = header();
       return create(ResponseOpSchema, { response: { case: "responseRange", value } });
     }
     case "requestPut": {
-      const value = putKey(write, request.value);
+      const value = putKey(writeOf(seen), request.value);
       value.header = header();
       return create(ResponseOpSchema, { response: { case: "responsePut", value } });
     }
     case "requestDeleteRange": {
-      const value = deleteKeys(write, request.value);
+      const value = yield* deleteKeys(writeOf(seen), request.value);
       value.header = header();
       return create(ResponseOpSchema, { response: { case: "responseDeleteRange", value } });
     }
     case "requestTxn": {
-      const value = runPath(write, inner!);
+      const value = yield* runOperations(seen, inner!);
       // There and empty, as etcd has it.
       value.header = create(ResponseHeaderSchema);
       return create(ResponseOpSchema, { response: { case: "responseTxn", value } });
@@ -123,12 +136,21 @@ function runOperation(write: Write, { request }: RequestOp, inner: Path | undefi
   }
 }
 
+function writeOf(seen: Seen): Write {
+  if (seen instanceof Write) return seen;
+  throw new TypeError("a transaction that only reads cannot write");
+}
+
 /** A missing key has version, revisions and lease 0; no comparison of its value is true, not even `NOT_EQUAL`. */
-function holds(revisions: Revisions, comparison: Compare): boolean {
-  if (comparison.rangeEnd.length === 0) return holdsFor(revisions.get(keyOf(comparison.key)), comparison);
+function* holds(view: KeysView, comparison: Compare): Steps<boolean> {
+  if (comparison.rangeEnd.length === 0) return holdsFor(view.get(keyOf(comparison.key)), comparison);
   const range = rangeOf(comparison.key, comparison.rangeEnd);
   let isEmpty = true;
-  for (const version of revisions.range(range, revisions.current)) {
+  let looked = 0;
+  for (const version of view.range(range, view.current)) {
+    looked += 1;
+    if (looked % unitsPerStep === 0) yield;
+    if (version === undefined) continue;
     isEmpty = false;
     if (!holdsFor(version, comparison)) return false;
   }

@@ -1,49 +1,75 @@
 import type { Key, KeyRange } from "./keys.js";
 import type { Leases } from "./leases.js";
-import type { Revisions, Version } from "./revisions.js";
+import type { KeysView, Revisions, Version } from "./revisions.js";
+import { type Steps, unitsPerStep } from "./steps.js";
+
+/** What the operations of a transaction see: the state before it, and what those before them have changed. */
+export interface Seen {
+  readonly view: KeysView;
+  /** The newest that they see. */
+  readonly revision: number;
+}
 
 /** What one write transaction changes: everything in one revision, or nothing and no revision. */
-export class Write {
-  readonly revisions: Revisions;
+export class Write implements Seen {
   readonly leases: Leases;
+  readonly #revisions: Revisions;
   readonly #revision: number;
   /** What it has changed so far, in order. */
   readonly changes: Version[] = [];
 
   constructor(revisions: Revisions, leases: Leases) {
-    this.revisions = revisions;
+    this.#revisions = revisions;
     this.leases = leases;
     this.#revision = revisions.current + 1;
   }
 
-  /** The revision that a read inside of it sees: its own changes, too. */
+  get view(): KeysView {
+    return this.#revisions;
+  }
+
   get revision(): number {
-    return this.revisions.current;
+    return this.changes.length > 0 ? this.#revision : this.#revisions.current;
   }
 
   /** The lease must exist. */
   put(key: Key, value: Uint8Array, lease: bigint): void {
     this.leases.attach(key, lease);
-    const version = this.revisions.put(key, value, lease, this.#revision);
-    this.#changed(version);
+    this.changes.push(this.#revisions.put(key, value, lease, this.#revision));
   }
 
   /** What was deleted, as it was before. */
-  delete(range: KeyRange): Version[] {
-    const gone = [...this.revisions.range(range, this.revisions.current)];
-    for (const { key } of gone) this.deleteKey(key);
+  *delete(range: KeyRange): Steps<Version[]> {
+    const gone: Version[] = [];
+    const keys: Key[] = [];
+    let looked = 0;
+    for (const version of this.view.range(range, this.revision)) {
+      looked += 1;
+      if (looked % unitsPerStep === 0) yield;
+      if (version === undefined) continue;
+      gone.push(version);
+      keys.push(version.key);
+    }
+    yield* this.deleteKeys(keys);
     return gone;
   }
 
-  deleteKey(key: Key): void {
-    const deletion = this.revisions.delete(key, this.#revision);
-    if (deletion === undefined) return;
-    this.leases.detach(key);
-    this.#changed(deletion);
+  *deleteKeys(keys: readonly Key[]): Steps<void> {
+    for (let index = 0; index < keys.length; index++) {
+      this.#deleteKey(keys[index]!);
+      if (index % unitsPerStep === unitsPerStep - 1) yield;
+    }
   }
 
-  #changed(version: Version): void {
-    this.revisions.current = this.#revision;
-    this.changes.push(version);
+  /** All of it can be read from now on. */
+  commit(): void {
+    this.#revisions.commit(this.revision);
+  }
+
+  #deleteKey(key: Key): void {
+    const deletion = this.#revisions.delete(key, this.#revision);
+    if (deletion === undefined) return;
+    this.leases.detach(key);
+    this.changes.push(deletion);
   }
 }

@@ -16,6 +16,10 @@ export class CoreCounters {
   leasesEnded = 0;
   watchEvents = 0;
   watchResumes = 0;
+  /** Ranges of many keys. */
+  ranges = 0;
+  /** Turns after which there was more to do. */
+  turnsLeft = 0;
   /** Histories that were too hard to decide. */
   undecided = 0;
 

@@ -32,6 +32,10 @@ export interface CorePlan {
   readonly keys: number;
   readonly leaseClients: number;
   readonly watchClients: number;
+  /** Of a client that reads, writes and deletes so many at a time; 0: there is none. */
+  readonly bulkKeys: number;
+  /** Turns of work that a server has before something else may come; the rest follows after a moment. */
+  readonly turnsAtOnce: number;
   /** How long a client waits for an answer. */
   readonly timeoutMs: number;
   /** Of clients between two operations, mean. */
@@ -58,6 +62,11 @@ const smallLimits: Partial<ReplicaLimits> = {
   roundsMax: 2,
 };
 
+/** One run in so many has a history that takes a server many turns to go through. */
+const bulkyEvery = 8;
+
+const bulkyLimits: Partial<ReplicaLimits> = { snapshotEntries: 400, unitsPerTurn: 64, watchBatch: 64 };
+
 const smallRaftLimits: Partial<RaftLimits> = {
   committedEntriesMax: 3,
   appendBytesMax: 300,
@@ -67,13 +76,15 @@ const smallRaftLimits: Partial<RaftLimits> = {
 export function drawCorePlan(seed: number, random: SimRandom): CorePlan {
   const often = (meanMs: number) => (random.chance(0.25) ? Infinity : meanMs * random.between(0.5, 2));
   const stableFromMs = random.between(15_000, 40_000);
+  // Costly, and no draw: the other runs stay as they are.
+  const isBulky = seed % bulkyEvery === 0;
   return {
     seed,
     servers: random.pick([1, 3, 3, 3, 5]),
     tickMs: 100,
     electionTicks: 10,
     clusterTimeMs: random.pick([0, 1_500]),
-    limits: random.chance(0.7) ? smallLimits : {},
+    limits: { ...(random.chance(0.7) ? smallLimits : {}), ...(isBulky ? bulkyLimits : {}) },
     raftLimits: random.chance(0.5) ? smallRaftLimits : {},
     latencyMs: random.magnitude(0.5, 60),
     lossRate: random.pick([0, 0, 0.02, 0.1]),
@@ -90,7 +101,9 @@ export function drawCorePlan(seed: number, random: SimRandom): CorePlan {
     registerClients: 4,
     keys: 3,
     leaseClients: 4,
-    watchClients: 2,
+    watchClients: isBulky ? 4 : 2,
+    bulkKeys: isBulky ? 1_500 : 0,
+    turnsAtOnce: isBulky ? 1 : Infinity,
     timeoutMs: random.pick([1_000, 5_000]),
     thinkMs: random.magnitude(20, 600),
     compactEveryMs: often(10_000),

@@ -3,6 +3,7 @@ import { type Command, CommandSchema } from "../../core/gen/leasehold/command_pb
 import type { Entry } from "../../core/raft/types.js";
 import type { Version } from "../../core/state/revisions.js";
 import { type Applied, CoreState } from "../../core/state/state.js";
+import { finish } from "../../core/state/steps.js";
 import type { SimServer } from "./server.js";
 import { CoreViolationError } from "./violation.js";
 import { append } from "../../lease/lists.js";
@@ -79,6 +80,7 @@ export class Reference {
     if (entry.kind === "normal" && entry.data.length > 0) {
       const command = fromBinary(CommandSchema, entry.data);
       const applied = this.state.apply(command, entry.term);
+      finish(this.state.revisions.sweep());
       append(this.changes, applied.changes);
       for (const observer of this.#observers) observer.applied(applied, command, entry.index);
     }

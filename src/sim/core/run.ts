@@ -5,11 +5,13 @@ import { LeaseLife } from "./checkers/lease-life.js";
 import { LeaseNames } from "./checkers/lease-names.js";
 import { Linearizability } from "./checkers/linearizability.js";
 import { checkProgress } from "./checkers/progress.js";
+import { Ranges } from "./checkers/ranges.js";
 import { Refreshes } from "./checkers/refreshes.js";
 import { checkSpace } from "./checkers/space.js";
 import { Watches } from "./checkers/watches.js";
 import { CoreCounters } from "./counters.js";
 import { type CorePlan, drawCorePlan } from "./plan.js";
+import { BulkClient, bulkPrefix } from "./programs/bulk-client.js";
 import { LeaseClient } from "./programs/lease-client.js";
 import { RegisterClient } from "./programs/register-client.js";
 import { compact } from "./programs/requests.js";
@@ -33,6 +35,9 @@ export interface CoreSimResult {
   readonly counters: CoreCounters;
 }
 
+/** The last of them are of many keys, and little of all that happens is about them. */
+const watchedPrefixes = ["k", "lease/", bulkPrefix, `${bulkPrefix}000`];
+
 /** One run of a consistent core. The seed decides everything in it. */
 export function simulateCore({ seed, only, plan: changed, story }: CoreSimOptions): CoreSimResult {
   const random = new SimRandom(seed);
@@ -45,13 +50,15 @@ export function simulateCore({ seed, only, plan: changed, story }: CoreSimOption
   const watches = new Watches(() => world);
   const watchers = Array.from(
     { length: plan.watchClients },
-    (_, index) => new WatchClient(world, watches, index % 2 === 0 ? "k" : "lease/"),
+    (_, index) =>
+      new WatchClient(world, watches, watchedPrefixes[index % watchedPrefixes.length]!, index === 3),
   );
   for (let index = 0; index < plan.registerClients; index += 1)
     new RegisterClient(world, history, `c${index}`).begin();
   for (let index = 0; index < plan.leaseClients; index += 1)
     new LeaseClient(world, life, refreshes, `l${index}`).begin();
   for (const watcher of watchers) watcher.begin();
+  if (plan.bulkKeys > 0) new BulkClient(world, new Ranges(() => world)).begin();
   compactOften(world);
   new CoreChaos(world).begin();
   world.runUntil(plan.endMs);

@@ -26,6 +26,10 @@ export interface ServerWorld {
   leads(server: SimServer): void;
   /** After every input, when its effects have been carried out. */
   stepped(server: SimServer): void;
+  /** It has looked at so many things in one turn. */
+  worked(server: SimServer, units: number): void;
+  /** There is more to do in another turn: `goOn` does it. */
+  hasMore(server: SimServer): void;
 }
 
 export interface ServerPlan {
@@ -39,6 +43,7 @@ export interface ServerPlan {
   readonly quotaBytes: number | undefined;
   readonly limits: Partial<ReplicaLimits>;
   readonly raftLimits: Partial<RaftLimits>;
+  readonly turnsAtOnce: number;
   readonly random: Random;
   /** Its steady clock. */
   readonly clockMs: () => number;
@@ -61,6 +66,7 @@ export class SimServer {
   isPaused = false;
   readonly #arrived = new Map<number, readonly Uint8Array[]>();
   #isTaking = false;
+  #hasMore = false;
   readonly #inputs: Input[] = [];
 
   constructor(plan: ServerPlan, world: ServerWorld) {
@@ -113,6 +119,7 @@ export class SimServer {
     this.#snapshot = undefined;
     this.#arrived.clear();
     this.#inputs.length = 0;
+    this.#hasMore = false;
   }
 
   /** It goes on where it stood, with all that has come meanwhile. */
@@ -135,13 +142,49 @@ export class SimServer {
     try {
       for (let next = this.#inputs.shift(); next !== undefined; next = this.#inputs.shift()) {
         this.replica?.step(next, this.plan.clockMs());
-        for (let effects = this.replica?.take(); effects !== undefined; effects = this.replica?.take())
-          this.#carryOut(effects);
+        this.#takeTurns();
       }
     } finally {
       this.#isTaking = false;
     }
     if (this.isUp) this.#world.stepped(this);
+  }
+
+  /** Another turn of what there was too much of for one. */
+  goOn(): void {
+    this.#hasMore = false;
+    if (this.#isTaking || this.isPaused || !this.isUp) return;
+    this.#isTaking = true;
+    try {
+      this.#takeTurns();
+    } finally {
+      this.#isTaking = false;
+    }
+    // What the effects have brought about, if anything.
+    const next = this.#inputs.shift();
+    if (next !== undefined) this.step(next);
+    else if (this.isUp) this.#world.stepped(this);
+  }
+
+  #takeTurns(): void {
+    for (let turns = 0; turns < this.plan.turnsAtOnce; turns += 1) {
+      const effects = this.#take();
+      if (effects === undefined) return;
+      this.#carryOut(effects);
+    }
+    if (this.#hasMore) return;
+    this.#hasMore = true;
+    this.#world.hasMore(this);
+  }
+
+  #take(): Effects | undefined {
+    const { replica } = this;
+    if (replica === undefined) return undefined;
+    const { visits } = replica;
+    const before = visits.count;
+    const effects = replica.take();
+    this.#world.worked(this, visits.count - before);
+    return effects;
   }
 
   /** A snapshot has come over the network, whole. */

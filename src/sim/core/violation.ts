@@ -10,6 +10,8 @@ export const coreInvariants = [
   "expiry",
   "watch",
   "space",
+  "range",
+  "turn",
   "progress",
 ] as const;
 export type CoreInvariant = (typeof coreInvariants)[number];

@@ -1,6 +1,7 @@
 import type { MemberId } from "../../core/raft/types.js";
 import type { AutoCompaction } from "../../core/replica/options.js";
 import type { ClientRequest, ClientResponse, PeerMessage, WatchAnswer } from "../../core/replica/types.js";
+import { defaultLimits } from "../../core/replica/options.js";
 import { CoreError } from "../../core/state/errors.js";
 import type { WatchRequest, WatchResponse } from "../../core/gen/etcd/rpc_pb.js";
 import { StateHash } from "../../flease/state-hash.js";
@@ -16,6 +17,15 @@ import { type CoreInvariant, type CoreViolation, CoreViolationError } from "./vi
 
 /** What a client learns: an answer, or that it will learn nothing. */
 export type Outcome = ClientResponse | CoreError | "lost";
+
+/** Between two turns of one server, mean. */
+const turnMs = 0.5;
+
+/** Applying, reading, watching, cleaning up: each has its share of a turn. */
+const kindsOfWork = 4;
+
+/** Beyond it, as the smallest steps are not nothing: what 128 operations look at. */
+const unitsOfOneCommandMax = 900;
 
 interface Call {
   readonly server: SimServer;
@@ -78,6 +88,7 @@ export class CoreWorld implements ServerWorld {
   #add(id: MemberId, voters: readonly MemberId[]): void {
     const { clusterTimeMs, clockRateError, electionTicks, limits, quotaBytes, raftLimits, tickMs } =
       this.plan;
+    const { turnsAtOnce } = this.plan;
     const rate = this.random.between(1 - clockRateError, 1 + clockRateError);
     const offsetMs = this.random.between(0, 1e6);
     const clockMs = () => offsetMs + this.nowMs * rate;
@@ -89,6 +100,7 @@ export class CoreWorld implements ServerWorld {
       clusterTimeMs,
       limits,
       raftLimits,
+      turnsAtOnce,
     };
     const space = { autoCompaction: compactionOf(this.plan), quotaBytes };
     const server = new SimServer({ ...common, ...space, id, random: this.random, clockMs }, this);
@@ -258,6 +270,20 @@ export class CoreWorld implements ServerWorld {
 
   stepped(server: SimServer): void {
     this.reference.observe(server);
+  }
+
+  worked({ id, plan }: SimServer, units: number): void {
+    const { unitsPerTurn } = { ...defaultLimits, ...plan.limits };
+    if (units > kindsOfWork * unitsPerTurn + unitsOfOneCommandMax)
+      throw new CoreViolationError("turn", `${id} has looked at ${units} things in one turn`);
+  }
+
+  hasMore(server: SimServer): void {
+    const { life } = server;
+    this.counters.turnsLeft += 1;
+    this.after(this.random.exponential(turnMs), () => {
+      if (server.life === life) server.goOn();
+    });
   }
 
   // Clients

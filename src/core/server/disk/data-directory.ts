@@ -9,9 +9,10 @@ import type { JournalContent } from "../../journal/read-journal.js";
 import { Snapshots } from "../../journal/snapshots.js";
 import type { Recovered } from "../../raft/api.js";
 import { founding } from "../../raft/options.js";
-import { SnapshotError, restoreState, snapshotPieces } from "../../state/snapshot.js";
+import { RestoringState, SnapshotError, snapshotPieces } from "../../state/snapshot.js";
 import { CoreState } from "../../state/state.js";
 import type { CoreConfig } from "../config.js";
+import { finishInTurns } from "../turns.js";
 import { clusterIdOf, foundingMembers } from "../identity.js";
 import { type MemberRecord, readMemberRecord, writeMemberRecord } from "./member-file.js";
 
@@ -139,14 +140,13 @@ async function recover(
       `the journal in ${path} goes on from a snapshot at entry ${base.index}, which is missing`,
     );
   const { meta, pieces } = await snapshots.read(base);
-  const content: Uint8Array[] = [];
-  for await (const piece of pieces) content.push(piece);
-  return { recovered: { hardState, snapshot: meta, entries }, state: restore(content, path) };
-}
-
-function restore(pieces: readonly Uint8Array[], path: string): CoreState {
+  const restoring = new RestoringState();
   try {
-    return restoreState(pieces);
+    for await (const piece of pieces) restoring.take(piece);
+    return {
+      recovered: { hardState, snapshot: meta, entries },
+      state: await finishInTurns(restoring.finish()),
+    };
   } catch (error) {
     if (!(error instanceof SnapshotError)) throw error;
     throw new LeaseholdError("LOG_CORRUPT", `the snapshot in ${path} cannot be read: ${error.message}`);

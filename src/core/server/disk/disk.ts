@@ -2,6 +2,7 @@ import type { Journal } from "../../journal/journal.js";
 import type { Snapshots } from "../../journal/snapshots.js";
 import type { Persist, SnapshotMeta } from "../../raft/types.js";
 import type { SnapshotToWrite } from "../../replica/types.js";
+import { inTurns } from "../turns.js";
 
 /** The content of a snapshot that a leader has sent. */
 export interface ReceivedSnapshot {
@@ -37,7 +38,7 @@ export class Disk {
     const { entries, hardState, snapshot } = persist;
     if (snapshot === undefined) return this.#inOrder(() => this.#journal.append({ entries, hardState }));
     const installing = this.#inOrder(async () => {
-      await this.#snapshots.save(snapshot, received?.pieces ?? []);
+      await this.#snapshots.save(snapshot, inTurns(received?.pieces ?? []));
       await this.#journal.append({ installed: snapshot, entries, hardState });
       await this.#goOnFrom(snapshot.index);
     });
@@ -53,7 +54,7 @@ export class Disk {
 
   /** Writes a snapshot of the own state, beside the log's own writes, and then forgets the log before it. */
   async saveSnapshot({ meta, pieces }: SnapshotToWrite): Promise<void> {
-    await this.#snapshots.save(meta, pieces);
+    await this.#snapshots.save(meta, inTurns(pieces));
     await this.#inOrder(async () => {
       // A leader's snapshot that came meanwhile is newer.
       if (meta.index <= this.#base) return;

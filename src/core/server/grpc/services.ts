@@ -8,6 +8,7 @@ import {
 import type { MethodDefinition, ServiceDefinition } from "@grpc/grpc-js";
 import { TxnRequestSchema } from "../../gen/etcd/rpc_pb.js";
 import { CoreError } from "../../state/errors.js";
+import { Encoded } from "./encode.js";
 import { isOversized } from "./txn-size.js";
 
 /** A service of a .proto file as grpc-js wants it. */
@@ -48,6 +49,7 @@ function responseCodec(schema: DescMessage): ResponseCodec {
 
 function serialize<Schema extends DescMessage>(schema: Schema): (message: unknown) => Buffer {
   return (message) => {
+    if (message instanceof Encoded) return message.bytes;
     const bytes = toBinary(schema, message as MessageShape<Schema>);
     return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   };

@@ -1,8 +1,10 @@
-import type { handleUnaryCall } from "@grpc/grpc-js";
-import type { ClientRequest } from "../../replica/types.js";
+import type { handleUnaryCall, sendUnaryData } from "@grpc/grpc-js";
+import type { ClientRequest, ClientResponse } from "../../replica/types.js";
 import { CoreError } from "../../state/errors.js";
 import type { CoreHost } from "../host.js";
+import { finishInTurns } from "../turns.js";
 import { asksForLeader, deadlineOf, grpcError } from "./calls.js";
+import { encode, type Encoded, isLarge } from "./encode.js";
 
 /** A call of one question and one answer: what it asks of the core. */
 const kinds = {
@@ -42,8 +44,20 @@ function handlerOf(
     const request = { kind, request: call.request } as ClientRequest;
     const id = host.request(request, deadlineOf(call, electionMs), (result) => {
       if (result instanceof CoreError) callback(grpcError(result));
+      else if (isLarge(result)) void answerInTurns(result, callback);
       else callback(null, result);
     });
     call.on("cancelled", () => host.cancel(id));
   };
+}
+
+async function answerInTurns(result: ClientResponse, callback: sendUnaryData<unknown>): Promise<void> {
+  let encoded: Encoded;
+  try {
+    encoded = await finishInTurns(encode(result));
+  } catch (error) {
+    callback(grpcError(new CoreError("internal", error)));
+    return;
+  }
+  callback(null, encoded);
 }

@@ -2,6 +2,9 @@ import type { Socket } from "node:net";
 import type { PeerHello } from "../../gen/leasehold/peer_pb.js";
 import type { InstallSnapshot } from "../../raft/types.js";
 import type { PeerMessage } from "../../replica/types.js";
+import { RestoringState } from "../../state/snapshot.js";
+import type { CoreState } from "../../state/state.js";
+import { finishInTurns } from "../turns.js";
 import { decodeMessage } from "./codec.js";
 import { Frames, frame, frameBytesMax } from "./frames.js";
 import { readHello, welcomeBytes } from "./hello.js";
@@ -11,15 +14,22 @@ export interface IncomingHandler {
   /** Why whoever says this is refused; empty if it is not. */
   judge(hello: PeerHello): Promise<string>;
   message(message: PeerMessage): void;
-  /** All of a snapshot has arrived. @throws Error if it is not whole */
-  snapshot(message: InstallSnapshot, pieces: readonly Uint8Array[]): void;
+  /** All of a snapshot has arrived; `state` was restored from it. */
+  snapshot(message: InstallSnapshot, pieces: readonly Uint8Array[], state: CoreState): void;
   trouble(text: string): void;
 }
 
 /** A server that sends a snapshot sends nothing but that. */
 interface Transfer {
   message: InstallSnapshot | undefined;
-  readonly pieces: Uint8Array[];
+  pieces: Uint8Array[];
+  /** Piece by piece, as they come: all at once it would be a matter of seconds. */
+  restoring: RestoringState;
+  isEnding: boolean;
+}
+
+function newTransfer(): Transfer {
+  return { message: undefined, pieces: [], restoring: new RestoringState(), isEnding: false };
 }
 
 /** One connection that another server has made. */
@@ -44,9 +54,17 @@ export class Incoming {
     try {
       this.#frames.push(chunk);
     } catch (error) {
-      this.#handler.trouble(`${this.#who}: ${(error as Error).message}`);
-      this.#socket.destroy();
+      this.#fail(error);
     }
+    // One chunk of a snapshot in each turn of the event loop.
+    if (this.#transfer === undefined || this.#socket.destroyed) return;
+    this.#socket.pause();
+    setImmediate(() => this.#socket.resume());
+  }
+
+  #fail(error: unknown): void {
+    this.#handler.trouble(`${this.#who}: ${(error as Error).message}`);
+    this.#socket.destroy();
   }
 
   #take(body: Buffer): void {
@@ -68,7 +86,7 @@ export class Incoming {
   #admit({ snapshot }: PeerHello): void {
     this.#isAdmitted = true;
     this.#frames.bytesMax = frameBytesMax;
-    if (snapshot) this.#transfer = { message: undefined, pieces: [] };
+    if (snapshot) this.#transfer = newTransfer();
     this.#answer("");
   }
 
@@ -89,12 +107,25 @@ export class Incoming {
       if (message.kind !== "snapshot" || message.from !== this.#hello!.from)
         throw new RangeError("it sends no snapshot of its own");
       transfer.message = message;
-    } else if (body.length > 0) {
-      transfer.pieces.push(new Uint8Array(body));
-    } else {
-      this.#handler.snapshot(transfer.message, transfer.pieces.splice(0));
-      this.#answer("");
-    }
+    } else if (transfer.isEnding) throw new RangeError("it went on before its snapshot was taken");
+    else if (body.length > 0) {
+      const piece = new Uint8Array(body);
+      transfer.pieces.push(piece);
+      transfer.restoring.take(piece);
+    } else this.#finish(transfer, transfer.message);
+  }
+
+  #finish(transfer: Transfer, message: InstallSnapshot): void {
+    transfer.isEnding = true;
+    finishInTurns(transfer.restoring.finish()).then(
+      (state) => {
+        if (this.#socket.destroyed) return;
+        this.#handler.snapshot(message, transfer.pieces, state);
+        this.#transfer = { ...newTransfer(), message };
+        this.#answer("");
+      },
+      (error: unknown) => this.#fail(error),
+    );
   }
 
   #answer(refusal: string): void {

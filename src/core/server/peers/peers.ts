@@ -3,6 +3,7 @@ import type { PeerHello } from "../../gen/leasehold/peer_pb.js";
 import type { Snapshots } from "../../journal/snapshots.js";
 import type { InstallSnapshot, MemberId } from "../../raft/types.js";
 import type { PeerMessage } from "../../replica/types.js";
+import type { CoreState } from "../../state/state.js";
 import type { TlsFiles } from "../config.js";
 import type { KnownMember } from "../identity.js";
 import type { ListenUrl } from "../urls.js";
@@ -21,8 +22,8 @@ const incomingSilenceFactor = 10;
 /** What happens at the other servers. */
 export interface PeersHandler {
   message(message: PeerMessage): void;
-  /** @throws Error if it is not whole */
-  snapshot(message: InstallSnapshot, pieces: readonly Uint8Array[]): void;
+  /** A snapshot has arrived as a whole; `state` was restored from it. */
+  snapshot(message: InstallSnapshot, pieces: readonly Uint8Array[], state: CoreState): void;
   snapshotSent(member: MemberId, arrived: boolean): void;
   unreachable(member: MemberId): void;
   /** Remembers which disk a server has; false if it came back with another. */
@@ -131,8 +132,8 @@ export class Peers {
     const incoming = {
       judge: (hello: PeerHello) => this.#judge(hello),
       message: (message: PeerMessage) => handler.message(message),
-      snapshot: (message: InstallSnapshot, pieces: readonly Uint8Array[]) =>
-        handler.snapshot(message, pieces),
+      snapshot: (message: InstallSnapshot, pieces: readonly Uint8Array[], state: CoreState) =>
+        handler.snapshot(message, pieces, state),
       trouble: (text: string) => handler.trouble("incoming", text),
     };
     void new Incoming(socket, incoming, incomingSilenceFactor * silenceMs);

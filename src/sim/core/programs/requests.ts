@@ -30,6 +30,11 @@ export function remove(key: string): ClientRequest {
   return { kind: "deleteRange", request: create(DeleteRangeRequestSchema, { key: bytes(key) }) };
 }
 
+export function removeAll(key: string, rangeEnd: Uint8Array<ArrayBuffer>): ClientRequest {
+  const request = create(DeleteRangeRequestSchema, { key: bytes(key), rangeEnd });
+  return { kind: "deleteRange", request };
+}
+
 export function txn(request: MessageInitShape<typeof TxnRequestSchema>): ClientRequest {
   return { kind: "txn", request: create(TxnRequestSchema, request) };
 }

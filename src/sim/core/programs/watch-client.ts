@@ -12,12 +12,15 @@ export class WatchClient {
   readonly #world: CoreWorld;
   readonly #judge: Watches;
   readonly prefix: string;
+  readonly #goesBack: boolean;
   /** Where it goes on. */
   #next: number;
   #connection: WatchConnection | undefined;
   #session = 0;
 
-  constructor(world: CoreWorld, judge: Watches, prefix: string) {
+  /** @param goesBack it begins each time with the oldest change that is kept */
+  constructor(world: CoreWorld, judge: Watches, prefix: string, goesBack: boolean) {
+    this.#goesBack = goesBack;
     this.#world = world;
     this.#judge = judge;
     this.prefix = prefix;
@@ -45,6 +48,7 @@ export class WatchClient {
     this.#world.after(this.#connection === undefined ? 200 : random.exponential(stayMeanMs), again);
     if (this.#connection === undefined) return;
     counters.watchResumes += 1;
+    if (this.#goesBack) this.#next = Math.max(2, this.#world.reference.state.revisions.compacted);
     const key = bytes(this.prefix);
     const rangeEnd = Uint8Array.from(key);
     rangeEnd[rangeEnd.length - 1]! += 1;

@@ -1,0 +1,126 @@
+import { faults } from "#core-faults";
+import { fromBinary } from "@bufbuild/protobuf";
+import { LeaseholdError } from "../../lease/errors.js";
+import { type Command, CommandSchema } from "../gen/leasehold/command_pb.js";
+import type { Entry } from "../raft/types.js";
+import type { Applied } from "../state/state.js";
+import type { Steps } from "../state/steps.js";
+import type { Context } from "./context.js";
+
+/** What any entry costs, beside what it looks at. */
+const unitsPerEntry = 8;
+
+export interface AppliedEntry {
+  readonly entry: Entry;
+  /** Absent if the entry is no command. */
+  readonly command: Command | undefined;
+  readonly applied: Applied | undefined;
+}
+
+export interface LogListener {
+  /** An entry of this term is about to be applied. */
+  reached(term: number): void;
+  applied(entry: AppliedEntry): void;
+}
+
+/**
+ * Applies what is committed, entry after entry, a bounded part in each turn: a command that changes a million keys takes many. Until its
+ * last step it has not been applied, to whoever reads.
+ */
+export class AppliedLog {
+  readonly #context: Context;
+  readonly #listener: LogListener;
+  #entries: readonly Entry[] = [];
+  #next = 0;
+  #applying: { readonly entry: Entry; readonly steps: Steps<AppliedEntry> } | undefined;
+  #sweeping: Steps<void> | undefined;
+
+  constructor(context: Context, listener: LogListener) {
+    this.#context = context;
+    this.#listener = listener;
+  }
+
+  /** The state is between two commands otherwise. */
+  get isApplying(): boolean {
+    return this.#applying !== undefined;
+  }
+
+  get isBusy(): boolean {
+    const { hasGarbage } = this.#context.state.revisions;
+    return this.isApplying || this.#next < this.#entries.length || hasGarbage;
+  }
+
+  add(entries: readonly Entry[]): void {
+    if (entries.length === 0) return;
+    this.#entries = [...this.#entries.slice(this.#next), ...entries];
+    this.#next = 0;
+  }
+
+  /** The state is about to become another: all that was waiting is in it. */
+  replaced(): void {
+    this.#entries = [];
+    this.#next = 0;
+    this.#applying = undefined;
+    this.#sweeping = undefined;
+  }
+
+  turn(): void {
+    const { appliedIndex, limits, raft, state } = this.#context;
+    const { visits } = state.revisions;
+    const end = visits.count + limits.unitsPerTurn;
+    for (let units = 0; visits.count + units < end; units += unitsPerEntry) if (!this.#step()) break;
+    if (this.#context.appliedIndex > appliedIndex) raft.applied(this.#context.appliedIndex);
+    // Between two commands, as both go through the same keys.
+    const isOver = () => visits.count >= end && !faults.sweptInOneTurn;
+    while (!this.isApplying && !isOver() && this.#context.state.revisions.hasGarbage) this.#sweep();
+  }
+
+  /** False if there is nothing to do. */
+  #step(): boolean {
+    this.#applying ??= this.#begin();
+    if (this.#applying === undefined) return false;
+    const { entry, steps } = this.#applying;
+    const step = steps.next();
+    if (step.done !== true) return true;
+    this.#applying = undefined;
+    this.#context.appliedIndex = entry.index;
+    this.#listener.applied(step.value);
+    return true;
+  }
+
+  #begin(): { readonly entry: Entry; readonly steps: Steps<AppliedEntry> } | undefined {
+    const entry = this.#entries[this.#next];
+    if (entry === undefined) return undefined;
+    this.#next += 1;
+    this.#listener.reached(entry.term);
+    return { entry, steps: this.#apply(entry) };
+  }
+
+  *#apply(entry: Entry): Steps<AppliedEntry> {
+    if (entry.kind !== "normal" || entry.data.length === 0)
+      return { entry, command: undefined, applied: undefined };
+    const command = readCommand(entry.index, entry.data);
+    const { state } = this.#context;
+    if (faults.commandsInOneTurn) return { entry, command, applied: state.apply(command, entry.term) };
+    return { entry, command, applied: yield* state.applying(command, entry.term) };
+  }
+
+  #sweep(): void {
+    this.#sweeping ??= this.#context.state.revisions.sweep();
+    if (this.#sweeping.next().done === true) this.#sweeping = undefined;
+  }
+}
+
+/**
+ * Deeper than any command that was ever taken: a request within its own bound (100, and `nestingMax` in transactions) is one
+ * deeper here. What stands in the log has to be readable for ever.
+ */
+const commandDepthMax = 200;
+
+function readCommand(index: number, data: Uint8Array): Command {
+  try {
+    return fromBinary(CommandSchema, data, { recursionLimit: commandDepthMax });
+  } catch (error) {
+    throw new LeaseholdError("LOG_CORRUPT", `entry ${index} of the log is no command`, { cause: error });
+  }
+}

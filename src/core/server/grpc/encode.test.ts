@@ -1,0 +1,97 @@
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import {
+  DeleteRangeResponseSchema,
+  LeaseLeasesResponseSchema,
+  LeaseTimeToLiveResponseSchema,
+  RangeResponseSchema,
+  type ResponseOp,
+  ResponseOpSchema,
+  TxnResponseSchema,
+} from "../../gen/etcd/rpc_pb.js";
+import type { ClientResponse } from "../../replica/types.js";
+import { finish } from "../../state/steps.js";
+import { encode, isLarge } from "./encode.js";
+
+const bytes = (length: number) => new Uint8Array(length).fill(7);
+const header = { clusterId: 1n, memberId: 2n, revision: 3n, raftTerm: 4n };
+const kvs = (count: number, size: number) =>
+  Array.from({ length: count }, (_, at) => ({ key: bytes(3), value: bytes(size), modRevision: BigInt(at) }));
+
+const isSame = (one: Uint8Array, other: Uint8Array) => Buffer.compare(one, other) === 0;
+
+const listing = fc.record({
+  count: fc.constantFrom(0, 1, 63, 64, 65, 300),
+  size: fc.constantFrom(0, 10, 70_000),
+});
+
+function rangeOf({ count, size }: { count: number; size: number }) {
+  return create(RangeResponseSchema, {
+    header,
+    kvs: kvs(Math.min(count, size > 1_000 ? 3 : count), size),
+    more: true,
+    count: 9n,
+  });
+}
+
+test("an answer that is encoded in steps means what it means encoded at once", () => {
+  fc.assert(
+    fc.property(listing, ({ count, size }) => {
+      const ids = Array.from({ length: count }, (_, index) => ({ ID: BigInt(index) }));
+      const answers = [
+        [RangeResponseSchema, rangeOf({ count, size })],
+        [
+          DeleteRangeResponseSchema,
+          create(DeleteRangeResponseSchema, { header, deleted: 5n, prevKvs: kvs(count, 4) }),
+        ],
+        [LeaseLeasesResponseSchema, create(LeaseLeasesResponseSchema, { header, leases: ids })],
+        [
+          LeaseTimeToLiveResponseSchema,
+          create(LeaseTimeToLiveResponseSchema, { header, TTL: -1n, keys: ids.map(() => bytes(4)) }),
+        ],
+      ] as const;
+      for (const [schema, answer] of answers) {
+        const read = fromBinary(schema, finish(encode(answer as ClientResponse)).bytes);
+        expect(isSame(toBinary(schema, read as never), toBinary(schema, answer as never))).toBe(true);
+      }
+    }),
+    { numRuns: 30 },
+  );
+});
+
+test("so does a transaction, with transactions in it", () => {
+  const { operation } = fc.letrec<{ operation: ResponseOp }>((tie) => ({
+    operation: fc.oneof(
+      { depthSize: "small" },
+      fc.constant(create(ResponseOpSchema, { response: { case: "responsePut", value: { header } } })),
+      listing.map((list) =>
+        create(ResponseOpSchema, { response: { case: "responseRange", value: rangeOf(list) } }),
+      ),
+      listing.map(({ count }) =>
+        create(ResponseOpSchema, {
+          response: { case: "responseDeleteRange", value: { deleted: 1n, prevKvs: kvs(count, 3) } },
+        }),
+      ),
+      fc.array(tie("operation"), { maxLength: 3 }).map((responses) =>
+        create(ResponseOpSchema, {
+          response: { case: "responseTxn", value: { header, succeeded: true, responses } },
+        }),
+      ),
+    ),
+  }));
+  fc.assert(
+    fc.property(fc.array(operation, { maxLength: 4 }), (responses) => {
+      const answer = create(TxnResponseSchema, { header, succeeded: true, responses });
+      const read = fromBinary(TxnResponseSchema, finish(encode(answer)).bytes);
+      expect(isSame(toBinary(TxnResponseSchema, read), toBinary(TxnResponseSchema, answer))).toBe(true);
+    }),
+    { numRuns: 100 },
+  );
+});
+
+test("few small things are not large; many are, or large ones", () => {
+  expect(isLarge(rangeOf({ count: 64, size: 10 }))).toBe(false);
+  expect(isLarge(rangeOf({ count: 65, size: 0 }))).toBe(true);
+  expect(isLarge(rangeOf({ count: 1, size: 70_000 }))).toBe(true);
+});

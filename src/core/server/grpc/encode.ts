@@ -1,0 +1,141 @@
+import { create, type DescMessage, type MessageShape, toBinary } from "@bufbuild/protobuf";
+import type { KeyValue } from "../../gen/etcd/kv_pb.js";
+import {
+  DeleteRangeResponseSchema,
+  LeaseLeasesResponseSchema,
+  LeaseTimeToLiveResponseSchema,
+  RangeResponseSchema,
+  type ResponseOp,
+  type TxnResponse,
+  TxnResponseSchema,
+} from "../../gen/etcd/rpc_pb.js";
+import type { ClientResponse } from "../../replica/types.js";
+import type { Steps } from "../../state/steps.js";
+
+/** An answer that is bytes already. */
+export class Encoded {
+  readonly bytes: Buffer;
+
+  constructor(bytes: Buffer) {
+    this.bytes = bytes;
+  }
+}
+
+/** What is encoded, and copied, in one step. */
+const stepItems = 64;
+const stepBytes = 64 * 1024;
+
+/** An answer with a list that may be long: which it is. */
+const lists = {
+  "etcdserverpb.RangeResponse": [RangeResponseSchema, "kvs"],
+  "etcdserverpb.DeleteRangeResponse": [DeleteRangeResponseSchema, "prevKvs"],
+  "etcdserverpb.LeaseTimeToLiveResponse": [LeaseTimeToLiveResponseSchema, "keys"],
+  "etcdserverpb.LeaseLeasesResponse": [LeaseLeasesResponseSchema, "leases"],
+} as const;
+
+type Listing = Extract<ClientResponse, { $typeName: keyof typeof lists }>;
+type Item = KeyValue | Uint8Array | { readonly ID: bigint };
+
+/** It would keep the event loop for too long to encode it at once. */
+export function isLarge(answer: ClientResponse): boolean {
+  if (answer.$typeName === "etcdserverpb.TxnResponse")
+    return answer.responses.length > 0 && answer.responses.some((operation) => isLargeOperation(operation));
+  if (!isListing(answer)) return false;
+  const items = itemsOf(answer);
+  if (items.length > stepItems) return true;
+  let bytes = 0;
+  for (const item of items) bytes += sizeOf(item);
+  return bytes > stepBytes;
+}
+
+/** The same bytes as at once, or others that mean the same: in an encoded message, what a list has may stand in several parts. */
+export function* encode(answer: ClientResponse): Steps<Encoded> {
+  const parts = yield* partsOf(answer);
+  const whole = Buffer.allocUnsafe(lengthOf(parts));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+    yield;
+  }
+  return new Encoded(whole);
+}
+
+function* partsOf(answer: Listing | TxnResponse | ClientResponse): Steps<Uint8Array[]> {
+  if (answer.$typeName === "etcdserverpb.TxnResponse") return yield* partsOfTxn(answer);
+  if (isListing(answer)) return yield* partsOfList(answer);
+  throw new TypeError(`${answer.$typeName} has no list`);
+}
+
+function* partsOfList(answer: Listing): Steps<Uint8Array[]> {
+  const [schema, name] = lists[answer.$typeName] as readonly [DescMessage, string];
+  const bytesOf = (fields: object) =>
+    toBinary(schema, Object.assign(create(schema), fields) as MessageShape<DescMessage>);
+  const parts = [bytesOf({ ...answer, [name]: [] })];
+  let some: Item[] = [];
+  let bytes = 0;
+  for (const item of itemsOf(answer)) {
+    some.push(item);
+    bytes += sizeOf(item);
+    if (some.length < stepItems && bytes < stepBytes) continue;
+    parts.push(bytesOf({ [name]: some }));
+    some = [];
+    bytes = 0;
+    yield;
+  }
+  parts.push(bytesOf({ [name]: some }));
+  return parts;
+}
+
+/** Numbers of fields, and how a message inside of a message begins: number, kind and length. */
+const responsesField = 3;
+const operationFields = { responseRange: 1, responseDeleteRange: 3, responseTxn: 4 } as const;
+const lengthDelimited = 2;
+
+function* partsOfTxn(answer: TxnResponse): Steps<Uint8Array[]> {
+  const head = Object.assign(create(TxnResponseSchema), answer, { responses: [] });
+  const parts: Uint8Array[] = [toBinary(TxnResponseSchema, head)];
+  for (const operation of answer.responses) {
+    if (!isLargeOperation(operation)) {
+      parts.push(toBinary(TxnResponseSchema, create(TxnResponseSchema, { responses: [operation] })));
+      continue;
+    }
+    const { response } = operation;
+    const field = operationFields[response.case as keyof typeof operationFields];
+    const inner = inside(field, yield* partsOf(response.value as Listing | TxnResponse));
+    for (const part of inside(responsesField, inner)) parts.push(part);
+  }
+  return parts;
+}
+
+function isLargeOperation({ response }: ResponseOp): boolean {
+  return response.value !== undefined && response.case !== "responsePut" && isLarge(response.value);
+}
+
+function inside(field: number, parts: readonly Uint8Array[]): Uint8Array[] {
+  return [Uint8Array.from([field * 8 + lengthDelimited, ...varint(lengthOf(parts))]), ...parts];
+}
+
+function* varint(value: number): Generator<number> {
+  let rest = value;
+  for (; rest >= 128; rest = Math.floor(rest / 128)) yield (rest % 128) + 128;
+  yield rest;
+}
+
+function lengthOf(parts: readonly Uint8Array[]): number {
+  return parts.reduce((sum, part) => sum + part.length, 0);
+}
+
+function isListing(answer: ClientResponse): answer is Listing {
+  return answer.$typeName in lists;
+}
+
+function itemsOf(answer: Listing): readonly Item[] {
+  const [, name] = lists[answer.$typeName];
+  return (answer as unknown as Record<typeof name, readonly Item[]>)[name];
+}
+
+function sizeOf(item: Item): number {
+  if (item instanceof Uint8Array) return item.length;
+  return "value" in item ? item.key.length + item.value.length : 0;
+}

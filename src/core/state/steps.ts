@@ -1,0 +1,65 @@
+/**
+ * Long work in steps. Whoever drives it may do something else between two of them, so that one request does not stop a server: each
+ * step is a bounded amount of work.
+ */
+export type Steps<Result> = Generator<undefined, Result, undefined>;
+
+/** What is looked at in one step: keys, versions, changes. Some dozens of microseconds. */
+export const unitsPerStep = 64;
+
+/** All of it at once. */
+export function finish<Result>(steps: Steps<Result>): Result {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
+}
+
+/**
+ * Counts what is looked at, for those who judge how long a turn is: whoever visits a key, a version or a change says so where it does,
+ * in steps or not.
+ */
+export class Visits {
+  count = 0;
+}
+
+/** Sorts by merging, stable, in steps; the array is used up. */
+export function* sortInSteps<Item>(items: Item[], compare: (a: Item, b: Item) => number): Steps<Item[]> {
+  const length = items.length;
+  for (let start = 0; start < length; start += unitsPerStep) {
+    const run = items.slice(start, start + unitsPerStep).sort(compare);
+    for (let index = 0; index < run.length; index++) items[start + index] = run[index]!;
+    yield;
+  }
+  let from = items;
+  let to = [...items];
+  for (let width = unitsPerStep; width < length; width *= 2) {
+    for (let start = 0; start < length; start += 2 * width)
+      yield* merge(
+        from,
+        to,
+        start,
+        Math.min(start + width, length),
+        Math.min(start + 2 * width, length),
+        compare,
+      );
+    [from, to] = [to, from];
+  }
+  return from;
+}
+
+function* merge<Item>(
+  from: readonly Item[],
+  to: Item[],
+  start: number,
+  middle: number,
+  end: number,
+  compare: (a: Item, b: Item) => number,
+): Steps<void> {
+  let [left, right] = [start, middle];
+  for (let index = start; index < end; index++) {
+    const isLeft = left < middle && (right >= end || compare(from[left]!, from[right]!) <= 0);
+    to[index] = isLeft ? from[left++]! : from[right++]!;
+    if (index % unitsPerStep === 0) yield;
+  }
+}
