@@ -2,7 +2,7 @@ import type { Faults as RaftFaults } from "../../src/core/raft/faults.js";
 import { withFaults as withRaftFaults } from "../../src/core/raft/planted-faults.js";
 import type { Faults } from "../../src/core/state/faults.js";
 import { withFaults } from "../../src/core/state/planted-faults.js";
-import type { CorePlan } from "../../src/sim/core/plan.js";
+import { bulky, type CorePlan } from "../../src/sim/core/plan.js";
 import { type CoreBatch, simulateCoreMany } from "../../src/sim/core/run.js";
 import type { CoreInvariant } from "../../src/sim/core/violation.js";
 
@@ -139,6 +139,61 @@ export const cored: readonly Cored[] = [
     name: "C: what was compacted away still counts",
     faults: { bytesStay: true },
     breaks: "space",
+    seed: 1,
+  },
+  {
+    name: "C: a snapshot begins with a copy of the state",
+    faults: { snapshotCopiedAtOnce: true },
+    breaks: "turn",
+    seed: 16,
+    plan: bulky,
+  },
+  {
+    name: "C: a long read is not interrupted",
+    faults: { readsInOneTurn: true },
+    breaks: "turn",
+    seed: 8,
+    plan: bulky,
+  },
+  {
+    name: "C: a watch goes through history without a break",
+    faults: { watchesInOneTurn: true },
+    breaks: "turn",
+    seed: 8,
+    plan: bulky,
+  },
+  {
+    name: "C: a command that changes many keys is applied in one turn",
+    faults: { commandsInOneTurn: true },
+    breaks: "turn",
+    seed: 8,
+    plan: bulky,
+  },
+  {
+    name: "C: what was compacted away is removed in one turn",
+    faults: { sweptInOneTurn: true },
+    breaks: "turn",
+    seed: 8,
+    plan: bulky,
+  },
+  {
+    name: "C: a long read sees what is written meanwhile",
+    faults: { readsMoveOn: true },
+    breaks: "range",
+    seed: 8,
+    plan: bulky,
+  },
+  {
+    name: "C: a long read goes through keys that change meanwhile",
+    faults: { readsLiveKeys: true },
+    breaks: "range",
+    seed: 16,
+    plan: bulky,
+  },
+  {
+    name: "C: leases that have run out end in one revision",
+    faults: { endTogether: true },
+    breaks: "lease-keys",
     seed: 1,
   },
 ];

@@ -67,6 +67,9 @@ const bulkyEvery = 8;
 
 const bulkyLimits: Partial<ReplicaLimits> = { snapshotEntries: 400, unitsPerTurn: 64, watchBatch: 64 };
 
+/** What such a run is like. */
+export const bulky = { watchClients: 4, bulkKeys: 1_500, turnsAtOnce: 1, limits: bulkyLimits };
+
 const smallRaftLimits: Partial<RaftLimits> = {
   committedEntriesMax: 3,
   appendBytesMax: 300,
@@ -101,9 +104,9 @@ export function drawCorePlan(seed: number, random: SimRandom): CorePlan {
     registerClients: 4,
     keys: 3,
     leaseClients: 4,
-    watchClients: isBulky ? 4 : 2,
-    bulkKeys: isBulky ? 1_500 : 0,
-    turnsAtOnce: isBulky ? 1 : Infinity,
+    watchClients: isBulky ? bulky.watchClients : 2,
+    bulkKeys: isBulky ? bulky.bulkKeys : 0,
+    turnsAtOnce: isBulky ? bulky.turnsAtOnce : Infinity,
     timeoutMs: random.pick([1_000, 5_000]),
     thinkMs: random.magnitude(20, 600),
     compactEveryMs: often(10_000),
