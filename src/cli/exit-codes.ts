@@ -69,6 +69,7 @@ const exitByErrorCode: Record<ErrorCode, ExitName> = {
   RELEASE_REQUESTED: "conflict",
   NO_QUORUM: "unavailable",
   TIMEOUT: "conflict",
+  RESOURCES_FULL: "unavailable",
   CLOCK_SKEW: "refused",
   INVALID_NAME: "usage",
   INVALID_DURATION: "usage",

@@ -5,11 +5,13 @@ import type { Reading } from "./clock.js";
 import { leaseIsOver } from "./expiry.js";
 import { Kind, LeaseState, Refusal } from "./message.js";
 import type { Message } from "./message.js";
+import { Quotas } from "./quotas.js";
+import type { Kept } from "./quotas.js";
 import type { FleaseSettings } from "./settings.js";
 import type { StateHash } from "./state-hash.js";
 
 /** What an acceptor keeps of one resource. The lease counts only while `leaseOwner` is not empty. */
-export interface Entry {
+export interface Entry extends Kept {
   promisedNumber: number;
   promisedOwner: string;
   leaseOwner: string;
@@ -34,6 +36,8 @@ export interface Entry {
  */
 export class Acceptor {
   readonly #settings: FleaseSettings;
+  /** Who has how much of what is kept here; `undefined` where it is kept elsewhere. */
+  readonly quotas: Quotas | undefined;
   readonly #entries = new Map<string, Entry>();
   /** Where `discardIdle` goes on. Not part of the state: it decides only when an entry goes, never whether it may. */
   #sweep: Iterator<[string, Entry]> | undefined;
@@ -45,8 +49,9 @@ export class Acceptor {
   #forgotAtWall: number;
 
   /** Starts with an empty memory, and therefore silent (3.7). */
-  constructor(settings: FleaseSettings, now: Reading) {
+  constructor(settings: FleaseSettings, now: Reading, keepsEntries = true) {
     this.#settings = settings;
+    this.quotas = keepsEntries ? new Quotas(settings.resourcesMax) : undefined;
     this.#forgotAtWall = now.wall;
     this.silence(now);
     this.wake(now);
@@ -63,7 +68,7 @@ export class Acceptor {
     floor: number,
     now: Reading,
   ): Acceptor {
-    const acceptor = new Acceptor(settings, now);
+    const acceptor = new Acceptor(settings, now, false);
     acceptor.#ready = true;
     acceptor.#floor = floor;
     if (entry !== undefined) acceptor.#entries.set(resource, entry);
@@ -164,7 +169,7 @@ export class Acceptor {
       this.#refuse(request, Refusal.held, now, reply);
       return;
     }
-    const promising = entry ?? this.#create(request.resource);
+    const promising = entry ?? this.#create(request);
     promising.promisedNumber = request.number;
     promising.promisedOwner = request.owner;
     reply.kind = Kind.promise;
@@ -183,7 +188,11 @@ export class Acceptor {
       this.#refuse(request, Refusal.held, now, reply);
       return;
     }
-    const accepting = entry ?? this.#create(request.resource);
+    if (entry !== undefined && entry.leaseOwner !== request.owner && !this.#mayKeep(request, entry)) {
+      this.#refuse(request, Refusal.full, now, reply);
+      return;
+    }
+    const accepting = entry ?? this.#create(request);
     if (accepting.leaseOwner === request.owner) {
       const order = accepting.leaseNumber - request.number || accepting.leaseSequence - request.sequence;
       if (order > 0 || (order === 0 && accepting.released)) {
@@ -200,6 +209,7 @@ export class Acceptor {
   }
 
   #accept(entry: Entry, request: Message, now: Reading): void {
+    if (entry.leaseOwner !== request.owner) this.quotas?.keep(entry, request.owner, request.resource);
     // A renewal never shortens the guard: its owner may still rely on the longer lease that it renews.
     const renewal = entry.leaseOwner === request.owner && !entry.released && !faults.renewalShortensGuard;
     const end = now.mono + request.duration * (1 + this.#settings.mutualRateError);
@@ -261,6 +271,7 @@ export class Acceptor {
     const entry = this.#entries.get(request.resource);
     reply.kind = Kind.nack;
     reply.refusal = why;
+    reply.fullBy = why === Refusal.full ? (this.quotas?.greatest() ?? "") : "";
     reply.promised = entry?.promisedNumber ?? this.#floor;
     describe(reply, entry, this.#stateOf(entry, now));
   }
@@ -269,7 +280,7 @@ export class Acceptor {
     if (request.view !== this.#settings.view) return Refusal.otherView;
     // One more millisecond for the granularity of the two readings.
     if (request.number > numberAt(now.wall + this.#settings.maxClockSkewMs + 1)) return Refusal.outOfBounds;
-    if (entry === undefined && this.#entries.size >= this.#settings.resourcesMax) return Refusal.full;
+    if (entry === undefined && !this.#mayKeep(request, entry)) return Refusal.full;
     if (faults.renewalSkipsPromiseCheck && entry?.leaseOwner === request.owner && !entry.released)
       return Refusal.none;
     if (entry?.barredOwner === request.owner) return Refusal.barred;
@@ -318,7 +329,11 @@ export class Acceptor {
     return this.isOver(entry, now) ? LeaseState.over : LeaseState.live;
   }
 
-  #create(resource: string): Entry {
+  #mayKeep({ owner, resource }: Message, entry: Entry | undefined): boolean {
+    return this.quotas === undefined || this.quotas.mayKeep(entry, owner, resource);
+  }
+
+  #create(request: Message): Entry {
     const entry: Entry = {
       promisedNumber: this.#floor,
       promisedOwner: "",
@@ -330,8 +345,10 @@ export class Acceptor {
       released: false,
       token: 0,
       barredOwner: "",
+      payer: undefined,
     };
-    this.#entries.set(resource, entry);
+    this.quotas?.keep(entry, request.owner, request.resource);
+    this.#entries.set(request.resource, entry);
     return entry;
   }
 
@@ -352,6 +369,7 @@ export class Acceptor {
       const [resource, entry] = next.value;
       if (entry.promisedNumber >= idleBelow || !this.isOver(entry, now)) continue;
       if (!faults.discardWithoutFloor) this.#floor = Math.max(this.#floor, entry.promisedNumber);
+      this.quotas?.forget(entry, resource);
       this.#entries.delete(resource);
     }
   }
@@ -380,7 +398,11 @@ export class Acceptor {
     copy.#silentSinceMono = this.#silentSinceMono;
     copy.#silentSinceWall = this.#silentSinceWall;
     copy.#forgotAtWall = this.#forgotAtWall;
-    for (const [resource, entry] of this.#entries) copy.#entries.set(resource, { ...entry });
+    for (const [resource, entry] of this.#entries) {
+      const kept = { ...entry, payer: undefined };
+      copy.quotas!.keep(kept, entry.leaseOwner === "" ? entry.promisedOwner : entry.leaseOwner, resource);
+      copy.#entries.set(resource, kept);
+    }
     return copy;
   }
 

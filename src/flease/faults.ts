@@ -67,6 +67,8 @@ export const noFaults = {
   oneQueueForAll: false,
   /** One who watches and was too slow goes on with what is still known. */
   missedChangesAreForgotten: false,
+  /** Whoever comes first may have all of what an acceptor keeps. */
+  noQuotas: false,
 };
 
 export type Faults = { [Name in keyof typeof noFaults]: boolean };

@@ -39,7 +39,7 @@ export const Refusal = {
   outOfBounds: 4,
   /** The message belongs to another view of the membership. */
   otherView: 5,
-  /** The acceptor keeps as many resources as it may. */
+  /** The acceptor keeps as many resources as it may, or as many for this owner. */
   full: 6,
   /** The lease of whoever asks was broken: it gets nothing of this resource any more (3.13). */
   barred: 7,
@@ -83,6 +83,8 @@ export class Message {
   token = 0;
   /** nack: why. */
   refusal: Refusal = Refusal.none;
+  /** nack, when too much is kept already: the name for which the most is kept. */
+  fullBy = "";
   /** nack, when the lease is held and the proposer waits: how many wait before it; `notListed` if the list is full. */
   ahead = 0;
   /** nack, state: the number the acceptor has promised. */

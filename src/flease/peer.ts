@@ -28,7 +28,7 @@ export interface FleasePeerSink extends ProposerSink {
   clockFault(reason: string): void;
 }
 
-/** Resources looked at in one call of `maintain`: at ten calls a second a million pass in under a minute. */
+/** Resources looked at in one call of `maintain`, at least. */
 const discardLimit = 2_000;
 
 /**
@@ -211,7 +211,8 @@ export class FleasePeer {
     this.#checkClocks(now);
     this.acceptor?.wake(now);
     this.feed?.expire(now);
-    this.acceptor?.discardIdle(now, discardLimit);
+    // A fiftieth of them at least: all are looked at within some five seconds, however many there are.
+    this.acceptor?.discardIdle(now, Math.max(discardLimit, this.acceptor.size / 50));
     // Leases that ran out, as their holder crashed, and those who were told of one and did not come.
     if (this.acceptor?.ready === true && this.#waiters.size > 0)
       for (const resource of this.#waiters.sweep(discardLimit)) this.#tellNext(resource, now);

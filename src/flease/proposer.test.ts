@@ -334,9 +334,18 @@ test("what a minority says of a holder is forgotten at the time-out: without a m
 test("a refusal for other reasons than a holder or a promise fails the try too", () => {
   const bench = new ProposerBench();
   bench.begin(0, true);
-  for (const from of [0, 1]) bench.reply(from, Kind.nack, 1, { refusal: Refusal.full });
+  for (const from of [0, 1]) bench.reply(from, Kind.nack, 1, { refusal: Refusal.stale });
   expect(bench.kinds).toEqual(["acquire", "release"]);
   expect(bench.slot!.phase).toBe(Phase.backoff);
+});
+
+test("a majority that keeps as much as it may ends the attempt at once: who waits tries again, not at once", () => {
+  const bench = new ProposerBench();
+  bench.begin(0, true);
+  bench.reply(0, Kind.nack, 1, { refusal: Refusal.full, fullBy: "greedy" });
+  expect(bench.events).toEqual([]);
+  bench.reply(1, Kind.nack, 1, { refusal: Refusal.full, fullBy: "greedy" });
+  expect([bench.events, bench.slot!.fullBy]).toEqual([["unanswered full"], "greedy"]);
 });
 
 test("a resource has one operation or hold at a time", () => {

@@ -274,6 +274,7 @@ export class Proposer {
     if (slot.phase === Phase.idle || (slot.nacks & bit) !== 0) return;
     if (reply.refusal === Refusal.barred) slot.barred = true;
     slot.lastRefusal = reply.refusal;
+    if (reply.refusal === Refusal.full) slot.fullBy = reply.fullBy;
     slot.nacks |= bit;
     if (reply.refusal === Refusal.held) {
       noteBlocker(slot, reply);
@@ -350,6 +351,8 @@ export class Proposer {
       this.#sink.refused(slot, slot.blockedBy, retryInMs);
     } else if (slot.barred && majorityIsImpossible(slot)) {
       this.#giveUp(slot, "barred"); // Trying again soon is useless: the bar outlives the lease.
+    } else if (slot.lastRefusal === Refusal.full && majorityIsImpossible(slot)) {
+      this.#giveUp(slot, "full"); // The waist tries again, if its caller waits, and not at once.
     } else if (now.mono >= slot.giveUpAt) {
       this.#giveUp(slot, whyUnanswered(slot));
     } else {

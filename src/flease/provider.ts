@@ -202,7 +202,7 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
   }
 
   unanswered(slot: Slot, why: Unanswered): void {
-    this.#settle(slot, { kind: "unanswered", error: this.#errorFor(why) });
+    this.#settle(slot, { kind: "unanswered", error: this.#errorFor(why, slot) });
   }
 
   renewed(slot: Slot, longer: boolean): void {
@@ -233,7 +233,14 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
     return `no majority of the ${total} members answered in time: ${connected} are connected${silent}`;
   }
 
-  #errorFor(why: Unanswered): LeaseholdError {
+  #whyFull(fullBy: string): string {
+    const ours = this.holder.slice(0, this.holder.lastIndexOf("."));
+    if (fullBy === ours)
+      return `the members keep as many resources for ${JSON.stringify(ours)} as they may: release some, or use fewer names`;
+    return `the members keep as many resources as they may, the most of them for ${JSON.stringify(fullBy)}`;
+  }
+
+  #errorFor(why: Unanswered, slot: Slot): LeaseholdError {
     switch (why) {
       case "no-quorum":
         return this.#driver.refusal() ?? new LeaseholdError("NO_QUORUM", this.#whyNoQuorum());
@@ -243,10 +250,7 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
           "the members refuse this participant's times: its clock and theirs are too far apart",
         );
       case "full":
-        return new LeaseholdError(
-          "TIMEOUT",
-          "the members keep as many resources as they may, and take no new one",
-        );
+        return new LeaseholdError("RESOURCES_FULL", this.#whyFull(slot.fullBy));
       case "contention":
         return new LeaseholdError("TIMEOUT", "others competed for the resource all the time");
       case "cancelled":

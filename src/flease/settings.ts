@@ -29,7 +29,7 @@ export interface FleaseSettings {
   readonly floorLeadMs: number;
   /** An idle resource is forgotten this long after 3ε. */
   readonly discardAfterMs: number;
-  /** An acceptor keeps at most this many resources; it refuses further ones. */
+  /** An acceptor keeps at most this many resources, those with long names counted as several; it refuses further ones. */
   readonly resourcesMax: number;
 }
 
@@ -44,6 +44,7 @@ export interface FleaseSettingsInput {
   readonly waitWallMs?: number;
   readonly waitRateMs?: number;
   readonly floorLeadMs?: number;
+  readonly resourcesMax?: number;
 }
 
 /** Sets of acceptors are bit masks of 32 bits. */
@@ -51,8 +52,8 @@ const membersMax = 31;
 
 const defaultClockRateError = 0.001;
 
-/** A million resources are some 250 MB at an acceptor. */
-const resourcesMax = 1_000_000;
+/** At most some 300 MB at an acceptor: one with a long name counts as several (`quotas.ts`). */
+const defaultResourcesMax = 1_000_000;
 
 /** Granularity of a wall-clock reading: 1 ms on either side. */
 export const granularityMs = 2;
@@ -78,11 +79,14 @@ export function fleaseSettings(input: FleaseSettingsInput): FleaseSettings {
     waitRateMs: input.waitRateMs ?? ttlMaxMs * (1 + mutualRateError),
     floorLeadMs: input.floorLeadMs ?? 2 * ε,
     discardAfterMs: 1_000,
-    resourcesMax,
+    resourcesMax: input.resourcesMax ?? defaultResourcesMax,
   };
   checkMembers(settings.members);
   checkCellSize(settings);
   checkTimes(settings);
+  require(Number.isInteger(settings.resourcesMax) &&
+    settings.resourcesMax >=
+      1, `resourcesMax must be a whole number of 1 or more, and is ${settings.resourcesMax}`);
   return settings;
 }
 

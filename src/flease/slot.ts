@@ -39,6 +39,8 @@ export class Slot implements DeadlineItem {
   tries = 0;
   /** What the last acceptor that refused said. */
   lastRefusal: Refusal = Refusal.none;
+  /** For whom an acceptor that was full keeps the most. */
+  fullBy = "";
   /** Whether some try heard enough acceptors, so that a failure is no lack of a quorum. */
   heardMajority = false;
 

@@ -87,6 +87,13 @@ describe("bounds", () => {
     expect(waiters.add("one more", 1)).toBe(0);
   });
 
+  test("one peer's waits take 20,000 places, and leave the others to others", () => {
+    const waiters = new Waiters(patienceMs);
+    for (let resource = 0; resource < 20_000; resource += 1) waiters.add(`r${resource}`, 1);
+    expect(waiters.add("one more", 1)).toBe(notListed);
+    expect(waiters.add("one more", 2)).toBe(0);
+  });
+
   test("a sweep comes past every resource, some at a time", () => {
     const waiters = new Waiters(patienceMs);
     for (let resource = 0; resource < 10; resource += 1) waiters.add(`r${resource}`, 1);

@@ -6,6 +6,9 @@ const waitersPerResourceMax = 10_000;
 /** Waiters that an acceptor remembers in all: some ten megabytes. */
 const waitersMax = 100_000;
 
+/** Of them, those of one peer, which would otherwise leave no room for others. */
+const waitersPerPeerMax = 20_000;
+
 /** Those who wait for one resource, in the order in which they came. */
 class WaitingList {
   /** Peer to ticket; tickets rise. */
@@ -62,6 +65,7 @@ export class Waiters {
     let list = this.#lists.get(resource);
     if (list?.tickets.has(peer) === true) return list.aheadOf(peer);
     if (this.#total >= waitersMax || (list?.tickets.size ?? 0) >= waitersPerResourceMax) return notListed;
+    if ((this.#resourcesOf.get(peer)?.size ?? 0) >= waitersPerPeerMax) return notListed;
     if (list === undefined) {
       list = new WaitingList();
       this.#lists.set(resource, list);

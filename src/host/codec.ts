@@ -26,7 +26,8 @@ const STAMP_OFFSET = FRAME_HEADER_BYTES + 4;
 /** No message takes more than this, so a writer can tell beforehand whether it fits. */
 export function messageBytesMax(message: Message): number {
   return (
-    MESSAGE_FIXED_BYTES_MAX + UTF8_BYTES_PER_UNIT * (message.resource.length + message.leaseOwner.length)
+    MESSAGE_FIXED_BYTES_MAX +
+    UTF8_BYTES_PER_UNIT * (message.resource.length + message.leaseOwner.length + message.fullBy.length)
   );
 }
 
@@ -73,6 +74,7 @@ export function encodeMessage(to: ByteWriter, message: Message): void {
   if (kind === Kind.nack) {
     to.u8(message.refusal);
     to.u16(message.ahead);
+    if (message.refusal === Refusal.full) to.text8(message.fullBy);
   }
   if (kind !== Kind.promise) to.f64(message.promised);
   to.u8(message.leaseState);
@@ -117,6 +119,7 @@ export function decodeMessage(from: ByteReader, into: Message, view: number, own
   into.token = tokenOf(from, into);
   into.refusal = kind === Kind.nack ? refusalOf(from.u8()) : Refusal.none;
   into.ahead = kind === Kind.nack ? from.u16() : 0;
+  into.fullBy = into.refusal === Refusal.full ? from.text8(0, OWNER_BYTES_MAX) : "";
   into.promised = kind === Kind.nack || kind === Kind.state ? from.whole() : 0;
   into.leaseState = tellsLease(into.kind) ? leaseStateOf(from.u8()) : LeaseState.none;
   if (into.leaseState === LeaseState.none) {

@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import type { Timer, World } from "../lease/ports.js";
+import { accountOf } from "./account.js";
 import { ByteReader, ByteWriter } from "./bytes.js";
 import type { Counters } from "./counters.js";
 import { FrameDecoder, FrameKind } from "./frame.js";
@@ -208,6 +209,7 @@ export class Connection implements Carrier {
       address: this.address,
       dialed: this.dialing !== undefined,
       clusterDocument,
+      account: accountOf(this.#proof!, peer, this.address),
     });
     this.#link = link;
     this.#owner.established(this, link);

@@ -223,6 +223,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   }
 
   connected(link: Link): void {
+    this.peer.acceptor?.quotas?.introduce(link.owner, link.account);
     const index = link.role === "member" ? this.cluster.settings.members.indexOf(link.peerId) : -1;
     if (index === -1) {
       link.handle = this.#nextClient;
@@ -251,6 +252,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   disconnected(link: Link, reason: string): void {
     this.#distrusted.delete(link);
     this.#sideCalls.disconnected(link);
+    this.peer.acceptor?.quotas?.gone(link.owner);
     if (this.#clients.delete(link.handle)) this.peer.forget(link.handle);
     if (this.#members[link.handle] !== link) return;
     this.#members[link.handle] = undefined;
@@ -387,6 +389,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     before.loopback?.close("clock fault");
     this.#members.length = 0;
     this.#clients.clear();
+    this.peer.acceptor?.quotas?.everybodyGone();
     this.#distrusted.clear();
     this.#sideCalls.close();
     this.transport = this.#makeTransport();
@@ -427,6 +430,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     if (loopback === undefined) return;
     const index = this.cluster.settings.members.indexOf(this.nodeId);
     loopback.handle = index;
+    this.peer.acceptor?.quotas?.introduce(loopback.owner, loopback.account);
     this.#members[index] = loopback;
     this.#sideCalls.labels.set(loopback, this.#options.label);
   }

@@ -60,6 +60,7 @@ class Receiver {
         address: "",
         dialed: false,
         clusterDocument: "",
+        account: "",
       },
     );
     this.#decoder = new FrameDecoder((kind, bytes, start, end) => {

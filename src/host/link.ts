@@ -44,6 +44,8 @@ export interface LinkOrigin {
   readonly address: string;
   readonly dialed: boolean;
   readonly clusterDocument: string;
+  /** Whom the peer's resources are charged to: what it has proven to be, or where it is. */
+  readonly account: string;
 }
 
 // One of each serves all links of the process: they are in use only within a single call of `frame`, and such calls
@@ -68,6 +70,8 @@ export class Link {
   readonly peer: Identity;
   /** The address that was dialed, or the one the connection came from. */
   readonly address: string;
+  /** Whom the peer's resources are charged to: what it has proven to be, or where it is. */
+  readonly account: string;
   /** True when this process dialed. */
   readonly dialed: boolean;
   /** What the accepting member said of the cluster, JSON; `""` unless a client dialed. */
@@ -95,6 +99,7 @@ export class Link {
     this.incarnation = origin.peer.incarnation;
     this.owner = ownerOf(origin.peer);
     this.address = origin.address;
+    this.account = origin.account;
     this.dialed = origin.dialed;
     this.clusterDocument = origin.clusterDocument;
   }

@@ -43,6 +43,7 @@ export function loopbackLink(owner: LinkOwner, clock: Clock, self: Identity): Li
     address: "loopback",
     dialed: false,
     clusterDocument: "",
+    account: `member ${self.nodeId}`,
   });
   return carrier.link;
 }

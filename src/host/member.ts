@@ -65,6 +65,7 @@ function clusterOf(options: MemberOptions): Cluster {
       options.rpcTimeout === undefined
         ? Math.min(1_000, Math.max(50, ttlMaxMs / 15))
         : parseDuration(options.rpcTimeout),
+    ...(options.resourcesMax === undefined ? {} : { resourcesMax: options.resourcesMax }),
     ...(options.clockRateError === undefined ? {} : { clockRateError: options.clockRateError }),
   });
   return defineCluster(options.cluster ?? "leasehold", settings, members);

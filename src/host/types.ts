@@ -89,6 +89,12 @@ export interface MemberOptions extends SecurityOptions {
   clockRateError?: number;
   /** How long one phase of an operation waits for a majority; more than 0. Default: ttlMax / 15, at least 50 ms, at most `"1s"`. */
   rpcTimeout?: Duration;
+  /**
+   * How many resources this member keeps, a whole number of 1 or more; one whose name is longer than 25 characters counts as
+   * several, the longest as five. A million take 300 MB at most. What one client may have of it follows from this
+   * (`docs/operations.md`); beyond it `acquire` ends with `RESOURCES_FULL`. Default 1,000,000.
+   */
+  resourcesMax?: number;
   /** Allows plain TCP, without `tls` or a key, beyond loopback: anybody who reaches the port can then take part. Default false. */
   insecure?: boolean;
   logger?: Logger;

@@ -9,6 +9,8 @@ export const errorCodes = {
   RELEASE_REQUESTED: "Somebody asks the holder to give the resource back.",
   NO_QUORUM: "No majority of the members answered in time.",
   TIMEOUT: "The turn did not come within the time that the call was willing to wait.",
+  RESOURCES_FULL:
+    "The members keep as many resources as they may, or as this participant may have; the message says for whom the most.",
   CLOCK_SKEW: "The clocks of this machine and of its peers disagree by more than the cluster allows.",
   INVALID_NAME: "A resource's name must be 1 to 512 bytes of UTF-8 without control characters.",
   INVALID_DURATION: 'A duration is a number of milliseconds or text such as "15s".',

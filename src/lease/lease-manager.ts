@@ -57,6 +57,7 @@ const CLOSE_STEP_MS = 1_000;
 const passing: ReadonlySet<ErrorCode> = new Set([
   "NO_QUORUM",
   "TIMEOUT",
+  "RESOURCES_FULL",
   "CLOCK_SKEW",
   "UNREACHABLE",
   "LEASE_BROKEN",

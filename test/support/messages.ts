@@ -49,6 +49,7 @@ const parts = fc.oneof(
       kind: fc.constant(Kind.nack),
       ...common,
       refusal: fc.constantFrom(...Object.values(Refusal)),
+      fullBy: fc.string({ maxLength: 60, unit: "binary" }),
       promised: whole,
     }),
     lease,
@@ -63,6 +64,7 @@ const parts = fc.oneof(
 export const anyMessage: fc.Arbitrary<Message> = parts.map(([fields, kept]) => {
   const message = Object.assign(new Message(), { view: 1 }, fields, kept);
   message.token = message.kind === Kind.acquire ? message.number : Math.min(message.token, message.number);
+  if (message.refusal !== Refusal.full) message.fullBy = "";
   message.leaseToken = Math.min(message.leaseToken, message.leaseNumber);
   return message;
 });

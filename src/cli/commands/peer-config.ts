@@ -16,6 +16,7 @@ const configSchema = z.strictObject({
   maxClockSkew: duration.optional(),
   clockRateError: z.number().optional(),
   rpcTimeout: duration.optional(),
+  resourcesMax: z.number().optional(),
   insecure: z.boolean().optional(),
   tls: z.strictObject({ ca: z.string(), cert: z.string(), key: z.string() }).optional(),
   keyFile: z.string().optional(),

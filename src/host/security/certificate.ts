@@ -25,7 +25,7 @@ export function proofOfCertificate(certificate: X509Certificate): Proof | AuthFa
     const found = ours.length === 0 ? "no name of Leasehold" : "more than one name of Leasehold";
     return { cause: "certificate", text: `${by} has ${found} among its URIs; see docs/security.md` };
   }
-  const proof = proofOfName(ours[0]!, by);
+  const proof = proofOfName(ours[0]!, by, certificate.subject ? by : certificate.fingerprint256);
   return (
     proof ?? {
       cause: "certificate",
@@ -34,13 +34,14 @@ export function proofOfCertificate(certificate: X509Certificate): Proof | AuthFa
   );
 }
 
-function proofOfName(uri: string, by: string): Proof | undefined {
+function proofOfName(uri: string, by: string, account: string): Proof | undefined {
   const match = nameOfOurs.exec(uri);
   if (match === null) return undefined;
   try {
     const cluster = decodeURIComponent(match[1]!);
-    if (match[2] !== undefined) return { roles, cluster, memberId: decodeURIComponent(match[2]), by };
-    return { roles: rolesWithin(match[3] as Role), cluster, by };
+    if (match[2] !== undefined)
+      return { roles, cluster, memberId: decodeURIComponent(match[2]), by, account };
+    return { roles: rolesWithin(match[3] as Role), cluster, by, account };
   } catch {
     // Not percent-encoded UTF-8.
     return undefined;

@@ -13,6 +13,8 @@ export interface Proof {
   readonly memberId?: string;
   /** Its credentials, for messages: `the certificate of …`. */
   readonly by: string;
+  /** Whose credentials they are, if they are one participant's: what it takes is counted together. */
+  readonly account?: string;
 }
 
 /** Plain TCP proves nothing and is asked for nothing: whoever reaches the port is believed. */

@@ -105,7 +105,7 @@ export class FleaseModel implements Model<Acceptor, Party, Message, Message>, Pr
       waitRateMs: world.ttlMax,
       floorLeadMs: world.floorLead,
       discardAfterMs: 0,
-      resourcesMax: 1,
+      resourcesMax: 1_000,
     };
     this.acceptorMoves = this.#movesOfAcceptors();
     this.proposerMoves = this.#movesOfProposers();

@@ -16,6 +16,7 @@ export const expectedCodes: ReadonlySet<ErrorCode> = new Set([
   "LEASE_BROKEN",
   "NO_QUORUM",
   "TIMEOUT",
+  "RESOURCES_FULL",
   "CLOCK_SKEW",
   "UNREACHABLE",
 ]);
