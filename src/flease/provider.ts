@@ -262,3 +262,14 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
     }
   }
 }
+
+/** The part of a peer's sink that is its provider's, which is made after the peer. */
+export function outcomesFor(provider: () => FleaseProvider): Omit<ProposerSink, "send"> {
+  return {
+    acquired: (slot) => provider().acquired(slot),
+    refused: (slot, holder, retryInMs) => provider().refused(slot, holder, retryInMs),
+    unanswered: (slot, why) => provider().unanswered(slot, why),
+    renewed: (slot, longer) => provider().renewed(slot, longer),
+    lapsed: (slot, why) => provider().lapsed(slot, why),
+  };
+}

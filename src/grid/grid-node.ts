@@ -7,6 +7,7 @@ import type { Reading } from "../flease/clock.js";
 import { Message } from "../flease/message.js";
 import { FleasePeer } from "../flease/peer.js";
 import type { FleasePeerSink } from "../flease/peer.js";
+import { outcomesFor } from "../flease/provider.js";
 import type { FleaseDriver } from "../flease/provider.js";
 import type { FleaseSettings } from "../flease/settings.js";
 import { LeaseholdError } from "../lease/errors.js";
@@ -227,11 +228,7 @@ export class GridNode implements FleaseDriver {
   #sink(): FleasePeerSink {
     return {
       send: (to, message) => this.#medium.send(to, message),
-      acquired: (slot) => this.provider.acquired(slot),
-      refused: (slot, holder, retryInMs) => this.provider.refused(slot, holder, retryInMs),
-      unanswered: (slot, why) => this.provider.unanswered(slot, why),
-      renewed: (slot, longer) => this.provider.renewed(slot, longer),
-      lapsed: (slot, why) => this.provider.lapsed(slot, why),
+      ...outcomesFor(() => this.provider),
       tell: () => false,
       hinted: () => false,
       clockFault: (reason) => this.#restart(reason),

@@ -6,7 +6,7 @@ import { ownerName } from "../flease/ballot.js";
 import { Message } from "../flease/message.js";
 import { FleasePeer } from "../flease/peer.js";
 import type { FleasePeerSink } from "../flease/peer.js";
-import { FleaseProvider } from "../flease/provider.js";
+import { FleaseProvider, outcomesFor } from "../flease/provider.js";
 import type { FleaseDriver } from "../flease/provider.js";
 import { Refusals } from "./refusals.js";
 import { SideCalls } from "../flease/side-calls.js";
@@ -364,11 +364,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
         const link = this.#members[to];
         if (link !== undefined) this.transport.send(link, message);
       },
-      acquired: (slot) => this.provider.acquired(slot),
-      refused: (slot, holder, retryInMs) => this.provider.refused(slot, holder, retryInMs),
-      unanswered: (slot, why) => this.provider.unanswered(slot, why),
-      renewed: (slot, longer) => this.provider.renewed(slot, longer),
-      lapsed: (slot, why) => this.provider.lapsed(slot, why),
+      ...outcomesFor(() => this.provider),
       tell: (to, message) => {
         const link = this.#members[to] ?? this.#clients.get(to);
         if (link === undefined) return false;
