@@ -96,6 +96,11 @@ export class Connection implements Carrier {
     return this.#proof;
   }
 
+  /** Who the other side should be, or says that it is. */
+  get peerId(): string | undefined {
+    return this.dialing?.expectedId ?? this.#handshake.claimant?.identity.nodeId;
+  }
+
   /** From here on the other side is listened to. The dialing side speaks first. */
   begin(proof: Proof): void {
     this.#proof = proof;

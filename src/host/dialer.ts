@@ -13,6 +13,9 @@ import type { TransportOptions } from "./transport-handler.js";
 /** What a dialed connection reads into, again and again. */
 const READ_BUFFER_BYTES = 64 * 1024;
 
+/** After the first refusal: what it was for may pass within a moment, as members hear of each other's connections. */
+const FIRST_REFUSED_RETRY_MS = 50;
+
 /** A connection that lived shorter than this counts as another failed attempt, so that a quarrel cannot spin. */
 const STABLE_MS = 1000;
 
@@ -34,21 +37,31 @@ export class Dialer implements Dialing {
   #connection: Connection | undefined;
   #timer: Timer | undefined;
   #failures = 0;
+  /** Refusals since it was let in last. */
+  #refusals = 0;
   #refused = false;
+  readonly #standsBy: boolean;
   #openedMs = 0;
   #stopped = false;
 
-  constructor(owner: DialerOwner, address: string, expectedId: string | undefined) {
+  /** @param standsBy the other side dials as well, and sooner: we only do when it cannot */
+  constructor(owner: DialerOwner, address: string, expectedId: string | undefined, standsBy: boolean) {
+    this.#standsBy = standsBy;
     this.#owner = owner;
     this.address = address;
     this.expectedId = expectedId;
   }
 
-  readonly connect = (): void => {
+  start(): void {
+    if (this.#standsBy) this.#retry(this.#standByMs());
+    else this.#connect();
+  }
+
+  readonly #connect = (): void => {
     // A member that has two addresses needs one connection; the other address waits for the case that it breaks.
     const peerId = this.expectedId ?? this.#answeredId;
     if (peerId !== undefined && this.#owner.isLinked(peerId)) {
-      this.#retry(this.#refusedDelayMs());
+      this.#retry(this.#standByMs());
       return;
     }
     this.#refused = false;
@@ -82,10 +95,12 @@ export class Dialer implements Dialing {
   opened(peerId: string): void {
     this.#answeredId = peerId;
     this.#openedMs = this.#owner.world.clock.monotonicMs();
+    this.#refusals = 0;
   }
 
   refused(): void {
     this.#refused = true;
+    this.#refusals += 1;
   }
 
   /** Another attempt follows. A refusal has explained itself already. */
@@ -93,7 +108,8 @@ export class Dialer implements Dialing {
     if (this.#stopped) return false;
     const livedMs = opened ? this.#owner.world.clock.monotonicMs() - this.#openedMs : 0;
     this.#failures = livedMs >= STABLE_MS ? 0 : this.#failures + 1;
-    this.#retry(this.#refused ? this.#refusedDelayMs() : this.#delayMs());
+    const delayMs = this.#refused ? this.#refusedDelayMs() : this.#delayMs();
+    this.#retry(this.#standsBy ? Math.max(delayMs, this.#standByMs()) : delayMs);
     return !opened && !this.#refused;
   }
 
@@ -104,7 +120,7 @@ export class Dialer implements Dialing {
   }
 
   #retry(delayMs: number): void {
-    this.#timer = this.#owner.world.timers.after(delayMs, this.connect);
+    this.#timer = this.#owner.world.timers.after(delayMs, this.#connect);
   }
 
   #delayMs(): number {
@@ -114,6 +130,12 @@ export class Dialer implements Dialing {
   }
 
   #refusedDelayMs(): number {
-    return this.#owner.options.refusedRetryMs * (0.5 + 0.5 * this.#owner.world.random.next());
+    const { refusedRetryMs } = this.#owner.options;
+    const boundMs = Math.min(refusedRetryMs, FIRST_REFUSED_RETRY_MS * 2 ** Math.min(this.#refusals, 30));
+    return boundMs * (0.5 + 0.5 * this.#owner.world.random.next());
+  }
+
+  #standByMs(): number {
+    return this.#owner.options.standByMs * (1 + this.#owner.world.random.next());
   }
 }

@@ -121,7 +121,7 @@ class Discoverer implements TransportHandler {
     into.loMs = into.hiMs = this.#world.clock.wallMs();
   }
 
-  admit(): string | undefined {
+  admit(): undefined {
     return undefined;
   }
 

@@ -3,7 +3,7 @@ import { LeaseholdError } from "../lease/errors.js";
 import type { Random, Timer, Timers, World } from "../lease/ports.js";
 import type { Reading } from "../flease/clock.js";
 import { ownerName } from "../flease/ballot.js";
-import { Message } from "../flease/message.js";
+import { isRequest, Message } from "../flease/message.js";
 import { FleasePeer } from "../flease/peer.js";
 import type { FleasePeerSink } from "../flease/peer.js";
 import { FleaseProvider, outcomesFor } from "../flease/provider.js";
@@ -13,14 +13,17 @@ import { SideCalls } from "../flease/side-calls.js";
 import { writeClusterDocument } from "./cluster.js";
 import type { Cluster } from "./cluster.js";
 import { firstLink } from "./first-link.js";
+import type { Rejection } from "./hello.js";
 import { labelKeepLeases, Labels } from "./labels.js";
 import type { Link } from "./link.js";
 import { listenAgain } from "./listen-again.js";
 import { LogLimit } from "./log-limit.js";
+import { Membership } from "./membership.js";
 import { observerCalls } from "./security/roles.js";
 import { SideTurns } from "./side-turns.js";
 import { memberStatus } from "./status.js";
 import { Transport } from "./transport.js";
+import { transportDefaults } from "./transport-options.js";
 import type {
   Claims,
   ClockStamp,
@@ -30,7 +33,6 @@ import type {
   TransportHandler,
   TransportOptions,
 } from "./transport-handler.js";
-import { TwinWatch } from "./twin-watch.js";
 import type { Logger } from "./types.js";
 
 export interface FleaseNodeOptions {
@@ -46,9 +48,6 @@ export interface FleaseNodeOptions {
 
 /** Members are known by their index, clients by numbers from here on. */
 const firstClientHandle = 1_000;
-
-/** Time for a member to say that it has heard of its rival. */
-const rivalTimeoutMs = 1_000;
 
 /** How long a member may take to confirm a label. */
 const introduceTimeoutMs = 5_000;
@@ -75,7 +74,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   #nextClient = firstClientHandle;
   /** Links whose last batch contradicted our clock. */
   readonly #distrusted = new Set<Link>();
-  readonly twins = new TwinWatch();
+  readonly membership: Membership;
   readonly #refusals = new Refusals();
   readonly #reply = new Message();
   readonly #logLimit = new LogLimit();
@@ -83,6 +82,8 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   readonly #sideTurns: SideTurns;
   readonly #startedMono: number;
   #now: Reading;
+  /** Whether requests of the chunk in hand are answered. */
+  #votes = false;
   #listening: string | undefined;
   /** Where members were really found, by their ids. */
   #knownAddresses: ReadonlyMap<string, string> = new Map();
@@ -102,6 +103,10 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     this.nodeId = options.nodeId;
     const { clock, random } = options.world;
     this.transport = this.#makeTransport();
+    const { heartbeatMs = transportDefaults.heartbeatMs } = options.transport ?? {};
+    this.membership = new Membership(this, heartbeatMs, (cause, text) =>
+      this.#complain("error", cause, text),
+    );
     const first = {
       owner: this.#ownerName(),
       seed: Math.floor(random.next() * 0x1_0000_0000),
@@ -233,7 +238,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     }
     link.handle = index;
     this.#members[index] = link;
-    this.twins.acceptedBy(link.address);
+    if (this.role === "member") this.membership.connected(link);
     this.#refusals.acceptedBy(link.address);
     this.#introduce(link);
     this.#options.logger.info(`connected to member ${link.peerId} at ${link.address}`);
@@ -254,6 +259,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     this.#sideCalls.disconnected(link);
     this.peer.acceptor?.quotas?.gone(link.owner);
     if (this.#clients.delete(link.handle)) this.peer.forget(link.handle);
+    this.membership.disconnected(link);
     if (this.#members[link.handle] !== link) return;
     this.#members[link.handle] = undefined;
     this.peer.forget(link.handle);
@@ -271,16 +277,12 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     );
   }
 
-  twin(address: string, text: string): void {
-    this.twins.refusedBy(address, text, this.#world.clock.monotonicMs());
+  twin(memberId: string, text: string): void {
+    this.membership.refusedBy(memberId, text);
   }
 
-  /** The member itself should know: whoever looks at its log may be the one who can end the other process. */
   rival(link: Link, address: string): void {
-    if (link === this.transport.loopback) return;
-    this.transport.call(link, "rival", { address }, rivalTimeoutMs).catch(() => {
-      // It has gone, and so its place is free for the other.
-    });
+    if (link !== this.transport.loopback) this.membership.warn(link, address);
   }
 
   repelled(address: string, cause: string, text: string): void {
@@ -296,9 +298,12 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   /** Said once, by `disconnected`; the transport keeps trying and counts. */
   unreachable(): void {}
 
-  admit(peer: Identity): string | undefined {
-    if (peer.role !== "member" || this.cluster.settings.members.includes(peer.nodeId)) return undefined;
-    return `${JSON.stringify(peer.nodeId)} is no member of this cluster`;
+  admit(peer: Identity): Rejection | undefined {
+    if (peer.role !== "member") return undefined;
+    if (!this.cluster.settings.members.includes(peer.nodeId))
+      return { reason: "notAdmitted", text: `${JSON.stringify(peer.nodeId)} is no member of this cluster` };
+    const objection = this.membership.objection(peer);
+    return objection === undefined ? undefined : { reason: "twin", text: objection };
   }
 
   clusterDocument(): string {
@@ -314,10 +319,12 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
 
   chunk(): void {
     this.#now = this.now();
+    this.#votes = this.membership.votes(this.#now);
   }
 
   stamped(link: Link, stamp: ClockStamp, echo: Echo): void {
     const { peer } = this;
+    if (link.handle < firstClientHandle) this.membership.heard(link, echo, this.#now.mono);
     const possible =
       link.handle >= firstClientHandle
         ? peer.skew.isPossible(stamp.loMs, stamp.hiMs, echo.loMs, this.#now)
@@ -329,6 +336,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   message(link: Link, message: Message): void {
     // A pair whose clocks contradict each other does not count for each other's quorums (3.10).
     if (this.#distrusted.has(link)) return;
+    if (!this.#votes && isRequest(message.kind)) return;
     if (this.peer.receive(link.handle, message, this.#now, this.#reply))
       this.transport.send(link, this.#reply);
   }
@@ -341,19 +349,10 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     if (link.role === "observer" && !observerCalls.has(method)) {
       throw new LeaseholdError("PERMISSION_DENIED", `an observer may not call ${JSON.stringify(method)}`);
     }
-    if (method === "rival") return this.#warnOfRival(link, params);
+    if (method === "rival") return this.membership.warned(link, params);
+    if (method === "connected") return this.membership.hear(link, params);
     if (method === "status") return memberStatus(this, this.#listening ?? "");
     return this.#sideCalls.answer(link, method, params);
-  }
-
-  #warnOfRival(from: Link, params: unknown): null {
-    const address = (params as { address?: unknown } | null)?.address;
-    if (from.role !== "member") return null;
-    const where = typeof address === "string" ? address.slice(0, 64) : "an unknown address";
-    const text = `another process, at ${where}, says that it is the member ${this.nodeId} too; ${from.peerId} refused it`;
-    this.twins.rivalSeen(text, this.#world.clock.monotonicMs());
-    this.#complain("error", "rival", text);
-    return null;
   }
 
   // The peer's effects
@@ -387,6 +386,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     this.#clients.clear();
     this.peer.acceptor?.quotas?.everybodyGone();
     this.#distrusted.clear();
+    this.membership.restarted();
     this.#sideCalls.close();
     this.transport = this.#makeTransport();
     this.peer.restart(this.#ownerName(), clock.monotonicMs(), clock.wallMs());
@@ -431,15 +431,11 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     this.#sideCalls.labels.set(loopback, this.#options.label);
   }
 
-  #majority(): number {
-    return Math.floor(this.cluster.settings.members.length / 2) + 1;
-  }
-
   #maintain(): void {
     if (this.#closed !== undefined) return;
     const now = this.now();
-    if (this.reachable() >= this.#majority()) this.twins.majorityMet();
-    if (this.twins.mustBeSilent(now.mono)) this.peer.acceptor?.silence(now);
+    const { acceptor } = this.peer;
+    if (acceptor !== undefined && this.membership.maintain(now, acceptor.ready)) acceptor.silence(now);
     this.peer.maintain(now);
     this.#sideCalls.maintain(now);
     this.poke();

@@ -12,9 +12,6 @@ import { decodeAnswer, decodeCall, encodeAnswer, encodeCall } from "./side-frame
 import type { AnswerFrame, CallFrame } from "./side-frames.js";
 import type { ClockStamp, Echo, Identity, Role, TransportHandler } from "./transport-handler.js";
 
-/** A peer of which nothing was heard for more heartbeats than this may be dead: another process may take its place. */
-const livelyTicksMax = 3;
-
 /** What carries a link's bytes: a socket, or a member's way to itself. */
 export interface Carrier {
   /** False while an earlier write is still on its way. */
@@ -107,11 +104,6 @@ export class Link {
   /** False as soon as the link is closed. */
   get open(): boolean {
     return this.#open;
-  }
-
-  /** Something was heard from the peer a short while ago. */
-  get isLively(): boolean {
-    return this.#open && this.#silentTicks <= livelyTicksMax;
   }
 
   /** The smallest of the recent round trips, ms; `undefined` before the first. */

@@ -6,7 +6,7 @@ export function memberStatus(node: FleaseNode, address: string): MemberStatus {
   const { peer, cluster, transport } = node;
   const now = node.now();
   const readyInMs = Math.ceil(peer.acceptor?.remainingSilenceMs(now) ?? 0);
-  const notice = peer.fault ?? node.twins.notice(now.mono);
+  const notice = peer.fault ?? node.membership.notice(now.mono);
   const usage = process.cpuUsage();
   return {
     id: node.nodeId,
@@ -31,9 +31,9 @@ export function memberStatus(node: FleaseNode, address: string): MemberStatus {
 
 export function memberState(node: FleaseNode): MemberStatus["state"] {
   if (node.peer.fault !== undefined) return "clock-fault";
-  if (node.twins.isTwin(node.now().mono)) return "twin";
+  if (node.membership.isTwin) return "twin";
   // Not by the clocks: when the wait is over the acceptor still has to notice.
-  return node.peer.acceptor?.ready === false ? "recovering" : "ready";
+  return node.peer.acceptor?.ready === true && node.membership.votes(node.now()) ? "ready" : "recovering";
 }
 
 function peerStatuses(node: FleaseNode): PeerStatus[] {

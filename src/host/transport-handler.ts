@@ -1,5 +1,6 @@
 import type { LeaseholdError } from "../lease/errors.js";
 import type { Message } from "../flease/message.js";
+import type { Rejection } from "./hello.js";
 import type { Link } from "./link.js";
 import type { Credentials } from "./security/credentials.js";
 
@@ -73,14 +74,14 @@ export interface TransportHandler {
    * one sentence; nothing in it is too long or has control characters.
    */
   repelled(address: string, cause: string, text: string): void;
-  /** A member refused us, as it is connected to another process with our id. `text` says so. Said at every attempt. */
-  twin(address: string, text: string): void;
+  /** A member refused us, as another process with our id is connected with it, or with another member. Said at every attempt. */
+  twin(memberId: string, text: string): void;
   /** We refused a process at this address because its id is that of a member to which this link leads. */
   rival(link: Link, address: string): void;
   /** A dialed address could not be reached at all. Said at every attempt; attempts go on. */
   unreachable(address: string, reason: string): void;
-  /** Asked when a peer's identity fits ours: `undefined` lets it in, a sentence refuses it with that reason. */
-  admit(peer: Identity): string | undefined;
+  /** Asked when a peer's identity fits ours: `undefined` lets it in. */
+  admit(peer: Identity): Rejection | undefined;
   /** What an accepting member tells a client of the cluster: JSON, at most 32 KiB. */
   clusterDocument(): string;
   /** Fills in the clocks for a batch that leaves now. `monoMs` must come from the transport's own `world.clock`. */
@@ -120,8 +121,10 @@ export interface TransportOptions {
   /** The first reconnection waits up to this long, ms; each failure doubles it, up to `dialBackoffMsMax`. */
   readonly dialBackoffMs: number;
   readonly dialBackoffMsMax: number;
-  /** After a refusal the next attempt waits between half of this and all of it, ms. */
+  /** After refusals the next attempt waits up to this long, ms; after the first of them much shorter. */
   readonly refusedRetryMs: number;
+  /** Of two members the one with the greater id dials only when it has not been connected for so long, ms, up to twice that. */
+  readonly standByMs: number;
   /** Calls that wait for an answer, over all links. */
   readonly callsMax: number;
   /** Listen beyond loopback without encryption or authentication. */

@@ -16,6 +16,8 @@ export const transportDefaults: TransportOptions = {
   /** A member that comes back must be found well within its recovery wait. */
   dialBackoffMsMax: 2000,
   refusedRetryMs: 5000,
+  /** The other one dials within `dialBackoffMsMax` if it can. */
+  standByMs: 2500,
   callsMax: 256,
   insecure: false,
   credentials: undefined,

@@ -128,8 +128,8 @@ export class Transport {
   }
 
   /**
-   * Keeps a connection to an address until `undial` or `close`. Of two members only the one with the smaller id
-   * dials: with a `peerId` that is not greater than its own, a member does nothing here and waits to be dialed. A
+   * Keeps a connection to an address until `undial` or `close`. Of two members the one with the smaller id dials at once, and
+   * the other only when it is not dialed for `standByMs`, so that they need not choose between two connections. A
    * peer that answers under another id than `peerId` is refused. Idempotent.
    *
    * @throws LeaseholdError `INVALID_URL`.
@@ -138,15 +138,16 @@ export class Transport {
     parseAddress(address);
     if (this.#closing !== undefined) return;
     const { role, nodeId } = this.#identity;
-    if (role === "member" && peerId !== undefined && peerId <= nodeId) return;
+    if (role === "member" && peerId === nodeId) return;
     const known = this.#dialers.get(address);
     if (known !== undefined) {
       known.expectedId = peerId ?? known.expectedId;
       return;
     }
-    const dialer = new Dialer(this.#connectionOwner, address, peerId);
+    const standsBy = role === "member" && peerId !== undefined && peerId < nodeId;
+    const dialer = new Dialer(this.#connectionOwner, address, peerId, standsBy);
     this.#dialers.set(address, dialer);
-    dialer.connect();
+    dialer.start();
   }
 
   /** Ends the connection to an address and the attempts to reach it. */
@@ -293,7 +294,8 @@ export class Transport {
     const { clientsMax } = this.#options;
     const older = this.#links.get(theirs);
     const known = older !== undefined;
-    if (known && older.incarnation !== theirs.incarnation && older.isLively) {
+    // As long as the connection stands: its other end relies on that, also when nothing has been heard for a while.
+    if (known && older.incarnation !== theirs.incarnation && older.open) {
       this.#handler.rival(older, connection.address);
       const id = JSON.stringify(theirs.nodeId);
       return {
@@ -304,8 +306,7 @@ export class Transport {
     if (theirs.role !== "member" && !known && this.#links.clients >= clientsMax) {
       return { reason: "full", text: `${clientsMax} clients are connected already` };
     }
-    const refusal = this.#handler.admit(theirs);
-    return refusal === undefined ? undefined : { reason: "notAdmitted", text: refusal };
+    return this.#handler.admit(theirs);
   }
 
   #established(connection: Connection, link: Link): void {
@@ -317,8 +318,9 @@ export class Transport {
 
   #refused(connection: Connection, rejection: Rejection, by: "us" | "them"): void {
     const { dialing, address } = connection;
-    if (rejection.reason === "twin" && by === "them" && this.#closing === undefined)
-      this.#handler.twin(address, rejection.text);
+    const { peerId } = connection;
+    if (rejection.reason === "twin" && by === "them" && peerId !== undefined && this.#closing === undefined)
+      this.#handler.twin(peerId, rejection.text);
     if (dialing === undefined) {
       this.#repelled(address, rejection, by);
       return;

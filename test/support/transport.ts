@@ -54,6 +54,7 @@ export const quick: Partial<TransportOptions> = {
   dialBackoffMs: 5,
   dialBackoffMsMax: 20,
   refusedRetryMs: 100,
+  standByMs: 100,
 };
 
 /** A participant that writes down what its transport tells it, and answers every request if told to. */
@@ -92,7 +93,7 @@ export class Participant implements TransportHandler {
   repelled(_address: string, cause: string, text: string): void {
     this.repelledBy.push(`${cause}: ${text}`);
   }
-  twin(_address: string, text: string): void {
+  twin(_memberId: string, text: string): void {
     this.events.push(`twin: ${text}`);
   }
   rival(link: Link): void {
@@ -101,8 +102,8 @@ export class Participant implements TransportHandler {
   unreachable(): void {
     this.events.push("unreachable");
   }
-  admit(): string | undefined {
-    return this.admission;
+  admit(): Rejection | undefined {
+    return this.admission === undefined ? undefined : { reason: "notAdmitted", text: this.admission };
   }
   clusterDocument(): string {
     return '{"members":{}}';

@@ -87,7 +87,15 @@ async function threeMembers(): Promise<Stage> {
   const byId = Object.fromEntries(ids.map((id, index) => [id, addresses[index]!]));
   const cluster = defineCluster("test", settings, byId);
   const members = ids.map(
-    (nodeId) => new FleaseNode({ world, cluster, role: "member", nodeId, logger: silent }),
+    (nodeId) =>
+      new FleaseNode({
+        world,
+        cluster,
+        role: "member",
+        nodeId,
+        logger: silent,
+        transport: { heartbeatMs: 250 },
+      }),
   );
   for (const [index, member] of members.entries()) {
     onTestFinished(() => member.close());
@@ -95,7 +103,10 @@ async function threeMembers(): Promise<Stage> {
     member.dialMembers();
   }
   await until(() => members.every((member) => member.reachable() === 3));
-  await until(() => members.every((member) => (world.forward(1_000), member.peer.acceptor!.ready)));
+  const vote = () => members.every((member) => member.membership.votes(member.now()));
+  await until(vote);
+  world.forward(20_000);
+  await until(() => vote() && members.every((member) => member.peer.acceptor!.ready));
   return { world, members, addresses, cluster: cluster.name };
 }
 
