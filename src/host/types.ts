@@ -122,8 +122,8 @@ export interface MemberStatus {
   /** 32 hexadecimal digits, new at each start: a hash of the key with which this process proves who it is. */
   incarnation: string;
   /**
-   * `recovering`: started a short while ago, or has not met a majority of the members yet, and silent until every lease
-   * that it may have forgotten is over. `clock-fault`: its clock contradicts those of the others. `twin`: another
+   * `recovering`: started a short while ago, and silent until every lease that it may have forgotten is over; or not
+   * connected with a majority of the members. `clock-fault`: its clock contradicts those of the others. `twin`: another
    * process is the same member. All but `ready` have no vote.
    */
   state: "ready" | "recovering" | "clock-fault" | "twin";
