@@ -26,7 +26,8 @@ export interface MembershipHost {
 interface Told {
   /** The incarnation under this id that was connected before. */
   readonly before: string;
-  isTold: boolean;
+  /** `due` again when something has changed since it was said. */
+  state: "due" | "said" | "told";
 }
 
 /**
@@ -48,7 +49,7 @@ export class Membership {
   }
 
   connected(link: Link): void {
-    this.#links.set(link, { before: this.#twins.linked(link.peerId, link.incarnation), isTold: false });
+    this.#links.set(link, { before: this.#twins.linked(link.peerId, link.incarnation), state: "due" });
     this.#changed();
   }
 
@@ -64,24 +65,25 @@ export class Membership {
   }
 
   #changed(): void {
-    for (const told of this.#links.values()) told.isTold = false;
+    for (const told of this.#links.values()) told.state = "due";
     this.#tellAll();
   }
 
   #tellAll(): void {
-    for (const [link, told] of this.#links) if (!told.isTold) void this.#tell(link, told);
+    for (const [link, told] of this.#links) if (told.state === "due") void this.#tell(link, told);
   }
 
   /** What fails is said again with the next look, as long as the connection stands. */
   async #tell(link: Link, told: Told): Promise<void> {
-    told.isTold = true;
+    told.state = "said";
     const sentMs = this.#host.now().mono;
     try {
       const params = { connected: this.#twins.connected, before: told.before };
       await this.#host.transport.call(link, "connected", params, tellTimeoutMs);
       if (this.#links.get(link) === told) this.#twins.confirmed(link.peerId, sentMs);
+      if (told.state === "said") told.state = "told";
     } catch {
-      told.isTold = false;
+      told.state = "due";
     }
   }
 
@@ -136,6 +138,9 @@ export class Membership {
 
   /** To be called several times a second. True when the acceptor must begin a recovery wait now. */
   maintain(now: Reading, ready: boolean): boolean {
+    // The answers confirm us within a round trip, where heartbeats may take two seconds: after this process was stopped, say.
+    if (!this.#twins.votes(now.mono))
+      for (const told of this.#links.values()) if (told.state === "told") told.state = "due";
     this.#tellAll();
     return this.#twins.mustBeSilent(now.mono, ready);
   }
