@@ -94,8 +94,13 @@ export class FleaseClock {
    * either has shown.
    */
   apartMs(mono: number, wall: number): number {
-    const carried = this.#anchor + mono;
+    const carried = this.carriedMs(mono);
     return Math.max(wall - carried, Math.max(this.#hi, carried) - wall);
+  }
+
+  /** `M`: the wall clock as the steady one carries it on. */
+  carriedMs(mono: number): number {
+    return this.#anchor + mono;
   }
 
   /** How far apart they were when they were first found to disagree; 0 when peers have found it, or nobody. */

@@ -3,7 +3,7 @@
  * product's side of the seam: a frozen object in which nothing is switched on. Tests resolve `#faults` to
  * `planted-faults.ts` instead, which is neither compiled nor packed; there is no other way to switch a fault on.
  *
- * Numbers P1 to P50 are those of `docs/flease.md`.
+ * Numbers P1 to P51 are those of `docs/flease.md`.
  */
 export const noFaults = {
   // Halves of the protection that can be taken away, to see that the other half protects alone.
@@ -53,6 +53,8 @@ export const noFaults = {
   /** P46 */ untilBoundByUpperClock: false,
   /** P50: a wall clock that is ahead of the steady one by more than ε ends holds only after a second. */
   onlyStepBackEndsHoldsAtOnce: false,
+  /** P51: the program's thread relies on a lease although its clocks disagree. */
+  programThreadTrustsClocks: false,
   /** P45's sister: a clock fault during a recovery wait starts that wait anew from a clock that stepped back. */
   clockFaultShortensWait: false,
   /** A write may name any token, also one beyond every ballot of its time. */

@@ -107,6 +107,16 @@ export class FleasePeer {
     return this.#clock.peek(mono, wall, into);
   }
 
+  /** Another look at this machine's clocks has found that they disagree. */
+  distrustClocks(): void {
+    this.#clock.distrust();
+  }
+
+  /** The wall clock as the steady one carries it on. */
+  carriedMs(mono: number): number {
+    return this.#clock.carriedMs(mono);
+  }
+
   /** How far this machine's two clocks are apart, ms: more than ε shows in every reading. */
   clocksApartMs(mono: number, wall: number): number {
     return this.#clock.apartMs(mono, wall);

@@ -16,6 +16,7 @@ import { FleaseInspection } from "./inspection.js";
 import type { FleasePeer } from "./peer.js";
 import type { Lapse, ProposerSink, Unanswered } from "./proposer-sink.js";
 import { Operation } from "./slot.js";
+import type { ClockStart } from "./threads.js";
 import type { Slot } from "./slot.js";
 
 /** What runs a {@link FleasePeer}: the host's driver, or the simulator's. */
@@ -145,6 +146,23 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
     const { slot, ended } = grant as FleaseGrant;
     if (ended || !slot.holding) return undefined;
     return { untilMs: slot.holdUntil, endMs: slot.holdEnd, broken: slot.barred };
+  }
+
+  /** What every other thread needs to make readings of its own as this peer does. */
+  clockStart(epoch: number): ClockStart {
+    const monoMs = this.#driver.now().mono;
+    return { epoch, monoMs, carriedMs: this.#driver.peer.carriedMs(monoMs) };
+  }
+
+  /** Another thread has found that the clocks disagree: everything held is gone. */
+  distrustClocks(): void {
+    this.#driver.peer.distrustClocks();
+  }
+
+  /** The grant ended before its time by somebody's look: its release tells nobody, as a program may still rely on what it was told. */
+  letRunOut(grant: Grant): void {
+    const { slot, ended } = grant as FleaseGrant;
+    if (!ended) slot.forgetBallots();
   }
 
   async query(resource: string, timeoutMs: number): Promise<HolderHint> {

@@ -39,9 +39,9 @@ export class HeldLease implements Lease {
   isLeading = false;
 
   readonly #keeper: LeaseKeeper;
-  readonly #autoRenew: boolean;
   /** The end that `maxHold` sets, on the steady clock. */
-  readonly #endMs: number;
+  readonly latestMs: number;
+  readonly #autoRenew: boolean;
   readonly #onTimer = () => this.#wake();
   #timer: Timer | undefined;
   #nextRenewalMs = Infinity;
@@ -63,7 +63,7 @@ export class HeldLease implements Lease {
     this.holder = keeper.provider.holder;
     this.ttlMs = options.ttlMs;
     this.#autoRenew = options.autoRenew;
-    this.#endMs = keeper.world.clock.monotonicMs() + options.maxHoldMs;
+    this.latestMs = keeper.world.clock.monotonicMs() + options.maxHoldMs;
     this.#planRenewal();
     this.#setTimer();
   }
@@ -100,7 +100,7 @@ export class HeldLease implements Lease {
 
   remaining(): number {
     if (this.#ended !== undefined) return 0;
-    const holdLeftMs = this.#endMs - this.#nowMs();
+    const holdLeftMs = this.latestMs - this.#nowMs();
     const leftMs = Math.min(this.grant.remainingMs(), holdLeftMs);
     if (leftMs > 0) return leftMs;
     this.end(holdLeftMs <= 0 ? "max-hold" : (this.grant.lossReason ?? "expired"));
@@ -203,7 +203,7 @@ export class HeldLease implements Lease {
   #planRenewal(): void {
     const nowMs = this.#nowMs();
     const leftMs = this.grant.remainingMs();
-    if (!this.#autoRenew || nowMs + leftMs >= this.#endMs) {
+    if (!this.#autoRenew || nowMs + leftMs >= this.latestMs) {
       this.#nextRenewalMs = Infinity;
       return;
     }

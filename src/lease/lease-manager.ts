@@ -322,7 +322,9 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
       return outcome;
     }
     if (!contender.hasGivenUp && outcome.grant.remainingMs() > 0) {
-      const kept = this.provider.renewsByItself === true ? { ...wish, autoRenew: false } : wish;
+      // Who renews also ends it: two who count `maxHold`, each from when it heard of the grant, would come to two ends.
+      const byItself = this.provider.renewsByItself === true;
+      const kept = byItself ? { ...wish, autoRenew: false, maxHoldMs: Infinity } : wish;
       const lease = new HeldLease(this, outcome.grant, kept);
       this.#held.set(outcome.grant, { lease, queue });
       queue.occupy(contender, lease);

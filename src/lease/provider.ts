@@ -98,7 +98,7 @@ export interface Provider {
   readonly guarantees: Guarantees;
   /** The name and incarnation under which this provider holds leases. */
   readonly holder: string;
-  /** True when this provider renews grants without being asked, as `AttemptRequest.upkeep` says. Default false. */
+  /** True when this provider renews grants without being asked, and ends them, as `AttemptRequest.upkeep` says. Default false. */
   readonly renewsByItself?: boolean;
   /** Called once, before anything else. */
   attach(events: ProviderEvents): void;

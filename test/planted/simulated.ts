@@ -143,6 +143,11 @@ export const simulated: readonly Simulated[] = [
     "g I1 1",
     "e I1 234",
   ),
+  ...inProtocol(
+    "P51: the thread of a program ignores that its clocks disagree",
+    { programThreadTrustsClocks: true },
+    "g I1 1",
+  ),
   ...inProtocol("a clock fault shortens the wait after a start", { clockFaultShortensWait: true }, "f I11 3"),
 
   ...inWorld("P41: cells of different size", { mixedCells: true }, "c I1 1"),

@@ -15,8 +15,8 @@ import type { FleaseProvider } from "../../flease/provider.js";
 import type { Reading } from "../../flease/clock.js";
 import { plainError } from "./messages.js";
 import type { AnswerValue, AttemptAnswer, Call, FromWorker, ListAnswer, ToWorker } from "./messages.js";
-import { SharedValidity } from "./shared-validity.js";
-import type { SharedThreads } from "./shared-validity.js";
+import { RenewingThread, SharedValidity } from "../../flease/threads.js";
+import type { SharedThreads } from "../../flease/threads.js";
 
 /** What serves the leases of a program from this thread. */
 export interface LeaseServerOptions {
@@ -34,6 +34,8 @@ class ServedLease {
   lease: HeldLease | undefined;
   /** The program gives it back, and needs not be told that it has ended. */
   released = false;
+  /** It ended for the program before its time. */
+  early = false;
 
   constructor(id: number) {
     this.id = id;
@@ -52,6 +54,7 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
   readonly #byGrant = new Map<Grant, ServedLease>();
   readonly #attempts = new Map<number, Cancellation & { cancelled: boolean }>();
   readonly #watches = new Map<number, Watching>();
+  readonly #told: RenewingThread;
   #nextGrant = 1;
   #holder: string;
 
@@ -60,6 +63,7 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
     this.#options = options;
     this.world = world;
     this.#holder = flease.holder;
+    this.#told = new RenewingThread(options.threads, flease.holder);
     this.provider = {
       get holder() {
         return flease.holder;
@@ -105,11 +109,10 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
     this.#watches.set(watch, flease.inspection.watch(message.prefix, told));
   }
 
-  /** To be called several times a second: the other thread judges by this clock too. */
+  /** To be called several times a second: the other thread judges by this clock too, and this one by the other's. */
   noteClock(): void {
-    const { threads, now } = this.#options;
-    const { hi, mono } = now();
-    threads.upperLeadMs = hi - mono;
+    const { flease, now } = this.#options;
+    if (!this.#told.note(now(), flease.holder)) flease.distrustClocks();
     this.#noteHolder();
   }
 
@@ -137,6 +140,7 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
     const served = this.#byGrant.get(lease.grant);
     served?.validity.finish(lease.ended ?? "expired");
     this.#byGrant.delete(lease.grant);
+    if (served?.early === true) this.#options.flease.letRunOut(lease.grant);
     await this.#options.flease.release(lease.grant);
     if (served === undefined || served.released) return;
     const { reason } = lease.signal;
@@ -151,7 +155,7 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
       case "renew":
         return this.#renew(message.grant);
       case "release":
-        return this.#release(message.grant);
+        return this.#release(message.grant, message.early);
       case "query":
         return flease.query(message.resource, message.timeoutMs);
       case "list":
@@ -180,10 +184,11 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
     const served = new ServedLease(this.#nextGrant++);
     this.#byId.set(served.id, served);
     this.#byGrant.set(grant, served);
-    this.#publish(grant);
     const { autoRenew = true, maxHoldMs = Infinity } = request.upkeep ?? {};
     served.lease = new HeldLease(this, grant, { ttlMs: request.ttlMs, autoRenew, maxHoldMs });
-    return { kind: "granted", grant: served.id, token: grant.token, validity: served.validity.buffer };
+    this.#publish(grant);
+    const clock = this.#options.flease.clockStart(this.#options.threads.epoch);
+    return { kind: "granted", grant: served.id, token: grant.token, validity: served.validity.buffer, clock };
   }
 
   async #renew(id: number): Promise<boolean> {
@@ -195,10 +200,13 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
     }
   }
 
-  async #release(id: number): Promise<boolean> {
+  async #release(id: number, early: boolean): Promise<boolean> {
     const served = this.#byId.get(id);
     if (served === undefined) return false;
+    // What the other thread has seen of the clocks comes first.
+    this.noteClock();
     served.released = true;
+    served.early = early;
     this.#byId.delete(id);
     await served.lease?.release();
     return true;
@@ -216,10 +224,10 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
   #publish(grant: Grant): void {
     const validity = this.#options.flease.validity(grant);
     const served = this.#byGrant.get(grant);
-    if (validity === undefined || served === undefined) return;
+    if (validity === undefined || served?.lease === undefined) return;
     // First the clock: with a newer end and an older clock the other thread would believe in too much.
     this.noteClock();
-    served.validity.extend(validity.untilMs, validity.endMs);
+    served.validity.extend(validity.untilMs, validity.endMs, served.lease.latestMs);
     if (validity.broken) served.validity.lossReason = "broken";
   }
 

@@ -4,7 +4,8 @@ import { realWorld } from "../world.js";
 import { LeaseServer } from "./lease-server.js";
 import { plainError } from "./messages.js";
 import type { FromWorker, ToWorker, WorkerOrders } from "./messages.js";
-import { SharedThreads, sharedMonotonicMs } from "./shared-validity.js";
+import { SharedThreads } from "../../flease/threads.js";
+import { sharedMonotonicMs } from "./steady-clock.js";
 
 /** The thread that renews, from its start: opens a client of the cluster and serves the leases of the program. */
 
@@ -35,7 +36,9 @@ async function main(): Promise<void> {
       clearInterval(clock);
       void flease.close().then(() => port.close());
     });
-    post({ type: "opened", holder: flease.holder, guarantees: flease.guarantees });
+    const { maxClockSkewMs, clockRateError } = node.peer.settings;
+    const clocks = { maxClockSkewMs, clockRateError };
+    post({ type: "opened", holder: flease.holder, guarantees: flease.guarantees, clocks });
   } catch (error) {
     post({ type: "failed", error: plainError(error) });
     port.close();

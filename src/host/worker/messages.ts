@@ -2,6 +2,8 @@ import type { AttemptRequest, ReleaseRequest } from "../../lease/provider.js";
 import type { Explanation, Guarantees, HolderAction, HolderHint, ResourceHint } from "../../lease/types.js";
 import { LeaseholdError, LeaseLostError } from "../../lease/errors.js";
 import type { ErrorCode, LossReason } from "../../lease/errors.js";
+import type { FleaseSettings } from "../../flease/settings.js";
+import type { ClockStart } from "../../flease/threads.js";
 import type { Logger, OpenOptions } from "../types.js";
 
 /** What the thread of the program and the thread that renews say to each other. Times of leases are not among it. */
@@ -20,7 +22,13 @@ export type ToWorker =
   | { readonly type: "attempt"; readonly call: number; readonly request: AttemptRequest }
   | { readonly type: "cancel"; readonly call: number }
   | { readonly type: "renew"; readonly call: number; readonly grant: number }
-  | { readonly type: "release"; readonly call: number; readonly grant: number }
+  | {
+      readonly type: "release";
+      readonly call: number;
+      readonly grant: number;
+      /** The program's thread saw it end, by the clocks, before its end on the steady one. */
+      readonly early: boolean;
+    }
   | { readonly type: "query"; readonly call: number; readonly resource: string; readonly timeoutMs: number }
   | {
       readonly type: "list";
@@ -48,6 +56,7 @@ export type AttemptAnswer =
       readonly grant: number;
       readonly token: bigint;
       readonly validity: SharedArrayBuffer;
+      readonly clock: ClockStart;
     }
   | { readonly kind: "held"; readonly holder?: string; readonly retryInMs: number }
   | { readonly kind: "unanswered"; readonly error: PlainError };
@@ -68,7 +77,13 @@ export interface ListAnswer {
 export type AnswerValue = AttemptAnswer | HolderHint | ListAnswer | Explanation | HolderAction | boolean;
 
 export type FromWorker =
-  | { readonly type: "opened"; readonly holder: string; readonly guarantees: Guarantees }
+  | {
+      readonly type: "opened";
+      readonly holder: string;
+      readonly guarantees: Guarantees;
+      /** ε and ρ of the cluster. */
+      readonly clocks: Pick<FleaseSettings, "maxClockSkewMs" | "clockRateError">;
+    }
   | { readonly type: "failed"; readonly error: PlainError }
   | { readonly type: "answer"; readonly call: number; readonly value: AnswerValue }
   | { readonly type: "thrown"; readonly call: number; readonly error: PlainError }

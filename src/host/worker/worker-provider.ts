@@ -25,7 +25,9 @@ import type {
   WorkerOrders,
 } from "./messages.js";
 import { WorkerInspection } from "./worker-inspection.js";
-import { SharedThreads, SharedValidity, sharedMonotonicMs } from "./shared-validity.js";
+import { ProgramClock, SharedThreads, SharedValidity } from "../../flease/threads.js";
+import type { ClockStart } from "../../flease/threads.js";
+import { sharedMonotonicMs } from "./steady-clock.js";
 
 /** How often this thread says that it is alive. */
 const signOfLifeEveryMs = 1_000;
@@ -39,26 +41,34 @@ class WorkerGrant implements Grant {
   readonly resource: string;
   readonly token: bigint;
   ended = false;
+  /** By this thread's look it ended before its time. */
+  early = false;
+  #disagreed = false;
   readonly #validity: SharedValidity;
-  readonly #threads: SharedThreads;
+  readonly #clock: ProgramClock;
 
-  constructor(resource: string, answer: AttemptAnswer & { kind: "granted" }, threads: SharedThreads) {
+  constructor(resource: string, answer: AttemptAnswer & { kind: "granted" }, clock: ProgramClock) {
     this.id = answer.grant;
     this.resource = resource;
     this.token = answer.token;
     this.#validity = new SharedValidity(answer.validity);
-    this.#threads = threads;
+    this.#clock = clock;
   }
 
   get lossReason(): LossReason | undefined {
-    return this.#validity.lossReason;
+    if (this.#disagreed) return "clock-fault";
+    const told = this.#validity.lossReason;
+    return told === "max-hold" && this.early ? "expired" : told;
   }
 
   remainingMs(): number {
     if (this.ended) return 0;
-    const leftMs = this.#validity.remainingMs(this.#threads, Date.now, sharedMonotonicMs);
-    if (leftMs === 0) this.ended = true;
-    return leftMs;
+    const leftMs = this.#validity.remainingMs(() => this.#clock.read());
+    if (leftMs > 0) return leftMs;
+    this.ended = true;
+    this.#disagreed = this.#clock.read().clocksDisagree;
+    this.early = this.#validity.lastsAt(sharedMonotonicMs());
+    return 0;
   }
 }
 
@@ -86,6 +96,8 @@ export class WorkerProvider implements Provider {
   readonly #grants = new Map<number, WorkerGrant>();
   readonly #exited: Promise<void>;
   #holder: string;
+  readonly #clocks: (FromWorker & { type: "opened" })["clocks"];
+  #clock: ProgramClock | undefined;
   #nextCall = 1;
   #events: ProviderEvents | undefined;
   #signOfLife: Timer | undefined;
@@ -98,6 +110,7 @@ export class WorkerProvider implements Provider {
     this.#world = world;
     this.#logger = logger;
     this.guarantees = opened.guarantees;
+    this.#clocks = opened.clocks;
     this.#holder = opened.holder;
     this.#worker.on("message", (message: FromWorker) => this.#receive(message));
     this.#worker.on("error", (error) => this.#failed(error));
@@ -133,7 +146,7 @@ export class WorkerProvider implements Provider {
       const answer = (await answered) as AttemptAnswer;
       if (answer.kind === "held") return answer;
       if (answer.kind === "unanswered") return { kind: "unanswered", error: leaseholdError(answer.error) };
-      const grant = new WorkerGrant(request.resource, answer, this.#threads);
+      const grant = new WorkerGrant(request.resource, answer, this.#clockOf(answer.clock));
       this.#grants.set(grant.id, grant);
       return { kind: "granted", grant };
     } catch (error) {
@@ -142,6 +155,13 @@ export class WorkerProvider implements Provider {
     } finally {
       if (cancellation !== undefined) cancellation.onCancel = undefined;
     }
+  }
+
+  /** One for all grants of an epoch. */
+  #clockOf(start: ClockStart): ProgramClock {
+    if (this.#clock?.epoch !== start.epoch)
+      this.#clock = new ProgramClock(this.#threads, start, this.#clocks, sharedMonotonicMs, Date.now);
+    return this.#clock;
   }
 
   async renew(grant: Grant): Promise<boolean> {
@@ -154,7 +174,7 @@ export class WorkerProvider implements Provider {
     const given = grant as WorkerGrant;
     given.ended = true;
     this.#grants.delete(given.id);
-    await this.#call({ type: "release", grant: given.id });
+    await this.#call({ type: "release", grant: given.id, early: given.early });
   }
 
   async query(resource: string, timeoutMs: number): Promise<HolderHint> {

@@ -12,6 +12,7 @@ import { HeldForNobody } from "./held-for-nobody.js";
 import { Leaders } from "./leaders.js";
 import { ProgramContinuity } from "./program-continuity.js";
 import { ProgramExclusion } from "./program-exclusion.js";
+import { ProgramThreads } from "./program-threads.js";
 import { ProgramTokens } from "./program-tokens.js";
 import { Promises } from "./promises.js";
 import { QuorumBacked } from "./quorum-backed.js";
@@ -26,6 +27,7 @@ import { Waiters } from "./waiters.js";
 export function allCheckers(view: WorldView, report: Report): Observer[] {
   return [
     new Exclusion(report),
+    new ProgramThreads(view, report),
     new Tokens(report),
     new QuorumBacked(view, report),
     new Promises(report),

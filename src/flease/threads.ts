@@ -1,0 +1,233 @@
+import { faults } from "#faults";
+import type { LossReason } from "../lease/errors.js";
+import { FleaseClock, emptyReading } from "./clock.js";
+import type { Reading } from "./clock.js";
+import { validForMs } from "./expiry.js";
+import type { FleaseSettings } from "./settings.js";
+
+/**
+ * What two threads know together about how long a lease is valid. The thread that renews writes, the thread of the
+ * program reads, and neither waits for the other: a busy program keeps its leases, and a look at one of them is right
+ * whatever the other thread does.
+ *
+ * Times are whole microseconds, rounded to the safe side. `until` and `end` never go back in one tenure, so whoever
+ * reads one of them old and one new believes in less than the lease is worth, never in more.
+ */
+
+/** In the order of their numbers in shared memory; the first stands for nothing that is known. */
+const reasons: readonly (LossReason | undefined)[] = [
+  undefined,
+  "expired",
+  "clock-fault",
+  "max-hold",
+  "closed",
+  "released",
+  "broken",
+];
+
+const US_PER_MS = 1_000;
+
+const Grant = { until: 0, end: 1, over: 2, reason: 3, length: 4 } as const;
+const Thread = { upperLead: 0, signOfLife: 1, epoch: 2, distrustedEpoch: 3, length: 4 } as const;
+
+function newCells(length: number): BigInt64Array<SharedArrayBuffer> {
+  return new BigInt64Array(new SharedArrayBuffer(length * BigInt64Array.BYTES_PER_ELEMENT));
+}
+
+function down(ms: number): bigint {
+  return BigInt(Math.floor(ms * US_PER_MS));
+}
+
+function up(ms: number): bigint {
+  return BigInt(Math.ceil(ms * US_PER_MS));
+}
+
+function toMs(us: bigint): number {
+  return Number(us) / US_PER_MS;
+}
+
+/** What the two threads of one client tell each other besides its leases. */
+export class SharedThreads {
+  readonly #cells: BigInt64Array<SharedArrayBuffer>;
+
+  constructor(buffer?: SharedArrayBuffer) {
+    this.#cells = buffer === undefined ? newCells(Thread.length) : new BigInt64Array(buffer);
+  }
+
+  get buffer(): SharedArrayBuffer {
+    return this.#cells.buffer;
+  }
+
+  /** How far the upper bound on the time (`hi`) is ahead of the steady clock. Written by the thread that renews. */
+  get upperLeadMs(): number {
+    return toMs(Atomics.load(this.#cells, Thread.upperLead));
+  }
+
+  set upperLeadMs(ms: number) {
+    Atomics.store(this.#cells, Thread.upperLead, up(ms));
+  }
+
+  /** When the program's thread was last seen at work, on the steady clock. Written by that thread. */
+  get signOfLifeMs(): number {
+    return toMs(Atomics.load(this.#cells, Thread.signOfLife));
+  }
+
+  set signOfLifeMs(ms: number) {
+    Atomics.store(this.#cells, Thread.signOfLife, down(ms));
+  }
+
+  /** Grants of another epoch than this are over. Written by the thread that renews. */
+  get epoch(): number {
+    return Number(Atomics.load(this.#cells, Thread.epoch));
+  }
+
+  set epoch(epoch: number) {
+    Atomics.store(this.#cells, Thread.epoch, BigInt(epoch));
+  }
+
+  /** The epoch in which the program's thread has found the clocks to disagree. Written by that thread. */
+  get distrustedEpoch(): number {
+    return Number(Atomics.load(this.#cells, Thread.distrustedEpoch)) - 1;
+  }
+
+  set distrustedEpoch(epoch: number) {
+    Atomics.store(this.#cells, Thread.distrustedEpoch, BigInt(epoch + 1));
+  }
+}
+
+/** What the program's thread begins its clock from, sent along with a grant: the same anchor as that of the thread that renews. */
+export interface ClockStart {
+  readonly epoch: number;
+  readonly monoMs: number;
+  /** The wall clock as the steady one carries it on. */
+  readonly carriedMs: number;
+}
+
+/** How the thread that renews tells the other about its clock. */
+export class RenewingThread {
+  readonly threads: SharedThreads;
+  #owner: string;
+
+  constructor(threads: SharedThreads, owner: string) {
+    this.threads = threads;
+    this.#owner = owner;
+  }
+
+  /**
+   * To be called before a validity is extended, before a release, and several times a second. A new owner, and clocks that disagree,
+   * end every grant of before at once.
+   *
+   * @returns false when the program's thread has found that the clocks disagree: then they do so here, too.
+   */
+  note({ hi, mono, clocksDisagree }: Reading, owner: string): boolean {
+    const { threads } = this;
+    if (owner !== this.#owner || clocksDisagree) threads.epoch += 1;
+    this.#owner = owner;
+    threads.upperLeadMs = hi - mono;
+    return threads.distrustedEpoch !== threads.epoch;
+  }
+}
+
+/**
+ * The clock of the program's thread: the rules of {@link FleaseClock} on that thread's own looks, from the other thread's anchor,
+ * with what the other one has seen. One for all grants of an epoch: clocks that once disagreed end them all.
+ */
+export class ProgramClock {
+  readonly epoch: number;
+  readonly #threads: SharedThreads;
+  readonly #clock: FleaseClock;
+  readonly #reading = emptyReading();
+  readonly #readMonoMs: () => number;
+  readonly #readWallMs: () => number;
+
+  constructor(
+    threads: SharedThreads,
+    start: ClockStart,
+    settings: Pick<FleaseSettings, "maxClockSkewMs" | "clockRateError">,
+    readMonoMs: () => number,
+    readWallMs: () => number,
+  ) {
+    const { monoMs, carriedMs } = start;
+    this.epoch = start.epoch;
+    this.#threads = threads;
+    this.#clock = new FleaseClock(monoMs, carriedMs, settings.maxClockSkewMs, settings.clockRateError);
+    this.#readMonoMs = readMonoMs;
+    this.#readWallMs = readWallMs;
+  }
+
+  /** One reused record. Its bounds are the later ones of both threads. */
+  read(): Reading {
+    const now = this.#look((mono, wall) => this.#clock.read(mono, wall, this.#reading));
+    if (now.clocksDisagree && this.#threads.epoch === this.epoch) this.#threads.distrustedEpoch = this.epoch;
+    return now;
+  }
+
+  /** The same without a trace, for observers. */
+  peek(): Reading {
+    return this.#look((mono, wall) => this.#clock.peek(mono, wall, this.#reading));
+  }
+
+  #look(look: (mono: number, wall: number) => Reading): Reading {
+    const { upperLeadMs } = this.#threads;
+    const wall = this.#readWallMs();
+    const now = look(this.#readMonoMs(), wall);
+    now.hi = Math.max(now.hi, now.mono + upperLeadMs);
+    if (faults.programThreadTrustsClocks) now.clocksDisagree = false;
+    // After the clocks: the other thread may have ended all grants meanwhile.
+    if (this.#threads.epoch !== this.epoch) now.clocksDisagree = true;
+    return now;
+  }
+}
+
+/** How long one grant is valid, on both clocks. */
+export class SharedValidity {
+  readonly #cells: BigInt64Array<SharedArrayBuffer>;
+
+  constructor(buffer?: SharedArrayBuffer) {
+    this.#cells = buffer === undefined ? newCells(Grant.length) : new BigInt64Array(buffer);
+  }
+
+  get buffer(): SharedArrayBuffer {
+    return this.#cells.buffer;
+  }
+
+  /** A renewal was decided: the ends on the wall clock and on the steady one, and the one beyond which the tenure must not last. */
+  extend(untilMs: number, endMs: number, latestMs: number): void {
+    const isLatest = latestMs <= endMs;
+    if (isLatest) this.lossReason = "max-hold";
+    Atomics.store(this.#cells, Grant.until, down(untilMs));
+    Atomics.store(this.#cells, Grant.end, down(isLatest ? latestMs : endMs));
+  }
+
+  /** Why the grant has ended, or will end when it runs out. */
+  get lossReason(): LossReason | undefined {
+    return reasons[Number(Atomics.load(this.#cells, Grant.reason))];
+  }
+
+  set lossReason(reason: LossReason) {
+    Atomics.store(this.#cells, Grant.reason, BigInt(reasons.indexOf(reason)));
+  }
+
+  /** For ever. MUST come before anything that lets another have the resource. */
+  finish(reason: LossReason): void {
+    this.lossReason = reason;
+    Atomics.store(this.#cells, Grant.over, 1n);
+  }
+
+  /**
+   * Milliseconds for which the grant is valid, 0 when it is not. The clocks are read after the ends, and the mark of
+   * the end after the clocks: a thread that is stopped between two of these steps is told less, not more.
+   */
+  remainingMs(read: () => Reading): number {
+    const untilMs = toMs(Atomics.load(this.#cells, Grant.until));
+    const endMs = toMs(Atomics.load(this.#cells, Grant.end));
+    const now = read();
+    if (Atomics.load(this.#cells, Grant.over) !== 0n) return 0;
+    return validForMs(untilMs, endMs, now);
+  }
+
+  /** By the steady clock it has not run out yet: what ended it, if anything did, ended it early. */
+  lastsAt(monoMs: number): boolean {
+    return monoMs < toMs(Atomics.load(this.#cells, Grant.end));
+  }
+}

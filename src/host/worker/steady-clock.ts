@@ -1,0 +1,7 @@
+/**
+ * The steady clock that all threads of a process read alike; `performance.now()` begins anew in each thread.
+ */
+export function sharedMonotonicMs(): number {
+  const [seconds, nanoseconds] = process.hrtime();
+  return seconds * 1_000 + nanoseconds / 1_000_000;
+}
