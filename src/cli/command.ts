@@ -3,7 +3,7 @@ import { firstUnreadableWord } from "./command-bytes.js";
 import { exitCode } from "./exit-codes.js";
 import { describeFailure, usageError } from "./failure.js";
 import { buildProgram, usageFault } from "./program.js";
-import { sayError } from "./say.js";
+import { outputFault, sayError } from "./say.js";
 
 /** Runs one command and answers its exit code; whatever goes wrong has then been said in one line. */
 export async function main(words: readonly string[]): Promise<number> {
@@ -20,12 +20,20 @@ export async function main(words: readonly string[]): Promise<number> {
     // Two names that differ in such bytes alone would be one.
     if (unreadable !== undefined) throw usageError(`argument ${unreadable} is no valid UTF-8`);
     await program.parseAsync([...words], { from: "user" });
-    return code;
+    return told(code);
   } catch (error) {
     const fault = error instanceof CommanderError ? usageFault(error) : error;
-    if (fault === undefined) return exitCode("ok");
+    if (fault === undefined) return told(exitCode("ok"));
     const { message, exitCode: failed } = describeFailure(fault);
     sayError(message);
     return failed;
   }
+}
+
+/** A command that did what it should, but could not say so to a full disk, has not done all. */
+function told(code: number): number {
+  const fault = outputFault();
+  if (code !== exitCode("ok") || fault === undefined) return code;
+  sayError(`the output could not be written (${fault})`);
+  return exitCode("unexpected");
 }

@@ -1,6 +1,7 @@
 import { Command } from "commander";
 import { type Finish, examples } from "./command-help.js";
 import { usageError } from "./failure.js";
+import { refuseRole } from "./security-options.js";
 
 /** etcd's names, so that its command lines and unit files work here. */
 const options = [
@@ -61,6 +62,7 @@ export function addCore(program: Command, finish: Finish): void {
     .action(async (own: Record<string, string | boolean>, self: Command) => {
       if (self.parent?.getOptionValueSource("endpoints") === "cli")
         throw usageError("--endpoints has no meaning for core: it asks no running member");
+      refuseRole(self);
       const { core } = await import("./commands/core.js");
       finish(await core({ ...own, ...keyFileOf(self.parent) }));
     });

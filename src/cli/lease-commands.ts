@@ -3,6 +3,7 @@ import { Option } from "commander";
 import { type Finish, examples } from "./command-help.js";
 import type { HoldOptions } from "./commands/hold.js";
 import { usageError } from "./failure.js";
+import { WAIT_DEFAULT } from "./settings.js";
 
 /** The commands that hold a lease for as long as they run. */
 export function addHolding(program: Command, finish: Finish): void {
@@ -11,7 +12,7 @@ export function addHolding(program: Command, finish: Finish): void {
     .description("hold a lease until it is interrupted, or asked to release it")
     .argument("<name>", "the resource")
     .option("--ttl <duration>", "length of the lease (default: the longest that the cluster allows)")
-    .addOption(new Option("--wait <duration>", "how long to wait for a turn").default("1m"))
+    .option("--wait <duration>", `how long to wait for a turn (default: ${WAIT_DEFAULT})`)
     .addOption(new Option("--try", "do not wait: fail when another holds the lease"))
     .option("--label <text>", "what others read who ask who holds it")
     .addHelpText(
@@ -22,7 +23,7 @@ export function addHolding(program: Command, finish: Finish): void {
       ),
     )
     .action(async (name: string, _options: unknown, command: Command) => {
-      if (command.getOptionValueSource("wait") === "cli" && command.getOptionValue("try") === true)
+      if (command.getOptionValue("wait") !== undefined && command.getOptionValue("try") === true)
         throw usageError("--wait and --try cannot be used together");
       const { hold } = await import("./commands/hold.js");
       finish(await hold(name, command.optsWithGlobals<HoldOptions>()));

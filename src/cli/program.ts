@@ -3,9 +3,9 @@ import { type Finish, examples } from "./command-help.js";
 import { exitCode, exitCodeLines } from "./exit-codes.js";
 import { type CommandFailure, usageError } from "./failure.js";
 import { sayLine } from "./say.js";
-import { LOCAL_ENDPOINTS, TIMEOUT_DEFAULT, collectEndpoints } from "./settings.js";
+import { LOCAL_ENDPOINTS, TIMEOUT_DEFAULT, WAIT_DEFAULT, collectEndpoints } from "./settings.js";
 import type { RunOptions } from "./commands/run.js";
-import { addSecurityOptions, refuseSecurity } from "./security-options.js";
+import { addSecurityOptions, refuseRole, refuseSecurity } from "./security-options.js";
 import { addHolding, addWatching } from "./lease-commands.js";
 import { addCore } from "./core-command.js";
 import { packageVersion } from "./version.js";
@@ -145,7 +145,7 @@ function addRun(program: Command, finish: Finish): void {
     .argument("<name>", "the resource")
     .argument("<command...>", "the command and its arguments, after --")
     .option("--ttl <duration>", "length of the lease (default: the longest that the cluster allows)")
-    .addOption(new Option("--wait <duration>", "how long to wait for a turn").default("1m"))
+    .option("--wait <duration>", `how long to wait for a turn (default: ${WAIT_DEFAULT})`)
     .addOption(new Option("--try", "do not wait: fail when another holds the lease"))
     .option(
       "--kill-after <duration>",
@@ -177,7 +177,7 @@ function addRun(program: Command, finish: Finish): void {
 }
 
 function runOptions(command: Command): RunOptions {
-  if (command.getOptionValueSource("wait") === "cli" && command.getOptionValue("try") === true) {
+  if (command.getOptionValue("wait") !== undefined && command.getOptionValue("try") === true) {
     throw usageError("--wait and --try cannot be used together");
   }
   return command.optsWithGlobals();
@@ -361,7 +361,9 @@ function collectMembers(text: string, before: readonly string[] = []): readonly 
   return [...before, text];
 }
 
+/** For what asks no running member, and so is no participant either. */
 function refuseEndpoints(command: Command): void {
+  refuseRole(command);
   if (command.parent?.getOptionValueSource("endpoints") !== "cli") return;
   throw usageError(`--endpoints has no meaning for ${command.name()}: it asks no running member`);
 }

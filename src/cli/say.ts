@@ -1,11 +1,19 @@
 import { writeSync } from "node:fs";
 import { isatty } from "node:tty";
+import { printable } from "./output/cells.js";
 
 const STDOUT = 1;
 const STDERR = 2;
 /** A reader that is slow to empty its pipe is given this many turns; then the line is dropped rather than the lease. */
 const WRITE_TRIES = 200;
 const RETRY_MS = 5;
+
+/** Why something could not be written to the standard output, other than that its reader has gone. */
+let fault: string | undefined;
+
+export function outputFault(): string | undefined {
+  return fault;
+}
 
 /** True when the reader has gone (`leasehold ls | head -1`): nothing is wrong then, there is just nobody to tell. */
 function write(fd: number, text: string): boolean {
@@ -15,9 +23,13 @@ function write(fd: number, text: string): boolean {
       rest = rest.subarray(writeSync(fd, rest));
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
-      if (code !== "EAGAIN") return false;
-      tries += 1;
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_MS);
+      if (code === "EAGAIN") {
+        tries += 1;
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_MS);
+        continue;
+      }
+      if (fd === STDOUT && code !== "EPIPE") fault ??= code;
+      return false;
     }
   }
   return rest.length === 0;
@@ -28,7 +40,7 @@ function write(fd: number, text: string): boolean {
  * of `run`, which inherits the same pipe, would then fail on it with EAGAIN.
  */
 export function sayError(message: string): void {
-  write(STDERR, `leasehold: ${message}\n`);
+  write(STDERR, `leasehold: ${printable(message)}\n`);
 }
 
 /** Writes whole lines to the standard output; false when its reader has gone. */

@@ -34,6 +34,12 @@ export function addSecurityOptions(program: Command): void {
   );
 }
 
+/** For a command that is no participant, or decides itself what it is. */
+export function refuseRole(command: Command): void {
+  if (command.parent?.getOptionValueSource("role") !== "cli") return;
+  throw usageError(`--role has no meaning for ${command.name()}`);
+}
+
 /** For a command that starts a cluster of its own, on loopback. */
 export function refuseSecurity(command: Command): void {
   const given = fileOptions.find(({ flag }) => {

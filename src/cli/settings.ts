@@ -36,6 +36,9 @@ export const LOCAL_ENDPOINTS: readonly string[] = [0, 1, 2].map(
 
 export const TIMEOUT_DEFAULT = "5s";
 
+/** How long a command waits for its turn. */
+export const WAIT_DEFAULT = "1m";
+
 /**
  * Adds what one `--endpoints` says to what those before it said; `a,b` is the same as giving the option twice. What follows the address
  * of stores or of a core without a scheme of its own belongs to it: `delta+file:///mnt/a,/mnt/b` is one address.
@@ -64,6 +67,11 @@ export function settingsOf(options: SharedOptions): Settings {
     ...(options.cluster !== undefined && { cluster: options.cluster }),
     security: { ...securityOf(options), ...(options.role !== undefined && { role: options.role }) },
   };
+}
+
+/** `--ttl` in ms, as something to spread: it is looked at before anything is opened. */
+export function ttlOf(ttl: string | undefined): { readonly ttl?: number } {
+  return ttl === undefined ? {} : { ttl: parseDuration(ttl, "--ttl") };
 }
 
 /** `host:port` alone means a member: people write it so, and there is nothing else that it could be. */

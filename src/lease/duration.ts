@@ -28,7 +28,15 @@ export function parseDuration(
     throw invalid(String(input), what);
   }
   const match = typeof input === "string" ? pattern.exec(input) : null;
-  if (match === null) throw invalid(quote(input), what);
+  if (match === null) {
+    // On a command line, in an address or a file everything is text: which unit was meant nobody knows.
+    const unitless = typeof input === "string" && /^\d+(?:\.\d+)?$/.test(input);
+    throw invalid(
+      quote(input),
+      what,
+      unitless ? `it has no unit; write "${input}ms" or "${input}s"` : undefined,
+    );
+  }
   // Rounded to a nanosecond: 1.001 * 1000 is 1000.9999999999999.
   const ms = Math.round(Number(match[1]) * unitMs[match[2] as Unit] * 1e6) / 1e6;
   if (ms === Infinity) throw invalid(quote(input), what);
@@ -49,11 +57,12 @@ function round(value: number): number {
   return Math.round(value * 1_000) / 1_000;
 }
 
-function invalid(quoted: string, what: string): LeaseholdError {
-  return new LeaseholdError(
-    "INVALID_DURATION",
-    `${what}: ${quoted} is not a duration; give a number of milliseconds or text such as "500ms", "15s", "1m", "2h"`,
-  );
+function invalid(
+  quoted: string,
+  what: string,
+  why = 'give a number of milliseconds or text such as "500ms", "15s", "1m", "2h"',
+): LeaseholdError {
+  return new LeaseholdError("INVALID_DURATION", `${what}: ${quoted} is not a duration; ${why}`);
 }
 
 function quote(input: unknown): string {

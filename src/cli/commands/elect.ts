@@ -2,13 +2,13 @@ import type { LeaseLostError } from "../../lease/errors.js";
 import type { Lease, Leases } from "../../lease/types.js";
 import { withLeases } from "../connection.js";
 import { exitCode } from "../exit-codes.js";
-import { usageError } from "../failure.js";
 import { Interrupt } from "../interrupt.js";
 import { ownCommandBytes } from "../command-bytes.js";
 import { runUnderLease } from "../run/run-under-lease.js";
 import { sayError } from "../say.js";
-import { type OutputFormat, settingsOf } from "../settings.js";
+import { type OutputFormat, settingsOf, ttlOf } from "../settings.js";
 import { type HoldOptions, tell, untilAsked } from "./hold.js";
+import { refuseStrayWords } from "./stray-words.js";
 
 /** No exit code of a command: says that it was ended because the lease was lost. */
 const LOST = -1;
@@ -19,11 +19,10 @@ export async function elect(
   words: readonly string[],
   options: HoldOptions,
 ): Promise<number> {
-  if (words.length > 0 && !process.argv.includes("--"))
-    throw usageError('put "--" between the name and the command: elect NAME -- COMMAND');
+  if (words.length > 0) refuseStrayWords("elect", words);
   const settings = settingsOf(options);
-  const { ttl, label } = options;
-  const term = ttl === undefined ? {} : { ttl };
+  const { label } = options;
+  const term = ttlOf(options.ttl);
   return withLeases({ ...settings, ...(label !== undefined && { label }) }, (leases) =>
     words.length > 0
       ? electToRun(leases, resource, words, term)
@@ -36,7 +35,7 @@ async function electToRun(
   leases: Leases,
   resource: string,
   words: readonly string[],
-  term: { ttl?: string },
+  term: { ttl?: number },
 ): Promise<number> {
   const [command = "", ...args] = words;
   for (;;) {
@@ -60,7 +59,7 @@ async function electToSay(
   leases: Leases,
   resource: string,
   output: OutputFormat,
-  term: { ttl?: string },
+  term: { ttl?: number },
 ): Promise<number> {
   using interrupt = new Interrupt();
   const { signal } = interrupt;

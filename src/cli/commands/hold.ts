@@ -1,12 +1,13 @@
 import { LeaseholdError, type LeaseLostError } from "../../lease/errors.js";
 import type { Lease } from "../../lease/types.js";
-import { withLeases } from "../connection.js";
+import { withLeasesInTurn } from "../connection.js";
 import { CommandFailure } from "../failure.js";
 import { exitCode } from "../exit-codes.js";
 import { aborted, Interrupt } from "../interrupt.js";
+import { printable } from "../output/cells.js";
 import { toJson } from "../output/present.js";
 import { sayLine } from "../say.js";
-import { type OutputFormat, type SharedOptions, settingsOf } from "../settings.js";
+import { type OutputFormat, type SharedOptions, settingsOf, ttlOf } from "../settings.js";
 
 export interface HoldOptions extends SharedOptions {
   readonly ttl?: string;
@@ -18,18 +19,19 @@ export interface HoldOptions extends SharedOptions {
 /** `leasehold hold NAME`: 0 when it was interrupted, or asked to release and did so in time; 76 when the lease was lost. */
 export async function hold(resource: string, options: HoldOptions): Promise<number> {
   const settings = settingsOf(options);
-  const { ttl, label } = options;
-  const wait = options.try === true ? 0 : options.wait;
+  const term = ttlOf(options.ttl);
+  const { label } = options;
   using interrupt = new Interrupt();
   const { signal } = interrupt;
   // Awaited here: the signals are looked after until the lease has been given back.
-  return await withLeases({ ...settings, ...(label !== undefined && { label }) }, async (leases) => {
+  const labelled = { ...settings, ...(label !== undefined && { label }) };
+  return await withLeasesInTurn(labelled, options, async (leases, wait) => {
     let lease: Lease;
     try {
       lease = await leases.acquire(resource, {
         signal,
-        ...(ttl !== undefined && { ttl }),
-        ...(wait !== undefined && { wait }),
+        wait,
+        ...term,
       });
     } catch (error) {
       if (signal.aborted) return exitCode("ok");
@@ -55,5 +57,5 @@ export async function untilAsked(lease: Lease, signal: AbortSignal): Promise<str
 
 /** One line for a person or one object for a program. */
 export function tell(output: OutputFormat, object: object, line: string): void {
-  sayLine(output === "table" ? line : toJson(object));
+  sayLine(output === "table" ? printable(line) : toJson(object));
 }

@@ -1,9 +1,11 @@
 import { execFile } from "node:child_process";
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { closeSync, mkdtempSync, openSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { startMember } from "leasehold";
+import { freePorts } from "../../../test/free-ports.js";
 import { eventually, leasehold, mainPath, type Running } from "../../../test/support/built.js";
 import { type LocalCluster, startLocalCluster } from "../../../test/support/local-cluster.js";
 
@@ -128,4 +130,46 @@ test("completion of commands, options and names in bash; the other scripts are p
   expect((await start("completion", "zsh").finished).stdout).toContain("#compdef leasehold");
   expect((await start("completion", "fish").finished).stdout).toContain("-a watch -d");
   expect((await start("completion", "tcsh").finished).code).toBe(2);
+});
+
+test("--wait is for the members as well: they come after the command, and long after --timeout", async () => {
+  const [port] = await freePorts(1);
+  const words = ["--endpoints", `127.0.0.1:${port}`, "--timeout", "100ms"];
+  const patient = leasehold(["run", "late", "--wait", "30s", ...words, "--", "true"]);
+  running.push(patient);
+  const hasty = await leasehold(["run", "late", ...words, "--", "true"]).finished;
+  expect(hasty.code).toBe(69);
+  const settings = { ttlMax: "3s", maxClockSkew: "10ms", rpcTimeout: "150ms" };
+  const member = await startMember({ id: "a", members: { a: `127.0.0.1:${port}` }, ...settings });
+  expect(await patient.finished).toMatchObject({ code: 0, stderr: "" });
+  await member.close();
+});
+
+test.each([
+  [["run", "x", "y", "--", "true"], '"y" stands before "--"'],
+  [["elect", "x", "y", "--", "true"], '"y" stands before "--"'],
+  [["run", "x", "true"], 'put "--" between the name and the command: run NAME'],
+  [
+    ["run", "x", "--ttl", "5000", "--", "true"],
+    '--ttl: "5000" is not a duration; it has no unit; write "5000ms"',
+  ],
+  [["peer", "--role", "observer"], "--role has no meaning for peer"],
+  [["core", "--role", "observer"], "--role has no meaning for core"],
+])("%j is refused with 2", async (words, message) => {
+  const { code, stdout, stderr } = await leasehold(words).finished;
+  expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+  expect(stderr).toContain(message);
+});
+
+test.skipIf(process.platform !== "linux")("output to a full disk is told by the exit code", async () => {
+  const full = openSync("/dev/full", "w");
+  for (const words of [["--version"], ["ls", "--endpoints", "memory:"], ["completion", "bash"]]) {
+    const { code, stderr } = await leasehold(words, { stdio: ["ignore", full, "pipe"] }).finished;
+    expect({ words, code, stderr }).toEqual({
+      words,
+      code: 1,
+      stderr: "leasehold: the output could not be written (ENOSPC)\n",
+    });
+  }
+  closeSync(full);
 });

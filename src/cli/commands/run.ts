@@ -1,9 +1,9 @@
-import { withLeases } from "../connection.js";
-import { usageError } from "../failure.js";
+import { withLeasesInTurn } from "../connection.js";
 import { ownCommandBytes } from "../command-bytes.js";
 import { runUnderLease } from "../run/run-under-lease.js";
 import { sayError } from "../say.js";
-import { type SharedOptions, settingsOf } from "../settings.js";
+import { refuseStrayWords } from "./stray-words.js";
+import { type SharedOptions, settingsOf, ttlOf } from "../settings.js";
 
 export interface RunOptions extends SharedOptions {
   readonly ttl?: string;
@@ -17,13 +17,11 @@ export interface RunOptions extends SharedOptions {
 
 /** `leasehold run NAME -- COMMAND ARGS`. */
 export async function run(resource: string, words: readonly string[], options: RunOptions): Promise<number> {
-  // Without "--" an option of the command would be taken for one of ours: `run x ls -o json`.
-  if (!process.argv.includes("--"))
-    throw usageError('put "--" between the name and the command: run NAME -- COMMAND');
+  refuseStrayWords("run", words);
   const [command = "", ...args] = words;
-  const { ttl, killAfter, conflictExitCode, lostExitCode } = options;
-  const wait = options.try === true ? 0 : options.wait;
-  return withLeases(settingsOf(options), (leases) =>
+  const term = ttlOf(options.ttl);
+  const { killAfter, conflictExitCode, lostExitCode } = options;
+  return withLeasesInTurn(settingsOf(options), options, (leases, wait) =>
     runUnderLease(leases, {
       resource,
       command,
@@ -33,8 +31,8 @@ export async function run(resource: string, words: readonly string[], options: R
       lostExitCode,
       yields: options.yield === true,
       say: sayError,
-      ...(ttl !== undefined && { ttl }),
-      ...(wait !== undefined && { wait }),
+      ...term,
+      wait,
       ...(killAfter !== undefined && { killAfter }),
     }),
   );

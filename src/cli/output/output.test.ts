@@ -99,3 +99,11 @@ test("times as people read them", () => {
 test("tokens become decimal strings in JSON", () => {
   expect(toJson({ token: 18446744073709551616n })).toBe('{"token":"18446744073709551616"}');
 });
+
+test("no control character of others reaches a terminal, in JSON either", () => {
+  const name = "a\u007fb\u009b31mc\u202ed\u001be";
+  expect(printable(name)).toBe("a\ufffdb\ufffd31mc\ufffdd\ufffde");
+  const written = toJson({ name, token: 7n });
+  expect(written).toBe('{"name":"a\\u007fb\\u009b31mc\\u202ed\\u001be","token":"7"}');
+  expect(JSON.parse(written)).toEqual({ name, token: "7" });
+});

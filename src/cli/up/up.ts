@@ -3,6 +3,7 @@ import { parseDuration } from "../../lease/duration.js";
 import { exitCode } from "../exit-codes.js";
 import { usageError } from "../failure.js";
 import { paintFor } from "../output/ansi.js";
+import { printable } from "../output/cells.js";
 import { toJson } from "../output/present.js";
 import { sayLine, sayLines } from "../say.js";
 import { type SharedOptions, settingsOf } from "../settings.js";
@@ -92,7 +93,7 @@ function introduction(plan: LocalPlan): string[] {
 }
 
 function showLine(change: Change): void {
-  sayLine(`${clockTime(change.atMs)}  ${change.kind.padEnd(10)}  ${change.text}`);
+  sayLine(`${clockTime(change.atMs)}  ${change.kind.padEnd(10)}  ${printable(change.text)}`);
 }
 
 function showObject({ atMs, ...change }: Change): void {

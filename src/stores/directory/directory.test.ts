@@ -7,6 +7,7 @@ import type { Store } from "../../delta/store.js";
 import { runStoreConformance } from "../conformance.js";
 import { directoryOfRegister, registerOfDirectory } from "./names.js";
 import { openDirectoryStore } from "./open.js";
+import { mustFail } from "./probe.js";
 import { clean, RegisterDirectory } from "./register-directory.js";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
@@ -186,3 +187,13 @@ describe("names of directories", () => {
     expect(directoryOfRegister("x".repeat(600)).directory.length).toBeLessThan(100);
   });
 });
+
+test.each(["EROFS", "ENOSPC", "EIO"])(
+  "%s during a probe says that the store is away, not that it is unfit",
+  async (code) => {
+    const refusal = Object.assign(new Error("no"), { code });
+    await expect(mustFail("created what exists", () => Promise.reject(refusal))).rejects.toBe(refusal);
+    const expected = Object.assign(new Error("no"), { code: "EEXIST" });
+    expect(await mustFail("created what exists", () => Promise.reject(expected))).toMatchObject({ ok: true });
+  },
+);
