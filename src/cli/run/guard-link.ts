@@ -13,8 +13,8 @@ export type ToGuard =
       readonly deadline: Deadline;
       readonly limits: Limits;
     }
-  /** `run` knows the process group: the command may start. */
-  | { readonly type: "go" }
+  /** `run` knows the process group: the command may start, if the deadline as it is now leaves time for that. */
+  | { readonly type: "go"; readonly deadline: Deadline }
   /** A renewal moved the deadline (or a clock fault brought it nearer). */
   | { readonly type: "deadline"; readonly deadline: Deadline }
   /** A signal for the child. */

@@ -66,7 +66,9 @@ class Guard {
         this.#start(message);
         break;
       case "go":
+        this.#deadline = message.deadline;
         this.#open();
+        this.#look();
         break;
       case "deadline":
         this.#deadline = message.deadline;
@@ -119,10 +121,9 @@ class Guard {
     );
     gate.on("exit", (_code, signal) => this.#sweep(signal));
     send(this.#toRun, { type: "ready", groupId: gate.pid });
-    this.#look();
   }
 
-  /** Both know the group now. The deadline may be close already: the start took long, or `run` did. */
+  /** Both know the group now. The deadline may be close: the start took long, and the lease was not renewed meanwhile. */
   #open(): void {
     if (this.#gate === undefined || this.#decide().action !== "wait") return;
     this.#progress = "opened";

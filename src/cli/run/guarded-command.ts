@@ -58,6 +58,7 @@ export class GuardedCommand {
   readonly #mark: string;
   #settle: (ending: Ending) => void = () => undefined;
   #processes: CommandProcesses | undefined;
+  #deadline: Deadline;
   #isLost = false;
   #last: Ending | undefined;
 
@@ -86,11 +87,13 @@ export class GuardedCommand {
     // Not "exit": what the guard said last may still be in the pipe then.
     this.#guard.on("close", (code, signal) => this.#guardClosed(signal ?? `exit code ${code}`));
     const { bytes, deadline, limits } = start;
+    this.#deadline = deadline;
     const env = { ...start.env, [MARK_VARIABLE]: this.#mark };
     send(this.#toGuard, { type: "start", ...bytes, env, deadline, limits });
   }
 
   moveDeadline(deadline: Deadline): void {
+    this.#deadline = deadline;
     this.#tell({ type: "deadline", deadline });
   }
 
@@ -117,7 +120,7 @@ export class GuardedCommand {
     switch (message.type) {
       case "ready":
         this.#processes = new CommandProcesses(message.groupId, this.#mark);
-        if (!this.#isLost) this.#tell({ type: "go" });
+        if (!this.#isLost) this.#tell({ type: "go", deadline: this.#deadline });
         break;
       case "not-started":
         this.#last = { kind: "not-started", code: message.code, message: message.message };
