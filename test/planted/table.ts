@@ -5,6 +5,7 @@ import { noFaults as noCoreFaults } from "../../src/core/state/faults.js";
 import { coreFaultsOfTests, cored, searchCore } from "./cored.js";
 import { explored } from "./explored.js";
 import { find, search } from "./find.js";
+import { hostiles, searchHostile } from "./hostile.js";
 import { gridded, searchGrid } from "./gridded.js";
 import { fairRuns, handOverMs, slowdownMax, slowHandOvers } from "./hand-over.js";
 import { readOptions, refuse } from "./options.js";
@@ -26,6 +27,8 @@ interface Row {
   readonly seed: string;
   readonly seconds: number;
 }
+
+const hostileRunsMax = 20;
 
 const titles = ["MISTAKE", "CHECKER", "CAUGHT BY", "AFTER", "SEED", "SECONDS"];
 
@@ -119,7 +122,8 @@ function neverPlanted(): string[] {
   for (const { faults } of [...simulated, ...explored])
     for (const name of Object.keys(faults)) planted.add(name);
   for (const { waistFaults } of simulated) for (const name of Object.keys(waistFaults)) planted.add(name);
-  for (const { faults } of [...stored, ...cored]) for (const name of Object.keys(faults)) planted.add(name);
+  for (const { faults } of [...stored, ...cored, ...hostiles])
+    for (const name of Object.keys(faults)) planted.add(name);
   for (const name of coreFaultsOfTests) planted.add(name);
   return [noFaults, noWaistFaults, noDeltaFaults, noCoreFaults]
     .flatMap((faults) => Object.keys(faults))
@@ -180,11 +184,28 @@ async function onCore(): Promise<Row[]> {
   return found;
 }
 
+/** A real server: what is found is what a client that means no harm would have felt. */
+async function byHostileClients(): Promise<Row[]> {
+  const found: Row[] = [];
+  for (const { name, faults } of hostiles.filter((mistake) => wanted(mistake.name))) {
+    const look = async () => {
+      const { failed, runs } = await searchHostile(faults, (count) => count < hostileRunsMax);
+      const caught = failed !== undefined;
+      const seed = failed === undefined ? "" : `${failed.seed} hostile`;
+      const after = `${runs} runs`;
+      return { mistake: name, checker: "bystander", by: "random runs", caught, after, seed } as const;
+    };
+    found.push(await timed(look));
+  }
+  return found;
+}
+
 const rows = [
   ...(await bySimulation()),
   ...(await onStorage()),
   ...(await onGrid()),
   ...(await onCore()),
+  ...(await byHostileClients()),
   ...(await byHandOver()),
   ...(await byExploration()),
 ];

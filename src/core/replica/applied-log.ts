@@ -18,6 +18,8 @@ export interface AppliedEntry {
 }
 
 export interface LogListener {
+  /** Somebody waits here for its answer. */
+  isAwaited(command: Command): boolean;
   /** An entry of this term is about to be applied. */
   reached(term: number): void;
   applied(entry: AppliedEntry): void;
@@ -100,9 +102,10 @@ export class AppliedLog {
     if (entry.kind !== "normal" || entry.data.length === 0)
       return { entry, command: undefined, applied: undefined };
     const command = readCommand(entry.index, entry.data);
-    const { state } = this.#context;
+    const { limits, state } = this.#context;
     if (faults.commandsInOneTurn) return { entry, command, applied: state.apply(command, entry.term) };
-    return { entry, command, applied: yield* state.applying(command, entry.term) };
+    const answerBytes = this.#listener.isAwaited(command) ? limits.answerBytesMax : -1;
+    return { entry, command, applied: yield* state.applying(command, entry.term, answerBytes) };
   }
 
   #sweep(): void {
@@ -116,10 +119,14 @@ export class AppliedLog {
  * deeper here. What stands in the log has to be readable for ever.
  */
 const commandDepthMax = 200;
+/** What who decodes takes by default, a client's request as well. */
+const decoderDepth = 100;
 
 function readCommand(index: number, data: Uint8Array): Command {
   try {
-    return fromBinary(CommandSchema, data, { recursionLimit: commandDepthMax });
+    return fromBinary(CommandSchema, data, {
+      recursionLimit: faults.budgetOfEachLevel ? decoderDepth : commandDepthMax,
+    });
   } catch (error) {
     throw new LeaseholdError("LOG_CORRUPT", `entry ${index} of the log is no command`, { cause: error });
   }

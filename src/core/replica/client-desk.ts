@@ -169,6 +169,10 @@ export class ClientDesk {
     }
   }
 
+  isAwaited({ proposer, request }: Command): boolean {
+    return proposer === this.#context.id && this.#proposed.get(Number(request))?.isOpen === true;
+  }
+
   /** A command of the log has been applied. */
   applied(command: Command, { answer, revision }: Applied): void {
     if (command.proposer !== this.#context.id) return;
@@ -296,7 +300,11 @@ export class ClientDesk {
   *#read({ kind, request }: Reading): Steps<ClientResponse> {
     const { state } = this.#context;
     const revision = state.revisions.current;
-    const response = kind === "range" ? yield* state.read(request) : yield* state.readTxn(request);
+    const { answerBytesMax } = this.#context.limits;
+    const response =
+      kind === "range"
+        ? yield* state.read(request, answerBytesMax)
+        : yield* state.readTxn(request, answerBytesMax);
     response.header = this.#context.header(revision);
     return response;
   }

@@ -5,6 +5,10 @@ import { bytes, put, range, txn } from "../../sim/core/programs/requests.js";
 import { type RequestOpSchema, TxnRequestSchema } from "../gen/etcd/rpc_pb.js";
 import { isOversized } from "../server/grpc/txn-size.js";
 import type { WatchAnswer } from "./types.js";
+import { snapshotPieces } from "../state/snapshot.js";
+import { CoreState } from "../state/state.js";
+import { finish } from "../state/steps.js";
+import { CommandSchema } from "../gen/leasehold/command_pb.js";
 import { Watcher } from "./watcher.js";
 
 type Operation = MessageInitShape<typeof RequestOpSchema>;
@@ -112,6 +116,53 @@ describe("a transaction that only reads", () => {
     for (const request of [{ failure: puts(1) }, { success: [inside({ failure: puts(1) })] }])
       cluster.ask(leader, TXN, txn(request));
     expect(leader.replica!.status().lastIndex).toBe(lastIndex + 2);
+  });
+});
+
+describe("an answer", () => {
+  const all = { key: bytes("a"), rangeEnd: Uint8Array.of(0) };
+  const whole: Operation = { request: { case: "requestRange", value: all } };
+
+  test("has a bound, whether it is read or comes with a write, and what was written stands", () => {
+    const cluster = new VirtualCluster({ limits: { answerBytesMax: 10_000 } });
+    const leader = cluster.leader();
+    for (let number = 0; number < 20; number += 1) cluster.ask(leader, PUT, put(`k${number}`, "x"));
+    const count = (success: Operation[]) => cluster.outcome(leader, txn({ success }));
+    expect(count([whole])).toMatchObject({ succeeded: true });
+    expect(cluster.ask(leader, RANGE, range("a", { rangeEnd: all.rangeEnd })).kvs).toHaveLength(20);
+    expect(count([whole, whole])).toMatchObject({ failure: "answerTooLarge", code: 8 });
+    expect(count([whole, ...puts(1, "new"), whole])).toMatchObject({ failure: "answerTooLargeDone" });
+    for (const server of cluster.world.servers)
+      expect(cluster.ask(server, RANGE, range("new0")).kvs).toHaveLength(1);
+    cluster.run(500);
+    const [first, ...others] = cluster.world.servers.map(({ replica }) => replica!.status());
+    for (const { revision, bytes: counted } of others)
+      expect({ revision, counted }).toEqual({ revision: first!.revision, counted: first!.bytes });
+  });
+
+  test("is not put together where nobody waits for it, and the state is the same", () => {
+    const setUp = () => {
+      const state = new CoreState();
+      for (let number = 0; number < 5; number += 1)
+        state.revisions.put(`k${number}`, bytes("x"), 0n, 2 + number);
+      state.revisions.commit(6);
+      return state;
+    };
+    const request = create(TxnRequestSchema, { success: [whole, ...puts(3), whole] });
+    const command = create(CommandSchema, { body: { case: "txn", value: request } });
+    const [awaited, other] = [setUp(), setUp()];
+    expect(finish(awaited.applying(command, 1, 1e6)).answer).toMatchObject({ succeeded: true });
+    expect(finish(other.applying(command, 1, -1)).answer).not.toHaveProperty("responses");
+    expect([...snapshotPieces(other)]).toEqual([...snapshotPieces(awaited)]);
+  });
+
+  test("that nobody waits for ends leases all the same", () => {
+    const state = new CoreState();
+    for (const ID of [1n, 2n, 3n])
+      state.apply(create(CommandSchema, { body: { case: "leaseGrant", value: { ID, TTL: 9n } } }), 1);
+    const value = { ids: [1n, 2n, 3n], term: 1n, apart: true };
+    const expire = create(CommandSchema, { body: { case: "leaseExpire", value } });
+    expect(finish(state.applying(expire, 1, -1)).ended).toEqual([1n, 2n, 3n]);
   });
 });
 

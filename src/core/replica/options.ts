@@ -44,6 +44,8 @@ export interface ReplicaLimits {
   readonly requestBytesTotalMax: number;
   /** One command, bytes; more is `request is too large`. */
   readonly requestBytesMax: number;
+  /** Keys and values in one answer, bytes as the state counts them; more is refused. */
+  readonly answerBytesMax: number;
   /** Questions of other servers that wait for a round. */
   readonly asksMax: number;
   /** Rounds of heartbeats under way that confirm leadership. */
@@ -87,6 +89,8 @@ export const defaultLimits: ReplicaLimits = {
   requestBytesTotalMax: 64 * 1024 * 1024,
   // etcd's bound; clients know it.
   requestBytesMax: 1.5 * 1024 * 1024,
+  // All keys of most cores, and some five at once in memory.
+  answerBytesMax: 256 * 1024 * 1024,
   // As many as a server's own clients may be, from each of four others.
   asksMax: 65_536,
   // One takes a network round trip. With a few under way nobody waits for two of them, however fast questions come.

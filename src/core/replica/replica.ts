@@ -50,6 +50,7 @@ export class Replica implements CoreServer {
     this.#watches = new WatchHub(this.#context);
     this.#snapshots = new Snapshots(this.#context);
     this.#log = new AppliedLog(this.#context, {
+      isAwaited: (command) => this.#clients.isAwaited(command),
       reached: (term) => this.#clients.reached(term),
       applied: (entry) => this.#applied(entry),
     });

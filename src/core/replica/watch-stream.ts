@@ -1,4 +1,6 @@
+import { faults } from "#core-faults";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { append, few } from "../../lease/lists.js";
 import type { Event } from "../gen/etcd/kv_pb.js";
 import { type WatchResponse, WatchResponseSchema } from "../gen/etcd/rpc_pb.js";
 import type { Context } from "./context.js";
@@ -66,7 +68,7 @@ export class WatchStream {
         this.#emitFragments(watchId, revision, bytesMax);
         continue;
       }
-      for (const event of revision) batch.push(event);
+      append(batch, faults.eventsSpread ? few(revision) : revision);
       bytes += size;
     }
     emitBatch();

@@ -5,6 +5,7 @@ import { LeaseholdError } from "../../lease/errors.js";
 import { LogLimit } from "../../host/log-limit.js";
 import type { Logger } from "../../host/types.js";
 import type { InstallSnapshot } from "../raft/types.js";
+import { defaultLimits } from "../replica/options.js";
 import { Replica } from "../replica/replica.js";
 import type { Effects, PeerMessage } from "../replica/types.js";
 import type { CoreConfig, TlsFiles } from "./config.js";
@@ -16,6 +17,9 @@ import { CoreHost } from "./host.js";
 import { idText } from "./identity.js";
 import { Peers, type PeersHandler } from "./peers/peers.js";
 import { readTlsFile } from "./peers/sockets.js";
+
+/** What is asked for at once, and what is, have room in memory beside each other. */
+const answersPerQuota = 4;
 
 /** How often a server looks whether its data directory is still its own. */
 const lockCheckMs = 5_000;
@@ -104,7 +108,10 @@ class Core implements RunningCore {
         electionTicks,
         autoCompaction: config.autoCompaction,
         quotaBytes: config.quotaBytes,
-        limits: { snapshotEntries: config.snapshotEntries },
+        limits: {
+          snapshotEntries: config.snapshotEntries,
+          answerBytesMax: Math.min(defaultLimits.answerBytesMax, config.quotaBytes / answersPerQuota),
+        },
       }),
       disk: new Disk(journal, snapshots, recovered.snapshot.index),
       tickMs,

@@ -1,3 +1,5 @@
+import { faults } from "#core-faults";
+
 /**
  * What the core answers when it cannot do what it was asked: etcd's code and text where etcd has one, as clients match them to
  * the letter.
@@ -19,6 +21,8 @@ const failures = {
   futureRevision: [11, "etcdserver: mvcc: required revision is a future revision"],
   leaseTtlTooLarge: [11, "etcdserver: too large lease TTL"],
   tooManyRequests: [8, "etcdserver: too many requests"],
+  answerTooLarge: [8, "leasehold: the answer is too large: ask for a part of it (limit, keys_only)"],
+  answerTooLargeDone: [8, "leasehold: the request was carried out, and its answer is too large"],
   noSpace: [8, "etcdserver: mvcc: database space exceeded"],
   noLeader: [14, "etcdserver: no leader"],
   leaderChanged: [14, "etcdserver: leader changed"],
@@ -46,5 +50,6 @@ export class CoreError extends Error {
 
 /** What whoever asked is told when this was thrown while its request was looked at, and before anything had come of it. */
 export function refusalFor(error: unknown): CoreError {
+  if (faults.mistakesEscape && !(error instanceof CoreError)) throw error;
   return error instanceof CoreError ? error : new CoreError("internal", error);
 }

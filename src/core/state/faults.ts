@@ -52,6 +52,12 @@ export const noFaults = {
   acknowledgedBeforeSync: false,
   /** A write that may have been proposed is proposed again. */
   proposedTwice: false,
+  /** Each transaction inside of another may have as many operations again, and none is too deep for the check. */
+  budgetOfEachLevel: false,
+  /** What cannot be many may be in a watch's response. */
+  eventsSpread: false,
+  /** What is thrown for one request or stream is not kept there. */
+  mistakesEscape: false,
   /** Nothing is compacted but by clients. */
   historyGrows: false,
   /** What was compacted away still counts. */

@@ -7,6 +7,7 @@ import {
   type RangeResponse,
   RangeResponseSchema,
 } from "../gen/etcd/rpc_pb.js";
+import type { AnswerRoom } from "./answer-room.js";
 import { CoreError } from "./errors.js";
 import { keyOf, rangeOf } from "./keys.js";
 import { type KeysView, type Version, keyValueFields, nothing } from "./revisions.js";
@@ -20,9 +21,11 @@ import { type Steps, sortInSteps, unitsPerStep } from "./steps.js";
 export function* readRange(
   view: KeysView,
   request: RangeRequest,
+  room: AnswerRoom,
   current = view.current,
 ): Steps<RangeResponse> {
   const revision = readRevision(view, request, current);
+  if (room.isExceeded) return create(RangeResponseSchema);
   let found: Version[] = [];
   const { min, max } = boundsOf(request);
   const limit = Number(request.limit);
@@ -46,16 +49,21 @@ export function* readRange(
   const more = limit > 0 && found.length > limit;
   if (more) found.length = limit;
   return create(RangeResponseSchema, {
-    kvs: yield* keyValues(found, request.keysOnly),
+    kvs: yield* keyValues(found, room, request.keysOnly),
     more,
     count: BigInt(count),
   });
 }
 
-/** As clients see them. */
-export function* keyValues(versions: readonly Version[], keysOnly = false): Steps<KeyValue[]> {
+/** As clients see them, as far as there is room. */
+export function* keyValues(
+  versions: readonly Version[],
+  room: AnswerRoom,
+  keysOnly = false,
+): Steps<KeyValue[]> {
   const kvs: KeyValue[] = [];
   for (const version of versions) {
+    if (!room.take(version)) break;
     kvs.push(toKeyValue(version, keysOnly));
     if (kvs.length % unitsPerStep === 0) yield;
   }

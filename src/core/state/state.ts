@@ -16,6 +16,7 @@ import {
   type TxnResponse,
 } from "../gen/etcd/rpc_pb.js";
 import type { Command, LeaseExpire, SpaceAlarm } from "../gen/leasehold/command_pb.js";
+import { AnswerRoom } from "./answer-room.js";
 import { needsRoom } from "./check.js";
 import { CoreError } from "./errors.js";
 import { Leases, ttlSecondsMax } from "./leases.js";
@@ -62,6 +63,7 @@ export class CoreState {
   readonly spaceAlarms = new Set<bigint>();
   /** What the command that is being applied changes: one revision after the other, and each in order. */
   #changes: Version[] = [];
+  #room = new AnswerRoom(Infinity);
   #granted: bigint[] = [];
   #ended: bigint[] = [];
 
@@ -73,14 +75,18 @@ export class CoreState {
   /**
    * Applies a command in steps: nothing of what it changes can be read before the last of them, and no other command begins before.
    * A command that is refused changes nothing. `term` is that of the command's entry.
+   *
+   * @param answerBytes what the answer may have, as the state counts; less than 0 if nobody waits for it: what it changes is the same
    */
-  *applying(command: Command, term: number): Steps<Applied> {
+  *applying(command: Command, term: number, answerBytes = Infinity): Steps<Applied> {
+    this.#room = new AnswerRoom(answerBytes);
     this.#changes = [];
     this.#granted = [];
     this.#ended = [];
     const answer = yield* this.#answer(command, term);
+    const isRefused = answer instanceof CoreError;
     return {
-      answer,
+      answer: this.#room.isExceeded && !isRefused ? new CoreError("answerTooLargeDone") : answer,
       revision: this.revisions.current,
       changes: this.#changes,
       granted: this.#granted,
@@ -89,14 +95,17 @@ export class CoreState {
   }
 
   /** What stands there now, whatever is applied while it is read. */
-  read(request: RangeRequest): Steps<RangeResponse> {
+  read(request: RangeRequest, answerBytes = Infinity): Steps<RangeResponse> {
     const isOneKey = request.rangeEnd.length === 0;
-    return readRange(isOneKey || faults.readsLiveKeys ? this.revisions : this.revisions.view(), request);
+    const view = isOneKey || faults.readsLiveKeys ? this.revisions : this.revisions.view();
+    const room = new AnswerRoom(answerBytes);
+    return withinRoom(readRange(view, request, room), room);
   }
 
   /** The same for a transaction that changes nothing (`isReadOnly`). */
-  readTxn(request: TxnRequest): Steps<TxnResponse> {
-    return readTxn(this.revisions.view(), request);
+  readTxn(request: TxnRequest, answerBytes = Infinity): Steps<TxnResponse> {
+    const room = new AnswerRoom(answerBytes);
+    return withinRoom(readTxn(this.revisions.view(), request, room), room);
   }
 
   *#answer(command: Command, term: number): Steps<Applied["answer"]> {
@@ -162,7 +171,7 @@ export class CoreState {
   }
 
   #begin(): Write {
-    return new Write(this.revisions, this.leases);
+    return new Write(this.revisions, this.leases, this.#room);
   }
 
   #commit<Answer>(write: Write, answer: Answer): Answer {
@@ -238,6 +247,12 @@ export class CoreState {
       if (lease !== undefined) lease.leftMs = Number(leftMs);
     }
   }
+}
+
+function* withinRoom<Answer>(steps: Steps<Answer>, room: AnswerRoom): Steps<Answer> {
+  const answer = yield* steps;
+  if (room.isExceeded) throw new CoreError("answerTooLarge");
+  return answer;
 }
 
 /** As clients see them. */

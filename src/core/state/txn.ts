@@ -17,6 +17,7 @@ import {
   type TxnResponse,
   TxnResponseSchema,
 } from "../gen/etcd/rpc_pb.js";
+import type { AnswerRoom } from "./answer-room.js";
 import { CoreError } from "./errors.js";
 import { keyOf, rangeOf } from "./keys.js";
 import { compareBytes, keyValues, readRange, readRevision, toKeyValue } from "./range.js";
@@ -38,7 +39,7 @@ export function putKey(write: Write, request: PutRequest): PutResponse {
 
 export function* deleteKeys(write: Write, request: DeleteRangeRequest): Steps<DeleteRangeResponse> {
   const gone = yield* write.delete(rangeOf(request.key, request.rangeEnd));
-  const prevKvs = request.prevKv ? yield* keyValues(gone) : [];
+  const prevKvs = request.prevKv ? yield* keyValues(gone, write.room) : [];
   return create(DeleteRangeResponseSchema, { deleted: BigInt(gone.length), prevKvs });
 }
 
@@ -59,9 +60,9 @@ export function* runTxn(write: Write, request: TxnRequest): Steps<TxnResponse> {
 }
 
 /** One that changes nothing (`isReadOnly`). */
-export function* readTxn(view: KeysView, request: TxnRequest): Steps<TxnResponse> {
+export function* readTxn(view: KeysView, request: TxnRequest, room: AnswerRoom): Steps<TxnResponse> {
   const path = yield* choosePath(view, request);
-  return yield* runPath({ view, revision: view.current }, path);
+  return yield* runPath({ view, room, revision: view.current }, path);
 }
 
 function* choosePath(view: KeysView, request: TxnRequest): Steps<Path> {
@@ -111,7 +112,7 @@ function* runOperation(seen: Seen, { request }: RequestOp, inner: Path | undefin
   const header = () => create(ResponseHeaderSchema, { revision: BigInt(seen.revision) });
   switch (request.case) {
     case "requestRange": {
-      const value = yield* readRange(seen.view, request.value, seen.revision);
+      const value = yield* readRange(seen.view, request.value, seen.room, seen.revision);
       value.header = header();
       return create(ResponseOpSchema, { response: { case: "responseRange", value } });
     }

@@ -1,3 +1,4 @@
+import type { AnswerRoom } from "./answer-room.js";
 import type { Key, KeyRange } from "./keys.js";
 import type { Leases } from "./leases.js";
 import type { KeysView, Revisions, Version } from "./revisions.js";
@@ -6,6 +7,7 @@ import { type Steps, unitsPerStep } from "./steps.js";
 /** What the operations of a transaction see: the state before it, and what those before them have changed. */
 export interface Seen {
   readonly view: KeysView;
+  readonly room: AnswerRoom;
   /** The newest that they see. */
   readonly revision: number;
 }
@@ -13,12 +15,14 @@ export interface Seen {
 /** What one write transaction changes: everything in one revision, or nothing and no revision. */
 export class Write implements Seen {
   readonly leases: Leases;
+  readonly room: AnswerRoom;
   readonly #revisions: Revisions;
   readonly #revision: number;
   /** What it has changed so far, in order. */
   readonly changes: Version[] = [];
 
-  constructor(revisions: Revisions, leases: Leases) {
+  constructor(revisions: Revisions, leases: Leases, room: AnswerRoom) {
+    this.room = room;
     this.#revisions = revisions;
     this.leases = leases;
     this.#revision = revisions.current + 1;

@@ -15,6 +15,8 @@ export type Program = "leasehold" | "etcd";
 export interface ClusterOptions {
   readonly program?: Program;
   readonly flags?: readonly string[];
+  /** Of Node itself. */
+  readonly nodeFlags?: readonly string[];
   readonly scheme?: "http" | "https";
   /** Where each server runs, and how it is started there; loopback by default. */
   readonly hosts?: readonly { readonly address: string; readonly prefix: readonly string[] }[];
@@ -90,7 +92,7 @@ export class CoreCluster implements AsyncDisposable {
   }
 
   static async create(count: number, options: ClusterOptions = {}): Promise<CoreCluster> {
-    const { program = "leasehold", flags = [], hosts, scheme = "http" } = options;
+    const { program = "leasehold", flags = [], nodeFlags = [], hosts, scheme = "http" } = options;
     const folder = await mkdtemp(join(tmpdir(), "lh-core-"));
     const ports = hosts === undefined ? await freePorts(2 * count) : [];
     const places = Array.from({ length: count }, (_, index) => ({
@@ -100,7 +102,7 @@ export class CoreCluster implements AsyncDisposable {
       peer: `${scheme}://${hosts?.[index]?.address ?? "127.0.0.1"}:${ports[2 * index + 1] ?? 2380}`,
     }));
     const initial = places.map(({ name, peer }) => `${name}=${peer}`).join(",");
-    const command = program === "etcd" ? ["etcd"] : [process.execPath, mainPath, "core"];
+    const command = program === "etcd" ? ["etcd"] : [process.execPath, ...nodeFlags, mainPath, "core"];
     const insecure = program === "leasehold" && hosts !== undefined ? ["--insecure"] : [];
     const servers = places.map(({ name, client, peer, prefix }, index) => {
       const dataDir = options.dataDir?.(index) ?? join(folder, name);

@@ -1,0 +1,21 @@
+import { sizeOf, type Version } from "./revisions.js";
+
+/** What may still be put into one answer: a transaction can ask for all there is a hundred times. */
+export class AnswerRoom {
+  #bytes: number;
+
+  /** @param bytes as the state counts them; less than 0 if nobody waits for an answer */
+  constructor(bytes: number) {
+    this.#bytes = bytes;
+  }
+
+  get isExceeded(): boolean {
+    return this.#bytes < 0;
+  }
+
+  /** False: there is no room for it, nor for anything after it. */
+  take(version: Version): boolean {
+    if (!this.isExceeded) this.#bytes -= sizeOf(version);
+    return !this.isExceeded;
+  }
+}
