@@ -15,7 +15,7 @@ import type { FeedPage } from "./watch-feed.js";
  * Lists of one peer that are under way at a time: as many as it may ask for. Of more, the one that has not gone on for
  * the longest is forgotten.
  */
-const listsPerLinkMax = 32;
+const listsPerLinkMax = 64;
 
 /** How long the holder of a resource may take to confirm that it was told of a request. */
 const PASS_ON_TIMEOUT_MS = 1_000;

@@ -5,8 +5,8 @@ import type { Link } from "./link.js";
 import type { AnswerFrame, CallFrame } from "./side-frames.js";
 import type { TransportHandler } from "./transport-handler.js";
 
-/** Calls of one peer that are being answered at the same time; a further one is answered with an error. */
-const RUNNING_CALLS_MAX = 32;
+/** Calls of one peer that are being answered at the same time, watches among them; a further one is answered with an error. */
+const RUNNING_CALLS_MAX = 64;
 
 const ERROR_TEXT_LENGTH_MAX = 4096;
 

@@ -9,6 +9,9 @@ const turnMs = 0.5;
  */
 const restFactor = 4;
 
+/** A rest is no longer than this, ms: a turn that took so long has waited for the processor, and did not work. */
+const restMsMax = 20;
+
 /**
  * Gives work that may wait turns of the event loop of its own, each of them short. Between two of them everything that
  * has arrived meanwhile is handled.
@@ -46,7 +49,7 @@ export class SideTurns {
     const beganMs = clock.monotonicMs();
     const hasMore = this.#work(() => clock.monotonicMs() - beganMs < turnMs);
     const endedMs = clock.monotonicMs();
-    this.#restsUntilMs = endedMs + restFactor * (endedMs - beganMs);
+    this.#restsUntilMs = endedMs + Math.min(restMsMax, restFactor * (endedMs - beganMs));
     if (hasMore) this.wanted();
   };
 }
