@@ -44,7 +44,7 @@ async function setUp(more: Partial<FleaseSettingsInput> = {}) {
   const settings = fleaseSettings({
     members: ["a"],
     ttlMaxMs: 60_000,
-    maxClockSkewMs: 20,
+    maxClockSkewMs: 500,
     rpcTimeoutMs: 2_000,
     ...more,
   });

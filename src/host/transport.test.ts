@@ -262,7 +262,7 @@ describe("calls", () => {
     });
     await until(() => settled === 300 - 32);
     expect(a.transport.counters["calls.sent"]).toBe(256);
-    expect(b.transport.counters["calls.refused"]).toBe(256 - 32);
+    expect(b.transport.counters["calls.refused"]).toBe(256 - 64);
     link.close("enough");
     const results = await Promise.all(calls);
     expect(results.filter((text) => String(text).includes("enough"))).toHaveLength(32);
