@@ -260,12 +260,12 @@ describe("calls", () => {
       settled++;
       return outcome;
     });
-    await until(() => settled === 300 - 32);
+    await until(() => settled === 300 - 64);
     expect(a.transport.counters["calls.sent"]).toBe(256);
     expect(b.transport.counters["calls.refused"]).toBe(256 - 64);
     link.close("enough");
     const results = await Promise.all(calls);
-    expect(results.filter((text) => String(text).includes("enough"))).toHaveLength(32);
+    expect(results.filter((text) => String(text).includes("enough"))).toHaveLength(64);
     await expect(a.transport.call(link, "echo", 0, 100)).rejects.toMatchObject({ code: "UNREACHABLE" });
   });
 
