@@ -13,8 +13,9 @@ import {
   wordOf,
   writeOf,
 } from "../../test/support/flease-bench.js";
-import { Kind, LeaseState, Message } from "./message.js";
+import { Kind, LeaseState, Message, Refusal } from "./message.js";
 import { withFaults } from "./planted-faults.js";
+import { answerOn } from "./side-answers.js";
 
 /** The rules of section 3.4, one by one. Times are in ms; ε = 10, the longest lease is 1000. */
 
@@ -273,4 +274,21 @@ test("of two reasons the lease is named, with the promise, so that one with a sl
   }
   ask(acceptor, releaseOf("p.1", 9, 1), at(6));
   expect(wordOf(ask(acceptor, readOf("q.1", 6), at(6)))).toBe("promised");
+});
+
+test("after the time was set back nobody can have anything until it is where it was, and that is what is told", () => {
+  const acceptor = readyAcceptor();
+  ask(acceptor, readOf("p.1", 0), at(0));
+  // The steady clock goes on, the system time steps.
+  const setBack = { ...at(50), wall: baseMs - 5_000, lo: baseMs - 5_000 };
+  const above = ask(acceptor, readOf("q.1", 1), setBack)!;
+  const below = ask(acceptor, readOf("q.1", -5_000), setBack)!;
+  expect([above.refusal, below.refusal]).toEqual([Refusal.outOfBounds, Refusal.promised]);
+  expect(answerOn(acceptor, "r", at(50))).toMatchObject({ state: "ready", readyInMs: 0 });
+  const told = answerOn(acceptor, "r", setBack);
+  expect(told.state).toBe("recovering");
+  const laterMs = told.readyInMs + 1;
+  const then = { ...setBack, wall: setBack.wall + laterMs, lo: setBack.lo + laterMs };
+  const after = ask(acceptor, readOf("q.1", 1), then);
+  expect([answerOn(acceptor, "r", then).state, after?.kind]).toEqual(["ready", Kind.promise]);
 });

@@ -1,5 +1,5 @@
 import { faults } from "#faults";
-import { ballotsPerMs, numberAt, supersedes } from "./ballot.js";
+import { ballotsPerMs, numberAt, supersedes, timeOf } from "./ballot.js";
 import { emptyReading } from "./clock.js";
 import type { Reading } from "./clock.js";
 import { leaseIsOver } from "./expiry.js";
@@ -126,6 +126,15 @@ export class Acceptor {
     if (!faults.noFloor) this.#floor = Math.max(this.#floor, floor);
     this.#ready = true;
     this.#forgotAtWall = -Infinity;
+  }
+
+  /**
+   * How long until a new ballot can be above the promise and within the bound of the clock, ms: 0 unless the system time has been set back.
+   * Not to be shortened: an acceptor that starts meanwhile has its floor by the time as it is, and would forget promises beyond it.
+   */
+  behindMs(resource: string, now: Reading): number {
+    const promised = this.#entries.get(resource)?.promisedNumber ?? this.#floor;
+    return Math.max(0, timeOf(promised) - now.wall - this.#settings.maxClockSkewMs - 1);
   }
 
   /** Handles a request. Returns true when `reply` has been filled in and must be sent to the requester. */

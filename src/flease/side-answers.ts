@@ -33,6 +33,10 @@ export function answerOn(acceptor: Acceptor, resource: string, now: Reading): Re
   // What a recovering acceptor knows is too little to be told (I15).
   if (readyInMs > 0 || !acceptor.ready) return { ...unknown, state: "recovering", readyInMs, promised: 0 };
   const entry = acceptor.entry(resource);
+  const isLive = entry !== undefined && stateName(acceptor, entry, now) === "live";
+  const behindMs = Math.ceil(acceptor.behindMs(resource, now));
+  // Nobody can have it, so it is not free either; whoever holds it can go on.
+  if (behindMs > 0 && !isLive) return { ...unknown, state: "recovering", readyInMs: behindMs, promised: 0 };
   if (entry === undefined) return { ...unknown, state: "ready", readyInMs: 0, promised: acceptor.floor };
   return {
     state: "ready",

@@ -5,7 +5,9 @@ import type { MemberStatus, PeerStatus } from "./types.js";
 export function memberStatus(node: FleaseNode, address: string): MemberStatus {
   const { peer, cluster, transport } = node;
   const now = node.now();
-  const readyInMs = Math.ceil(peer.acceptor?.remainingSilenceMs(now) ?? 0);
+  const { acceptor } = peer;
+  const behindMs = acceptor?.behindMs("", now) ?? 0;
+  const readyInMs = Math.ceil(Math.max(acceptor?.remainingSilenceMs(now) ?? 0, behindMs));
   const notice = peer.fault ?? node.membership.notice(now.mono);
   const usage = process.cpuUsage();
   return {
@@ -17,7 +19,7 @@ export function memberStatus(node: FleaseNode, address: string): MemberStatus {
     state: memberState(node),
     ...(notice === undefined ? {} : { notice }),
     readyInMs,
-    resources: peer.acceptor?.size ?? 0,
+    resources: acceptor?.size ?? 0,
     waiters: peer.waiterCount,
     ttlMaxMs: cluster.settings.ttlMaxMs,
     maxClockSkewMs: cluster.settings.maxClockSkewMs,

@@ -135,6 +135,19 @@ describe("the exit code", () => {
     await expect(start("exit 0", { conflictExitCode: 9 }, late)).rejects.toMatchObject({ exitCode: 9 });
   });
 
+  test("says why nobody can have it, when that is so", async () => {
+    const late = fakeLeases(() => Promise.reject(new LeaseholdError("TIMEOUT")));
+    const reasons = ["nobody can say who holds it", "a is recovering and takes part in 1m"];
+    Object.assign(late, {
+      holder: () => Promise.resolve({ state: "unknown" }),
+      explain: () => Promise.resolve({ state: "unknown", quorum: false, reasons }),
+    });
+    await expect(start("exit 0", {}, late)).rejects.toMatchObject({
+      exitCode: 69,
+      message: `demo/x: its turn did not come in time; ${reasons.join("; ")}`,
+    });
+  });
+
   test("a fault that is no conflict keeps its own code", async () => {
     const silent = fakeLeases(() => Promise.reject(new LeaseholdError("NO_QUORUM")));
     await expect(start("exit 0", {}, silent)).rejects.toMatchObject({ code: "NO_QUORUM" });

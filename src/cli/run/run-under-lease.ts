@@ -109,17 +109,25 @@ async function acquire(
     if (signal.aborted) return undefined;
     if (!(error instanceof LeaseholdError) || (error.code !== "LEASE_HELD" && error.code !== "TIMEOUT"))
       throw error;
-    const who = await whoHolds(leases, resource);
     const waited = error.code === "TIMEOUT" ? "its turn did not come in time; " : "";
-    throw new CommandFailure(request.conflictExitCode, `${resource}: ${waited}${who}`);
+    const { why, isConflict } = await whyNot(leases, resource);
+    const exit = isConflict ? request.conflictExitCode : "unavailable";
+    throw new CommandFailure(exit, `${resource}: ${waited}${why}`);
   }
 }
 
-async function whoHolds(leases: Leases, resource: string): Promise<string> {
-  const hint = await leases.holder(resource, { timeout: WHO_HOLDS_TIMEOUT_MS }).catch(() => undefined);
-  if (hint?.state !== "held" || hint.holder === undefined) return "another holds the lease";
-  const left = hint.remainingMs === undefined ? "" : `, ${shortTime(hint.remainingMs)} left unless renewed`;
-  return `held by ${hint.holder}${left}`;
+/** A conflict, unless nobody can have the lease: then another is not the reason. */
+async function whyNot(leases: Leases, resource: string): Promise<{ why: string; isConflict: boolean }> {
+  const options = { timeout: WHO_HOLDS_TIMEOUT_MS };
+  const hint = await leases.holder(resource, options).catch(() => undefined);
+  if (hint?.state === "held" && hint.holder !== undefined) {
+    const left = hint.remainingMs === undefined ? "" : `, ${shortTime(hint.remainingMs)} left unless renewed`;
+    return { why: `held by ${hint.holder}${left}`, isConflict: true };
+  }
+  const explanation = await leases.explain(resource, options).catch(() => undefined);
+  if (explanation === undefined || explanation.reasons.length === 0)
+    return { why: "another had the lease", isConflict: true };
+  return { why: explanation.reasons.join("; "), isConflict: explanation.quorum };
 }
 
 async function runHolding(
