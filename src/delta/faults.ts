@@ -35,6 +35,8 @@ export const noFaults = {
   greatestRecordOnly: false,
   /** A reader's record bears its own Δ and epoch only, and hides the greater ones of others. */
   readerHidesOthers: false,
+  /** What a contender writes is not announced, and holders that ask for announcements miss it. */
+  quietClaims: false,
   /** Consensus objects of one process choose the same ranks. */
   rankOfProcess: false,
   /** A conditional lease counts from the end of the write that won it. */

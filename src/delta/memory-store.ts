@@ -28,6 +28,8 @@ export class MemoryMedium {
   readonly traits: StoreTraits;
   /** Operations that took effect, by what they were: what an algorithm costs. */
   readonly performed = { read: 0, replace: 0, put: 0, list: 0 };
+  /** Reads that were answered without a record, as nothing was announced. */
+  quiet = 0;
   /** How long a request travels, and then its answer, ms. */
   latencyMs = { request: 0, answer: 0 };
   /** Every operation fails so, without effect. */
@@ -39,6 +41,7 @@ export class MemoryMedium {
   #id: string;
   #stalled: Stall | undefined;
   #onResume: (() => void)[] = [];
+  #announcements = 0;
   /** Operations that began before a crash find another number and end. */
   #starts = 0;
 
@@ -90,6 +93,7 @@ export class MemoryMedium {
 
   /** Puts anything into a cell, as something foreign or a fault of the medium would. */
   plant(register: string, content: Uint8Array, writer = ""): void {
+    this.#announcements += 1;
     this.#registers.set(register, new Map(this.#registers.get(register)).set(writer, content));
   }
 
@@ -110,11 +114,12 @@ export class MemoryMedium {
     const id = this.#id;
     switch (request.op) {
       case "read":
-        return { kind: "cells", id, cells: this.cells(request.register) };
+        return this.#read(request.register, request.quietSince);
       case "list":
         return { kind: "registers", id, registers: this.#list(request.prefix, request.registersMax) };
       case "put":
         this.#assertKind("slotted");
+        if (request.quiet !== true) this.#announcements += 1;
         return this.#write(request.register, writer, request.next);
       case "replace": {
         this.#assertKind("atomic");
@@ -128,6 +133,16 @@ export class MemoryMedium {
         return this.#write(request.register, "", request.next);
       }
     }
+  }
+
+  /** One mark for all registers: where something is announced of another one, a holder reads in vain. */
+  #read(register: string, quietSince: string | undefined): StoreAnswer {
+    const [id, cells] = [this.#id, this.cells(register)];
+    if (this.traits.kind === "atomic") return { kind: "cells", id, cells };
+    const mark = `${id} ${this.#announcements}`;
+    if (mark !== quietSince) return { kind: "cells", id, cells, mark };
+    this.quiet += 1;
+    return { kind: "quiet", id };
   }
 
   #write(register: string, slot: string, next: Uint8Array): StoreAnswer {

@@ -125,7 +125,7 @@ export class PaperLease implements LeaseProtocol<PaperTenure> {
     const sighting = yield* lookAtFarm(this.#environment, this.#observations, resource, timeoutMs);
     const { record } = sighting;
     if (record === undefined) return sighting;
-    const asked = yield* questionTo(this.#environment, resource, record.epoch);
+    const { asked } = yield* questionTo(this.#environment, resource, record.epoch);
     return asked === undefined ? sighting : { ...sighting, record: { ...record, asked } };
   }
 
@@ -138,8 +138,12 @@ export class PaperLease implements LeaseProtocol<PaperTenure> {
     return listFarm(this.#environment, this.#observations, prefix, timeoutMs);
   }
 
+  /** A question is announced where the lease is: while nothing is, there is none. */
   *#hearQuestions(tenure: PaperTenure): Protocol<void> {
-    const asked = yield* questionTo(this.#environment, tenure.resource, tenure.token);
+    const { register } = tenure.site;
+    if (!register.hasNews) return;
+    const { asked, stores } = yield* questionTo(this.#environment, tenure.resource, tenure.token);
+    register.heard(stores);
     const last = tenure.lastAsked;
     if (asked === undefined || (asked.by === last?.by && asked.broken === last.broken)) return;
     tenure.lastAsked = asked;

@@ -56,15 +56,22 @@ function registerOf({ farm, settings }: ProtocolEnvironment, resource: string): 
   return new RegularRegister({ farm, name, codec, delayMs: settings.delayMs });
 }
 
-/** What was asked of this tenure last; `undefined` also when that cannot be known now. */
+/** What was asked of a tenure last, and which stores have said so: none when that cannot be known now. */
+export interface Heard {
+  readonly asked: Asked | undefined;
+  readonly stores: readonly number[];
+}
+
 export function* questionTo(
   environment: ProtocolEnvironment,
   resource: string,
   token: bigint,
-): Protocol<Asked | undefined> {
+): Protocol<Heard> {
   const { now } = yield lookAtClocks;
   const seen = yield* registerOf(environment, resource).read(now);
-  return seen.kind === "read" && seen.value?.token === token ? seen.value.asked : undefined;
+  if (seen.kind !== "read") return { asked: undefined, stores: [] };
+  const stores = seen.stores.flatMap((reading, store) => (reading === undefined ? [] : [store]));
+  return { asked: seen.value?.token === token ? seen.value.asked : undefined, stores };
 }
 
 /**

@@ -2,7 +2,7 @@ import { faults } from "#delta-faults";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { Protocol, Reading } from "../effects.js";
 import type { FarmView } from "../lease-protocol.js";
-import type { StoreAnswer } from "../store.js";
+import type { StoreAnswer, StoreRequest } from "../store.js";
 import { compareStamps, later, sameStamp } from "../stamp.js";
 import type { Stamp } from "../stamp.js";
 import { update } from "./update.js";
@@ -70,6 +70,12 @@ export class RegularRegister<Value extends Stamp> {
   readonly #codec: Codec<Value>;
   /** What stood in each atomic store when it was last heard of: what a `replace` expects. */
   readonly #contents: (Uint8Array | undefined)[] = [];
+  /** What each slotted store has shown when it was read last, and the mark by which it says that nobody has announced more. */
+  readonly #shown: ({ readonly mark: string; readonly values: readonly Value[] } | undefined)[] = [];
+  /** Stores that had more to say since {@link heard} was called for them. */
+  readonly #news = new Set<number>();
+  /** The stores that the last read counts. */
+  #counted: readonly number[] = [];
   /** The greatest that a read returned: a write that its writer left half done would otherwise come and go for ever. */
   #greatest: Value | undefined;
 
@@ -88,9 +94,33 @@ export class RegularRegister<Value extends Stamp> {
   }
 
   /** Asks all, takes the answers of a majority, returns the greatest timestamp. */
-  *read(begun: Reading): Protocol<ReadResult<Value>> {
+  read(begun: Reading): Protocol<ReadResult<Value>> {
+    return this.#read(begun, false);
+  }
+
+  /**
+   * The same for whoever holds. Of a store that says that nothing was announced it counts what it has seen there before, and its own
+   * write since: what others renew or free is no concern of a holder. A contender's record is announced before its pause of 2δ
+   * begins, so a look that misses it ended before that pause, and so did the write that followed an earlier look: the contender
+   * finds that write when it reads again, or the holder the announcement. See `ARCHITECTURE.md`.
+   */
+  readByHolder(begun: Reading): Protocol<ReadResult<Value>> {
+    return this.#read(begun, true);
+  }
+
+  /** False when no store that the last read counts had more to say since it was {@link heard}. */
+  get hasNews(): boolean {
+    return this.#counted.some((store) => this.#news.has(store));
+  }
+
+  /** What these stores had to say of all registers of the resource is known. */
+  heard(stores: readonly number[]): void {
+    for (const store of stores) this.#news.delete(store);
+  }
+
+  *#read(begun: Reading, byHolder: boolean): Protocol<ReadResult<Value>> {
     const { size, majority } = this.#farm;
-    const requests = Array.from({ length: size }, () => ({ op: "read", register: this.#name }) as const);
+    const requests = Array.from({ length: size }, (_, store) => this.#readRequest(store, byHolder));
     const readings: (readonly Value[] | Failed)[] = [];
     const take = (answers: readonly (StoreAnswer | undefined)[]) => {
       for (const [store, answer] of answers.entries())
@@ -102,7 +132,17 @@ export class RegularRegister<Value extends Stamp> {
       // What counts, and not what has merely answered: one that is damaged must not stand in the way of the others.
       return size - failed < majority || count(readings) - failed >= majority;
     };
-    const { answers, now, cancelled } = yield { kind: "ask", requests, enough, timeoutMs: this.delayMs };
+    // What comes too late does not count, and shows what a later look need not read again.
+    const late = (store: number, answer: StoreAnswer) => {
+      if (this.#farm.kindOf(store) === "slotted") this.#readingOf(store, answer);
+    };
+    const { answers, now, cancelled } = yield {
+      kind: "ask",
+      requests,
+      enough,
+      timeoutMs: this.delayMs,
+      late,
+    };
     take(answers);
     let greatest: Value | undefined;
     let floor = 0n;
@@ -119,6 +159,7 @@ export class RegularRegister<Value extends Stamp> {
       stores[store] = reading;
     }
     if (count(stores) < majority) return this.#unanswered(failures, now, cancelled);
+    this.#counted = stores.flatMap((reading, store) => (reading === undefined ? [] : [store]));
     this.#greatest = faults.flickeringReader ? greatest : later(this.#greatest, greatest);
     return { kind: "read", value: this.#greatest, stores, floor, begun, ended: now, cancelled };
   }
@@ -139,12 +180,17 @@ export class RegularRegister<Value extends Stamp> {
    * `mayReplace` allows; one with a greater value than is allowed refuses, unless `value` stands there already.
    */
   send(value: Value, mayReplace: MayReplace<Value>, begun: Reading): Protocol<Updated> {
-    return this.#send(value, mayReplace, "refuse", begun);
+    return this.#send(value, mayReplace, "refuse", begun, { quiet: faults.quietClaims });
+  }
+
+  /** The same for a renewal: of it no holder has to hear. */
+  sendQuietly(value: Value, mayReplace: MayReplace<Value>, begun: Reading): Protocol<Updated> {
+    return this.#send(value, mayReplace, "refuse", begun, { quiet: true });
   }
 
   /** Writes wherever `mayReplace` allows it, whether or not that makes a majority. */
   sendAnywhere(value: Value, mayReplace: MayReplace<Value>, begun: Reading): Protocol<Updated> {
-    return this.#send(value, mayReplace, "refuse", begun, true);
+    return this.#send(value, mayReplace, "refuse", begun, { bestEffort: true });
   }
 
   *#send(
@@ -152,7 +198,7 @@ export class RegularRegister<Value extends Stamp> {
     mayReplace: MayReplace<Value>,
     otherwise: "done" | "refuse",
     begun: Reading,
-    bestEffort = false,
+    how: { readonly quiet?: boolean; readonly bestEffort?: boolean } = {},
   ): Protocol<Updated> {
     let wanted = value;
     const write = (): Step => ({ kind: "write", next: this.#codec.encode(wanted) });
@@ -167,16 +213,40 @@ export class RegularRegister<Value extends Stamp> {
       return write();
     };
     const { delayMs: timeoutMs } = this;
-    const change = { register: this.#name, contents: this.#contents, step, begun, timeoutMs, bestEffort };
-    return yield* update(this.#farm, change);
+    const contents = this.#contents;
+    const change = { register: this.#name, contents, step, begun, timeoutMs, ...how };
+    for (const store of this.#shown.keys()) contents[store] = undefined;
+    const updated = yield* update(this.#farm, change);
+    for (const store of this.#shown.keys()) if (contents[store] !== undefined) this.#wroteTo(store, wanted);
+    return updated;
+  }
+
+  #readRequest(store: number, byHolder: boolean): StoreRequest {
+    const quietSince = byHolder ? this.#shown[store]?.mark : undefined;
+    return { op: "read", register: this.#name, ...(quietSince !== undefined && { quietSince }) };
+  }
+
+  /** Of what this process wrote a store shows the last: it has a slot of its own there. */
+  #wroteTo(store: number, value: Value): void {
+    const shown = this.#shown[store];
+    if (shown === undefined) return;
+    const others = shown.values.filter(({ writer }) => writer !== value.writer);
+    this.#shown[store] = { ...shown, values: [...others, value] };
   }
 
   #readingOf(store: number, answer: StoreAnswer): readonly Value[] | Failed {
+    const shown = this.#shown[store];
+    if (answer.kind === "quiet" && answer.id === this.#farm.idOf(store) && shown !== undefined)
+      return shown.values;
+    this.#news.add(store);
     if (answer.kind !== "cells" || answer.id !== this.#farm.idOf(store))
       return { failed: answer.kind === "failed" ? answer.error : undefined };
     if (this.#farm.kindOf(store) === "atomic") this.#contents[store] = answer.cells[0];
+    const { mark } = answer;
     try {
-      return answer.cells.map((cell) => this.#codec.decode(cell));
+      const values = answer.cells.map((cell) => this.#codec.decode(cell));
+      this.#shown[store] = mark === undefined ? undefined : { mark, values };
+      return values;
     } catch (failed) {
       // Foreign or damaged: never taken for an empty cell, so the store counts as silent.
       return { failed };

@@ -11,8 +11,9 @@ import {
 import { encodeRecord } from "../codec.js";
 import { duringFaults } from "../planted-faults.js";
 import { leaseRegister } from "../registers.js";
-import { contend } from "./contend.js";
+import { claim, contend } from "./contend.js";
 import { release, renewEventuallyND, renewND } from "./renew.js";
+import type { Seen } from "./site.js";
 import { Held, Idle } from "./states.js";
 
 const x = leaseRegister("r");
@@ -168,4 +169,41 @@ test("a renewal in which the hold ran out is lost: somebody may have seen it end
   expect(held.remainingMs(bench.now())).toBeGreaterThan(0);
   expect(held.remainingMs(bench.now())).toBeLessThan(2 * delayMs);
   expect((await bench.wait(alice.run(renewEventuallyND(site, held)))).state).toBe("idle");
+});
+
+describe("on slotted stores that tell when nothing was announced", () => {
+  /** Another that has read the register, and writes its claim while the holder renews. */
+  async function claimed() {
+    const { bench, alice, site, held } = await stage(slotted);
+    const renew = (from: Held) => bench.wait(alice.run(renewEventuallyND(site, from)));
+    const kept = (await renew(held)) as Held;
+    const bob = bench.player("bob");
+    const other = bob.site();
+    const cur = await bench.wait(bob.run(other.register.read(bench.now())));
+    const renewing = alice.run(renewEventuallyND(site, kept));
+    await bench.world.advance(delayMs);
+    const claiming = bob.run(claim(other, cur as Seen));
+    await bench.world.advance(delayMs);
+    return { renewed: await bench.wait(renewing), claiming: await bench.wait(claiming) };
+  }
+
+  test("a renewal that meets nobody reads no record", async () => {
+    const { bench, alice, site, held } = await stage(slotted);
+    const before = bench.media.map(({ quiet, performed }) => ({ quiet, reads: performed.read }));
+    const renewed = await bench.wait(alice.run(renewEventuallyND(site, held)));
+    expect(renewed.state).toBe("hold");
+    for (const [store, { quiet, performed }] of bench.media.entries()) {
+      expect(performed.read - before[store]!.reads).toBe(2);
+      expect(quiet - before[store]!.quiet).toBe(2);
+    }
+  });
+
+  test("a claim that comes in between is announced, and the renewal finds it", async () => {
+    expect((await claimed()).renewed).toMatchObject({ state: "idle", because: "lost" });
+  });
+
+  test("planted: a claim that is not announced is missed", async () => {
+    const { renewed } = await duringFaults({ quietClaims: true }, claimed);
+    expect(renewed.state).toBe("hold");
+  });
 });

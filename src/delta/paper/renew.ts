@@ -32,18 +32,18 @@ export function* renewND(site: Site, held: Held): Protocol<Held | Idle> {
 export function* renewEventuallyND(site: Site, held: Held): Protocol<Held | Idle> {
   const begun = (yield lookAtClocks).now;
   if (held.remainingMs(begun) === 0) return new Idle("lost");
-  const cur = yield* site.register.read(begun);
+  const cur = yield* site.register.readByHolder(begun);
   if (cur.cancelled) return new Idle("cancelled");
   if (cur.kind === "unanswered" || !site.isNoSuccessor(cur, held.record)) return new Idle("lost");
   const ts = site.renewed(held.record, numberAfter(cur), cur);
   const mayReplace: MayReplace<DeltaRecord> = (content, next) => site.mayRenewOver(content, cur, next);
-  const written = yield* site.register.send(ts, mayReplace, cur.ended);
+  const written = yield* site.register.sendQuietly(ts, mayReplace, cur.ended);
   const slow = elapsedMs(begun, cur.ended) >= site.delayMs;
   if (written.kind !== "done" || slow || elapsedMs(cur.ended, written.ended) >= site.delayMs)
     return new Idle("lost");
   const pause = yield { kind: "delay", delayMs: site.pauseMs(cur) };
   if (pause.cancelled) return new Idle("cancelled", ts);
-  const again = yield* site.register.read(pause.now);
+  const again = yield* site.register.readByHolder(pause.now);
   if (again.cancelled) return new Idle("cancelled", ts);
   const isMine = again.kind === "read" && site.isMine(again, ts);
   if (!isMine || elapsedMs(pause.now, again.ended) >= site.delayMs) return new Idle("lost");

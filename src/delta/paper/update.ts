@@ -19,6 +19,8 @@ export interface Update {
   readonly step: (store: number, content: Uint8Array | undefined) => Step;
   /** Does what can be done also when that is no majority. */
   readonly bestEffort?: boolean;
+  /** Slotted stores need not announce it. */
+  readonly quiet?: boolean;
   readonly begun: Reading;
   /** Counted from `begun`, ms. */
   readonly timeoutMs: number;
@@ -75,7 +77,8 @@ export function* update(farm: FarmView, wanted: Update): Protocol<Updated> {
       states[store] = next.kind === "done" ? "done" : "refused";
       return undefined;
     }
-    if (farm.kindOf(store) === "slotted") return { op: "put", register, next: next.next };
+    if (farm.kindOf(store) === "slotted")
+      return { op: "put", register, next: next.next, ...(wanted.quiet === true && { quiet: true }) };
     return { op: "replace", register, id: farm.idOf(store), expected, next: next.next };
   }
 

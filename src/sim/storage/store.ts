@@ -13,6 +13,8 @@ export class SimStore {
   forgotAtMs = -Infinity;
   #registers = new Map<string, Map<string, Uint8Array>>();
   #generation = 0;
+  /** How often something was announced, by register. */
+  readonly #announced = new Map<string, number>();
   /** When the last write of a slot takes effect: writes of one slot keep their order. */
   readonly #lastPutMs = new Map<string, number>();
 
@@ -50,14 +52,28 @@ export class SimStore {
     if (request.op === "list") return { kind: "registers", id, registers: new Map() };
     const slots = this.#registers.get(request.register);
     const cells = [...(slots?.values() ?? [])];
-    if (request.op === "read") return { kind: "cells", id, cells };
-    if (request.op === "put") return this.#write(request.register, writer, request.next);
+    if (request.op === "read") return this.#read(cells, request.register, request.quietSince);
+    if (request.op === "put") {
+      if (request.quiet !== true) this.#announce(request.register);
+      return this.#write(request.register, writer, request.next);
+    }
     const [cell] = cells;
     const { expected } = request;
     const isExpected =
       cell === undefined || expected === undefined ? cell === expected : sameBytes(cell, expected);
     if (!isExpected || id !== request.id) return { kind: "conflict", id, cells };
     return this.#write(request.register, "", request.next);
+  }
+
+  #read(cells: readonly Uint8Array[], register: string, quietSince: string | undefined): StoreAnswer {
+    const { id } = this;
+    if (this.kind === "atomic") return { kind: "cells", id, cells };
+    const mark = `${id} ${this.#announced.get(register) ?? 0}`;
+    return mark === quietSince ? { kind: "quiet", id } : { kind: "cells", id, cells, mark };
+  }
+
+  #announce(register: string): void {
+    this.#announced.set(register, (this.#announced.get(register) ?? 0) + 1);
   }
 
   #write(register: string, slot: string, next: Uint8Array): StoreAnswer {
