@@ -7,6 +7,7 @@ import { VirtualWorld } from "../testing/virtual-world.js";
 import { defineCluster } from "./cluster.js";
 import { FleaseNode } from "./flease-node.js";
 import { silent } from "./logger.js";
+import { memberState } from "./status.js";
 import type { TransportOptions } from "./transport-handler.js";
 import { TwinWatch } from "./twin-watch.js";
 
@@ -33,6 +34,8 @@ const transport: Partial<TransportOptions> = {
 };
 const runMs = 40_000;
 const lookEveryMs = 10;
+/** Connections are made anew, refused ones are let in, and a recovery wait passes. */
+const recoverMs = 10_000;
 
 class Run {
   readonly #world: VirtualWorld;
@@ -42,6 +45,7 @@ class Run {
   readonly #twinned: string;
   readonly #othersMayPart: boolean;
   readonly #hosts = new Map<string, Host>();
+  readonly #nodes = new Map<string, FleaseNode>();
   readonly #clients: Host[] = [];
   /** Who gets to the second process by the twinned id's address. */
   readonly #misled = new Set<Host>();
@@ -49,12 +53,14 @@ class Run {
   #over = false;
   grants = 0;
   violation: string | undefined;
+  /** Members that do not vote although one process is left under each id and everybody reaches everybody. */
+  stuck: readonly string[] = [];
 
   constructor(seed: number, othersMayPart: boolean) {
     this.#world = new VirtualWorld({ seed });
     this.#net = new FakeNet(this.#world);
     fake.net = this.#net;
-    this.#ids = this.#world.random.next() < 0.8 ? ["a", "b", "c"] : ["a", "b", "c", "d", "e"];
+    this.#ids = this.#chance(0.85) ? ["a", "b", "c"] : ["a", "b", "c", "d", "e"];
     this.#twinned = this.#pick(this.#ids);
     this.#othersMayPart = othersMayPart;
     this.#net.route = (from, port) => {
@@ -95,6 +101,7 @@ class Run {
       });
       if (role === "member") void node.listen(`127.0.0.1:${this.#ids.indexOf(nodeId) + 1}`);
       node.dialMembers();
+      this.#nodes.set(name, node);
       return node;
     });
   }
@@ -143,37 +150,94 @@ class Run {
     );
   }
 
-  #disturb(): void {
-    const everybody = [...this.#members(), ...this.#clients];
+  #chance(part: number): boolean {
+    return this.#world.random.next() < part;
+  }
+
+  #cutAll(host: Host | undefined, from: readonly Host[]): void {
+    for (const other of from) if (host !== undefined) this.#net.cut(host, other);
+  }
+
+  #mislead(host: Host, misled: boolean): void {
+    if (misled) this.#misled.add(host);
+    else this.#misled.delete(host);
+  }
+
+  /** One of the two is taken from the others, which find the other one in its place. The clients are here and there. */
+  #takeAway(away: string, back: string, others: readonly Host[]): void {
+    const gone = this.#hosts.get(away);
+    if (this.#chance(0.4)) gone?.kill();
+    else this.#cutAll(gone, others);
+    for (const other of others) {
+      const host = this.#hosts.get(back);
+      if (host !== undefined) this.#net.heal(host, other);
+      this.#mislead(other, away === this.#twinned);
+    }
+    if (this.#chance(0.5)) return;
+    for (const client of this.#clients) {
+      this.#mislead(client, this.#chance(0.5));
+      if (this.#chance(0.7)) this.#net.cut(client, this.#pick(others));
+    }
+  }
+
+  /** Each of the two is connected with a part of the others, and each client with one of the parts. */
+  #split(others: readonly Host[]): void {
+    const sides = [others.slice(0, Math.ceil(others.length / 2)), others.slice(Math.ceil(others.length / 2))];
+    if (this.#chance(0.5)) sides.reverse();
+    const [ours, theirs] = sides as [Host[], Host[]];
+    this.#cutAll(this.#hosts.get(this.#twinned), theirs);
+    this.#cutAll(this.#hosts.get(`${this.#twinned}'`), ours);
+    if (this.#othersMayPart) for (const one of ours) this.#cutAll(one, theirs);
+    for (const other of others) this.#mislead(other, theirs.includes(other));
+    for (const client of this.#clients) {
+      const misled = this.#chance(0.5);
+      this.#mislead(client, misled);
+      this.#cutAll(client, misled ? ours : theirs);
+    }
+  }
+
+  /** Something happens, and stays so for a while: how long. */
+  #disturb(): number {
+    const twin = `${this.#twinned}'`;
     const others = this.#members().filter((host) => !this.#isTwin(host));
+    const everybody = [...this.#members(), ...this.#clients];
+    for (const name of [this.#twinned, twin])
+      if (this.#hosts.get(name)?.alive === false && this.#chance(0.5)) this.#start(name, "member");
     const kind = this.#world.random.next();
-    if (kind < 0.35) {
-      const [one, other] = [
-        this.#pick(everybody),
-        this.#pick(this.#world.random.next() < 0.5 ? this.#clients : everybody),
-      ];
+    if (kind < 0.25) {
+      this.#takeAway(this.#twinned, twin, others);
+      return this.#between(1_000, 6_000);
+    }
+    if (kind < 0.45) {
+      this.#takeAway(twin, this.#twinned, others);
+      return this.#between(500, 4_000);
+    }
+    if (kind < 0.65) {
+      if (this.#chance(0.5)) this.#net.healAll();
+      this.#split(others);
+      return this.#between(2_000, 6_000);
+    }
+    if (kind < 0.8) {
+      const [one, other] = [this.#pick(everybody), this.#pick(everybody)];
       if (one !== other && this.#mayCut(one, other)) this.#net.cut(one, other);
-    } else if (kind < 0.45) this.#net.healAll();
-    else if (kind < 0.6) this.#net.heal(this.#pick(everybody), this.#pick(everybody));
-    else if (kind < 0.75) {
-      const changing = this.#pick(everybody);
-      if (!this.#misled.delete(changing)) this.#misled.add(changing);
     } else if (kind < 0.9) {
-      // The two change places: one is taken from the others, which find the other one instead.
-      const names = [this.#twinned, `${this.#twinned}'`];
-      if (this.#world.random.next() < 0.5) names.reverse();
-      const [away, back] = names.map((name) => this.#hosts.get(name));
-      for (const other of others) {
-        if (away !== undefined) this.#net.cut(away, other);
-        if (back !== undefined) this.#net.heal(back, other);
-        if (names[0] === this.#twinned) this.#misled.add(other);
-        else this.#misled.delete(other);
-      }
+      if (this.#chance(0.5)) this.#net.healAll();
+      for (const host of this.#clients) this.#mislead(host, this.#chance(0.5));
     } else {
-      const name = this.#pick([this.#twinned, `${this.#twinned}'`]);
+      const name = this.#pick([this.#twinned, twin]);
       this.#hosts.get(name)?.kill();
       this.#start(name, "member");
     }
+    return this.#between(100, 2_500);
+  }
+
+  async #recover(): Promise<void> {
+    this.#hosts.get(`${this.#twinned}'`)?.kill();
+    if (this.#hosts.get(this.#twinned)?.alive === false) this.#start(this.#twinned, "member");
+    this.#misled.clear();
+    this.#net.healAll();
+    await this.#world.advance(recoverMs);
+    this.stuck = this.#ids.filter((id) => memberState(this.#nodes.get(id)!) !== "ready");
   }
 
   async run(): Promise<this> {
@@ -190,12 +254,12 @@ class Run {
     let nextMs = 0;
     for (let atMs = 0; atMs < runMs && this.violation === undefined; atMs += 100) {
       if (atMs >= nextMs) {
-        this.#disturb();
-        nextMs = atMs + this.#between(100, 2_500);
+        nextMs = atMs + this.#disturb();
       }
       await this.#world.advance(100);
     }
     this.#over = true;
+    if (this.violation === undefined) await this.#recover();
     for (const host of [...this.#members(), ...this.#clients]) host.kill();
     return this;
   }
@@ -204,13 +268,15 @@ class Run {
 /** Runs until one shows two holders, or none does. */
 async function search(fromSeed: number, runs: number, othersMayPart = false) {
   let grants = 0;
+  const stuck: string[] = [];
   for (let seed = fromSeed; seed < fromSeed + runs; seed += 1) {
     const run = await new Run(seed, othersMayPart).run();
     grants += run.grants;
-    if (run.violation !== undefined)
-      return { found: `seed ${seed}: ${run.violation}`, after: seed - fromSeed + 1, grants };
+    const after = seed - fromSeed + 1;
+    if (run.violation !== undefined) return { found: `seed ${seed}: ${run.violation}`, after, grants, stuck };
+    if (run.stuck.length > 0) stuck.push(`seed ${seed}: ${run.stuck.join()}`);
   }
-  return { found: undefined, after: runs, grants };
+  return { found: undefined, after: runs, grants, stuck };
 }
 
 const runs = Number(process.env["LEASEHOLD_TWIN_RUNS"] ?? 1);
@@ -219,11 +285,15 @@ const runs = Number(process.env["LEASEHOLD_TWIN_RUNS"] ?? 1);
 beforeEach(() => void vi.spyOn(globalThis, "setInterval").mockImplementation((() => undefined) as never));
 afterEach(() => void vi.restoreAllMocks());
 
-test(`no two clients hold the resource at once in ${runs} random runs`, { timeout: 0 }, async () => {
-  const result = await search(1, runs);
-  expect(result.found).toBeUndefined();
-  expect(result.grants).toBeGreaterThan(2 * runs);
-});
+test(
+  `no two clients hold the resource at once in ${runs} random runs, and in the end all vote again`,
+  { timeout: 0 },
+  async () => {
+    const result = await search(1, runs);
+    expect(result).toMatchObject({ found: undefined, stuck: [] });
+    expect(result.grants).toBeGreaterThan(2 * runs);
+  },
+);
 
 /** Takes a part of the guard away. */
 const mistakes: Readonly<Record<string, () => void>> = {
@@ -238,12 +308,6 @@ const mistakes: Readonly<Record<string, () => void>> = {
   "members do not tell each other whom they are connected with": () => {
     vi.spyOn(TwinWatch.prototype, "told").mockImplementation(() => []);
   },
-  "whoever was cut off goes on, though others may have voted in its place": () => {
-    const { told } = TwinWatch.prototype;
-    vi.spyOn(TwinWatch.prototype, "told").mockImplementation(function trusting(this: TwinWatch, id, tells) {
-      return told.call(this, id, tells, true);
-    });
-  },
 };
 
 describe.runIf(runs > 1)("random runs find it when", () => {
@@ -254,7 +318,7 @@ describe.runIf(runs > 1)("random runs find it when", () => {
     process.stdout.write(
       `${mistake}: ${result.found}, run ${result.after}, ${Math.round(performance.now() - startMs)} ms\n`,
     );
-    expect(result.found).toBeDefined();
+    expect(result.found).toMatch(/ and /);
   });
 
   test(
@@ -266,7 +330,7 @@ describe.runIf(runs > 1)("random runs find it when", () => {
       process.stdout.write(
         `others apart: ${result.found}, run ${result.after}, ${Math.round(performance.now() - startMs)} ms\n`,
       );
-      expect(result.found).toBeDefined();
+      expect(result.found).toMatch(/ and /);
     },
   );
 });
