@@ -177,6 +177,7 @@ class Core implements RunningCore {
       snapshotSent: (member, arrived) => this.#host.step({ kind: "snapshot-sent", member, arrived }),
       unreachable: (member) => this.#host.step({ kind: "unreachable", member }),
       isKnownDisk: (member, disk) => book.isKnown(member, disk),
+      learnDisk: (member, disk) => book.learn(member, disk),
       trouble: (cause, text) => this.#trouble(cause, text),
     };
   }

@@ -11,7 +11,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file leasehold/peer.proto.
  */
 export const file_leasehold_peer: GenFile = /*@__PURE__*/
-  fileDesc("ChRsZWFzZWhvbGQvcGVlci5wcm90bxIObGVhc2Vob2xkLmNvcmUiiQEKCVBlZXJIZWxsbxIPCgd2ZXJzaW9uGAEgASgNEg8KB2NsdXN0ZXIYAiABKAQSDAoEZnJvbRgDIAEoBBIKCgJ0bxgEIAEoBBIQCghzbmFwc2hvdBgFIAEoCBIMCgRuYW1lGAYgASgJEhIKCmNsaWVudFVSTHMYByADKAkSDAoEZGlzaxgIIAEoBCIvCgtQZWVyV2VsY29tZRIPCgd2ZXJzaW9uGAIgASgNEg8KB3JlZnVzYWwYASABKAliBnByb3RvMw");
+  fileDesc("ChRsZWFzZWhvbGQvcGVlci5wcm90bxIObGVhc2Vob2xkLmNvcmUiiQEKCVBlZXJIZWxsbxIPCgd2ZXJzaW9uGAEgASgNEg8KB2NsdXN0ZXIYAiABKAQSDAoEZnJvbRgDIAEoBBIKCgJ0bxgEIAEoBBIQCghzbmFwc2hvdBgFIAEoCBIMCgRuYW1lGAYgASgJEhIKCmNsaWVudFVSTHMYByADKAkSDAoEZGlzaxgIIAEoBCI9CgtQZWVyV2VsY29tZRIPCgd2ZXJzaW9uGAIgASgNEg8KB3JlZnVzYWwYASABKAkSDAoEZGlzaxgDIAEoBGIGcHJvdG8z");
 
 /**
  * @generated from message leasehold.core.PeerHello
@@ -86,6 +86,13 @@ export type PeerWelcome = Message<"leasehold.core.PeerWelcome"> & {
    * @generated from field: string refusal = 1;
    */
   refusal: string;
+
+  /**
+   * Of whoever answers. That it is this member it shows by being where the member's address says.
+   *
+   * @generated from field: uint64 disk = 3;
+   */
+  disk: bigint;
 };
 
 /**

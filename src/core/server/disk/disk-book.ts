@@ -19,14 +19,23 @@ export class DiskBook {
   }
 
   /**
-   * The first one that is heard of counts, and is on our own disk before the answer is given. One that could not be written
-   * is not known, and the next who asks makes a try of its own.
+   * Undefined as long as nothing is known of the member. What is said by whoever comes to us is not believed then: anybody could say it
+   * first, and keep the member out for ever.
+   */
+  isKnown(member: MemberId, disk: bigint): boolean | undefined {
+    const known = this.#disks.get(member);
+    return known === undefined ? undefined : known === disk;
+  }
+
+  /**
+   * What the member itself has said where we have called it, at the address of the configuration. The first one counts, and is on our own
+   * disk before the answer is given: whether it is the known one. One that could not be written is not known, and is learnt again.
    *
    * @throws LeaseholdError `DISK_FAILED`
    */
-  async isKnown(member: MemberId, disk: bigint): Promise<boolean> {
-    const known = this.#disks.get(member);
-    if (known !== undefined) return known === disk;
+  async learn(member: MemberId, disk: bigint): Promise<boolean> {
+    const known = this.isKnown(member, disk);
+    if (known !== undefined) return known;
     const learning = this.#last.then(() => this.#learn(member, disk));
     this.#last = learning.catch(() => undefined);
     return learning;

@@ -203,7 +203,7 @@ class Life {
     const disk = BigInt(1 + Math.floor(this.#random.next() * 1.2));
     const process = this.counts.starts;
     const { failures } = this.disk;
-    this.#book!.isKnown(member, disk).then(
+    this.#book!.learn(member, disk).then(
       (isKnown) => {
         if (!isKnown || process !== this.counts.starts) return;
         if ((this.#disks.get(member) ?? disk) !== disk) this.#wrong = `two disks of ${member} are known`;

@@ -25,13 +25,13 @@ export function readHello(bytes: Buffer): PeerHello {
   return fromBinary(PeerHelloSchema, bytes);
 }
 
-export function welcomeBytes(refusal: string): Uint8Array {
-  return toBinary(PeerWelcomeSchema, create(PeerWelcomeSchema, { version, refusal }));
+export function welcomeBytes({ disk }: Self, refusal: string): Uint8Array {
+  return toBinary(PeerWelcomeSchema, create(PeerWelcomeSchema, { version, refusal, disk }));
 }
 
-/** Why it refuses us; empty if it does not. */
-export function readWelcome(bytes: Buffer): string {
-  return fromBinary(PeerWelcomeSchema, bytes).refusal;
+/** Why it refuses us, empty if it does not; and which disk it has. */
+export function readWelcome(bytes: Buffer): { readonly refusal: string; readonly disk: bigint } {
+  return fromBinary(PeerWelcomeSchema, bytes);
 }
 
 /** Why we do not talk to whoever says this; empty if we do. */

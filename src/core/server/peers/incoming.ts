@@ -7,12 +7,14 @@ import type { CoreState } from "../../state/state.js";
 import { finishInTurns } from "../turns.js";
 import { decodeMessage } from "./codec.js";
 import { Frames, frame, frameBytesMax } from "./frames.js";
-import { readHello, welcomeBytes } from "./hello.js";
+import { readHello, type Self, welcomeBytes } from "./hello.js";
 
 /** What incoming connections bring. */
 export interface IncomingHandler {
   /** Why whoever says this is refused; empty if it is not. */
-  judge(hello: PeerHello): Promise<string>;
+  judge(hello: PeerHello): string;
+  /** It is who it says, as far as that can be known. */
+  admitted(hello: PeerHello): void;
   message(message: PeerMessage): void;
   /** All of a snapshot has arrived; `state` was restored from it. */
   snapshot(message: InstallSnapshot, pieces: readonly Uint8Array[], state: CoreState): void;
@@ -40,12 +42,22 @@ export class Incoming {
   #hello: PeerHello | undefined;
   #isAdmitted = false;
   #transfer: Transfer | undefined;
+  readonly #self: Self;
+  readonly #greeting: NodeJS.Timeout;
 
-  /** @param silenceMs whoever says nothing for so long is not there */
-  constructor(socket: Socket, handler: IncomingHandler, silenceMs: number) {
+  /** Whoever has not said within `helloMs` who it is, or says nothing for `silenceMs`, is not there. */
+  constructor(
+    self: Self,
+    socket: Socket,
+    handler: IncomingHandler,
+    { helloMs, silenceMs }: { readonly helloMs: number; readonly silenceMs: number },
+  ) {
+    this.#self = self;
     this.#socket = socket;
     this.#handler = handler;
+    this.#greeting = setTimeout(() => socket.destroy(), helloMs);
     socket.setTimeout(silenceMs, () => socket.destroy());
+    socket.on("close", () => clearTimeout(this.#greeting));
     socket.on("error", () => socket.destroy());
     socket.on("data", (chunk) => this.#receive(chunk));
   }
@@ -77,22 +89,23 @@ export class Incoming {
 
   #greet(hello: PeerHello): void {
     this.#hello = hello;
-    this.#handler.judge(hello).then(
-      (refusal) => (refusal === "" ? this.#admit(hello) : this.#refuse(refusal)),
-      (error: unknown) => this.#refuse((error as Error).message),
-    );
+    const refusal = this.#handler.judge(hello);
+    if (refusal === "") this.#admit(hello);
+    else this.#refuse(refusal);
   }
 
-  #admit({ snapshot }: PeerHello): void {
+  #admit(hello: PeerHello): void {
     this.#isAdmitted = true;
+    clearTimeout(this.#greeting);
+    this.#handler.admitted(hello);
     this.#frames.bytesMax = frameBytesMax;
-    if (snapshot) this.#transfer = newTransfer();
+    if (hello.snapshot) this.#transfer = newTransfer();
     this.#answer("");
   }
 
   #refuse(refusal: string): void {
     this.#handler.trouble(`${this.#who} was refused: ${refusal}`);
-    this.#socket.end(Buffer.concat(frame([welcomeBytes(refusal)])));
+    this.#socket.end(Buffer.concat(frame([welcomeBytes(this.#self, refusal)])));
   }
 
   #takeMessage(message: PeerMessage): void {
@@ -129,7 +142,7 @@ export class Incoming {
   }
 
   #answer(refusal: string): void {
-    this.#socket.write(Buffer.concat(frame([welcomeBytes(refusal)])));
+    this.#socket.write(Buffer.concat(frame([welcomeBytes(this.#self, refusal)])));
   }
 
   get #who(): string {

@@ -25,6 +25,8 @@ export interface LinkOptions {
   /** For people: why there is no connection. */
   readonly trouble: (text: string) => void;
   readonly connected: () => void;
+  /** Why we do not talk to a server with this disk; empty if we do. */
+  readonly judge: (disk: bigint) => Promise<string>;
 }
 
 /** The way of all messages to one server: a connection of our own, made again for as long as it is wanted. */
@@ -92,9 +94,15 @@ export class PeerLink {
     this.#heardMs = performance.now();
     const frames = new Frames((body) => {
       if (body.length === 0) return;
-      problem = readWelcome(body);
-      if (problem !== "") socket.destroy();
-      else this.#welcome();
+      const { disk, refusal } = readWelcome(body);
+      this.#options.judge(disk).then(
+        (own) => {
+          problem = own === "" ? refusal : own;
+          if (problem !== "") socket.destroy();
+          else if (this.#socket === socket && !socket.destroyed) this.#welcome();
+        },
+        (error: unknown) => socket.destroy(error as Error),
+      );
     });
     socket.on("data", (chunk) => {
       this.#heardMs = performance.now();

@@ -13,8 +13,11 @@ import { PeerLink } from "./link.js";
 import { sendSnapshot } from "./snapshot-sender.js";
 import { createListener, listen } from "./sockets.js";
 
-/** Connections that others have made. Each of them makes one, and now and then another with a snapshot. */
-const incomingMax = 64;
+/** Connections of which it is not known who is there. For one more the oldest is given up: nobody keeps others out by waiting. */
+const strangersMax = 64;
+
+/** How long a stranger may take to say who it is, ms: a few round trips. */
+const helloMs = 2_000;
 
 /** Of a connection that others have made; they say something far more often. */
 const incomingSilenceFactor = 10;
@@ -26,8 +29,10 @@ export interface PeersHandler {
   snapshot(message: InstallSnapshot, pieces: readonly Uint8Array[], state: CoreState): void;
   snapshotSent(member: MemberId, arrived: boolean): void;
   unreachable(member: MemberId): void;
-  /** Remembers which disk a server has; false if it came back with another. */
-  isKnownDisk(member: MemberId, disk: bigint): Promise<boolean>;
+  /** Whether a server has this disk, or came back with another; undefined as long as that is not known. */
+  isKnownDisk(member: MemberId, disk: bigint): boolean | undefined;
+  /** Remembers which disk a server has, unless it is known; false if it is another. */
+  learnDisk(member: MemberId, disk: bigint): Promise<boolean>;
   /** For people; the same is not said twice in a minute. */
   trouble(cause: string, text: string): void;
 }
@@ -47,7 +52,9 @@ export class Peers {
   readonly #options: PeersOptions;
   readonly #links = new Map<MemberId, PeerLink>();
   readonly #servers: Server[] = [];
-  readonly #sockets = new Set<Socket>();
+  readonly #strangers = new Set<Socket>();
+  /** One of each server for messages, and one for a snapshot: a newer one takes the place of an older. */
+  readonly #admitted = new Map<string, Socket>();
   readonly #clientUrls = new Map<MemberId, readonly string[]>();
   readonly #closed = new AbortController();
   /** Already said to be out of reach; to say it once for each failure is enough. */
@@ -87,7 +94,7 @@ export class Peers {
     this.#closed.abort();
     for (const link of this.#links.values()) link.close();
     for (const server of this.#servers) server.close();
-    for (const socket of this.#sockets) socket.destroy();
+    for (const socket of [...this.#strangers, ...this.#admitted.values()]) socket.destroy();
   }
 
   #linkTo(peer: KnownMember): PeerLink {
@@ -104,6 +111,9 @@ export class Peers {
       },
       trouble: (text) => handler.trouble(`link ${peer.name}`, `no connection to ${text}`),
       connected: () => this.#unreachable.delete(peer.id),
+      // Earlier versions do not say it.
+      judge: async (disk) =>
+        disk === 0n || (await handler.learnDisk(peer.id, disk)) ? "" : lostDisk(peer.name),
     });
   }
 
@@ -122,30 +132,51 @@ export class Peers {
   }
 
   #accepted(socket: Socket): void {
-    if (this.#sockets.size >= incomingMax || this.#closed.signal.aborted) {
+    if (this.#closed.signal.aborted) {
       socket.destroy();
       return;
     }
-    this.#sockets.add(socket);
-    socket.once("close", () => this.#sockets.delete(socket));
-    const { handler, silenceMs } = this.#options;
+    const [oldest] = this.#strangers;
+    if (oldest !== undefined && this.#strangers.size >= strangersMax) {
+      this.#strangers.delete(oldest);
+      oldest.destroy();
+    }
+    this.#strangers.add(socket);
+    socket.once("close", () => this.#strangers.delete(socket));
+    const { handler, self, silenceMs } = this.#options;
     const incoming = {
       judge: (hello: PeerHello) => this.#judge(hello),
+      admitted: (hello: PeerHello) => this.#admit(hello, socket),
       message: (message: PeerMessage) => handler.message(message),
       snapshot: (message: InstallSnapshot, pieces: readonly Uint8Array[], state: CoreState) =>
         handler.snapshot(message, pieces, state),
       trouble: (text: string) => handler.trouble("incoming", text),
     };
-    void new Incoming(socket, incoming, incomingSilenceFactor * silenceMs);
+    void new Incoming(self, socket, incoming, { helloMs, silenceMs: incomingSilenceFactor * silenceMs });
   }
 
-  async #judge(hello: PeerHello): Promise<string> {
+  #admit({ from, snapshot, clientURLs }: PeerHello, socket: Socket): void {
+    this.#strangers.delete(socket);
+    this.#clientUrls.set(from, clientURLs);
+    const place = `${from} ${snapshot}`;
+    this.#admitted.get(place)?.destroy();
+    this.#admitted.set(place, socket);
+    socket.once("close", () => {
+      if (this.#admitted.get(place) === socket) this.#admitted.delete(place);
+    });
+  }
+
+  #judge(hello: PeerHello): string {
     const { members, self, handler } = this.#options;
     const isMember = members.some(({ id }) => id === hello.from && id !== self.id);
     const refusal = refusalOf(hello, self, isMember);
     if (refusal !== "") return refusal;
-    this.#clientUrls.set(hello.from, hello.clientURLs);
-    if (await handler.isKnownDisk(hello.from, hello.disk)) return "";
-    return `${hello.name} has come back without its data directory: what it promised before is lost with it`;
+    const isKnown = handler.isKnownDisk(hello.from, hello.disk);
+    if (isKnown === undefined) return `${hello.name} has to be reached by us first, at its own address`;
+    return isKnown ? "" : lostDisk(hello.name);
   }
+}
+
+function lostDisk(name: string): string {
+  return `${name} has come back without its data directory: what it promised before is lost with it`;
 }

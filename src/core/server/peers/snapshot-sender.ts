@@ -33,7 +33,7 @@ export async function sendSnapshot(
   const failed = new AbortController();
   const fail = (error: Error) => failed.abort(error);
   const answers: string[] = [];
-  const frames = new Frames((body) => void answers.push(readWelcome(body)));
+  const frames = new Frames((body) => void answers.push(readWelcome(body).refusal));
   socket.on("error", fail).on("close", () => fail(new Error("the connection was closed")));
   socket.setTimeout(stalledMs, () => socket.destroy(new Error("it does not take it in")));
   signal.addEventListener("abort", () => socket.destroy(), { once: true });

@@ -1,11 +1,22 @@
 import { readFileSync } from "node:fs";
 import { type Server, type Socket, connect as connectTcp, createServer as createTcpServer } from "node:net";
-import { type TLSSocket, connect as connectTls, createServer as createTlsServer } from "node:tls";
+import {
+  type Server as TlsServer,
+  type TLSSocket,
+  connect as connectTls,
+  createServer as createTlsServer,
+} from "node:tls";
 import { LeaseholdError } from "../../../lease/errors.js";
 import type { TlsFiles } from "../config.js";
 import type { ListenUrl } from "../urls.js";
 
-const minVersion = "TLSv1.2";
+const minVersion = "TLSv1.2" as const;
+
+/** Who has not shown by then who it is, is nobody, ms. */
+const handshakeMs = 5_000;
+
+/** How often a server looks whether its certificate has been renewed, ms. */
+export const renewMs = 10_000;
 
 /** @throws LeaseholdError `INVALID_CONFIG` */
 export function readTlsFile(path: string): Buffer {
@@ -20,7 +31,7 @@ export function readTlsFile(path: string): Buffer {
 export function dial(url: ListenUrl, tls: TlsFiles | undefined, ready: () => void): Socket {
   const { host, port, isTls } = url;
   if (!isTls) return connectTcp({ host, port, noDelay: true }, ready);
-  const files = tls && { cert: readTlsFile(tls.certFile), key: readTlsFile(tls.keyFile), ...authority(tls) };
+  const files = tls && filesOf(tls);
   // Without a certificate of our own, too: the other side says what it wants.
   return connectTls({ host, port, servername: host, minVersion, ...files }, ready).setNoDelay(
     true,
@@ -34,11 +45,43 @@ export function createListener(
   failed: (error: Error, socket: Socket) => void,
 ): Server {
   if (!url.isTls || tls === undefined) return createTcpServer({ noDelay: true }, accepted);
-  const { certFile, keyFile, clientCertAuth } = tls;
-  const own = { cert: readTlsFile(certFile), key: readTlsFile(keyFile), ...authority(tls) };
+  const { clientCertAuth } = tls;
   const asking = { requestCert: clientCertAuth, rejectUnauthorized: clientCertAuth };
-  const server = createTlsServer({ ...own, ...asking, minVersion, noDelay: true }, accepted);
+  const options = { ...filesOf(tls), ...asking, minVersion, noDelay: true, handshakeTimeout: handshakeMs };
+  const server = createTlsServer(options, accepted);
+  renew(server, tls);
   return server.on("tlsClientError", failed);
+}
+
+/** Certificates are renewed while a server runs: those who come afterwards are shown the new one. */
+function renew(server: TlsServer, tls: TlsFiles): void {
+  let shown = filesOf(tls);
+  const looking = setInterval(() => {
+    try {
+      const files = filesOf(tls);
+      if (isSame(files, shown)) return;
+      server.setSecureContext({ ...files, minVersion });
+      shown = files;
+    } catch {
+      // They are just being written, or do not fit each other yet: the next look will tell, and until then the old ones are shown.
+    }
+  }, renewMs).unref();
+  server.once("close", () => clearInterval(looking));
+}
+
+interface Files {
+  readonly cert: Buffer;
+  readonly key: Buffer;
+  readonly ca?: Buffer;
+}
+
+function filesOf(tls: TlsFiles): Files {
+  return { cert: readTlsFile(tls.certFile), key: readTlsFile(tls.keyFile), ...authority(tls) };
+}
+
+function isSame(one: Files, other: Files): boolean {
+  const isAuthoritySame = one.ca === undefined || other.ca === undefined || one.ca.equals(other.ca);
+  return one.cert.equals(other.cert) && one.key.equals(other.key) && isAuthoritySame;
 }
 
 /** Resolves when it listens. */

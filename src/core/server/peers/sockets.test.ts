@@ -1,0 +1,52 @@
+import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { connect } from "node:tls";
+import { expect, test, vi } from "vitest";
+import { Authority } from "../../../../test/support/pki.js";
+import { createListener, listen, renewMs } from "./sockets.js";
+
+test("a certificate that is renewed is shown to who comes afterwards, and one that is half written is not", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  const authority = new Authority();
+  const folder = mkdtempSync(join(tmpdir(), "lh-renewed-"));
+  const tls = { certFile: join(folder, "cert"), keyFile: join(folder, "key"), trustedCaFile: undefined };
+  const take = (issued: { cert: unknown; key: unknown }) => {
+    copyFileSync(String(issued.cert), tls.certFile);
+    copyFileSync(String(issued.key), tls.keyFile);
+  };
+  const [first, second] = [authority.issue([]), authority.issue([])];
+  take(first);
+  const url = { host: "127.0.0.1", port: 0, isTls: true };
+  const server = createListener(
+    url,
+    { ...tls, clientCertAuth: false },
+    (socket) => socket.end(),
+    () => undefined,
+  );
+  const shown = () =>
+    new Promise<string>((resolve, reject) => {
+      const { port } = server.address() as AddressInfo;
+      const socket = connect({ host: "127.0.0.1", port, rejectUnauthorized: false }, () => {
+        resolve(socket.getPeerCertificate().serialNumber);
+        socket.destroy();
+      });
+      socket.on("error", reject);
+    });
+  try {
+    await listen(server, url);
+    const before = await shown();
+    copyFileSync(String(second.cert), tls.certFile);
+    vi.advanceTimersByTime(renewMs);
+    expect(await shown()).toBe(before);
+    take(second);
+    vi.advanceTimersByTime(renewMs);
+    expect(await shown()).not.toBe(before);
+  } finally {
+    vi.useRealTimers();
+    server.close();
+    rmSync(folder, { recursive: true });
+    authority.remove();
+  }
+});
