@@ -22,7 +22,17 @@ const text = (value: string) => new TextEncoder().encode(value);
 const all = { key: Uint8Array.of(0), rangeEnd: Uint8Array.of(0) };
 
 /** Field numbers of a transaction, of an operation, of a put and of a range. */
-const field = { compare: 1, success: 2, failure: 3, range: 1, put: 2, remove: 3, txn: 4, key: 1, value: 2 };
+const field = {
+  compare: 1,
+  success: 2,
+  failure: 3,
+  range: 1,
+  put: 2,
+  remove: 3,
+  txn: 4,
+  key: 1,
+  compareKey: 3,
+};
 
 function varint(value: number): Buffer {
   const bytes: number[] = [];
@@ -75,7 +85,7 @@ export class HostileRequests {
   /** Transactions in each other, mostly as many as somebody's bound, and one more. */
   #deep(): HostileRequest {
     const levels = this.#random.pick([33, 49, 49, 49, 5_000]);
-    const compared = message(field.compare, this.#key());
+    const compared = message(field.compare, message(field.compareKey, text("hostile/a")));
     let bytes = this.#random.pick([
       compared,
       Buffer.concat([compared, this.#operation()]),
