@@ -7,16 +7,16 @@ import { conditionalPromise } from "./conditional-promise.js";
 import { ConditionalTenure } from "./conditional-tenure.js";
 import { lookAtClocks, type Protocol, type Reading, type Resumption } from "./effects.js";
 import { noMajority } from "./failures.js";
-import {
-  type AskResult,
-  type AttemptResult,
-  type AttemptWish,
-  type LeaseProtocol,
-  type Listing,
-  type ProtocolEnvironment,
-  type Sighting,
-  stretched,
+import type {
+  AskResult,
+  AttemptResult,
+  AttemptWish,
+  LeaseProtocol,
+  Listing,
+  ProtocolEnvironment,
+  Sighting,
 } from "./lease-protocol.js";
+import { stretched } from "../lease/clock-rates.js";
 import { listFarm, lookAtFarm, readAll } from "./looking.js";
 import { Observations } from "./observations.js";
 import type { Asked, DeltaRecord } from "./record.js";

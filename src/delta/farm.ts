@@ -7,7 +7,8 @@ import { noMajority } from "./failures.js";
 import { decodeFarmCell, encodeFarmCell, type FarmCell, mergeFarmCells } from "./farm-cell.js";
 import { type FarmPlan, type FarmReading, planFarm } from "./farm-plan.js";
 import { sameBytes } from "./line.js";
-import { stretched, type DeltaSettings, type FarmView } from "./lease-protocol.js";
+import type { DeltaSettings, FarmView } from "./lease-protocol.js";
+import { stretched } from "../lease/clock-rates.js";
 import { farmRegister, type StoreAnswer, type StoreRequest, type StoreTraits } from "./store.js";
 import { elapsedMs } from "./tenure.js";
 

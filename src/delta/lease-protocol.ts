@@ -128,8 +128,3 @@ export interface LeaseProtocol<T extends Tenure = Tenure> {
     readonly assumptions: readonly string[];
   };
 }
-
-/** How long to wait on one's own clock for `ms` to have passed on another's: both may be off by ρ, in opposite directions. */
-export function stretched(ms: number, clockRateError: number): number {
-  return (ms * (1 + clockRateError)) / (1 - clockRateError);
-}

@@ -1,4 +1,4 @@
-import { stretched } from "./lease-protocol.js";
+import { stretched } from "../lease/clock-rates.js";
 import type { DeltaRecord } from "./record.js";
 
 /**

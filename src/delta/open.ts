@@ -1,3 +1,4 @@
+import { clockRateErrorDefault, whyNoClockRateError } from "../lease/clock-rates.js";
 import { LeaseholdError } from "../lease/errors.js";
 import type { World } from "../lease/ports.js";
 import { ConditionalLease } from "./conditional-lease.js";
@@ -11,7 +12,6 @@ import type { Store } from "./store.js";
 import { greatest, least } from "../lease/lists.js";
 
 /** Quartz is off by a few hundred parts in a million at the worst. */
-const clockRateErrorDefault = 0.001;
 
 /** Δ, when nobody says: enough for a renewal at a third of it to fail a few times. */
 const delaysPerLease = 10;
@@ -29,7 +29,7 @@ export interface DeltaOptions {
   readonly leaseMsMax?: number | undefined;
   /** δ, ms. Default: the greatest that a store proposes. */
   readonly delayMs?: number | undefined;
-  /** ρ. Default 0.001. */
+  /** ρ. Default 0.1. */
   readonly clockRateError?: number | undefined;
 }
 
@@ -101,7 +101,7 @@ function settingsOf(stores: readonly Store[], options: DeltaOptions): DeltaSetti
   require(leaseMsMax >= 3 * delayMs &&
     leaseMsMax <
       Infinity, `the longest lease must be at least three times δ (${delayMs} ms), and is ${leaseMsMax} ms`);
-  require(clockRateError >= 0 &&
-    clockRateError < 0.1, `clockRateError must be at least 0 and below 0.1, and is ${clockRateError}`);
+  const wrong = whyNoClockRateError(clockRateError);
+  require(wrong === undefined, wrong ?? "");
   return { leaseMsMax, delayMs, clockRateError, pollMs: greatest(traits.map((each) => each.pollMs)) };
 }

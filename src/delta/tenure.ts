@@ -1,3 +1,4 @@
+import { clocksDisagree } from "../lease/clock-rates.js";
 import type { LossReason } from "../lease/errors.js";
 import type { Reading } from "./effects.js";
 import type { Asked } from "./record.js";
@@ -33,14 +34,16 @@ export class Tenure {
   }
 
   /**
-   * Milliseconds that are left. Each of the two clocks can end it: the steady one stands still while the machine sleeps, and
-   * the system's may step back. Once 0, always 0.
+   * Milliseconds that are left. Each of the two clocks can end it, and so does their disagreement: the steady one stands still
+   * while the machine sleeps, and the system's may be wrong when it wakes. Once 0, always 0.
    */
   remainingMs(now: Reading): number {
     if (this.lost !== undefined) return 0;
-    const leftMs = this.hold.leaseMs - elapsedMs(this.hold.begun, now);
+    const { begun, leaseMs } = this.hold;
+    const disagree = clocksDisagree(begun, now, leaseMs);
+    const leftMs = disagree ? 0 : leaseMs - elapsedMs(begun, now);
     if (leftMs > 0) return leftMs;
-    this.lost = this.isBroken ? "broken" : "expired";
+    this.lost = disagree ? "clock-fault" : this.isBroken ? "broken" : "expired";
     return 0;
   }
 }

@@ -23,7 +23,7 @@ function refusal(more: Partial<FleaseSettingsInput>): string {
 test("what follows from the input is filled in", () => {
   const settings = fleaseSettings({ ...input, members: ["c", "a", "b"] });
   expect(settings.members).toEqual(["a", "b", "c"]);
-  expect(settings.mutualRateError).toBeCloseTo(0.002 / 0.999, 12);
+  expect(settings.mutualRateError).toBeCloseTo(0.2 / 0.9, 12);
   expect(settings.waitWallMs).toBe(5_300);
   expect(settings.waitRateMs).toBe(5_000 * (1 + settings.mutualRateError));
   expect(settings.floorLeadMs).toBe(200);
@@ -59,7 +59,7 @@ test.each<[string, Partial<FleaseSettingsInput>, string[]]>([
     ["floorLead ≤ waitWall - maxClockSkew", "floorLead is 5201 ms", "= 5200 ms"],
   ],
   ["rpcTimeout > 0", { rpcTimeoutMs: 0 }, ["rpcTimeout > 0", "0 ms"]],
-  ["0 ≤ ρ < 0.1", { clockRateError: 0.1 }, ["clockRateError", "below 0.1", "is 0.1"]],
+  ["0 ≤ ρ < 0.5", { clockRateError: 0.5 }, ["clockRateError", "below 0.5", "is 0.5"]],
   ["ρ ≥ 0", { clockRateError: -0.001 }, ["clockRateError", "at least 0", "is -0.001"]],
   ["numbers", { ttlMaxMs: Number.NaN }, ["ttlMaxMs", "NaN"]],
   ["finite numbers", { waitWallMs: Infinity }, ["waitWallMs", "Infinity"]],
@@ -100,7 +100,7 @@ test("settings that must be alike have one text, in whatever order members are l
     { clockRateError: 0.002 },
     { members: ["a", "b", "d"] },
     { waitWallMs: 6_000 },
-    { waitRateMs: 6_000 },
+    { waitRateMs: 7_000 },
     { floorLeadMs: 300 },
   ];
   for (const other of others)

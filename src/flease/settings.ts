@@ -1,4 +1,5 @@
 import { cellFunctionVersion, cellSizeDefaultMax } from "./cells.js";
+import { clockRateErrorDefault, whyNoClockRateError } from "../lease/clock-rates.js";
 import { LeaseholdError } from "../lease/errors.js";
 
 /** The constants of section 3.1, which all members of a cluster must have alike. Times in ms. */
@@ -50,8 +51,6 @@ export interface FleaseSettingsInput {
 /** Sets of acceptors are bit masks of 32 bits. */
 const membersMax = 31;
 
-const defaultClockRateError = 0.001;
-
 /** At most some 300 MB at an acceptor: one with a long name counts as several (`quotas.ts`). */
 const defaultResourcesMax = 1_000_000;
 
@@ -61,8 +60,9 @@ export const granularityMs = 2;
 /** Fills in what follows from the input, and refuses a configuration in which an inequality of section 3.1 does not hold. */
 export function fleaseSettings(input: FleaseSettingsInput): FleaseSettings {
   const ε = input.maxClockSkewMs;
-  const ρ = input.clockRateError ?? defaultClockRateError;
-  require(ρ >= 0 && ρ < 0.1, `clockRateError must be at least 0 and below 0.1, and is ${ρ}`);
+  const ρ = input.clockRateError ?? clockRateErrorDefault;
+  const wrong = whyNoClockRateError(ρ);
+  require(wrong === undefined, wrong ?? "");
   const mutualRateError = (2 * ρ) / (1 - ρ);
   const ttlMaxMs = input.ttlMaxMs;
   const settings: FleaseSettings = {

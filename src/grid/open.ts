@@ -32,7 +32,7 @@ export interface GridOpenOptions {
    * Default: the greatest δ that a store proposes, which two of its operations seldom need.
    */
   readonly delayMs?: number | undefined;
-  /** ρ, the same for all users of the stores. Default 0.001. */
+  /** ρ, the same for all users of the stores. Default 0.1. */
   readonly clockRateError?: number | undefined;
   /** 64 random bits as text, drawn anew at each call. */
   readonly incarnation: () => string;

@@ -84,7 +84,7 @@ export interface MemberOptions extends SecurityOptions {
   maxClockSkew?: Duration;
   /**
    * ρ, how much faster or slower than real time a steady clock may run, as a fraction from 0 to below 0.1, the same on
-   * every member. Default 0.001.
+   * every member. Default 0.1.
    */
   clockRateError?: number;
   /** How long one phase of an operation waits for a majority; more than 0. Default: ttlMax / 15, at least 50 ms, at most `"1s"`. */

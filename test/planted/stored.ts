@@ -1,6 +1,6 @@
 import type { Faults } from "../../src/delta/faults.js";
 import { withFaults } from "../../src/delta/planted-faults.js";
-import type { Ground, StoragePlan } from "../../src/sim/storage/plan.js";
+import { type Ground, type StoragePlan, slewed } from "../../src/sim/storage/plan.js";
 import { type StorageBatch, simulateStorageMany } from "../../src/sim/storage/run.js";
 import type { StorageInvariant } from "../../src/sim/storage/violation.js";
 
@@ -31,6 +31,7 @@ export const stored: readonly Stored[] = [
       lazyRate: 1,
       releaseRate: 0.02,
       clockRateError: 0,
+      clockDrift: 0,
       stableFromMs: 0,
       slowRate: 0,
       mixedLeases: false,
@@ -159,12 +160,21 @@ export const stored: readonly Stored[] = [
       slowRate: 1,
       slowMaxMs: 60,
       clockRateError: 0,
+      clockDrift: 0,
       stableFromMs: 40_000,
       endMs: 40_000,
       mixedLeases: false,
       processes: 2,
       lazyRate: 0.8,
     },
+  },
+  {
+    name: "S: ρ of 0.1 % where a time service slews",
+    faults: {},
+    ground: "conditional",
+    breaks: "exclusion",
+    seed: 1,
+    plan: { clockRateError: 0.001, clockDrift: slewed },
   },
   {
     name: "S: a store that has forgotten counts at once",

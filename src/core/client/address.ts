@@ -1,3 +1,4 @@
+import { clockRateErrorDefault, stretched, whyNoClockRateError } from "../../lease/clock-rates.js";
 import { parseDuration } from "../../lease/duration.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import { keyPrefixDefault } from "./keys.js";
@@ -16,9 +17,6 @@ const ttlMaxMsDefault = 15_000;
 export const ttlMinMs = 1_000;
 /** A crashed holder blocks its resource for as long: more is a mistake, not a lease. */
 const ttlMaxMsLimit = 24 * 3_600_000;
-
-/** Quartz is off by a few hundred parts in a million at the worst. */
-const clockRateErrorDefault = 0.001;
 
 export interface CoreAddress {
   /** Each `host:port`. */
@@ -65,17 +63,19 @@ export function parseCoreUrls(urls: readonly string[]): CoreAddress {
   );
   if (ttlMaxMs < ttlMinMs || ttlMaxMs > ttlMaxMsLimit)
     throw new LeaseholdError("INVALID_CONFIG", `ttlMax must be 1s to 24h on a core, and is ${ttlMaxMs} ms`);
-  if (!(clockRateError >= 0 && clockRateError < 0.1))
-    throw new LeaseholdError(
-      "INVALID_CONFIG",
-      `clockRateError must be at least 0 and below 0.1, and is ${clockRateError}`,
-    );
+  const wrong = whyNoClockRateError(clockRateError);
+  if (wrong !== undefined) throw new LeaseholdError("INVALID_CONFIG", wrong);
   const keyPrefix = one(
     "the prefix",
     parsed.map((each) => each.keyPrefix),
     keyPrefixDefault,
   );
   return { endpoints, keyPrefix, ttlMaxMs, clockRateError };
+}
+
+/** What the core is asked for, so that a holder of `ttlMs` ends before it, however far both clocks are off. */
+export function wholeSeconds(ttlMs: number, { clockRateError }: Pick<CoreAddress, "clockRateError">): number {
+  return Math.ceil(stretched(ttlMs, clockRateError) / 1_000);
 }
 
 function parseOne(text: string) {

@@ -62,12 +62,12 @@ describe("a tenure", () => {
     expect(lease.token).toBe(core.keys.get(key)!.createRevision);
   });
 
-  test("counts from before the request, and ends by twice the clocks' error before the core does", async () => {
+  test("counts from before the request, and the core is asked for so much more that it ends later", async () => {
     core.latencyMs = 200;
     const lease = await take(alice, { autoRenew: false });
     // The look, the grant and the key took 200 ms each; the first was over when the request was sent.
-    expect(lease.remaining()).toBeLessThanOrEqual(ttlMs * 0.998 - 400);
-    expect(lease.remaining()).toBeGreaterThan(ttlMs * 0.998 - 410);
+    expect(lease.remaining()).toBeLessThanOrEqual(ttlMs - 400);
+    expect(lease.remaining()).toBeGreaterThan(ttlMs - 410);
   });
 
   test("ends by the wall clock when the steady one stood still", async () => {
@@ -140,7 +140,7 @@ describe("a renewal", () => {
     core.latencyMs = 200;
     await soon(lease.renew());
     // The refresh and the look.
-    expect(lease.remaining()).toBeLessThanOrEqual(ttlMs * 0.998 - 400);
+    expect(lease.remaining()).toBeLessThanOrEqual(ttlMs - 400);
   });
 
   test("of a lease that the core has ended ends the tenure", async () => {

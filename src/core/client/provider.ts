@@ -1,3 +1,4 @@
+import { stretched } from "../../lease/clock-rates.js";
 import { LeaseholdError, LeaseLostError } from "../../lease/errors.js";
 import type { World } from "../../lease/ports.js";
 import type {
@@ -9,7 +10,7 @@ import type {
   ProviderEvents,
 } from "../../lease/provider.js";
 import type { Guarantees, HolderHint, ResourceHint } from "../../lease/types.js";
-import type { CoreAddress } from "./address.js";
+import { wholeSeconds, type CoreAddress } from "./address.js";
 import type { CallLimits, Core, Entry, Found, Moment } from "./core.js";
 import { coreGuarantees } from "./guarantees.js";
 import { hintOf, lifeMsMax } from "./hints.js";
@@ -165,7 +166,11 @@ export class CoreProvider implements Provider {
     const nonce = leaseId.toString(16);
     const begun = readClocks(world.clock);
     try {
-      const { seconds } = await this.#core.grantLease(leaseId, Math.ceil(ttlMs / 1_000), limits());
+      const { seconds } = await this.#core.grantLease(
+        leaseId,
+        wholeSeconds(ttlMs, this.#parts.address),
+        limits(),
+      );
       const record: HoldRecord = {
         holder,
         label,
@@ -192,7 +197,7 @@ export class CoreProvider implements Provider {
 
   /** The holder ends before the core does, however far both clocks are off. */
   #leaseMs(ttlMs: number, seconds: number): number {
-    return Math.min(ttlMs, seconds * 1_000 * (1 - 2 * this.#parts.address.clockRateError));
+    return Math.min(ttlMs, (seconds * 1_000) / stretched(1, this.#parts.address.clockRateError));
   }
 
   /** What stands there is of this process, which gave it up: its release did not reach the core, or an attempt's withdrawal. */

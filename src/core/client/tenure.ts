@@ -1,3 +1,4 @@
+import { clocksDisagree } from "../../lease/clock-rates.js";
 import type { LossReason } from "../../lease/errors.js";
 import type { Clock } from "../../lease/ports.js";
 import type { Grant, Watching } from "../../lease/provider.js";
@@ -61,17 +62,18 @@ export class Tenure implements Grant {
   }
 
   /**
-   * Each of the two clocks can end it: the steady one stands still while the machine sleeps, and the system's may step back. Once
-   * 0, always 0.
+   * Each of the two clocks can end it, and so does their disagreement: the steady one stands still while the machine sleeps, and
+   * the system's may be wrong when it wakes. Once 0, always 0.
    */
   remainingMs(): number {
     if (this.lost !== undefined) return 0;
     const now = readClocks(this.#clock);
     const elapsedMs = Math.max(now.monotonicMs - this.#begun.monotonicMs, now.wallMs - this.#begun.wallMs);
-    const leftMs = this.#leaseMs - elapsedMs;
+    const disagree = clocksDisagree(this.#begun, now, this.#leaseMs);
+    const leftMs = disagree ? 0 : this.#leaseMs - elapsedMs;
     // Written so that NaN ends it.
     if (leftMs > 0) return leftMs;
-    this.lost = this.isBroken ? "broken" : "expired";
+    this.lost = disagree ? "clock-fault" : this.isBroken ? "broken" : "expired";
     return 0;
   }
 }

@@ -1,15 +1,15 @@
 import { LeaseholdError } from "../../lease/errors.js";
 import { type Protocol, type Reading, lookAtClocks } from "../effects.js";
-import {
-  type AskResult,
-  type AttemptResult,
-  type AttemptWish,
-  type LeaseProtocol,
-  type Listing,
-  type ProtocolEnvironment,
-  type Sighting,
-  stretched,
+import type {
+  AskResult,
+  AttemptResult,
+  AttemptWish,
+  LeaseProtocol,
+  Listing,
+  ProtocolEnvironment,
+  Sighting,
 } from "../lease-protocol.js";
+import { stretched } from "../../lease/clock-rates.js";
 import { listFarm, lookAtFarm } from "../looking.js";
 import { Observations } from "../observations.js";
 import type { Asked } from "../record.js";

@@ -1,4 +1,4 @@
-import { stretched } from "../../delta/lease-protocol.js";
+import { clockRateErrorDefault, stretched } from "../../lease/clock-rates.js";
 import type { SimParty } from "./party.js";
 import type { StorageWorld } from "./world.js";
 
@@ -82,7 +82,9 @@ export class StorageChaos {
       world.counters.forgettings += 1;
       world.say(`${store.name} forgets`);
       world.tell((observer) => observer.disturbed?.(undefined));
-      this.#forgetOften(4 * stretched(world.waitMs, 0.02) + random.exponential(plan.forgetEveryMs));
+      this.#forgetOften(
+        4 * stretched(world.waitMs, clockRateErrorDefault) + random.exponential(plan.forgetEveryMs),
+      );
     });
   }
 }

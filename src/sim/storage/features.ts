@@ -10,7 +10,7 @@ const removals = {
   silence: { silent: 0 },
   "late-requests": { slowRate: 0 },
   "sluggish-requests": { sluggishRate: 0 },
-  drift: { clockRateError: 0 },
+  drift: { clockRateError: 0, clockDrift: 0 },
   laziness: { lazyRate: 0 },
   releases: { releaseRate: 0 },
   cancellations: { cancelRate: 0 },

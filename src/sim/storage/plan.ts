@@ -1,3 +1,4 @@
+import { clockRateErrorDefault } from "../../lease/clock-rates.js";
 import type { StoreTraits } from "../../delta/store.js";
 import type { SimRandom } from "../random.js";
 
@@ -27,8 +28,10 @@ export interface StoragePlan {
   readonly mixedLeases: boolean;
   /** δ, ms. */
   readonly delayMs: number;
-  /** ρ */
+  /** ρ, as everybody counts with it. */
   readonly clockRateError: number;
+  /** How far steady clocks are off. */
+  readonly clockDrift: number;
   /** From when on δ holds, ms: 0 for ND. */
   readonly stableFromMs: number;
   readonly endMs: number;
@@ -52,6 +55,9 @@ export interface StoragePlan {
   /** The part of writes in the middle of which a process crashes: some stores get them, others never do. */
   readonly tornRate: number;
 }
+
+/** 83,333 ppm. */
+export const slewed = 1 / 12;
 
 /** A run lasts this many longest waits of a contender after its stabilisation, so that each sees several tenures. */
 const stableWaits = 14;
@@ -79,7 +85,7 @@ export function drawStoragePlan(seed: number, ground: Ground, random: SimRandom)
     silent: sometimes(Math.floor((n - 1) / 2), 0),
     processes: 2 + random.below(3),
     mixedLeases: random.chance(0.5),
-    clockRateError: random.pick([0, 0.001, 0.01]),
+    ...drawRates(ground, random),
     endMs: stableFromMs + stableWaits * waitMs,
     slowRate: nd ? 0 : random.between(0, 0.3),
     slowMaxMs: random.pick([3, 10, 40]) * delayMs,
@@ -95,6 +101,13 @@ export function drawStoragePlan(seed: number, ground: Ground, random: SimRandom)
     cancelRate: sometimes(random.between(0.05, 0.4), 0),
     tornRate: sometimes(random.between(0.005, 0.05), 0),
   };
+}
+
+/** Quartz, or a time service that slews a clock as fast as chrony may. */
+function drawRates(ground: Ground, random: SimRandom): Pick<StoragePlan, "clockRateError" | "clockDrift"> {
+  // The paper promises renewals and leaders to those whose own clocks see δ kept: a clock that is slewed does not, and exclusion is all it has.
+  const clockDrift = random.pick([0, 0.001, ground === "conditional" ? slewed : 0.01]);
+  return { clockRateError: clockDrift === slewed ? clockRateErrorDefault : clockDrift, clockDrift };
 }
 
 /** Which stores an algorithm can stand on. */

@@ -1,5 +1,6 @@
 import type { Ask } from "../../delta/effects.js";
-import { type ProtocolEnvironment, stretched } from "../../delta/lease-protocol.js";
+import type { ProtocolEnvironment } from "../../delta/lease-protocol.js";
+import { clockRateErrorDefault, stretched } from "../../lease/clock-rates.js";
 import type { StoreAnswer } from "../../delta/store.js";
 import { StateHash } from "../../flease/state-hash.js";
 import { Deadlines } from "../../lease/deadlines.js";
@@ -56,7 +57,8 @@ export class StorageWorld implements WorldView {
     this.#latency = new Latency(plan, random);
     this.waitMs = plan.leaseMs + 6 * plan.delayMs;
     // What was written before, and the holds that rest on it, are over after two waits.
-    this.settledMs = plan.stableFromMs === 0 ? 0 : plan.stableFromMs + 2 * stretched(this.waitMs, 0.02);
+    this.settledMs =
+      plan.stableFromMs === 0 ? 0 : plan.stableFromMs + 2 * stretched(this.waitMs, clockRateErrorDefault);
     this.#observers = checkers(this, (invariant, text) => {
       if (this.violation !== undefined) return;
       this.violation = { invariant, atMs: this.nowMs, event: this.counters.events, text };
@@ -107,7 +109,7 @@ export class StorageWorld implements WorldView {
   start(index: number, incarnation: number): void {
     const { plan, random } = this;
     const clock = new SimClock(this.#wall, random.between(0, 1e6), false);
-    clock.setRate(this.nowMs, 1 + plan.clockRateError * random.pick([-1, 0, 1]));
+    clock.setRate(this.nowMs, 1 + plan.clockDrift * random.pick([-1, 0, 1]));
     const recoveryMs = stretched(this.waitMs, plan.clockRateError);
     const forgotAgoMs = (store: number) => this.nowMs - this.stores[store]!.forgotAtMs;
     const farm = new SimFarm(this.stores, recoveryMs, clock.monoAt(this.nowMs), forgotAgoMs);

@@ -1,4 +1,4 @@
-import { stretched } from "../../delta/lease-protocol.js";
+import { clockRateErrorDefault, stretched } from "../../lease/clock-rates.js";
 import { encodeLine, sameBytes } from "../../delta/line.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import { type Layout, lineIn, slotPosition, type Unit } from "./layout.js";
@@ -6,9 +6,6 @@ import type { BlockMedium } from "./medium.js";
 import { type BlockWorld, elapsedSince, type Moment, momentOf } from "./world.js";
 
 const slotFormat = "leasehold-slot/1";
-
-/** ρ: twice what the clocks of real machines are off by at the worst. */
-const clockRateError = 0.001;
 
 /** A slot is renewed when a third of its time is over: two renewals may fail. */
 const renewalsPerLease = 3;
@@ -127,7 +124,7 @@ export class SlotLease {
   /** Fig. 2. A slot that was never written needs no first wait: nobody can be renewing it. */
   async #acquire(signal: AbortSignal): Promise<SlotTenure> {
     const { slots, slotLeaseMs, delayMs } = this.#layout;
-    const waitMs = stretched(slotLeaseMs + 6 * delayMs, clockRateError);
+    const waitMs = stretched(slotLeaseMs + 6 * delayMs, clockRateErrorDefault);
     const watched = new Map<number, { readonly content: Uint8Array; readonly sinceMs: number }>();
     const monotonicMs = () => this.#world.clock.monotonicMs();
     for (let attempts = 0, begunMs = monotonicMs(); attempts < attemptsMax;) {
@@ -170,7 +167,7 @@ export class SlotLease {
     const { delayMs } = this.#layout;
     const written = await this.#write(slot);
     if (elapsedSince(readBegun, this.#world) >= 2 * delayMs) return undefined;
-    await this.#pause(stretched(2 * delayMs, clockRateError), signal);
+    await this.#pause(stretched(2 * delayMs, clockRateErrorDefault), signal);
     return (await this.#stillStands(slot, written.content)) ? new SlotTenure(slot, written) : undefined;
   }
 
@@ -182,7 +179,7 @@ export class SlotLease {
     // From here on the former content is gone. The former hold counts until the new one is certain.
     tenure.content = written.content;
     if (elapsedSince(written.begun, this.#world) >= delayMs) return false;
-    await this.#pause(stretched(2 * delayMs, clockRateError), signal);
+    await this.#pause(stretched(2 * delayMs, clockRateErrorDefault), signal);
     if (!(await this.#stillStands(tenure.slot, written.content)) || this.tenure !== tenure) return false;
     tenure.begun = written.begun;
     return true;

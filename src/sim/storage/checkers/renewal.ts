@@ -1,5 +1,5 @@
 import { faults } from "#delta-faults";
-import { stretched } from "../../../delta/lease-protocol.js";
+import { stretched } from "../../../lease/clock-rates.js";
 import type { Claim, Report, StorageObserver, WorldView } from "../observer.js";
 import type { SimParty } from "../party.js";
 import { renewalDelays } from "../programs/holder.js";

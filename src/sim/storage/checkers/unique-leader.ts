@@ -1,4 +1,4 @@
-import { stretched } from "../../../delta/lease-protocol.js";
+import { stretched } from "../../../lease/clock-rates.js";
 import type { Report, StorageObserver, WorldView } from "../observer.js";
 import type { SimParty } from "../party.js";
 
