@@ -3,7 +3,7 @@ import type { FleaseSettings } from "./settings.js";
 
 /** What leases among peers promise (sections 1 and 3.11), with the numbers of this cluster. */
 export function fleaseGuarantees(settings: FleaseSettings): Guarantees {
-  const { maxClockSkewMs, clockRateError, ttlMaxMs, ttlMinMs, rpcTimeoutMs } = settings;
+  const { maxClockSkewMs, clockRateError, mutualRateError, ttlMaxMs, ttlMinMs, rpcTimeoutMs } = settings;
   return {
     ground: "flease",
     exclusion:
@@ -22,6 +22,7 @@ export function fleaseGuarantees(settings: FleaseSettings): Guarantees {
     ttlMinMs,
     ttlMaxMs,
     maxClockSkewMs,
-    takeoverMsMax: ttlMaxMs + 2 * maxClockSkewMs + rpcTimeoutMs,
+    // Past its end on the wall clock, and past its length on the steady one of an acceptor that runs as fast as it may.
+    takeoverMsMax: Math.max(ttlMaxMs + 2 * maxClockSkewMs, ttlMaxMs * (1 + mutualRateError)) + rpcTimeoutMs,
   };
 }
