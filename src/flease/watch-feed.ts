@@ -153,8 +153,8 @@ export class WatchFeed {
   /** What a follower has not been told yet, or the first part of it. */
   *take(follower: Follower, now: () => Reading): Steps<FeedPage> {
     const { pageMax, looksPerStep: looks } = this.#bounds;
-    const held: ListedLease[] = [];
-    const free: string[] = [];
+    // Between two steps a resource may change once more: a page tells the last that it has seen of each.
+    const told = new Map<string, ListedLease | undefined>();
     // What has changed comes first: so a follower keeps up with it during a long scan.
     const anew = follower.beginsAnew || this.#hasMissed(follower);
     if (anew) {
@@ -162,19 +162,21 @@ export class WatchFeed {
       follower.place = this.#log.end;
       follower.scan = new Scan(this.#acceptor, follower.prefix, looks);
     }
-    yield* this.#readChanges(follower, held, free);
-    if (follower.scan !== undefined && held.length + free.length < pageMax) {
+    yield* this.#readChanges(follower, told);
+    if (follower.scan !== undefined && told.size < pageMax) {
       yield* follower.scan.go(now, (resource, entry) => {
         if (!this.#followers.has(follower)) return false; // It has gone between two steps.
         const followed = this.#followed.get(resource) ?? this.#lookAfter(resource, entry.leaseEnd);
         followed.owner = entry.leaseOwner;
         followed.token = entry.token;
-        return held.push(listedLease(resource, entry)) + free.length < pageMax;
+        return told.set(resource, listedLease(resource, entry)).size < pageMax;
       });
       if (follower.scan.isOver) follower.scan = undefined;
     }
-    const isFull = held.length + free.length >= pageMax;
-    return { held, free, more: isFull || follower.scan !== undefined || this.#hasMissed(follower), anew };
+    const more = told.size >= pageMax || follower.scan !== undefined || this.#hasMissed(follower);
+    const held = [...told.values()].filter((lease) => lease !== undefined);
+    const free = [...told.keys()].filter((resource) => told.get(resource) === undefined);
+    return { held, free, more, anew };
   }
 
   /** What it has not read yet is not kept any more. */
@@ -182,11 +184,11 @@ export class WatchFeed {
     return follower.place < this.#log.begin && !faults.missedChangesAreForgotten;
   }
 
-  *#readChanges(follower: Follower, held: ListedLease[], free: string[]): Steps<void> {
+  *#readChanges(follower: Follower, told: Map<string, ListedLease | undefined>): Steps<void> {
     const { pageMax } = this.#bounds;
     let looked = 0;
     follower.place = Math.max(follower.place, this.#log.begin);
-    while (follower.place < this.#log.end && held.length + free.length < pageMax) {
+    while (follower.place < this.#log.end && told.size < pageMax) {
       if (looked === this.#bounds.looksPerStep) {
         yield;
         looked = 0;
@@ -197,8 +199,8 @@ export class WatchFeed {
       follower.place += 1;
       if (resource === undefined || !resource.startsWith(follower.prefix)) continue;
       const entry = this.#acceptor.entry(resource);
-      if (entry !== undefined && this.#followed.has(resource)) held.push(listedLease(resource, entry));
-      else free.push(resource);
+      const isHeld = entry !== undefined && this.#followed.has(resource);
+      told.set(resource, isHeld ? listedLease(resource, entry) : undefined);
     }
   }
 }
