@@ -1,5 +1,5 @@
 import { describe, test } from "vitest";
-import { realFarmGround, virtualFarmGround } from "../../test/support/memory-farm.js";
+import { virtualFarmGround } from "../../test/support/memory-farm.js";
 import { runConformance } from "../testing/conformance.js";
 
 describe("conditional leases on virtual time", () => {
@@ -23,12 +23,5 @@ describe("conditional leases on stores that take their time", () => {
           medium.latencyMs = { request: 1 + store, answer: 3 - store };
         }),
     }),
-  );
-});
-
-// Each case spends its time asleep, so they may run side by side.
-describe("conditional leases on real time", () => {
-  runConformance({ describe, test: test.concurrent }, async () =>
-    realFarmGround(["atomic", "atomic", "atomic"]),
   );
 });

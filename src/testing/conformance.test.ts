@@ -1,44 +1,7 @@
 import { describe, test } from "vitest";
 import { virtualGround } from "../../test/support/virtual-ground.js";
-import { LeaseManager } from "../lease/lease-manager.js";
-import type { World } from "../lease/ports.js";
-import { type ConformanceGround, runConformance } from "./conformance.js";
-import { MemoryGround } from "./memory-ground.js";
+import { runConformance } from "./conformance.js";
 import { MemoryProvider } from "./memory-provider.js";
-
-const realWorld: World = {
-  clock: { monotonicMs: () => performance.now(), wallMs: () => Date.now() },
-  timers: {
-    after: (delayMs, run) => {
-      const timeout = setTimeout(run, Math.ceil(delayMs) + 1);
-      return { cancel: () => clearTimeout(timeout) };
-    },
-  },
-  random: { next: Math.random },
-};
-
-function realGround(): ConformanceGround {
-  const ground = new MemoryGround();
-  const opened: LeaseManager[] = [];
-  return {
-    ttlMs: 500,
-    open: async (name) => {
-      const leases = new LeaseManager(
-        new MemoryProvider(ground, realWorld, { name, ttlMaxMs: 1_000 }),
-        realWorld,
-      );
-      opened.push(leases);
-      return leases;
-    },
-    pass: (ms) =>
-      new Promise((resolve) => {
-        setTimeout(resolve, ms);
-      }),
-    close: async () => {
-      await Promise.all(opened.map((leases) => leases.close()));
-    },
-  };
-}
 
 describe("in memory on virtual time", () => {
   runConformance({ describe, test }, async () =>
@@ -47,9 +10,4 @@ describe("in memory on virtual time", () => {
         new MemoryProvider(ground, world, { name, ttlMaxMs: 15_000, process }),
     ),
   );
-});
-
-// Each case spends its time asleep, so they may run side by side.
-describe("in memory on real time", () => {
-  runConformance({ describe, test: test.concurrent }, async () => realGround());
 });

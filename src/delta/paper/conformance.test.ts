@@ -1,5 +1,5 @@
 import { describe, test } from "vitest";
-import { realFarmGround, virtualFarmGround } from "../../../test/support/memory-farm.js";
+import { virtualFarmGround } from "../../../test/support/memory-farm.js";
 import { runConformance } from "../../testing/conformance.js";
 
 const farms = {
@@ -29,11 +29,4 @@ describe.each(Object.entries(farms))("the paper's leases on %s", (_name, kinds) 
         virtualFarmGround({ kinds, delayMs: 50, afflict: ([first]) => first!.stall(at) }),
       );
     });
-});
-
-// Each case spends its time asleep, so they may run side by side. The other farms: `npm run test:stores`.
-describe("the paper's leases on real time", () => {
-  runConformance({ describe, test: test.concurrent }, async () =>
-    realFarmGround(farms["two stores that compare and set and one that can only write"]),
-  );
 });

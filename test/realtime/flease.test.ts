@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, test } from "vitest";
 import { open } from "leasehold";
 import type { Leases } from "leasehold";
 import { runConformance } from "leasehold/testing";
-import { startLocalCluster } from "./support/local-cluster.js";
-import type { LocalCluster } from "./support/local-cluster.js";
+import { startLocalCluster } from "../support/local-cluster.js";
+import type { LocalCluster } from "../support/local-cluster.js";
 
 /** Leases among peers, over real sockets and in real time. */
 describe("flease", () => {

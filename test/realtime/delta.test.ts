@@ -1,0 +1,13 @@
+import { describe, test } from "vitest";
+import { runConformance } from "../../src/testing/conformance.js";
+import { realFarmGround } from "../support/memory-farm.js";
+
+const farms = {
+  "conditional leases": ["atomic", "atomic", "atomic"],
+  "the paper's leases": ["slotted", "atomic", "atomic"],
+} as const;
+
+// Each case spends its time asleep, so they may run side by side. The other farms: `npm run test:stores`.
+describe.each(Object.entries(farms))("%s on real time", (_name, kinds) => {
+  runConformance({ describe, test: test.concurrent }, async () => realFarmGround([...kinds]));
+});
