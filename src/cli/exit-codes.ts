@@ -91,6 +91,7 @@ const exitByErrorCode: Record<ErrorCode, ExitName> = {
   STORE_PERMISSION: "refused",
   STORE_FOREIGN: "refused",
   STORE_CORRUPT: "refused",
+  STORE_FORGOTTEN: "refused",
   LOG_CORRUPT: "refused",
   STORE_UNFIT: "unfit",
   DISK_FAILED: "unexpected",

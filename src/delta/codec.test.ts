@@ -150,6 +150,10 @@ test("a farm's cell comes back as it was written, and damaged ones are refused",
     farm: ["a", "b", "c"],
     leaseMsMax: 15_000,
     delayMsMax: 100,
+    epochFloor: 7n,
+    epochMax: 1n << 60n,
+    since: 1,
+    waitedMs: 250,
   } as const;
   const line = encodeFarmCell(cell);
   expect(decodeFarmCell(line)).toEqual(cell);
@@ -159,5 +163,5 @@ test("a farm's cell comes back as it was written, and damaged ones are refused",
     expect(code(() => decodeFarmCell(damaged))).toMatch(/^STORE_(FOREIGN|CORRUPT)$/);
   }
   expect(code(() => decodeFarmCell(encodeRecord(record)))).toBe("STORE_FOREIGN");
-  expect(code(() => decodeFarmCell(encodeLine("leasehold-farm/1", '{"id":"a"}')))).toBe("STORE_CORRUPT");
+  expect(code(() => decodeFarmCell(encodeLine("leasehold-farm/2", '{"id":"a"}')))).toBe("STORE_CORRUPT");
 });

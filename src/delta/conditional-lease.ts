@@ -6,7 +6,7 @@ import { askHolder } from "./conditional-ask.js";
 import { conditionalPromise } from "./conditional-promise.js";
 import { ConditionalTenure } from "./conditional-tenure.js";
 import { lookAtClocks, type Protocol, type Reading, type Resumption } from "./effects.js";
-import { noMajority } from "./failures.js";
+import { noMajority, tooFewEpochs } from "./failures.js";
 import type {
   AskResult,
   AttemptResult,
@@ -56,6 +56,8 @@ interface Reach {
 export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
   readonly promise: LeaseProtocol["promise"];
   readonly takeoverMsMax: number;
+  /** Time for a renewal that takes its whole δ, and for another when that one fails. */
+  readonly leaseDelaysMin = 3;
   readonly observations: Observations;
   readonly #environment: ProtocolEnvironment;
   #nonce = 0;
@@ -84,6 +86,8 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
       const board = this.#board(wish.resource, cells, step.now);
       const { open, blocked } = board;
       if (open.length >= farm.majority) {
+        if (!farm.mayTake(this.#greatest(cells).epoch + 1n))
+          return { kind: "unanswered", error: tooFewEpochs };
         const tenure = yield* this.#take(wish, cells, open, step.now);
         if (tenure !== undefined) return { kind: "granted", tenure };
       } else if (open.length + blocked.length < farm.majority) {
@@ -331,8 +335,8 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
       const floor = this.#environment.farm.floorOf(store);
       const cell = cells[store];
       const record = isCell(cell) ? cell.record : undefined;
-      epoch = max(epoch, record?.epoch ?? floor);
-      number = max(number, record?.number ?? floor);
+      epoch = max(epoch, record?.epoch ?? floor.epoch);
+      number = max(number, record?.number ?? floor.number);
     }
     return { epoch, number };
   }

@@ -11,6 +11,12 @@ const lasting: ReadonlySet<ErrorCode> = new Set([
   "WATCH_TOO_WIDE",
 ]);
 
+/** It passes by itself: the farm is told of greater epochs at the next look. */
+export const tooFewEpochs = new LeaseholdError(
+  "NO_QUORUM",
+  "a majority of the stores has not heard yet that tokens become so great; it is told now",
+);
+
 /** Why no majority was reached. `errors`: by the index of the store, `undefined` for one that did not answer. */
 export function noMajority(
   size: number,

@@ -1,6 +1,6 @@
+import { faults } from "#delta-faults";
 import { LeaseholdError } from "../lease/errors.js";
-import { type FarmCell } from "./farm-cell.js";
-import { greatest } from "../lease/lists.js";
+import { compareLists, type FarmCell, type FarmTerms, sameList, termsOf } from "./farm-cell.js";
 
 /** What one store answered when it was asked for its farm. */
 export type FarmReading =
@@ -10,21 +10,18 @@ export type FarmReading =
 /** What the readings of all stores come to. */
 export type FarmPlan =
   /** Nobody has used these stores before, but not all of them answer: no farm can be founded yet. */
-  | { readonly kind: "unfounded" }
-  | {
-      readonly kind: "farm";
-      /** A majority has to have this before anything else counts. */
-      readonly generation: number;
-      readonly farm: readonly string[];
-      readonly leaseMsMax: number;
-      readonly delayMsMax: number;
-      /** Stores that belong to it, by index. */
-      readonly members: readonly number[];
-      /** Stores in the place of others that have forgotten, or were replaced. */
-      readonly newcomers: readonly number[];
-      /** Stores that belonged to it until a newcomer took their place: this list of stores is out of date. */
-      readonly replaced: readonly number[];
-    };
+  { readonly kind: "unfounded" } | Founded;
+
+/** A majority has to have these terms before anything else counts. */
+export interface Founded extends FarmTerms {
+  readonly kind: "farm";
+  /** Stores that belong to it, by index. */
+  readonly members: readonly number[];
+  /** Stores in the place of others that have forgotten, or were replaced. */
+  readonly newcomers: readonly number[];
+  /** Stores that belonged to it until a newcomer took their place: this list of stores is out of date. */
+  readonly replaced: readonly number[];
+}
 
 /**
  * Which farm these stores are. Pure, and the same for everybody who reads the same.
@@ -40,33 +37,21 @@ export function planFarm(names: readonly string[], readings: readonly FarmReadin
     throw mismatch(`${names[twin.store]} is in the list of stores twice, or is a copy of another of them`);
   // A cell that names another marker came with a copy of that store.
   const known = answered.flatMap(({ id, cell }) => (cell !== undefined && cell.id === id ? [cell] : []));
-  const bounds = {
-    leaseMsMax: greatest(
-      known.map(({ leaseMsMax }) => leaseMsMax),
-      0,
-    ),
-    delayMsMax: greatest(
-      known.map(({ delayMsMax }) => delayMsMax),
-      0,
-    ),
-  };
-  const generation = greatest(known.map((cell) => cell.generation));
-  const latest = known.find((cell) => cell.generation === generation);
   const everybody = answered.map(({ store }) => store);
+  const latest = latestOf(known, readings.length);
   if (latest === undefined) {
     if (answered.length < readings.length) return { kind: "unfounded" };
-    const farm = answered.map(({ id }) => id).toSorted();
-    return { kind: "farm", generation: 0, farm, ...bounds, members: everybody, newcomers: [], replaced: [] };
+    const terms = termsOf({ generation: 0, farm: answered.map(({ id }) => id).toSorted() }, []);
+    return { kind: "farm", ...terms, members: everybody, newcomers: [], replaced: [] };
   }
-  const { farm } = latest;
+  const { generation, farm } = latest;
   if (farm.length !== readings.length)
     throw mismatch(`their farm has ${farm.length} stores, and ${readings.length} were given`);
-  const apart = known.find(
-    (cell) =>
-      (cell.generation === generation && cell.farm.join() !== farm.join()) ||
-      !cell.farm.some((id) => farm.includes(id)),
-  );
-  if (apart !== undefined) throw mismatch("they belong to different farms");
+  const isApart = (cell: FarmCell) =>
+    ((generation === 0 || (faults.tiesAreRefused && cell.generation === generation)) &&
+      !sameList(cell, latest)) ||
+    !cell.farm.some((id) => farm.includes(id));
+  if (known.some(isApart)) throw mismatch("they belong to different farms");
   const members = answered.filter(({ id }) => farm.includes(id)).map(({ store }) => store);
   const strangers = answered.filter(({ store }) => !members.includes(store));
   if (strangers.length >= readings.length / 2)
@@ -76,7 +61,15 @@ export function planFarm(names: readonly string[], readings: readonly FarmReadin
   const [replaced, newcomers] = [true, false].map((wasMember) =>
     strangers.filter(({ id, cell }) => (cell?.id === id) === wasMember).map(({ store }) => store),
   ) as [number[], number[]];
-  return { kind: "farm", generation, farm, ...bounds, members, newcomers, replaced };
+  return { kind: "farm", ...termsOf(latest, known), members, newcomers, replaced };
+}
+
+/** The last list; of several for the last generation the one that a majority has, or else the first in their order. */
+function latestOf(known: readonly FarmCell[], size: number): FarmCell | undefined {
+  const inOrder = known.toSorted(compareLists);
+  const last = inOrder.filter(({ generation }) => generation === inOrder[0]!.generation);
+  const agreed = last.find((cell) => 2 * last.filter((other) => sameList(other, cell)).length > size);
+  return agreed ?? last[0];
 }
 
 function mismatch(why: string): LeaseholdError {

@@ -3,12 +3,14 @@ import { MemoryFarm } from "../../test/support/memory-farm.js";
 import { LeaseholdError } from "../lease/errors.js";
 import type { AttemptOutcome, Grant } from "../lease/provider.js";
 import { VirtualWorld } from "../testing/virtual-world.js";
+import { decodeRecord, encodeRecord } from "./codec.js";
 import { decodeFarmCell, encodeFarmCell } from "./farm-cell.js";
 import { planFarm } from "./farm-plan.js";
 import { type MemoryMedium, type MemoryMediumOptions, MemoryStore } from "./memory-store.js";
 import { type DeltaOptions, openFarm } from "./open.js";
 import { duringFaults } from "./planted-faults.js";
 import type { DeltaProvider } from "./provider.js";
+import { leaseRegister } from "./registers.js";
 import { farmRegister } from "./store.js";
 
 const delayMs = 50;
@@ -89,6 +91,10 @@ describe("a farm", () => {
         farm,
         leaseMsMax,
         delayMsMax: delayMs,
+        epochFloor: 0n,
+        epochMax: 1n << 20n,
+        since: 0,
+        waitedMs: 0,
       })),
     );
     const before = stage.media.map(({ performed }) => performed.replace);
@@ -289,6 +295,117 @@ describe("a store that has forgotten", () => {
     expect(await refused(stage.open("bob"))).toMatch(/^CONFIG_MISMATCH: .*half of the stores have forgotten/);
   });
 });
+
+describe("a store that comes back", () => {
+  test("twice, seen by one process each time: the two lists come to one by themselves", async () => {
+    const settled = async () => {
+      const stage = new Stage();
+      const alice = await stage.open("alice");
+      const [a, b, c] = stage.media as [MemoryMedium, MemoryMedium, MemoryMedium];
+      const list = (id: string) => [a.id, b.id, id].toSorted();
+      const [inA, inB] = stage.cells();
+      c.forget();
+      const once = { ...inA!, generation: 1, farm: list(c.id) };
+      c.forget();
+      const twice = { ...inB!, generation: 1, farm: list(c.id) };
+      a.plant(farmRegister, encodeFarmCell(once));
+      b.plant(farmRegister, encodeFarmCell(twice));
+      const error = await refused(stage.open("bob"));
+      if (typeof error === "string") return error;
+      await stage.world.advance(recoveryMs);
+      for (let looks = 0; looks < 4; looks++) {
+        await stage.wait(alice.query("r", 100));
+        await stage.world.advance(recoveryMs);
+      }
+      const cells = stage.cells();
+      return new Set(cells.map((cell) => `${cell?.generation} ${cell?.farm.join()} ${cell?.state}`)).size;
+    };
+    expect(await settled()).toBe(1);
+    await duringFaults({ tiesAreRefused: true }, async () =>
+      expect(await settled()).toMatch(/^CONFIG_MISMATCH/),
+    );
+  });
+
+  test("is waited for by all together: users that never live so long get it back, one after the other", async () => {
+    const usersUntilReady = async () => {
+      const stage = new Stage();
+      await stage.wait((await stage.open("founder")).close());
+      stage.media[0]!.forget();
+      for (let users = 1; users < 40; users++) {
+        const user = await stage.open(`user-${users}`);
+        await stage.world.advance(300);
+        await stage.wait(user.query("r", 100));
+        await stage.wait(user.close());
+        if (stage.cells()[0]?.state === "ready") return users;
+      }
+      return Infinity;
+    };
+    const users = await usersUntilReady();
+    // Never sooner than one that lives on would have it.
+    expect(users).toBeGreaterThanOrEqual(Math.floor(recoveryMs / 300));
+    expect(users).toBeLessThan(2 * (recoveryMs / 300));
+    await duringFaults({ waitIsForgotten: true }, async () => expect(await usersUntilReady()).toBe(Infinity));
+  });
+
+  test("costs tokens a million, and they stay below 2^53", async () => {
+    const stage = new Stage();
+    const alice = await stage.open("alice");
+    for (let times = 1; times <= 3; times++) {
+      stage.media[times - 1]!.forget();
+      for (let looks = 0; looks < 8; looks++) {
+        await stage.wait(alice.query("r", 100));
+        await stage.world.advance(recoveryMs / 4);
+      }
+      expect(stage.cells().map((cell) => [cell?.state, cell?.generation])).toEqual(
+        Array.from({ length: 3 }, () => ["ready", times]),
+      );
+    }
+    const { token } = await stage.take(alice);
+    expect(token).toBeGreaterThan(1n << 20n);
+    expect(token).toBeLessThan(1n << 23n);
+  });
+});
+
+test("(a planted mistake: epochs without a bound, and a store that forgets has known greater tokens than what it counts as)", async () => {
+  const stage = new Stage();
+  const alice = await stage.open("alice");
+  await duringFaults({ epochsUnbounded: true }, async () => {
+    const epoch = await freeRecordAt(stage, alice, stage.cells()[0]!.epochMax);
+    const before = await stage.take(alice);
+    expect(before.token).toBe(epoch + 1n);
+    stage.media[0]!.forget();
+    for (let looks = 0; looks < 8; looks++) {
+      await stage.wait(alice.query("r", 100));
+      await stage.world.advance(recoveryMs / 4);
+    }
+    const [first] = stage.cells();
+    expect(first).toMatchObject({ state: "ready", generation: 1 });
+    expect(first!.epochFloor).toBeLessThan(before.token);
+  });
+});
+
+test("no lease takes an epoch that a majority has not been told of", async () => {
+  const stage = new Stage();
+  const alice = await stage.open("alice");
+  const max = stage.cells()[0]!.epochMax;
+  const epoch = await freeRecordAt(stage, alice, max);
+  const outcome = await stage.attempt(alice);
+  expect(outcome).toMatchObject({ kind: "unanswered", error: { code: "NO_QUORUM" } });
+  await stage.world.advance(delayMs);
+  await stage.attempt(alice);
+  await stage.world.advance(delayMs);
+  expect((await stage.take(alice)).token).toBe(epoch + 1n);
+  for (const cell of stage.cells()) expect(cell!.epochMax).toBeGreaterThan(max);
+});
+
+/** As if the resource had been taken so often. */
+async function freeRecordAt(stage: Stage, provider: DeltaProvider, epoch: bigint) {
+  await stage.wait(provider.release(await stage.take(provider)));
+  const register = leaseRegister("r");
+  const record = { ...decodeRecord(stage.media[0]!.cells(register)[0]!), epoch };
+  for (const medium of stage.media) medium.plant(register, encodeRecord(record));
+  return record.epoch;
+}
 
 describe("stores that forget when they restart", () => {
   test("are waited for at the first use, as they may have been in use before", async () => {

@@ -1,13 +1,13 @@
 import { faults } from "#delta-faults";
-import { formatDuration } from "../lease/duration.js";
 import { LeaseholdError } from "../lease/errors.js";
 import type { Driver, Gate } from "./driver.js";
 import { lookAtClocks, type Protocol, type Reading } from "./effects.js";
 import { noMajority } from "./failures.js";
-import { decodeFarmCell, encodeFarmCell, type FarmCell, mergeFarmCells } from "./farm-cell.js";
-import { type FarmPlan, type FarmReading, planFarm } from "./farm-plan.js";
+import { encodeFarmCell, type FarmCell, greatestOf } from "./farm-cell.js";
+import { type Founded, planFarm } from "./farm-plan.js";
+import { isMereWait, knows, ownCell, type Sight, sightOf, termsIn } from "./farm-sight.js";
 import { sameBytes } from "./line.js";
-import type { DeltaSettings, FarmView } from "./lease-protocol.js";
+import type { DeltaSettings, FarmView, Floor } from "./lease-protocol.js";
 import { stretched } from "../lease/clock-rates.js";
 import { farmRegister, type StoreAnswer, type StoreRequest, type StoreTraits } from "./store.js";
 import { elapsedMs } from "./tenure.js";
@@ -21,24 +21,33 @@ const looksPerView = 2;
 /** Operations that may still be on their way when a lease of the longest Δ ends: the paper's 6δ, and one for good measure. */
 const delaysOfGrace = 7;
 
-/** Epochs that one generation has room for: a farm would need a million tenures of a resource a second, for a year. The paper's lease takes another 32 bits (`paper/site.ts`). */
-const bitsPerGeneration = 77n;
+/**
+ * So many more epochs than are in use the farm's cells allow for, so that they have to be raised once in a hundred seconds of the busiest
+ * resource, and a store that forgets costs no more. The paper's lease, whose contending takes a wait, has the writer's name in the
+ * lower 32 bits of an epoch (`paper/site.ts`).
+ */
+export const epochsAheadOf = { atomic: 1n << 20n, slotted: 1n << 42n };
+
+/** Bits for a lease's `number` within one generation. No token has it: it is a timestamp, and grows with each renewal. */
+const numberBits = 77n;
 
 interface Member {
   readonly traits: StoreTraits;
   state: "unknown" | "ready" | "recovering";
   /** Its marker when it was last looked at. */
   id: string;
-  /** When it may count again, on this process's steady clock. */
-  readyAtMs: number;
+  /** The generation in which it came. */
+  since: number;
+  /**
+   * A list with this marker was agreed on at least `ms` before `atMs` of this process's steady clock. What others have waited stands in
+   * the store's cell: each of them began to count after it had read that, so no time is counted twice.
+   */
+  waited: { readonly ms: number; readonly atMs: number } | undefined;
+  /** How long it has to wait, ms. */
+  waitMs: number;
   /** Why it is unknown, or why its word does not count once the last look is too old. */
   error: LeaseholdError;
 }
-
-type Founded = Extract<FarmPlan, { kind: "farm" }>;
-
-/** What {@link Farm.look} has read of one store. */
-type Sight = FarmReading & { readonly content?: Uint8Array | undefined };
 
 /**
  * The stores of a farm, which of them count, and since when. A store that is not the one that it was (its marker is another) has
@@ -50,7 +59,10 @@ type Sight = FarmReading & { readonly content?: Uint8Array | undefined };
  * 2. A process asks nothing of the stores unless a look that it began at most V ago has shown it a majority that says what it
  *    relies on (`refusal`). That majority and the one of 1 have a store in common, so V after 1 nobody takes or renews a lease by the
  *    old list any more.
- * 3. The newcomer counts when V and the longest lease have passed since 1, stretched: when every lease of the old list is over.
+ * 3. The newcomer counts when V and the longest lease have passed since 1, stretched: when every lease of the old list is over. What its
+ *    users have waited, one after the other, stands in its cell, so that also those that never live for so long get it back.
+ * 4. What the newcomer's empty cells count as is greater than any epoch of a lease by the old list (`epochFloor`): a process takes no
+ *    epoch that is above what it has seen a majority agree on (`epochMax`), and that majority and the one of 1 have a store in common.
  *
  * V is the longest lease that a process may ask for, which the stores know (`leaseMsMax`).
  *
@@ -61,8 +73,14 @@ export class Farm implements FarmView, Gate {
   readonly majority: number;
   readonly #settings: DeltaSettings;
   readonly #members: readonly Member[];
+  readonly #epochsAhead: bigint;
   #isFounded = false;
   #generation = 0;
+  #epochFloor = 0n;
+  /** Agreed on by a majority. */
+  #epochMax = 0n;
+  /** The greatest that somebody wanted here. */
+  #epochWanted = 0n;
   /** When the last look began that showed a majority which says what this process relies on. */
   #confirmed: Reading | undefined;
   #looking: Promise<void> | undefined;
@@ -70,15 +88,18 @@ export class Farm implements FarmView, Gate {
   #fault: LeaseholdError | undefined;
   #lookAgainMs = -Infinity;
 
-  constructor(traits: readonly StoreTraits[], settings: DeltaSettings) {
+  constructor(traits: readonly StoreTraits[], settings: DeltaSettings, epochsAhead = epochsAheadOf) {
     this.size = traits.length;
     this.majority = Math.floor(traits.length / 2) + 1;
     this.#settings = settings;
+    this.#epochsAhead = epochsAhead[traits.every(({ kind }) => kind === "atomic") ? "atomic" : "slotted"];
     this.#members = traits.map((each) => ({
       traits: each,
       state: "unknown",
       id: "",
-      readyAtMs: Infinity,
+      since: 0,
+      waited: undefined,
+      waitMs: Infinity,
       error: new LeaseholdError("STORE_UNAVAILABLE", `${each.name}: it has not answered yet`),
     }));
   }
@@ -87,8 +108,18 @@ export class Farm implements FarmView, Gate {
     return this.#members[store]!.id;
   }
 
-  floorOf(): bigint {
-    return BigInt(this.#generation) << bitsPerGeneration;
+  floorOf(): Floor {
+    return { epoch: this.#epochFloor, number: BigInt(this.#generation) << numberBits };
+  }
+
+  mayTake(epoch: bigint): boolean {
+    if (faults.epochsUnbounded) return true;
+    if (epoch > this.#epochWanted) this.#epochWanted = epoch;
+    return epoch <= this.#epochMax;
+  }
+
+  remembers(store: number): boolean {
+    return this.#members[store]!.since === 0 || faults.forgottenRegistersCount;
   }
 
   kindOf(store: number): StoreTraits["kind"] {
@@ -105,7 +136,7 @@ export class Farm implements FarmView, Gate {
 
   /** How long until a recovering store counts again, ms. */
   readyInMs(store: number, nowMs: number): number {
-    return Math.max(0, this.#members[store]!.readyAtMs - nowMs);
+    return untilReadyMs(this.#members[store]!, nowMs);
   }
 
   refusal(store: number, now: Reading): StoreAnswer | undefined {
@@ -130,20 +161,33 @@ export class Farm implements FarmView, Gate {
 
   /** Confirms what it relies on, now and then, and looks after stores that do not count. Undefined when there is nothing to do. */
   tend(driver: Driver): Promise<void> | undefined {
-    const now = driver.now();
-    const isFresh = this.#ageMs(now) < this.#settings.leaseMsMax / looksPerView;
-    if (isFresh && this.#members.every(({ state }) => state === "ready")) return undefined;
     if (this.#looking !== undefined) return this.#looking;
-    if (now.monotonicMs < this.#lookAgainMs) return undefined;
-    this.#lookAgainMs = now.monotonicMs + this.#settings.delayMs;
-    this.#looking = this.#look(driver);
+    const look = this.lookDue(driver.now());
+    if (look === undefined) return undefined;
+    this.#looking = this.#run(driver, look);
     return this.#looking;
   }
 
-  async #look(driver: Driver): Promise<void> {
+  /** A look at the stores, if one is due now: to be run to its end before this is asked again. */
+  lookDue(now: Reading): Protocol<void> | undefined {
+    const isFresh = this.#ageMs(now) < this.#settings.leaseMsMax / looksPerView;
+    const isSettled = this.#members.every(({ state }) => state === "ready") && !this.#isShortOfEpochs;
+    if ((isFresh && isSettled) || now.monotonicMs < this.#lookAgainMs) return undefined;
+    this.#lookAgainMs = now.monotonicMs + this.#settings.delayMs;
+    return this.look();
+  }
+
+  /** Leaves in a recovering store's cell what has been waited, for those who come later. To be called by whoever ends. */
+  async leave(driver: Driver): Promise<void> {
+    if (!this.#members.some(({ state }) => state === "recovering")) return;
+    await this.#looking;
+    await this.#run(driver, this.look());
+  }
+
+  async #run(driver: Driver, look: Protocol<void>): Promise<void> {
     this.#fault = undefined;
     try {
-      await driver.run(this.look());
+      await driver.run(look);
     } catch (error) {
       if (!(error instanceof LeaseholdError)) throw error;
       this.#fault = error;
@@ -172,6 +216,11 @@ export class Farm implements FarmView, Gate {
     return noMajority(this.size, this.majority, this.ready(now), errors);
   }
 
+  /** Half of those that are left are kept for the time that it takes to raise the bound. */
+  get #isShortOfEpochs(): boolean {
+    return this.#epochWanted + this.#epochsAhead / 2n > this.#epochMax;
+  }
+
   #ageMs(now: Reading): number {
     return this.#confirmed === undefined ? Infinity : elapsedMs(this.#confirmed, now);
   }
@@ -198,8 +247,10 @@ export class Farm implements FarmView, Gate {
       const knowing = plan.members.filter((store) => knows(sights[store]!, plan)).length;
       const isAgreed = knowing >= (plan.generation === 0 ? this.size : this.majority);
       this.#generation = Math.max(this.#generation, plan.generation);
+      this.#epochFloor = greatestOf([this.#epochFloor, plan.epochFloor]);
       this.#place(plan, sights, now.monotonicMs, isAgreed);
-      if (knowing >= this.majority) [this.#isFounded, this.#confirmed] = [true, begun];
+      if (knowing >= this.majority)
+        [this.#isFounded, this.#confirmed, this.#epochMax] = [true, begun, plan.epochMax];
       const next = knowing >= this.majority ? this.#admission(plan) : undefined;
       const hasChanged = yield* this.#tell(next ?? plan, sights, now.monotonicMs, isAgreed);
       if (!hasChanged) return;
@@ -214,13 +265,13 @@ export class Farm implements FarmView, Gate {
       enough: () => false,
     };
     const sights = this.#members.map((member, store): Sight => {
-      const sight = sightOf(answers[store], member);
+      const sight = sightOf(answers[store], member.traits);
       if (sight.kind === "silent") {
         // One that counts goes on doing so: silence is no reason to distrust what it will say.
         if (member.state !== "ready") member.state = "unknown";
         member.error = sight.error;
       } else if (member.id !== sight.id) {
-        [member.id, member.state, member.readyAtMs] = [sight.id, "unknown", Infinity];
+        [member.id, member.state, member.waited] = [sight.id, "unknown", undefined];
       }
       return sight;
     });
@@ -241,8 +292,10 @@ export class Farm implements FarmView, Gate {
     );
   }
 
-  #bounds({ leaseMsMax, delayMsMax }: Founded) {
+  #bounds({ leaseMsMax, delayMsMax, epochMax }: Founded) {
+    const isShort = this.#epochWanted + this.#epochsAhead / 2n > epochMax;
     return {
+      epochMax: isShort ? this.#epochWanted + this.#epochsAhead : epochMax,
       leaseMsMax: Math.max(leaseMsMax, this.#settings.leaseMsMax),
       delayMsMax: Math.max(delayMsMax, this.#settings.delayMs),
     };
@@ -253,13 +306,18 @@ export class Farm implements FarmView, Gate {
     this.#members.forEach((member, store) => {
       const sight = sights[store]!;
       const isIn = plan.farm.includes(member.id);
-      if (!isIn) [member.state, member.readyAtMs] = ["unknown", Infinity];
+      if (!isIn) [member.state, member.waited] = ["unknown", undefined];
       if (sight.kind === "silent") return;
-      if (isIn && isAgreed && member.readyAtMs === Infinity)
-        member.readyAtMs = nowMs + this.#waitMs(plan, member);
-      if (isIn && sight.cell?.id === sight.id && sight.cell.state === "ready") member.state = "ready";
+      const cell = ownCell(sight);
+      member.since = cell?.since ?? plan.generation;
+      member.waitMs = this.#waitMs(plan, member);
+      if (isIn && isAgreed) {
+        const told = faults.waitIsForgotten ? 0 : (cell?.waitedMs ?? 0);
+        if (told >= waitedMs(member, nowMs)) member.waited = { ms: told, atMs: nowMs };
+      }
+      if (isIn && cell?.state === "ready") member.state = "ready";
       if (member.state === "ready") member.error = unconfirmed;
-      else if (member.readyAtMs !== Infinity) member.state = "recovering";
+      else if (member.waited !== undefined) member.state = "recovering";
       else member.error = plan.replaced.includes(store) ? replaced(member) : untold(member);
     });
   }
@@ -283,7 +341,9 @@ export class Farm implements FarmView, Gate {
     // The place of a store that was never seen cannot be told from a newcomer's.
     if (newcomers.length === 0 || others.length + newcomers.length !== this.size) return undefined;
     const farm = [...others, ...newcomers.map((store) => ids[store]!)].toSorted();
-    return { ...plan, farm, generation: plan.generation + 1 };
+    // Whatever leases by the present list reach is below what the newcomers' empty cells count as.
+    const epochs = { epochFloor: plan.epochMax, epochMax: plan.epochMax + this.#epochsAhead };
+    return { ...plan, ...epochs, farm, generation: plan.generation + 1 };
   }
 
   /** Writes the farm into each member that does not say so yet. True when a store's cell is another than was read. */
@@ -292,9 +352,9 @@ export class Farm implements FarmView, Gate {
       const sight = sights[store]!;
       if (!plan.members.includes(store) || sight.kind === "silent") return undefined;
       // A newcomer's word must not be what others take for a majority that knows of it.
-      if (plan.generation > 0 && sight.cell?.id !== sight.id && !isAgreed) return undefined;
-      const isReady = member.state === "ready" || member.readyAtMs <= nowMs;
-      return this.#requestFor(cellFor(plan, sight.id, isReady ? "ready" : "recovering"), sight, store);
+      if (plan.generation > 0 && ownCell(sight) === undefined && !isAgreed) return undefined;
+      const isReady = member.state === "ready" || untilReadyMs(member, nowMs) === 0;
+      return this.#requestFor(cellFor(plan, member, isReady, nowMs), sight, store);
     });
     const { answers } = yield {
       kind: "ask",
@@ -302,7 +362,11 @@ export class Farm implements FarmView, Gate {
       timeoutMs: this.#settings.delayMs,
       enough: () => false,
     };
-    return answers.some((answer) => answer?.kind === "written" || answer?.kind === "conflict");
+    return answers.some(
+      (answer, store) =>
+        (answer?.kind === "written" && !isMereWait(sights[store]!, requests[store])) ||
+        answer?.kind === "conflict",
+    );
   }
 
   #requestFor(cell: FarmCell, sight: Sight, store: number): StoreRequest | undefined {
@@ -335,30 +399,17 @@ const unconfirmed = new LeaseholdError(
   "no majority has confirmed for a while that these are the stores of the farm",
 );
 
-function cellFor(plan: Founded, id: string, state: FarmCell["state"]): FarmCell {
-  const { generation, farm, leaseMsMax, delayMsMax } = plan;
-  return { id, state, generation, farm, leaseMsMax, delayMsMax };
+/** At least so long ago a list with this store was agreed on, ms; -1 when this process knows of none. */
+function waitedMs({ waited }: Member, nowMs: number): number {
+  return waited === undefined ? -1 : waited.ms + nowMs - waited.atMs;
 }
 
-/** The store has all of the plan in its cell. */
-function knows(sight: Sight, plan: Founded): boolean {
-  if (sight.kind === "silent" || sight.cell?.id !== sight.id) return false;
-  const { cell, id } = sight;
-  return sameBytes(encodeFarmCell(cell), encodeFarmCell(cellFor(plan, id, cell.state)));
+function untilReadyMs(member: Member, nowMs: number): number {
+  return member.waited === undefined ? Infinity : Math.max(0, member.waitMs - waitedMs(member, nowMs));
 }
 
-function sightOf(answer: StoreAnswer | undefined, { traits }: Member): Sight {
-  if (answer?.kind !== "cells") {
-    const silence = `${traits.name}: it did not answer within ${formatDuration(traits.delayMs)}`;
-    const error = answer?.kind === "failed" ? answer.error : new LeaseholdError("STORE_UNAVAILABLE", silence);
-    return { kind: "silent", error };
-  }
-  try {
-    const { id, cells } = answer;
-    const content = traits.kind === "atomic" ? cells[0] : undefined;
-    return { kind: "answered", id, cell: mergeFarmCells(cells.map(decodeFarmCell)), content };
-  } catch (error) {
-    if (error instanceof LeaseholdError) return { kind: "silent", error };
-    throw error;
-  }
+function cellFor(plan: Founded, member: Member, isReady: boolean, nowMs: number): FarmCell {
+  const { id, since } = member;
+  const waited = isReady ? 0 : Math.floor(Math.max(0, waitedMs(member, nowMs)));
+  return { ...termsIn(plan), id, since, state: isReady ? "ready" : "recovering", waitedMs: waited };
 }

@@ -41,6 +41,14 @@ export const noFaults = {
   rankOfProcess: false,
   /** A conditional lease counts from the end of the write that won it. */
   holdFromEndOfWrite: false,
+  /** Leases take any epoch, also such as the farm's stores have not been told of. */
+  epochsUnbounded: false,
+  /** What others have waited for a store counts for nothing. */
+  waitIsForgotten: false,
+  /** Two lists of the same generation are taken for two farms. */
+  tiesAreRefused: false,
+  /** Registers and consensus ask a store that has come back empty. */
+  forgottenRegistersCount: false,
   /** A store that has forgotten counts at once. */
   forgottenStoreCounts: false,
 };

@@ -16,12 +16,25 @@ export interface FarmView {
   nameOf(store: number): string;
   /** The marker that `replace` has to name. */
   idOf(store: number): string;
+  /** What a cell that was never written counts as: nothing, or after a store has forgotten more than it may have known. */
+  floorOf(store: number): Floor;
   /**
-   * What a cell that was never written counts as: 0, or after the store has forgotten a number that is greater than any epoch
-   * and any `number` that it may have known. A farm's first store to forget costs it a few bits, never an order.
+   * May a lease have this epoch? Otherwise the stores have to be told first that epochs become so great: whoever looks after the farm does
+   * so now, and it may be tried again.
    */
-  floorOf(store: number): bigint;
+  mayTake(epoch: bigint): boolean;
+  /** False for a store that has come later, empty: it has not what was written before. */
+  remembers(store: number): boolean;
 }
+
+export interface Floor {
+  /** No lease that the store may have forgotten has a greater one. */
+  readonly epoch: bigint;
+  /** No record that it may have forgotten has a greater `number`. */
+  readonly number: bigint;
+}
+
+export const noFloor: Floor = { epoch: 0n, number: 0n };
 
 /** What every algorithm on a farm is made of. */
 export interface ProtocolEnvironment {
@@ -120,6 +133,8 @@ export interface LeaseProtocol<T extends Tenure = Tenure> {
   ask?(resource: string, asked: Asked, timeoutMs: number): Protocol<AskResult>;
   /** The longest time from the last write of a holder of `leaseMsMax` that crashed until a process that waits can have the resource, ms. */
   readonly takeoverMsMax: number;
+  /** A lease that is shorter than so many δ may be over before its first renewal has ended. */
+  readonly leaseDelaysMin: number;
   /** The sentences of `Guarantees`. */
   readonly promise: {
     readonly exclusion: string;

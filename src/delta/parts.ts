@@ -105,9 +105,10 @@ export class FarmParts {
   }
 
   /** Ends what is under way as if it had been cancelled, and closes the stores. What is held runs out by itself. */
-  close(): Promise<void> {
+  async close(): Promise<void> {
     this.#timer?.cancel();
-    return this.#driver.close();
+    await this.#farm.leave(this.#driver);
+    await this.#driver.close();
   }
 
   #tend(): void {

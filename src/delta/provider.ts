@@ -19,9 +19,6 @@ import { DeltaInspection } from "./inspection.js";
 import type { DeltaSettings, LeaseProtocol, Listing } from "./lease-protocol.js";
 import type { Tenure } from "./tenure.js";
 
-/** A lease has to leave time for a renewal that takes its whole δ, and for another when that one fails. */
-const delaysPerLeaseMin = 3;
-
 /** While something is under way the farm is thought of so often in the time for which a look at it is good. */
 const tendsPerLease = 8;
 
@@ -100,7 +97,7 @@ export class DeltaProvider implements Provider {
       token,
       progress,
       assumptions,
-      ttlMinMs: Math.min(settings.leaseMsMax, delaysPerLeaseMin * settings.delayMs),
+      ttlMinMs: Math.min(settings.leaseMsMax, protocol.leaseDelaysMin * settings.delayMs),
       ttlMaxMs: settings.leaseMsMax,
       // No algorithm compares one participant's clock with another's.
       maxClockSkewMs: 0,
@@ -175,9 +172,10 @@ export class DeltaProvider implements Provider {
     return listing.held.map(({ resource, sighting }) => resourceHintOf(resource, sighting));
   }
 
-  close(): Promise<void> {
+  async close(): Promise<void> {
     this.inspection.close();
-    return this.#driver.close();
+    await this.#farm.leave(this.#driver);
+    await this.#driver.close();
   }
 
   async #run<Result>(protocol: Protocol<Result>): Promise<Result> {

@@ -183,7 +183,9 @@ export class GridNode implements FleaseDriver {
     this.#maintainTimer?.cancel();
     this.#sideCalls.close();
     await this.#until(() => this.#medium.busy === 0);
-    await this.#options.driver.close();
+    const { farm, driver } = this.#options;
+    await farm.leave(driver);
+    await driver.close();
   }
 
   /** Not for ever: a store that hangs must not hold up whoever gives something back. Two operations are enough for a visit. */

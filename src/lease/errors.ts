@@ -35,6 +35,8 @@ export const errorCodes = {
   STORE_FOREIGN:
     "The store holds something that this version of Leasehold did not write; it is left as it is.",
   STORE_CORRUPT: "The store holds a damaged record; it is left as it is.",
+  STORE_FORGOTTEN:
+    "So many stores have come back empty that what registers held, and what consensus decided, cannot be known.",
   LOG_CORRUPT:
     "The core's replicated log contradicts itself: a disk has lost or changed what was on it; the server stops.",
   STORE_UNFIT:

@@ -1,3 +1,4 @@
+import { parseDuration } from "../lease/duration.js";
 import { LeaseholdError } from "../lease/errors.js";
 import type { Timers, World } from "../lease/ports.js";
 import type { OpenedStore, OpenStoreOptions, OpenStore } from "./contract.js";
@@ -86,8 +87,8 @@ export async function openStores(
 ): Promise<LateStore[]> {
   const { world, timeoutMs, ...each } = options;
   const stores = places.map((place) => {
-    const { kind, bytesMax, pollMs, delayMs } = kindOf(place);
-    const assumed = { name: place.name, kind, bytesMax, pollMs, delayMs };
+    const { kind, bytesMax, pollMs } = kindOf(place);
+    const assumed = { name: place.name, kind, bytesMax, pollMs, delayMs: delayMsOf(place) };
     return new LateStore(assumed, world.timers, (signal) => openStore(place, { ...each, signal }));
   });
   try {
@@ -128,6 +129,19 @@ function untilEnough(
         (error: unknown) => end(() => reject(error)),
       );
   });
+}
+
+/** δ of a store, also of one that is away: what its address says, so that all users of a farm come to the same. */
+function delayMsOf(place: StorePlace): number {
+  const { delayMs } = kindOf(place);
+  const said = place.scheme === "block" ? place.url.searchParams.get("delay") : null;
+  if (said === null) return delayMs;
+  try {
+    return parseDuration(said, "delay");
+  } catch {
+    // Opening the store says what is wrong with it.
+    return delayMs;
+  }
 }
 
 /** How long opening these may take, ms, for somebody who would wait for `timeoutMs`. */

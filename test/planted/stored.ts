@@ -16,6 +16,19 @@ export interface Stored {
 
 const slotted: Partial<StoragePlan> = { kinds: ["slotted", "slotted", "slotted"] };
 
+/** Nothing else goes wrong. */
+const threeThatForget: Partial<StoragePlan> = {
+  delayMs: 50,
+  leaseMs: 800,
+  silent: 0,
+  stableFromMs: 0,
+  slowRate: 0,
+  kinds: ["atomic", "atomic", "atomic"],
+  lifeMs: Infinity,
+  cancelRate: 0,
+  tornRate: 0,
+};
+
 export const stored: readonly Stored[] = [
   {
     // The paper's own count, in which a renewal may begin at the very end: Δ + 6δ allows for it.
@@ -140,6 +153,21 @@ export const stored: readonly Stored[] = [
     },
   },
   {
+    name: "S: consensus asks a store that has come back empty",
+    faults: { forgottenRegistersCount: true },
+    ground: "consensus",
+    breaks: "agreement",
+    seed: 3,
+    plan: { ...threeThatForget, forgetEveryMs: 2_500, endMs: 40_000, crashEveryMs: 3_000 },
+  },
+  {
+    name: "S: what others have waited for a store counts for nothing",
+    faults: { waitIsForgotten: true },
+    ground: "conditional",
+    breaks: "readmission",
+    seed: 40,
+  },
+  {
     name: "S: consensus objects of one process share their ranks",
     faults: { rankOfProcess: true },
     ground: "consensus",
@@ -184,6 +212,9 @@ export const stored: readonly Stored[] = [
     seed: 9,
   },
 ];
+
+/** Switches that a test of their own turns (`src/delta/farm.test.ts`). */
+export const storedFaultsOfTests = ["tiesAreRefused", "epochsUnbounded"] as const;
 
 /** When a change has made a seed useless, the search goes on for so many runs. */
 const runsMax = 600;

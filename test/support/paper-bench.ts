@@ -1,6 +1,6 @@
 import { Driver } from "../../src/delta/driver.js";
 import type { Protocol, Reading, Resumption } from "../../src/delta/effects.js";
-import type { FarmView, ProtocolEnvironment } from "../../src/delta/lease-protocol.js";
+import { type FarmView, noFloor, type ProtocolEnvironment } from "../../src/delta/lease-protocol.js";
 import type { MemoryMedium } from "../../src/delta/memory-store.js";
 import { MemoryStore } from "../../src/delta/memory-store.js";
 import { Nonces, type Seen, Site } from "../../src/delta/paper/site.js";
@@ -37,7 +37,9 @@ export class PaperBench {
       kindOf: (store) => kinds[store]!,
       idOf: (store) => ids[store]!,
       nameOf: (store) => `store ${store}`,
-      floorOf: () => 0n,
+      floorOf: () => noFloor,
+      mayTake: () => true,
+      remembers: () => true,
     };
   }
 
@@ -108,7 +110,7 @@ export function recordOf(fields: Partial<DeltaRecord> = {}): DeltaRecord {
 export function seenOf(...stores: (readonly DeltaRecord[])[]): Seen {
   const at = { monotonicMs: 0, wallMs: 0 };
   const value = stores.flat().reduce<DeltaRecord | undefined>(later, undefined);
-  return { kind: "read", value, stores, floor: 0n, begun: at, ended: at, cancelled: false };
+  return { kind: "read", value, stores, floor: noFloor, begun: at, ended: at, cancelled: false };
 }
 
 export const slotted = ["slotted", "slotted", "slotted"] as const;

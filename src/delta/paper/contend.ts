@@ -40,6 +40,7 @@ export function* contend(site: Site, _from: Idle): Protocol<Held | Idle> {
 export function* claim(site: Site, cur: Seen): Protocol<Held | Idle> {
   const x = site.register;
   const ts = site.recordAfter(cur); //                                           8  ts ← a unique timestamp
+  if (!site.environment.farm.mayTake(ts.epoch)) return new Idle("refused");
   const begun = cur.ended;
   const written = yield* x.send(ts, (content, next) => site.mayTake(content, cur, next), begun); // 9  write(x, ts)
   const inTime = elapsedMs(cur.begun, written.ended) < 2 * site.delayMs;

@@ -58,6 +58,11 @@ interface Watch {
 export class PaperLease implements LeaseProtocol<PaperTenure> {
   readonly promise: LeaseProtocol["promise"];
   readonly takeoverMsMax: number;
+  /**
+   * What is granted has begun with the write, before the pause of 2δ. Of the rest a third passes until it is renewed, which again takes a
+   * pause of 2δ; and the operations around both.
+   */
+  readonly leaseDelaysMin = 9;
   readonly #environment: ProtocolEnvironment;
   readonly #observations: Observations;
   readonly #nonces = new Nonces();

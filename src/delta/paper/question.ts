@@ -53,7 +53,7 @@ function isCount(value: unknown): value is string {
 
 function registerOf({ farm, settings }: ProtocolEnvironment, resource: string): RegularRegister<Question> {
   const name = questionRegister(resource);
-  return new RegularRegister({ farm, name, codec, delayMs: settings.delayMs });
+  return new RegularRegister({ farm, name, codec, delayMs: settings.delayMs, runsOut: true });
 }
 
 /** What was asked of a tenure last, and which stores have said so: none when that cannot be known now. */

@@ -3,6 +3,7 @@ import { lookAtClocks } from "../effects.js";
 import type { FarmView } from "../lease-protocol.js";
 import { decodeLine, encodeLine } from "../line.js";
 import type { StoreAnswer } from "../store.js";
+import { LastingFarm } from "./lasting.js";
 import { update } from "./update.js";
 import type { Step } from "./update.js";
 
@@ -49,10 +50,12 @@ export interface RankedRegisterOptions {
  */
 export class RankedRegister {
   readonly #options: RankedRegisterOptions;
+  readonly #farm: LastingFarm;
   readonly #contents: (Uint8Array | undefined)[] = [];
 
   constructor(options: RankedRegisterOptions) {
     this.#options = options;
+    this.#farm = new LastingFarm(options.farm);
   }
 
   /** rr-read(r): from now on smaller ranks cannot write; tells the value of the greatest rank that has. */
@@ -91,19 +94,24 @@ export class RankedRegister {
 
   /** Guesses of what stands in the stores cost a round where they are wrong. */
   *#look(): Protocol<void> {
-    const { farm, name, timeoutMs } = this.#options;
+    const { name, timeoutMs } = this.#options;
+    const farm = this.#farm;
+    farm.check();
     const requests = Array.from({ length: farm.size }, () => ({ op: "read", register: name }) as const);
+    const counts = (store: number, answer: StoreAnswer | undefined) =>
+      answer?.kind === "cells" && answer.id === farm.idOf(store);
     const enough = (answers: readonly (StoreAnswer | undefined)[]) =>
-      answers.filter((answer) => answer?.kind === "cells").length >= farm.majority;
+      answers.filter((answer, store) => counts(store, answer)).length >= farm.majority;
     const { answers } = yield { kind: "ask", requests, enough, timeoutMs };
     for (const [store, answer] of answers.entries())
-      if (answer?.kind === "cells") this.#contents[store] = answer.cells[0];
+      if (answer?.kind === "cells" && counts(store, answer)) this.#contents[store] = answer.cells[0];
   }
 
   *#bring(
     change: (store: number, cell: RankedCell) => RankedCell | "refuse",
   ): Protocol<"done" | "refused" | "unanswered"> {
-    const { farm, name, timeoutMs } = this.#options;
+    const { name, timeoutMs } = this.#options;
+    this.#farm.check();
     const begun = (yield lookAtClocks).now;
     const step = (store: number, content: Uint8Array | undefined): Step => {
       const cell = decode(content);
@@ -113,7 +121,7 @@ export class RankedRegister {
       return same(cell, next) ? { kind: "done" } : { kind: "write", next: bytes };
     };
     const wanted = { register: name, contents: this.#contents, step, begun, timeoutMs };
-    return (yield* update(farm, wanted)).kind;
+    return (yield* update(this.#farm, wanted)).kind;
   }
 
   #greatest(): Rank {

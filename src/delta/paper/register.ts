@@ -1,8 +1,9 @@
 import { faults } from "#delta-faults";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { Protocol, Reading } from "../effects.js";
-import type { FarmView } from "../lease-protocol.js";
+import { type FarmView, type Floor, noFloor } from "../lease-protocol.js";
 import type { StoreAnswer, StoreRequest } from "../store.js";
+import { LastingFarm } from "./lasting.js";
 import { compareStamps, later, sameStamp } from "../stamp.js";
 import type { Stamp } from "../stamp.js";
 import { update } from "./update.js";
@@ -21,6 +22,8 @@ export interface RegisterOptions<Value> {
   readonly codec: Codec<Value>;
   /** δ: after this long an operation has failed, ms. What is under way then may still take effect. */
   readonly delayMs: number;
+  /** What stands in it runs out by itself, so that a store which has come back empty may count again. Default: values, which last. */
+  readonly runsOut?: boolean;
 }
 
 export type ReadResult<Value> = ReadSeen<Value> | Unanswered;
@@ -33,7 +36,7 @@ export interface ReadSeen<Value> {
   /** By the index of the store, all that it showed: nothing where it was never written. `undefined`: it did not answer. */
   readonly stores: readonly (readonly Value[] | undefined)[];
   /** No number that any store may have known before it forgot is greater. */
-  readonly floor: bigint;
+  readonly floor: Floor;
   readonly begun: Reading;
   readonly ended: Reading;
   readonly cancelled: boolean;
@@ -80,7 +83,7 @@ export class RegularRegister<Value extends Stamp> {
   #greatest: Value | undefined;
 
   constructor(options: RegisterOptions<Value>) {
-    this.#farm = options.farm;
+    this.#farm = options.runsOut === true ? options.farm : new LastingFarm(options.farm);
     this.#name = options.name;
     this.#codec = options.codec;
     this.delayMs = options.delayMs;
@@ -93,7 +96,11 @@ export class RegularRegister<Value extends Stamp> {
     return true;
   }
 
-  /** Asks all, takes the answers of a majority, returns the greatest timestamp. */
+  /**
+   * Asks all, takes the answers of a majority, returns the greatest timestamp.
+   *
+   * @throws LeaseholdError `STORE_FORGOTTEN`
+   */
   read(begun: Reading): Protocol<ReadResult<Value>> {
     return this.#read(begun, false);
   }
@@ -119,6 +126,7 @@ export class RegularRegister<Value extends Stamp> {
   }
 
   *#read(begun: Reading, byHolder: boolean): Protocol<ReadResult<Value>> {
+    if (this.#farm instanceof LastingFarm) this.#farm.check();
     const { size, majority } = this.#farm;
     const requests = Array.from({ length: size }, (_, store) => this.#readRequest(store, byHolder));
     const readings: (readonly Value[] | Failed)[] = [];
@@ -145,7 +153,7 @@ export class RegularRegister<Value extends Stamp> {
     };
     take(answers);
     let greatest: Value | undefined;
-    let floor = 0n;
+    let floor = noFloor;
     const stores: (readonly Value[] | undefined)[] = Array.from({ length: size });
     const failures: unknown[] = [];
     for (const [store, reading] of readings.entries()) {
@@ -154,7 +162,8 @@ export class RegularRegister<Value extends Stamp> {
         failures.push(reading.failed);
         continue;
       }
-      if (reading.length === 0 && this.#farm.floorOf(store) > floor) floor = this.#farm.floorOf(store);
+      if (reading.length === 0 && this.#farm.floorOf(store).number > floor.number)
+        floor = this.#farm.floorOf(store);
       greatest = reading.reduce<Value | undefined>(later, greatest);
       stores[store] = reading;
     }
@@ -278,7 +287,7 @@ function count(readings: readonly unknown[]): number {
 }
 
 /** One more than the greatest number that a read has seen. */
-export function numberAfter(seen: { readonly value: Stamp | undefined; readonly floor: bigint }): bigint {
+export function numberAfter(seen: { readonly value: Stamp | undefined; readonly floor: Floor }): bigint {
   const number = seen.value?.number ?? 0n;
-  return (number > seen.floor ? number : seen.floor) + 1n;
+  return (number > seen.floor.number ? number : seen.floor.number) + 1n;
 }

@@ -29,7 +29,7 @@ export class ReaderSite extends Site {
   /** That of the readers who are there, unless a writer may have had it or a greater one. */
   protected override nextEpoch(seen: Seen): bigint {
     const joined = greatest(readersIn(seen).map(({ epoch }) => epoch));
-    const others = greatest([...othersIn(seen).map(({ epoch }) => epoch), seen.floor]);
+    const others = greatest([...othersIn(seen).map(({ epoch }) => epoch), seen.floor.epoch]);
     return joined > others ? joined : super.nextEpoch(seen);
   }
 

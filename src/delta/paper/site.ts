@@ -64,7 +64,7 @@ export class Site {
     const { farm, settings } = environment;
     const codec = { encode: encodeRecord, decode: decodeRecord };
     const name = leaseRegister(resource);
-    this.register = new RegularRegister({ farm, name, codec, delayMs: settings.delayMs });
+    this.register = new RegularRegister({ farm, name, codec, delayMs: settings.delayMs, runsOut: true });
     this.environment = environment;
     this.resource = resource;
     this.leaseMs = leaseMs;
@@ -84,7 +84,7 @@ export class Site {
   /** The epoch of a record that begins a tenure: greater than all that the read has shown. */
   protected nextEpoch(seen: Seen): bigint {
     const shown = shownBy(seen).map(({ epoch }) => epoch);
-    this.#nonces.lastEpoch = this.#epochAfter(greatest([...shown, seen.floor, this.#nonces.lastEpoch]));
+    this.#nonces.lastEpoch = this.#epochAfter(greatest([...shown, seen.floor.epoch, this.#nonces.lastEpoch]));
     return this.#nonces.lastEpoch;
   }
 

@@ -1,4 +1,3 @@
-import { clockRateErrorDefault, stretched } from "../../lease/clock-rates.js";
 import type { SimParty } from "./party.js";
 import type { StorageWorld } from "./world.js";
 
@@ -41,15 +40,16 @@ export class StorageChaos {
     counters.silentStores += 1;
   }
 
-  /** The process ends, and another incarnation of it starts later. */
+  /** The process crashes, and another incarnation of it starts later. */
   crash(party: SimParty): void {
     const world = this.#world;
     if (!party.isAlive) return;
     world.counters.crashes += 1;
     world.crash(party);
+    const downMs = world.plan.lifeMs === Infinity ? downWaits * world.waitMs : world.plan.delayMs;
     const incarnation = Number(party.writer.split(".")[1]) + 1;
-    const downMs = world.random.next() * downWaits * world.waitMs;
-    world.at(world.nowMs + downMs, () => world.start(party.index, incarnation));
+    const startMs = world.nowMs + world.random.next() * downMs;
+    world.at(startMs, () => world.start(party.index, incarnation));
   }
 
   #pause(): void {
@@ -71,20 +71,20 @@ export class StorageChaos {
     world.say(`${store.name} stalls until ${store.stalledUntilMs.toFixed(0)}`);
   }
 
-  /** One store loses everything; the next only after it counts again for everybody. */
+  /** One store loses everything, perhaps twice in a row; another only after it counts again. */
   #forgetOften(inMs: number): void {
     const world = this.#world;
     const { plan, random } = world;
     if (plan.forgetEveryMs === Infinity || world.nowMs + inMs > plan.endMs) return;
     world.at(world.nowMs + inMs, () => {
-      const store = random.pick(world.stores);
+      const missing = world.stores.find((store) => store === world.uncounted);
+      const store = missing ?? random.pick(world.stores);
       store.forget(world.nowMs);
       world.counters.forgettings += 1;
       world.say(`${store.name} forgets`);
       world.tell((observer) => observer.disturbed?.(undefined));
-      this.#forgetOften(
-        4 * stretched(world.waitMs, clockRateErrorDefault) + random.exponential(plan.forgetEveryMs),
-      );
+      const soon = random.chance(0.3);
+      this.#forgetOften(soon ? random.next() * 4 * plan.delayMs : random.exponential(plan.forgetEveryMs));
     });
   }
 }

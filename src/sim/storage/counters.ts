@@ -22,6 +22,7 @@ export class StorageCounters {
   silentStores = 0;
   cancellations = 0;
   tornWrites = 0;
+  errors = 0;
 
   add(other: StorageCounters): void {
     for (const name of Object.keys(this) as StorageCounterName[]) this[name] += other[name];

@@ -7,6 +7,7 @@ const removals = {
   pauses: { pauseEveryMs: Infinity },
   stalls: { stallEveryMs: Infinity },
   forgetting: { forgetEveryMs: Infinity },
+  "short-lives": { lifeMs: Infinity },
   silence: { silent: 0 },
   "late-requests": { slowRate: 0 },
   "sluggish-requests": { sluggishRate: 0 },

@@ -22,6 +22,8 @@ export interface WorldView {
   readonly waitMs: number;
   /** A store has forgotten, and may not count yet, or has fallen silent a while ago. */
   readonly recovering: boolean;
+  /** A store that has forgotten and is not counted yet. */
+  readonly uncounted: { readonly name: string; readonly forgotAtMs: number } | undefined;
   /** Claims that were begun and not laid down; some have run out. */
   readonly claims: ReadonlySet<Claim>;
   readonly processes: readonly SimParty[];

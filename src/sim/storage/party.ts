@@ -1,11 +1,14 @@
 import type { Ask, Effect, Protocol, Reading } from "../../delta/effects.js";
+import type { Farm } from "../../delta/farm.js";
 import type { StoreAnswer } from "../../delta/store.js";
+import { LeaseholdError } from "../../lease/errors.js";
 import type { SimClock } from "../clocks.js";
-import type { SimFarm } from "./farm.js";
 
 /** What a process needs of its world. */
 export interface Surroundings {
   readonly nowMs: number;
+  /** What a protocol of this process threw. */
+  failed(from: SimParty, error: LeaseholdError): void;
   /** Calls `body` at a true time. */
   at(timeMs: number, body: () => void): void;
   /** The process crashes while it sends these: tells which stores are still reached. `undefined` when it does not. */
@@ -25,12 +28,12 @@ export class SimParty {
   readonly writer: string;
   readonly index: number;
   readonly clock: SimClock;
-  readonly farm: SimFarm;
+  readonly farm: Farm;
   isAlive = true;
   pausedUntilMs = 0;
   readonly #world: Surroundings;
 
-  constructor(world: Surroundings, index: number, writer: string, clock: SimClock, farm: SimFarm) {
+  constructor(world: Surroundings, index: number, writer: string, clock: SimClock, farm: Farm) {
     this.#world = world;
     this.index = index;
     this.writer = writer;
@@ -44,8 +47,15 @@ export class SimParty {
     return { monotonicMs: this.clock.monoAt(nowMs), wallMs: this.clock.wallAt(nowMs) };
   }
 
-  /** Runs a protocol to its end, unless the process crashes before. */
-  run<Result>(protocol: Protocol<Result>, onResult: (result: Result) => void = () => undefined): void {
+  /**
+   * Runs a protocol to its end, unless the process crashes before. With the farm as the gate, as in production; what looks after the farm
+   * itself goes without.
+   */
+  run<Result>(
+    protocol: Protocol<Result>,
+    onResult: (result: Result) => void = () => undefined,
+    isGated = true,
+  ): void {
     const resume = (answers: readonly (StoreAnswer | undefined)[]): void => {
       for (let given = answers; ; given = []) {
         const step = protocol.next({ now: this.look(), cancelled: false, answers: given });
@@ -54,11 +64,30 @@ export class SimParty {
           return;
         }
         if (step.value.kind === "delay" && step.value.delayMs <= 0) continue;
-        this.#begin(step.value, resume);
+        this.#begin(step.value, isGated, (found) => this.#guarded(() => resume(found)));
         return;
       }
     };
-    resume([]);
+    this.#guarded(() => resume([]));
+  }
+
+  /** Looks after the farm for as long as the process lives, and begins its program when the farm has been found. */
+  tend(everyMs: number, onFounded: () => void): void {
+    let isLooking = false;
+    let hasBegun = false;
+    const turn = () => {
+      const look = isLooking ? undefined : this.farm.lookDue(this.look());
+      if (look !== undefined) {
+        isLooking = true;
+        this.run(look, () => (isLooking = false), false);
+      }
+      if (this.farm.isFounded && !hasBegun) {
+        hasBegun = true;
+        onFounded();
+      }
+      this.after(everyMs, turn);
+    };
+    turn();
   }
 
   /** After `delayMs` on its own steady clock. */
@@ -67,7 +96,11 @@ export class SimParty {
     this.#world.at(this.clock.timeOfMono(monotonicMs + delayMs), () => this.#awake(body));
   }
 
-  #begin(effect: Effect, resume: (answers: readonly (StoreAnswer | undefined)[]) => void): void {
+  #begin(
+    effect: Effect,
+    isGated: boolean,
+    resume: (answers: readonly (StoreAnswer | undefined)[]) => void,
+  ): void {
     if (effect.kind === "delay") {
       this.after(effect.delayMs, () => resume([]));
       return;
@@ -80,23 +113,35 @@ export class SimParty {
       over = true;
       resume(answers.slice());
     };
+    const take = (store: number, answer: StoreAnswer) => {
+      pending -= 1;
+      if (over) {
+        effect.late?.(store, answer, this.look());
+        return;
+      }
+      answers[store] = answer;
+      if (pending === 0 || effect.enough(answers)) end();
+    };
     const reached = this.#world.tears(this, effect.requests);
     for (const [store, request] of effect.requests.entries()) {
       if (request === undefined || reached?.(store) === false) continue;
-      this.#world.send(this, store, request, (answer) =>
-        this.#awake(() => {
-          const counted = this.farm.admit(store, answer, this.look().monotonicMs);
-          pending -= 1;
-          if (over) {
-            effect.late?.(store, counted, this.look());
-            return;
-          }
-          answers[store] = counted;
-          if (pending === 0 || effect.enough(answers)) end();
-        }),
-      );
+      const refusal = isGated ? this.farm.refusal(store, this.look()) : undefined;
+      if (refusal !== undefined) this.after(0, () => take(store, refusal));
+      else
+        this.#world.send(this, store, request, (answer) =>
+          this.#awake(() => take(store, isGated ? this.farm.admit(store, answer) : answer)),
+        );
     }
     this.after(Math.max(0, effect.timeoutMs), end);
+  }
+
+  #guarded(body: () => void): void {
+    try {
+      body();
+    } catch (error) {
+      if (!(error instanceof LeaseholdError)) throw error;
+      this.#world.failed(this, error);
+    }
   }
 
   /** Runs something when the process is not stopped, and never after a crash. */

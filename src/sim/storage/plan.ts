@@ -45,6 +45,8 @@ export interface StoragePlan {
   readonly pauseMaxMs: number;
   readonly stallEveryMs: number;
   readonly forgetEveryMs: number;
+  /** How long a process lives at most, ms: shorter than a store has to wait that has forgotten, or for ever. */
+  readonly lifeMs: number;
   /** How a holder behaves at each turn. */
   readonly releaseRate: number;
   /** The part of renewals and releases that come as late as they may, or later. */
@@ -70,7 +72,6 @@ export function drawStoragePlan(seed: number, ground: Ground, random: SimRandom)
   const leaseMs = Math.round(delayMs * random.between(12, 30));
   const n = random.pick([1, 3, 3, 5]);
   const kinds = drawKinds(ground, n, random);
-  const atomic = kinds.every((kind) => kind === "atomic");
   const waitMs = leaseMs + 6 * delayMs;
   const nd = ground === "always-bounded" || random.chance(0.3);
   const stableFromMs = nd ? 0 : unstableWaits * waitMs;
@@ -94,7 +95,8 @@ export function drawStoragePlan(seed: number, ground: Ground, random: SimRandom)
     pauseEveryMs: nd ? never : sometimes(random.between(1, 4) * waitMs, never),
     pauseMaxMs: random.pick([0.5, 1.5, 3]) * leaseMs,
     stallEveryMs: nd ? never : sometimes(random.between(1, 4) * waitMs, never),
-    forgetEveryMs: atomic && ground === "conditional" && n > 1 ? sometimes(6 * waitMs, never) : never,
+    forgetEveryMs: n > 1 ? sometimes(6 * waitMs, never) : never,
+    lifeMs: random.chance(0.15) ? waitMs : never,
     releaseRate: sometimes(random.between(0.1, 0.5), 0.05),
     lazyRate: sometimes(random.between(0.1, 0.6), 0),
     thinkMeanMs: random.magnitude(delayMs, 2 * leaseMs),

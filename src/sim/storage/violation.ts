@@ -10,6 +10,8 @@ export const storageInvariants = [
   "no-flicker",
   "tokens",
   "guard",
+  "one-farm",
+  "readmission",
 ] as const;
 export type StorageInvariant = (typeof storageInvariants)[number];
 
@@ -22,4 +24,9 @@ export interface StorageViolation {
 }
 
 /** Violations of these are a lack of progress; of the others, a lack of safety. */
-export const livenessInvariants: ReadonlySet<StorageInvariant> = new Set(["progress", "leader", "decision"]);
+export const livenessInvariants: ReadonlySet<StorageInvariant> = new Set([
+  "progress",
+  "leader",
+  "decision",
+  "readmission",
+]);

@@ -1,15 +1,17 @@
 import type { Ask } from "../../delta/effects.js";
-import type { ProtocolEnvironment } from "../../delta/lease-protocol.js";
+import { Farm } from "../../delta/farm.js";
+import { decodeFarmCell, type FarmCell, mergeFarmCells } from "../../delta/farm-cell.js";
+import type { DeltaSettings, ProtocolEnvironment } from "../../delta/lease-protocol.js";
 import { clockRateErrorDefault, stretched } from "../../lease/clock-rates.js";
-import type { StoreAnswer } from "../../delta/store.js";
+import { farmRegister, type StoreAnswer } from "../../delta/store.js";
 import { StateHash } from "../../flease/state-hash.js";
 import { Deadlines } from "../../lease/deadlines.js";
+import type { LeaseholdError } from "../../lease/errors.js";
 import { SharedWall, SimClock } from "../clocks.js";
 import { Task } from "../events.js";
 import type { SimRandom } from "../random.js";
 import { StorageChaos } from "./chaos.js";
 import { StorageCounters } from "./counters.js";
-import { SimFarm } from "./farm.js";
 import { Latency } from "./latency.js";
 import type { Claim, Report, StorageObserver, WorldView } from "./observer.js";
 import type { StoragePlan } from "./plan.js";
@@ -27,6 +29,9 @@ export interface StorageWorldOptions {
   readonly story?: ((line: string) => void) | undefined;
 }
 
+/** As few as may be, so that they have to be raised all the time. */
+const epochsAhead = { atomic: 4n, slotted: 4n << 32n };
+
 /** Stores, processes and true time. Everything that happens is an event; the order of events decides the run. */
 export class StorageWorld implements WorldView {
   readonly plan: StoragePlan;
@@ -42,6 +47,10 @@ export class StorageWorld implements WorldView {
   violation: StorageViolation | undefined;
   readonly #events = new Deadlines<Task>();
   readonly #observers: readonly StorageObserver[];
+  readonly #report: Report;
+  /** Looked at often, and seldom changed. */
+  readonly #cells = new WeakMap<Uint8Array, FarmCell>();
+  readonly #settings: DeltaSettings;
   readonly #story: ((line: string) => void) | undefined;
   readonly #latency: Latency;
   readonly #wall = new SharedWall();
@@ -59,16 +68,44 @@ export class StorageWorld implements WorldView {
     // What was written before, and the holds that rest on it, are over after two waits.
     this.settledMs =
       plan.stableFromMs === 0 ? 0 : plan.stableFromMs + 2 * stretched(this.waitMs, clockRateErrorDefault);
-    this.#observers = checkers(this, (invariant, text) => {
+    this.#settings = {
+      leaseMsMax: plan.leaseMs,
+      delayMs: plan.delayMs,
+      pollMs: Math.max(1, plan.delayMs / 3),
+      clockRateError: plan.clockRateError,
+    };
+    this.#report = (invariant, text) => {
       if (this.violation !== undefined) return;
       this.violation = { invariant, atMs: this.nowMs, event: this.counters.events, text };
       this.say(`VIOLATION of ${invariant}: ${text}`);
-    });
+    };
+    this.#observers = checkers(this, this.#report);
+    this.#found();
   }
 
   get recovering(): boolean {
     const isRecent = (atMs: number) => this.nowMs >= atMs && this.nowMs - atMs < 3 * this.waitMs;
-    return this.stores.some(({ forgotAtMs, silentFromMs }) => isRecent(forgotAtMs) || isRecent(silentFromMs));
+    const hasChanged = this.stores.some(
+      (store) => isRecent(store.forgotAtMs) || isRecent(store.silentFromMs),
+    );
+    return hasChanged || this.uncounted !== undefined;
+  }
+
+  get uncounted(): SimStore | undefined {
+    if (this.stores.every(({ forgotAtMs }) => forgotAtMs === -Infinity)) return undefined;
+    return this.stores.find((store) => {
+      const answer = store.perform({ op: "read", register: farmRegister }, "");
+      const cell = mergeFarmCells(
+        answer.kind === "cells" ? answer.cells.map((bytes) => this.#cellIn(bytes)) : [],
+      );
+      return cell?.id !== store.id || cell.state !== "ready";
+    });
+  }
+
+  #cellIn(bytes: Uint8Array): FarmCell {
+    const cell = this.#cells.get(bytes) ?? decodeFarmCell(bytes);
+    this.#cells.set(bytes, cell);
+    return cell;
   }
 
   run(): void {
@@ -110,13 +147,20 @@ export class StorageWorld implements WorldView {
     const { plan, random } = this;
     const clock = new SimClock(this.#wall, random.between(0, 1e6), false);
     clock.setRate(this.nowMs, 1 + plan.clockDrift * random.pick([-1, 0, 1]));
-    const recoveryMs = stretched(this.waitMs, plan.clockRateError);
-    const forgotAgoMs = (store: number) => this.nowMs - this.stores[store]!.forgotAtMs;
-    const farm = new SimFarm(this.stores, recoveryMs, clock.monoAt(this.nowMs), forgotAgoMs);
+    const farm = this.#farm();
     const party = new SimParty(this, index, `p${index}.${incarnation}`, clock, farm);
     this.processes[index] = party;
     this.say(`${party.writer} starts`);
-    startProgram(this.#stageOf(party));
+    party.tend(plan.delayMs / 2, () => startProgram(this.#stageOf(party)));
+    if (plan.lifeMs === Infinity) return;
+    const endMs = this.nowMs + random.between(0.5, 1) * plan.lifeMs;
+    this.at(endMs, () => this.#chaos.crash(party));
+  }
+
+  failed(from: SimParty, error: LeaseholdError): void {
+    this.say(`${from.writer}: ${error.code}`);
+    this.counters.errors += 1;
+    if (error.code !== "STORE_FORGOTTEN") this.#report("one-farm", `${from.writer}: ${error.message}`);
   }
 
   crash(party: SimParty): void {
@@ -160,18 +204,32 @@ export class StorageWorld implements WorldView {
     });
   }
 
+  #farm(): Farm {
+    const { delayMs } = this.plan;
+    const same = { durable: true, bytesMax: 65_536, pollMs: delayMs, delayMs };
+    const traits = this.stores.map(({ name, kind }) => ({ ...same, name, kind }));
+    return new Farm(traits, this.#settings, epochsAhead);
+  }
+
+  /** All stores know the farm before the run begins: how one is founded is not what is looked at here. */
+  #found(): void {
+    const look = this.#farm().look();
+    const now = { monotonicMs: 0, wallMs: 0 };
+    for (let answers: (StoreAnswer | undefined)[] = []; ;) {
+      const step = look.next({ now, cancelled: false, answers });
+      if (step.done === true) return;
+      const requests = step.value.kind === "ask" ? step.value.requests : [];
+      answers = requests.map((request, store) => request && this.stores[store]!.perform(request, "founder"));
+    }
+  }
+
   #stageOf(party: SimParty): Stage {
     const { plan, random, counters } = this;
     const environment: ProtocolEnvironment = {
       farm: party.farm,
       writer: party.writer,
       random,
-      settings: {
-        leaseMsMax: plan.leaseMs,
-        delayMs: plan.delayMs,
-        pollMs: Math.max(1, plan.delayMs / 3),
-        clockRateError: plan.clockRateError,
-      },
+      settings: this.#settings,
     };
     const isUnstable = () => this.nowMs < plan.stableFromMs;
     const stage: Stage = {

@@ -4,6 +4,7 @@ import { Decision } from "./decision.js";
 import { Exclusion } from "./exclusion.js";
 import { Guard } from "./guard.js";
 import { NoFlicker } from "./no-flicker.js";
+import { Readmission } from "./readmission.js";
 import { Progress } from "./progress.js";
 import { Regularity } from "./regularity.js";
 import { Renewal } from "./renewal.js";
@@ -26,5 +27,6 @@ export function allStorageCheckers(view: WorldView, report: Report): StorageObse
     new Guard(report),
     new Regularity(report),
     new NoFlicker(report),
+    new Readmission(view, report),
   ];
 }

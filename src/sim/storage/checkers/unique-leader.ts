@@ -31,10 +31,12 @@ export class UniqueLeader implements StorageObserver {
   }
 
   looked(leaders: readonly SimParty[]): void {
-    const { nowMs, settledMs, waitMs, plan } = this.#view;
+    const { nowMs, settledMs, waitMs, plan, recovering } = this.#view;
     if ((plan.ground !== "oracle" && plan.ground !== "consensus") || nowMs < settledMs) return;
     if (leaders.length > 1)
       this.#report("exclusion", `${leaders.map(({ writer }) => writer).join(" and ")} both lead`);
+    // With a store less, and another that holds a loser's record, a majority may be out of reach for a while.
+    if (recovering) [this.#leader, this.#sinceMs] = [undefined, nowMs];
     const [leader] = leaders;
     const becauseMs = nowMs - Math.max(this.#sinceMs, settledMs);
     if (leader === undefined && this.#leader !== undefined)

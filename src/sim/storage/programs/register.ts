@@ -26,7 +26,7 @@ export function* readAndWrite(stage: Stage): Protocol<void> {
   });
   let nonce = 0;
   for (;;) {
-    yield* sleep(random.exponential(plan.delayMs));
+    yield* sleep(random.exponential(Math.min(plan.thinkMeanMs, plan.leaseMs)));
     const { now } = yield lookAtClocks;
     if (random.chance(0.4)) {
       const value = { number: 0n, writer: party.writer, nonce: (nonce += 1) };
