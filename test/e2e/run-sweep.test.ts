@@ -269,8 +269,8 @@ function planted(changes: Record<string, readonly (readonly [string, string])[]>
 }
 
 const OPENS_AT_ONCE = [
-  'type: "ready", groupId: gate.pid });',
-  'type: "ready", groupId: gate.pid }); this.#open();',
+  'send(this.#toRun, { type: "ready", groupId: gate.pid });',
+  'this.#open(); setTimeout(() => send(this.#toRun, { type: "ready", groupId: gate.pid }), 30);',
 ] as const;
 const NO_SECOND_GUARD = ["kill -KILL 0", "wait"] as const;
 
