@@ -30,6 +30,7 @@ export async function startCluster(settings, own = () => ({}), ids = ["a", "b", 
   );
   return {
     urls: Object.values(members).map((address) => `flease://${address}`),
+    pids: children.map((child) => child.pid),
     /** CPU time and heap of each member. */
     async usage() {
       return Promise.all(

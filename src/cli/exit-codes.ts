@@ -70,6 +70,7 @@ const exitByErrorCode: Record<ErrorCode, ExitName> = {
   NO_QUORUM: "unavailable",
   TIMEOUT: "conflict",
   RESOURCES_FULL: "unavailable",
+  OVERLOADED: "unavailable",
   CLOCK_SKEW: "refused",
   INVALID_NAME: "usage",
   INVALID_DURATION: "usage",

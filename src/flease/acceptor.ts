@@ -159,6 +159,14 @@ export class Acceptor {
     return true;
   }
 
+  /** Refuses before it looks at anything: there is too much to do. */
+  refuseAsBusy(request: Message, now: Reading, reply: Message): boolean {
+    if (!this.#ready) return false;
+    this.#address(request, reply);
+    this.#refuse(request, Refusal.busy, now, reply);
+    return true;
+  }
+
   #address(request: Message, reply: Message): void {
     reply.view = this.#settings.view;
     reply.slot = request.slot;

@@ -59,6 +59,10 @@ export const noFaults = {
   clockFaultShortensWait: false,
   /** A write may name any token, also one beyond every ballot of its time. */
   anyTokenAccepted: false,
+  /** A renewal waits for its answers no longer than any other phase, however much there is to do. */
+  impatientRenewals: false,
+  /** An acceptor lets in new requests however late it is. */
+  everythingIsAdmitted: false,
   /** Breaking a lease frees the resource at once, under the feet of its holder. */
   barFrees: false,
 

@@ -43,6 +43,8 @@ export const Refusal = {
   full: 6,
   /** The lease of whoever asks was broken: it gets nothing of this resource any more (3.13). */
   barred: 7,
+  /** The acceptor has more to do than it can, and does first what others hold. */
+  busy: 8,
 } as const;
 export type Refusal = (typeof Refusal)[keyof typeof Refusal];
 

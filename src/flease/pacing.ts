@@ -1,7 +1,9 @@
+import { faults } from "#faults";
 import { Xorshift } from "../lease/xorshift.js";
 import type { Reading } from "./clock.js";
 import { notListed } from "./message.js";
 import type { FleaseSettings } from "./settings.js";
+import { Operation } from "./slot.js";
 import type { Slot } from "./slot.js";
 import type { StateHash } from "./state-hash.js";
 
@@ -27,6 +29,13 @@ const spacingsMax = 64;
 
 /** Waiters that are on no list spread over this part of the longest lease. */
 const unlistedSpread = 1 / 2;
+
+/** How long the phase that begins now may wait for its answers. */
+export function phaseTimeoutMs(slot: Slot, now: Reading, settings: FleaseSettings): number {
+  const leftMs = Math.max(0, slot.giveUpAt - now.mono);
+  const isPatient = slot.operation === Operation.renew && !faults.impatientRenewals;
+  return Math.min(leftMs, Math.max(settings.rpcTimeoutMs, isPatient ? leftMs * settings.renewalPatience : 0));
+}
 
 /** When to try again: by chance, and by the round trips seen so far. */
 export class Pacing {

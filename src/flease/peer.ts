@@ -1,4 +1,5 @@
 import { Acceptor } from "./acceptor.js";
+import { Admission } from "./admission.js";
 import { FleaseClock, emptyReading } from "./clock.js";
 import type { Reading } from "./clock.js";
 import { isRequest, Kind, Message, Refusal } from "./message.js";
@@ -38,6 +39,9 @@ const discardLimit = 2_000;
 const hintPatience = 1 / 4;
 const hintPatienceMsMin = 50;
 
+/** A member that is later than this part of what a phase may take has more to do than it can. */
+const latePart = 1 / 8;
+
 /**
  * For so long after a fault that this machine's own clocks showed nothing is tried: a wall clock that runs away is found at
  * fault again within less than that, and leases taken in between would be lost at once.
@@ -56,6 +60,8 @@ export class FleasePeer {
   readonly queries: Queries;
   readonly acceptor: Acceptor | undefined;
   readonly skew: SkewWatch;
+  /** What the acceptor takes in. */
+  readonly admission: Admission;
   /** For those who watch; absent without an acceptor. */
   readonly feed: WatchFeed | undefined;
   readonly #waiters: Waiters;
@@ -81,6 +87,7 @@ export class FleasePeer {
     const now = this.read(mono, wall);
     this.proposer = new Proposer(settings, options.owner, options.seed, sink);
     this.queries = new Queries(settings, (to, message) => sink.send(to, message));
+    this.admission = new Admission(settings.rpcTimeoutMs * latePart);
     this.acceptor = options.acceptor ? new Acceptor(settings, now) : undefined;
     this.feed = this.acceptor === undefined ? undefined : new WatchFeed(this.acceptor);
     const members = settings.members.map((_, index) => index);
@@ -142,8 +149,9 @@ export class FleasePeer {
   }
 
   #answer(acceptor: Acceptor, from: number, request: Message, now: Reading, reply: Message): boolean {
-    const begins = request.kind === Kind.read || request.kind === Kind.acquire;
-    if (begins && !request.renewing && this.#waiters.standsBack(request.resource, from, now.mono))
+    const begins = (request.kind === Kind.read || request.kind === Kind.acquire) && !request.renewing;
+    if (begins && !this.admission.admits(request)) return acceptor.refuseAsBusy(request, now, reply);
+    if (begins && this.#waiters.standsBack(request.resource, from, now.mono))
       return acceptor.refuseAsHeld(request, now, reply);
     return acceptor.receive(request, now, reply);
   }

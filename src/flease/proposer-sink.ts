@@ -7,6 +7,7 @@ export type Unanswered =
   | "contention"
   | "out-of-bounds"
   | "full"
+  | "busy"
   | "cancelled"
   | "clock-fault"
   | "barred";

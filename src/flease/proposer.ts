@@ -6,7 +6,7 @@ import type { Reading } from "./clock.js";
 import { holdIsValid, validForMs } from "./expiry.js";
 import { Kind, Refusal } from "./message.js";
 import type { Message } from "./message.js";
-import { Pacing } from "./pacing.js";
+import { Pacing, phaseTimeoutMs } from "./pacing.js";
 import type { Lapse, ProposerSink, Unanswered } from "./proposer-sink.js";
 import { Requests } from "./requests.js";
 import { granularityMs, type FleaseSettings } from "./settings.js";
@@ -242,8 +242,7 @@ export class Proposer {
     clearVotes(slot);
     slot.sentMono = now.mono;
     slot.sentLo = now.lo;
-    const timeout = Math.min(this.#settings.rpcTimeoutMs, Math.max(0, slot.giveUpAt - now.mono));
-    this.#deadlines.schedule(slot, now.mono + timeout);
+    this.#deadlines.schedule(slot, now.mono + phaseTimeoutMs(slot, now, this.#settings));
   }
 
   #onPromise(slot: Slot, bit: number, reply: Message, now: Reading): void {
@@ -349,6 +348,8 @@ export class Proposer {
       this.#close(slot);
       this.#slots.give(slot);
       this.#sink.refused(slot, slot.blockedBy, retryInMs);
+    } else if (slot.lastRefusal === Refusal.busy && majorityIsImpossible(slot)) {
+      this.#giveUp(slot, "busy"); // A pause of a few round trips would not be enough.
     } else if (slot.barred && majorityIsImpossible(slot)) {
       this.#giveUp(slot, "barred"); // Trying again soon is useless: the bar outlives the lease.
     } else if (slot.lastRefusal === Refusal.full && majorityIsImpossible(slot)) {

@@ -9,12 +9,15 @@ import type {
   ReleaseRequest,
 } from "../lease/provider.js";
 import type { Guarantees, HolderHint, ResourceHint } from "../lease/types.js";
+import type { DeadlineItem } from "../lease/deadlines.js";
 import type { Random, Timers } from "../lease/ports.js";
+import { BUSY_RETRY_MS } from "./admission.js";
 import type { Reading } from "./clock.js";
 import { fleaseGuarantees } from "./guarantees.js";
 import { FleaseInspection } from "./inspection.js";
 import type { FleasePeer } from "./peer.js";
 import type { Lapse, ProposerSink, Unanswered } from "./proposer-sink.js";
+import { RenewalQueue } from "./renewal-queue.js";
 import { Operation } from "./slot.js";
 import type { ClockStart } from "./threads.js";
 import type { Slot } from "./slot.js";
@@ -39,13 +42,18 @@ export interface FleaseDriver {
   close(): Promise<void>;
 }
 
-class FleaseGrant implements Grant {
+class FleaseGrant implements Grant, DeadlineItem {
   readonly resource: string;
   readonly token: bigint;
   readonly slot: Slot;
   ended = false;
   lossReason: LossReason | undefined;
+  /** Who waits for the renewal that was asked for, and for how long it asks, ms. */
   renewing: ((longer: boolean) => void) | undefined;
+  renewTtlMs = 0;
+  dueMs = 0;
+  heapIndex = -1;
+  heapSequence = 0;
   readonly #driver: FleaseDriver;
 
   constructor(slot: Slot, driver: FleaseDriver) {
@@ -67,6 +75,13 @@ class FleaseGrant implements Grant {
   }
 }
 
+function renewsTooLate(): LeaseholdError {
+  return new LeaseholdError(
+    "OVERLOADED",
+    "this participant holds more than it can renew in time at present, and begins nothing new",
+  );
+}
+
 interface PendingAttempt {
   readonly settle: (outcome: AttemptOutcome) => void;
   readonly cancellation: Cancellation | undefined;
@@ -80,6 +95,8 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
   /** By slot handle. */
   readonly #attempts: (PendingAttempt | undefined)[] = [];
   readonly #grants: (FleaseGrant | undefined)[] = [];
+  readonly #renewals = new RenewalQueue<FleaseGrant>();
+  #renewalsPutOff = false;
   #events: ProviderEvents | undefined;
 
   constructor(driver: FleaseDriver) {
@@ -102,6 +119,8 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
     if (fault !== undefined)
       return Promise.resolve({ kind: "unanswered", error: new LeaseholdError("CLOCK_SKEW", fault) });
     const now = this.#driver.now();
+    if (this.#renewals.isLate(now.mono) && this.#reachesMajority)
+      return Promise.resolve({ kind: "unanswered", error: renewsTooLate(), retryInMs: BUSY_RETRY_MS });
     const lapsed = peer.proposer.slotOf(request.resource);
     if (lapsed !== undefined && lapsed.operation === Operation.none) this.#letGo(lapsed, now);
     return new Promise((settle) => {
@@ -124,9 +143,17 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
     if (held.ended) return Promise.resolve(false);
     return new Promise((settle) => {
       held.renewing = settle;
-      this.#driver.peer.proposer.renew(held.slot, ttlMs, this.#driver.now());
-      this.#driver.poke();
+      held.renewTtlMs = ttlMs;
+      this.#renewals.add(held, held.slot.holdEnd, ttlMs);
+      this.#beginRenewals();
     });
+  }
+
+  #beginRenewals(): void {
+    const { peer } = this.#driver;
+    for (let held = this.#renewals.next(); held !== undefined; held = this.#renewals.next())
+      peer.proposer.renew(held.slot, held.renewTtlMs, this.#driver.now());
+    this.#driver.poke();
   }
 
   release(grant: Grant): Promise<void> {
@@ -186,7 +213,11 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
   close(): Promise<void> {
     this.inspection.close();
     this.#driver.peer.queries.closeAll(this.#driver.now());
-    for (const grant of this.#grants) grant?.settleRenewal(false);
+    for (const grant of this.#grants) {
+      if (grant === undefined) continue;
+      this.#renewals.remove(grant);
+      grant.settleRenewal(false);
+    }
     return this.#driver.close();
   }
 
@@ -220,17 +251,31 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
   }
 
   unanswered(slot: Slot, why: Unanswered): void {
-    this.#settle(slot, { kind: "unanswered", error: this.#errorFor(why, slot) });
+    const error = this.#errorFor(why, slot);
+    this.#settle(slot, {
+      kind: "unanswered",
+      error,
+      ...(why === "busy" && { retryInMs: BUSY_RETRY_MS }),
+    });
   }
 
   renewed(slot: Slot, longer: boolean): void {
+    this.#renewals.ended();
     this.#grants[slot.index]?.settleRenewal(longer);
+    if (!this.#renewals.waits || this.#renewalsPutOff) return;
+    // Not at once: the proposer must not be called in the middle of a step. One time for all that this turn ends.
+    this.#renewalsPutOff = true;
+    void Promise.resolve().then(() => {
+      this.#renewalsPutOff = false;
+      this.#beginRenewals();
+    });
   }
 
   lapsed(slot: Slot, why: Lapse): void {
     const grant = this.#grants[slot.index];
     if (grant === undefined) return;
     grant.lossReason = why === "barred" ? "broken" : why;
+    if (this.#renewals.remove(grant)) grant.settleRenewal(false);
     const error = new LeaseLostError(grant.resource, grant.lossReason);
     // Not at once: the waist will answer with a release, and the proposer must not be called in the middle of a step.
     void Promise.resolve().then(() => this.#events?.lost(grant, error));
@@ -242,6 +287,10 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
     this.#attempts[slot.index] = undefined;
     if (pending.cancellation !== undefined) pending.cancellation.onCancel = undefined;
     pending.settle(outcome);
+  }
+
+  get #reachesMajority(): boolean {
+    return this.#driver.reachable() > this.#driver.peer.settings.members.length / 2;
   }
 
   #whyNoQuorum(): string {
@@ -269,6 +318,8 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
         );
       case "full":
         return new LeaseholdError("RESOURCES_FULL", this.#whyFull(slot.fullBy));
+      case "busy":
+        return new LeaseholdError("OVERLOADED", "the members have more to do than they can do in time");
       case "contention":
         return new LeaseholdError("TIMEOUT", "others competed for the resource all the time");
       case "cancelled":

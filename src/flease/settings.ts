@@ -22,6 +22,11 @@ export interface FleaseSettings {
   readonly ttlMinMs: number;
   /** How long a phase waits for a majority. */
   readonly rpcTimeoutMs: number;
+  /**
+   * A phase of a renewal waits for this part of what is left of the hold, if that is longer. Whoever does not answer in time has
+   * too much to do: another request would not be answered sooner, and would make an answer to the first one useless.
+   */
+  readonly renewalPatience: number;
   /** Recovery wait on the wall clock. */
   readonly waitWallMs: number;
   /** Recovery wait on the steady clock. */
@@ -42,6 +47,8 @@ export interface FleaseSettingsInput {
   readonly clockRateError?: number;
   readonly ttlMaxMs: number;
   readonly rpcTimeoutMs: number;
+  /** 0 where what has no answer by `rpcTimeoutMs` never gets one. */
+  readonly renewalPatience?: number;
   readonly waitWallMs?: number;
   readonly waitRateMs?: number;
   readonly floorLeadMs?: number;
@@ -50,6 +57,8 @@ export interface FleaseSettingsInput {
 
 /** Sets of acceptors are bit masks of 32 bits. */
 const membersMax = 31;
+
+const defaultRenewalPatience = 1 / 3;
 
 /** At most some 300 MB at an acceptor: one with a long name counts as several (`quotas.ts`). */
 const defaultResourcesMax = 1_000_000;
@@ -75,6 +84,7 @@ export function fleaseSettings(input: FleaseSettingsInput): FleaseSettings {
     ttlMaxMs,
     ttlMinMs: Math.floor(4 * input.rpcTimeoutMs + 2 * ε) + 1,
     rpcTimeoutMs: input.rpcTimeoutMs,
+    renewalPatience: input.renewalPatience ?? defaultRenewalPatience,
     waitWallMs: input.waitWallMs ?? ttlMaxMs + 3 * ε,
     waitRateMs: input.waitRateMs ?? ttlMaxMs * (1 + mutualRateError),
     floorLeadMs: input.floorLeadMs ?? 2 * ε,

@@ -72,5 +72,6 @@ export function isBlockedByMajority(slot: Slot): boolean {
 export function whyUnanswered(slot: Slot): Unanswered {
   if (!slot.heardMajority) return "no-quorum";
   if (slot.lastRefusal === Refusal.outOfBounds) return "out-of-bounds";
+  if (slot.lastRefusal === Refusal.busy) return "busy";
   return slot.lastRefusal === Refusal.full ? "full" : "contention";
 }

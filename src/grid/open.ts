@@ -115,6 +115,7 @@ function fleaseSettingsOf(stores: number, delayMs: number, options: GridOpenOpti
     maxClockSkewMs,
     ttlMaxMs: options.ttlMaxMs ?? Math.max(ttlMaxMsDefault, phasesPerLease * delayMs),
     rpcTimeoutMs: delayMs,
+    renewalPatience: 0,
     ...(options.clockRateError !== undefined && { clockRateError: options.clockRateError }),
   });
 }

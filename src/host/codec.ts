@@ -170,7 +170,7 @@ function boundedToken(token: number, number: number): number {
 }
 
 function refusalOf(code: number): Refusal {
-  if (code > Refusal.barred) throw new FrameError("code", `a refusal ${code}`);
+  if (code > Refusal.busy) throw new FrameError("code", `a refusal ${code}`);
   return code as Refusal;
 }
 

@@ -439,6 +439,10 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     this.peer.maintain(now);
     this.#sideCalls.maintain(now);
     this.poke();
-    this.#maintainTimer = this.#world.timers.after(maintainEveryMs, () => this.#maintain());
+    const dueMono = now.mono + maintainEveryMs;
+    this.#maintainTimer = this.#world.timers.after(maintainEveryMs, () => {
+      this.peer.admission.look(this.#world.clock.monotonicMs() - dueMono);
+      this.#maintain();
+    });
   }
 }

@@ -11,6 +11,8 @@ export const errorCodes = {
   TIMEOUT: "The turn did not come within the time that the call was willing to wait.",
   RESOURCES_FULL:
     "The members keep as many resources as they may, or as this participant may have; the message says for whom the most.",
+  OVERLOADED:
+    "There is more to do than this participant, or its members, can do in time; what is held is renewed before anything new is begun.",
   CLOCK_SKEW: "The clocks of this machine and of its peers disagree by more than the cluster allows.",
   INVALID_NAME: "A resource's name must be 1 to 512 bytes of UTF-8 without control characters.",
   INVALID_DURATION: 'A duration is a number of milliseconds or text such as "15s".',

@@ -58,6 +58,7 @@ const passing: ReadonlySet<ErrorCode> = new Set([
   "NO_QUORUM",
   "TIMEOUT",
   "RESOURCES_FULL",
+  "OVERLOADED",
   "CLOCK_SKEW",
   "UNREACHABLE",
   "LEASE_BROKEN",
@@ -253,7 +254,10 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
         }
         queue.settle(contender, outcome.kind);
         await contender.sleep(
-          Math.max(RETRY_MS_MIN, outcome.kind === "held" ? outcome.retryInMs : this.#backoffMs(failures)),
+          Math.max(
+            RETRY_MS_MIN,
+            outcome.kind === "held" ? outcome.retryInMs : this.#backoffMs(failures, outcome.retryInMs),
+          ),
         );
         contender.throwIfGivenUp();
         contender.throwIfLate();
@@ -348,9 +352,10 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     }
   }
 
-  #backoffMs(failures: number): number {
+  /** Whoever was told when to come back does so about then, and not all at once. */
+  #backoffMs(failures: number, retryInMs = 0): number {
     const boundMs = Math.min(BACKOFF_MS_MAX, BACKOFF_MS_BASE * 2 ** failures);
-    return this.world.random.next() * boundMs;
+    return retryInMs / 2 + this.world.random.next() * Math.max(boundMs, retryInMs);
   }
 
   async #close(): Promise<void> {

@@ -48,7 +48,12 @@ export type AttemptOutcome =
   /** Another holds it. Trying again before `retryInMs` is useless, unless a hint says otherwise. */
   | { readonly kind: "held"; readonly holder?: string; readonly retryInMs: number }
   /** No answer was reached; what the attempt may have left behind has been withdrawn. */
-  | { readonly kind: "unanswered"; readonly error: LeaseholdError };
+  | {
+      readonly kind: "unanswered";
+      readonly error: LeaseholdError;
+      /** Trying again sooner than about then would be refused again. Default: whenever the waist likes. */
+      readonly retryInMs?: number;
+    };
 
 /** Somebody wants the resource from its holder. */
 export interface ReleaseRequest {

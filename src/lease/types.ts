@@ -257,7 +257,7 @@ export interface Leases extends AsyncDisposable {
    * Waits its turn and takes the lease. Callers in this process are served first in, first out.
    *
    * @throws LeaseholdError `LEASE_HELD` (with `wait: 0`), `TIMEOUT`, `NO_QUORUM`, `RESOURCES_FULL`, `CLOCK_SKEW`, `INVALID_NAME`,
-   * `INVALID_DURATION`, `TTL_OUT_OF_RANGE`, `TOO_MANY_WAITERS`, `CLOSED`; the signal's reason when it aborts.
+   * `INVALID_DURATION`, `TTL_OUT_OF_RANGE`, `TOO_MANY_WAITERS`, `OVERLOADED`, `CLOSED`; the signal's reason when it aborts.
    * @example
    * ```ts
    * await using lease = await leases.acquire("reports/nightly", { wait: "5m" });

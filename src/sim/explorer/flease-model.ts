@@ -101,6 +101,7 @@ export class FleaseModel implements Model<Acceptor, Party, Message, Message>, Pr
       ttlMaxMs: world.ttlMax,
       ttlMinMs: 0,
       rpcTimeoutMs: 0,
+      renewalPatience: 0,
       waitWallMs: world.waitWall,
       waitRateMs: world.ttlMax,
       floorLeadMs: world.floorLead,

@@ -1,0 +1,253 @@
+import { expect, test } from "vitest";
+import { LeaseholdError } from "../lease/errors.js";
+import { LeaseManager } from "../lease/lease-manager.js";
+import type { Lease } from "../lease/types.js";
+import { VirtualWorld } from "../testing/virtual-world.js";
+import type { Faults } from "./faults.js";
+import { Message, Refusal, copyMessage } from "./message.js";
+import { FleasePeer } from "./peer.js";
+import type { FleasePeerSink } from "./peer.js";
+import { duringFaults } from "./planted-faults.js";
+import { FleaseProvider } from "./provider.js";
+import type { FleaseDriver } from "./provider.js";
+import { fleaseSettings } from "./settings.js";
+
+// Members whose every message costs time: what comes in waits in a queue, and a turn takes what is there. Virtual time.
+
+const settings = fleaseSettings({
+  members: ["a", "b", "c"],
+  maxClockSkewMs: 10,
+  clockRateError: 0.001,
+  ttlMaxMs: 3_000,
+  rpcTimeoutMs: 200,
+});
+
+const COST_MS = 1;
+const NETWORK_MS = 1;
+const TURN_MESSAGES_MAX = 64;
+const MAINTAIN_MS = 100;
+/** A request that is turned away costs a member this part of what others do. */
+const REFUSAL_COST = 0.1;
+
+interface Letter {
+  readonly from: Node;
+  readonly message: Message;
+}
+
+abstract class Node {
+  readonly index: number;
+  readonly world: VirtualWorld;
+  readonly peer: FleasePeer;
+  readonly nodes: Node[];
+
+  constructor(world: VirtualWorld, nodes: Node[], name: string, acceptor: boolean) {
+    this.world = world;
+    this.nodes = nodes;
+    this.index = nodes.length;
+    const { clock } = world;
+    const options = { owner: `${name}.1`, seed: this.index + 1, acceptor };
+    this.peer = new FleasePeer(settings, options, clock.monotonicMs(), clock.wallMs(), this.sink());
+    nodes.push(this);
+  }
+
+  abstract sink(): FleasePeerSink;
+  abstract arrive(letter: Letter): void;
+
+  now() {
+    const { clock } = this.world;
+    return this.peer.read(clock.monotonicMs(), clock.wallMs());
+  }
+
+  post(to: number, message: Message): void {
+    const letter = { from: this as Node, message: copyMessage(message) };
+    this.world.timers.after(NETWORK_MS, () => this.nodes[to]!.arrive(letter));
+  }
+}
+
+/** A member that does one thing after another. */
+class SlowMember extends Node {
+  #costMs = 0;
+  readonly #inbox: Letter[] = [];
+  #working = false;
+  #maintainDueMs = Infinity;
+  readonly #reply = new Message();
+
+  sink(): FleasePeerSink {
+    return {
+      send: () => {},
+      tell: () => true,
+      acquired: () => {},
+      refused: () => {},
+      unanswered: () => {},
+      renewed: () => {},
+      lapsed: () => {},
+      hinted: () => false,
+      clockFault: () => {},
+    };
+  }
+
+  begin(): void {
+    this.#maintain();
+  }
+
+  slowDown(costMs: number): void {
+    this.#costMs = costMs;
+  }
+
+  arrive(letter: Letter): void {
+    this.#inbox.push(letter);
+    if (!this.#working) this.#turn();
+  }
+
+  #turn(): void {
+    this.#working = true;
+    let costMs = 0;
+    for (const { from, message } of this.#inbox.splice(0, TURN_MESSAGES_MAX)) {
+      const replies = this.peer.receive(from.index, message, this.now(), this.#reply);
+      const isRefusal = replies && this.#reply.refusal === Refusal.busy;
+      costMs += this.#costMs * (isRefusal ? REFUSAL_COST : 1);
+      if (replies) this.post(from.index, this.#reply);
+    }
+    this.world.timers.after(costMs, () => {
+      this.#working = false;
+      if (this.#maintainDueMs <= this.world.clock.monotonicMs()) this.#look();
+      if (this.#inbox.length > 0) this.#turn();
+    });
+  }
+
+  /** Like all that a process does, it waits for the end of a turn. */
+  #maintain(): void {
+    this.#maintainDueMs = this.world.clock.monotonicMs() + MAINTAIN_MS;
+    this.world.timers.after(MAINTAIN_MS, () => {
+      if (!this.#working) this.#look();
+    });
+  }
+
+  #look(): void {
+    this.peer.admission.look(this.world.clock.monotonicMs() - this.#maintainDueMs);
+    this.peer.maintain(this.now());
+    this.#maintain();
+  }
+}
+
+class Client extends Node implements FleaseDriver {
+  readonly provider = new FleaseProvider(this);
+  readonly leases = new LeaseManager(this.provider, this.world);
+  readonly timers = this.world.timers;
+  readonly random = this.world.random;
+  #wakeAt = Infinity;
+
+  sink(): FleasePeerSink {
+    return {
+      send: (to, message) => this.post(to, message),
+      tell: (to, message) => (this.post(to, message), true),
+      acquired: (slot) => this.provider.acquired(slot),
+      refused: (slot, holder, retryInMs) => this.provider.refused(slot, holder, retryInMs),
+      unanswered: (slot, why) => this.provider.unanswered(slot, why),
+      renewed: (slot, longer) => this.provider.renewed(slot, longer),
+      lapsed: (slot, why) => this.provider.lapsed(slot, why),
+      hinted: (resource) => this.provider.hinted(resource),
+      clockFault: () => {},
+    };
+  }
+
+  arrive({ from, message }: Letter): void {
+    this.peer.receive(from.index, message, this.now(), message);
+    this.poke();
+  }
+
+  poke(): void {
+    const dueAt = this.peer.nextDueMono;
+    if (dueAt >= this.#wakeAt) return;
+    this.#wakeAt = dueAt;
+    this.world.timers.after(dueAt - this.world.clock.monotonicMs(), () => {
+      this.#wakeAt = Infinity;
+      this.peer.tick(this.now());
+      this.poke();
+    });
+  }
+
+  ask(): Promise<unknown> {
+    return Promise.reject(new Error("nobody is asked here"));
+  }
+
+  address(member: number): string {
+    return settings.members[member]!;
+  }
+
+  reachable(): number {
+    return settings.members.length;
+  }
+
+  refusal(): undefined {
+    return undefined;
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+}
+
+const HELD = 400;
+const OVERLOAD_SECONDS = 6;
+const LOOPS = 600;
+
+/** One client holds, another acquires and releases as fast as it can; then members become so slow that they cannot bear it. */
+async function overload() {
+  const world = new VirtualWorld();
+  const nodes: Node[] = [];
+  const members = settings.members.map((name) => new SlowMember(world, nodes, name, true));
+  for (const member of members) member.begin();
+  const [holder, looper] = [
+    new Client(world, nodes, "holder", false),
+    new Client(world, nodes, "looper", false),
+  ];
+  await world.advance(settings.waitWallMs + 1_000);
+  const held: Lease[] = [];
+  const holding = Array.from({ length: HELD }, async (_, each) => {
+    held.push(await holder.leases.acquire(`held/${each}`));
+  });
+  await world.advance(1_000);
+  await Promise.all(holding);
+  const seen = { done: 0, codes: new Set<unknown>() };
+  const loop = async (each: number) => {
+    for (;;) {
+      try {
+        await (await looper.leases.acquire(`loop/${each}`, { wait: "5s" })).release();
+        seen.done += 1;
+      } catch (error) {
+        if (!(error instanceof LeaseholdError)) throw error;
+        seen.codes.add(error.code);
+      }
+    }
+  };
+  // Renewals take less than half of what a member can do, and the loops want many times that.
+  for (const member of members) member.slowDown(COST_MS);
+  for (let each = 0; each < LOOPS; each += 1) void loop(each);
+  let leastMs = Infinity;
+  for (let passed = 0; passed < OVERLOAD_SECONDS; passed += 1) {
+    await world.advance(1_000);
+    leastMs = Math.min(leastMs, ...held.map((lease) => lease.remaining()));
+  }
+  const lost = held.filter((lease) => lease.remaining() === 0).length;
+  const { done } = seen;
+  for (const member of members) member.slowDown(COST_MS / 4);
+  await world.advance(2_000);
+  return { lost, leastMs, done, recovered: seen.done - done, codes: [...seen.codes] };
+}
+
+test("with more to do than members can, no held lease is lost, new work is refused, and all recovers", async () => {
+  const { lost, leastMs, done, recovered, codes } = await overload();
+  expect(lost).toBe(0);
+  expect(leastMs).toBeGreaterThan(settings.ttlMaxMs / 4);
+  expect(done).toBeGreaterThan(50);
+  expect(codes).toContain("OVERLOADED");
+  expect(recovered).toBeGreaterThan(100);
+});
+
+test.each<[string, Partial<Faults>]>([
+  ["members let in whatever comes", { everythingIsAdmitted: true }],
+  ["renewals wait no longer than a phase takes otherwise", { impatientRenewals: true }],
+])("when %s, held leases are lost to new work", async (_mistake, planted) => {
+  expect((await duringFaults(planted, overload)).lost).toBeGreaterThan(HELD / 2);
+});

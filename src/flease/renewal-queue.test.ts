@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+import { RENEWALS_UNDER_WAY_MAX, RenewalQueue } from "./renewal-queue.js";
+
+const renewal = (name: number) => ({ name, dueMs: 0, heapIndex: -1, heapSequence: 0 });
+
+test("renewals begin in the order in which their leases end, so many at a time", () => {
+  const queue = new RenewalQueue<ReturnType<typeof renewal>>();
+  const count = RENEWALS_UNDER_WAY_MAX + 2;
+  for (let each = 0; each < count; each += 1) queue.add(renewal(each), 10_000 - each, 3_000);
+  for (let each = 0; each < RENEWALS_UNDER_WAY_MAX; each += 1)
+    expect(queue.next()?.name).toBe(count - 1 - each);
+  expect(queue.next()).toBeUndefined();
+  queue.ended();
+  expect(queue.next()?.name).toBe(1);
+  expect(queue.waits).toBe(true);
+});
+
+test("what waits until half of its lease is over is late", () => {
+  const queue = new RenewalQueue<ReturnType<typeof renewal>>();
+  const first = renewal(1);
+  queue.add(first, 10_000, 3_000);
+  expect(queue.isLate(8_499)).toBe(false);
+  expect(queue.isLate(8_500)).toBe(true);
+  expect(queue.remove(first)).toBe(true);
+  expect(queue.remove(first)).toBe(false);
+  expect(queue.isLate(9_000)).toBe(false);
+});

@@ -1,0 +1,49 @@
+import { type DeadlineItem, Deadlines } from "../lease/deadlines.js";
+
+/**
+ * Renewals of one participant that are under way at a time. Far more than a round trip needs, and few enough that members
+ * answer them long before their time is over: what a burst sends beyond that would only wait there.
+ */
+export const RENEWALS_UNDER_WAY_MAX = 4_096;
+
+/** A renewal that has not begun when this part of its lease is left is late. It was wanted when two thirds were left. */
+const LATE_LEFT = 1 / 2;
+
+/**
+ * Renewals that wait for their turn, the one whose lease ends first before the others: so a participant that cannot renew as
+ * often as it should renews each lease less often, and not some leases too late.
+ */
+export class RenewalQueue<T extends DeadlineItem> {
+  readonly #waiting = new Deadlines<T>();
+  #underWay = 0;
+
+  add(renewal: T, endMono: number, ttlMs: number): void {
+    this.#waiting.schedule(renewal, endMono - LATE_LEFT * ttlMs);
+  }
+
+  /** The next renewal that may begin now. Its end must be told by `ended`. */
+  next(): T | undefined {
+    if (this.#underWay >= RENEWALS_UNDER_WAY_MAX) return undefined;
+    const renewal = this.#waiting.popDue(Infinity);
+    if (renewal !== undefined) this.#underWay += 1;
+    return renewal;
+  }
+
+  ended(): void {
+    this.#underWay -= 1;
+  }
+
+  /** Takes out a renewal that has not begun. False when it has. */
+  remove(renewal: T): boolean {
+    return this.#waiting.cancel(renewal);
+  }
+
+  get waits(): boolean {
+    return this.#waiting.size > 0;
+  }
+
+  /** What is held is not renewed in time: nothing new should be begun. */
+  isLate(mono: number): boolean {
+    return this.#waiting.nextDueMs() <= mono;
+  }
+}
