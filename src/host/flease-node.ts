@@ -434,9 +434,10 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   #maintain(): void {
     if (this.#closed !== undefined) return;
     const now = this.now();
+    this.peer.maintain(now);
+    // After the acceptor may have become ready: from then on everybody who is connected counts, also if one goes in this moment.
     const { acceptor } = this.peer;
     if (acceptor !== undefined && this.membership.maintain(now, acceptor.ready)) acceptor.silence(now);
-    this.peer.maintain(now);
     this.#sideCalls.maintain(now);
     this.poke();
     const dueMono = now.mono + maintainEveryMs;
