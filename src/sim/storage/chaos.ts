@@ -20,7 +20,8 @@ export class StorageChaos {
     );
     this.#every(plan.pauseEveryMs, plan.stableFromMs, () => this.#pause());
     this.#every(plan.stallEveryMs, plan.stableFromMs, () => this.#stall());
-    if (plan.silent === 0) this.#forgetOften(random.exponential(plan.forgetEveryMs));
+    // A store that is alone, or one beside a silent one, is more than a minority.
+    if (plan.silent === 0 && plan.kinds.length > 1) this.#forgetOften(random.exponential(plan.forgetEveryMs));
   }
 
   #every(meanMs: number, untilMs: number, body: () => void): void {
