@@ -11,7 +11,7 @@ import type { AnswerRoom } from "./answer-room.js";
 import { CoreError } from "./errors.js";
 import { keyOf, rangeOf } from "./keys.js";
 import { type KeysView, type Version, keyValueFields, nothing } from "./revisions.js";
-import { type Steps, sortInSteps, unitsPerStep } from "./steps.js";
+import { sortByLongComparison, sortInSteps, type Steps, unitsPerStep } from "./steps.js";
 
 /**
  * Carries out a range request, without a header.
@@ -112,10 +112,14 @@ function isSorted({ sortOrder, sortTarget }: RangeRequest): boolean {
 
 /** Any target but the key with no order given means ascending, as in etcd. */
 function sort(versions: Version[], { sortOrder, sortTarget }: RangeRequest): Steps<Version[]> {
+  const isDescending = sortOrder === Order.DESCEND;
+  if (sortTarget === Target.VALUE)
+    return sortByLongComparison(versions, (a, b) =>
+      isDescending ? compareValues(b.value, a.value) : compareValues(a.value, b.value),
+    );
   const compare = comparisons.get(sortTarget);
   if (compare === undefined) throw new CoreError("invalidSortOption");
-  const sign = sortOrder === Order.DESCEND ? -1 : 1;
-  return sortInSteps(versions, (a, b) => sign * compare(a, b));
+  return sortInSteps(versions, (a, b) => (isDescending ? compare(b, a) : compare(a, b)));
 }
 
 const comparisons = new Map<number, (a: Version, b: Version) => number>([
@@ -123,14 +127,32 @@ const comparisons = new Map<number, (a: Version, b: Version) => number>([
   [Target.VERSION, (a, b) => a.version - b.version],
   [Target.CREATE, (a, b) => a.created - b.created],
   [Target.MOD, (a, b) => a.modified - b.modified],
-  [Target.VALUE, (a, b) => compareBytes(a.value, b.value)],
 ]);
 
-export function compareBytes(a: Uint8Array, b: Uint8Array): number {
+/** Of two values, so many bytes are compared in one step: some microseconds, as values may be alike up to their last byte. */
+const comparedBytesMax = 4 * 1024;
+
+export function compareValues(a: Uint8Array, b: Uint8Array): number | Steps<number> {
   const length = Math.min(a.length, b.length);
-  for (let index = 0; index < length; index++) {
+  return length <= comparedBytesMax
+    ? compareBytes(a, b, 0, length) || a.length - b.length
+    : compareLong(a, b);
+}
+
+function* compareLong(a: Uint8Array, b: Uint8Array): Steps<number> {
+  const length = Math.min(a.length, b.length);
+  for (let start = 0; start < length; start += comparedBytesMax) {
+    const difference = compareBytes(a, b, start, Math.min(start + comparedBytesMax, length));
+    if (difference !== 0) return difference;
+    yield;
+  }
+  return a.length - b.length;
+}
+
+function compareBytes(a: Uint8Array, b: Uint8Array, start: number, end: number): number {
+  for (let index = start; index < end; index++) {
     const difference = a[index]! - b[index]!;
     if (difference !== 0) return difference;
   }
-  return a.length - b.length;
+  return 0;
 }

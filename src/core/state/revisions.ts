@@ -82,9 +82,9 @@ export class KeysView {
     }
   }
 
-  /** What the key was before a change of it. */
-  before(change: Version): Version | undefined {
-    return this.getAt(change.key, change.modified - 1);
+  /** What the key was before a change of it; nothing if that was compacted away, whether or not it has been removed. */
+  before({ key, modified }: Version): Version | undefined {
+    return modified > this.compacted ? this.getAt(key, modified - 1) : undefined;
   }
 
   /** All that can be read, key by key, oldest first. */
@@ -216,15 +216,14 @@ export class Revisions extends KeysView {
     return { revision: this.current + 1, sub: 0 };
   }
 
-  #changesOfKey({ revision }: Place, key: Key, changesMax: number): Changes {
+  #changesOfKey({ revision, sub }: Place, key: Key, changesMax: number): Changes {
     const history = this.keys.get(key) ?? [];
     const changes: Version[] = [];
     this.visits.count += 1;
-    for (let index = firstFrom(history, revision); index < history.length; index++) {
+    for (let index = firstFrom(history, revision, sub); index < history.length; index++) {
       const change = history[index]!;
       if (change.modified > this.current) break;
-      // A key changes once in a revision.
-      if (changes.length >= changesMax) return { changes, next: { revision: change.modified, sub: 0 } };
+      if (changes.length >= changesMax) return { changes, next: placeOf(change) };
       this.visits.count += 1;
       changes.push(change);
     }
@@ -263,7 +262,7 @@ export class Revisions extends KeysView {
       const change = this.#changes[index]!;
       if (change.modified > this.current) break;
       if (changes.length >= changesMax || index - first >= visitsMax)
-        return { changes, next: { revision: change.modified, sub: change.sub } };
+        return { changes, next: placeOf(change) };
       this.visits.count += 1;
       if (contains(range, change.key)) changes.push(change);
     }
@@ -330,6 +329,10 @@ function inOrder(one: Version, other: Version): number {
 export interface Place {
   readonly revision: number;
   readonly sub: number;
+}
+
+function placeOf({ modified, sub }: Version): Place {
+  return { revision: modified, sub };
 }
 
 export interface Changes {

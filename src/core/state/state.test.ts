@@ -8,6 +8,7 @@ import {
   RangeRequest_SortTarget as SortBy,
   RangeRequestSchema,
   type RangeResponse,
+  type RequestOpSchema,
   type TxnRequest,
   TxnRequestSchema,
 } from "../gen/etcd/rpc_pb.js";
@@ -157,6 +158,40 @@ describe("revisions", () => {
     }
   });
 
+  test("a key that is put and deleted in one revision is told of once, wherever the reading of its past stops", () => {
+    const state = new CoreState();
+    const within = (operation: MessageInitShape<typeof RequestOpSchema>) => ({
+      request: { case: "requestTxn" as const, value: { success: [operation] } },
+    });
+    const key = bytes("a");
+    const both = [
+      within({ request: { case: "requestPut", value: { key } } }),
+      within({ request: { case: "requestDeleteRange", value: { key } } }),
+    ];
+    checkTxn(txn({ success: both }));
+    apply(state, put("a", "1"), command({ case: "txn", value: { success: both } }), put("a", "2"));
+    const { revisions } = state;
+    const found: string[] = [];
+    for (let place = { revision: 2, sub: 0 }; place.revision <= revisions.current;) {
+      const { changes, next } = revisions.changesSince(place, { from: "a", to: "a\0" }, 2);
+      for (const { modified, sub } of changes) found.push(`${modified}.${sub}`);
+      place = next;
+    }
+    expect(found).toEqual(["2.0", "3.0", "3.1", "4.0"]);
+  });
+
+  test("what was before a change is not told once it is compacted away, removed or not", () => {
+    const state = new CoreState();
+    const [change] = apply(state, put("a", "1"), put("a", "2")).changes;
+    const [later] = apply(state, put("a", "3")).changes;
+    const before = () => [change!, later!].map((each) => state.revisions.before(each)?.modified);
+    expect(before()).toEqual([2, 3]);
+    apply(state, command({ case: "compact", value: { revision: 3n } }));
+    expect(before()).toEqual([undefined, 3]);
+    finish(state.revisions.sweep());
+    expect(before()).toEqual([undefined, 3]);
+  });
+
   test("what one key, or few keys, have changed is what a look at all changes would find", () => {
     const operation = fc.record({ key: fc.constantFrom("a", "b", "b0", "c"), isPut: fc.boolean() });
     fc.assert(
@@ -184,6 +219,43 @@ describe("revisions", () => {
       ),
       { numRuns: 40 },
     );
+  });
+});
+
+describe("large values that are alike", () => {
+  const state = new CoreState();
+  const value = "x".repeat(200_000);
+  apply(state, put("a", `${value}2`), put("b", value), put("c", `${value}1`), put("d", `${value}1`));
+  const stepsOf = <Result>(steps: Generator<undefined, Result, undefined>) => {
+    for (let count = 1; ; count += 1) {
+      const step = steps.next();
+      if (step.done === true) return { count, result: step.value };
+    }
+  };
+
+  test("are sorted in steps that do not grow with them", () => {
+    for (const [sortOrder, keys] of [
+      [Order.NONE, ["b", "c", "d", "a"]],
+      [Order.DESCEND, ["a", "c", "d", "b"]],
+    ] as const) {
+      const request = create(RangeRequestSchema, { ...all, sortTarget: SortBy.VALUE, sortOrder });
+      const { count, result } = stepsOf(state.read(request));
+      expect(keysOf(result)).toEqual(keys);
+      expect(count).toBeGreaterThan(100);
+    }
+  });
+
+  test("are compared by a transaction in such steps", () => {
+    const comparison = {
+      key: bytes("b"),
+      rangeEnd: bytes("e"),
+      target: Target.VALUE,
+      result: Result.LESS,
+      targetUnion: { case: "value" as const, value: bytes(`${value}2`) },
+    };
+    const { count, result } = stepsOf(state.readTxn(txn({ compare: [comparison] })));
+    expect(result.succeeded).toBe(true);
+    expect(count).toBeGreaterThan(100);
   });
 });
 

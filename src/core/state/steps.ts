@@ -23,17 +23,30 @@ export class Visits {
   count = 0;
 }
 
+/** Of two: at once, or in steps if that is much work. */
+export type Comparison<Item> = (one: Item, other: Item) => number | Steps<number>;
+
 /** Sorts by merging, stable, in steps; the array is used up. */
 export function* sortInSteps<Item>(items: Item[], compare: (a: Item, b: Item) => number): Steps<Item[]> {
-  const length = items.length;
-  for (let start = 0; start < length; start += unitsPerStep) {
+  for (let start = 0; start < items.length; start += unitsPerStep) {
     const run = items.slice(start, start + unitsPerStep).sort(compare);
     for (let index = 0; index < run.length; index++) items[start + index] = run[index]!;
     yield;
   }
+  return yield* mergeRuns(items, unitsPerStep, compare);
+}
+
+/** The same, when already a comparison may be more than a step. */
+export function* sortByLongComparison<Item>(items: Item[], compare: Comparison<Item>): Steps<Item[]> {
+  return yield* mergeRuns(items, 1, compare);
+}
+
+/** @param runLength so many are in order already, and so many from there, and so on */
+function* mergeRuns<Item>(items: Item[], runLength: number, compare: Comparison<Item>): Steps<Item[]> {
+  const { length } = items;
   let from = items;
   let to = [...items];
-  for (let width = unitsPerStep; width < length; width *= 2) {
+  for (let width = runLength; width < length; width *= 2) {
     for (let start = 0; start < length; start += 2 * width)
       yield* merge(
         from,
@@ -54,12 +67,13 @@ function* merge<Item>(
   start: number,
   middle: number,
   end: number,
-  compare: (a: Item, b: Item) => number,
+  compare: Comparison<Item>,
 ): Steps<void> {
   let [left, right] = [start, middle];
   for (let index = start; index < end; index++) {
-    const isLeft = left < middle && (right >= end || compare(from[left]!, from[right]!) <= 0);
-    to[index] = isLeft ? from[left++]! : from[right++]!;
+    let order = left >= middle ? 1 : right >= end ? -1 : compare(from[left]!, from[right]!);
+    if (typeof order !== "number") order = yield* order;
+    to[index] = order <= 0 ? from[left++]! : from[right++]!;
     if (index % unitsPerStep === 0) yield;
   }
 }

@@ -20,7 +20,7 @@ import {
 import type { AnswerRoom } from "./answer-room.js";
 import { CoreError } from "./errors.js";
 import { keyOf, rangeOf } from "./keys.js";
-import { compareBytes, keyValues, readRange, readRevision, toKeyValue } from "./range.js";
+import { compareValues, keyValues, readRange, readRevision, toKeyValue } from "./range.js";
 import type { KeysView, Version } from "./revisions.js";
 import { type Steps, unitsPerStep } from "./steps.js";
 import { type Seen, Write } from "./write.js";
@@ -144,7 +144,7 @@ function writeOf(seen: Seen): Write {
 
 /** A missing key has version, revisions and lease 0; no comparison of its value is true, not even `NOT_EQUAL`. */
 function* holds(view: KeysView, comparison: Compare): Steps<boolean> {
-  if (comparison.rangeEnd.length === 0) return holdsFor(view.get(keyOf(comparison.key)), comparison);
+  if (comparison.rangeEnd.length === 0) return yield* holdsFor(view.get(keyOf(comparison.key)), comparison);
   const range = rangeOf(comparison.key, comparison.rangeEnd);
   let isEmpty = true;
   let looked = 0;
@@ -153,13 +153,14 @@ function* holds(view: KeysView, comparison: Compare): Steps<boolean> {
     if (looked % unitsPerStep === 0) yield;
     if (version === undefined) continue;
     isEmpty = false;
-    if (!holdsFor(version, comparison)) return false;
+    if (!(yield* holdsFor(version, comparison))) return false;
   }
-  return !isEmpty || holdsFor(undefined, comparison);
+  return !isEmpty || (yield* holdsFor(undefined, comparison));
 }
 
-function holdsFor(version: Version | undefined, comparison: Compare): boolean {
-  const difference = differenceOf(version, comparison);
+function* holdsFor(version: Version | undefined, comparison: Compare): Steps<boolean> {
+  let difference = differenceOf(version, comparison);
+  if (typeof difference === "object") difference = yield* difference;
   if (difference === undefined) return false;
   switch (comparison.result) {
     case Result.EQUAL:
@@ -175,13 +176,16 @@ function holdsFor(version: Version | undefined, comparison: Compare): boolean {
   }
 }
 
-function differenceOf(version: Version | undefined, { target, targetUnion }: Compare): number | undefined {
+function differenceOf(
+  version: Version | undefined,
+  { target, targetUnion }: Compare,
+): number | Steps<number> | undefined {
   const asked = <Case extends string>(name: Case) =>
     targetUnion.case === name ? (targetUnion.value as bigint) : 0n;
   switch (target) {
     case Target.VALUE:
       if (version === undefined) return undefined;
-      return compareBytes(version.value, targetUnion.case === "value" ? targetUnion.value : new Uint8Array());
+      return compareValues(version.value, targetUnion.case === "value" ? targetUnion.value : new Uint8Array());
     case Target.CREATE:
       return compare(BigInt(version?.created ?? 0), asked("createRevision"));
     case Target.MOD:
