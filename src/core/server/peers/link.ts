@@ -95,10 +95,12 @@ export class PeerLink {
     const frames = new Frames((body) => {
       if (body.length === 0) return;
       const { disk, refusal } = readWelcome(body);
+      // Whoever refuses us hangs up, perhaps before our own disk is done.
+      if (refusal !== "") problem = refusal;
       this.#options.judge(disk).then(
         (own) => {
-          problem = own === "" ? refusal : own;
-          if (problem !== "") socket.destroy();
+          if (own !== "") problem = own;
+          if (own !== "" || refusal !== "") socket.destroy();
           else if (this.#socket === socket && !socket.destroyed) this.#welcome();
         },
         (error: unknown) => socket.destroy(error as Error),

@@ -38,6 +38,8 @@ class Server {
   readonly messages: PeerMessage[] = [];
   readonly troubles: string[] = [];
   readonly disks = new Map<bigint, bigint>();
+  /** Its own disk takes that long. */
+  writing: Promise<unknown> = Promise.resolve();
   readonly peers: Peers;
   readonly #port: number;
 
@@ -61,6 +63,7 @@ class Server {
         isKnownDisk: (member, known) =>
           this.disks.has(member) ? this.disks.get(member) === known : undefined,
         learnDisk: async (member, learnt) => {
+          await this.writing;
           if (!this.disks.has(member)) this.disks.set(member, learnt);
           return this.disks.get(member) === learnt;
         },
@@ -110,6 +113,18 @@ test("whoever comes first and says that it is a member does not become it", asyn
   again.resume();
   await once(again, "close");
   expect(a.troubles.join()).toContain("has come back without its data directory");
+});
+
+test("whoever is refused hears why, however slow its own disk is", async () => {
+  const ports = await freePorts(2);
+  const a = new Server(0, ports, 11n);
+  a.disks.set(2n, 22n);
+  await a.open();
+  const b = new Server(1, ports, 33n);
+  b.writing = eventually("it was refused", () => b.troubles.length > 0);
+  await b.open();
+  await b.writing;
+  expect(b.troubles[0]).toContain("b has come back without its data directory");
 });
 
 test("a hundred connections that say nothing keep no member out", async () => {
