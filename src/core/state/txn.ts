@@ -185,7 +185,10 @@ function differenceOf(
   switch (target) {
     case Target.VALUE:
       if (version === undefined) return undefined;
-      return compareValues(version.value, targetUnion.case === "value" ? targetUnion.value : new Uint8Array());
+      return compareValues(
+        version.value,
+        targetUnion.case === "value" ? targetUnion.value : new Uint8Array(),
+      );
     case Target.CREATE:
       return compare(BigInt(version?.created ?? 0), asked("createRevision"));
     case Target.MOD:

@@ -4,15 +4,31 @@ import type { CoreHost } from "../host.js";
 import { type Stream, type Streams, fail } from "./calls.js";
 
 /**
+ * Responses of one stream that its connection has not taken: no more requests are read, as each is answered, too. Above what the core
+ * hands out of changes by itself.
+ */
+const unsentMax = 1_024;
+
+/**
  * A stream of watches. What its client does not take in waits here up to the bound of the core (`watchResponsesMax`), as it hears
  * of each response only when the connection has taken it; the rest waits in history.
  */
 export function watchHandler(host: CoreHost, streams: Streams) {
   return (stream: Stream): void => {
     if (!streams.admit(stream)) return;
+    let unsent = 0;
     const number = host.openWatches((response) => {
-      if (response instanceof CoreError) fail(stream, response);
-      else stream.write(response, () => host.watchSent(number, 1));
+      if (response instanceof CoreError) {
+        fail(stream, response);
+        return;
+      }
+      unsent += 1;
+      if (unsent === unsentMax) stream.pause();
+      stream.write(response, () => {
+        unsent -= 1;
+        if (unsent === unsentMax - 1) stream.resume();
+        host.watchSent(number, 1);
+      });
     });
     const over = () => host.closeWatches(number);
     stream.on("data", (request: WatchRequest) => host.watch(number, request));

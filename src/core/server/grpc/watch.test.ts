@@ -1,0 +1,58 @@
+import { Duplex } from "node:stream";
+import { setImmediate as turn } from "node:timers/promises";
+import { create } from "@bufbuild/protobuf";
+import { expect, test } from "vitest";
+import { WatchRequestSchema, type WatchResponse, WatchResponseSchema } from "../../gen/etcd/rpc_pb.js";
+import type { CoreError } from "../../state/errors.js";
+import type { CoreHost, Deliver } from "../host.js";
+import type { Stream, Streams } from "./calls.js";
+import { watchHandler } from "./watch.js";
+
+async function turns(count: number): Promise<void> {
+  for (let done = 0; done < count; done += 1) await turn();
+}
+
+test("a client that asks on and takes in nothing is not listened to until it does", async () => {
+  let [asked, answered] = [0, 0];
+  const stuck: (() => void)[] = [];
+  let isStuck = true;
+  const stream = new Duplex({
+    objectMode: true,
+    writableHighWaterMark: 1_000_000,
+    read: () => undefined,
+    write: (_response: WatchResponse, _encoding, done) => {
+      answered += 1;
+      if (isStuck) stuck.push(done);
+      else done();
+    },
+  });
+  let deliver: Deliver = (_response: WatchResponse | CoreError) => undefined;
+  const host = {
+    openWatches: (to: Deliver) => {
+      deliver = to;
+      return 1;
+    },
+    // Each is answered in a later turn.
+    watch: () => {
+      asked += 1;
+      setImmediate(() => deliver(create(WatchResponseSchema)));
+    },
+    watchSent: () => undefined,
+    closeWatches: () => undefined,
+  };
+  watchHandler(
+    host as unknown as CoreHost,
+    { admit: () => true } as unknown as Streams,
+  )(stream as unknown as Stream);
+  const requests = 5_000;
+  for (let count = 0; count < requests; count += 1) {
+    stream.push(create(WatchRequestSchema));
+    if (count % 50 === 0) await turn();
+  }
+  await turns(10);
+  expect(asked).toBeLessThan(1_200);
+  isStuck = false;
+  for (const done of stuck.splice(0)) done();
+  await turns(2_000);
+  expect([asked, answered]).toEqual([requests, requests]);
+});
