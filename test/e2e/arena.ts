@@ -17,6 +17,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Faults } from "../../src/flease/faults.js";
+import { fleaseSettings } from "../../src/flease/settings.js";
 import { freePorts } from "../free-ports.js";
 import { type Running, dist, eventually, leasehold } from "../support/built.js";
 import { historyLine, historyVersion } from "../../src/history/format.js";
@@ -29,8 +30,14 @@ import { steadyClockOf } from "../support/steady-clock.js";
 export const ttlMs = 2_000;
 export const skewMs = 20;
 export const rpcTimeoutMs = 150;
-/** How long a member's vote does not count after its start (section 3.7). */
-export const recoveryMs = ttlMs + 3 * skewMs;
+const { waitWallMs, waitRateMs } = fleaseSettings({
+  members: ["a", "b", "c"],
+  ttlMaxMs: ttlMs,
+  maxClockSkewMs: skewMs,
+  rpcTimeoutMs,
+});
+/** How long a member's vote does not count after its start: until the slower of its clocks says so (section 3.7). */
+export const recoveryMs = Math.max(waitWallMs, waitRateMs);
 
 /** A process takes a moment to start; on a busy machine, several. */
 const startMsMax = 20_000;
@@ -131,6 +138,8 @@ interface MemberPlace {
 export interface ArenaOptions {
   readonly members?: readonly string[];
   readonly proxied?: boolean;
+  /** Of the members' longest lease, which the holders take; {@link ttlMs} unless told otherwise. */
+  readonly ttlMs?: number;
   /** One of the protocol's known mistakes, for all members to make. */
   readonly memberFault?: keyof Faults;
   /** What holders that write write to. */
@@ -150,6 +159,7 @@ export class Arena {
   readonly #members = new Map<string, MemberPlace>();
   readonly #addresses: Record<string, string> = {};
   readonly #holders: HolderProcess[] = [];
+  #ttlMs = ttlMs;
   #guard: Guard | undefined;
   #memberFault: keyof Faults | undefined;
   #memberEnv: (id: string) => NodeJS.ProcessEnv = () => ({});
@@ -163,6 +173,7 @@ export class Arena {
     const arena = new Arena();
     const header = { event: "history", version: historyVersion, ...arena.run, by: "arena" } as const;
     writeFileSync(arena.#journal, historyLine(header));
+    arena.#ttlMs = options.ttlMs ?? ttlMs;
     arena.#memberFault = options.memberFault;
     arena.#guard = options.guard?.(arena.folder, arena.run);
     if (options.memberEnv !== undefined) arena.#memberEnv = options.memberEnv;
@@ -192,7 +203,7 @@ export class Arena {
       "--member",
       `${name}=${address}`,
     ]);
-    const settings = ["--ttl-max", `${ttlMs}ms`, "--max-clock-skew", `${skewMs}ms`];
+    const settings = ["--ttl-max", `${this.#ttlMs}ms`, "--max-clock-skew", `${skewMs}ms`];
     const timeout = ["--rpc-timeout", `${rpcTimeoutMs}ms`, "-o", "ndjson"];
     const words = ["peer", "--id", id, "--listen", place.listen, ...all, ...settings, ...timeout];
     const env = { ...process.env, ...this.#memberEnv(id) };

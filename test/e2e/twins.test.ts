@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
 import { open, startMember } from "leasehold";
 import type { Leases, Logger, Member } from "leasehold";
+import { fleaseSettings } from "../../src/flease/settings.js";
 import { eventually } from "../support/built.js";
 import { freePorts } from "../free-ports.js";
 
@@ -11,7 +12,13 @@ import { freePorts } from "../free-ports.js";
  */
 
 const settings = { ttlMax: "1s", maxClockSkew: "10ms", rpcTimeout: "150ms" };
-const recoveryMs = 1_030;
+const { waitWallMs, waitRateMs } = fleaseSettings({
+  members: ["a", "b", "c"],
+  ttlMaxMs: 1_000,
+  maxClockSkewMs: 10,
+  rpcTimeoutMs: 150,
+});
+const recoveryMs = Math.max(waitWallMs, waitRateMs);
 
 const members: Member[] = [];
 const clients: Leases[] = [];
