@@ -44,7 +44,7 @@ export class AppliedLog {
 
   /** The state is between two commands otherwise. */
   get isApplying(): boolean {
-    return this.#applying !== undefined;
+    return this.#context.state.isApplying;
   }
 
   get isBusy(): boolean {

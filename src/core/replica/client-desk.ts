@@ -317,6 +317,8 @@ export class ClientDesk {
   }
 
   *#timeToLive({ ID, keys }: { ID: bigint; keys: boolean }, ttlSeconds: number): Steps<ClientResponse> {
+    // All the keys that hang on it at one revision.
+    while (this.#context.state.isApplying) yield;
     const header = this.#context.header();
     const lease = this.#context.state.leases.get(ID);
     if (lease === undefined || ttlSeconds < 0)

@@ -1,8 +1,13 @@
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { VirtualCluster } from "../../../test/core/virtual-cluster.js";
-import { bytes, put, range, txn } from "../../sim/core/programs/requests.js";
-import { type RequestOpSchema, TxnRequestSchema } from "../gen/etcd/rpc_pb.js";
+import { bytes, put, range, revoke, timeToLive, txn } from "../../sim/core/programs/requests.js";
+import {
+  LeaseGrantRequestSchema,
+  type LeaseTimeToLiveResponse,
+  type RequestOpSchema,
+  TxnRequestSchema,
+} from "../gen/etcd/rpc_pb.js";
 import { isOversized } from "../server/grpc/txn-size.js";
 import type { WatchAnswer } from "./types.js";
 import { snapshotPieces } from "../state/snapshot.js";
@@ -164,6 +169,30 @@ describe("an answer", () => {
     const expire = create(CommandSchema, { body: { case: "leaseExpire", value } });
     expect(finish(state.applying(expire, 1, -1)).ended).toEqual([1n, 2n, 3n]);
   });
+});
+
+test("the keys of a lease that is being revoked are told as a whole, or not at all", () => {
+  const cluster = new VirtualCluster({ turnsAtOnce: 1, limits: { unitsPerTurn: 64 } });
+  const leader = cluster.leader();
+  const [id, keys] = [5n, 600];
+  const request = create(LeaseGrantRequestSchema, { ID: id, TTL: 600n });
+  cluster.outcome(leader, { kind: "leaseGrant", request });
+  for (let start = 0; start < keys; start += 100) {
+    const attach = Array.from({ length: 100 }, (_, at): Operation => ({
+      request: { case: "requestPut", value: { key: bytes(`k${start + at}`), lease: id } },
+    }));
+    cluster.ask(leader, TXN, txn({ success: attach }));
+  }
+  const asked = [cluster.send(leader, timeToLive(id, true))];
+  cluster.run(10);
+  cluster.send(leader, revoke(id));
+  for (let count = 0; count < 20; count += 1) {
+    asked.push(cluster.send(leader, timeToLive(id, true)));
+    cluster.run(0.25);
+  }
+  cluster.run(1_000);
+  const told = asked.map(({ outcome }) => (outcome as LeaseTimeToLiveResponse).keys.length);
+  expect(new Set(told)).toEqual(new Set([keys, 0]));
 });
 
 describe("what goes wrong inside", () => {

@@ -61,6 +61,8 @@ export class CoreState {
   clusterMs = 0;
   /** Members that have more than they can hold: until they are put out, nothing is taken that needs more room. */
   readonly spaceAlarms = new Set<bigint>();
+  /** A command is being applied: keys come and go from leases already, and what is read of revisions does not show it yet. */
+  isApplying = false;
   /** What the command that is being applied changes: one revision after the other, and each in order. */
   #changes: Version[] = [];
   #room = new AnswerRoom(Infinity);
@@ -79,11 +81,13 @@ export class CoreState {
    * @param answerBytes what the answer may have, as the state counts; less than 0 if nobody waits for it: what it changes is the same
    */
   *applying(command: Command, term: number, answerBytes = Infinity): Steps<Applied> {
+    this.isApplying = true;
     this.#room = new AnswerRoom(answerBytes);
     this.#changes = [];
     this.#granted = [];
     this.#ended = [];
     const answer = yield* this.#answer(command, term);
+    this.isApplying = false;
     const isRefused = answer instanceof CoreError;
     return {
       answer: this.#room.isExceeded && !isRefused ? new CoreError("answerTooLargeDone") : answer,
