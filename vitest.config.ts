@@ -14,12 +14,16 @@ export const alias = {
   leasehold: here("./src/index.ts"),
 };
 
+/** Random runs of the simulators, and the tables of planted mistakes: minutes of processor time, with a command of their own. */
+export const randomTests = ["src/sim/**/*.test.ts", "test/planted-*.test.ts"];
+
 export default defineConfig({
   resolve: { alias },
   test: {
     // CommonJS looks as it does in Node.
     deps: { interopDefault: false },
     include: ["src/**/*.test.ts", "test/*.test.ts"],
+    exclude: randomTests,
     testTimeout: 30_000,
     // What runs concurrently here spends its time asleep.
     maxConcurrency: 20,

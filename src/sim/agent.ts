@@ -137,7 +137,10 @@ export class Agent {
   #think(): void {
     // Beside programs that wait, everybody wants its turn only once more when the storm is over: then all must get it.
     if (this.#servedInCalm && this.#world.hasWaist) return;
-    this.#again(this.#world.random.exponential(this.#world.workload.thinkMeanMs));
+    const { calm, random, settings, workload } = this.#world;
+    const thinkMs = random.exponential(workload.thinkMeanMs);
+    // That nobody wants a resource for a long time is no lack of progress.
+    this.#again(calm ? Math.min(thinkMs, settings.ttlMaxMs) : thinkMs);
   }
 
   #again(delayMs: number): void {
