@@ -150,7 +150,9 @@ export class Peers {
       message: (message: PeerMessage) => handler.message(message),
       snapshot: (message: InstallSnapshot, pieces: readonly Uint8Array[], state: CoreState) =>
         handler.snapshot(message, pieces, state),
-      trouble: (text: string) => handler.trouble("incoming", text),
+      // Usual when a core begins: it must not stand in the way of what is said of another refusal.
+      trouble: (text: string) =>
+        handler.trouble(text.endsWith(notReached) ? "not reached" : "incoming", text),
     };
     void new Incoming(self, socket, incoming, { helloMs, silenceMs: incomingSilenceFactor * silenceMs });
   }
@@ -172,10 +174,12 @@ export class Peers {
     const refusal = refusalOf(hello, self, isMember);
     if (refusal !== "") return refusal;
     const isKnown = handler.isKnownDisk(hello.from, hello.disk);
-    if (isKnown === undefined) return `${hello.name} has to be reached by us first, at its own address`;
+    if (isKnown === undefined) return `${hello.name} ${notReached}`;
     return isKnown ? "" : lostDisk(hello.name);
   }
 }
+
+const notReached = "has to be reached by us first, at its own address";
 
 function lostDisk(name: string): string {
   return `${name} has come back without its data directory: what it promised before is lost with it`;
