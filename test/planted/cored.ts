@@ -91,13 +91,13 @@ export const cored: readonly Cored[] = [
     name: "C: a refresh after the end was proposed",
     faults: { refreshAfterEndProposed: true },
     breaks: "lease-life",
-    seed: 9,
+    seed: 28,
   },
   {
     name: "C: a refresh is answered before the grant is applied",
     faults: { refreshBeforeApplied: true },
     breaks: "lease-life",
-    seed: 64,
+    seed: 80,
   },
   {
     name: "C: a new leader gives leases no more time",
