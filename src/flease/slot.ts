@@ -119,7 +119,7 @@ export class Slot implements DeadlineItem {
   }
 
   hashInto(hash: StateHash): void {
-    hash.flag(this.waiting).number(this.ahead).flag(this.barred).number(this.lastRefusal);
+    hash.flag(this.waiting).number(this.ahead).flag(this.barred).number(this.lastRefusal).text(this.fullBy);
     hash.text(this.resource).number(this.operation).number(this.phase).number(this.ttl).number(this.giveUpAt);
     hash.number(this.tries).number(this.number).number(this.sequence).number(this.acks).number(this.nacks);
     hash.number(this.sentMono).number(this.sentLo).number(this.until).number(this.duration);

@@ -155,7 +155,7 @@ export const simulated: readonly Simulated[] = [
 
   ...onWaist("the waist reports what has run out as held", { provider: neverRunsOut }, "c I1 9", "c I14 4"),
   ...onWaist("a lapsed lease is opened again", { leases: lapsedLeaseIsReopened }, "c I14 16"),
-  ...onWaist("an abort keeps the turn", { provider: abortKeepsTheTurn }, "c L1 3"),
+  ...onWaist("an abort keeps the turn", { provider: abortKeepsTheTurn }, "c L1 18"),
   ...onWaist("a grant to one who has given up is kept", { provider: lateGrantIsKept }, "c L1 9"),
   ...onWaist("a token of the tenure before", { leases: tokensLagBehind }, "c I2 1"),
   ...onWaist("leads before the work has ended", { leases: leadsBeforeTheWorkHasEnded }, "c I1 55"),
