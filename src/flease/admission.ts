@@ -9,6 +9,12 @@ const SHARE_MIN = 1 / 256;
 const FALLS_BY = 1 / 2;
 const RISES_BY = 1.1;
 
+/**
+ * Who asks for no more than this part of what a sender asks for on average, between two looks, is not the one whom it is too much for:
+ * it is let in. All of these together are at most as large a part of what comes in.
+ */
+const LIGHT = 1 / 8;
+
 /** When those who were turned away should come back: by then there has been time for several looks. */
 export const BUSY_RETRY_MS = 1_000;
 
@@ -25,6 +31,12 @@ export class Admission {
   readonly #lateMsMax: number;
   #share = 1;
   #admitted = 0;
+  /** New requests since the last look, and before it, by sender. Kept only while not all are let in. */
+  #asked = new Map<number, number>();
+  #askedBefore = new Map<number, number>();
+  /** The most that a light sender has asked for, and what is left for all of them until the next look. */
+  #lightMax = 0;
+  #lightLeft = 0;
 
   /** @param lateMsMax more than this between when a member wants to do something and when it does it is too much to do. */
   constructor(lateMsMax: number) {
@@ -34,18 +46,38 @@ export class Admission {
   /** To be called several times a second, with how much later than it was wanted to be. */
   look(lateMs: number): void {
     this.#admitted = 0;
+    this.#count();
     if (lateMs > this.#lateMsMax) this.#share = Math.max(SHARE_MIN, this.#share * FALLS_BY);
     else this.#share = Math.min(1, this.#share * RISES_BY);
   }
 
   /** Whether a READ or ACQ of somebody who does not hold the resource is let in. */
-  admits(request: Message): boolean {
+  admits(from: number, request: Message): boolean {
     if (this.#share === 1 || faults.everythingIsAdmitted) return true;
+    if (this.#isLight(from)) return true;
     if (this.#admitted < ADMITTED_ALWAYS || classOf(request.number) < this.#share * CLASSES) {
       this.#admitted += 1;
       return true;
     }
     return false;
+  }
+
+  #count(): void {
+    [this.#asked, this.#askedBefore] = [this.#askedBefore, this.#asked];
+    this.#asked.clear();
+    let total = 0;
+    for (const asked of this.#askedBefore.values()) total += asked;
+    this.#lightLeft = total * LIGHT;
+    this.#lightMax = this.#lightLeft / Math.max(1, this.#askedBefore.size);
+  }
+
+  #isLight(from: number): boolean {
+    const asked = (this.#asked.get(from) ?? 0) + 1;
+    this.#asked.set(from, asked);
+    const most = Math.max(asked, this.#askedBefore.get(from) ?? 0);
+    if (faults.lightAreTurnedAway || most > this.#lightMax || this.#lightLeft < 1) return false;
+    this.#lightLeft -= 1;
+    return true;
   }
 }
 

@@ -63,6 +63,8 @@ export const noFaults = {
   impatientRenewals: false,
   /** An acceptor lets in new requests however late it is. */
   everythingIsAdmitted: false,
+  /** An acceptor that is late turns away also those who ask for little beside one who floods it. */
+  lightAreTurnedAway: false,
   /** Breaking a lease frees the resource at once, under the feet of its holder. */
   barFrees: false,
 

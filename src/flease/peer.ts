@@ -150,7 +150,7 @@ export class FleasePeer {
 
   #answer(acceptor: Acceptor, from: number, request: Message, now: Reading, reply: Message): boolean {
     const begins = (request.kind === Kind.read || request.kind === Kind.acquire) && !request.renewing;
-    if (begins && !this.admission.admits(request)) return acceptor.refuseAsBusy(request, now, reply);
+    if (begins && !this.admission.admits(from, request)) return acceptor.refuseAsBusy(request, now, reply);
     if (begins && this.#waiters.standsBack(request.resource, from, now.mono))
       return acceptor.refuseAsHeld(request, now, reply);
     return acceptor.receive(request, now, reply);
