@@ -69,10 +69,10 @@ export const simulated: readonly Simulated[] = [
   ...inProtocol(
     "P8: ballots are equal within the skew",
     { ballotsEqualWithinSkew: true, ...ballotsAlone },
-    "c I1 1078",
+    "c I1 1170",
   ),
   ...inProtocol("P10: the holder ignores that its lease is over", { holderIgnoresExpiry: true }, "c I1 2"),
-  ...inProtocol("P11: anybody can release", { releaseByAnybody: true }, "c I1 8"),
+  ...inProtocol("P11: anybody can release", { releaseByAnybody: true }, "c I1 72"),
   ...inProtocol(
     "P12: the release goes out before the holder has stopped",
     { releaseBeforeStopping: true },
@@ -87,7 +87,7 @@ export const simulated: readonly Simulated[] = [
   ...inProtocol(
     "P15: a renewal skips the promise",
     { renewalSkipsPromiseCheck: true, ...ballotsAlone },
-    "c I1 129",
+    "c I1 3042",
   ),
   ...inProtocol(
     "P17: an undecided fast attempt is renewed",
@@ -104,7 +104,7 @@ export const simulated: readonly Simulated[] = [
     { fastAcquireWithoutFreeTest: true },
     "c I1 1",
   ),
-  ...inProtocol("P20: less than a majority", { smallQuorum: true }, "c I1 1", "c I3 13"),
+  ...inProtocol("P20: less than a majority", { smallQuorum: true }, "c I1 1", "c I3 33"),
   ...inProtocol("P20: acknowledgements are counted, not ackers", { acksCountedNotAckers: true }, "c I1 1"),
   ...inProtocol("P24: a renewal shortens the guard", { renewalShortensGuard: true }, "c I7 2"),
   ...inProtocol("P25: a lapsed tenure is opened again", { lapsedTenureReopened: true }, "c I14 4"),
@@ -129,13 +129,13 @@ export const simulated: readonly Simulated[] = [
   ...inProtocol(
     "P45: an acceptor forgets after a clock fault",
     { clockFaultForgets: true },
-    "f I2 64",
+    "f I2 140",
     "f I5 1",
   ),
   ...inProtocol(
     "P46: the bound on the end of leases from the upper bound of the clock",
     { untilBoundByUpperClock: true },
-    "e I10 127",
+    "e I10 274",
   ),
   ...inProtocol(
     "P50: only a step back ends holds at once",
@@ -156,8 +156,8 @@ export const simulated: readonly Simulated[] = [
   ...onWaist("the waist reports what has run out as held", { provider: neverRunsOut }, "c I1 9", "c I14 4"),
   ...onWaist("a lapsed lease is opened again", { leases: lapsedLeaseIsReopened }, "c I14 16"),
   ...onWaist("an abort keeps the turn", { provider: abortKeepsTheTurn }, "c L1 18"),
-  ...onWaist("a grant to one who has given up is kept", { provider: lateGrantIsKept }, "c L1 9"),
+  ...onWaist("a grant to one who has given up is kept", { provider: lateGrantIsKept }, "c L1 24"),
   ...onWaist("a token of the tenure before", { leases: tokensLagBehind }, "c I2 1"),
-  ...onWaist("leads before the work has ended", { leases: leadsBeforeTheWorkHasEnded }, "c I1 55"),
+  ...onWaist("leads before the work has ended", { leases: leadsBeforeTheWorkHasEnded }, "c I1 87"),
   ...inWaist("a queue that is still used is dropped", { emptyQueueIsDropped: true }, "a I1 115"),
 ];
