@@ -16,10 +16,11 @@ import {
 /**
  * Each process of `leasehold run` is killed or stopped at moments that are swept from the guard's first to some time after the
  * command's first: no command is left behind, `run` does not end before its command, and does not say that it
- * was killed when it was not. `LEASEHOLD_TRIES` is the number of moments for each case.
+ * was killed when it was not. `LEASEHOLD_TRIES` is the number of moments for each case: few,
+ * as this runs on every change; a hundred and more find what is rare.
  */
 
-const TRIES = Number(process.env["LEASEHOLD_TRIES"] ?? 30);
+const TRIES = Number(process.env["LEASEHOLD_TRIES"] ?? 12);
 /** How many at once: they also disturb each other, which moves the moments. */
 const AT_ONCE = 3;
 const TTL_MS = 2_000;
