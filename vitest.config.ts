@@ -15,7 +15,7 @@ export const alias = {
 };
 
 /** Random runs of the simulators, and the tables of planted mistakes: minutes of processor time, with a command of their own. */
-export const randomTests = ["src/sim/**/*.test.ts", "test/planted-*.test.ts"];
+export const randomTests = ["src/sim/**/*.test.ts", "src/cli/commands/sim.test.ts", "test/planted-*.test.ts"];
 
 export default defineConfig({
   resolve: { alias },

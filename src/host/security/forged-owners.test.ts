@@ -249,7 +249,12 @@ describe("a client's lease", () => {
       while (left > 0) {
         left -= 1;
         await forge(stage, ways[left % ways.length]!, batchOf(releaseOf(stage, lease)));
-        expect(await third.tryAcquire("jobs/a")).toBeUndefined();
+        // Turned away as the members have much to do: it does not have it either.
+        const busy = (error: { code?: string }) => {
+          if (error.code !== "OVERLOADED") throw error;
+          return undefined;
+        };
+        expect(await third.tryAcquire("jobs/a").catch(busy)).toBeUndefined();
       }
     };
     await Promise.all(Array.from({ length: inParallel }, forger));
