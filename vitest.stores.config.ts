@@ -9,5 +9,7 @@ export default defineConfig({
     testTimeout: 180_000,
     hookTimeout: 180_000,
     fileParallelism: false,
+    // Real devices on a machine that may be busy: what fails twice is wrong.
+    retry: process.env["CI"] === undefined ? 0 : 1,
   },
 });
