@@ -106,3 +106,16 @@ test("is idempotent, and every later call is refused with CLOSED", async () => {
   expect(leases.self).toBe("me.1");
   expect(leases.guarantees.ttlMaxMs).toBe(12_000);
 });
+
+test("who begins anew when it hears of the end is refused, and closes no second time", async () => {
+  const lease = await take("a");
+  const heard: unknown[] = [];
+  lease.signal.addEventListener("abort", () => {
+    heard.push(watch(leases.acquire("b", { wait: Infinity })), watch(leases.tryAcquire("c")));
+    expect(leases.close()).toBe(leases.close());
+  });
+  const closed = watch(leases.close());
+  await world.settle();
+  expect(heard).toMatchObject([{ error: closedError }, { error: closedError }]);
+  expect([provider.attempts.length, closed.state]).toEqual([0, "fulfilled"]);
+});

@@ -6,6 +6,8 @@
 export const noFaults = {
   /** A queue is dropped, by its resource's name, when nobody stands in it, although some who use it have not left. */
   emptyQueueIsDropped: false,
+  /** A participant that closes ends what it has before it knows that nothing new may begin. */
+  closesBeforeItIsKnown: false,
 };
 
 export type Faults = { [Name in keyof typeof noFaults]: boolean };

@@ -1,3 +1,4 @@
+import { faults } from "#lease-faults";
 import { unwatchAbort, watchAbort } from "./abort-watch.js";
 import { Contender } from "./contender.js";
 import { formatDuration, parseDuration } from "./duration.js";
@@ -178,7 +179,13 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#close();
+    if (faults.closesBeforeItIsKnown) return (this.#closing ??= this.#close());
+    if (this.#closing === undefined) {
+      let settle: (closed: Promise<void>) => void = () => undefined;
+      // Before anything ends: a program that hears of an end may begin something anew, which must be refused by then.
+      this.#closing = new Promise((resolve) => (settle = resolve));
+      settle(this.#close());
+    }
     return this.#closing;
   }
 
@@ -252,7 +259,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
           contender.lastError = outcome.error;
           if (!passing.has(outcome.error.code)) throw outcome.error;
         }
-        queue.settle(contender, outcome.kind);
+        queue.settle(contender, outcome.kind === "held" ? "held" : outcome.error);
         await contender.sleep(
           Math.max(
             RETRY_MS_MIN,
@@ -270,13 +277,14 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   #try(wish: Wish): Promise<HeldLease | undefined> {
     return this.#contend(wish, false, Infinity, async (queue, contender) => {
       while (!contender.hasTurn) {
-        if (contender.refused) return undefined;
+        if (contender.answer === "held") return undefined;
+        if (contender.answer !== undefined) throw contender.answer;
         await contender.sleep(Infinity);
         contender.throwIfGivenUp();
       }
       const outcome = await this.#attempt(wish, queue, contender);
       if (outcome instanceof HeldLease) return outcome;
-      queue.settle(contender, outcome.kind);
+      queue.settle(contender, outcome.kind === "held" ? "held" : outcome.error);
       if (outcome.kind === "held") return undefined;
       throw outcome.error;
     });

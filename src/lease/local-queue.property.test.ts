@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { ScriptedProvider } from "../../test/support/scripted-provider.js";
 import type { ScriptedGrant } from "../../test/support/scripted-provider.js";
 import { VirtualWorld } from "../testing/virtual-world.js";
-import { LeaseholdError } from "./errors.js";
+import { LeaseholdError, type LeaseLostError } from "./errors.js";
 import { LeaseManager } from "./lease-manager.js";
 import { duringFaults } from "./planted-faults.js";
 import type { AttemptOutcome, AttemptRequest, Cancellation, Grant } from "./provider.js";
@@ -46,6 +46,7 @@ interface Call {
 /** Asks the model before it does what the script says. */
 class JudgedProvider extends ScriptedProvider {
   readonly wrong: string[];
+  isClosing = false;
   readonly #models: ReadonlyMap<string, Model>;
 
   constructor(world: VirtualWorld, models: ReadonlyMap<string, Model>, wrong: string[]) {
@@ -56,6 +57,8 @@ class JudgedProvider extends ScriptedProvider {
   }
 
   override async attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
+    if (this.isClosing)
+      this.wrong.push(`an attempt for ${request.resource} begins although all is being closed`);
     const model = this.#begin("attempt", request.resource, undefined);
     try {
       const outcome = await super.attempt(request, cancellation);
@@ -114,6 +117,7 @@ const step = fc.record({
     "renewed",
     "hint",
     "lost",
+    "close",
     "pass",
   ),
   resource: fc.constantFrom(...resources),
@@ -171,6 +175,9 @@ class Run {
         return void provider.events!.hint(resource);
       case "lost":
         return this.lose(pick);
+      case "close":
+        // In a few scripts: nothing can be had after it.
+        return pick % 8 === 0 ? this.close() : undefined;
       case "pass":
         return this.world.block(pick);
     }
@@ -182,6 +189,11 @@ class Run {
     if (grant !== undefined) grant.endMs = -Infinity;
   }
 
+  close(): void {
+    this.provider.isClosing = true;
+    void this.leases.close();
+  }
+
   /** What a caller does must end, with what the waist may say. */
   program(running: Promise<unknown>): void {
     this.unsettled++;
@@ -189,6 +201,7 @@ class Run {
       .catch((error: unknown) => {
         const known = error instanceof Surrender || error instanceof AggregateError;
         const codes = ["TIMEOUT", "NO_QUORUM", "CONFIG_MISMATCH"];
+        if (this.provider.isClosing) codes.push("CLOSED");
         if (!known && !(error instanceof LeaseholdError && codes.includes(error.code)))
           this.wrong.push(`a caller hears ${String(error)}`);
       })
@@ -287,9 +300,16 @@ class Run {
       if (lease.token <= other.token) this.wrong.push(`the token of ${lease.resource} is not greater`);
     }
     given.add(lease);
+    // Some want it back as soon as they hear that it is gone.
+    if (lease.token % 2n === 0n) lease.signal.addEventListener("abort", () => this.wantBack(lease));
     if (this.ending) void lease.release();
     else this.held.push(lease);
     return lease;
+  }
+
+  wantBack({ resource, signal, token }: Lease): void {
+    if (this.ending || (signal.reason as LeaseLostError).reason === "released") return;
+    this.program(this.mind((mind) => this.acquire(resource as Resource, mind, Number(token))));
   }
 
   /** Everything is answered from here on, and nobody keeps what it has: all must be served or end, and nothing may be left. */
@@ -362,4 +382,10 @@ test("whatever callers do and hear: one request and one holder at a time, in ord
 test("without the count of its users a stale queue drops a newer one, and random scripts find it", async () => {
   const found = await duringFaults({ emptyQueueIsDropped: true }, () => playMany(40 * RUNS));
   expect(found.failed).toBe(true);
+});
+
+test("who hears that all is being closed and begins anew is found by random scripts, if it may", async () => {
+  const found = await duringFaults({ closesBeforeItIsKnown: true }, () => playMany(40 * RUNS));
+  const what = expect.stringContaining("although all is being closed");
+  expect(found.errorInstance).toMatchObject({ actual: expect.arrayContaining([what]) });
 });

@@ -16,7 +16,8 @@ export interface Standing {
  * given back.
  *
  * Waiters take turns first in, first out. A try never queues behind waiters: it shares the answer of the attempt
- * that it meets, and makes its own only when that one found no answer.
+ * that it meets, and makes its own only when that one found no answer. That a try found none is the answer of all who were
+ * there when it began: each with an attempt of its own, one after the other, would wait for hours when nobody answers.
  *
  * It has *users*: each contender from `join` to `leave`, also after it has had its answer, and the lease from `occupy` to
  * `vacate`. With the last of them it retires for ever.
@@ -34,6 +35,9 @@ export class LocalQueue {
   #heldElsewhere = false;
   #users = 0;
   #retired = false;
+  #nextTicket = 0;
+  /** Who has a lower ticket was here when the attempt under way began. */
+  #turnTicket = 0;
   readonly #unused: (queue: LocalQueue) => void;
 
   /** `unused` is called once, when the last user has gone. */
@@ -54,10 +58,11 @@ export class LocalQueue {
     if (this.#retired) throw new Error(`assertion failed: the queue of ${this.resource} has retired`);
     this.#users += 1;
     lane.add(contender);
+    contender.ticket = this.#nextTicket++;
     contender.wantsTurn = true;
     // Asked for every contender: a look at a lease that has run out ends it, even if its timer is late.
     const isHeld = this.#isHeld();
-    if (isHeld && !contender.patient) this.#refuse(contender);
+    if (isHeld && !contender.patient) this.#tell(contender, "held");
     this.#passOn();
   }
 
@@ -67,15 +72,18 @@ export class LocalQueue {
     this.#passOn();
   }
 
-  /** The attempt brought no lease. */
-  settle(contender: Contender, outcome: "held" | "unanswered"): void {
+  /** The attempt brought no lease: another has it, nobody can say, or whoever made it has gone. */
+  settle(contender: Contender, outcome: "held" | "gone" | LeaseholdError): void {
     contender.hasTurn = false;
     this.#turn = "free";
     this.contended = true;
     if (!contender.patient) this.#tries.delete(contender);
     if (outcome === "held") {
       this.#heldElsewhere = contender.patient;
-      this.#refuseTries();
+      this.#tellTries("held");
+    } else if (outcome !== "gone" && !contender.patient) {
+      // A waiter's attempt may have been shorter than theirs would be.
+      this.#tellTries(outcome, this.#turnTicket);
     }
     this.#passOn();
   }
@@ -87,7 +95,7 @@ export class LocalQueue {
     this.#users += 1;
     this.#lease = lease;
     this.contended = false;
-    this.#refuseTries();
+    this.#tellTries("held");
   }
 
   /** The lease has been given back. */
@@ -100,7 +108,7 @@ export class LocalQueue {
 
   /** The caller is served or has gone. Once for each that joined. */
   leave(contender: Contender): void {
-    if (contender.hasTurn) this.settle(contender, "unanswered");
+    if (contender.hasTurn) this.settle(contender, "gone");
     this.#tries.delete(contender);
     if (this.#waiters.delete(contender)) this.#heldElsewhere = false;
     contender.wantsTurn = false;
@@ -132,6 +140,7 @@ export class LocalQueue {
     const next = head?.wantsTurn === true ? head : this.#tries.first;
     if (next === undefined) return;
     this.#turn = "attempt";
+    this.#turnTicket = this.#nextTicket;
     this.#heldElsewhere = false;
     next.wantsTurn = false;
     next.hasTurn = true;
@@ -145,15 +154,17 @@ export class LocalQueue {
     if (this.#retired || (faults.emptyQueueIsDropped && looksEmpty)) this.#unused(this);
   }
 
-  #refuseTries(): void {
+  /** Tells all tries, or those that came before a ticket was given out. */
+  #tellTries(answer: "held" | LeaseholdError, beforeTicket = Infinity): void {
     for (const contender of this.#tries.all()) {
-      if (!contender.hasTurn) this.#refuse(contender);
+      if (contender.ticket >= beforeTicket) return;
+      if (!contender.hasTurn) this.#tell(contender, answer);
     }
   }
 
-  #refuse(contender: Contender): void {
+  #tell(contender: Contender, answer: "held" | LeaseholdError): void {
     this.#tries.delete(contender);
-    contender.refused = true;
+    contender.answer = answer;
     contender.wake();
   }
 }

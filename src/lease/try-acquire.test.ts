@@ -156,3 +156,14 @@ test("a lease of this process whose loss nobody has noticed is in nobody's way",
   expect(mine.value!.token).toBe(2n);
   expect(first.value!.remaining()).toBe(0);
 });
+
+test("however many try while nobody answers, each waits for two attempts at most", async () => {
+  const tries = Array.from({ length: 20 }, () => watch(leases.tryAcquire("a")));
+  for (const settled of [1, 20]) {
+    expect(provider.attempts).toHaveLength(1);
+    provider.attempts.pop()!.unanswered();
+    await world.settle();
+    expect(tries.filter(({ state }) => state === "rejected")).toHaveLength(settled);
+  }
+  expect(tries.at(-1)!.error).toMatchObject({ code: "NO_QUORUM" });
+});

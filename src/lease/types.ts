@@ -270,7 +270,8 @@ export interface Leases extends AsyncDisposable {
   acquire(resource: string, options?: AcquireOptions): Promise<Lease>;
   /**
    * Takes the lease if it is free now; `undefined` if another has it (also another caller in this process, or one
-   * that is about to get it).
+   * that is about to get it). Callers of one process ask together: when nobody answers, those who wait for an answer hear it
+   * with the one that asked.
    *
    * @throws as {@link Leases.acquire}, but for `LEASE_HELD`.
    * @example
