@@ -8,8 +8,6 @@ export default defineConfig({
     // CommonJS looks as it does in Node.
     deps: { interopDefault: false },
     include: ["test/e2e/**/*.test.ts"],
-    // Hundreds of kills at swept moments: `npm run sweep`.
-    exclude: process.env["LEASEHOLD_SWEEP"] === undefined ? ["test/e2e/run-sweep.test.ts"] : [],
     // Real processes on a machine that may be busy: what fails twice is wrong.
     retry: process.env["CI"] === undefined ? 0 : 1,
     testTimeout: 180_000,

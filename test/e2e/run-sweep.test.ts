@@ -17,17 +17,20 @@ import {
  * Each process of `leasehold run` is killed or stopped at moments that are swept from the guard's first to some time after the
  * command's first: no command is left behind, `run` does not end before its command, and does not say that it
  * was killed when it was not. `LEASEHOLD_TRIES` is the number of moments for each case: few,
- * as this runs on every change; a hundred and more find what is rare.
+ * as this runs on every change; a hundred (`npm run sweep`) and more find what is rare.
  */
 
-const TRIES = Number(process.env["LEASEHOLD_TRIES"] ?? 12);
+const TRIES = Number(process.env["LEASEHOLD_TRIES"] ?? 6);
 /** How many at once: they also disturb each other, which moves the moments. */
 const AT_ONCE = 3;
 const TTL_MS = 2_000;
-/** From the start of the guard until the command runs, with some time after it, on a busy machine. */
-const SWEEP_MS = 240;
-/** From the opening of the gate. */
-const FINE_SWEEP_MS = 6;
+/** What is swept: from the guard's start, for as long as it takes to start a gate. */
+const GUARD_SWEEP_MS = 240;
+/** From the gate's start: it opens and starts the command. */
+const GATE_SWEEP_MS = 6;
+/** While the command works. */
+const WORK_SWEEP_MS = 60;
+const GOLDEN_SECTION = (Math.sqrt(5) - 1) / 2;
 /** For a machine that is busy. */
 const SLACK_MS = 2_500;
 /** Long after a command that was still to come would have come. */
@@ -35,7 +38,7 @@ const LATER_MS = 100;
 
 const folders: string[] = [];
 const started: Running[] = [];
-let count = 0;
+let trials = 0;
 
 afterAll(() => {
   for (const { process: child } of started) child.kill("SIGKILL");
@@ -47,7 +50,7 @@ interface Trial {
   readonly guard: number;
   /** The command's processes that can still run: one in its group, one that `timeout` has taken out of it. */
   command(): number[];
-  /** The leader of the command's group, when there is one. */
+  /** The leader of the command's group, when there is one: a shell already, and no more a copy of the guard. */
   gate(): number | undefined;
 }
 
@@ -55,16 +58,21 @@ type Script = (name: string) => string;
 
 const ESCAPING: Script = (name) => `timeout 300 sleep ${name} & exec sleep ${name}`;
 
-async function start(build: string, script: Script = ESCAPING): Promise<Trial> {
-  count += 1;
-  // A time to sleep that no other process has.
-  const name = `300.${process.pid}${count}`;
+/** @param seconds how long the command sleeps: with some digits more, so that no other process sleeps for as long. */
+async function start(build: string, script: Script = ESCAPING, seconds = "300."): Promise<Trial> {
+  trials += 1;
+  const name = `${seconds}000${process.pid}${trials}`;
   const words = ["run", "demo/x", "--endpoints", "memory:", "--ttl", `${TTL_MS}ms`, "--", "/bin/sh", "-c"];
   const run = leasehold([...words, script(name)], {}, build);
   started.push(run);
   const guard = await eventually("the guard is there", () => childrenOf(run.pid)[0], 20_000);
   const command = (): number[] => sleeping(name).filter(isAlive);
-  return { run, guard, command, gate: () => childrenOf(guard)[0] };
+  return { run, guard, command, gate: () => gateOf(guard) };
+}
+
+/** Between fork and exec it still has the guard's command line. */
+function gateOf(guard: number): number | undefined {
+  return childrenOf(guard).find((pid) => commandLine(String(pid)).startsWith("/bin/sh\0"));
 }
 
 function sleeping(name: string): number[] {
@@ -81,16 +89,24 @@ function commandLine(entry: string): string {
   }
 }
 
-/** The moment number `index`: half are counted from the guard, half, in finer steps, from the gate. */
+/** From 0 to 1: however many are taken, they lie evenly. */
+function spread(index: number): number {
+  return (index * GOLDEN_SECTION) % 1;
+}
+
+/** The moment number `index`: a third each is counted from the guard, from the gate, and from the command at work. */
 async function moment(trial: Trial, index: number): Promise<void> {
-  const share = (index >> 1) / Math.max(1, TRIES >> 1);
-  if (index % 2 === 0) {
-    await sleep(share * SWEEP_MS);
-    return;
+  const share = spread(Math.floor(index / 3));
+  if (index % 3 === 0) {
+    await sleep(share * GUARD_SWEEP_MS);
+  } else if (index % 3 === 1) {
+    await eventually("the gate is there", () => trial.gate(), 20_000);
+    const end = performance.now() + share * GATE_SWEEP_MS;
+    while (performance.now() < end);
+  } else {
+    await working(trial);
+    await sleep(share * WORK_SWEEP_MS);
   }
-  await eventually("the gate is there", () => trial.gate() ?? trial.run.process.exitCode !== null, 20_000);
-  const end = performance.now() + share * FINE_SWEEP_MS;
-  while (performance.now() < end);
 }
 
 async function working(trial: Trial): Promise<void> {
@@ -143,8 +159,8 @@ const cases: Record<string, (trial: Trial, index: number) => Promise<void>> = {
   },
   "run and guard are killed": async (trial, index) => {
     await moment(trial, index);
-    signal(index % 4 < 2 ? trial.guard : trial.run.pid, "SIGKILL");
-    signal(index % 4 < 2 ? trial.run.pid : trial.guard, "SIGKILL");
+    const both = index % 2 === 0 ? [trial.guard, trial.run.pid] : [trial.run.pid, trial.guard];
+    for (const pid of both) signal(pid, "SIGKILL");
     await allGone(trial, SLACK_MS);
   },
   "run is stopped and the guard is killed": async (trial, index) => {
@@ -195,6 +211,7 @@ const cases: Record<string, (trial: Trial, index: number) => Promise<void>> = {
   },
   "the leader of the command's group is stopped, and run is killed": async (trial, index) => {
     await moment(trial, index);
+    await eventually("the gate is there", () => trial.gate());
     signal(trial.gate(), "SIGSTOP");
     trial.run.process.kill("SIGKILL");
     await allGone(trial, TTL_MS / 4 + SLACK_MS);
@@ -203,21 +220,23 @@ const cases: Record<string, (trial: Trial, index: number) => Promise<void>> = {
 
 async function sweep(build: string, name: string, tries = TRIES): Promise<void> {
   const attempt = cases[name] ?? (() => Promise.reject(new Error(name)));
+  await severalAtOnce(tries, async (index) => {
+    const trial = await start(build);
+    try {
+      await attempt(trial, index);
+    } catch (error) {
+      const said = trial.run.stderr();
+      throw new Error(`moment ${index} of ${tries}: ${String(error)}; run said: ${said}`, { cause: error });
+    } finally {
+      for (const pid of [...trial.command(), trial.run.pid, trial.guard]) signal(pid, "SIGKILL");
+    }
+  });
+}
+
+async function severalAtOnce(count: number, attempt: (index: number) => Promise<void>): Promise<void> {
   let next = 0;
   const worker = async (): Promise<void> => {
-    for (;;) {
-      const index = next++;
-      if (index >= tries) return;
-      const trial = await start(build);
-      try {
-        await attempt(trial, index);
-      } catch (error) {
-        const said = trial.run.stderr();
-        throw new Error(`moment ${index} of ${tries}: ${String(error)}; run said: ${said}`, { cause: error });
-      } finally {
-        for (const pid of [...trial.command(), trial.run.pid, trial.guard]) signal(pid, "SIGKILL");
-      }
-    }
+    for (let index = next++; index < count; index = next++) await attempt(index);
   };
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
 }
@@ -231,17 +250,18 @@ describe.skipIf(process.platform !== "linux")("at whatever moment", () => {
     "run pauses and the command ends meanwhile: its exit code is passed on",
     { timeout: 600_000 },
     async () => {
-      const renewalMs = TTL_MS / 3;
       const ends = new Set<string>();
-      for (let index = 0; index < TRIES; index++) {
-        const trial = await start(dist, () => "sleep 1; exit 7");
-        await sleep((index / TRIES) * renewalMs + 300);
+      await severalAtOnce(TRIES, async (index) => {
+        const trial = await start(dist, (name) => `sleep ${name}; exit 7`, "0.7");
+        await eventually("the command works", () => trial.command().length === 1, 20_000);
+        // From before the first renewal until the command ends.
+        await sleep(spread(index) * 700);
         trial.run.process.kill("SIGSTOP");
         await eventually("the guard is gone", () => !isAlive(trial.guard));
         trial.run.process.kill("SIGCONT");
         const { code, stderr } = await trial.run.finished;
         ends.add(`${code} ${stderr.replace(/(lease on demo.x) .*/s, "$1")}`);
-      }
+      });
       // Under load it may have been stopped too long; then it says so.
       ends.delete("76 leasehold: the lease on demo/x");
       expect([...ends]).toEqual(["7 "]);
@@ -273,7 +293,7 @@ const OPENS_AT_ONCE = [
   'send(this.#toRun, { type: "ready", groupId: gate.pid });',
   'this.#open(); setTimeout(() => send(this.#toRun, { type: "ready", groupId: gate.pid }), 30);',
 ] as const;
-const NO_SECOND_GUARD = ["kill -KILL 0", "wait"] as const;
+const NO_SECOND_GUARD = ["read -r end <&3", "exec sleep 20"] as const;
 
 describe.skipIf(process.platform !== "linux")("the sweep finds", () => {
   test.each([

@@ -121,6 +121,8 @@ class Guard {
     );
     gate.on("exit", (_code, signal) => this.#sweep(signal));
     send(this.#toRun, { type: "ready", groupId: gate.pid });
+    // A gate that is never opened is gone by the deadline, too.
+    this.#look();
   }
 
   /** Both know the group now. The deadline may be close: the start took long, and the lease was not renewed meanwhile. */
