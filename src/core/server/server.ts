@@ -16,7 +16,7 @@ import { GrpcEdge } from "./grpc/edge.js";
 import { CoreHost } from "./host.js";
 import { idText } from "./identity.js";
 import { Peers, type PeersHandler } from "./peers/peers.js";
-import { readTlsFile } from "./peers/sockets.js";
+import { readTlsFile } from "./tls.js";
 
 /** What is asked for at once, and what is, have room in memory beside each other. */
 const answersPerQuota = 4;

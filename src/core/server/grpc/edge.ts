@@ -1,3 +1,4 @@
+import type { SecureContextOptions } from "node:tls";
 import { Server, ServerCredentials, type UntypedServiceImplementation } from "@grpc/grpc-js";
 import { LeaseholdError } from "../../../lease/errors.js";
 import { Cluster, Maintenance } from "../../gen/etcd/cluster_pb.js";
@@ -5,7 +6,7 @@ import { KV, Lease, Watch } from "../../gen/etcd/rpc_pb.js";
 import { formatAddress } from "../../../host/address.js";
 import type { TlsFiles } from "../config.js";
 import type { CoreHost } from "../host.js";
-import { readTlsFile } from "../peers/sockets.js";
+import { minVersion, readTls, type TlsContent, whenRenewed } from "../tls.js";
 import type { ListenUrl } from "../urls.js";
 import { Streams } from "./calls.js";
 import { type ClusterFacts, clusterHandlers } from "./cluster.js";
@@ -32,6 +33,7 @@ export class GrpcEdge {
     "grpc.keepalive_timeout_ms": keepAliveTimeoutMs,
   });
   readonly #streams: Streams;
+  readonly #renewing: RenewedCredentials[] = [];
 
   constructor(host: CoreHost, facts: ClusterFacts, electionMs: number) {
     this.#streams = new Streams(host, electionMs);
@@ -50,7 +52,7 @@ export class GrpcEdge {
     for (const url of urls) {
       const address = formatAddress(url.host, url.port);
       const credentials =
-        url.isTls && tls !== undefined ? tlsCredentials(tls) : ServerCredentials.createInsecure();
+        url.isTls && tls !== undefined ? this.#renewed(tls) : ServerCredentials.createInsecure();
       await new Promise<void>((resolve, reject) => {
         this.#server.bindAsync(address, credentials, (error) => {
           if (error === null) resolve();
@@ -60,9 +62,16 @@ export class GrpcEdge {
     }
   }
 
+  #renewed(tls: TlsFiles): ServerCredentials {
+    const credentials = new RenewedCredentials(tls);
+    this.#renewing.push(credentials);
+    return credentials;
+  }
+
   /** Ends the streams, lets what is under way end, and then all the rest. */
   async close(): Promise<void> {
     this.#streams.stop();
+    for (const credentials of this.#renewing) credentials.close();
     await new Promise<void>((resolve) => {
       const force = setTimeout(() => {
         this.#server.forceShutdown();
@@ -76,8 +85,21 @@ export class GrpcEdge {
   }
 }
 
-function tlsCredentials({ certFile, keyFile, trustedCaFile, clientCertAuth }: TlsFiles): ServerCredentials {
-  const authority = trustedCaFile === undefined ? null : readTlsFile(trustedCaFile);
-  const pair = { cert_chain: readTlsFile(certFile), private_key: readTlsFile(keyFile) };
-  return ServerCredentials.createSsl(authority, [pair], clientCertAuth);
+/** As `ServerCredentials.createSsl` makes them, and renewed while the server runs. */
+class RenewedCredentials extends ServerCredentials {
+  readonly close: () => void;
+
+  constructor(tls: TlsFiles) {
+    const { clientCertAuth } = tls;
+    super({ requestCert: clientCertAuth, rejectUnauthorized: clientCertAuth }, contextOf(readTls(tls)));
+    this.close = whenRenewed(tls, (content) => this.updateSecureContextOptions(contextOf(content)));
+  }
+
+  override _equals(other: ServerCredentials): boolean {
+    return other === this;
+  }
+}
+
+function contextOf(content: TlsContent): SecureContextOptions {
+  return { ...content, minVersion };
 }

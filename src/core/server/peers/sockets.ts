@@ -1,37 +1,18 @@
-import { readFileSync } from "node:fs";
 import { type Server, type Socket, connect as connectTcp, createServer as createTcpServer } from "node:net";
-import {
-  type Server as TlsServer,
-  type TLSSocket,
-  connect as connectTls,
-  createServer as createTlsServer,
-} from "node:tls";
+import { type TLSSocket, connect as connectTls, createServer as createTlsServer } from "node:tls";
 import { LeaseholdError } from "../../../lease/errors.js";
 import type { TlsFiles } from "../config.js";
+import { minVersion, readTls, whenRenewed } from "../tls.js";
 import type { ListenUrl } from "../urls.js";
-
-const minVersion = "TLSv1.2" as const;
 
 /** Who has not shown by then who it is, is nobody, ms. */
 const handshakeMs = 5_000;
-
-/** How often a server looks whether its certificate has been renewed, ms. */
-export const renewMs = 10_000;
-
-/** @throws LeaseholdError `INVALID_CONFIG` */
-export function readTlsFile(path: string): Buffer {
-  try {
-    return readFileSync(path);
-  } catch (error) {
-    throw new LeaseholdError("INVALID_CONFIG", `${path} cannot be read: ${(error as Error).message}`);
-  }
-}
 
 /** Calls `ready` when bytes can be sent. */
 export function dial(url: ListenUrl, tls: TlsFiles | undefined, ready: () => void): Socket {
   const { host, port, isTls } = url;
   if (!isTls) return connectTcp({ host, port, noDelay: true }, ready);
-  const files = tls && filesOf(tls);
+  const files = tls && readTls(tls);
   // Without a certificate of our own, too: the other side says what it wants.
   return connectTls({ host, port, servername: host, minVersion, ...files }, ready).setNoDelay(
     true,
@@ -47,41 +28,13 @@ export function createListener(
   if (!url.isTls || tls === undefined) return createTcpServer({ noDelay: true }, accepted);
   const { clientCertAuth } = tls;
   const asking = { requestCert: clientCertAuth, rejectUnauthorized: clientCertAuth };
-  const options = { ...filesOf(tls), ...asking, minVersion, noDelay: true, handshakeTimeout: handshakeMs };
+  const options = { ...readTls(tls), ...asking, minVersion, noDelay: true, handshakeTimeout: handshakeMs };
   const server = createTlsServer(options, accepted);
-  renew(server, tls);
+  server.once(
+    "close",
+    whenRenewed(tls, (content) => server.setSecureContext({ ...content, minVersion })),
+  );
   return server.on("tlsClientError", failed);
-}
-
-/** Certificates are renewed while a server runs: those who come afterwards are shown the new one. */
-function renew(server: TlsServer, tls: TlsFiles): void {
-  let shown = filesOf(tls);
-  const looking = setInterval(() => {
-    try {
-      const files = filesOf(tls);
-      if (isSame(files, shown)) return;
-      server.setSecureContext({ ...files, minVersion });
-      shown = files;
-    } catch {
-      // They are just being written, or do not fit each other yet: the next look will tell, and until then the old ones are shown.
-    }
-  }, renewMs).unref();
-  server.once("close", () => clearInterval(looking));
-}
-
-interface Files {
-  readonly cert: Buffer;
-  readonly key: Buffer;
-  readonly ca?: Buffer;
-}
-
-function filesOf(tls: TlsFiles): Files {
-  return { cert: readTlsFile(tls.certFile), key: readTlsFile(tls.keyFile), ...authority(tls) };
-}
-
-function isSame(one: Files, other: Files): boolean {
-  const isAuthoritySame = one.ca === undefined || other.ca === undefined || one.ca.equals(other.ca);
-  return one.cert.equals(other.cert) && one.key.equals(other.key) && isAuthoritySame;
 }
 
 /** Resolves when it listens. */
@@ -92,8 +45,4 @@ export async function listen(server: Server, { host, port }: ListenUrl): Promise
     );
     server.listen({ host, port }, resolve);
   });
-}
-
-function authority({ trustedCaFile }: TlsFiles): { ca?: Buffer } {
-  return trustedCaFile === undefined ? {} : { ca: readTlsFile(trustedCaFile) };
 }

@@ -1,0 +1,58 @@
+import { readFileSync } from "node:fs";
+import { createSecureContext } from "node:tls";
+import { LeaseholdError } from "../../lease/errors.js";
+import type { TlsFiles } from "./config.js";
+
+export const minVersion = "TLSv1.2" as const;
+
+/** How often a server looks whether its certificate has been renewed, ms. */
+export const renewMs = 10_000;
+
+/** What a listener, or whoever dials, shows and trusts. */
+export interface TlsContent {
+  readonly cert: Buffer;
+  readonly key: Buffer;
+  readonly ca?: Buffer;
+}
+
+/** @throws LeaseholdError `INVALID_CONFIG` */
+export function readTlsFile(path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    throw new LeaseholdError("INVALID_CONFIG", `${path} cannot be read: ${(error as Error).message}`);
+  }
+}
+
+/** @throws LeaseholdError `INVALID_CONFIG` */
+export function readTls({ certFile, keyFile, trustedCaFile }: TlsFiles): TlsContent {
+  const authority = trustedCaFile === undefined ? {} : { ca: readTlsFile(trustedCaFile) };
+  return { cert: readTlsFile(certFile), key: readTlsFile(keyFile), ...authority };
+}
+
+/**
+ * Certificates are renewed while a server runs: tells what the files have come to be, once that fits together. Those who come
+ * afterwards are to be shown that.
+ *
+ * @returns ends it
+ */
+export function whenRenewed(tls: TlsFiles, take: (content: TlsContent) => void): () => void {
+  let shown = readTls(tls);
+  const looking = setInterval(() => {
+    try {
+      const content = readTls(tls);
+      if (isSame(content, shown)) return;
+      createSecureContext({ ...content, minVersion });
+      take(content);
+      shown = content;
+    } catch {
+      // They are just being written, or do not fit each other yet: the next look will tell, and until then the old ones are shown.
+    }
+  }, renewMs).unref();
+  return () => clearInterval(looking);
+}
+
+function isSame(one: TlsContent, other: TlsContent): boolean {
+  const isAuthoritySame = one.ca === undefined || other.ca === undefined || one.ca.equals(other.ca);
+  return one.cert.equals(other.cert) && one.key.equals(other.key) && isAuthoritySame;
+}
