@@ -4,7 +4,7 @@ import { PutRequestSchema } from "../gen/etcd/rpc_pb.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { Persist } from "../raft/types.js";
 import type { CoreServer } from "../replica/api.js";
-import type { Effects, Input, PeerMessage } from "../replica/types.js";
+import type { Effects, Input, PeerMessage, SnapshotToWrite } from "../replica/types.js";
 import { CoreError } from "../state/errors.js";
 import type { Disk } from "./disk/disk.js";
 import { CoreHost } from "./host.js";
@@ -42,6 +42,8 @@ class Stage {
   readonly failures: unknown[] = [];
   readonly writes: { readonly sequence: number; done: () => void; fail: (error: unknown) => void }[] = [];
   readonly effects: Effects[] = [];
+  /** Snapshots that are being saved: what ends it, and whether it was given up. */
+  readonly saves: { readonly signal: AbortSignal | undefined; end: () => void }[] = [];
   readonly host: CoreHost;
 
   constructor() {
@@ -54,9 +56,13 @@ class Stage {
     };
     const persist = ({ sequence }: Persist) =>
       new Promise<void>((done, fail) => void this.writes.push({ sequence, done, fail }));
+    const saveSnapshot = (_: SnapshotToWrite, signal?: AbortSignal) =>
+      new Promise<void>((_resolve, reject) => {
+        this.saves.push({ signal, end: () => reject(new Error("given up")) });
+      });
     this.host = new CoreHost({
       server,
-      disk: { persist } as unknown as Disk,
+      disk: { persist, saveSnapshot } as unknown as Disk,
       tickMs: 100,
       send: (message) => void this.sent.push(message),
       failed: (error) => void this.failures.push(error),
@@ -127,6 +133,36 @@ describe("persist before send", () => {
     expect(answers).toEqual([new CoreError("stopped")]);
     stage.host.request(request, 1_000, (result) => void answers.push(result));
     expect(answers).toHaveLength(2);
+  });
+});
+
+describe("a stop", () => {
+  const snapshot = { meta: { index: 1, term: 1, membership: { voters: [], learners: [] } }, pieces: [] };
+
+  test("gives up the snapshot that is being saved, and ends when nothing of it is written any more", async () => {
+    await stage.turn({ ...nothing, snapshot });
+    let isStopped = false;
+    const stopping = stage.host.stop().then(() => (isStopped = true));
+    await stage.turn();
+    expect(stage.saves[0]!.signal?.aborted).toBe(true);
+    expect(isStopped).toBe(false);
+    stage.saves[0]!.end();
+    await stopping;
+    expect(stage.inputs).not.toContainEqual({ kind: "snapshot-failed" });
+  });
+
+  test("that follows a failure waits for what is written, too", async () => {
+    await stage.turn({ ...nothing, persist: write(1), snapshot });
+    await stage.turn({ ...nothing, persist: write(2) });
+    stage.writes[1]!.fail(new LeaseholdError("DISK_FAILED", "no"));
+    await stage.turn();
+    expect(stage.failures).toHaveLength(1);
+    let isStopped = false;
+    const stopping = stage.host.stop().then(() => (isStopped = true));
+    await stage.turn();
+    expect(isStopped).toBe(false);
+    stage.saves[0]!.end();
+    await stopping;
   });
 });
 

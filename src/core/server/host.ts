@@ -42,15 +42,22 @@ export class CoreHost {
   /** Writes that are not on disk yet, and the last of them. */
   #writing = 0;
   #lastWrite: Promise<void> = Promise.resolve();
+  /** The snapshot that is being written, if one is. */
+  #saving: Promise<void> = Promise.resolve();
   /** Snapshots that have come in this turn. */
   #received: ReceivedSnapshot[] = [];
   #lastId = 0;
   #isScheduled = false;
-  #isStopped = false;
+  readonly #stopping = new AbortController();
+  #stopped: Promise<void> | undefined;
 
   constructor(options: HostOptions) {
     this.#options = options;
     this.#ticking = setInterval(() => this.step({ kind: "tick" }), options.tickMs);
+  }
+
+  get #isStopped(): boolean {
+    return this.#stopping.signal.aborted;
   }
 
   status(): ReplicaStatus {
@@ -120,14 +127,18 @@ export class CoreHost {
     this.step({ kind: "snapshot-received", message, state });
   }
 
-  /** What is under way is answered with `server stopped`; resolves when nothing is written any more. */
-  async stop(): Promise<void> {
-    if (this.#isStopped) return;
-    this.#isStopped = true;
+  /** What is under way is answered with `server stopped`; resolves when nothing is written any more. Idempotent. */
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop();
+    return this.#stopped;
+  }
+
+  async #stop(): Promise<void> {
+    this.#stopping.abort(new Error("the server has stopped"));
     clearInterval(this.#ticking);
     for (const settle of this.#answers.values()) settle(new CoreError("stopped"));
     this.#answers.clear();
-    await this.#lastWrite;
+    await Promise.all([this.#lastWrite, this.#saving]);
   }
 
   readonly #turn = (): void => {
@@ -166,7 +177,7 @@ export class CoreHost {
       const deliver = this.#watches.get(stream);
       if (deliver !== undefined) this.#hand(deliver, response);
     }
-    if (snapshot !== undefined) void this.#save(snapshot);
+    if (snapshot !== undefined) this.#saving = this.#save(snapshot);
     if (leadership !== undefined) this.#options.leadership(leadership);
   }
 
@@ -209,9 +220,10 @@ export class CoreHost {
 
   async #save(snapshot: SnapshotToWrite): Promise<void> {
     try {
-      await this.#options.disk.saveSnapshot(snapshot);
+      await this.#options.disk.saveSnapshot(snapshot, this.#stopping.signal);
       this.step({ kind: "snapshot-written", meta: snapshot.meta });
     } catch (error) {
+      if (this.#isStopped) return;
       // The log has everything: another is tried later. If the log cannot be written either, that stops the server.
       this.#options.trouble(`no snapshot was taken: ${(error as Error).message}`);
       this.step({ kind: "snapshot-failed" });

@@ -22,10 +22,12 @@ export class Turns {
   }
 }
 
-export async function* inTurns<Item>(items: Iterable<Item>): AsyncGenerator<Item> {
+/** @throws what the signal is aborted with */
+export async function* inTurns<Item>(items: Iterable<Item>, signal?: AbortSignal): AsyncGenerator<Item> {
   const turns = new Turns();
   for (const item of items) {
     if (turns.isOver) await turns.next();
+    signal?.throwIfAborted();
     yield item;
   }
 }

@@ -32,13 +32,15 @@ export class Disk {
    * Resolves when it is on disk.
    *
    * @param received the content of `persist.snapshot`
-   * @throws LeaseholdError `DISK_FAILED`, and then for ever
+   * @throws LeaseholdError `DISK_FAILED`, and then for ever; TypeError if that content is missing
    */
   persist(persist: Persist, received: ReceivedSnapshot | undefined): Promise<void> {
     const { entries, hardState, snapshot } = persist;
     if (snapshot === undefined) return this.#inOrder(() => this.#journal.append({ entries, hardState }));
     const installing = this.#inOrder(async () => {
-      await this.#snapshots.save(snapshot, inTurns(received?.pieces ?? []));
+      if (received?.meta.index !== snapshot.index)
+        throw new TypeError(`a snapshot at ${snapshot.index} cannot be written without its content`);
+      await this.#snapshots.save(snapshot, inTurns(received.pieces));
       await this.#journal.append({ installed: snapshot, entries, hardState });
       await this.#goOnFrom(snapshot.index);
     });
@@ -52,9 +54,13 @@ export class Disk {
     return installing;
   }
 
-  /** Writes a snapshot of the own state, beside the log's own writes, and then forgets the log before it. */
-  async saveSnapshot({ meta, pieces }: SnapshotToWrite): Promise<void> {
-    await this.#snapshots.save(meta, inTurns(pieces));
+  /**
+   * Writes a snapshot of the own state, beside the log's own writes, and then forgets the log before it.
+   *
+   * @param signal gives it up, as long as it is not whole: nothing of it stays
+   */
+  async saveSnapshot({ meta, pieces }: SnapshotToWrite, signal?: AbortSignal): Promise<void> {
+    await this.#snapshots.save(meta, inTurns(pieces, signal));
     await this.#inOrder(async () => {
       // A leader's snapshot that came meanwhile is newer.
       if (meta.index <= this.#base) return;
