@@ -142,6 +142,12 @@ export const cored: readonly Cored[] = [
     seed: 1,
   },
   {
+    name: "C: a request that nobody waits for any more is kept",
+    faults: { requestsStay: true },
+    breaks: "space",
+    seed: 1,
+  },
+  {
     name: "C: a snapshot begins with a copy of the state",
     faults: { snapshotCopiedAtOnce: true },
     breaks: "turn",

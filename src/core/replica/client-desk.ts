@@ -55,9 +55,9 @@ export class ClientDesk {
   readonly requests: Requests;
   #number: number;
   /** Have not gone to a leader. */
-  #waiting: PendingRequest[] = [];
+  readonly #waiting = new Set<PendingRequest>();
   /** The leader could not take them just now: until the next tick or leader. */
-  #held: PendingRequest[] = [];
+  readonly #held = new Set<PendingRequest>();
   readonly #proposed = new Map<number, PendingRequest>();
   /** Of the last entry that was applied here. */
   #reachedTerm = 0;
@@ -68,7 +68,7 @@ export class ClientDesk {
 
   constructor(context: Context) {
     this.#context = context;
-    this.requests = new Requests(context.limits);
+    this.requests = new Requests(context.limits, (pending) => this.#forget(pending));
     // Numbers name commands in the log, which outlives this process: it must not take an older one's answer for its own.
     this.#number = Math.floor(context.random.next() * 2 ** 32) * 2 ** 20;
   }
@@ -82,22 +82,35 @@ export class ClientDesk {
       const command = commandFor(request, this.#context, this.#number);
       const pending = this.requests.admit(id, request, deadlineMs, this.#number, command);
       if (asksForContent(request)) this.#begin(pending, undefined);
-      else this.#waiting.push(pending);
+      else this.#waiting.add(pending);
     } catch (error) {
       this.requests.answerAtOnce(id, refusalFor(error));
     }
   }
 
   cancel(id: number): void {
-    const pending = this.requests.cancel(id);
-    if (pending !== undefined) this.#proposed.delete(pending.number);
+    this.requests.cancel(id);
+  }
+
+  /** Nobody waits for it any more: nothing is kept of it, whether or not there is a leader. */
+  #forget(pending: PendingRequest): void {
+    if (faults.requestsStay) return;
+    this.#waiting.delete(pending);
+    this.#held.delete(pending);
+    this.#proposed.delete(pending.number);
+    this.#work.drop(pending);
+  }
+
+  /** Requests that wait for their turn, or for a leader. */
+  get waiting(): number {
+    return this.#waiting.size + this.#held.size + this.#work.size;
   }
 
   /** Sends to the leader, if there is one, what waits for it. Reads that wait together ask once. */
   dispatch(): void {
-    if (!this.#context.knowsLeader || this.#waiting.length === 0) return;
-    const waiting = this.#waiting.filter(({ isOpen }) => isOpen);
-    this.#waiting = [];
+    if (!this.#context.knowsLeader || this.#waiting.size === 0) return;
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
     const readers: PendingRequest[] = [];
     for (const pending of waiting) {
       const { kind, request } = pending.request;
@@ -118,7 +131,7 @@ export class ClientDesk {
       const proposed = raft.propose([command]);
       if (!proposed.accepted) {
         if (proposed.reason === "overloaded") this.#fail(pending, "tooManyRequests");
-        else this.#held.push(pending);
+        else this.#held.add(pending);
         return;
       }
       pending.term = proposed.term;
@@ -229,7 +242,7 @@ export class ClientDesk {
 
   #begin(pending: PendingRequest, told: Told | undefined): void {
     pending.stage = "asked";
-    this.#work.add(this.#reading(pending, told), () => pending.isOpen);
+    if (pending.isOpen) this.#work.add(pending, this.#reading(pending, told));
   }
 
   // Time, and leaders
@@ -252,10 +265,8 @@ export class ClientDesk {
       this.#asking.delete(number);
       for (const pending of requests) this.#wait(pending, this.#waiting);
     }
-    for (let due = this.requests.popDue(nowMs); due !== undefined; due = this.requests.popDue(nowMs)) {
-      this.#proposed.delete(due.number);
+    for (let due = this.requests.popDue(nowMs); due !== undefined; due = this.requests.popDue(nowMs))
       this.#fail(due, this.#failureInTime(due));
-    }
   }
 
   /** A client may repeat what certainly was not proposed, and nothing else. */
@@ -265,14 +276,14 @@ export class ClientDesk {
   }
 
   #retryHeld(): void {
-    for (const pending of this.#held) if (pending.isOpen) this.#waiting.push(pending);
-    this.#held = [];
+    for (const pending of this.#held) this.#waiting.add(pending);
+    this.#held.clear();
   }
 
-  #wait(pending: PendingRequest, queue: PendingRequest[]): void {
+  #wait(pending: PendingRequest, queue: Set<PendingRequest>): void {
     if (!pending.isOpen) return;
     pending.stage = "waiting";
-    queue.push(pending);
+    queue.add(pending);
   }
 
   #fail(pending: PendingRequest, failure: ConstructorParameters<typeof CoreError>[0]): void {

@@ -143,6 +143,11 @@ export class Replica implements CoreServer {
     return this.#context.state.revisions.visits;
   }
 
+  /** Requests of which something is kept here, beyond those that somebody waits for. */
+  get requestsLeftBehind(): number {
+    return Math.max(0, this.#clients.waiting - this.#clients.requests.size);
+  }
+
   status(): ReplicaStatus {
     const { cluster, raft, state } = this.#context;
     return {

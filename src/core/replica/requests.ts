@@ -23,13 +23,16 @@ export interface PendingRequest extends DeadlineItem {
 /** Clients' requests that are not answered. Each has a deadline, and there are so many at most. */
 export class Requests {
   readonly #limits: ReplicaLimits;
+  /** Nobody waits for it any more. */
+  readonly #closed: (pending: PendingRequest) => void;
   readonly #byId = new Map<number, PendingRequest>();
   readonly #deadlines = new Deadlines<PendingRequest>();
   #bytes = 0;
   #answers: Answer[] = [];
 
-  constructor(limits: ReplicaLimits) {
+  constructor(limits: ReplicaLimits, closed: (pending: PendingRequest) => void) {
     this.#limits = limits;
+    this.#closed = closed;
   }
 
   get size(): number {
@@ -85,10 +88,9 @@ export class Requests {
     if (this.#close(pending)) this.#answers.push({ id: pending.id, result });
   }
 
-  cancel(id: number): PendingRequest | undefined {
+  cancel(id: number): void {
     const pending = this.#byId.get(id);
     if (pending !== undefined) this.#close(pending);
-    return pending;
   }
 
   /** Taken out: nothing more can be answered. */
@@ -102,6 +104,7 @@ export class Requests {
     this.#byId.delete(pending.id);
     this.#deadlines.cancel(pending);
     this.#bytes -= pending.command?.length ?? 0;
+    this.#closed(pending);
     return true;
   }
 }

@@ -4,28 +4,38 @@ import { type Steps, unitsPerStep, type Visits } from "../state/steps.js";
 /** Long reads that go on together. Each has what it has found in memory; the others wait with what their first step has found. */
 const longMax = 4;
 
-interface Job {
-  readonly steps: Steps<void>;
-  /** Somebody waits for it. */
-  readonly isWanted: () => boolean;
-}
+/** Who waits for it. */
+type Asker = object;
+type Jobs = Map<Asker, Steps<void>>;
 
 /**
  * What clients have asked for, in steps and in turns: a turn is a bounded amount of work, whatever was asked. What ends with its first
  * step, as nearly all does, waits for nobody; of the rest a few go on beside each other.
  */
 export class Work {
-  readonly #fresh = new Set<Job>();
-  readonly #long = new Set<Job>();
-  readonly #waiting = new Set<Job>();
+  readonly #fresh: Jobs = new Map();
+  readonly #long: Jobs = new Map();
+  readonly #waiting: Jobs = new Map();
 
   get isThere(): boolean {
     return this.#fresh.size + this.#long.size > 0;
   }
 
+  /** What is kept of what was asked. */
+  get size(): number {
+    return this.#fresh.size + this.#long.size + this.#waiting.size;
+  }
+
   /** @param steps must not throw */
-  add(steps: Steps<void>, isWanted: () => boolean): void {
-    this.#fresh.add({ steps, isWanted });
+  add(asker: Asker, steps: Steps<void>): void {
+    this.#fresh.set(asker, steps);
+  }
+
+  /** Nobody waits for it any more. */
+  drop(asker: Asker): void {
+    this.#fresh.delete(asker);
+    this.#waiting.delete(asker);
+    if (this.#long.delete(asker)) this.#admit();
   }
 
   turn(unitsMax: number, visits: Visits): void {
@@ -36,26 +46,29 @@ export class Work {
   }
 
   /** @returns about how much it was */
-  #step(jobs: Set<Job>, visits: Visits): number {
+  #step(jobs: Jobs, visits: Visits): number {
     const [job] = jobs;
     if (job === undefined) return 0;
-    jobs.delete(job);
+    const [asker, steps] = job;
+    jobs.delete(asker);
     const before = visits.count;
-    const isOver = !job.isWanted() || job.steps.next().done === true;
-    if (!isOver) this.#goOn(job);
-    else if (jobs === this.#long) this.#admit();
-    return isOver ? Math.max(1, visits.count - before) : unitsPerStep;
+    if (steps.next().done !== true) {
+      this.#goOn(asker, steps);
+      return unitsPerStep;
+    }
+    if (jobs === this.#long) this.#admit();
+    return Math.max(1, visits.count - before);
   }
 
-  #goOn(job: Job): void {
-    if (this.#long.size < longMax) this.#long.add(job);
-    else this.#waiting.add(job);
+  #goOn(asker: Asker, steps: Steps<void>): void {
+    if (this.#long.size < longMax) this.#long.set(asker, steps);
+    else this.#waiting.set(asker, steps);
   }
 
   #admit(): void {
     const [next] = this.#waiting;
     if (next === undefined) return;
-    this.#waiting.delete(next);
-    this.#long.add(next);
+    this.#waiting.delete(next[0]);
+    this.#long.set(...next);
   }
 }

@@ -60,6 +60,8 @@ export const noFaults = {
   mistakesEscape: false,
   /** Nothing is compacted but by clients. */
   historyGrows: false,
+  /** A request that nobody waits for any more stays where it waits. */
+  requestsStay: false,
   /** What was compacted away still counts. */
   bytesStay: false,
   /** All versions of a key are one piece of a snapshot, however many there are. */

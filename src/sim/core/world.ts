@@ -269,6 +269,9 @@ export class CoreWorld implements ServerWorld {
   }
 
   stepped(server: SimServer): void {
+    const { requestsLeftBehind } = server.replica!;
+    if (requestsLeftBehind > 0)
+      throw new CoreViolationError("space", `${server.id} keeps ${requestsLeftBehind} requests too many`);
     this.reference.observe(server);
   }
 
