@@ -68,7 +68,8 @@ export class Work {
   #admit(): void {
     const [next] = this.#waiting;
     if (next === undefined) return;
-    this.#waiting.delete(next[0]);
-    this.#long.set(...next);
+    const [asker, steps] = next;
+    this.#waiting.delete(asker);
+    this.#long.set(asker, steps);
   }
 }
