@@ -58,6 +58,7 @@ function setUp() {
       peer,
       now,
       sideWork: () => {},
+      status: () => "well",
       provider: { releaseRequested: () => {} },
       transport: { loopback: undefined, links: [], call: () => Promise.resolve(true) },
     },

@@ -36,6 +36,8 @@ export interface SideHost<L extends SideLink> {
   /** A fresh reading of the peer's clock. */
   now(): Reading;
   readonly provider: { releaseRequested(request: ReleaseRequest): void };
+  /** How this member is, for those who ask. */
+  status(): unknown;
   /** There is work: call `SideCalls.work` soon, in a turn of its own. */
   sideWork(): void;
   readonly transport: {
@@ -100,6 +102,8 @@ export class SideCalls<L extends SideLink> {
 
   *#steps(link: L, method: string, params: Params): Steps<unknown> {
     switch (method) {
+      case "status":
+        return this.#node.status();
       case "list":
         return yield* this.#list(link, params);
       case "explain":

@@ -7,6 +7,10 @@ const SHORT_TEXT_LENGTH = 48;
 /** Largest whole number that a double holds exactly; ballot numbers stay below it until 2089. */
 const NUMBER_MAX = Number.MAX_SAFE_INTEGER;
 
+/** The least byte that a text may have. */
+const ANY = 0;
+const PRINTABLE = 0x20;
+
 /** A buffer that grows as it is written to. All numbers are big-endian. */
 export class ByteWriter {
   bytes: Buffer;
@@ -166,18 +170,27 @@ export class ByteReader {
   }
 
   text8(lengthMin: number, lengthMax: number): string {
-    return this.#text(this.u8(), lengthMin, lengthMax);
+    return this.#text(this.u8(), lengthMin, lengthMax, ANY);
   }
 
   text16(lengthMin: number, lengthMax: number): string {
-    return this.#text(this.u16(), lengthMin, lengthMax);
+    return this.#text(this.u16(), lengthMin, lengthMax, ANY);
   }
 
   text32(lengthMin: number, lengthMax: number): string {
-    return this.#text(this.u32(), lengthMin, lengthMax);
+    return this.#text(this.u32(), lengthMin, lengthMax, ANY);
   }
 
-  #text(length: number, lengthMin: number, lengthMax: number): string {
+  /** Text without control characters: others are shown it, and JSON would make six bytes of each. */
+  name8(lengthMin: number, lengthMax: number): string {
+    return this.#text(this.u8(), lengthMin, lengthMax, PRINTABLE);
+  }
+
+  name16(lengthMin: number, lengthMax: number): string {
+    return this.#text(this.u16(), lengthMin, lengthMax, PRINTABLE);
+  }
+
+  #text(length: number, lengthMin: number, lengthMax: number, byteMin: number): string {
     if (length < lengthMin || length > lengthMax) {
       throw new FrameError("text", `${length} bytes of text where ${lengthMin} to ${lengthMax} are allowed`);
     }
@@ -185,9 +198,13 @@ export class ByteReader {
     const start = this.#take(length);
     const end = start + length;
     for (let at = start; at < end; at++) {
-      if (bytes[at]! >= 0x80) {
+      const byte = bytes[at]!;
+      if (byte < byteMin || byte >= 0x7f) {
         if (!isUtf8(bytes.subarray(start, end))) throw new FrameError("utf8", "text that is not UTF-8");
-        return bytes.toString("utf8", start, end);
+        const text = bytes.toString("utf8", start, end);
+        if (byteMin === PRINTABLE && /\p{Cc}/u.test(text))
+          throw new FrameError("text", "a name with a control character");
+        return text;
       }
     }
     return bytes.toString("latin1", start, end);

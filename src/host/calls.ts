@@ -5,8 +5,17 @@ import type { Link } from "./link.js";
 import type { AnswerFrame, CallFrame } from "./side-frames.js";
 import type { TransportHandler } from "./transport-handler.js";
 
-/** Calls of one peer that are being answered at the same time, watches among them; a further one is answered with an error. */
-const RUNNING_CALLS_MAX = 64;
+/**
+ * Calls of one link, in either direction, that wait for their answer at the same time, watches among them. A further one is answered
+ * with an error, so nobody sends one: one peer that does not answer takes no room from what others are asked.
+ */
+const CALLS_PER_LINK_MAX = 64;
+
+/** Made once: a stack for each would cost more than all the rest of a refusal, of which one read may ask for thousands. */
+const tooManyCalls = new LeaseholdError(
+  "UNREACHABLE",
+  `${CALLS_PER_LINK_MAX} calls are being answered already`,
+);
 
 const ERROR_TEXT_LENGTH_MAX = 4096;
 
@@ -21,28 +30,29 @@ export class Calls {
   readonly #handler: TransportHandler;
   readonly #counters: Counters;
   readonly #timers: Timers;
-  readonly #callsMax: number;
   readonly #pending = new Map<number, PendingCall>();
+  /** How many we have asked of each link, and answer to it. */
+  readonly #asked = new WeakMap<Link, number>();
   readonly #running = new WeakMap<Link, number>();
   #lastId = 0;
 
-  constructor(handler: TransportHandler, counters: Counters, timers: Timers, callsMax: number) {
+  constructor(handler: TransportHandler, counters: Counters, timers: Timers) {
     this.#handler = handler;
     this.#counters = counters;
     this.#timers = timers;
-    this.#callsMax = callsMax;
   }
 
   call(link: Link, method: string, params: unknown, timeoutMs: number): Promise<unknown> {
-    if (this.#pending.size >= this.#callsMax) {
-      return unreachable(link, `${this.#callsMax} calls already wait for an answer`);
-    }
+    const asked = this.#asked.get(link) ?? 0;
+    if (asked >= CALLS_PER_LINK_MAX)
+      return unreachable(link, `${CALLS_PER_LINK_MAX} calls already wait for its answer`);
     this.#lastId = (this.#lastId + 1) >>> 0;
     const id = this.#lastId;
     if (!link.sendCall({ id, method, params })) {
       return unreachable(link, link.open ? "the call has no room" : "the link is closed");
     }
     this.#counters["calls.sent"]++;
+    this.#asked.set(link, asked + 1);
     return new Promise((resolve, reject) => {
       const timer = this.#timers.after(timeoutMs, () => {
         this.answered(link, { id, error: unreachableError(link, `no answer within ${timeoutMs} ms`) });
@@ -63,6 +73,7 @@ export class Calls {
       return;
     }
     this.#pending.delete(answer.id);
+    this.#asked.set(link, this.#asked.get(link)! - 1);
     pending.timer.cancel();
     pending.settle(answer);
   }
@@ -82,13 +93,9 @@ export class Calls {
 
   called(link: Link, call: CallFrame): void {
     const running = this.#running.get(link) ?? 0;
-    if (running >= RUNNING_CALLS_MAX) {
+    if (running >= CALLS_PER_LINK_MAX) {
       this.#counters["calls.refused"]++;
-      const error = new LeaseholdError(
-        "UNREACHABLE",
-        `${RUNNING_CALLS_MAX} calls are being answered already`,
-      );
-      this.#send(link, { id: call.id, error });
+      this.#send(link, { id: call.id, error: tooManyCalls });
       return;
     }
     this.#running.set(link, running + 1);
@@ -98,8 +105,11 @@ export class Calls {
   async #answer(link: Link, call: CallFrame): Promise<void> {
     const { id } = call;
     try {
-      this.#send(link, { id, value: await this.#handler.answer(link, call.method, call.params) });
+      const answer = this.#handler.answer(link, call.method, call.params);
+      this.#send(link, { id, value: await answer });
     } catch (error) {
+      // Also what was refused at once counts until this turn ends: one read asks for so much of it and no more.
+      await undefined;
       this.#send(link, { id, error: asLeaseholdError(error) });
     } finally {
       this.#running.set(link, this.#running.get(link)! - 1);

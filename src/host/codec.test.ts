@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
-import { Kind, Message } from "../flease/message.js";
+import { Kind, LeaseState, Message } from "../flease/message.js";
 import { anyMessage } from "../../test/support/messages.js";
 import { ByteReader, ByteWriter } from "./bytes.js";
 import {
@@ -137,6 +137,15 @@ it("refuses numbers that are not what they should be", () => {
   expect(causeOf(change(numberAt, 1.5))).toBe("number");
   expect(causeOf(change(untilAt, 1.5))).toBe("none");
   expect(Object.is(decoded(change(untilAt, -0)).until, 0)).toBe(true);
+});
+
+it("refuses names with control characters: others are shown them, and JSON makes six bytes of each", () => {
+  for (const bad of ["\0", "a\nb", "é\u001b", "\u007f", "ab\u0085"]) {
+    expect(causeOf(encoded(Object.assign(new Message(), { resource: bad })))).toBe("text");
+    const told = { kind: Kind.state, leaseState: LeaseState.live, leaseOwner: bad };
+    expect(causeOf(encoded(Object.assign(new Message(), told)))).toBe("text");
+  }
+  expect(causeOf(encoded(Object.assign(new Message(), { resource: '\u00a0"~' })))).toBe("none");
 });
 
 it("refuses texts that are empty, too long or not UTF-8", () => {

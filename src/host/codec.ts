@@ -1,12 +1,10 @@
 import { isRequest, Kind, LeaseState, Refusal } from "../flease/message.js";
 import type { Message } from "../flease/message.js";
+import { RESOURCE_NAME_BYTES_MAX } from "../lease/resource-name.js";
 import type { ByteReader, ByteWriter } from "./bytes.js";
 import { FRAME_HEADER_BYTES, FrameKind } from "./frame.js";
 import { FrameError } from "./frame-error.js";
 import type { ClockStamp, Echo } from "./transport-handler.js";
-
-/** Longest name of a resource, bytes of UTF-8. */
-const RESOURCE_BYTES_MAX = 512;
 
 /** `nodeId.incarnation`, bytes of UTF-8. */
 const OWNER_BYTES_MAX = 255;
@@ -105,7 +103,7 @@ export function decodeMessage(from: ByteReader, into: Message, view: number, own
   into.kind = kind as Kind;
   into.view = view;
   into.slot = from.u32();
-  into.resource = namesResource(into.kind) ? from.text16(1, RESOURCE_BYTES_MAX) : "";
+  into.resource = namesResource(into.kind) ? from.name16(1, RESOURCE_NAME_BYTES_MAX) : "";
   into.owner = isRequest(into.kind) ? owner : "";
   into.number = from.whole();
   into.sequence = from.u32();
@@ -119,7 +117,7 @@ export function decodeMessage(from: ByteReader, into: Message, view: number, own
   into.token = tokenOf(from, into);
   into.refusal = kind === Kind.nack ? refusalOf(from.u8()) : Refusal.none;
   into.ahead = kind === Kind.nack ? from.u16() : 0;
-  into.fullBy = into.refusal === Refusal.full ? from.text8(0, OWNER_BYTES_MAX) : "";
+  into.fullBy = into.refusal === Refusal.full ? from.name8(0, OWNER_BYTES_MAX) : "";
   into.promised = kind === Kind.nack || kind === Kind.state ? from.whole() : 0;
   into.leaseState = tellsLease(into.kind) ? leaseStateOf(from.u8()) : LeaseState.none;
   if (into.leaseState === LeaseState.none) {
@@ -129,7 +127,7 @@ export function decodeMessage(from: ByteReader, into: Message, view: number, own
     into.leaseUntil = 0;
     into.leaseToken = 0;
   } else {
-    into.leaseOwner = from.text8(1, OWNER_BYTES_MAX);
+    into.leaseOwner = from.name8(1, OWNER_BYTES_MAX);
     into.leaseNumber = from.whole();
     into.leaseSequence = from.u32();
     into.leaseUntil = from.time();

@@ -9,7 +9,7 @@ export const counterNames = [
   "connections.silent",
   "dials.failed",
   "handshakes.timedOut",
-  "handshakes.turnedAway",
+  "handshakes.givenUp",
   "messages.sent",
   "messages.received",
   "messages.dropped.congested",

@@ -57,6 +57,31 @@ describe("a node", () => {
     expect([faults, lease.remaining() > 0]).toEqual([1, true]);
   }, 15_000);
 
+  test("a member with a second clock fault while its first transport still ends listens once", async () => {
+    const faults: string[] = [];
+    node = nodeOf(steppedWorld(), ["a"], {
+      logger: { ...silent, error: (text) => void faults.push(text) },
+    });
+    await node.listen("127.0.0.1:0");
+    const [first] = [node.transport];
+    const end = first.close.bind(first);
+    let hasEnded = false;
+    first.close = async () => {
+      await end();
+      await pass(1_000);
+      hasEnded = true;
+    };
+    for (const before of [1, 2]) {
+      const { transport } = node;
+      node.peer.distrustClocks();
+      await expect.poll(() => node.transport !== transport, { timeout: 3_000 }).toBe(true);
+      expect(faults).toHaveLength(before);
+    }
+    await expect.poll(() => hasEnded, { timeout: 3_000 }).toBe(true);
+    await pass(50);
+    expect(faults.filter((text) => text.includes("cannot listen"))).toEqual([]);
+  }, 10_000);
+
   test("a client that goes on after a clock fault still knows where it found a member", async () => {
     node = nodeOf(realWorld(), ["a"]);
     const address = await node.listen("127.0.0.1:0");

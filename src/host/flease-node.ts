@@ -33,7 +33,7 @@ import type {
   TransportHandler,
   TransportOptions,
 } from "./transport-handler.js";
-import type { Logger } from "./types.js";
+import type { Logger, MemberStatus } from "./types.js";
 
 export interface FleaseNodeOptions {
   readonly world: World;
@@ -95,6 +95,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   readonly #ending = new AbortController();
   /** Called whenever a member has been connected or lost. */
   onMembersChanged: () => void = () => {};
+  readonly status = (): MemberStatus => memberStatus(this, this.#listening ?? "");
 
   constructor(options: FleaseNodeOptions) {
     this.#options = options;
@@ -351,7 +352,6 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     }
     if (method === "rival") return this.membership.warned(link, params);
     if (method === "connected") return this.membership.hear(link, params);
-    if (method === "status") return memberStatus(this, this.#listening ?? "");
     return this.#sideCalls.answer(link, method, params);
   }
 
@@ -395,12 +395,12 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   }
 
   async #reconnect(before: Transport): Promise<void> {
+    const { transport } = this; // Another fault may follow meanwhile, with a transport and a call of its own.
+    const isWanted = () => this.#closed === undefined && this.transport === transport;
     await before.close();
-    if (this.#closed !== undefined) return;
+    if (!isWanted()) return;
     this.dialMembers();
     if (this.#listening === undefined) return;
-    const { transport } = this;
-    const isWanted = () => this.#closed === undefined && this.transport === transport;
     await listenAgain(transport, this.#listening, isWanted, this.#world.timers, this.#options.logger);
   }
 

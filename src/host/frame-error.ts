@@ -12,7 +12,7 @@ export const frameErrorCauses = [
   "trailing",
   /** Text that is not UTF-8. */
   "utf8",
-  /** Text that is empty or longer than its field may be. */
+  /** Text that is empty or longer than its field may be, or a name with a control character. */
   "text",
   /** A number that is not finite, negative, beyond 2^53 or not whole where it has to be. */
   "number",

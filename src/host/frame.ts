@@ -22,8 +22,11 @@ export const HANDSHAKE_FRAME_BYTES_MAX = 64 * 1024;
 /** A batch of 512 messages with long names is below this; a sender begins another batch before it gets there. */
 export const BATCH_FRAME_BYTES_MAX = 1024 * 1024;
 
-/** Calls are small questions. */
-export const CALL_FRAME_BYTES_MAX = 64 * 1024;
+/**
+ * Calls are small questions; the largest tells of thirty members. What is kept of one while it waits is up to twenty times as much, as
+ * JSON can be, for each call of each connection.
+ */
+export const CALL_FRAME_BYTES_MAX = 4 * 1024;
 
 /** Answers are lists of up to some thousand resources. */
 export const ANSWER_FRAME_BYTES_MAX = 1024 * 1024;

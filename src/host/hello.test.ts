@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
+import { printable } from "../../test/support/messages.js";
 import { clientIdentity, introduction, memberIdentity } from "../../test/support/transport.js";
 import { ByteReader, ByteWriter } from "./bytes.js";
 import { FRAME_HEADER_BYTES } from "./frame.js";
@@ -25,6 +26,7 @@ const hex = (digits: number) =>
   fc.string({ unit: fc.constantFrom(..."0123456789abcdef"), minLength: digits, maxLength: digits });
 const name = fc
   .string({ unit: "grapheme", minLength: 1, maxLength: 20 })
+  .map(printable)
   .filter((text) => Buffer.byteLength(text) <= 128);
 
 const anyKey = fc.uint8Array({ minLength: PUBLIC_KEY_BYTES, maxLength: PUBLIC_KEY_BYTES });

@@ -142,8 +142,8 @@ export function decodeIdentity(from: ByteReader): DecodedIdentity {
   const publicKey = from.raw(PUBLIC_KEY_BYTES);
   from.raw(NONCE_BYTES); // It counts as a part of what is signed.
   const hash = from.hex(CONFIG_HASH_BYTES);
-  const cluster = from.text8(role === "member" ? 1 : 0, CLUSTER_BYTES_MAX);
-  const nodeId = from.text8(1, NODE_ID_BYTES_MAX);
+  const cluster = from.name8(role === "member" ? 1 : 0, CLUSTER_BYTES_MAX);
+  const nodeId = from.name8(1, NODE_ID_BYTES_MAX);
   const configHash = hash === UNKNOWN_HASH ? "" : hash;
   const incarnation = incarnationOf(publicKey);
   return {

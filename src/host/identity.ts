@@ -41,6 +41,9 @@ function checkText(what: string, text: string, bytesMin: number, bytesMax: numbe
       `${what} has ${bytes} bytes where ${bytesMin} to ${bytesMax} are allowed: ${JSON.stringify(text)}`,
     );
   }
+  if (/\p{Cc}/u.test(text)) {
+    throw new LeaseholdError("INVALID_CONFIG", `${what} has a control character: ${JSON.stringify(text)}`);
+  }
 }
 
 /**

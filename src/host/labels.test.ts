@@ -31,6 +31,7 @@ test("labels are bounded in size and number", () => {
   const labels = new Labels(1_000);
   expect(labels.set(link("p.1"), "x".repeat(257))).toBe(false);
   expect(labels.set(link("p.1"), 7)).toBe(false);
+  expect(labels.set(link("p.1"), "a\u001b[2J")).toBe(false);
   for (let number = 0; number < 20_000; number += 1) labels.set(link(`p.${number}`), "x");
   expect(labels.set(link("q.1"), "x")).toBe(false);
   expect(labels.set(link("p.1"), "y")).toBe(true);

@@ -32,6 +32,7 @@ export class Labels {
 
   set(link: Link, label: unknown): boolean {
     if (typeof label !== "string" || Buffer.byteLength(label) > LABEL_BYTES_MAX) return false;
+    if (/\p{Cc}/u.test(label)) return false;
     if (this.#byOwner.size >= LABELS_MAX && !this.#byOwner.has(link.owner)) return false;
     this.#byOwner.set(link.owner, { link, label, goneMs: Infinity });
     return true;

@@ -47,7 +47,7 @@ export class Links implements LinkOwner {
     this.counters = counters;
     this.linkBytesMax = options.linkBytesMax;
     this.#silentTicksMax = options.silentHeartbeatsMax;
-    this.calls = new Calls(handler, counters, world.timers, options.callsMax);
+    this.calls = new Calls(handler, counters, world.timers);
     this.loopback = this.role === "member" ? loopbackLink(this, world.clock, identity()) : undefined;
   }
 

@@ -11,7 +11,7 @@ import { silent } from "./logger.js";
 import { loadCredentials } from "./security/load.js";
 import { opening } from "./opening.js";
 import { whenReady } from "./ready.js";
-import { memberState, memberStatus } from "./status.js";
+import { memberState } from "./status.js";
 import type { Member, MemberOptions } from "./types.js";
 import { realWorld } from "./world.js";
 
@@ -40,7 +40,7 @@ export async function startFleaseMember(options: MemberOptions): Promise<Member>
       id,
       address,
       leases,
-      status: () => memberStatus(node, address),
+      status: () => node.status(),
       ready: (given = {}) => whenReady(recovering, given, world),
       close: () => leases.close(),
     };

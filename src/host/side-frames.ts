@@ -74,7 +74,7 @@ function finish(to: ByteWriter, start: number): void {
 
 export function decodeCall(from: ByteReader): CallFrame {
   const id = from.u32();
-  const method = from.text8(1, METHOD_BYTES_MAX);
+  const method = from.name8(1, METHOD_BYTES_MAX);
   const params = json(from, CALL_FRAME_BYTES_MAX);
   from.finish();
   return { id, method, params };

@@ -6,9 +6,15 @@ import type { FleaseSettingsInput } from "../flease/settings.js";
 import { LeaseManager } from "../lease/lease-manager.js";
 import type { World } from "../lease/ports.js";
 import type { Lease } from "../lease/types.js";
+import { listedMax } from "../flease/listing.js";
+import { RESOURCE_NAME_BYTES_MAX } from "../lease/resource-name.js";
+import { ByteWriter } from "./bytes.js";
 import { defineCluster } from "./cluster.js";
 import { FleaseNode } from "./flease-node.js";
+import { NODE_ID_BYTES_MAX } from "./hello.js";
+import { LABEL_BYTES_MAX } from "./labels.js";
 import { silent } from "./logger.js";
+import { encodeAnswer } from "./side-frames.js";
 import type { Role } from "./transport-handler.js";
 import { realWorld } from "./world.js";
 
@@ -81,6 +87,9 @@ async function take(leases: LeaseManager, wanted: readonly string[]): Promise<Le
 
 const names = (kind: string, count: number) =>
   Array.from({ length: count }, (_, index) => `${kind}/${index}`);
+
+/** A name that JSON makes as long as it can. */
+const quoted = (bytes: number) => '"'.repeat(bytes);
 
 function bytesInUse(): number {
   setFlagsFromString("--expose-gc");
@@ -158,4 +167,32 @@ test("one client, under as many names as it likes, cannot take what is others'; 
   await Promise.all(held.map((lease) => lease.renew()));
   for (const lease of held) lease.assertHeld(10_000);
   await Promise.all(held.slice(0, 100).map((lease) => lease.release()));
+});
+
+test("names of any length that a client may take do not keep a page of a list from being sent", () => {
+  const largest = { number: Number.MAX_SAFE_INTEGER, sequence: 0xffff_ffff, until: 1_795_000_000_000.0625 };
+  const owner = `${quoted(NODE_ID_BYTES_MAX)}.${"0".repeat(32)}`;
+  const lease = { ...largest, resource: quoted(RESOURCE_NAME_BYTES_MAX), owner, token: largest.number };
+  const held = Array.from({ length: listedMax }, () => ({ ...lease, label: quoted(LABEL_BYTES_MAX) }));
+  const value = { held, free: [], more: true, anew: false };
+  expect(() => encodeAnswer(new ByteWriter(8), { id: 1, value })).not.toThrow();
+});
+
+test("a holder that does not answer those who want its lease takes no room from what others are asked", async () => {
+  const { member, connect } = await setUp();
+  const { node, leases } = await connect("client", "mute");
+  await leases.acquire("wanted");
+  node.link(0)!.frame = () => {};
+  const { owner } = node.peer.proposer;
+  const asked: Promise<unknown>[] = [];
+  for (const name of names("asks", 5)) {
+    const { node: asking } = await connect("client", name.replace("/", "-"));
+    const ask = () =>
+      asking.transport.call(asking.link(0)!, "requestRelease", { resource: "wanted", owner }, 10_000);
+    for (let each = 0; each < 64; each += 1) asked.push(ask().catch(() => false));
+  }
+  await connect("client", "other");
+  const other = [...member.node.transport.links].find((link) => link.peerId === "other")!;
+  await expect(member.node.transport.call(other, "status", {}, 5_000)).resolves.toBeDefined();
+  expect(new Set(await Promise.all(asked))).toEqual(new Set([false]));
 });

@@ -112,7 +112,7 @@ export interface TransportOptions {
   readonly silentHeartbeatsMax: number;
   /** From the connection attempt, or the accept, to the end of the handshake, ms. */
   readonly handshakeTimeoutMs: number;
-  /** Accepted connections whose handshake is not done; further ones are closed at once. */
+  /** Accepted connections whose handshake is not done; for a further one the oldest is closed. */
   readonly handshakesMax: number;
   /** Clients connected at the same time; further ones are refused. */
   readonly clientsMax: number;
@@ -125,8 +125,6 @@ export interface TransportOptions {
   readonly refusedRetryMs: number;
   /** Of two members the one with the greater id dials only when it has not been connected for so long, ms, up to twice that. */
   readonly standByMs: number;
-  /** Calls that wait for an answer, over all links. */
-  readonly callsMax: number;
   /** Listen beyond loopback without encryption or authentication. */
   readonly insecure: boolean;
   /** Every connection is TLS with these; `undefined`: plain TCP. They are closed by whoever made them. */

@@ -18,7 +18,6 @@ export const transportDefaults: TransportOptions = {
   refusedRetryMs: 5000,
   /** The other one dials within `dialBackoffMsMax` if it can. */
   standByMs: 2500,
-  callsMax: 256,
   insecure: false,
   credentials: undefined,
 };

@@ -50,8 +50,8 @@ export class Transport {
   readonly #gate: Gate | undefined;
   #listener: Listener | undefined;
   #heartbeat: Timer;
-  /** Accepted connections whose handshake is not done. */
-  #handshakes = 0;
+  /** Accepted connections whose handshake is not done, in the order in which they last got on: in TLS, or after it. */
+  readonly #strangers = new Set<Socket | Connection>();
   #closing: Promise<void> | undefined;
   #lastConnectionClosed: (() => void) | undefined;
 
@@ -205,19 +205,28 @@ export class Transport {
   };
 
   readonly #accepted = (socket: Socket, address: string): void => {
-    if (this.#handshakes >= this.#options.handshakesMax || this.#closing !== undefined) {
-      this.counters["handshakes.turnedAway"]++;
+    if (this.#closing !== undefined) {
       socket.destroy();
       return;
     }
-    this.#handshakes++;
+    if (this.#strangers.size >= this.#options.handshakesMax) this.#giveUpOldest();
     if (this.#gate === undefined) this.#open(socket, address).begin(nothingAsked);
     else this.#enter(this.#gate, socket, address);
   };
 
+  /** Nobody keeps others out by waiting: who means it is done with its handshake long before so many others have come. */
+  #giveUpOldest(): void {
+    const [oldest] = this.#strangers;
+    this.counters["handshakes.givenUp"]++;
+    this.#strangers.delete(oldest!);
+    if (oldest instanceof Connection) oldest.close("others wait to be let in");
+    else oldest!.destroy();
+  }
+
   #open(socket: Socket, address: string): Connection {
     const connection = new Connection(this.#connectionOwner, socket, address);
     this.#connections.add(connection);
+    this.#strangers.add(connection);
     socket.on("data", (chunk: Buffer) => {
       connection.receive(chunk, chunk.length);
       if (chunk.length >= SHARE_BYTES) this.#putOff(socket);
@@ -233,14 +242,16 @@ export class Transport {
   }
 
   #enter(gate: Gate, socket: Socket, address: string): void {
+    this.#strangers.add(socket);
     gate.enter(socket, {
       passed: (secured, proof) => {
+        this.#strangers.delete(socket);
         const connection = this.#open(secured, address);
         if ("cause" in proof) connection.distrust(proof);
         else connection.begin(proof);
       },
       failed: (reason) => {
-        this.#handshakes--;
+        this.#strangers.delete(socket);
         if (reason === "timeout") this.counters["handshakes.timedOut"]++;
         else if (reason !== undefined)
           this.#repelled(address, authRejection(reason.cause, reason.text), "us");
@@ -310,8 +321,8 @@ export class Transport {
   }
 
   #established(connection: Connection, link: Link): void {
-    if (connection.dialing === undefined) this.#handshakes--;
-    else connection.dialing.opened(link.peerId);
+    this.#strangers.delete(connection);
+    connection.dialing?.opened(link.peerId);
     this.#links.add(link);
     this.#handler.connected(link);
   }
@@ -344,10 +355,9 @@ export class Transport {
 
   #closed(connection: Connection, reason: string, opened: boolean): void {
     this.#connections.delete(connection);
+    this.#strangers.delete(connection);
     const { dialing } = connection;
-    if (dialing === undefined) {
-      if (!opened) this.#handshakes--;
-    } else if (dialing.closed(opened)) {
+    if (dialing?.closed(opened) === true) {
       this.counters["dials.failed"]++;
       this.#handler.unreachable(dialing.address, reason);
     }

@@ -1,9 +1,13 @@
 import * as fc from "fast-check";
 import { Kind, LeaseState, Message, Refusal } from "../../src/flease/message.js";
 
+/** What a name may be made of: control characters have no place in it. */
+export const printable = (text: string): string => text.replaceAll(/\p{Cc}/gu, "_");
+
 const text = (bytesMax: number) =>
   fc
     .string({ unit: "grapheme", minLength: 1, maxLength: 40 })
+    .map(printable)
     .filter((value) => Buffer.byteLength(value) <= bytesMax);
 const u32 = fc.nat({ max: 0xffff_ffff });
 const whole = fc.oneof(fc.maxSafeNat(), fc.constantFrom(0, 1, Number.MAX_SAFE_INTEGER));
@@ -49,7 +53,7 @@ const parts = fc.oneof(
       kind: fc.constant(Kind.nack),
       ...common,
       refusal: fc.constantFrom(...Object.values(Refusal)),
-      fullBy: fc.string({ maxLength: 60, unit: "binary" }),
+      fullBy: fc.string({ maxLength: 60, unit: "binary" }).map(printable),
       promised: whole,
     }),
     lease,

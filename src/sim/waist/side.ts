@@ -78,6 +78,10 @@ export class Side implements SideHost<Connection> {
     return this.#node.now();
   }
 
+  status(): null {
+    return null;
+  }
+
   /** Each step in an event of its own: whatever else happens may happen in between. */
   sideWork(): void {
     if (this.#works) return;
