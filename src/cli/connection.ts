@@ -4,13 +4,37 @@ import { open } from "../index.js";
 import { type Settings, WAIT_DEFAULT, openOptions } from "./settings.js";
 import { few } from "../lease/lists.js";
 
-/** Opens the leases, uses them, and closes them whatever happened. */
-export async function withLeases<T>(settings: Settings, use: (leases: Leases) => Promise<T>): Promise<T> {
-  const leases = await open(...few(settings.endpoints), openOptions(settings));
+/**
+ * Opens the leases, uses them, and closes them whatever happened.
+ *
+ * @param signal gives up while they are being opened; the promise rejects with its reason. Nothing is held then, and what is under
+ * way ends with the process.
+ */
+export async function withLeases<T>(
+  settings: Settings,
+  use: (leases: Leases) => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
+  const leases = await unlessGivenUp(open(...few(settings.endpoints), openOptions(settings)), signal);
   try {
     return await use(leases);
   } finally {
     await leases.close();
+  }
+}
+
+async function unlessGivenUp<T>(opening: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return opening;
+  const settled = new AbortController();
+  const givenUp = new Promise<never>((_resolve, reject) => {
+    const onAbort = (): void => reject(signal.reason);
+    if (signal.aborted) onAbort();
+    else signal.addEventListener("abort", onAbort, { once: true, signal: settled.signal });
+  });
+  try {
+    return await Promise.race([opening, givenUp]);
+  } finally {
+    settled.abort();
   }
 }
 
@@ -32,14 +56,16 @@ const WAIT_LEFT_MS_MIN = 1;
 export function withLeasesInTurn<T>(
   settings: Settings,
   options: WaitOptions,
+  signal: AbortSignal,
   use: (leases: Leases, waitMs: number) => Promise<T>,
 ): Promise<T> {
   const waitMs = options.try === true ? 0 : parseDuration(options.wait ?? WAIT_DEFAULT, "--wait");
   const begunMs = performance.now();
   const openMs = options.wait === undefined ? 0 : waitMs;
   const timeoutMs = Math.max(settings.timeoutMs, openMs);
-  return withLeases({ ...settings, timeoutMs }, (leases) => {
+  const inTurn = (leases: Leases): Promise<T> => {
     const leftMs = waitMs - (performance.now() - begunMs);
     return use(leases, waitMs === 0 ? 0 : Math.max(WAIT_LEFT_MS_MIN, leftMs));
-  });
+  };
+  return withLeases({ ...settings, timeoutMs }, inTurn, signal);
 }

@@ -8,11 +8,12 @@ import { spawn } from "node:child_process";
 import { closeSync, writeSync } from "node:fs";
 import { Socket } from "node:net";
 import { constants } from "node:os";
+import { listenToSignals } from "./signals.js";
 
 /** What the process behind is called: other than a variable, this is not handed on to what it starts. */
 const NAME_BEHIND = "leasehold-behind";
 
-/** The descriptor, behind, of the pipe that ties it to the front. */
+/** The descriptor, behind, of the pipe that ties it to the front: a byte when signals are heard there, then one with the exit code. */
 const FRONT_FD = 3;
 
 /** Kinds of stores whose operations use files. */
@@ -40,8 +41,19 @@ export function beFront(): void {
     // What a terminal sends to all of the foreground must reach it once.
     detached: true,
   });
-  for (const signal of SIGNALS) process.on(signal, () => behind.kill(signal));
-  behind.stdio[FRONT_FD]?.on("data", ([code]: Buffer) => process.exit(code));
+  let hears = false;
+  /** The first that came before the process behind heard any. If it never does, a second one ends it all the same. */
+  let early: NodeJS.Signals | undefined;
+  listenToSignals(SIGNALS, (signal) => {
+    if (hears || early !== undefined) behind.kill(signal);
+    else early = signal;
+  });
+  const onByte = (byte: number): void => {
+    if (hears) process.exit(byte);
+    hears = true;
+    if (early !== undefined) behind.kill(early);
+  };
+  behind.stdio[FRONT_FD]?.on("data", (bytes: Buffer) => bytes.forEach(onByte));
   behind.stdio[FRONT_FD]?.on("error", () => undefined);
   behind.on("error", ({ message }) => {
     writeSync(process.stderr.fd, `leasehold: unexpected: ${message}\n`);
@@ -56,8 +68,9 @@ export function beFront(): void {
   });
 }
 
-/** Behind: looks whether the front is still there. What it guards ends as if this process had been killed, and so it is. */
+/** Behind: says that signals are heard, and looks whether the front is still there. What it guards ends as if this process had been killed, and so it is. */
 export function watchFront(): void {
+  writeSync(FRONT_FD, Uint8Array.of(0));
   const link = new Socket({ fd: FRONT_FD, readable: true, writable: false });
   const end = (): void => void process.kill(process.pid, "SIGKILL");
   link.on("end", end).on("error", end).resume();

@@ -1,21 +1,27 @@
+import { listenToSignals } from "./signals.js";
+
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /** Aborts when this process is asked to end. Dispose of it when nobody looks any more. */
 export class Interrupt implements Disposable {
   readonly #controller = new AbortController();
-  readonly #onSignal = (): void => this.#controller.abort();
-
-  constructor() {
-    for (const signal of SIGNALS) process.on(signal, this.#onSignal);
-  }
+  readonly #stop = listenToSignals(SIGNALS, () => this.#controller.abort());
 
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
 
   [Symbol.dispose](): void {
-    for (const signal of SIGNALS) process.off(signal, this.#onSignal);
+    this.#stop();
   }
+}
+
+/** For `catch`: what was given up because of the signal has not failed. */
+export function unlessAborted<T>(signal: AbortSignal, result: () => T): (error: unknown) => T {
+  return (error) => {
+    if (!signal.aborted || error !== signal.reason) throw error;
+    return result();
+  };
 }
 
 /** Resolves when the signal aborts. */

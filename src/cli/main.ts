@@ -1,5 +1,9 @@
 #!/usr/bin/env node
-import { beFront, endFront, isBehind, needsFront, watchFront } from "./front.js";
+import { holdSignals } from "./signals.js";
+
+// Before anything else is loaded.
+holdSignals();
+const { beFront, endFront, isBehind, needsFront, watchFront } = await import("./front.js");
 
 const words = process.argv.slice(2);
 if (needsFront(words) && !isBehind()) {

@@ -3,6 +3,7 @@ import { type Finish, examples } from "./command-help.js";
 import { exitCode, exitCodeLines } from "./exit-codes.js";
 import { type CommandFailure, usageError } from "./failure.js";
 import { sayLine } from "./say.js";
+import { letSignalsGo } from "./signals.js";
 import { LOCAL_ENDPOINTS, TIMEOUT_DEFAULT, WAIT_DEFAULT, collectEndpoints } from "./settings.js";
 import type { RunOptions } from "./commands/run.js";
 import { addSecurityOptions, refuseRole, refuseSecurity } from "./security-options.js";
@@ -12,6 +13,9 @@ import { packageVersion } from "./version.js";
 
 const EXIT_CODE_MAX = 255;
 const COUNT_MAX = 64;
+
+/** The commands that have something to put in order before they end by a signal. */
+const listening: ReadonlySet<string> = new Set(["up", "run", "hold", "elect", "watch", "peer", "core"]);
 
 function parseExitCode(text: string): number {
   const code = Number(text);
@@ -75,6 +79,9 @@ export function buildProgram(finish: Finish): Command {
       ),
     );
   addSecurityOptions(program);
+  program.hook("preAction", (_program, action) => {
+    if (!listening.has(action.name())) letSignalsGo();
+  });
   addUp(program, finish);
   addRun(program, finish);
   addList(program, finish);

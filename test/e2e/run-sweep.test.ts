@@ -1,6 +1,4 @@
-import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { readFileSync, readdirSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, describe, expect, test } from "vitest";
 import {
@@ -12,6 +10,7 @@ import {
   isAlive,
   leasehold,
 } from "../support/built.js";
+import { PlantedBuild } from "../support/planted-build.js";
 
 /**
  * Each process of `leasehold run` is killed or stopped at moments that are swept from the guard's first to some time after the
@@ -36,13 +35,11 @@ const SLACK_MS = 2_500;
 /** Long after a command that was still to come would have come. */
 const LATER_MS = 100;
 
-const folders: string[] = [];
 const started: Running[] = [];
 let trials = 0;
 
 afterAll(() => {
   for (const { process: child } of started) child.kill("SIGKILL");
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 });
 
 interface Trial {
@@ -269,26 +266,6 @@ describe.skipIf(process.platform !== "linux")("at whatever moment", () => {
   );
 });
 
-/** The package with something taken out again. */
-function planted(changes: Record<string, readonly (readonly [string, string])[]>): string {
-  const folder = mkdtempSync(join(tmpdir(), "leasehold-planted-"));
-  folders.push(folder);
-  const build = join(folder, "dist");
-  cpSync(dist, build, { recursive: true });
-  cpSync(join(dirname(dist), "package.json"), join(folder, "package.json"));
-  symlinkSync(join(dirname(dist), "node_modules"), join(folder, "node_modules"));
-  for (const [file, replacements] of Object.entries(changes)) {
-    const path = join(build, "cli", "run", file);
-    let text = readFileSync(path, "utf8");
-    for (const [from, to] of replacements) {
-      expect(text).toContain(from);
-      text = text.replace(from, to);
-    }
-    writeFileSync(path, text);
-  }
-  return build;
-}
-
 const OPENS_AT_ONCE = [
   'send(this.#toRun, { type: "ready", groupId: gate.pid });',
   'this.#open(); setTimeout(() => send(this.#toRun, { type: "ready", groupId: gate.pid }), 30);',
@@ -301,30 +278,32 @@ describe.skipIf(process.platform !== "linux")("the sweep finds", () => {
       "a command that starts before run knows its group",
       "the guard is killed",
       {
-        "guard.js": [
+        "run/guard.js": [
           OPENS_AT_ONCE,
           ["this.#deadline = message.deadline;\n                this.#open();", ""],
         ],
-        "gate.js": [NO_SECOND_GUARD],
+        "run/gate.js": [NO_SECOND_GUARD],
       },
     ],
     [
       "a run that does not wait for the end of the command",
       "the guard is killed",
-      { "guarded-command.js": [["!processes.sweep()", "false"]], "gate.js": [NO_SECOND_GUARD] },
+      { "run/guarded-command.js": [["!processes.sweep()", "false"]], "run/gate.js": [NO_SECOND_GUARD] },
     ],
     [
       "a command that nobody ends when run is stopped and the guard is killed",
       "run is stopped and the guard is killed",
-      { "gate.js": [NO_SECOND_GUARD] },
+      { "run/gate.js": [NO_SECOND_GUARD] },
     ],
     [
       "a guard that follows the process group alone",
       "run is killed",
-      { "process-group.js": [["stat.session === this.#groupId", "false"]] },
+      { "run/process-group.js": [["stat.session === this.#groupId", "false"]] },
     ],
   ] as const)("%s", { timeout: 300_000 }, async (_title, name, changes) => {
-    const build = planted(changes);
-    await expect(sweep(build, name, 200)).rejects.toThrow("moment");
+    using build = new PlantedBuild(changes);
+    await expect(sweep(build.dist, name, 200)).rejects.toThrow(
+      /moment .*(?:of the command, |command is gone: not|guard are gone: not)/,
+    );
   });
 });

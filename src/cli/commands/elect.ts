@@ -2,11 +2,12 @@ import type { LeaseLostError } from "../../lease/errors.js";
 import type { Lease, Leases } from "../../lease/types.js";
 import { withLeases } from "../connection.js";
 import { exitCode } from "../exit-codes.js";
-import { Interrupt } from "../interrupt.js";
+import { Interrupt, unlessAborted } from "../interrupt.js";
 import { ownCommandBytes } from "../command-bytes.js";
 import { runUnderLease } from "../run/run-under-lease.js";
+import { SignalRelay } from "../run/signal-relay.js";
 import { sayError } from "../say.js";
-import { type OutputFormat, settingsOf, ttlOf } from "../settings.js";
+import { type OutputFormat, type Settings, settingsOf, ttlOf } from "../settings.js";
 import { type HoldOptions, tell, untilAsked } from "./hold.js";
 import { refuseStrayWords } from "./stray-words.js";
 
@@ -23,49 +24,50 @@ export async function elect(
   const settings = settingsOf(options);
   const { label } = options;
   const term = ttlOf(options.ttl);
-  return withLeases({ ...settings, ...(label !== undefined && { label }) }, (leases) =>
-    words.length > 0
-      ? electToRun(leases, resource, words, term)
-      : electToSay(leases, resource, settings.output, term),
-  );
+  const labelled = { ...settings, ...(label !== undefined && { label }) };
+  return words.length > 0
+    ? await electToRun(labelled, resource, words, term)
+    : await electToSay(labelled, resource, term);
 }
 
 /** The command is run in each term anew, guarded as by `run`. */
 async function electToRun(
-  leases: Leases,
+  settings: Settings,
   resource: string,
   words: readonly string[],
   term: { ttl?: number },
 ): Promise<number> {
   const [command = "", ...args] = words;
-  for (;;) {
-    const code = await runUnderLease(leases, {
-      resource,
-      command,
-      args,
-      bytes: ownCommandBytes(words),
-      wait: Infinity,
-      conflictExitCode: exitCode("conflict"),
-      lostExitCode: LOST,
-      yields: true,
-      say: sayError,
-      ...term,
-    });
-    if (code !== LOST) return code;
-  }
+  const request = {
+    resource,
+    command,
+    args,
+    bytes: ownCommandBytes(words),
+    wait: Infinity,
+    conflictExitCode: exitCode("conflict"),
+    lostExitCode: LOST,
+    yields: true,
+    say: sayError,
+    ...term,
+  };
+  using signals = new SignalRelay();
+  const terms = async (leases: Leases): Promise<number> => {
+    for (;;) {
+      const code = await runUnderLease(leases, request, signals);
+      if (code !== LOST) return code;
+    }
+  };
+  return await withLeases(settings, terms, signals.withoutCommand).catch(signals.caught);
 }
 
-async function electToSay(
-  leases: Leases,
-  resource: string,
-  output: OutputFormat,
-  term: { ttl?: number },
-): Promise<number> {
+async function electToSay(settings: Settings, resource: string, term: { ttl?: number }): Promise<number> {
   using interrupt = new Interrupt();
   const { signal } = interrupt;
-  while (!signal.aborted) {
-    await leases.lead(resource, (lease) => serve(lease, output, signal), { signal, ...term });
-  }
+  const terms = async (leases: Leases): Promise<void> => {
+    while (!signal.aborted)
+      await leases.lead(resource, (lease) => serve(lease, settings.output, signal), { signal, ...term });
+  };
+  await withLeases(settings, terms, signal).catch(unlessAborted(signal, () => undefined));
   return exitCode("ok");
 }
 

@@ -1,9 +1,9 @@
 import { LeaseholdError, type LeaseLostError } from "../../lease/errors.js";
-import type { Lease } from "../../lease/types.js";
+import type { Lease, Leases } from "../../lease/types.js";
 import { withLeasesInTurn } from "../connection.js";
 import { CommandFailure } from "../failure.js";
 import { exitCode } from "../exit-codes.js";
-import { aborted, Interrupt } from "../interrupt.js";
+import { aborted, Interrupt, unlessAborted } from "../interrupt.js";
 import { printable } from "../output/cells.js";
 import { toJson } from "../output/present.js";
 import { sayLine } from "../say.js";
@@ -23,20 +23,9 @@ export async function hold(resource: string, options: HoldOptions): Promise<numb
   const { label } = options;
   using interrupt = new Interrupt();
   const { signal } = interrupt;
-  // Awaited here: the signals are looked after until the lease has been given back.
   const labelled = { ...settings, ...(label !== undefined && { label }) };
-  return await withLeasesInTurn(labelled, options, async (leases, wait) => {
-    let lease: Lease;
-    try {
-      lease = await leases.acquire(resource, {
-        signal,
-        wait,
-        ...term,
-      });
-    } catch (error) {
-      if (signal.aborted) return exitCode("ok");
-      throw error;
-    }
+  const holding = async (leases: Leases, wait: number): Promise<number> => {
+    const lease = await leases.acquire(resource, { signal, wait, ...term });
     tell(settings.output, { type: "held", resource, token: lease.token }, `held, token ${lease.token}`);
     const why = await untilAsked(lease, signal);
     if (lease.remaining() <= 0)
@@ -44,7 +33,10 @@ export async function hold(resource: string, options: HoldOptions): Promise<numb
     await lease.release();
     tell(settings.output, { type: "released", resource, why }, `released: ${why}`);
     return exitCode("ok");
-  });
+  };
+  return await withLeasesInTurn(labelled, options, signal, holding).catch(
+    unlessAborted(signal, () => exitCode("ok")),
+  );
 }
 
 /** Resolves when the lease is lost, or there is a reason to give it back; says which. */

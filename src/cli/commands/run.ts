@@ -1,6 +1,7 @@
 import { withLeasesInTurn } from "../connection.js";
 import { ownCommandBytes } from "../command-bytes.js";
 import { runUnderLease } from "../run/run-under-lease.js";
+import { SignalRelay } from "../run/signal-relay.js";
 import { sayError } from "../say.js";
 import { refuseStrayWords } from "./stray-words.js";
 import { type SharedOptions, settingsOf, ttlOf } from "../settings.js";
@@ -21,19 +22,21 @@ export async function run(resource: string, words: readonly string[], options: R
   const [command = "", ...args] = words;
   const term = ttlOf(options.ttl);
   const { killAfter, conflictExitCode, lostExitCode } = options;
-  return withLeasesInTurn(settingsOf(options), options, (leases, wait) =>
-    runUnderLease(leases, {
-      resource,
-      command,
-      args,
-      bytes: ownCommandBytes(words),
-      conflictExitCode,
-      lostExitCode,
-      yields: options.yield === true,
-      say: sayError,
-      ...term,
-      wait,
-      ...(killAfter !== undefined && { killAfter }),
-    }),
+  const request = {
+    resource,
+    command,
+    args,
+    bytes: ownCommandBytes(words),
+    conflictExitCode,
+    lostExitCode,
+    yields: options.yield === true,
+    say: sayError,
+    ...term,
+    ...(killAfter !== undefined && { killAfter }),
+  };
+  using signals = new SignalRelay();
+  const running = withLeasesInTurn(settingsOf(options), options, signals.withoutCommand, (leases, wait) =>
+    runUnderLease(leases, { ...request, wait }, signals),
   );
+  return await running.catch(signals.caught);
 }

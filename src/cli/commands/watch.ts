@@ -1,7 +1,7 @@
-import type { Change } from "../../lease/types.js";
+import type { Change, Leases } from "../../lease/types.js";
 import { withLeases } from "../connection.js";
 import { exitCode } from "../exit-codes.js";
-import { Interrupt } from "../interrupt.js";
+import { Interrupt, unlessAborted } from "../interrupt.js";
 import { type Paint, paintFor } from "../output/ansi.js";
 import { printable } from "../output/cells.js";
 import { shortTime, toJson } from "../output/present.js";
@@ -15,14 +15,15 @@ export async function watch(prefix: string, options: SharedOptions): Promise<num
   const paint = paintFor(process.stdout.isTTY === true, process.env);
   using interrupt = new Interrupt();
   const { signal } = interrupt;
-  await withLeases(settings, async (leases) => {
+  const show = async (leases: Leases): Promise<void> => {
     for await (const change of leases.watch(prefix, { signal })) {
       const at = new Date();
       const line =
         settings.output === "table" ? changeLine(change, at, paint) : toJson(changeView(change, at));
       if (!sayLine(line)) return;
     }
-  });
+  };
+  await withLeases(settings, show, signal).catch(unlessAborted(signal, () => undefined));
   return exitCode("ok");
 }
 

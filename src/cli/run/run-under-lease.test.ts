@@ -8,6 +8,7 @@ import type { AcquireOptions, Guarantees, Lease, Leases } from "../../lease/type
 import { exitCode } from "../exit-codes.js";
 import { groupIsGone } from "./process-group.js";
 import { type RunRequest, runUnderLease } from "./run-under-lease.js";
+import { SignalRelay } from "./signal-relay.js";
 
 /** A lease whose time the test moves by hand. */
 class FakeLease {
@@ -77,7 +78,7 @@ function fakeLeases(acquire?: (options?: AcquireOptions) => Promise<Lease>): Lea
 }
 
 function start(script: string, more: Partial<RunRequest> = {}, leases = fakeLeases()): Promise<number> {
-  return runUnderLease(leases, {
+  const request = {
     resource: "demo/x",
     command: "/bin/sh",
     // What a shell says of killed children is not for the output of the tests.
@@ -86,9 +87,13 @@ function start(script: string, more: Partial<RunRequest> = {}, leases = fakeLeas
     conflictExitCode: exitCode("conflict"),
     lostExitCode: exitCode("lost"),
     guardPath,
-    say: (message) => said.push(message),
+    say: (message: string) => said.push(message),
     ...more,
-  });
+  };
+  const signals = new SignalRelay();
+  return runUnderLease(leases, request, signals)
+    .catch(signals.caught)
+    .finally(() => signals[Symbol.dispose]());
 }
 
 /** Shell that writes its own process id, which is also its group's, where {@link startedPid} finds it. */

@@ -1,9 +1,8 @@
-import { constants } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { LeaseholdError, type LeaseLostError } from "../../lease/errors.js";
 import type { Duration, Lease, Leases } from "../../lease/types.js";
 import { formatDuration, parseDuration } from "../../lease/duration.js";
-import { SIGNAL_BASE, exitCode } from "../exit-codes.js";
+import { exitCode } from "../exit-codes.js";
 import { shortTime } from "../output/present.js";
 import { CommandFailure, usageError } from "../failure.js";
 import { now } from "./guard-link.js";
@@ -16,6 +15,7 @@ import {
 } from "./guard-policy.js";
 import { type CommandBytes, bytesOf } from "../command-bytes.js";
 import { type Ending, GuardedCommand } from "./guarded-command.js";
+import { type SignalRelay, exitCodeOfSignal } from "./signal-relay.js";
 
 export interface RunRequest {
   readonly resource: string;
@@ -36,12 +36,6 @@ export interface RunRequest {
   readonly say: (message: string) => void;
 }
 
-const FORWARDED = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as const;
-type Forwarded = (typeof FORWARDED)[number];
-
-/** The two signals that ask nobody to end. While there is no command yet, there is nothing for them to do. */
-const HARMLESS: ReadonlySet<Forwarded> = new Set(["SIGUSR1", "SIGUSR2"]);
-
 /**
  * The guard hears of a renewal within this share of the ttl: a renewal begins at a third, and the earliest SIGTERM
  * would go out at half of it.
@@ -61,9 +55,14 @@ const WHO_HOLDS_TIMEOUT_MS = 1_000;
  * Takes the lease, runs the command under it and gives the lease back when the command is gone.
  *
  * @returns the exit code: the command's own, 128 + n for a signal, or one of those in the request.
- * @throws CommandFailure, LeaseholdError when the lease could not be had.
+ * @throws CommandFailure, LeaseholdError when the lease could not be had; the reason of the relay's `withoutCommand` when a signal
+ * came before there was a command.
  */
-export async function runUnderLease(leases: Leases, request: RunRequest): Promise<number> {
+export async function runUnderLease(
+  leases: Leases,
+  request: RunRequest,
+  signals: SignalRelay,
+): Promise<number> {
   const { ttlMinMs, ttlMaxMs } = leases.guarantees;
   const ttlMs = request.ttl === undefined ? ttlMaxMs : parseDuration(request.ttl, "--ttl");
   if (ttlMs < ttlMinMs || ttlMs > ttlMaxMs) {
@@ -71,12 +70,10 @@ export async function runUnderLease(leases: Leases, request: RunRequest): Promis
     throw usageError(`--ttl ${formatDuration(ttlMs)} is outside what the cluster allows: ${range}`);
   }
   const limits = limitsOf(request.killAfter, ttlMs);
-  using signals = new SignalRelay();
-  const lease = await acquire(leases, request, ttlMs, signals.beforeStart);
-  if (lease === undefined) return endedBy(signals.received);
+  const lease = await acquire(leases, request, ttlMs, signals.withoutCommand);
   try {
     // A signal that came just as the lease did: nothing has been started, so nothing has to be told.
-    if (signals.received !== undefined) return endedBy(signals.received);
+    signals.withoutCommand.throwIfAborted();
     return await runHolding(lease, limits, request, signals);
   } finally {
     await lease.release();
@@ -95,18 +92,17 @@ function limitsOf(killAfter: Duration | undefined, ttlMs: number): Limits {
   return { killAfterMs, killMarginMs: marginMs };
 }
 
-/** The lease, or `undefined` when a signal ended the wait. */
 async function acquire(
   leases: Leases,
   request: RunRequest,
   ttlMs: number,
   signal: AbortSignal,
-): Promise<Lease | undefined> {
+): Promise<Lease> {
   const { resource, wait } = request;
   try {
     return await leases.acquire(resource, { ttl: ttlMs, signal, ...(wait !== undefined && { wait }) });
   } catch (error) {
-    if (signal.aborted) return undefined;
+    signal.throwIfAborted();
     if (!(error instanceof LeaseholdError) || (error.code !== "LEASE_HELD" && error.code !== "TIMEOUT"))
       throw error;
     const waited = error.code === "TIMEOUT" ? "its turn did not come in time; " : "";
@@ -150,8 +146,12 @@ async function runHolding(
   });
   signals.forwardTo(command);
   answerRequests(lease, command, request);
-  const ending = await watch(lease, command, deadline, limits);
-  return conclude(ending, lease, request);
+  try {
+    const ending = await watch(lease, command, deadline, limits);
+    return conclude(ending, lease, request, signals);
+  } finally {
+    signals.commandIsGone();
+  }
 }
 
 /** The command is told by SIGTERM, if the caller wants that; how long it takes to end is then its own choice. */
@@ -218,7 +218,12 @@ const spawnFaults: Readonly<Record<string, string>> = {
   EACCES: "permission denied",
 };
 
-function conclude(ending: Ending | undefined, lease: Lease, request: RunRequest): number {
+function conclude(
+  ending: Ending | undefined,
+  lease: Lease,
+  request: RunRequest,
+  signals: SignalRelay,
+): number {
   const { resource, say } = request;
   if (ending === undefined) {
     say(
@@ -226,6 +231,9 @@ function conclude(ending: Ending | undefined, lease: Lease, request: RunRequest)
     );
     return request.lostExitCode;
   }
+  const isStarted = ending.kind === "ended" || (ending.kind === "unguarded" && ending.isKilled);
+  // Whoever ends a whole service also meets the guard and the gate, which listen a little later than this process.
+  if (!isStarted && signals.exitCode !== undefined) return signals.exitCode;
   if (ending.kind === "not-started") {
     say(`${request.command}: ${spawnFaults[ending.code] ?? ending.message}`);
     return exitCode(ending.code === "ENOENT" ? "notFound" : "notExecutable");
@@ -250,54 +258,7 @@ function conclude(ending: Ending | undefined, lease: Lease, request: RunRequest)
     return request.lostExitCode;
   }
   if (ending.code !== null) return ending.code;
-  if (ending.signal !== null) return SIGNAL_BASE + signalNumber(ending.signal);
+  if (ending.signal !== null) return exitCodeOfSignal(ending.signal);
   say("how the command ended is not known: the shell above it was ended by a signal");
   return exitCode("unexpected");
-}
-
-function endedBy(signal: Forwarded | undefined): number {
-  return SIGNAL_BASE + signalNumber(signal ?? "SIGTERM");
-}
-
-function signalNumber(signal: NodeJS.Signals): number {
-  return constants.signals[signal];
-}
-
-/** Signals end the wait for the lease; once the command runs they are the command's. */
-class SignalRelay implements Disposable {
-  /** The first that asked us to end before there was a command. */
-  received: Forwarded | undefined;
-  readonly #abort = new AbortController();
-  readonly #listeners = new Map<Forwarded, () => void>();
-  #command: GuardedCommand | undefined;
-
-  constructor() {
-    for (const signal of FORWARDED) {
-      const listener = (): void => this.#on(signal);
-      this.#listeners.set(signal, listener);
-      process.on(signal, listener);
-    }
-  }
-
-  get beforeStart(): AbortSignal {
-    return this.#abort.signal;
-  }
-
-  forwardTo(command: GuardedCommand): void {
-    this.#command = command;
-  }
-
-  #on(signal: Forwarded): void {
-    if (this.#command !== undefined) {
-      this.#command.forward(signal);
-      return;
-    }
-    if (HARMLESS.has(signal)) return;
-    this.received ??= signal;
-    this.#abort.abort();
-  }
-
-  [Symbol.dispose](): void {
-    for (const [signal, listener] of this.#listeners) process.off(signal, listener);
-  }
 }

@@ -23,6 +23,8 @@ const TTL_MS = 3_000;
 const KILL_AFTER_MS = TTL_MS / 4;
 /** For a machine that is busy. */
 const SLACK_MS = 500;
+/** Many start at once, and each is three processes. */
+const START_MS_MAX = 20_000;
 /** The command does not listen to SIGTERM, and has a child of its own in the same group. */
 const STUBBORN = (folder: string): string =>
   `trap '' TERM; sh -c 'trap "" TERM; while :; do sleep 0.05; done' & echo $$ $! $LEASE_DEADLINE_MS > ${folder}/new; ` +
@@ -201,8 +203,8 @@ describe.skipIf(process.platform !== "linux").concurrent("on Linux", () => {
     const folder = mkdtempSync(join(tmpdir(), "leasehold-guard-"));
     folders.push(folder);
     const outer = runScript(`${inner} & echo $$ > ${folder}/new; mv ${folder}/new ${folder}/pid; wait`);
-    const pid = await eventually("the outer command starts", () => read(join(folder, "pid")));
-    await eventually("the inner command starts", () => sleepers("300.74").length > 0);
+    const pid = await eventually("the outer command starts", () => read(join(folder, "pid")), START_MS_MAX);
+    await eventually("the inner command starts", () => sleepers("300.74").length > 0, START_MS_MAX);
     process.kill(Number(pid), "SIGKILL");
     expect((await outer).code).toBe(137);
     expect(sleepers("300.74")).toEqual([]);
@@ -222,6 +224,21 @@ describe.skipIf(process.platform !== "linux").concurrent("on Linux", () => {
     expect(await printedBy(`exec 2>&1; ${run}; echo $?; ${get}; echo $?`)).toBe(
       "leasehold: argument 2 is no valid UTF-8\n2\n".repeat(2),
     );
+  });
+
+  test.each([
+    ["ends the command", [], "300.75", 129],
+    ["does not end it behind nohup", ["nohup"], "300.76", 9],
+  ] as const)("a hang-up %s", async (_what, before, seconds, code) => {
+    const words = [...before, "/bin/sh", "-c", `sleep ${seconds}; exit 9`];
+    const run = leasehold(["run", "demo/x", "--endpoints", "memory:", "--", ...words]);
+    running.push(run);
+    const sleeper = await eventually("it sleeps", () => sleepers(seconds)[0], START_MS_MAX);
+    run.process.kill("SIGHUP");
+    // As long as a hang-up takes on its way through two processes, with some more.
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    if (isAlive(sleeper)) process.kill(sleeper, "SIGTERM");
+    expect((await run.finished).code).toBe(code);
   });
 
   test("a signal that comes while the command starts reaches it", async ({ expect }) => {

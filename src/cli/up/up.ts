@@ -6,6 +6,7 @@ import { paintFor } from "../output/ansi.js";
 import { printable } from "../output/cells.js";
 import { toJson } from "../output/present.js";
 import { sayLine, sayLines } from "../say.js";
+import { listenToSignals } from "../signals.js";
 import { type SharedOptions, settingsOf } from "../settings.js";
 import type { Change } from "./board.js";
 import { LocalCluster, type LocalPlan } from "./local-cluster.js";
@@ -42,8 +43,8 @@ export async function up(options: UpOptions): Promise<number> {
   if (output === "json") throw usageError("up goes on and on: -o is table or ndjson here");
   const durationMs =
     options.duration === undefined ? undefined : parseDuration(options.duration, "--duration");
-  const plan = await planOf(options);
   const stop = new StopRequest(durationMs);
+  const plan = await planOf(options);
   const onScreen = output === "table" && process.stdout.isTTY === true;
   const show = output === "ndjson" ? showObject : showLine;
   const cluster = new LocalCluster(plan, options.kills, onScreen ? () => undefined : show);
@@ -56,8 +57,7 @@ export async function up(options: UpOptions): Promise<number> {
   try {
     if (!onScreen && output === "table") sayLines(introduction(plan));
     view?.open();
-    await cluster.start();
-    await stop.requested;
+    await Promise.race([cluster.start().then(() => stop.requested), stop.requested]);
     if (view !== undefined) view.notice = "stopping…";
     stop.onSecond(() => cluster.killAll());
     await cluster.stop();
@@ -111,7 +111,7 @@ class StopRequest {
     this.requested = new Promise((resolve) => {
       this.#resolve = resolve;
     });
-    for (const signal of STOP_SIGNALS) process.on(signal, () => this.ask());
+    listenToSignals(STOP_SIGNALS, () => this.ask());
     if (durationMs !== undefined)
       void sleep(durationMs, undefined, { ref: false }).then(() => this.#resolve());
   }

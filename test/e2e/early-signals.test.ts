@@ -1,0 +1,138 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, describe, test } from "vitest";
+import { type Finished, type Running, childrenOf, eventually, isAlive, leasehold } from "../support/built.js";
+import { PlantedBuild } from "../support/planted-build.js";
+import { freePorts } from "../free-ports.js";
+
+/**
+ * A command that is asked to end while it still starts ends as it would later, at whatever moment: swept from the first line of ours
+ * that runs until it works. Before that, Node ends by the signal.
+ */
+
+const TRIES = Number(process.env["LEASEHOLD_TRIES"] ?? 4);
+/** For as long as a command needs to start on a busy machine. */
+const SWEEP_MS = 400;
+/** Above which an end has waited for something else. */
+const END_MS_MAX = 10_000;
+const GOLDEN_SECTION = (Math.sqrt(5) - 1) / 2;
+/** In the set of caught signals: Node itself does not catch this one. */
+const HANGUP_BIT = 1n;
+
+const folder = mkdtempSync(join(tmpdir(), "leasehold-early-"));
+const started: Running[] = [];
+
+afterAll(() => {
+  for (const { process: child } of started) child.kill("SIGKILL");
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** True when it runs code of ours. */
+function listens(pid: number): boolean {
+  try {
+    const caught = /^SigCgt:\s*([0-9a-f]+)$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? "0";
+    return (BigInt(`0x${caught}`) & HANGUP_BIT) !== 0n;
+  } catch {
+    return false;
+  }
+}
+
+async function signalledAfter(
+  words: readonly string[],
+  afterMs: number,
+  signal: NodeJS.Signals,
+): Promise<Finished> {
+  const running = leasehold(words);
+  started.push(running);
+  await eventually("it listens", () => listens(running.pid), 20_000);
+  await sleep(afterMs);
+  const below = childrenOf(running.pid);
+  running.process.kill(signal);
+  const late = sleep(END_MS_MAX, undefined, { ref: false }).then(() => Promise.reject(new Error("no end")));
+  const finished = await Promise.race([running.finished, late]);
+  await eventually("what it started is gone", () => !below.some(isAlive));
+  return finished;
+}
+
+/** Slows the loading of our modules down, and says when it begins: a hook, as `--import` takes it. */
+const slowLoading = `data:text/javascript,${encodeURIComponent(`
+  import { register } from "node:module";
+  register("data:text/javascript," + encodeURIComponent(\`
+    import { writeSync } from "node:fs";
+    export async function resolve(specifier, context, next) {
+      if (specifier === "./command.js") {
+        writeSync(1, "loading");
+        await new Promise((resolve) => setTimeout(resolve, 300));
+      }
+      return next(specifier, context);
+    }
+  \`));
+`)}`;
+
+async function signalledWhileItLoads(words: readonly string[], build?: string): Promise<Finished> {
+  const env = { ...process.env, NODE_OPTIONS: `--import=${slowLoading}` };
+  const running = leasehold(words, { env }, build);
+  started.push(running);
+  await eventually("it loads", () => running.stdout() !== "", 20_000);
+  running.process.kill("SIGTERM");
+  return running.finished;
+}
+
+async function endsOf(words: readonly string[], signal: NodeJS.Signals): Promise<Finished[]> {
+  const ends: Finished[] = [];
+  for (let index = 0; index < TRIES; index++)
+    ends.push(await signalledAfter(words, ((index * GOLDEN_SECTION) % 1) * SWEEP_MS, signal));
+  return ends;
+}
+
+const memory = ["--endpoints", "memory:"];
+/** Nobody listens there: opening takes as long as one is willing to wait. */
+const nobody = ["--endpoints", "127.0.0.1:1", "--wait", "10m"];
+const files = ["--endpoints", `delta+file:${["a", "b", "c"].map((name) => join(folder, name)).join(",")}`];
+const [peerPort, clientPort, corePort, upPort] = await freePorts(4);
+const urls = (port: number | undefined): string => `http://127.0.0.1:${port}`;
+const coreFlags = ["--listen-client-urls", urls(clientPort), "--listen-peer-urls", urls(corePort)];
+
+describe.skipIf(process.platform !== "linux").concurrent("a signal while it starts ends", () => {
+  test.for([
+    ["run, before the command and in it", ["run", "x", ...memory, "--", "sleep", "300"], 143],
+    ["run that waits for members", ["run", "x", ...nobody, "--", "sleep", "300"], 143],
+    ["run on files", ["run", "x", ...files, "--wait", "1m", "--", "sleep", "300"], 143],
+    ["hold", ["hold", "x", ...memory], 0],
+    ["hold that waits for members", ["hold", "x", ...nobody], 0],
+    ["watch", ["watch", ...memory], 0],
+    ["elect", ["elect", "x", ...memory], 0],
+    ["elect with a command", ["elect", "x", ...memory, "--", "sleep", "300"], 143],
+    ["peer", ["peer", "--id", "a", "--member", `a=127.0.0.1:${peerPort}`], 0],
+    ["core", ["core", "--data-dir", join(folder, "core"), ...coreFlags], 0],
+    ["up", ["up", "--port", String(upPort), "--workers", "1"], 0],
+  ] as const)("%s", { timeout: 600_000 }, async ([, words, code], { expect }) => {
+    for (const end of await endsOf(words, "SIGTERM"))
+      expect(end).toMatchObject({ code, signal: null, stderr: "" });
+  });
+
+  test(
+    "what has nothing to put in order: it dies of the signal",
+    { timeout: 600_000 },
+    async ({ expect }) => {
+      const words = ["get", "x", "--endpoints", "127.0.0.1:1", "--timeout", "1m"];
+      for (const end of await endsOf(words, "SIGTERM"))
+        expect(end).toMatchObject({ code: null, signal: "SIGTERM", stderr: "" });
+    },
+  );
+
+  test("while the command is loaded, too", async ({ expect }) => {
+    const hold = ["hold", "x", ...memory];
+    expect(await signalledWhileItLoads(hold)).toMatchObject({ code: 0, signal: null });
+    const get = ["get", "x", "--endpoints", "127.0.0.1:1"];
+    expect(await signalledWhileItLoads(get)).toMatchObject({ code: null, signal: "SIGTERM" });
+  });
+
+  test("not, if signals are not held from the first moment: the test above finds it", async ({ expect }) => {
+    using build = new PlantedBuild({ "main.js": [["holdSignals();", ""]] });
+    const hold = ["hold", "x", ...memory];
+    expect(await signalledWhileItLoads(hold, build.dist)).toMatchObject({ code: null, signal: "SIGTERM" });
+  });
+});
