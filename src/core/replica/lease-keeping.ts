@@ -30,7 +30,7 @@ export class LeaseKeeping {
   /** This server leads, and has applied the first entry of its term: all that was ever answered is in its state. */
   begin(): void {
     const { electionMs, nowMs, state } = this.#context;
-    this.tracker = new LeaderTracker(state.leases.all(), nowMs, electionMs);
+    this.tracker = new LeaderTracker(state.leases, nowMs, electionMs);
     this.#endingIndex = 0;
     this.#ledFromMs = nowMs - state.clusterMs;
     this.#nextWriteMs = nowMs + this.#clusterTimeMs;
@@ -38,6 +38,12 @@ export class LeaseKeeping {
 
   end(): void {
     this.tracker = untracked;
+  }
+
+  /** Goes on with what has begun, a bounded part of it. */
+  turn(): void {
+    const { limits, state } = this.#context;
+    if (this.tracker.isBeginning) state.revisions.visits.count += this.tracker.goOn(limits.unitsPerTurn);
   }
 
   applied({ granted, ended }: Applied): void {
@@ -70,10 +76,10 @@ export class LeaseKeeping {
   #writeTime(): void {
     const { limits, nowMs } = this.#context;
     if (nowMs < this.#nextWriteMs) return;
+    // What has begun goes on at the next ticks.
     const left = this.tracker.shorter(nowMs, this.#clusterTimeMs, limits.leasesPerBatch);
-    // A full batch has successors at the next ticks.
-    if (left.length < limits.leasesPerBatch) this.#nextWriteMs = nowMs + this.#clusterTimeMs;
-    if (left.length === 0) return;
+    if (left === undefined) this.#nextWriteMs = nowMs + this.#clusterTimeMs;
+    if (left === undefined || left.length === 0) return;
     // If it is refused, or lost with this leader, what stands there is longer: that errs on the safe side.
     const index = this.#proposeTime(left);
     if (index !== undefined) this.tracker.wroteShort(left, index);

@@ -1,6 +1,6 @@
 import { faults } from "#core-faults";
 import { type DeadlineItem, Deadlines } from "../../lease/deadlines.js";
-import type { LeaseState } from "../state/leases.js";
+import type { LeaseState, Leases } from "../state/leases.js";
 
 /**
  * When leases end. "Only the leader tracks the timeouts": it has `LeaderTracker`, everybody else `untracked` (*Patterns of
@@ -22,10 +22,17 @@ export interface LeaseTracker {
    * @param wholeIndex where its whole time has been written for this refresh, and applied; 0: nowhere
    */
   isWrittenShort(id: bigint, wholeIndex: number): boolean;
-  /** Leases of which less is left, by so much, than is written down of them; at most so many. */
-  shorter(nowMs: number, byMs: number, leasesMax: number): TimeLeft[];
+  /**
+   * Leases of which less is left, by so much, than is written down of them; at most so many. It looks at a bounded number each time, and
+   * goes on from there: undefined in the end, when it has looked at all.
+   */
+  shorter(nowMs: number, byMs: number, leasesMax: number): TimeLeft[] | undefined;
   /** That stands in the log now, applied or not. */
   wroteShort(left: readonly TimeLeft[], index: number): void;
+  /** Not all leases are tracked yet that were there when it began. */
+  readonly isBeginning: boolean;
+  /** Tracks some more of them. @returns how many it has looked at */
+  goOn(leasesMax: number): number;
 }
 
 export interface TimeLeft {
@@ -41,8 +48,10 @@ export const untracked: LeaseTracker = {
   takeDue: () => [],
   putBack() {},
   isWrittenShort: () => false,
-  shorter: () => [],
+  shorter: () => undefined,
   wroteShort() {},
+  isBeginning: false,
+  goOn: () => 0,
 };
 
 interface Tracked extends DeadlineItem {
@@ -56,20 +65,65 @@ interface Tracked extends DeadlineItem {
   shortIndex: number;
 }
 
+/** So many are looked at at a time for what is left of them: less than a millisecond. */
+const looksMax = 8_192;
+
+/**
+ * It begins with as many leases as there are, which are tracked in pieces, so that a new leader is heard of meanwhile. One that is
+ * asked for before it is its turn is tracked at once: to whoever asks all of them are there from the beginning.
+ */
 export class LeaderTracker implements LeaseTracker {
+  /** All that there are now, as the log has them. */
+  readonly #known: Leases;
+  readonly #beginMs: number;
+  readonly #extraMs: number;
+  /** Those that were there at the beginning, and perhaps are not any more. */
+  #rest: Iterator<LeaseState> | undefined;
   readonly #leases = new Map<bigint, Tracked>();
   readonly #deadlines = new Deadlines<Tracked>();
+  #looking: Iterator<Tracked> | undefined;
 
   /**
    * A new leader does not know when leases were refreshed: each has its full remaining life again. The extra time is what
    * passed, at most, between a refresh that the last leader acknowledged and the election.
    */
-  constructor(leases: Iterable<LeaseState>, nowMs: number, extraMs: number) {
-    for (const lease of leases) {
-      const item = this.#track(lease);
-      item.writtenMs = Math.min(lease.leftMs ?? item.ttlMs, item.ttlMs);
-      this.#deadlines.schedule(item, nowMs + (faults.noExtraLife ? 0 : item.writtenMs + extraMs));
+  constructor(leases: Leases, nowMs: number, extraMs: number) {
+    this.#known = leases;
+    this.#beginMs = nowMs;
+    this.#extraMs = extraMs;
+    this.#rest = leases.all();
+  }
+
+  get isBeginning(): boolean {
+    return this.#rest !== undefined;
+  }
+
+  goOn(leasesMax: number): number {
+    for (let count = 0; count < leasesMax; count += 1) {
+      const next = this.#rest?.next();
+      if (next === undefined || next.done === true) {
+        this.#rest = undefined;
+        return count;
+      }
+      this.#find(next.value.id);
     }
+    return leasesMax;
+  }
+
+  /** What has been granted since is tracked already. */
+  #find(id: bigint): Tracked | undefined {
+    const item = this.#leases.get(id);
+    if (item !== undefined || this.#rest === undefined) return item;
+    const lease = this.#known.get(id);
+    return lease && this.#begin(lease);
+  }
+
+  #begin(lease: LeaseState): Tracked {
+    const item = this.#track(lease);
+    item.writtenMs = Math.min(lease.leftMs ?? item.ttlMs, item.ttlMs);
+    const leftMs = faults.noExtraLife ? 0 : item.writtenMs + this.#extraMs;
+    this.#deadlines.schedule(item, this.#beginMs + leftMs);
+    return item;
   }
 
   granted(lease: LeaseState, nowMs: number): void {
@@ -101,14 +155,14 @@ export class LeaderTracker implements LeaseTracker {
   }
 
   refresh(id: bigint, nowMs: number): number {
-    const item = this.#leases.get(id);
+    const item = this.#find(id);
     if (item === undefined || (item.isEnding && !faults.refreshAfterEndProposed)) return 0;
     this.#deadlines.schedule(item, nowMs + item.ttlMs);
     return item.ttlMs / 1_000;
   }
 
   leftMs(id: bigint, nowMs: number): number | undefined {
-    const item = this.#leases.get(id);
+    const item = this.#find(id);
     if (item === undefined) return undefined;
     return item.isEnding ? 0 : Math.max(0, item.dueMs - nowMs);
   }
@@ -133,19 +187,24 @@ export class LeaderTracker implements LeaseTracker {
   }
 
   isWrittenShort(id: bigint, wholeIndex: number): boolean {
-    const item = this.#leases.get(id);
+    const item = this.#find(id);
     if (item === undefined || item.isEnding || faults.oldTimeStays) return false;
     if (wholeIndex > item.shortIndex) item.writtenMs = item.ttlMs;
     return item.writtenMs < item.ttlMs;
   }
 
-  shorter(nowMs: number, byMs: number, leasesMax: number): TimeLeft[] {
+  shorter(nowMs: number, byMs: number, leasesMax: number): TimeLeft[] | undefined {
     const shorter: TimeLeft[] = [];
-    for (const { id, dueMs, isEnding, writtenMs } of this.#leases.values()) {
+    this.#looking ??= this.#leases.values();
+    for (let looks = 0; looks < looksMax && shorter.length < leasesMax; looks += 1) {
+      const next = this.#looking.next();
+      if (next.done === true) {
+        this.#looking = undefined;
+        return shorter.length > 0 ? shorter : undefined;
+      }
+      const { id, dueMs, isEnding, writtenMs } = next.value;
       const leftMs = Math.max(0, Math.ceil(dueMs - nowMs));
-      if (isEnding || leftMs > writtenMs - byMs) continue;
-      shorter.push({ id, leftMs });
-      if (shorter.length === leasesMax) break;
+      if (!isEnding && leftMs <= writtenMs - byMs) shorter.push({ id, leftMs });
     }
     return shorter;
   }

@@ -112,6 +112,7 @@ export class Replica implements CoreServer {
     if (ready !== undefined) this.#take(ready);
     this.#offered.clear();
     this.#log.turn();
+    this.#leases.turn();
     this.#leader.release();
     this.#clients.release();
     this.#clients.turn();
@@ -135,7 +136,8 @@ export class Replica implements CoreServer {
 
   /** There is work for another turn. */
   get #hasMore(): boolean {
-    return this.#log.isBusy || this.#clients.isReading || this.#watches.isReading;
+    const { isBeginning } = this.#leases.tracker;
+    return this.#log.isBusy || isBeginning || this.#clients.isReading || this.#watches.isReading;
   }
 
   /** What it has looked at in its state, ever: for those who judge how long its turns are. */
