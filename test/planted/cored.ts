@@ -204,8 +204,14 @@ export const cored: readonly Cored[] = [
   },
 ];
 
-/** Break a bound or a promise about time, and no invariant: `src/core/replica/requests.test.ts` has them. */
-export const coreFaultsOfTests = ["staleRefresh", "endForgotten", "endsUnbounded", "lateProposalTaken"];
+/** Break a bound or a promise about time, and no invariant: the tests of `src/core/replica` have them. */
+export const coreFaultsOfTests = [
+  "staleRefresh",
+  "endForgotten",
+  "endsUnbounded",
+  "lateProposalTaken",
+  "sharesUnfair",
+];
 
 /** When a change has made a seed useless, the search goes on for so many runs. */
 const runsMax = 300;

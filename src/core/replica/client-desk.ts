@@ -19,7 +19,7 @@ import { commandFor } from "./commands.js";
 import type { Context } from "./context.js";
 import type { Ask, Refused, Told } from "./peer-messages.js";
 import { type PendingRequest, Requests } from "./requests.js";
-import type { ClientRequest, ClientResponse } from "./types.js";
+import type { ClientRequest, ClientResponse, Input } from "./types.js";
 import { Work } from "./work.js";
 
 interface Asking {
@@ -76,11 +76,12 @@ export class ClientDesk {
   isOpen = (number: number): boolean =>
     this.#asking.get(number)?.requests.some(({ isOpen }) => isOpen) ?? false;
 
-  request(id: number, request: ClientRequest, deadlineMs: number): void {
+  request(asked: Extract<Input, { kind: "request" }>): void {
+    const { id, request } = asked;
     this.#number += 1;
     try {
       const command = commandFor(request, this.#context, this.#number);
-      const pending = this.requests.admit(id, request, deadlineMs, this.#number, command);
+      const pending = this.requests.admit(asked, this.#number, command);
       if (asksForContent(request)) this.#begin(pending, undefined);
       else this.#waiting.add(pending);
     } catch (error) {

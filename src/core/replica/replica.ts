@@ -64,7 +64,7 @@ export class Replica implements CoreServer {
         this.#tick();
         return;
       case "request":
-        this.#clients.request(input.id, input.request, input.deadlineMs);
+        this.#clients.request(input);
         return;
       case "cancel":
         this.#clients.cancel(input.id);

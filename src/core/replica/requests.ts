@@ -1,10 +1,13 @@
 import { type DeadlineItem, Deadlines } from "../../lease/deadlines.js";
+import { faults } from "#core-faults";
 import { CoreError } from "../state/errors.js";
+import { FairShares } from "./fair-shares.js";
 import type { ReplicaLimits } from "./options.js";
-import type { Answer, ClientRequest, ClientResponse } from "./types.js";
+import type { Answer, ClientRequest, ClientResponse, Input } from "./types.js";
 
 export interface PendingRequest extends DeadlineItem {
   readonly id: number;
+  readonly client: string;
   readonly request: ClientRequest;
   /** Names its command in the log. */
   readonly number: number;
@@ -20,18 +23,21 @@ export interface PendingRequest extends DeadlineItem {
   isOpen: boolean;
 }
 
+type Asked = Extract<Input, { kind: "request" }>;
+
 /** Clients' requests that are not answered. Each has a deadline, and there are so many at most. */
 export class Requests {
-  readonly #limits: ReplicaLimits;
+  readonly #count: FairShares<string>;
+  readonly #bytes: FairShares<string>;
   /** Nobody waits for it any more. */
   readonly #closed: (pending: PendingRequest) => void;
   readonly #byId = new Map<number, PendingRequest>();
   readonly #deadlines = new Deadlines<PendingRequest>();
-  #bytes = 0;
   #answers: Answer[] = [];
 
   constructor(limits: ReplicaLimits, closed: (pending: PendingRequest) => void) {
-    this.#limits = limits;
+    this.#count = new FairShares(limits.requestsMax);
+    this.#bytes = new FairShares(limits.requestBytesTotalMax);
     this.#closed = closed;
   }
 
@@ -51,18 +57,15 @@ export class Requests {
 
   /** @throws CoreError `tooManyRequests` */
   admit(
-    id: number,
-    request: ClientRequest,
-    deadlineMs: number,
+    { id, client, request, deadlineMs }: Asked,
     number: number,
     command: Uint8Array | undefined,
   ): PendingRequest {
     if (this.#byId.has(id)) throw new RangeError(`the request ${id} is not answered yet`);
-    const bytes = this.#bytes + (command?.length ?? 0);
-    if (this.size >= this.#limits.requestsMax || bytes > this.#limits.requestBytesTotalMax)
-      throw new CoreError("tooManyRequests");
+    this.#take(faults.sharesUnfair ? "all" : client, command?.length ?? 0);
     const pending: PendingRequest = {
       id,
+      client,
       request,
       number,
       command,
@@ -73,10 +76,16 @@ export class Requests {
       heapIndex: -1,
       heapSequence: 0,
     };
-    this.#bytes = bytes;
     this.#byId.set(id, pending);
     this.#deadlines.schedule(pending, deadlineMs);
     return pending;
+  }
+
+  #take(client: string, bytes: number): void {
+    if (!this.#count.take(client, 1)) throw new CoreError("tooManyRequests");
+    if (this.#bytes.take(client, bytes)) return;
+    this.#count.giveBack(client, 1);
+    throw new CoreError("tooManyRequests");
   }
 
   /** What never became pending. */
@@ -103,7 +112,9 @@ export class Requests {
     pending.isOpen = false;
     this.#byId.delete(pending.id);
     this.#deadlines.cancel(pending);
-    this.#bytes -= pending.command?.length ?? 0;
+    const client = faults.sharesUnfair ? "all" : pending.client;
+    this.#count.giveBack(client, 1);
+    this.#bytes.giveBack(client, pending.command?.length ?? 0);
     this.#closed(pending);
     return true;
   }

@@ -78,6 +78,8 @@ export type Input =
       readonly request: ClientRequest;
       /** On the clock of `nowMs`. By then there is an answer. */
       readonly deadlineMs: number;
+      /** Whose it is: clients share the room that there is for requests. */
+      readonly client: string;
     }
   /** The client is gone: nothing is answered any more. What was proposed may still happen. */
   | { readonly kind: "cancel"; readonly id: number }

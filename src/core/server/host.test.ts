@@ -123,7 +123,7 @@ describe("persist before send", () => {
   test("a disk that fails ends it: nothing is sent, and requests are told that the server has stopped", async () => {
     const answers: unknown[] = [];
     const request = { kind: "put", request: create(PutRequestSchema) } as const;
-    stage.host.request(request, 1_000, (result) => void answers.push(result));
+    stage.host.request("c", request, 1_000, (result) => void answers.push(result));
     await stage.turn({ ...nothing, persist: write(1), messages: [told(1)] });
     const error = new LeaseholdError("DISK_FAILED", "no");
     stage.writes[0]!.fail(error);
@@ -131,7 +131,7 @@ describe("persist before send", () => {
     expect(stage.failures).toEqual([error]);
     expect(stage.sent).toEqual([]);
     expect(answers).toEqual([new CoreError("stopped")]);
-    stage.host.request(request, 1_000, (result) => void answers.push(result));
+    stage.host.request("c", request, 1_000, (result) => void answers.push(result));
     expect(answers).toHaveLength(2);
   });
 });
@@ -169,7 +169,9 @@ describe("a stop", () => {
 test("an answer is given once, and not to a client that is gone", async () => {
   const answers: unknown[] = [];
   const request = { kind: "put", request: create(PutRequestSchema) } as const;
-  const ids = [1, 2].map(() => stage.host.request(request, 1_000, (result) => void answers.push(result)));
+  const ids = [1, 2].map(() =>
+    stage.host.request("c", request, 1_000, (result) => void answers.push(result)),
+  );
   stage.host.cancel(ids[0]!);
   const result = new CoreError("timeout");
   await stage.turn({ ...nothing, answers: [...ids, ...ids].map((id) => ({ id, result })) });

@@ -83,17 +83,18 @@ export class CoreHost {
   /**
    * Asks something for a client.
    *
+   * @param client whose it is
    * @param settle called once, unless the request is cancelled before
    * @returns the number to cancel it by
    */
-  request(request: ClientRequest, deadlineMs: number, settle: Settle): number {
+  request(client: string, request: ClientRequest, deadlineMs: number, settle: Settle): number {
     const id = ++this.#lastId;
     if (this.#isStopped) {
       settle(new CoreError("stopped"));
       return id;
     }
     this.#answers.set(id, settle);
-    this.step({ kind: "request", id, request, deadlineMs });
+    this.step({ kind: "request", id, client, request, deadlineMs });
     return id;
   }
 

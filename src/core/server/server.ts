@@ -97,6 +97,7 @@ class Core implements RunningCore {
       disk: record.disk,
       clientUrls: config.advertiseClientUrls,
     };
+    const answerBytesMax = Math.min(defaultLimits.answerBytesMax, config.quotaBytes / answersPerQuota);
     this.#host = new CoreHost({
       server: new Replica({
         id: record.id,
@@ -110,7 +111,7 @@ class Core implements RunningCore {
         quotaBytes: config.quotaBytes,
         limits: {
           snapshotEntries: config.snapshotEntries,
-          answerBytesMax: Math.min(defaultLimits.answerBytesMax, config.quotaBytes / answersPerQuota),
+          answerBytesMax,
         },
       }),
       disk: new Disk(journal, snapshots, recovered.snapshot.index),
@@ -131,7 +132,7 @@ class Core implements RunningCore {
         id === this.id ? config.advertiseClientUrls : this.#peers.clientUrlsOf(id),
       diskBytes: () => bytesBelow(directory.path),
     };
-    this.#edge = new GrpcEdge(this.#host, facts, electionMs);
+    this.#edge = new GrpcEdge(this.#host, facts, electionMs, answerBytesMax);
     this.#watching = setInterval(() => void this.#checkLock(), lockCheckMs);
   }
 

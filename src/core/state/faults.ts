@@ -60,6 +60,8 @@ export const noFaults = {
   mistakesEscape: false,
   /** Nothing is compacted but by clients. */
   historyGrows: false,
+  /** One client may have all the room that there is for requests. */
+  sharesUnfair: false,
   /** A request that nobody waits for any more stays where it waits. */
   requestsStay: false,
   /** What was compacted away still counts. */

@@ -302,7 +302,7 @@ export class CoreWorld implements ServerWorld {
       }
       this.#calls.set(number, { server, life: server.life, done });
       const deadlineMs = server.plan.clockMs() + this.plan.timeoutMs;
-      server.step({ kind: "request", id: number, request, deadlineMs });
+      server.step({ kind: "request", id: number, client: `${number}`, request, deadlineMs });
     });
   }
 

@@ -1,5 +1,6 @@
 import type { ServerDuplexStream, ServerUnaryCall } from "@grpc/grpc-js";
 import type { CoreHost } from "../host.js";
+import { FairShares } from "../../replica/fair-shares.js";
 import { CoreError } from "../../state/errors.js";
 
 type AnyCall = Pick<ServerUnaryCall<unknown, unknown>, "getDeadline" | "metadata">;
@@ -34,14 +35,14 @@ export type Stream = ServerDuplexStream<unknown, unknown>;
 
 /** The streams that are open, which a stop ends. */
 export class Streams {
+  /** More are refused: each costs memory for as long as its client likes. */
+  static readonly max = 16_384;
   readonly #host: CoreHost;
   readonly #electionMs: number;
   readonly #open = new Map<Stream, boolean>();
+  readonly #shares = new FairShares<string>(Streams.max);
   readonly #looking: NodeJS.Timeout;
   #ledMs = performance.now();
-
-  /** More are refused: each costs memory for as long as its client likes. */
-  static readonly max = 16_384;
 
   constructor(host: CoreHost, electionMs: number) {
     this.#host = host;
@@ -52,16 +53,19 @@ export class Streams {
   /** False: it has been refused. */
   admit(stream: Stream): boolean {
     const wantsLeader = asksForLeader(stream);
-    if (this.#open.size >= Streams.max) {
-      fail(stream, new CoreError("tooManyRequests"));
-      return false;
-    }
     if (wantsLeader && this.#host.status().leader === 0n) {
       fail(stream, new CoreError("noLeader"));
       return false;
     }
+    const client = stream.getPeer();
+    if (!this.#shares.take(client, 1)) {
+      fail(stream, new CoreError("tooManyRequests"));
+      return false;
+    }
     this.#open.set(stream, wantsLeader);
-    const gone = () => this.#open.delete(stream);
+    const gone = () => {
+      if (this.#open.delete(stream)) this.#shares.giveBack(client, 1);
+    };
     stream.once("cancelled", gone).once("close", gone);
     return true;
   }

@@ -8,6 +8,7 @@ import type { TlsFiles } from "../config.js";
 import type { CoreHost } from "../host.js";
 import { minVersion, readTls, type TlsContent, whenRenewed } from "../tls.js";
 import type { ListenUrl } from "../urls.js";
+import { Answers } from "./answers.js";
 import { Streams } from "./calls.js";
 import { type ClusterFacts, clusterHandlers } from "./cluster.js";
 import { keepAliveHandler } from "./keep-alive.js";
@@ -17,6 +18,9 @@ import { watchHandler } from "./watch.js";
 
 /** As etcd: what the core refuses as too large (1.5 MiB) has to arrive, so that it can be refused in its words. */
 const messageBytesMax = 2 * 1024 * 1024;
+
+/** Of one connection at once, also such as have been answered and not been taken in: clients wait with more. As many as all may ask. */
+const callsMax = 16_384;
 
 /** A client that has vanished without a word is noticed: etcd's figures. */
 const keepAliveMs = 2 * 60 * 60_000;
@@ -29,16 +33,18 @@ const closeMs = 1_000;
 export class GrpcEdge {
   readonly #server = new Server({
     "grpc.max_receive_message_length": messageBytesMax,
+    "grpc.max_concurrent_streams": callsMax,
     "grpc.keepalive_time_ms": keepAliveMs,
     "grpc.keepalive_timeout_ms": keepAliveTimeoutMs,
   });
   readonly #streams: Streams;
   readonly #renewing: RenewedCredentials[] = [];
 
-  constructor(host: CoreHost, facts: ClusterFacts, electionMs: number) {
+  /** @param answerBytesMax of one answer */
+  constructor(host: CoreHost, facts: ClusterFacts, electionMs: number, answerBytesMax: number) {
     this.#streams = new Streams(host, electionMs);
     const handlers: UntypedServiceImplementation = {
-      ...unaryHandlers(host, electionMs),
+      ...unaryHandlers(host, new Answers(answerBytesMax), electionMs),
       ...clusterHandlers(host, facts),
       LeaseKeepAlive: keepAliveHandler(host, this.#streams, electionMs),
       Watch: watchHandler(host, this.#streams),

@@ -48,6 +48,29 @@ export function isLarge(answer: ClientResponse): boolean {
   return bytes > stepBytes;
 }
 
+/** What it takes in memory beside, and for each thing in it; about. */
+const overheadBytes = 1_024;
+const itemOverheadBytes = 64;
+
+/** What it takes in memory until its client has taken it, about. */
+export function bytesOfAnswer(answer: ClientResponse): number {
+  if (answer.$typeName === "etcdserverpb.TxnResponse") return overheadBytes + bytesOfTxn(answer);
+  return overheadBytes + (isListing(answer) ? bytesOfItems(itemsOf(answer)) : 0);
+}
+
+function bytesOfItems(items: readonly Item[]): number {
+  let bytes = items.length * itemOverheadBytes;
+  for (const item of items) bytes += sizeOf(item);
+  return bytes;
+}
+
+function bytesOfTxn({ responses }: TxnResponse): number {
+  let bytes = responses.length * itemOverheadBytes;
+  for (const { response } of responses)
+    if (response.value !== undefined) bytes += bytesOfAnswer(response.value);
+  return bytes;
+}
+
 /** The same bytes as at once, or others that mean the same: in an encoded message, what a list has may stand in several parts. */
 export function* encode(answer: ClientResponse): Steps<Encoded> {
   const parts = yield* partsOf(answer);

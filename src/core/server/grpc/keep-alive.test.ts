@@ -42,10 +42,10 @@ class Fixture {
         done();
       },
     });
-    Object.assign(this.stream, { getDeadline: () => Infinity, cancelled: false });
+    Object.assign(this.stream, { getDeadline: () => Infinity, getPeer: () => "c", cancelled: false });
     this.stream.on("error", (error: ServiceError) => this.errors.push(error.details));
     const host = {
-      request: (request: ClientRequest, _deadlineMs: number, settle: Settle) => {
+      request: (_client: string, request: ClientRequest, _deadlineMs: number, settle: Settle) => {
         this.#under.push({ id: (request.request as LeaseKeepAliveRequest).ID, settle });
         return this.#under.length;
       },

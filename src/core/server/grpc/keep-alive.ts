@@ -31,6 +31,7 @@ class KeepAlives {
   readonly #host: Host;
   readonly #stream: Stream;
   readonly #electionMs: number;
+  readonly #client: string;
   /** In the order of asking. */
   #waiting: Refresh[] = [];
   /** Answers that the connection has not taken. */
@@ -42,6 +43,7 @@ class KeepAlives {
     this.#host = host;
     this.#stream = stream;
     this.#electionMs = electionMs;
+    this.#client = stream.getPeer();
   }
 
   begin(): void {
@@ -61,7 +63,8 @@ class KeepAlives {
     this.#waiting.push(refresh);
     if (this.#isFull) this.#stream.pause();
     const deadlineMs = deadlineOf(this.#stream, this.#electionMs);
-    refresh.id = this.#host.request({ kind: "leaseKeepAlive", request }, deadlineMs, (result) => {
+    const asked = { kind: "leaseKeepAlive", request } as const;
+    refresh.id = this.#host.request(this.#client, asked, deadlineMs, (result) => {
       refresh.result = result;
       this.#answer();
     });

@@ -1,10 +1,9 @@
-import type { handleUnaryCall, sendUnaryData } from "@grpc/grpc-js";
-import type { ClientRequest, ClientResponse } from "../../replica/types.js";
+import type { handleUnaryCall } from "@grpc/grpc-js";
+import type { ClientRequest } from "../../replica/types.js";
 import { CoreError } from "../../state/errors.js";
 import type { CoreHost } from "../host.js";
-import { finishInTurns } from "../turns.js";
+import type { Answers } from "./answers.js";
 import { asksForLeader, deadlineOf, grpcError } from "./calls.js";
-import { encode, type Encoded, isLarge } from "./encode.js";
 
 /** A call of one question and one answer: what it asks of the core. */
 const kinds = {
@@ -22,14 +21,18 @@ const kinds = {
 
 type Handlers = Record<string, handleUnaryCall<unknown, unknown>>;
 
-export function unaryHandlers(host: CoreHost, electionMs: number): Handlers {
-  const handlers = Object.entries(kinds).map(([method, kind]) => [method, handlerOf(host, kind, electionMs)]);
+export function unaryHandlers(host: CoreHost, answers: Answers, electionMs: number): Handlers {
+  const handlers = Object.entries(kinds).map(([method, kind]) => [
+    method,
+    handlerOf(host, kind, answers, electionMs),
+  ]);
   return Object.fromEntries(handlers) as Handlers;
 }
 
 function handlerOf(
   host: CoreHost,
   kind: ClientRequest["kind"],
+  answers: Answers,
   electionMs: number,
 ): handleUnaryCall<unknown, unknown> {
   return (call, callback) => {
@@ -41,23 +44,16 @@ function handlerOf(
       callback(grpcError(call.request));
       return;
     }
+    const client = call.getPeer();
+    if (!answers.hasRoomFor(client)) {
+      callback(grpcError(new CoreError("tooManyRequests")));
+      return;
+    }
     const request = { kind, request: call.request } as ClientRequest;
-    const id = host.request(request, deadlineOf(call, electionMs), (result) => {
+    const id = host.request(client, request, deadlineOf(call, electionMs), (result) => {
       if (result instanceof CoreError) callback(grpcError(result));
-      else if (isLarge(result)) void answerInTurns(result, callback);
-      else callback(null, result);
+      else answers.send(call, result, callback);
     });
     call.on("cancelled", () => host.cancel(id));
   };
-}
-
-async function answerInTurns(result: ClientResponse, callback: sendUnaryData<unknown>): Promise<void> {
-  let encoded: Encoded;
-  try {
-    encoded = await finishInTurns(encode(result));
-  } catch (error) {
-    callback(grpcError(new CoreError("internal", error)));
-    return;
-  }
-  callback(null, encoded);
 }

@@ -1,0 +1,54 @@
+import { EventEmitter } from "node:events";
+import { create } from "@bufbuild/protobuf";
+import { expect, test, vi } from "vitest";
+import { DeleteRangeResponseSchema, PutResponseSchema, RangeResponseSchema } from "../../gen/etcd/rpc_pb.js";
+import { Answers } from "./answers.js";
+import { Encoded } from "./encode.js";
+
+const kvs = Array.from({ length: 100 }, () => ({ key: new Uint8Array(10), value: new Uint8Array(10_000) }));
+const long = () => create(RangeResponseSchema, { kvs });
+
+/** Calls of clients that take in an answer when they are told to. */
+class Stage {
+  readonly answers = new Answers(1_100_000);
+  readonly told: (string | number)[] = [];
+
+  ask(client: string, answer: Parameters<Answers["send"]>[1]): EventEmitter {
+    const call = Object.assign(new EventEmitter(), { getPeer: () => client });
+    this.answers.send(call as never, answer, (error, value) => {
+      const text = value instanceof Encoded ? value.bytes.length : "answered";
+      this.told.push(error === null ? text : String((error as { details: string }).details));
+    });
+    return call;
+  }
+}
+
+test("a client that does not read has one large answer here, and others get theirs", async () => {
+  const stage = new Stage();
+  const first = stage.ask("slow", long());
+  stage.ask("slow", long());
+  stage.ask("slow", create(DeleteRangeResponseSchema, { prevKvs: kvs }));
+  expect(stage.told).toEqual([
+    "etcdserver: too many requests",
+    "leasehold: the request was carried out, and its answer is too large",
+  ]);
+  stage.ask("other", long());
+  await vi.waitFor(() => expect(stage.told).toHaveLength(4));
+  expect(stage.told.slice(2).every((bytes) => Number(bytes) > 1_000_000)).toBe(true);
+  // It takes the first one in.
+  first.emit("cancelled", "cancelled");
+  stage.ask("slow", long());
+  await vi.waitFor(() => expect(stage.told).toHaveLength(5));
+  expect(stage.told[4]).toBeGreaterThan(1_000_000);
+});
+
+test("whoever takes in nothing is not to be asked for more, also when its answers are small", () => {
+  const stage = new Stage();
+  const calls: EventEmitter[] = [];
+  while (stage.answers.hasRoomFor("slow")) calls.push(stage.ask("slow", create(PutResponseSchema)));
+  expect(calls.length).toBeLessThan(1_200);
+  expect(stage.answers.hasRoomFor("other")).toBe(true);
+  calls[0]!.emit("cancelled", "cancelled");
+  calls[1]!.emit("cancelled", "cancelled");
+  expect(stage.answers.hasRoomFor("slow")).toBe(true);
+});

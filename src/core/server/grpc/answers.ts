@@ -1,0 +1,61 @@
+import type { ServerUnaryCall, sendUnaryData } from "@grpc/grpc-js";
+import { FairShares } from "../../replica/fair-shares.js";
+import type { ClientResponse } from "../../replica/types.js";
+import { CoreError } from "../../state/errors.js";
+import { finishInTurns } from "../turns.js";
+import { grpcError } from "./calls.js";
+import { bytesOfAnswer, encode, type Encoded, isLarge } from "./encode.js";
+
+/** So many of the largest have room beside each other: one client may have one that it does not take, and others still get theirs. */
+const largestMax = 2;
+
+type Call = Pick<ServerUnaryCall<unknown, unknown>, "getPeer" | "once">;
+
+/**
+ * Answers that their clients have not taken in yet. Clients share the room that there is for them, so that those who ask and do not read
+ * take nobody's memory but their own share.
+ */
+export class Answers {
+  readonly #shares: FairShares<string>;
+
+  /** @param largestBytes of one answer */
+  constructor(largestBytes: number) {
+    this.#shares = new FairShares(largestMax * largestBytes);
+  }
+
+  /** Whether it has taken in what it has got: whoever has not is not to be asked for more. */
+  hasRoomFor(client: string): boolean {
+    return this.#shares.hasRoomFor(client);
+  }
+
+  send(call: Call, answer: ClientResponse, callback: sendUnaryData<unknown>): void {
+    const client = call.getPeer();
+    const bytes = bytesOfAnswer(answer);
+    const isLong = isLarge(answer);
+    if (!isLong) this.#shares.add(client, bytes);
+    else if (!this.#shares.take(client, bytes)) {
+      callback(grpcError(new CoreError(isRead(answer) ? "tooManyRequests" : "answerTooLargeDone")));
+      return;
+    }
+    // So it is called when a stream is over, whatever has become of it.
+    call.once("cancelled", () => this.#shares.giveBack(client, bytes));
+    if (isLong) void sendInTurns(answer, callback);
+    else callback(null, answer);
+  }
+}
+
+/** Nothing was changed, as far as can be seen from it. */
+function isRead({ $typeName }: ClientResponse): boolean {
+  return $typeName !== "etcdserverpb.TxnResponse" && $typeName !== "etcdserverpb.DeleteRangeResponse";
+}
+
+async function sendInTurns(answer: ClientResponse, callback: sendUnaryData<unknown>): Promise<void> {
+  let encoded: Encoded;
+  try {
+    encoded = await finishInTurns(encode(answer));
+  } catch (error) {
+    callback(grpcError(new CoreError("internal", error)));
+    return;
+  }
+  callback(null, encoded);
+}
