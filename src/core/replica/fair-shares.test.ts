@@ -36,16 +36,13 @@ test("nobody has more than was free when it took it, nothing is given out twice,
       const shares = new FairShares<number>(100);
       const had = [0, 0, 0, 0, 0];
       for (const { client, amount, isTaking } of steps) {
+        const own = had[client]!;
         const free = 100 - had.reduce((sum, each) => sum + each, 0);
-        if (isTaking) {
-          const own = had[client]!;
-          expect(shares.take(client, amount)).toBe(own + amount <= free);
-          if (own + amount <= free) had[client] = own + amount;
-        } else if (had[client]! > 0) {
-          const given = Math.min(amount, had[client]!);
-          shares.giveBack(client, given);
-          had[client]! -= given;
-        }
+        const given = isTaking ? -amount : Math.min(amount, own);
+        const isDone = isTaking ? shares.take(client, amount) : given > 0;
+        expect(isDone).toBe(isTaking ? own + amount <= free : own > 0);
+        if (isDone && !isTaking) shares.giveBack(client, given);
+        if (isDone) had[client] = own - given;
       }
     }),
   );
