@@ -24,6 +24,8 @@ export class Counters {
   promiseRefusals = 0;
   staleRefusals = 0;
   boundRefusals = 0;
+  /** To a client that wants more than members keep. */
+  fullRefusals = 0;
   crashes = 0;
   rejoins = 0;
   pauses = 0;
@@ -69,6 +71,7 @@ export class Counting implements Observer {
     if (reply.refusal === Refusal.held) counters.heldRefusals += 1;
     else if (reply.refusal === Refusal.stale) counters.staleRefusals += 1;
     else if (reply.refusal === Refusal.outOfBounds) counters.boundRefusals += 1;
+    else if (reply.refusal === Refusal.full) counters.fullRefusals += 1;
     else if (reply.refusal === Refusal.promised) {
       counters.promiseRefusals += 1;
       const onFloor = reply.promised === step.node.peer?.acceptor?.floor;

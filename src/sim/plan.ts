@@ -144,6 +144,39 @@ function drawSuspensions(plan: RunPlan, random: SimRandom): RunPlan {
   };
 }
 
+/**
+ * Resources that each member keeps where somebody is greedy: a tenth of them, which is kept for those who have little, is more than
+ * there are resources besides. And how many names that one wants.
+ */
+const crowdedResources = 40;
+const greedyNames = 44;
+const greedyPrefix = "greedy";
+
+export function isGreedy(resource: string): boolean {
+  return resource.startsWith(greedyPrefix);
+}
+
+/** Such a run has many more events than others, and what it is about happens soon. */
+const crowdedStormLeases = 4;
+
+/** Adds a client that wants more names than members keep. */
+export function withGreedyClient(plan: RunPlan): RunPlan {
+  const { settings, clients, agents } = plan;
+  const node = settings.members.length + clients;
+  const greedy = Array.from({ length: greedyNames }, (_, index) => ({
+    node,
+    resource: `${greedyPrefix}${index}`,
+  }));
+  return {
+    ...plan,
+    settings: { ...settings, resourcesMax: crowdedResources },
+    clients: clients + 1,
+    agents: [...agents, ...greedy],
+    stormMs: crowdedStormLeases * settings.ttlMaxMs,
+    calmMs: 0,
+  };
+}
+
 /** A clock fault must last a second before it counts, and is looked for now and then. */
 const clockFaultMs = 1_500;
 

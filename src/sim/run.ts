@@ -4,7 +4,7 @@ import type { ClockMode } from "./clocks.js";
 import { Counters } from "./counters.js";
 import { withoutFeatures } from "./features.js";
 import type { Feature } from "./features.js";
-import { drawFairWeather, drawPlan } from "./plan.js";
+import { drawFairWeather, drawPlan, withGreedyClient } from "./plan.js";
 import type { RunPlan } from "./plan.js";
 import { SimRandom } from "./random.js";
 import type { Invariant, Violation } from "./violation.js";
@@ -16,6 +16,8 @@ export interface SimOptions {
   readonly mode: ClockMode;
   /** Contenders hammer, by themselves or on the waist, and nothing goes wrong: the run checks that the holder never lapses (L2). */
   readonly fairWeather?: "agents" | "waist";
+  /** One more client wants more names than members keep. */
+  readonly greedy?: boolean;
   /** Ends the run only at violations of these, whatever the mode promises. */
   readonly only?: readonly Invariant[];
   readonly mistakes?: WorldMistakes;
@@ -39,7 +41,8 @@ export async function simulate(options: SimOptions): Promise<SimResult> {
   const { fairWeather: fair } = options;
   const drawn =
     fair === undefined ? drawPlan(seed, mode, random) : drawFairWeather(seed, random, fair === "waist");
-  const plan = withoutFeatures(drawn, options.without ?? []);
+  const crowded = options.greedy === true ? withGreedyClient(drawn) : drawn;
+  const plan = withoutFeatures(crowded, options.without ?? []);
   const world = new World({
     plan,
     random,

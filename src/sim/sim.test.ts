@@ -131,3 +131,20 @@ describe("in fair weather", () => {
     expect(meanHandOverMs(mistaken)).toBeGreaterThan(1.4 * meanHandOverMs(sound));
   });
 });
+
+describe("a client that wants more than members keep", () => {
+  const goOn = (least: number) => (runs: number) => runs < least;
+
+  it("takes what there is, and keeps nobody else from anything", async () => {
+    const { counters, failed } = await simulateMany({ firstSeed: 1, greedy: true, goOn: goOn(21) });
+    expect(failed && failureText(failed)).toBeUndefined();
+    expect(counters.fullRefusals).toBeGreaterThan(1_000);
+  });
+
+  it("is found if whoever comes first may have all", async () => {
+    const { failed } = await duringFaults({ noQuotas: true }, () =>
+      simulateMany({ firstSeed: 1, greedy: true, goOn: goOn(200) }),
+    );
+    expect(failed?.violation).toMatchObject({ invariant: "L1", text: expect.stringContaining("is full of") });
+  });
+});

@@ -3,6 +3,7 @@ import type { Leases } from "../lease/types.js";
 import type { FleaseSettings } from "../flease/settings.js";
 import { StateHash } from "../flease/state-hash.js";
 import { Deadlines } from "../lease/deadlines.js";
+import { Accounts } from "./accounts.js";
 import { Agent } from "./agent.js";
 import { Chaos } from "./chaos.js";
 import { SharedWall, SimClock, assumptionsOf } from "./clocks.js";
@@ -117,7 +118,12 @@ export class World implements WorldView {
     this.writes = new Writes();
     const report: Report = (invariant, text) => this.#report(invariant, text);
     const counting = new Counting(this.counters);
-    this.observers = new Observers([this.writes, counting, ...options.checkers(this, report)]);
+    this.observers = new Observers([
+      this.writes,
+      counting,
+      new Accounts(),
+      ...options.checkers(this, report),
+    ]);
     this.#chaos = new Chaos(this);
     for (const { node, resource } of plan.agents) {
       const owner = this.nodes[node]!;

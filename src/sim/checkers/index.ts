@@ -6,6 +6,7 @@ import { Ballots } from "./ballots.js";
 import { BoundedLeases } from "./bounded-leases.js";
 import { ClockBounds } from "./clock-bounds.js";
 import { Continuity } from "./continuity.js";
+import { Crowding } from "./crowding.js";
 import { Exclusion } from "./exclusion.js";
 import { Guard } from "./guard.js";
 import { HeldForNobody } from "./held-for-nobody.js";
@@ -46,6 +47,7 @@ export function allCheckers(view: WorldView, report: Report): Observer[] {
     new Leaders(report),
     new HeldForNobody(view, report),
     new Waiters(view, report),
+    new Crowding(report),
   ];
 }
 

@@ -1,0 +1,34 @@
+import type { Observer } from "./observer.js";
+import type { SimNode } from "./node.js";
+
+/** Who is charged for what acceptors keep, as hosts have it: each node is an account of its own while it is connected. */
+export class Accounts implements Observer {
+  /** The living, by the owner under which they were introduced. */
+  readonly #owners = new Map<SimNode, string>();
+
+  started(node: SimNode): void {
+    for (const [other, owner] of this.#owners) quotasOf(node)?.introduce(owner, other.name);
+    this.#join(node);
+  }
+
+  renamed(node: SimNode): void {
+    this.crashing(node);
+    this.started(node);
+  }
+
+  crashing(node: SimNode): void {
+    const owner = this.#owners.get(node);
+    if (owner === undefined) return;
+    for (const other of this.#owners.keys()) quotasOf(other)?.gone(owner);
+    this.#owners.delete(node);
+  }
+
+  #join(node: SimNode): void {
+    this.#owners.set(node, node.owner);
+    for (const other of this.#owners.keys()) quotasOf(other)?.introduce(node.owner, node.name);
+  }
+}
+
+function quotasOf(node: SimNode) {
+  return node.peer?.acceptor?.quotas;
+}
