@@ -15,6 +15,11 @@ import { faults } from "#faults";
 /** So many times what is free may one have: alone it ends up with 7/8 of the pool, one of two with 7/15 (on both levels). */
 const eagerness = 8;
 
+/** Whether one who has so much of something may have more of it while so much is free. */
+export function leavesRoom(used: number, free: number): boolean {
+  return used < eagerness * free;
+}
+
 /** The last part, for those who have little. */
 const reservedPart = 1 / 10;
 
@@ -133,8 +138,8 @@ export class Quotas {
     if (faults.noQuotas) return true;
     const { account } = payer;
     if (payer.used < this.#nameLeast && account.certain < this.#accountLeast) return true;
-    const ofAccount = eagerness * (this.#pool - this.#used);
-    return account.used < ofAccount && payer.used < eagerness * (ofAccount - account.used);
+    const free = this.#pool - this.#used;
+    return leavesRoom(account.used, free) && leavesRoom(payer.used, eagerness * free - account.used);
   }
 
   /** What is negative is given back. */

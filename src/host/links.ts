@@ -1,3 +1,4 @@
+import { leavesRoom } from "../flease/quotas.js";
 import type { World } from "../lease/ports.js";
 import { Calls } from "./calls.js";
 import type { Counters } from "./counters.js";
@@ -26,6 +27,7 @@ export class Links implements LinkOwner {
 
   readonly #identity: () => Identity;
   readonly #silentTicksMax: number;
+  readonly #clientsMax: number;
   readonly #byKey = new Map<string, Link>();
   readonly #dirty: Link[] = [];
   readonly #stamp: ClockStamp = { monoMs: 0, loMs: 0, hiMs: 0 };
@@ -33,6 +35,8 @@ export class Links implements LinkOwner {
   #flush: NodeJS.Immediate | undefined;
   #flushing = false;
   #clients = 0;
+  /** Of them, those of each account. */
+  readonly #clientsOf = new Map<string, number>();
 
   constructor(
     identity: () => Identity,
@@ -47,6 +51,7 @@ export class Links implements LinkOwner {
     this.counters = counters;
     this.linkBytesMax = options.linkBytesMax;
     this.#silentTicksMax = options.silentHeartbeatsMax;
+    this.#clientsMax = options.clientsMax;
     this.calls = new Calls(handler, counters, world.timers);
     this.loopback = this.role === "member" ? loopbackLink(this, world.clock, identity()) : undefined;
   }
@@ -55,8 +60,17 @@ export class Links implements LinkOwner {
     return this.#identity().view;
   }
 
-  get clients(): number {
-    return this.#clients;
+  /** Whether one more client may come: one account alone gets most of the places, and never the last of them. */
+  hasRoomFor(account: string): boolean {
+    return leavesRoom(this.#clientsOf.get(account) ?? 0, this.#clientsMax - this.#clients);
+  }
+
+  #countClient({ role, account }: Link, more: 1 | -1): void {
+    if (role === "member") return;
+    this.#clients += more;
+    const count = (this.#clientsOf.get(account) ?? 0) + more;
+    if (count === 0) this.#clientsOf.delete(account);
+    else this.#clientsOf.set(account, count);
   }
 
   values(): Iterable<Link> {
@@ -85,14 +99,14 @@ export class Links implements LinkOwner {
       older.close("replaced by a newer connection of the same peer");
     }
     this.#byKey.set(key, link);
-    if (link.role !== "member") this.#clients++;
+    this.#countClient(link, 1);
     this.counters["connections.opened"]++;
   }
 
   remove(link: Link, reason: string): void {
     this.counters["connections.closed"]++;
     if (this.#byKey.get(linkKeyOf(link.peer)) === link) this.#byKey.delete(linkKeyOf(link.peer));
-    if (link.role !== "member") this.#clients--;
+    this.#countClient(link, -1);
     this.calls.linkClosed(link, reason);
   }
 

@@ -114,7 +114,7 @@ export interface TransportOptions {
   readonly handshakeTimeoutMs: number;
   /** Accepted connections whose handshake is not done; for a further one the oldest is closed. */
   readonly handshakesMax: number;
-  /** Clients connected at the same time; further ones are refused. */
+  /** Clients connected at the same time; further ones are refused, and some of one account before the last place is taken. */
   readonly clientsMax: number;
   /** Bytes waiting for one peer, in the socket and before it; further messages to it are dropped. */
   readonly linkBytesMax: number;

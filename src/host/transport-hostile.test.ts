@@ -1,4 +1,4 @@
-import { createServer } from "node:net";
+import { connect, createServer } from "node:net";
 import type { AddressInfo, Socket } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { Kind, Message } from "../flease/message.js";
@@ -15,6 +15,7 @@ import {
   Stranger,
   until,
 } from "../../test/support/transport.js";
+import { parseAddress } from "./address.js";
 import type { CounterName } from "./counters.js";
 import { FrameKind } from "./frame.js";
 import { IncarnationKey, SIGNATURE_BYTES } from "./security/incarnation-key.js";
@@ -197,6 +198,20 @@ describe("a connection is refused and nothing else is harmed", () => {
     await new Stranger(address).introduce(clientIdentity("e"));
     await until(() => member.links.length === 2, "room for another client");
     await unharmed();
+  });
+
+  it("one account that takes all places: the last ones are for others", async () => {
+    const { member, address } = await memberWithPeer({ clientsMax: 20 });
+    const greedy = Array.from({ length: 25 }, (_, each) =>
+      new Stranger(address).introduce(clientIdentity(`g${each}`)),
+    );
+    const refused = (await Promise.all(greedy)).filter((stranger) => stranger.closed);
+    await until(() => member.links.length === 1 + 25 - refused.length);
+    expect(refused.length).toBeGreaterThanOrEqual(7);
+    expect(refused[0]!.rejections[0]!.reason).toBe("full");
+    const elsewhere = connect({ ...parseAddress(address), localAddress: "127.0.0.2" });
+    await new Stranger(elsewhere).introduce(clientIdentity("modest"));
+    await until(() => member.links.some((link) => link.peerId === "modest"), "another is let in");
   });
 
   it("who talks on while being refused still learns why", async () => {

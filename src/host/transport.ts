@@ -2,6 +2,7 @@ import type { Socket } from "node:net";
 import { LeaseholdError } from "../lease/errors.js";
 import type { Message } from "../flease/message.js";
 import type { Timer, World } from "../lease/ports.js";
+import { accountOf } from "./account.js";
 import { parseAddress } from "./address.js";
 import { Connection } from "./connection.js";
 import { newCounters } from "./counters.js";
@@ -302,7 +303,6 @@ export class Transport {
         text: `the member there should be ${JSON.stringify(expected)} and is ${JSON.stringify(theirs.nodeId)}`,
       };
     }
-    const { clientsMax } = this.#options;
     const older = this.#links.get(theirs);
     const known = older !== undefined;
     // As long as the connection stands: its other end relies on that, also when nothing has been heard for a while.
@@ -314,8 +314,9 @@ export class Transport {
         text: `another process is the member ${id} already, from ${older.address}; two processes must not be one member`,
       };
     }
-    if (theirs.role !== "member" && !known && this.#links.clients >= clientsMax) {
-      return { reason: "full", text: `${clientsMax} clients are connected already` };
+    const account = accountOf(connection.proof!, theirs, connection.address);
+    if (theirs.role !== "member" && !known && !this.#links.hasRoomFor(account)) {
+      return { reason: "full", text: `as many clients as there may be of ${account} are connected already` };
     }
     return this.#handler.admit(theirs);
   }
