@@ -163,6 +163,12 @@ describe("the files", () => {
     expect(wrong).toEqual([]);
   });
 
+  test("read the system's clock together with the steady one (`lease/both-clocks.ts`), or where no other is needed", () => {
+    const may = new Set(["lease/both-clocks.ts", "host/discovery.ts"]);
+    const readers = production.filter(({ path, folder }) => folder !== "testing" && !may.has(path));
+    expect(readers.flatMap((file) => findLines(file, (line) => /\.wallMs\(\)/.test(line)))).toEqual([]);
+  });
+
   test("use no `any`, no suppressed errors, and leave nothing to do", () => {
     const forbidden =
       /\bas any\b|: any\b|<any>|@ts-ignore|@ts-expect-error|@ts-nocheck|\bTODO\b|\bFIXME\b|\bXXX\b/;

@@ -1,3 +1,4 @@
+import { readBothClocks } from "../lease/both-clocks.js";
 import type { Cancellation } from "../lease/provider.js";
 import type { Timer, World } from "../lease/ports.js";
 import type { Ask, Effect, Protocol, Reading } from "./effects.js";
@@ -34,8 +35,7 @@ export class Driver {
 
   /** A fresh look at both clocks. */
   now(): Reading {
-    const { clock } = this.world;
-    return { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };
+    return readBothClocks(this.world.clock);
   }
 
   /** Resolves with what the algorithm returns, and rejects with what it throws. */

@@ -1,5 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
+import { withFaults as withLeaseFaults } from "../lease/planted-faults.js";
+import { readBothClocks } from "../lease/both-clocks.js";
 import { FleaseClock, emptyReading } from "./clock.js";
 import { withFaults } from "./planted-faults.js";
 
@@ -181,4 +183,41 @@ test("a clone goes its own way", () => {
   expect(read(copy, 5_000, 15_020)).toEqual(read(clock, 5_000, 15_020));
   read(copy, 6_000, 90_000);
   expect(read(clock, 6_000, 16_000).hi).toBeLessThan(17_000);
+});
+
+/**
+ * A process that the machine interrupts for up to a tenth of a second wherever it likes, also between two looks at its clocks, which agree.
+ * @returns whether some reading said that they do not
+ */
+function interruptedAtRandom(pausesMs: readonly number[]): boolean {
+  let trueMs = 0;
+  let looks = 0;
+  const look = () => (trueMs += 0.0001 + (pausesMs[looks++ % pausesMs.length] ?? 0));
+  const own = { monotonicMs: look, wallMs: () => 10_000 + Math.floor(look()) };
+  const { monotonicMs, wallMs } = readBothClocks(own);
+  const clock = new FleaseClock(monotonicMs, wallMs, 20, 0.1);
+  for (let readings = 0; readings < 50; readings += 1) {
+    const now = readBothClocks(own);
+    if (read(clock, now.monotonicMs, now.wallMs).clocksDisagree) return true;
+  }
+  return false;
+}
+
+const pauses = fc.array(
+  fc.oneof(
+    { weight: 20, arbitrary: fc.constant(0) },
+    { weight: 1, arbitrary: fc.integer({ min: 1, max: 100 }) },
+  ),
+  { minLength: 30, maxLength: 300 },
+);
+
+test("a process that is interrupted between two looks at its clocks does not take them to disagree", () => {
+  fc.assert(
+    fc.property(pauses, (pausesMs) => {
+      expect(interruptedAtRandom(pausesMs)).toBe(false);
+    }),
+    { numRuns: 1_000 },
+  );
+  const found = () => fc.check(fc.property(pauses, (pausesMs) => !interruptedAtRandom(pausesMs))).failed;
+  expect(withLeaseFaults({ clocksAreReadApart: true }, found)).toBe(true);
 });

@@ -14,13 +14,10 @@ function fresh(upperLeadMs = until - 6_000) {
   const reader = new SharedValidity(validity.buffer);
   const shown = { wallMs: until, monoMs: 6_000 };
   const start = { epoch: 0, monoMs: 0, carriedMs: until - 6_000 };
-  const clock = new ProgramClock(
-    threads,
-    start,
-    clocks,
-    () => shown.monoMs,
-    () => shown.wallMs,
-  );
+  const clock = new ProgramClock(threads, start, clocks, {
+    monotonicMs: () => shown.monoMs,
+    wallMs: () => shown.wallMs,
+  });
   const look = (wallMs: number, monoMs: number) => {
     Object.assign(shown, { wallMs, monoMs });
     return reader.remainingMs(() => clock.read());

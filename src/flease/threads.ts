@@ -1,5 +1,7 @@
 import { faults } from "#faults";
+import { readBothClocks } from "../lease/both-clocks.js";
 import type { LossReason } from "../lease/errors.js";
+import type { Clock } from "../lease/ports.js";
 import { FleaseClock, emptyReading } from "./clock.js";
 import type { Reading } from "./clock.js";
 import { validForMs } from "./expiry.js";
@@ -137,22 +139,19 @@ export class ProgramClock {
   readonly #threads: SharedThreads;
   readonly #clock: FleaseClock;
   readonly #reading = emptyReading();
-  readonly #readMonoMs: () => number;
-  readonly #readWallMs: () => number;
+  readonly #ownClock: Clock;
 
   constructor(
     threads: SharedThreads,
     start: ClockStart,
     settings: Pick<FleaseSettings, "maxClockSkewMs" | "clockRateError">,
-    readMonoMs: () => number,
-    readWallMs: () => number,
+    ownClock: Clock,
   ) {
     const { monoMs, carriedMs } = start;
     this.epoch = start.epoch;
     this.#threads = threads;
     this.#clock = new FleaseClock(monoMs, carriedMs, settings.maxClockSkewMs, settings.clockRateError);
-    this.#readMonoMs = readMonoMs;
-    this.#readWallMs = readWallMs;
+    this.#ownClock = ownClock;
   }
 
   /** One reused record. Its bounds are the later ones of both threads. */
@@ -169,8 +168,8 @@ export class ProgramClock {
 
   #look(look: (mono: number, wall: number) => Reading): Reading {
     const { upperLeadMs } = this.#threads;
-    const wall = this.#readWallMs();
-    const now = look(this.#readMonoMs(), wall);
+    const { monotonicMs, wallMs } = readBothClocks(this.#ownClock);
+    const now = look(monotonicMs, wallMs);
     now.hi = Math.max(now.hi, now.mono + upperLeadMs);
     if (faults.programThreadTrustsClocks) now.clocksDisagree = false;
     // After the clocks: the other thread may have ended all grants meanwhile.

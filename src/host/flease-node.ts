@@ -1,4 +1,5 @@
 import { cellFunctionVersion } from "../flease/cells.js";
+import { readBothClocks } from "../lease/both-clocks.js";
 import { LeaseholdError } from "../lease/errors.js";
 import type { Random, Timer, Timers, World } from "../lease/ports.js";
 import type { Reading } from "../flease/clock.js";
@@ -113,13 +114,8 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
       seed: Math.floor(random.next() * 0x1_0000_0000),
       acceptor: options.role === "member",
     };
-    this.peer = new FleasePeer(
-      options.cluster.settings,
-      first,
-      clock.monotonicMs(),
-      clock.wallMs(),
-      this.#sink(),
-    );
+    const { monotonicMs, wallMs } = readBothClocks(clock);
+    this.peer = new FleasePeer(options.cluster.settings, first, monotonicMs, wallMs, this.#sink());
     this.#now = this.now();
     this.#startedMono = this.#now.mono;
     this.provider = new FleaseProvider(this);
@@ -158,8 +154,8 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   }
 
   now(): Reading {
-    const { clock } = this.#world;
-    return this.peer.read(clock.monotonicMs(), clock.wallMs());
+    const { monotonicMs, wallMs } = readBothClocks(this.#world.clock);
+    return this.peer.read(monotonicMs, wallMs);
   }
 
   poke(): void {
@@ -378,7 +374,6 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   /** Goes on as another owner, which every peer has to be told: with new connections (3.2, 3.10). */
   #restart(reason: string): void {
     this.#options.logger.error(`clock fault: ${reason}; every lease of this process is lost`);
-    const { clock } = this.#world;
     const before = this.transport;
     // What we were still saying to ourselves belongs to the former clock, which the new one would contradict.
     before.loopback?.close("clock fault");
@@ -389,7 +384,8 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     this.membership.restarted();
     this.#sideCalls.close();
     this.transport = this.#makeTransport();
-    this.peer.restart(this.#ownerName(), clock.monotonicMs(), clock.wallMs());
+    const { monotonicMs, wallMs } = readBothClocks(this.#world.clock);
+    this.peer.restart(this.#ownerName(), monotonicMs, wallMs);
     this.#attachLoopback();
     void this.#reconnect(before);
   }

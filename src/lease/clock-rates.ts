@@ -1,3 +1,5 @@
+import type { BothClocks } from "./both-clocks.js";
+
 /**
  * ρ as it comes: by how much a steady clock may run faster or slower than real time. Quartz is off by 0.02 % at the worst, but
  * time services correct a clock by letting it run faster or slower, and the steady clock runs along: chrony as shipped by up to
@@ -20,11 +22,6 @@ export function whyNoClockRateError(clockRateError: number): string | undefined 
  * can tell how late it is. As much is what a steady clock may lose unseen, and within ρ as it comes.
  */
 const apartMax = 0.1;
-
-interface BothClocks {
-  readonly monotonicMs: number;
-  readonly wallMs: number;
-}
 
 /** Whether the steady clock and the system's disagree, for a lease, on how much time has passed between two readings. */
 export function clocksDisagree(from: BothClocks, to: BothClocks, leaseMs: number): boolean {

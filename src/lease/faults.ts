@@ -8,6 +8,8 @@ export const noFaults = {
   emptyQueueIsDropped: false,
   /** A participant that closes ends what it has before it knows that nothing new may begin. */
   closesBeforeItIsKnown: false,
+  /** What passes between the looks at the two clocks counts as a difference between them. */
+  clocksAreReadApart: false,
 };
 
 export type Faults = { [Name in keyof typeof noFaults]: boolean };

@@ -1,4 +1,6 @@
 import type { Socket } from "node:net";
+import { readBothClocks } from "../../lease/both-clocks.js";
+import type { Clock } from "../../lease/ports.js";
 import type { Cause, Deadline, Limits } from "./guard-policy.js";
 
 /** What `run` tells its guard. */
@@ -84,7 +86,12 @@ export function receive<Message>(
   link.on("close", end);
 }
 
+const clock: Clock = {
+  monotonicMs: () => Number(process.hrtime.bigint()) / 1e6,
+  wallMs: () => Date.now(),
+};
+
 /** Now, on both clocks that a {@link Deadline} is given on. */
 export function now(): Deadline {
-  return { monotonicMs: Number(process.hrtime.bigint()) / 1e6, wallMs: Date.now() };
+  return readBothClocks(clock);
 }

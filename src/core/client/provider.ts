@@ -1,3 +1,4 @@
+import { readBothClocks } from "../../lease/both-clocks.js";
 import { stretched } from "../../lease/clock-rates.js";
 import { LeaseholdError, LeaseLostError } from "../../lease/errors.js";
 import type { World } from "../../lease/ports.js";
@@ -17,7 +18,7 @@ import { hintOf, lifeMsMax } from "./hints.js";
 import { CoreInspection } from "./inspection.js";
 import { Keys } from "./keys.js";
 import { decodeRecord, encodeRecord, type HoldRecord } from "./record.js";
-import { readClocks, Tenure } from "./tenure.js";
+import { Tenure } from "./tenure.js";
 import { Waiters } from "./waiters.js";
 
 /** How long an attempt that failed tries to take back what it may have left: after that the core's lease runs out by itself. */
@@ -106,7 +107,7 @@ export class CoreProvider implements Provider {
     const limits = () => ({ timeoutMs: Math.max(0, deadlineMs - clock.monotonicMs()) });
     for (let tries = 0; tries < renewalTriesMax; tries++) {
       if (tenure.isBroken || tenure.remainingMs() === 0) return false;
-      const begun = readClocks(clock);
+      const begun = readBothClocks(clock);
       const refreshed = await this.#core.refreshLease(tenure.leaseId, limits());
       if (refreshed.seconds <= 0) return this.#lose(tenure, "the core's lease has ended");
       const isConfirmed = await this.#confirm(tenure, refreshed, limits());
@@ -164,7 +165,7 @@ export class CoreProvider implements Provider {
     const { world, holder, label } = this.#parts;
     const leaseId = this.#parts.drawLeaseId();
     const nonce = leaseId.toString(16);
-    const begun = readClocks(world.clock);
+    const begun = readBothClocks(world.clock);
     try {
       const { seconds } = await this.#core.grantLease(
         leaseId,

@@ -1,18 +1,9 @@
+import { type BothClocks, readBothClocks } from "../../lease/both-clocks.js";
 import { clocksDisagree } from "../../lease/clock-rates.js";
 import type { LossReason } from "../../lease/errors.js";
 import type { Clock } from "../../lease/ports.js";
 import type { Grant, Watching } from "../../lease/provider.js";
 import type { Asked } from "./record.js";
-
-/** Both clocks at one moment. */
-export interface Reading {
-  readonly monotonicMs: number;
-  readonly wallMs: number;
-}
-
-export function readClocks(clock: Clock): Reading {
-  return { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };
-}
 
 export interface TenureParts {
   readonly resource: string;
@@ -34,10 +25,10 @@ export class Tenure implements Grant {
   /** Tells when somebody asks for the resource, or takes the key away. */
   watching: Watching | undefined;
   readonly #clock: Clock;
-  #begun: Reading;
+  #begun: BothClocks;
   #leaseMs: number;
 
-  constructor(parts: TenureParts, clock: Clock, begun: Reading, leaseMs: number) {
+  constructor(parts: TenureParts, clock: Clock, begun: BothClocks, leaseMs: number) {
     this.resource = parts.resource;
     this.token = parts.token;
     this.nonce = parts.nonce;
@@ -56,7 +47,7 @@ export class Tenure implements Grant {
   }
 
   /** Held from the reading on, which was taken before the request was sent, for so long. */
-  extend(begun: Reading, leaseMs: number): void {
+  extend(begun: BothClocks, leaseMs: number): void {
     this.#begun = begun;
     this.#leaseMs = leaseMs;
   }
@@ -67,7 +58,7 @@ export class Tenure implements Grant {
    */
   remainingMs(): number {
     if (this.lost !== undefined) return 0;
-    const now = readClocks(this.#clock);
+    const now = readBothClocks(this.#clock);
     const elapsedMs = Math.max(now.monotonicMs - this.#begun.monotonicMs, now.wallMs - this.#begun.wallMs);
     const disagree = clocksDisagree(this.#begun, now, this.#leaseMs);
     const leftMs = disagree ? 0 : this.#leaseMs - elapsedMs;

@@ -73,7 +73,7 @@ function serve(world: VirtualWorld) {
     const granted = answer?.value as AttemptAnswer & { kind: "granted" };
     const validity = new SharedValidity(granted.validity);
     const settings = { maxClockSkewMs: 100, clockRateError: 0 };
-    const programClock = new ProgramClock(threads, granted.clock, settings, clock.monotonicMs, clock.wallMs);
+    const programClock = new ProgramClock(threads, granted.clock, settings, clock);
     const remainingMs = () => validity.remainingMs(() => programClock.read());
     watcher = remainingMs;
     return { id: granted.grant, validity, remainingMs };

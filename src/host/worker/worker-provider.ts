@@ -27,7 +27,7 @@ import type {
 import { WorkerInspection } from "./worker-inspection.js";
 import { ProgramClock, SharedThreads, SharedValidity } from "../../flease/threads.js";
 import type { ClockStart } from "../../flease/threads.js";
-import { sharedMonotonicMs } from "./steady-clock.js";
+import { sharedClock, sharedMonotonicMs } from "./steady-clock.js";
 
 /** How often this thread says that it is alive. */
 const signOfLifeEveryMs = 1_000;
@@ -160,7 +160,7 @@ export class WorkerProvider implements Provider {
   /** One for all grants of an epoch. */
   #clockOf(start: ClockStart): ProgramClock {
     if (this.#clock?.epoch !== start.epoch)
-      this.#clock = new ProgramClock(this.#threads, start, this.#clocks, sharedMonotonicMs, Date.now);
+      this.#clock = new ProgramClock(this.#threads, start, this.#clocks, sharedClock);
     return this.#clock;
   }
 

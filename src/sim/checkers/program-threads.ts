@@ -60,9 +60,11 @@ class Threads {
     const { clock, peer } = this.node;
     const monoMs = clock.monoAt(this.#view.nowMs);
     const start = { epoch, monoMs, carriedMs: peer!.carriedMs(monoMs) };
-    const readMono = () => clock.monoAt(this.#view.nowMs);
-    const readWall = () => clock.wallAt(this.#view.nowMs);
-    return (this.#clock = new ProgramClock(this.#threads, start, this.#view.settings, readMono, readWall));
+    const own = {
+      monotonicMs: () => clock.monoAt(this.#view.nowMs),
+      wallMs: () => clock.wallAt(this.#view.nowMs),
+    };
+    return (this.#clock = new ProgramClock(this.#threads, start, this.#view.settings, own));
   }
 }
 

@@ -1,4 +1,5 @@
 import type { StoreAnswer, StoreRequest, StoreTraits } from "../../delta/store.js";
+import { readBothClocks } from "../../lease/both-clocks.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { OpenedStore, ProbeFinding } from "../contract.js";
 import { ioError } from "../io-error.js";
@@ -19,7 +20,7 @@ import {
 } from "./layout.js";
 import type { BlockMedium } from "./medium.js";
 import { freshSlots, SlotLease, type SlotTenure } from "./slot-lease.js";
-import { type BlockWorld, elapsedSince, momentOf } from "./world.js";
+import { type BlockWorld, elapsedSince } from "./world.js";
 
 /** The longest content. A unit holds several records of usual length, and one of this with its register's name. */
 export const bytesMax = 2_048;
@@ -225,7 +226,7 @@ export class BlockStore implements OpenedStore {
     }
     // Whether a write that fails has come to the medium is not known: it is read again.
     tenure.units.delete(region);
-    const begun = momentOf(this.#world);
+    const begun = readBothClocks(this.#world.clock);
     const half = unit.sequence % 2 === 0 ? 0 : 1;
     if (this.#slot.tenure !== tenure) throw this.#slot.error;
     await this.#medium.writeLine(unitPosition(layout, region, tenure.slot, half), line);

@@ -1,9 +1,10 @@
+import { type BothClocks, readBothClocks } from "../../lease/both-clocks.js";
 import { clockRateErrorDefault, stretched } from "../../lease/clock-rates.js";
 import { encodeLine, sameBytes } from "../../delta/line.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import { type Layout, lineIn, slotPosition, type Unit } from "./layout.js";
 import type { BlockMedium } from "./medium.js";
-import { type BlockWorld, elapsedSince, type Moment, momentOf } from "./world.js";
+import { type BlockWorld, elapsedSince } from "./world.js";
 
 const slotFormat = "leasehold-slot/1";
 
@@ -28,7 +29,7 @@ export class SlotTenure {
   /** What this tenure's owner knows of its units, by region: nobody else writes there while it lasts. */
   readonly units = new Map<number, Unit>();
   /** When the write began by which the slot is held. */
-  begun: Moment;
+  begun: BothClocks;
   content: Uint8Array;
 
   constructor(slot: number, written: Written) {
@@ -39,7 +40,7 @@ export class SlotTenure {
 }
 
 interface Written {
-  readonly begun: Moment;
+  readonly begun: BothClocks;
   readonly content: Uint8Array;
 }
 
@@ -129,7 +130,7 @@ export class SlotLease {
     const monotonicMs = () => this.#world.clock.monotonicMs();
     for (let attempts = 0, begunMs = monotonicMs(); attempts < attemptsMax;) {
       signal.throwIfAborted();
-      const begun = momentOf(this.#world);
+      const begun = readBothClocks(this.#world.clock);
       const contents = await this.#readSlots();
       const seenMs = monotonicMs();
       contents.forEach((content, slot) => {
@@ -163,7 +164,11 @@ export class SlotLease {
    * Lines 8 to 12, with the watch on δ: a write that ended later than 2δ after its last read began counts for nothing, and neither
    * does a last read that took δ or longer.
    */
-  async #tryToTake(slot: number, readBegun: Moment, signal: AbortSignal): Promise<SlotTenure | undefined> {
+  async #tryToTake(
+    slot: number,
+    readBegun: BothClocks,
+    signal: AbortSignal,
+  ): Promise<SlotTenure | undefined> {
     const { delayMs } = this.#layout;
     const written = await this.#write(slot);
     if (elapsedSince(readBegun, this.#world) >= 2 * delayMs) return undefined;
@@ -189,14 +194,14 @@ export class SlotLease {
     const writer = this.#writer.slice(0, writerLengthMax);
     const nonce = globalThis.crypto.randomUUID();
     const content = encodeLine(slotFormat, JSON.stringify({ slot, writer, nonce }));
-    const begun = momentOf(this.#world);
+    const begun = readBothClocks(this.#world.clock);
     await this.#medium.alone(() => this.#medium.writeLine(slotPosition(slot), content));
     return { begun, content };
   }
 
   /** A look that took δ or longer tells what stood there too long ago. */
   async #stillStands(slot: number, content: Uint8Array): Promise<boolean> {
-    const begun = momentOf(this.#world);
+    const begun = readBothClocks(this.#world.clock);
     const found = await this.#medium.alone(() => this.#medium.readLine(slotPosition(slot)));
     const inTime = elapsedSince(begun, this.#world) < this.#layout.delayMs;
     return inTime && found !== undefined && sameBytes(found, content);

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { type BothClocks, readBothClocks } from "../../lease/both-clocks.js";
 import type { Clock, Random } from "../../lease/ports.js";
 
 /** What the owner of a slot needs of the world. */
@@ -15,17 +16,8 @@ export const realBlockWorld: BlockWorld = {
   sleep: (ms, signal, keepsAlive) => delay(ms, undefined, { signal, ref: keepsAlive }),
 };
 
-/** A moment by both clocks: the steady one stands still in a suspended machine, and the system's can be set. */
-export interface Moment {
-  readonly monotonicMs: number;
-  readonly wallMs: number;
-}
-
-export function momentOf({ clock }: BlockWorld): Moment {
-  return { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };
-}
-
-/** By the clock that went further. */
-export function elapsedSince(moment: Moment, { clock }: BlockWorld): number {
-  return Math.max(clock.monotonicMs() - moment.monotonicMs, clock.wallMs() - moment.wallMs);
+/** By the clock that went further: the steady one stands still in a suspended machine, and the system's can be set. */
+export function elapsedSince(moment: BothClocks, { clock }: BlockWorld): number {
+  const now = readBothClocks(clock);
+  return Math.max(now.monotonicMs - moment.monotonicMs, now.wallMs - moment.wallMs);
 }

@@ -1,0 +1,27 @@
+import { faults } from "#lease-faults";
+import type { Clock } from "./ports.js";
+
+/** Both clocks of a machine at one moment. */
+export interface BothClocks {
+  readonly monotonicMs: number;
+  readonly wallMs: number;
+}
+
+/** More time than this between the looks at the two clocks: the process was interrupted there. They take some 0.0001 ms. */
+const betweenLooksMsMax = 1;
+
+/** A process that is interrupted so often in a row is hardly running; whoever asked must take the reading as it is. */
+const readingsMax = 16;
+
+/**
+ * Reads both clocks at one moment. A busy machine may stop a process for a tenth of a second after it has read the one clock
+ * and before it reads the other; such a reading would show clocks that disagree although they do not, and end every lease.
+ */
+export function readBothClocks(clock: Clock): BothClocks {
+  for (let readings = 1; ; readings += 1) {
+    const monotonicMs = clock.monotonicMs();
+    const wallMs = clock.wallMs();
+    if (faults.clocksAreReadApart || readings === readingsMax) return { monotonicMs, wallMs };
+    if (clock.monotonicMs() - monotonicMs <= betweenLooksMsMax) return { monotonicMs, wallMs };
+  }
+}
