@@ -75,6 +75,8 @@ export const noFaults = {
   oneQueueForAll: false,
   /** One who watches and was too slow goes on with what is still known. */
   missedChangesAreForgotten: false,
+  /** A lease that was over when somebody met it, and is renewed all the same, is no change. */
+  lateRenewalIsNoNews: false,
   /** Whoever comes first may have all of what an acceptor keeps. */
   noQuotas: false,
 };

@@ -17,7 +17,7 @@ import { fleaseGuarantees } from "./guarantees.js";
 import { FleaseInspection } from "./inspection.js";
 import type { FleasePeer } from "./peer.js";
 import type { Lapse, ProposerSink, Unanswered } from "./proposer-sink.js";
-import { RenewalQueue } from "./renewal-queue.js";
+import { RENEWALS_PER_TURN, RenewalQueue } from "./renewal-queue.js";
 import { Operation } from "./slot.js";
 import type { ClockStart } from "./threads.js";
 import type { Slot } from "./slot.js";
@@ -145,16 +145,34 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
       held.renewing = settle;
       held.renewTtlMs = ttlMs;
       this.#renewals.add(held, held.slot.holdEnd, ttlMs);
-      this.#beginRenewals();
+      this.#wantRenewals();
     });
   }
 
-  #beginRenewals(): void {
-    const { peer } = this.#driver;
-    for (let held = this.#renewals.next(); held !== undefined; held = this.#renewals.next())
-      peer.proposer.renew(held.slot, held.renewTtlMs, this.#driver.now());
-    this.#driver.poke();
+  /**
+   * Not at once: the proposer must not be called in the middle of a step, and of all that this turn asks for those come first whose
+   * leases end first.
+   */
+  #wantRenewals(): void {
+    if (this.#renewalsPutOff || !this.#renewals.mayBegin) return;
+    this.#renewalsPutOff = true;
+    void Promise.resolve().then(this.#beginRenewals);
   }
+
+  /** As many as one turn may begin; the rest when the answers that are here have been read. */
+  readonly #beginRenewals = (): void => {
+    this.#renewalsPutOff = false;
+    const { peer, timers } = this.#driver;
+    for (let begun = 0; begun < RENEWALS_PER_TURN; begun += 1) {
+      const held = this.#renewals.next();
+      if (held === undefined) break;
+      peer.proposer.renew(held.slot, held.renewTtlMs, this.#driver.now());
+    }
+    this.#driver.poke();
+    if (!this.#renewals.mayBegin) return;
+    this.#renewalsPutOff = true;
+    timers.after(0, this.#beginRenewals);
+  };
 
   release(grant: Grant): Promise<void> {
     const held = grant as FleaseGrant;
@@ -262,13 +280,7 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
   renewed(slot: Slot, longer: boolean): void {
     this.#renewals.ended();
     this.#grants[slot.index]?.settleRenewal(longer);
-    if (!this.#renewals.waits || this.#renewalsPutOff) return;
-    // Not at once: the proposer must not be called in the middle of a step. One time for all that this turn ends.
-    this.#renewalsPutOff = true;
-    void Promise.resolve().then(() => {
-      this.#renewalsPutOff = false;
-      this.#beginRenewals();
-    });
+    this.#wantRenewals();
   }
 
   lapsed(slot: Slot, why: Lapse): void {

@@ -6,6 +6,9 @@ import { type DeadlineItem, Deadlines } from "../lease/deadlines.js";
  */
 export const RENEWALS_UNDER_WAY_MAX = 4_096;
 
+/** Renewals that one turn begins. The answers to those before are read between two turns, also where turns have become slow. */
+export const RENEWALS_PER_TURN = 256;
+
 /** A renewal that has not begun when this part of its lease is left is late. It was wanted when two thirds were left. */
 const LATE_LEFT = 1 / 2;
 
@@ -23,10 +26,9 @@ export class RenewalQueue<T extends DeadlineItem> {
 
   /** The next renewal that may begin now. Its end must be told by `ended`. */
   next(): T | undefined {
-    if (this.#underWay >= RENEWALS_UNDER_WAY_MAX) return undefined;
-    const renewal = this.#waiting.popDue(Infinity);
-    if (renewal !== undefined) this.#underWay += 1;
-    return renewal;
+    if (!this.mayBegin) return undefined;
+    this.#underWay += 1;
+    return this.#waiting.popDue(Infinity);
   }
 
   ended(): void {
@@ -40,6 +42,11 @@ export class RenewalQueue<T extends DeadlineItem> {
 
   get waits(): boolean {
     return this.#waiting.size > 0;
+  }
+
+  /** One waits that need not wait for others. */
+  get mayBegin(): boolean {
+    return this.waits && this.#underWay < RENEWALS_UNDER_WAY_MAX;
   }
 
   /** What is held is not renewed in time: nothing new should be begun. */

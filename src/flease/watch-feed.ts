@@ -44,12 +44,15 @@ class Followed implements DeadlineItem {
   readonly resource: string;
   owner = "";
   token = 0;
+  /** Before this moment on the steady clock nobody met it when it was over. */
+  endMs: number;
   dueMs = 0;
   heapIndex = -1;
   heapSequence = 0;
 
-  constructor(resource: string) {
+  constructor(resource: string, endMs: number) {
     this.resource = resource;
+    this.endMs = endMs;
   }
 }
 
@@ -125,15 +128,18 @@ export class WatchFeed {
       this.#log.add(resource);
       return;
     }
-    if (followed?.owner === entry.leaseOwner && followed.token === entry.token) return;
+    const isSame = followed?.owner === entry.leaseOwner && followed.token === entry.token;
+    // From its end on, until `expire` comes, somebody may have met it when it was over: then its late renewal is news.
+    if (isSame && (now.mono < followed!.endMs || faults.lateRenewalIsNoNews)) return;
     followed ??= this.#lookAfter(resource, entry.leaseEnd);
+    followed.endMs = entry.leaseEnd;
     followed.owner = entry.leaseOwner;
     followed.token = entry.token;
     this.#log.add(resource);
   }
 
   #lookAfter(resource: string, endMs: number): Followed {
-    const followed = new Followed(resource);
+    const followed = new Followed(resource, endMs);
     this.#followed.set(resource, followed);
     this.#deadlines.schedule(followed, endMs);
     return followed;
@@ -145,8 +151,12 @@ export class WatchFeed {
       const followed = this.#deadlines.popDue(now.mono);
       if (followed === undefined) return;
       const entry = this.#acceptor.entry(followed.resource);
-      if (entry === undefined || this.#acceptor.isOver(entry, now)) this.note(followed.resource, now);
-      else this.#deadlines.schedule(followed, Math.max(entry.leaseEnd, now.mono + lookAgainMs));
+      if (entry === undefined || this.#acceptor.isOver(entry, now)) {
+        this.note(followed.resource, now);
+        continue;
+      }
+      followed.endMs = entry.leaseEnd;
+      this.#deadlines.schedule(followed, Math.max(entry.leaseEnd, now.mono + lookAgainMs));
     }
   }
 

@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { expect, it, vi } from "vitest";
 import { incarnation, realWorld } from "./world.js";
 
@@ -104,4 +106,32 @@ it("draws incarnations of 64 bits", () => {
   const drawn = new Set(Array.from({ length: 1000 }, incarnation));
   expect(drawn.size).toBe(1000);
   for (const text of drawn) expect(text).toMatch(/^[0-9a-f]{16}$/);
+});
+
+it("reads what has arrived before it counts what has run out, when it is late", async () => {
+  const { timers } = realWorld();
+  const order: string[] = [];
+  const server = createServer().listen(0, "127.0.0.1");
+  const accepted = once(server, "connection");
+  const client = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  const [socket] = (await accepted) as [typeof client];
+  const answered = new Promise<void>((resolve) => {
+    client.on("data", () => {
+      order.push("the answer");
+      resolve();
+    });
+  });
+  const ranOut = new Promise<void>((resolve) => {
+    timers.after(10, () => {
+      order.push("its time");
+      resolve();
+    });
+  });
+  socket.write("here it is");
+  const untilMs = performance.now() + 100;
+  while (performance.now() < untilMs);
+  await Promise.all([answered, ranOut]);
+  expect(order).toEqual(["the answer", "its time"]);
+  client.destroy();
+  server.close();
 });

@@ -3,6 +3,9 @@ import { Deadlines } from "../lease/deadlines.js";
 import type { DeadlineItem } from "../lease/deadlines.js";
 import type { Clock, Random, Timer, Timers, World } from "../lease/ports.js";
 
+/** Timers that fire later than this are those of a process that has more to do than it can, or that stood still. */
+const LATE_MS = 20;
+
 /** The longest delay that `setTimeout` understands; anything longer would fire at once. */
 const TIMEOUT_MS_MAX = 2 ** 31 - 1;
 
@@ -32,6 +35,7 @@ class RealTimers implements Timers {
   readonly #clock: Clock;
   readonly #pending = new Deadlines<PendingCall>();
   #timeout: NodeJS.Timeout | undefined;
+  readonly #run = (): void => this.#runDue();
   /** When the armed timeout fires, on the steady clock. */
   #armedMs = Infinity;
 
@@ -61,7 +65,16 @@ class RealTimers implements Timers {
     this.#timeout.unref();
   }
 
+  /**
+   * When it is late, what has arrived meanwhile counts first: the event loop reads it after its timers and before its
+   * immediates. Else the time for an answer would run out while the answer lies here, and what is asked again adds to the work.
+   */
   readonly #wake = (): void => {
+    if (this.#clock.monotonicMs() - this.#armedMs > LATE_MS) setImmediate(this.#run);
+    else this.#runDue();
+  };
+
+  #runDue(): void {
     // What is scheduled from here on, also by the calls below, is due later than `nowMs` and waits its turn.
     const nowMs = this.#clock.monotonicMs();
     try {
@@ -71,7 +84,7 @@ class RealTimers implements Timers {
     } finally {
       this.#arm(this.#clock.monotonicMs());
     }
-  };
+  }
 }
 
 const threadMonotonicMs = () => performance.now();
