@@ -112,6 +112,7 @@ it("reads what has arrived before it counts what has run out, when it is late", 
   const { timers } = realWorld();
   const order: string[] = [];
   const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
   const accepted = once(server, "connection");
   const client = connect((server.address() as AddressInfo).port, "127.0.0.1");
   const [socket] = (await accepted) as [typeof client];
