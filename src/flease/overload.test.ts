@@ -24,7 +24,7 @@ const settings = fleaseSettings({
 
 const COST_MS = 1;
 const NETWORK_MS = 1;
-const TURN_MESSAGES_MAX = 64;
+const TURN_MESSAGES_MAX = 20000;
 const MAINTAIN_MS = 100;
 /** A request that is turned away costs a member this part of what others do. */
 const REFUSAL_COST = 0.1;

@@ -43,7 +43,7 @@ function benchProvider() {
     for (const from of [0, 1])
       peer.receive(from, message(Kind.ack, { view, slot, number, sequence }), driver.now(), new Message());
   };
-  return { provider, ack };
+  return { provider, ack, sent };
 }
 
 test("what still waits when it closes is answered: nobody wakes the peer any more", async () => {
@@ -57,4 +57,24 @@ test("what still waits when it closes is answered: nobody wakes the peer any mor
   const asked = provider.query("r", 500);
   await provider.close();
   expect(await Promise.all([renewed, asked])).toEqual([false, { state: "unknown" }]);
+});
+
+test("a renewal that waits for its turn does not keep a release waiting", async () => {
+  const { provider, ack, sent } = benchProvider();
+  const request = { resource: "r", ttlMs: 500, timeoutMs: 500, contended: false, waiting: false };
+  const attempted = provider.attempt(request);
+  ack();
+  const outcome = await attempted;
+  if (outcome.kind !== "granted") throw new Error(outcome.kind);
+  const renewed = provider.renew(outcome.grant, 500);
+  provider.forgoRenewal(outcome.grant);
+  const before = sent.length;
+  expect(await renewed).toBe(false);
+  expect(sent.length).toBe(before);
+  // One that has begun is waited for.
+  const begun = provider.renew(outcome.grant, 500);
+  await Promise.resolve();
+  provider.forgoRenewal(outcome.grant);
+  ack();
+  expect(await begun).toBe(true);
 });

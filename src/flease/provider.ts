@@ -149,6 +149,11 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
     });
   }
 
+  forgoRenewal(grant: Grant): void {
+    const held = grant as FleaseGrant;
+    if (this.#renewals.remove(held)) held.settleRenewal(false);
+  }
+
   /**
    * Not at once: the proposer must not be called in the middle of a step, and of all that this turn asks for those come first whose
    * leases end first.
@@ -233,7 +238,7 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
     this.#driver.peer.queries.closeAll(this.#driver.now());
     for (const grant of this.#grants) {
       if (grant === undefined) continue;
-      this.#renewals.remove(grant);
+      this.forgoRenewal(grant);
       grant.settleRenewal(false);
     }
     return this.#driver.close();
@@ -287,7 +292,7 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
     const grant = this.#grants[slot.index];
     if (grant === undefined) return;
     grant.lossReason = why === "barred" ? "broken" : why;
-    if (this.#renewals.remove(grant)) grant.settleRenewal(false);
+    this.forgoRenewal(grant);
     const error = new LeaseLostError(grant.resource, grant.lossReason);
     // Not at once: the waist will answer with a release, and the proposer must not be called in the middle of a step.
     void Promise.resolve().then(() => this.#events?.lost(grant, error));

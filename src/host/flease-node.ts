@@ -83,6 +83,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   readonly #sideTurns: SideTurns;
   readonly #startedMono: number;
   #now: Reading;
+  readonly #clocks = { monotonicMs: 0, wallMs: 0 };
   /** Whether requests of the chunk in hand are answered. */
   #votes = false;
   #listening: string | undefined;
@@ -154,7 +155,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   }
 
   now(): Reading {
-    const { monotonicMs, wallMs } = readBothClocks(this.#world.clock);
+    const { monotonicMs, wallMs } = readBothClocks(this.#world.clock, this.#clocks);
     return this.peer.read(monotonicMs, wallMs);
   }
 

@@ -7,6 +7,12 @@ export interface BothClocks {
   readonly wallMs: number;
 }
 
+/** For readings to be written into, where a new record for each would be too dear. */
+export interface ClockRecord extends BothClocks {
+  monotonicMs: number;
+  wallMs: number;
+}
+
 /** More time than this between the looks at the two clocks: the process was interrupted there. They take some 0.0001 ms. */
 const betweenLooksMsMax = 1;
 
@@ -17,11 +23,11 @@ const readingsMax = 16;
  * Reads both clocks at one moment. A busy machine may stop a process for a tenth of a second after it has read the one clock
  * and before it reads the other; such a reading would show clocks that disagree although they do not, and end every lease.
  */
-export function readBothClocks(clock: Clock): BothClocks {
+export function readBothClocks(clock: Clock, into: ClockRecord = { monotonicMs: 0, wallMs: 0 }): BothClocks {
   for (let readings = 1; ; readings += 1) {
-    const monotonicMs = clock.monotonicMs();
-    const wallMs = clock.wallMs();
-    if (faults.clocksAreReadApart || readings === readingsMax) return { monotonicMs, wallMs };
-    if (clock.monotonicMs() - monotonicMs <= betweenLooksMsMax) return { monotonicMs, wallMs };
+    into.monotonicMs = clock.monotonicMs();
+    into.wallMs = clock.wallMs();
+    if (faults.clocksAreReadApart || readings === readingsMax) return into;
+    if (clock.monotonicMs() - into.monotonicMs <= betweenLooksMsMax) return into;
   }
 }

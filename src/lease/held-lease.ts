@@ -19,7 +19,7 @@ export interface HeldLeaseOptions {
 
 /** Who made the lease and takes it back. */
 export interface LeaseKeeper {
-  readonly provider: Pick<Provider, "holder" | "renew">;
+  readonly provider: Pick<Provider, "holder" | "renew" | "forgoRenewal">;
   readonly world: World;
   /** Called once, when the lease has ended and no request for it is under way. Never rejects. */
   takeBack(lease: HeldLease): Promise<void>;
@@ -64,8 +64,10 @@ export class HeldLease implements Lease {
     this.ttlMs = options.ttlMs;
     this.#autoRenew = options.autoRenew;
     this.latestMs = keeper.world.clock.monotonicMs() + options.maxHoldMs;
-    this.#planRenewal();
-    this.#setTimer();
+    const leftMs = this.remaining();
+    if (leftMs === 0) return;
+    this.#planRenewal(leftMs);
+    this.#setTimer(leftMs);
   }
 
   get signal(): AbortSignal {
@@ -174,6 +176,7 @@ export class HeldLease implements Lease {
   }
 
   async #giveBack(): Promise<void> {
+    if (this.#renewing !== undefined) this.#keeper.provider.forgoRenewal?.(this.grant);
     // One request at a time; awaiting nothing also lets the signal's listeners run before the resource is given back.
     await this.#renewing;
     await this.#keeper.takeBack(this);
@@ -185,24 +188,21 @@ export class HeldLease implements Lease {
 
   #wake(): void {
     this.#timer = undefined;
-    if (this.remaining() === 0) return;
-    if (this.#nowMs() >= this.#nextRenewalMs) void this.#requestRenewal();
-    this.#setTimer();
-  }
-
-  #setTimer(): void {
-    this.#timer?.cancel();
-    this.#timer = undefined;
     const leftMs = this.remaining();
     if (leftMs === 0) return;
+    if (this.#nowMs() >= this.#nextRenewalMs) void this.#requestRenewal();
+    this.#setTimer(leftMs);
+  }
+
+  #setTimer(leftMs: number): void {
+    this.#timer?.cancel();
     const delayMs = Math.min(leftMs, this.#nextRenewalMs - this.#nowMs());
     this.#timer = this.#keeper.world.timers.after(Math.max(0, delayMs), this.#onTimer);
   }
 
   /** What remains counts from when the request was sent, and so does the third of the TTL after which to ask again. */
-  #planRenewal(): void {
+  #planRenewal(leftMs: number): void {
     const nowMs = this.#nowMs();
-    const leftMs = this.grant.remainingMs();
     if (!this.#autoRenew || nowMs + leftMs >= this.latestMs) {
       this.#nextRenewalMs = Infinity;
       return;
@@ -213,7 +213,7 @@ export class HeldLease implements Lease {
 
   /** Callers at the same time share one request. True when it extended the lease; never rejects. */
   #requestRenewal(): Promise<boolean> {
-    this.#renewing ??= this.#sendRenewal().finally(() => (this.#renewing = undefined));
+    this.#renewing ??= this.#sendRenewal();
     return this.#renewing;
   }
 
@@ -227,13 +227,15 @@ export class HeldLease implements Lease {
     } catch (error) {
       this.#renewalError = error;
     }
-    if (this.remaining() === 0) return false;
+    this.#renewing = undefined;
+    const leftMs = this.remaining();
+    if (leftMs === 0) return false;
     if (extended) {
-      this.#planRenewal();
+      this.#planRenewal(leftMs);
     } else if (this.#autoRenew) {
       this.#nextRenewalMs = sentMs + this.ttlMs / RENEWAL_RETRIES_PER_TTL;
     }
-    this.#setTimer();
+    this.#setTimer(leftMs);
     return extended;
   }
 }

@@ -114,6 +114,8 @@ export interface Provider {
    * the tenure has lapsed meanwhile, which no answer re-opens.
    */
   renew(grant: Grant, ttlMs: number): Promise<boolean>;
+  /** The grant is going to be released: a renewal of it that waits for its turn settles at once, with false. */
+  forgoRenewal?(grant: Grant): void;
   /**
    * The holder has stopped: frees the resource for others, best effort. `grant.remainingMs()` is 0 as soon as this
    * returns its promise. Called once for each grant, also for one that was lost.

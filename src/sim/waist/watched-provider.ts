@@ -81,6 +81,10 @@ export class WatchedProvider implements Provider {
     return longer;
   }
 
+  forgoRenewal(grant: Grant): void {
+    this.#inner.forgoRenewal?.(grant);
+  }
+
   async release(grant: Grant): Promise<void> {
     this.#asks(grant.resource, "release");
     this.#closed(grant.resource);
