@@ -12,7 +12,7 @@ import { FleaseProvider } from "./provider.js";
 import type { FleaseDriver } from "./provider.js";
 import { fleaseSettings } from "./settings.js";
 
-// Members whose every message costs time: what comes in waits in a queue, and a turn takes what is there. Virtual time.
+// Members whose every message costs time: what comes in waits, by connection, and a turn takes a part of each. Virtual time.
 
 const settings = fleaseSettings({
   members: ["a", "b", "c"],
@@ -24,7 +24,7 @@ const settings = fleaseSettings({
 
 const COST_MS = 1;
 const NETWORK_MS = 1;
-const TURN_MESSAGES_MAX = 20000;
+const READ_MESSAGES_MAX = 256;
 const MAINTAIN_MS = 100;
 /** A request that is turned away costs a member this part of what others do. */
 const REFUSAL_COST = 0.1;
@@ -67,7 +67,8 @@ abstract class Node {
 /** A member that does one thing after another. */
 class SlowMember extends Node {
   #costMs = 0;
-  readonly #inbox: Letter[] = [];
+  /** What has arrived and was not read yet, by connection. */
+  readonly #inboxes = new Map<Node, Letter[]>();
   #working = false;
   #maintainDueMs = Infinity;
   readonly #reply = new Message();
@@ -95,14 +96,18 @@ class SlowMember extends Node {
   }
 
   arrive(letter: Letter): void {
-    this.#inbox.push(letter);
+    const inbox = this.#inboxes.get(letter.from);
+    if (inbox === undefined) this.#inboxes.set(letter.from, [letter]);
+    else inbox.push(letter);
     if (!this.#working) this.#turn();
   }
 
   #turn(): void {
     this.#working = true;
     let costMs = 0;
-    for (const { from, message } of this.#inbox.splice(0, TURN_MESSAGES_MAX)) {
+    // As the event loop does: of each connection as much as one read takes.
+    const read = [...this.#inboxes.values()].flatMap((inbox) => inbox.splice(0, READ_MESSAGES_MAX));
+    for (const { from, message } of read) {
       const replies = this.peer.receive(from.index, message, this.now(), this.#reply);
       const isRefusal = replies && this.#reply.refusal === Refusal.busy;
       costMs += this.#costMs * (isRefusal ? REFUSAL_COST : 1);
@@ -111,7 +116,7 @@ class SlowMember extends Node {
     this.world.timers.after(costMs, () => {
       this.#working = false;
       if (this.#maintainDueMs <= this.world.clock.monotonicMs()) this.#look();
-      if (this.#inbox.length > 0) this.#turn();
+      if ([...this.#inboxes.values()].some((inbox) => inbox.length > 0)) this.#turn();
     });
   }
 
