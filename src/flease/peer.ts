@@ -40,7 +40,7 @@ const hintPatience = 1 / 4;
 const hintPatienceMsMin = 50;
 
 /** A member that is later than this part of what a phase may take has more to do than it can. */
-const latePart = 1 / 2;
+const latePart = 1 / 4;
 
 /**
  * For so long after a fault that this machine's own clocks showed nothing is tried: a wall clock that runs away is found at
