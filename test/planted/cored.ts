@@ -211,6 +211,7 @@ export const coreFaultsOfTests = [
   "endsUnbounded",
   "lateProposalTaken",
   "sharesUnfair",
+  "revisionsGathered",
 ];
 
 /** When a change has made a seed useless, the search goes on for so many runs. */

@@ -202,11 +202,11 @@ describe("what goes wrong inside", () => {
     const whole = { key: bytes("a"), rangeEnd: Uint8Array.of(0) };
     for (let count = 0; count < 2; count += 1) cluster.watch(leader, whole);
     cluster.run(10);
-    const { eventOf } = Watcher.prototype;
-    const broken = vi.spyOn(Watcher.prototype, "eventOf").mockImplementationOnce(() => {
+    const { add } = Watcher.prototype;
+    const broken = vi.spyOn(Watcher.prototype, "add").mockImplementationOnce(() => {
       throw new RangeError("too much");
     });
-    broken.mockImplementation(eventOf);
+    broken.mockImplementation(add);
     const answers: WatchAnswer[] = [];
     cluster.world.watched = (_server, answer) => void answers.push(answer);
     cluster.ask(leader, PUT, put("a", "1"));

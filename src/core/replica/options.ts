@@ -80,6 +80,10 @@ export interface ReplicaLimits {
   readonly watchBatch: number;
   /** Bytes of one response of a watch that asked for fragments. */
   readonly fragmentBytesMax: number;
+  /** Bytes of one revision for a watch that did not: if it has more of the watch's keys, the watch is cancelled. */
+  readonly revisionBytesMax: number;
+  /** Bytes of responses that have not been sent to their clients, of all streams; each may have as much of it as is free. */
+  readonly watchBytesTotalMax: number;
 }
 
 export const defaultLimits: ReplicaLimits = {
@@ -117,4 +121,8 @@ export const defaultLimits: ReplicaLimits = {
   watchBatch: 512,
   // Below every client's default of 4 MiB for one message.
   fragmentBytesMax: 2 * 1024 * 1024,
+  // A hundred thousand keys of a lease, and some such at once in memory.
+  revisionBytesMax: 32 * 1024 * 1024,
+  // What the connections of a thousand clients take in a second or so.
+  watchBytesTotalMax: 256 * 1024 * 1024,
 };

@@ -2,14 +2,21 @@ import { faults } from "#core-faults";
 import type { WatchCreateRequest, WatchRequest, WatchResponse } from "../gen/etcd/rpc_pb.js";
 import { CoreError, refusalFor } from "../state/errors.js";
 import { type Key, type KeyRange, rangeOf, singleKey } from "../state/keys.js";
-import type { Version } from "../state/revisions.js";
+import type { Changes, Place, Version } from "../state/revisions.js";
 import type { Context } from "./context.js";
+import { FairShares } from "./fair-shares.js";
 import type { WatchAnswer } from "./types.js";
 import { WatchStream } from "./watch-stream.js";
 import { Watcher } from "./watcher.js";
 
 /** What it costs to look after a watch, beside what it looks at. */
 const unitsPerWatch = 4;
+/** So many watches without fragments may be in the middle of a revision that is more than a batch: each gathers all of it. */
+const gatheringMax = 4;
+/** One look whether a watch wants a change is so much of a unit. */
+const unitsPerOffer = 1 / 16;
+/** What one command has for watches may take so many turns at once; more is read from history. */
+const turnsOfOffers = 2;
 /** A quiet watch that asked for it hears so often that it is up to date: etcd's ten minutes. */
 const progressNotifyMs = 600_000;
 /** For a watch that could not be made. */
@@ -35,9 +42,14 @@ export class WatchHub {
   #count = 0;
   /** Of the watches that are behind: those whose clients take nothing. */
   #stalled = 0;
+  readonly #shares: FairShares<number>;
+  /** In the middle of a revision that is more than a batch; and such that wait for others to be done. */
+  readonly #gathering = new Set<Watcher>();
+  readonly #waiting = new Set<Watcher>();
 
   constructor(context: Context) {
     this.#context = context;
+    this.#shares = new FairShares(context.limits.watchBytesTotalMax);
   }
 
   get count(): number {
@@ -45,7 +57,7 @@ export class WatchHub {
   }
 
   get behind(): number {
-    return this.#behind.size + this.#stalled;
+    return this.#behind.size + this.#stalled + this.#waiting.size;
   }
 
   /** There are changes in history that have not been looked at, and clients that would take them. */
@@ -78,8 +90,12 @@ export class WatchHub {
   sent(streamNumber: number, responses: number): void {
     const stream = this.#streams.get(streamNumber);
     if (stream === undefined) return;
-    stream.unsent = Math.max(0, stream.unsent - responses);
-    if (!stream.hasRoom) return;
+    stream.sent(responses);
+    this.#wake(stream);
+  }
+
+  #wake(stream: WatchStream): void {
+    if (stream.stalled.size === 0 || !stream.hasRoom) return;
     for (const watcher of stream.stalled) this.#behind.add(watcher);
     this.#stalled -= stream.stalled.size;
     stream.stalled.clear();
@@ -89,6 +105,7 @@ export class WatchHub {
     const stream = this.#streams.get(streamNumber);
     if (stream === undefined) return;
     for (const watcher of stream.watchers.values()) this.#remove(watcher);
+    stream.closed();
     this.#progressAsked.delete(stream);
     this.#streams.delete(streamNumber);
   }
@@ -97,7 +114,7 @@ export class WatchHub {
     const known = this.#streams.get(number);
     if (known !== undefined) return known;
     const emit = (response: WatchResponse) => this.#answers.push({ stream: number, response });
-    const stream = new WatchStream(number, this.#context, emit);
+    const stream = new WatchStream(number, this.#context, this.#shares, emit);
     this.#streams.set(number, stream);
     return stream;
   }
@@ -141,12 +158,26 @@ export class WatchHub {
 
   /** What one command has changed. */
   changed(changes: readonly Version[]): void {
+    const { limits, state } = this.#context;
+    const { visits } = state.revisions;
+    const offers = changes.length * (1 + this.#ofRange.size);
     // More than that is read from history, in turns.
-    if (changes.length > this.#context.limits.watchBatch) this.#unsyncAll(changes[0]!.modified);
-    else this.#offer(changes);
+    if (changes.length > limits.watchBatch || offers * unitsPerOffer > limits.unitsPerTurn * turnsOfOffers) {
+      this.#unsyncAll(changes[0]!.modified);
+      return;
+    }
+    const wanted = this.#wanted(changes);
+    let total = 0;
+    for (const list of wanted.values()) total += list.length;
+    const isMuch = total > limits.unitsPerTurn * turnsOfOffers;
+    visits.count += Math.ceil(offers * unitsPerOffer) + (isMuch ? wanted.size : total);
+    for (const [watcher, list] of wanted) {
+      if (isMuch) this.#unsync(watcher, changes[0]!.modified);
+      else this.#attempt(watcher.stream, () => this.#tell(watcher, list));
+    }
   }
 
-  #offer(changes: readonly Version[]): void {
+  #wanted(changes: readonly Version[]): Map<Watcher, Version[]> {
     const wanted = new Map<Watcher, Version[]>();
     const offer = (watcher: Watcher, change: Version) => {
       if (!watcher.wants(change)) return;
@@ -158,13 +189,12 @@ export class WatchHub {
       for (const watcher of this.#ofKey.get(change.key) ?? []) offer(watcher, change);
       for (const watcher of this.#ofRange) offer(watcher, change);
     }
-    for (const [watcher, list] of wanted) this.#attempt(watcher.stream, () => this.#tell(watcher, list));
+    return wanted;
   }
 
   #tell(watcher: Watcher, changes: readonly Version[]): void {
     if (watcher.stream.hasRoom && watcher.events.length < this.#context.limits.watchBatch) {
-      for (const change of changes)
-        watcher.events.push(watcher.eventOf(change, this.#context.state.revisions));
+      for (const change of changes) watcher.add(change, this.#context.state.revisions);
       this.#touched.add(watcher);
     } else if (!faults.slowWatcherSkips) this.#unsync(watcher, changes[0]!.modified);
   }
@@ -208,12 +238,28 @@ export class WatchHub {
     const { stream } = watcher;
     if (stream.hasRoom) {
       this.#catchUp(watcher);
+      const isThere = stream.watchers.get(watcher.id) === watcher;
       // To the end of the line.
-      if (!watcher.isSynced && stream.watchers.get(watcher.id) === watcher) this.#behind.add(watcher);
+      if (isThere && !watcher.isSynced && !this.#waiting.has(watcher)) this.#behind.add(watcher);
     } else {
+      if (this.#gathering.has(watcher)) this.#beginAgain(watcher);
       stream.stalled.add(watcher);
       this.#stalled += 1;
     }
+  }
+
+  /** Others have their turn, also if it comes back to all of this. */
+  #beginAgain(watcher: Watcher): void {
+    watcher.beginAgain();
+    this.#gathered(watcher);
+  }
+
+  #gathered(watcher: Watcher): void {
+    if (!this.#gathering.delete(watcher)) return;
+    const [next] = this.#waiting;
+    if (next === undefined) return;
+    this.#waiting.delete(next);
+    this.#behind.add(next);
   }
 
   #catchUp(watcher: Watcher): void {
@@ -233,26 +279,61 @@ export class WatchHub {
     const { unitsPerTurn, watchBatch } = limits;
     const visitsMax = faults.watchesInOneTurn ? Infinity : unitsPerTurn;
     const from = { revision: watcher.next, sub: watcher.nextSub };
-    const { changes, next } = state.revisions.changesSince(from, watcher.range, watchBatch, visitsMax);
-    for (const change of changes)
-      if (watcher.wants(change)) watcher.events.push(watcher.eventOf(change, state.revisions));
+    const found = state.revisions.changesSince(from, watcher.range, watchBatch, visitsMax);
+    const next = this.#take(watcher, found);
     stream.emitEvents(watcher, next.revision);
     watcher.next = Math.max(watcher.next, next.revision);
     watcher.nextSub = next.sub;
+    if (next.sub > 0) this.#interrupted(watcher, next.revision === from.revision);
+    else this.#gathered(watcher);
     if (watcher.next > current) this.#sync(watcher);
+  }
+
+  /** Where to go on: what is found may be more than one response. */
+  #take(watcher: Watcher, { changes, next }: Changes): Place {
+    const { limits, state } = this.#context;
+    const bytesMax = watcher.eventBytes + limits.fragmentBytesMax;
+    for (const change of changes) {
+      if (watcher.eventBytes > bytesMax && !faults.revisionsGathered)
+        return { revision: change.modified, sub: change.sub };
+      if (watcher.wants(change)) watcher.add(change, state.revisions);
+    }
+    return next;
+  }
+
+  /** In the middle of a revision. @param isLong it is more than a batch */
+  #interrupted(watcher: Watcher, isLong: boolean): void {
+    const { stream } = watcher;
+    if (faults.revisionsGathered) return;
+    if (!isLong) this.#beginAgain(watcher);
+    else if (watcher.fragment) stream.emitPart(watcher);
+    else if (watcher.eventBytes > this.#context.limits.revisionBytesMax) {
+      this.#remove(watcher);
+      const cancelReason = new CoreError("watchTooLarge").message;
+      stream.emit({ watchId: watcher.id, canceled: true, cancelReason });
+    } else if (!this.#gathering.has(watcher)) {
+      if (this.#gathering.size < gatheringMax) this.#gathering.add(watcher);
+      else {
+        watcher.beginAgain();
+        this.#waiting.add(watcher);
+      }
+    }
   }
 
   // Time
 
   tick(): void {
     const { nowMs } = this.#context;
-    for (const stream of this.#streams.values())
+    for (const stream of this.#streams.values()) {
+      // Others may have made room.
+      this.#wake(stream);
       for (const watcher of stream.watchers.values()) {
         const isDue = watcher.progressNotify && watcher.lastSentMs + progressNotifyMs <= nowMs;
         if (!isDue || !watcher.isSynced || watcher.events.length > 0 || !stream.hasRoom) continue;
         watcher.lastSentMs = nowMs;
         stream.emit({ watchId: watcher.id });
       }
+    }
   }
 
   // Synced or not
@@ -290,6 +371,8 @@ export class WatchHub {
   #remove(watcher: Watcher): void {
     this.#unlist(watcher);
     this.#behind.delete(watcher);
+    this.#waiting.delete(watcher);
+    this.#gathered(watcher);
     if (watcher.stream.stalled.delete(watcher)) this.#stalled -= 1;
     this.#touched.delete(watcher);
     if (watcher.stream.watchers.delete(watcher.id)) this.#count -= 1;

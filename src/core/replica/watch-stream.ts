@@ -4,6 +4,7 @@ import { append, few } from "../../lease/lists.js";
 import type { Event } from "../gen/etcd/kv_pb.js";
 import { type WatchResponse, WatchResponseSchema } from "../gen/etcd/rpc_pb.js";
 import type { Context } from "./context.js";
+import type { FairShares } from "./fair-shares.js";
 import type { Watcher } from "./watcher.js";
 
 /** In a response about progress that was asked for. */
@@ -16,20 +17,42 @@ export class WatchStream {
   readonly watchers = new Map<bigint, Watcher>();
   /** Those of them that are behind, while the client takes nothing. */
   readonly stalled = new Set<Watcher>();
-  /** Handed out, and not sent yet. */
-  unsent = 0;
+  /** Bytes of what has been handed out and not been sent yet, response by response. */
+  readonly #unsent: number[] = [];
+  readonly #shares: FairShares<number>;
   readonly #emit: (response: WatchResponse) => void;
   #nextId = 0n;
 
-  constructor(number: number, context: Context, emit: (response: WatchResponse) => void) {
+  /** @param shares of what all streams have handed out */
+  constructor(
+    number: number,
+    context: Context,
+    shares: FairShares<number>,
+    emit: (response: WatchResponse) => void,
+  ) {
     this.number = number;
+    this.#shares = shares;
     this.context = context;
     this.#emit = emit;
   }
 
   /** A slow client's watches wait in history, which is there anyway, instead of in a queue. */
   get hasRoom(): boolean {
-    return this.unsent < this.context.limits.watchResponsesMax;
+    return (
+      this.#unsent.length < this.context.limits.watchResponsesMax && this.#shares.hasRoomFor(this.number)
+    );
+  }
+
+  /** So many more have left. */
+  sent(responses: number): void {
+    let bytes = 0;
+    for (const each of this.#unsent.splice(0, responses)) bytes += each;
+    this.#shares.giveBack(this.number, bytes);
+  }
+
+  /** Nothing more leaves. */
+  closed(): void {
+    this.sent(this.#unsent.length);
   }
 
   /** Never one that the server has given before on this stream, as in etcd. */
@@ -41,8 +64,11 @@ export class WatchStream {
   }
 
   emit(fields: MessageInitShape<typeof WatchResponseSchema>): void {
-    this.unsent += 1;
-    this.#emit(create(WatchResponseSchema, { header: this.context.header(), ...fields }));
+    const response = create(WatchResponseSchema, { header: this.context.header(), ...fields });
+    const bytes = eventOverheadBytes + bytesOf(response.events);
+    this.#unsent.push(bytes);
+    this.#shares.add(this.number, bytes);
+    this.#emit(response);
   }
 
   /** Hands out a watch's events before a revision. A revision is never split, unless the client has asked for fragments. */
@@ -51,7 +77,7 @@ export class WatchStream {
     const { events } = watcher;
     const isWhole = ({ kv }: Event) => Number(kv!.modRevision) < before;
     if (events[0] === undefined || !isWhole(events[0])) return;
-    watcher.events = before === Infinity ? [] : events.splice(events.findLastIndex(isWhole) + 1);
+    watcher.keep(before === Infinity ? [] : events.splice(events.findLastIndex(isWhole) + 1));
     watcher.lastSentMs = this.context.nowMs;
     const bytesMax = this.context.limits.fragmentBytesMax;
     let batch: Event[] = [];
@@ -62,10 +88,10 @@ export class WatchStream {
       bytes = 0;
     };
     for (const revision of byRevision(events)) {
-      const size = revision.reduce((sum, event) => sum + sizeOf(event), 0);
+      const size = bytesOf(revision);
       if (bytes + size > bytesMax) emitBatch();
       if (size > bytesMax && watcher.fragment) {
-        this.#emitFragments(watchId, revision, bytesMax);
+        this.#emitFragments(watchId, revision);
         continue;
       }
       append(batch, faults.eventsSpread ? few(revision) : revision);
@@ -74,7 +100,16 @@ export class WatchStream {
     emitBatch();
   }
 
-  #emitFragments(watchId: bigint, events: readonly Event[], bytesMax: number): void {
+  /** Hands out what there is of a revision of which more is to come, but for the last, which says one day that this was all. */
+  emitPart(watcher: Watcher): void {
+    const { events } = watcher;
+    if (events.length < 2) return;
+    watcher.keep(events.splice(events.length - 1));
+    this.#emitFragments(watcher.id, events, true);
+  }
+
+  #emitFragments(watchId: bigint, events: readonly Event[], fragment = false): void {
+    const bytesMax = this.context.limits.fragmentBytesMax;
     let piece: Event[] = [];
     let bytes = 0;
     for (const event of events) {
@@ -86,7 +121,7 @@ export class WatchStream {
       piece.push(event);
       bytes += sizeOf(event);
     }
-    this.emit({ watchId, events: piece });
+    this.emit({ watchId, events: piece, fragment });
   }
 
   /** "All there is has been sent": true only once all its watches have caught up. */
@@ -107,10 +142,14 @@ function byRevision(events: readonly Event[]): Event[][] {
   return revisions;
 }
 
+function bytesOf(events: readonly Event[]): number {
+  return events.reduce((sum, event) => sum + sizeOf(event), 0);
+}
+
 /** Numbers and lengths beside the bytes of keys and values, about. */
 const eventOverheadBytes = 64;
 
-function sizeOf({ kv, prevKv }: Event): number {
+export function sizeOf({ kv, prevKv }: Event): number {
   const bytes = (kv?.key.length ?? 0) + (kv?.value.length ?? 0);
   return eventOverheadBytes + bytes + (prevKv?.key.length ?? 0) + (prevKv?.value.length ?? 0);
 }

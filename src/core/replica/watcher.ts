@@ -4,7 +4,7 @@ import { type WatchCreateRequest, WatchCreateRequest_FilterType as Filter } from
 import { bytesOf, contains, type KeyRange } from "../state/keys.js";
 import { toKeyValue } from "../state/range.js";
 import { isDeletion, type KeysView, type Version } from "../state/revisions.js";
-import type { WatchStream } from "./watch-stream.js";
+import { sizeOf, type WatchStream } from "./watch-stream.js";
 
 /** One watch of a client. */
 export class Watcher {
@@ -24,6 +24,7 @@ export class Watcher {
   isSynced = false;
   /** To be handed out, in order: whole revisions, and of a watch that is behind perhaps a part of revision `next`. */
   events: Event[] = [];
+  eventBytes = 0;
   lastSentMs: number;
 
   constructor(stream: WatchStream, id: bigint, range: KeyRange, request: WatchCreateRequest, next: number) {
@@ -39,12 +40,31 @@ export class Watcher {
     this.lastSentMs = stream.context.nowMs;
   }
 
+  add(change: Version, revisions: KeysView): void {
+    const event = this.#eventOf(change, revisions);
+    this.events.push(event);
+    this.eventBytes += sizeOf(event);
+  }
+
+  /** What is left to be handed out. */
+  keep(events: Event[]): void {
+    this.events = events;
+    this.eventBytes = 0;
+    for (const event of events) this.eventBytes += sizeOf(event);
+  }
+
+  /** Goes back to the beginning of the revision that it is in. */
+  beginAgain(): void {
+    this.keep([]);
+    this.nextSub = 0;
+  }
+
   wants(change: Version): boolean {
     if (change.modified < this.next || !contains(this.range, change.key)) return false;
     return !(isDeletion(change) ? this.#noDelete : this.#noPut);
   }
 
-  eventOf(change: Version, revisions: KeysView): Event {
+  #eventOf(change: Version, revisions: KeysView): Event {
     const before = this.#prevKv ? revisions.before(change) : undefined;
     return create(EventSchema, {
       ...(isDeletion(change)

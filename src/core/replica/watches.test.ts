@@ -1,8 +1,13 @@
+import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { VirtualCluster } from "../../../test/core/virtual-cluster.js";
 import { bytes, compact, put, remove, text, txn } from "../../sim/core/programs/requests.js";
 import type { SimServer } from "../../sim/core/server.js";
-import { WatchCreateRequest_FilterType as Filter, type WatchResponse } from "../gen/etcd/rpc_pb.js";
+import {
+  DeleteRangeRequestSchema,
+  WatchCreateRequest_FilterType as Filter,
+  type WatchResponse,
+} from "../gen/etcd/rpc_pb.js";
 import type { ReplicaLimits } from "./options.js";
 import { withFaults } from "../state/planted-faults.js";
 
@@ -169,4 +174,105 @@ test("a follower that was replaced by a snapshot tells its watches what lies bet
   expect(behind!.replica!.status().snapshotIndex).toBeGreaterThan(10);
   expect(eventsOf(responses)).toHaveLength(31);
   expect(new Set(eventsOf(responses)).size).toBe(31);
+});
+
+describe("a revision of more than can be told at once", () => {
+  const many = Array.from({ length: 120 }, (_, index) => `k${String(index).padStart(3, "0")}`);
+  const limits = { watchBatch: 10, revisionBytesMax: 5_000, fragmentBytesMax: 500 };
+  const deleted = (changed: Partial<ReplicaLimits> = {}) => {
+    const { cluster, server } = begin({ ...limits, ...changed });
+    putTogether(cluster, server, many);
+    const request = create(DeleteRangeRequestSchema, { key: bytes("k"), rangeEnd: bytes("l") });
+    cluster.outcome(server, { kind: "deleteRange", request });
+    putAll(cluster, server, "last");
+    return { cluster, server };
+  };
+  const expected = [...many.map((key) => `${key}3`), "last4"];
+
+  test("ends a watch that did not ask for fragments, with the reason, and no other", () => {
+    const run = () => {
+      const { cluster, server } = deleted();
+      const whole = cluster.watch(server, { ...all, startRevision: 3n });
+      const other = cluster.watch(server, { key: bytes("k001"), rangeEnd: bytes("k004"), startRevision: 3n });
+      cluster.run(200);
+      expect(eventsOf(other.responses)).toEqual(["k0013", "k0023", "k0033"]);
+      return whole.responses;
+    };
+    expect(run()).toMatchObject([
+      { created: true },
+      { canceled: true, cancelReason: expect.stringContaining("fragments") as string, events: [] },
+    ]);
+    expect(withFaults({ revisionsGathered: true }, run).map(({ events }) => events.length)).toContain(120);
+  });
+
+  test("comes in fragments as it is read: nothing of it is gathered", () => {
+    const { cluster, server } = deleted();
+    const { responses } = cluster.watch(server, { ...all, startRevision: 3n, fragment: true });
+    cluster.run(200);
+    expect(eventsOf(responses)).toEqual(expected);
+    for (const { events } of responses) expect(events.length).toBeLessThan(15);
+    const isLastOfRevision = responses.filter(({ events }) =>
+      events.some(({ kv }) => text(kv!.key) === "k119"),
+    );
+    expect(isLastOfRevision.map(({ fragment }) => fragment)).toEqual([false]);
+    expect(responses.filter(({ fragment }) => fragment).length).toBeGreaterThan(10);
+  });
+
+  test("is gathered for a few watches at a time, and all hear it once", () => {
+    const { cluster, server } = deleted({ revisionBytesMax: 1e6 });
+    const watches = Array.from({ length: 20 }, () => cluster.watch(server, { ...all, startRevision: 2n }));
+    cluster.run(2_000);
+    for (const { responses } of watches)
+      expect(eventsOf(responses)).toEqual([...many.map((key) => `${key}2`), ...expected]);
+    expect(server.replica!.status().watchesBehind).toBe(0);
+  });
+});
+
+test("what clients do not take in has a bound for all of them together, and others hear what they watch", () => {
+  const { cluster, server } = begin({ watchBytesTotalMax: 20_000, fragmentBytesMax: 1_000 });
+  for (let count = 0; count < 100; count += 1) putTogether(cluster, server, [`k${count}`], "x".repeat(1_000));
+  const slow = new Map<number, number>();
+  const heard: string[] = [];
+  let isStuck = true;
+  cluster.world.watched = (_server, { stream, response }) => {
+    if (response instanceof Error) throw response;
+    if (isStuck) slow.set(stream, (slow.get(stream) ?? 0) + response.events.length);
+    else {
+      heard.push(...eventsOf([response]));
+      cluster.world.after(1, () => server.step({ kind: "watch-sent", stream, responses: 1 }));
+    }
+  };
+  for (let count = 0; count < 10; count += 1) cluster.watch(server, { ...all, startRevision: 2n });
+  cluster.run(1_000);
+  const unsent = [...slow.values()].reduce((sum, each) => sum + each, 0);
+  expect(unsent).toBeLessThan(22);
+  expect(Math.max(...slow.values())).toBeLessThan(12);
+  isStuck = false;
+  cluster.watch(server, { key: bytes("k5"), startRevision: 2n });
+  for (const stream of slow.keys()) server.step({ kind: "watch-sent", stream, responses: 100 });
+  cluster.run(5_000);
+  expect(heard).toHaveLength(1 + 10 * 100 - unsent);
+});
+
+test("what one command has for many watches is told in turns, and each hears it once", () => {
+  const cluster = new VirtualCluster({ servers: 1, turnsAtOnce: 1 });
+  const server = cluster.leader();
+  const watches = Array.from({ length: 200 }, () => cluster.watch(server, all));
+  cluster.run(100);
+  const { watched } = cluster.world;
+  const told = new Map<number, number>();
+  cluster.world.watched = (to, answer) => {
+    const events = answer.response instanceof Error ? 0 : answer.response.events.length;
+    told.set(cluster.world.nowMs, (told.get(cluster.world.nowMs) ?? 0) + events);
+    watched.call(cluster.world, to, answer);
+  };
+  putTogether(
+    cluster,
+    server,
+    Array.from({ length: 128 }, (_, index) => `k${index}`),
+  );
+  cluster.run(500);
+  expect([...told.values()].reduce((sum, each) => sum + each, 0)).toBe(200 * 128);
+  expect(Math.max(...told.values())).toBeLessThan(3_000);
+  for (const { responses } of watches) expect(eventsOf(responses)).toHaveLength(128);
 });

@@ -23,6 +23,10 @@ const failures = {
   tooManyRequests: [8, "etcdserver: too many requests"],
   answerTooLarge: [8, "leasehold: the answer is too large: ask for a part of it (limit, keys_only)"],
   answerTooLargeDone: [8, "leasehold: the request was carried out, and its answer is too large"],
+  watchTooLarge: [
+    8,
+    "leasehold: one revision has too much for this watch: ask for fragments, or for fewer keys",
+  ],
   noSpace: [8, "etcdserver: mvcc: database space exceeded"],
   noLeader: [14, "etcdserver: no leader"],
   leaderChanged: [14, "etcdserver: leader changed"],

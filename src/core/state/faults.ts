@@ -54,6 +54,8 @@ export const noFaults = {
   proposedTwice: false,
   /** Each transaction inside of another may have as many operations again, and none is too deep for the check. */
   budgetOfEachLevel: false,
+  /** All that one revision has for a watch is gathered, however much it is. */
+  revisionsGathered: false,
   /** What cannot be many may be in a watch's response. */
   eventsSpread: false,
   /** What is thrown for one request or stream is not kept there. */

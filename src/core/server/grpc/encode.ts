@@ -1,5 +1,5 @@
 import { create, type DescMessage, type MessageShape, toBinary } from "@bufbuild/protobuf";
-import type { KeyValue } from "../../gen/etcd/kv_pb.js";
+import type { Event, KeyValue } from "../../gen/etcd/kv_pb.js";
 import {
   DeleteRangeResponseSchema,
   LeaseLeasesResponseSchema,
@@ -8,6 +8,8 @@ import {
   type ResponseOp,
   type TxnResponse,
   TxnResponseSchema,
+  type WatchResponse,
+  WatchResponseSchema,
 } from "../../gen/etcd/rpc_pb.js";
 import type { ClientResponse } from "../../replica/types.js";
 import type { Steps } from "../../state/steps.js";
@@ -31,13 +33,15 @@ const lists = {
   "etcdserverpb.DeleteRangeResponse": [DeleteRangeResponseSchema, "prevKvs"],
   "etcdserverpb.LeaseTimeToLiveResponse": [LeaseTimeToLiveResponseSchema, "keys"],
   "etcdserverpb.LeaseLeasesResponse": [LeaseLeasesResponseSchema, "leases"],
+  "etcdserverpb.WatchResponse": [WatchResponseSchema, "events"],
 } as const;
 
-type Listing = Extract<ClientResponse, { $typeName: keyof typeof lists }>;
-type Item = KeyValue | Uint8Array | { readonly ID: bigint };
+type AnyAnswer = ClientResponse | WatchResponse;
+type Listing = Extract<AnyAnswer, { $typeName: keyof typeof lists }>;
+type Item = KeyValue | Uint8Array | Event | { readonly ID: bigint };
 
 /** It would keep the event loop for too long to encode it at once. */
-export function isLarge(answer: ClientResponse): boolean {
+export function isLarge(answer: AnyAnswer): boolean {
   if (answer.$typeName === "etcdserverpb.TxnResponse")
     return answer.responses.length > 0 && answer.responses.some((operation) => isLargeOperation(operation));
   if (!isListing(answer)) return false;
@@ -72,7 +76,7 @@ function bytesOfTxn({ responses }: TxnResponse): number {
 }
 
 /** The same bytes as at once, or others that mean the same: in an encoded message, what a list has may stand in several parts. */
-export function* encode(answer: ClientResponse): Steps<Encoded> {
+export function* encode(answer: AnyAnswer): Steps<Encoded> {
   const parts = yield* partsOf(answer);
   const whole = Buffer.allocUnsafe(lengthOf(parts));
   let at = 0;
@@ -84,7 +88,7 @@ export function* encode(answer: ClientResponse): Steps<Encoded> {
   return new Encoded(whole);
 }
 
-function* partsOf(answer: Listing | TxnResponse | ClientResponse): Steps<Uint8Array[]> {
+function* partsOf(answer: AnyAnswer): Steps<Uint8Array[]> {
   if (answer.$typeName === "etcdserverpb.TxnResponse") return yield* partsOfTxn(answer);
   if (isListing(answer)) return yield* partsOfList(answer);
   throw new TypeError(`${answer.$typeName} has no list`);
@@ -149,7 +153,7 @@ function lengthOf(parts: readonly Uint8Array[]): number {
   return parts.reduce((sum, part) => sum + part.length, 0);
 }
 
-function isListing(answer: ClientResponse): answer is Listing {
+function isListing(answer: AnyAnswer): answer is Listing {
   return answer.$typeName in lists;
 }
 
@@ -160,5 +164,10 @@ function itemsOf(answer: Listing): readonly Item[] {
 
 function sizeOf(item: Item): number {
   if (item instanceof Uint8Array) return item.length;
-  return "value" in item ? item.key.length + item.value.length : 0;
+  if ("value" in item) return item.key.length + item.value.length;
+  return "kv" in item ? sizeOfVersion(item.kv) + sizeOfVersion(item.prevKv) : 0;
+}
+
+function sizeOfVersion(version: KeyValue | undefined): number {
+  return version === undefined ? 0 : version.key.length + version.value.length;
 }

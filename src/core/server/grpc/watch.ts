@@ -1,7 +1,9 @@
-import type { WatchRequest } from "../../gen/etcd/rpc_pb.js";
+import type { WatchRequest, WatchResponse } from "../../gen/etcd/rpc_pb.js";
 import { CoreError } from "../../state/errors.js";
 import type { CoreHost } from "../host.js";
+import { finishInTurns } from "../turns.js";
 import { type Stream, type Streams, fail } from "./calls.js";
+import { encode, isLarge } from "./encode.js";
 
 /**
  * Responses of one stream that its connection has not taken: no more requests are read, as each is answered, too. Above what the core
@@ -24,12 +26,13 @@ export function watchHandler(host: CoreHost, streams: Streams) {
       }
       unsent += 1;
       if (unsent === unsentMax) stream.pause();
-      stream.write(response, () => {
+      writing.write(response, () => {
         unsent -= 1;
         if (unsent === unsentMax - 1) stream.resume();
         host.watchSent(number, 1);
       });
     });
+    const writing = new InOrder(stream);
     const over = () => host.closeWatches(number);
     stream.on("data", (request: WatchRequest) => host.watch(number, request));
     stream.once("cancelled", over).once("error", over).once("close", over);
@@ -39,4 +42,35 @@ export function watchHandler(host: CoreHost, streams: Streams) {
       stream.end();
     });
   };
+}
+
+/** What takes a while to encode is encoded in turns, and what follows waits for it. */
+class InOrder {
+  readonly #stream: Stream;
+  #last: Promise<void> | undefined;
+
+  constructor(stream: Stream) {
+    this.#stream = stream;
+  }
+
+  write(response: WatchResponse, sent: () => void): void {
+    if (this.#last === undefined && !isLarge(response)) {
+      this.#stream.write(response, sent);
+      return;
+    }
+    const last = this.#after(this.#last, response, sent).catch((error: unknown) =>
+      fail(this.#stream, new CoreError("internal", error)),
+    );
+    this.#last = last;
+    void last.then(() => {
+      if (this.#last === last) this.#last = undefined;
+    });
+  }
+
+  async #after(before: Promise<void> | undefined, response: WatchResponse, sent: () => void): Promise<void> {
+    await before;
+    const content = isLarge(response) ? await finishInTurns(encode(response)) : response;
+    // Its client may be gone by now.
+    if (this.#stream.writable) this.#stream.write(content, sent);
+  }
 }
