@@ -2,6 +2,7 @@
 const powerLoss = "src/core/server/disk/power-loss.test.ts";
 const slots = "src/stores/block/slots.property.test.ts";
 const device = "src/stores/block/device.test.ts";
+const mixedSettings = "test/mixed-settings.test.ts";
 
 export const mutants = [
   {
@@ -142,5 +143,61 @@ export const mutants = [
       "    mark = decodeHint(await this.#medium.readSector(hintPosition(this.#layout, region)), id);\n    const cells",
     seeds: "400",
     caughtBy: slots,
+  },
+  {
+    name: "hanging: close waits for a provider that does not close",
+    file: "src/lease/lease-manager.ts",
+    find: "    await this.#closeProvider();",
+    replace: "    await this.provider.close();",
+    caughtBy: "src/lease/close.test.ts",
+  },
+  {
+    name: "hanging: a farm waits for a store that does not close",
+    file: "src/stores/late-store.ts",
+    find: "Promise.race([this.#opened.close(), given])",
+    replace: "Promise.race([this.#opened.close()])",
+    caughtBy: "src/stores/late-store.test.ts",
+  },
+  {
+    name: "mixed settings: the first member that answers tells the cluster",
+    file: "src/host/discovery.ts",
+    find: "      if (isMajority || answered.size >= addresses.length) succeed();",
+    replace: "      if (isMajority || answered.size > 0) succeed();",
+    caughtBy: mixedSettings,
+  },
+  {
+    name: "mixed settings: who is refused by a majority hears of no quorum",
+    file: "src/host/refusals.ts",
+    find: "    if (first === undefined || members - size > members / 2) return undefined;",
+    replace: "    if (first === undefined || members - size > 0) return undefined;",
+    caughtBy: mixedSettings,
+  },
+  {
+    name: "set back: members that grant nothing say that they are ready",
+    file: "src/flease/acceptor.ts",
+    find: "    return Math.max(0, timeOf(promised) - now.wall - this.#settings.maxClockSkewMs - 1);",
+    replace: "    return Math.min(0, timeOf(promised) - now.wall);",
+    caughtBy: "src/flease/acceptor.test.ts",
+  },
+  {
+    name: "set back: run says that another holds what nobody can have",
+    file: "src/cli/run/run-under-lease.ts",
+    find: "isConflict: explanation.quorum }",
+    replace: "isConflict: true }",
+    caughtBy: "src/cli/run/run-under-lease.test.ts",
+  },
+  {
+    name: "waiting: --wait is for the lease alone, and not for members",
+    file: "src/cli/connection.ts",
+    find: "  const openMs = options.wait === undefined ? 0 : waitMs;",
+    replace: "  const openMs = 0;",
+    caughtBy: "src/cli/connection.test.ts",
+  },
+  {
+    name: "waiting: a signal does not end the opening",
+    file: "src/cli/connection.ts",
+    find: "  if (signal === undefined) return opening;",
+    replace: "  if (signal !== undefined) return opening;",
+    caughtBy: "src/cli/connection.test.ts",
   },
 ];

@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+import { withLeasesInTurn } from "./connection.js";
+import { settingsOf } from "./settings.js";
+
+/** Nobody listens at this port. */
+const settings = settingsOf({ endpoints: ["127.0.0.1:1"], timeout: "10ms" });
+const never = new AbortController().signal;
+const use = (): Promise<void> => Promise.reject(new Error("nothing was opened"));
+
+test("whoever says how long to wait for a turn waits as long for members; otherwise it is --timeout", async () => {
+  const begunMs = performance.now();
+  await expect(withLeasesInTurn(settings, {}, never, use)).rejects.toMatchObject({ code: "UNREACHABLE" });
+  const patientMs = performance.now();
+  const patient = withLeasesInTurn(settings, { wait: "30s" }, AbortSignal.timeout(500), use);
+  await expect(patient).rejects.toMatchObject({ name: "TimeoutError" });
+  expect(patientMs - begunMs).toBeLessThan(20_000);
+});
+
+test("a signal ends the opening at once, also one of before", async () => {
+  const asked = new AbortController();
+  const opening = withLeasesInTurn(settings, { wait: "10m" }, asked.signal, use);
+  asked.abort(new Error("asked to end"));
+  await expect(opening).rejects.toThrow("asked to end");
+  await expect(withLeasesInTurn(settings, { wait: "10m" }, asked.signal, use)).rejects.toThrow(
+    "asked to end",
+  );
+});
