@@ -5,16 +5,19 @@ import type { Link } from "./link.js";
 import type { AnswerFrame, CallFrame } from "./side-frames.js";
 import type { TransportHandler } from "./transport-handler.js";
 
+/** Calls of one peer that are being answered at the same time, watches among them; a further one is answered with an error. */
+const RUNNING_CALLS_MAX = 64;
+
 /**
- * Calls of one link, in either direction, that wait for their answer at the same time, watches among them. A further one is answered
- * with an error, so nobody sends one: one peer that does not answer takes no room from what others are asked.
+ * Calls of one peer whose answers we wait for: more than it takes at a time, as answers are on their way for a while. Each peer has a
+ * number of its own, so one that does not answer takes no room from what others are asked.
  */
-const CALLS_PER_LINK_MAX = 64;
+const ASKED_CALLS_MAX = 256;
 
 /** Made once: a stack for each would cost more than all the rest of a refusal, of which one read may ask for thousands. */
 const tooManyCalls = new LeaseholdError(
   "UNREACHABLE",
-  `${CALLS_PER_LINK_MAX} calls are being answered already`,
+  `${RUNNING_CALLS_MAX} calls are being answered already`,
 );
 
 const ERROR_TEXT_LENGTH_MAX = 4096;
@@ -44,8 +47,8 @@ export class Calls {
 
   call(link: Link, method: string, params: unknown, timeoutMs: number): Promise<unknown> {
     const asked = this.#asked.get(link) ?? 0;
-    if (asked >= CALLS_PER_LINK_MAX)
-      return unreachable(link, `${CALLS_PER_LINK_MAX} calls already wait for its answer`);
+    if (asked >= ASKED_CALLS_MAX)
+      return unreachable(link, `${ASKED_CALLS_MAX} calls already wait for its answer`);
     this.#lastId = (this.#lastId + 1) >>> 0;
     const id = this.#lastId;
     if (!link.sendCall({ id, method, params })) {
@@ -93,7 +96,7 @@ export class Calls {
 
   called(link: Link, call: CallFrame): void {
     const running = this.#running.get(link) ?? 0;
-    if (running >= CALLS_PER_LINK_MAX) {
+    if (running >= RUNNING_CALLS_MAX) {
       this.#counters["calls.refused"]++;
       this.#send(link, { id: call.id, error: tooManyCalls });
       return;

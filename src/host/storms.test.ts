@@ -185,7 +185,7 @@ test("a holder that does not answer those who want its lease takes no room from 
   node.link(0)!.frame = () => {};
   const { owner } = node.peer.proposer;
   const asked: Promise<unknown>[] = [];
-  for (const name of names("asks", 5)) {
+  for (const name of names("asks", 6)) {
     const { node: asking } = await connect("client", name.replace("/", "-"));
     const ask = () =>
       asking.transport.call(asking.link(0)!, "requestRelease", { resource: "wanted", owner }, 10_000);
