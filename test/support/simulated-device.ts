@@ -11,6 +11,8 @@ export class SimulatedDevice {
   readonly world: VirtualWorld;
   /** How long the next operation takes, ms. */
   latencyMs: (operation: "read" | "write") => number = () => 1;
+  /** What is wrong with the next operation, if anything is. */
+  fault: () => Error | false = () => false;
   /** What was read and written since the counts were set to 0. */
   readonly counts = { reads: 0, bytesRead: 0, writes: 0, bytesWritten: 0 };
 
@@ -95,7 +97,9 @@ export class DeviceProcess implements BlockWorld {
       sectorBytes,
       sizeBytes: bytes.length,
       read: (into, position) =>
-        new Promise((resolve) => {
+        new Promise((resolve, reject) => {
+          const fault = device.fault();
+          if (fault !== false) return reject(fault);
           counts.reads += 1;
           counts.bytesRead += into.length;
           const ms = device.latencyMs("read");
@@ -111,7 +115,9 @@ export class DeviceProcess implements BlockWorld {
           });
         }),
       write: (from, position) =>
-        new Promise((resolve) => {
+        new Promise((resolve, reject) => {
+          const fault = device.fault();
+          if (fault !== false) return reject(fault);
           counts.writes += 1;
           counts.bytesWritten += from.length;
           const written = from.slice();

@@ -73,11 +73,10 @@ export class BlockStore implements OpenedStore {
 
   async perform(request: StoreRequest, signal?: AbortSignal): Promise<StoreAnswer> {
     try {
-      if (signal?.aborted) throw new LeaseholdError("STORE_UNAVAILABLE", "its caller has given up");
       if (this.#closing !== undefined) {
         throw new LeaseholdError("STORE_UNAVAILABLE", "this store has been closed");
       }
-      return await this.#answer(request);
+      return await this.#answer(request, signal);
     } catch (error) {
       return { kind: "failed", error: ioError(this.traits.name, error) };
     }
@@ -88,23 +87,33 @@ export class BlockStore implements OpenedStore {
     return this.#closing;
   }
 
-  async #answer(request: StoreRequest): Promise<StoreAnswer> {
+  async #answer(request: StoreRequest, signal: AbortSignal | undefined): Promise<StoreAnswer> {
+    // What was given up while a device hung is not done when it comes back.
+    const inTurn = <T>(run: () => Promise<T>) =>
+      this.#medium.alone(() => {
+        if (signal?.aborted) throw new LeaseholdError("STORE_UNAVAILABLE", "its caller has given up");
+        return run();
+      });
     switch (request.op) {
       case "replace":
         throw new LeaseholdError("UNSUPPORTED", "a block device cannot compare and set");
       case "put":
-        return this.#medium.alone(() => this.#put(request.register, request.next, request.quiet === true));
+        return inTurn(() => this.#put(request.register, request.next, request.quiet === true));
       case "read":
-        return this.#medium.alone(() => this.#read(request.register, request.quietSince));
+        return inTurn(() => this.#read(request.register, request.quietSince));
       case "list":
-        return this.#list(request.prefix, request.registersMax);
+        return this.#list(request.prefix, request.registersMax, inTurn);
     }
   }
 
-  async #list(prefix: string, registersMax: number): Promise<StoreAnswer> {
+  async #list(
+    prefix: string,
+    registersMax: number,
+    inTurn: <T>(run: () => Promise<T>) => Promise<T>,
+  ): Promise<StoreAnswer> {
     const registers = new Map<string, Uint8Array[]>();
     for (let region = 0; region < this.#layout.regions && registers.size < registersMax; region++) {
-      const units = await this.#medium.alone(() => this.#readRegion(region));
+      const units = await inTurn(() => this.#readRegion(region));
       for (const name of new Set(units.flatMap(({ records }) => Object.keys(records)))) {
         if (!name.startsWith(prefix) || registers.size >= registersMax) continue;
         registers.set(

@@ -176,6 +176,29 @@ test(
   }),
 );
 
+test(
+  "what was given up while the device hung is not done when it comes back",
+  staged(async (stage) => {
+    const { device, open } = stage;
+    const { store } = open("one");
+    await store.takeSlot(undefined);
+    device.latencyMs = () => 150;
+    const hanging = store.perform({ op: "read", register: "r" });
+    const giveUp = new AbortController();
+    const asked = [
+      { op: "read", register: "r" },
+      { op: "put", register: "r", next: bytes("late") },
+      { op: "list", prefix: "", registersMax: 9 },
+    ] as const;
+    const answers = asked.map((request) => store.perform(request, giveUp.signal));
+    giveUp.abort();
+    await hanging;
+    device.resetCounts();
+    for (const answer of await Promise.all(answers)) expect(answer.kind).toBe("failed");
+    expect(device.counts).toMatchObject({ reads: 0, writes: 0 });
+  }),
+);
+
 test("the registers of one resource share a region, and with it the hint", () => {
   const wide = { ...oneSlot, regions: 1_000 };
   expect(regionOf(wide, "question/a/b")).toBe(regionOf(wide, "lease/a/b"));
@@ -250,6 +273,9 @@ describe("a unit", () => {
   );
 });
 
+/** The shortest that an address may name. */
+const smallestLease: Layout = { ...fourSlots, slotLeaseMs: 9 * smallLayout.delayMs };
+
 describe("slots", () => {
   test(
     "of processes that are gone are used again, and what stands in them stays",
@@ -291,6 +317,45 @@ describe("slots", () => {
       await sleep(stage, fourSlots.slotLeaseMs);
       expect(store.slotHeld).toBeDefined();
       expect(await put(store, "r", "x")).toMatchObject({ kind: "written" });
+    }, fourSlots),
+  );
+
+  test(
+    "a process that was stopped for longer than its slot lasts takes one again",
+    staged(async (stage) => {
+      const { process, store } = stage.open("one");
+      await store.takeSlot(undefined);
+      process.stall(2 * fourSlots.slotLeaseMs);
+      await sleep(stage, 2 * fourSlots.slotLeaseMs + 1);
+      expect(store.slotHeld).toBeUndefined();
+      await sleep(stage, fourSlots.slotLeaseMs);
+      expect(store.slotHeld).toBeDefined();
+      expect(await put(store, "r", "x")).toMatchObject({ kind: "written" });
+    }, fourSlots),
+  );
+
+  test(
+    "a device that fails once does not cost a process its slot",
+    staged(async (stage) => {
+      const { device, open } = stage;
+      const { store } = open("one");
+      const slot = await store.takeSlot(undefined);
+      const failing = { isDue: true };
+      device.fault = () => failing.isDue && ((failing.isDue = false), new Error("EIO"));
+      await sleep(stage, 3 * smallestLease.slotLeaseMs);
+      expect(failing.isDue).toBe(false);
+      expect(store.slotHeld).toBe(slot);
+    }, smallestLease),
+  );
+
+  test(
+    "are trusted no longer when the clocks disagree: the machine slept, and its system clock is wrong",
+    staged(async (stage) => {
+      const { store } = stage.open("one");
+      await store.takeSlot(undefined);
+      // Asleep for longer than the slot lasts, of which the system clock shows a part.
+      stage.world.suspend(fourSlots.slotLeaseMs / 2);
+      expect(store.slotHeld).toBeUndefined();
     }, fourSlots),
   );
 

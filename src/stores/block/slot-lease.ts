@@ -1,5 +1,5 @@
 import { type BothClocks, readBothClocks } from "../../lease/both-clocks.js";
-import { clockRateErrorDefault, stretched } from "../../lease/clock-rates.js";
+import { clockRateErrorDefault, clocksDisagree, stretched } from "../../lease/clock-rates.js";
 import { encodeLine, sameBytes } from "../../delta/line.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import { type Layout, lineIn, slotPosition, type Unit } from "./layout.js";
@@ -70,7 +70,9 @@ export class SlotLease {
   get tenure(): SlotTenure | undefined {
     const tenure = this.#tenure;
     if (tenure === undefined) return undefined;
-    return elapsedSince(tenure.begun, this.#world) < this.#layout.slotLeaseMs ? tenure : undefined;
+    const { slotLeaseMs } = this.#layout;
+    if (clocksDisagree(tenure.begun, readBothClocks(this.#world.clock), slotLeaseMs)) return undefined;
+    return elapsedSince(tenure.begun, this.#world) < slotLeaseMs ? tenure : undefined;
   }
 
   /** Why there is none. */
@@ -102,12 +104,15 @@ export class SlotLease {
     this.#tenure = undefined;
   }
 
+  /** Renews after a third, or at once when that has just failed; takes a slot again when there is none, or it has run out. */
   async #keep(): Promise<void> {
     const { signal } = this.#closing;
-    while (!signal.aborted) {
+    const { slotLeaseMs, delayMs } = this.#layout;
+    for (let pauseMs = slotLeaseMs / renewalsPerLease; !signal.aborted;) {
       try {
-        this.#tenure ??= await this.#acquire(signal);
-        await this.#pause(this.#layout.slotLeaseMs / renewalsPerLease, signal);
+        this.#tenure = this.tenure ?? (await this.#acquire(signal));
+        await this.#pause(pauseMs, signal);
+        pauseMs = slotLeaseMs / renewalsPerLease;
         const { tenure } = this;
         const isKept = tenure !== undefined && (await this.#renew(tenure, signal));
         // A write that was too slow may have ended the tenure meanwhile.
@@ -117,7 +122,8 @@ export class SlotLease {
         if (signal.aborted) return;
         this.#error =
           error instanceof LeaseholdError ? error : new LeaseholdError("STORE_UNAVAILABLE", String(error));
-        await this.#pause(this.#layout.delayMs, signal).catch(() => undefined);
+        await this.#pause(delayMs, signal).catch(() => undefined);
+        pauseMs = 0;
       }
     }
   }

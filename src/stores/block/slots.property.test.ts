@@ -12,6 +12,8 @@ import { encodeSuperblock, type Layout } from "./layout.js";
 
 const registers = 8;
 
+const actorsMax = 3;
+
 /** What a process has read of a register, and the mark by which it asks whether there is more. */
 interface Seen {
   readonly mark: string;
@@ -67,15 +69,25 @@ class Site {
         this.#checkSlots();
       }
     }
+    await this.#quietDown();
     for (const { store } of this.#actors) void store.close();
     await this.world.advance("1s");
+  }
+
+  /** Nothing goes wrong any more: then every process gets a slot again, if there are enough. */
+  async #quietDown(): Promise<void> {
+    if (this.#layout.slots <= actorsMax) return;
+    this.#device.latencyMs = () => 1;
+    await this.world.advance("4s");
+    for (const { store, name } of this.#actors)
+      if (store.slotHeld === undefined) throw new Error(`${name} has no slot, and nothing goes wrong`);
   }
 
   async #act(): Promise<void> {
     const { random } = this.world;
     const actor = this.#actors[Math.floor(random.next() * this.#actors.length)];
     const dice = random.next();
-    if (actor === undefined || (dice < 0.05 && this.#actors.length < 3)) this.#start();
+    if (actor === undefined || (dice < 0.05 && this.#actors.length < actorsMax)) this.#start();
     else if (dice < 0.055) await this.#kill(actor);
     else if (dice < 0.12)
       actor.process.stall(random.next() < 0.6 ? 40 * random.next() : 1_000 * random.next());
