@@ -58,9 +58,11 @@ export function planFarm(names: readonly string[], readings: readonly FarmReadin
     throw mismatch(
       `${strangers.map(({ store }) => names[store]).join(" and ")} do not belong to the farm of the others, or half of the stores have forgotten it`,
     );
-  const [replaced, newcomers] = [true, false].map((wasMember) =>
-    strangers.filter(({ id, cell }) => (cell?.id === id) === wasMember).map(({ store }) => store),
-  ) as [number[], number[]];
+  // One that another list of the same generation names has lost against this one, and comes anew.
+  const wasMember = ({ id, cell }: (typeof answered)[number]) =>
+    cell?.id === id && (cell.generation < generation || faults.tieLosersAreReplaced);
+  const replaced = strangers.filter(wasMember).map(({ store }) => store);
+  const newcomers = strangers.filter((stranger) => !wasMember(stranger)).map(({ store }) => store);
   return { kind: "farm", ...termsOf(latest, known), members, newcomers, replaced };
 }
 

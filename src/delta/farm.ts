@@ -8,7 +8,7 @@ import { type Founded, planFarm } from "./farm-plan.js";
 import { isMereWait, knows, ownCell, type Sight, sightOf, termsIn } from "./farm-sight.js";
 import { sameBytes } from "./line.js";
 import type { DeltaSettings, FarmView, Floor } from "./lease-protocol.js";
-import { stretched } from "../lease/clock-rates.js";
+import { clocksDisagree, stretched } from "../lease/clock-rates.js";
 import { farmRegister, type StoreAnswer, type StoreRequest, type StoreTraits } from "./store.js";
 import { elapsedMs } from "./tenure.js";
 
@@ -221,8 +221,11 @@ export class Farm implements FarmView, Gate {
     return this.#epochWanted + this.#epochsAhead / 2n > this.#epochMax;
   }
 
+  /** How old the last look is that counts: none does while the clocks disagree. */
   #ageMs(now: Reading): number {
-    return this.#confirmed === undefined ? Infinity : elapsedMs(this.#confirmed, now);
+    const { leaseMsMax } = this.#settings;
+    if (this.#confirmed === undefined || clocksDisagree(this.#confirmed, now, leaseMsMax)) return Infinity;
+    return elapsedMs(this.#confirmed, now);
   }
 
   /**

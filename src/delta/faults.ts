@@ -47,6 +47,8 @@ export const noFaults = {
   waitIsForgotten: false,
   /** Two lists of the same generation are taken for two farms. */
   tiesAreRefused: false,
+  /** A store that only the list knows which lost against another of its generation is taken for one that was replaced. */
+  tieLosersAreReplaced: false,
   /** Registers and consensus ask a store that has come back empty. */
   forgottenRegistersCount: false,
   /** A store that has forgotten counts at once. */

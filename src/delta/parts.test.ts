@@ -55,6 +55,16 @@ test("readers share, an oracle leads, and consensus decides by it", async () => 
   expect((await leading).state).toBe("idle");
 });
 
+test("no lease is longer than what the stores were told: they wait by that when one has forgotten", async () => {
+  const farm = await open(`parts-${(farms += 1)}`, "alice");
+  for (const leaseMs of [15_001, 0, NaN]) {
+    expect(() => farm.site("r", leaseMs)).toThrow(/^a lease here/);
+    expect(() => farm.readerSite("r", leaseMs)).toThrow(
+      expect.objectContaining({ code: "INVALID_DURATION" }),
+    );
+  }
+});
+
 test("flease+… has no such parts", async () => {
   await expect(openParts("flease+memory:x")).rejects.toMatchObject({ code: "INVALID_URL" });
 });

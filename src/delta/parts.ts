@@ -1,3 +1,4 @@
+import { LeaseholdError } from "../lease/errors.js";
 import type { Timer } from "../lease/ports.js";
 import type { Driver } from "./driver.js";
 import type { Protocol, Reading } from "./effects.js";
@@ -8,7 +9,7 @@ import { LeaderOracle } from "./paper/leader-oracle.js";
 import { RankedRegister } from "./paper/ranked-register.js";
 import { type Codec, RegularRegister } from "./paper/register.js";
 import { ReaderSite } from "./paper/shared.js";
-import { Nonces, Site } from "./paper/site.js";
+import { Nonces, Site, type SiteOptions } from "./paper/site.js";
 import type { Stamp } from "./stamp.js";
 
 /** Looks after the farm so often within the time for which one look is good. */
@@ -43,16 +44,18 @@ export class FarmParts {
     return new RegularRegister({ farm, name: prefix + name, codec, delayMs: settings.delayMs });
   }
 
-  /** Where this process contends for a resource, with leases of `leaseMs` (default: the longest). */
+  /**
+   * Where this process contends for a resource, with leases of `leaseMs` (default: the longest, which is that of the address).
+   *
+   * @throws LeaseholdError `INVALID_DURATION` where that is longer.
+   */
   site(resource: string, leaseMs = this.#environment.settings.leaseMsMax): Site {
-    const environment = this.#environment;
-    return new Site({ environment, resource: prefix + resource, leaseMs, nonces: this.#nonces });
+    return new Site(this.#siteOptions(resource, leaseMs));
   }
 
-  /** Where it contends as a reader, together with others (section 10). */
+  /** Where it contends as a reader, together with others (section 10). Throws as {@link site} does. */
   readerSite(resource: string, leaseMs = this.#environment.settings.leaseMsMax): ReaderSite {
-    const environment = this.#environment;
-    return new ReaderSite({ environment, resource: prefix + resource, leaseMs, nonces: this.#nonces });
+    return new ReaderSite(this.#siteOptions(resource, leaseMs));
   }
 
   /** Fig. 7: `run(oracle.run())` takes part, `oracle.isLeader(now())` asks. */
@@ -109,6 +112,18 @@ export class FarmParts {
     this.#timer?.cancel();
     await this.#farm.leave(this.#driver);
     await this.#driver.close();
+  }
+
+  /** By the longest lease the farm knows how long a store has to wait that has forgotten. */
+  #siteOptions(resource: string, leaseMs: number): SiteOptions {
+    const environment = this.#environment;
+    const { leaseMsMax } = environment.settings;
+    if (!(leaseMs > 0 && leaseMs <= leaseMsMax))
+      throw new LeaseholdError(
+        "INVALID_DURATION",
+        `a lease here takes more than 0 ms and at most ${leaseMsMax} ms, as the stores were told; this is ${leaseMs} ms`,
+      );
+    return { environment, resource: prefix + resource, leaseMs, nonces: this.#nonces };
   }
 
   #tend(): void {

@@ -29,8 +29,15 @@ describe("the states of Figs. 1 and 4", () => {
   it("a hold ends by whichever clock went further", () => {
     const record = { leaseMs: 1_000 } as DeltaRecord;
     const held = new Held(record, { monotonicMs: 0, wallMs: 5_000 });
-    expect(held.remainingMs({ monotonicMs: 400, wallMs: 5_100 })).toBe(600);
-    expect(held.remainingMs({ monotonicMs: 100, wallMs: 5_700 })).toBe(300);
-    expect(held.remainingMs({ monotonicMs: 1_000, wallMs: 5_000 })).toBe(0);
+    expect(held.remainingMs({ monotonicMs: 400, wallMs: 5_350 })).toBe(600);
+    expect(held.remainingMs({ monotonicMs: 650, wallMs: 5_700 })).toBe(300);
+    expect(held.remainingMs({ monotonicMs: 1_000, wallMs: 5_950 })).toBe(0);
+  });
+
+  it("a hold counts for nothing while its clocks disagree: the machine slept, and its system clock is slow", () => {
+    const record = { leaseMs: 20_000 } as DeltaRecord;
+    const held = new Held(record, { monotonicMs: 0, wallMs: 0 });
+    expect(held.remainingMs({ monotonicMs: 1_000, wallMs: 13_000 })).toBe(0);
+    expect(held.remainingMs({ monotonicMs: 13_000, wallMs: 1_000 })).toBe(0);
   });
 });

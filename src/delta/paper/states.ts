@@ -1,3 +1,4 @@
+import { clocksDisagree } from "../../lease/clock-rates.js";
 import type { Reading } from "../effects.js";
 import type { DeltaRecord } from "../record.js";
 import { elapsedMs } from "../tenure.js";
@@ -40,8 +41,10 @@ export class Held {
     return this.#state;
   }
 
-  /** Milliseconds that are left; 0 when it is over. */
+  /** Milliseconds that are left; 0 when it is over, and while the two clocks disagree on how much time has passed. */
   remainingMs(now: Reading): number {
-    return Math.max(0, this.record.leaseMs - elapsedMs(this.begun, now));
+    const { leaseMs } = this.record;
+    if (clocksDisagree(this.begun, now, leaseMs)) return 0;
+    return Math.max(0, leaseMs - elapsedMs(this.begun, now));
   }
 }

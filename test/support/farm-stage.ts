@@ -1,0 +1,76 @@
+import type { MemoryMedium, MemoryMediumOptions } from "../../src/delta/memory-store.js";
+import { MemoryStore } from "../../src/delta/memory-store.js";
+import { decodeFarmCell } from "../../src/delta/farm-cell.js";
+import { type DeltaOptions, openFarm } from "../../src/delta/open.js";
+import type { DeltaProvider } from "../../src/delta/provider.js";
+import { farmRegister } from "../../src/delta/store.js";
+import { LeaseholdError } from "../../src/lease/errors.js";
+import type { AttemptOutcome, Grant } from "../../src/lease/provider.js";
+import { VirtualWorld } from "../../src/testing/virtual-world.js";
+import { MemoryFarm } from "./memory-farm.js";
+
+export const delayMs = 50;
+export const leaseMsMax = 2_000;
+/** Until a store in the place of another counts: V + Δ + 7δ, stretched for clocks that are off by a tenth. */
+export const recoveryMs = Math.ceil(((2 * leaseMsMax + 7 * delayMs) * 1.1) / 0.9);
+/** Until stores of a farm that is new count, if they may have forgotten another: there is no old list. */
+export const firstWaitMs = Math.ceil(((leaseMsMax + 7 * delayMs) * 1.1) / 0.9);
+
+let seed = 0;
+
+/** A farm in memory, and those who use it. */
+export class Stage {
+  // Stores of two stages must not draw the same markers.
+  readonly world = new VirtualWorld({ seed: (seed += 1) });
+  readonly farm: MemoryFarm;
+
+  constructor(size = 3, media: Partial<MemoryMediumOptions> = {}) {
+    this.farm = new MemoryFarm(this.world, size, { delayMs, ...media });
+  }
+
+  get media(): readonly MemoryMedium[] {
+    return this.farm.media;
+  }
+
+  open(name: string, options: Partial<DeltaOptions> = {}): Promise<DeltaProvider> {
+    return this.wait(this.farm.open(name, this.world, { leaseMsMax, ...options }));
+  }
+
+  openOnly(media: readonly MemoryMedium[], options: Partial<DeltaOptions> = {}): Promise<DeltaProvider> {
+    const stores = media.map((medium) => new MemoryStore(medium, "other"));
+    return this.wait(openFarm(stores, this.world, { holder: "other.1", leaseMsMax, ...options }));
+  }
+
+  async wait<T>(promise: Promise<T>): Promise<T> {
+    const seen = { isSettled: false };
+    const settle = () => (seen.isSettled = true);
+    promise.then(settle, settle);
+    await this.world.settle();
+    for (let passedMs = 0; !seen.isSettled && passedMs < 10_000; passedMs++) await this.world.advance(1);
+    return promise;
+  }
+
+  attempt(provider: DeltaProvider, ttlMs = 1_000): Promise<AttemptOutcome> {
+    const request = { resource: "r", ttlMs, timeoutMs: 500, contended: false, waiting: true };
+    return this.wait(provider.attempt(request));
+  }
+
+  async take(provider: DeltaProvider, ttlMs?: number): Promise<Grant> {
+    const outcome = await this.attempt(provider, ttlMs);
+    if (outcome.kind !== "granted") throw new Error(`not granted: ${JSON.stringify(outcome)}`);
+    return outcome.grant;
+  }
+
+  cells() {
+    return this.media.map((medium) => medium.cells(farmRegister).map(decodeFarmCell)[0]);
+  }
+}
+
+/** The code and the text of the error. */
+export const refused = async (promise: Promise<unknown>) => {
+  const error = await promise.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  return error instanceof LeaseholdError ? `${error.code}: ${error.message}` : error;
+};
