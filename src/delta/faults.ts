@@ -15,6 +15,8 @@ export const noFaults = {
   waitFiveDelays: false,
   /** Waiting by one's own Δ and δ, not by those of the record. */
   ownWait: false,
+  /** Waits of the paper's leases are not stretched by ρ. */
+  ratesIgnored: false,
   /** No 2δ pause after the write (Fig. 2, line 10). */
   noPause: false,
   /** No second look after the pause (Fig. 2, line 11). */

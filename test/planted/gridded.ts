@@ -1,6 +1,7 @@
 import type { Faults } from "../../src/flease/faults.js";
 import { withFaults } from "../../src/flease/planted-faults.js";
-import type { GridMistake } from "../../src/sim/grid/plan.js";
+import { fleaseSettings } from "../../src/flease/settings.js";
+import type { GridMistake, GridPlan } from "../../src/sim/grid/plan.js";
 import { type GridResult, runGrid } from "../../src/sim/grid/run.js";
 import type { Invariant } from "../../src/sim/violation.js";
 
@@ -10,7 +11,28 @@ export interface Gridded {
   readonly mistake?: GridMistake;
   readonly faults?: Partial<Faults>;
   readonly breaks: Invariant;
+  readonly plan?: Partial<GridPlan>;
 }
+
+/** Nothing but stores that are silent, or forget; machines agree on the time, so that waits are as short as they may be. */
+const forgetful: Partial<GridPlan> = {
+  settings: fleaseSettings({
+    members: ["a", "b", "c"],
+    cellSize: 3,
+    maxClockSkewMs: 4,
+    ttlMaxMs: 800,
+    rpcTimeoutMs: 10,
+    clockRateError: 0.45,
+  }),
+  resources: 2,
+  durationMs: 40_000,
+  latencyMs: 1,
+  lateness: 0,
+  wildRates: false,
+  clockDrift: 0,
+  stepsTogether: false,
+  every: { crashMs: Infinity, pauseMs: Infinity, silenceMs: 400, forgetMs: 200, clockMs: Infinity },
+};
 
 export const gridded: readonly Gridded[] = [
   {
@@ -43,19 +65,25 @@ export const gridded: readonly Gridded[] = [
     mistake: "forgottenCountsAtOnce",
     breaks: "I1",
   },
+  {
+    name: "G: the wait of a store that has forgotten is counted as if no clock could be fast",
+    mistake: "ratesIgnored",
+    breaks: "I1",
+    plan: forgetful,
+  },
   { name: "G: no safety period", faults: { noSafetyPeriod: true }, breaks: "I1" },
 ];
 
 const runsMax = 240;
 
 /** Run after run until one breaks. */
-export function searchGrid({ mistake, faults = {}, breaks }: Gridded): {
+export function searchGrid({ mistake, faults = {}, breaks, plan }: Gridded): {
   readonly runs: number;
   readonly failed: GridResult | undefined;
 } {
   return withFaults(faults, () => {
     for (let runs = 1; runs <= runsMax; runs += 1) {
-      const result = runGrid(runs, { ...(mistake && { mistake }), asserted: [breaks] });
+      const result = runGrid(runs, { ...(mistake && { mistake }), asserted: [breaks], plan });
       if (result.violation !== undefined) return { runs, failed: result };
     }
     return { runs: runsMax, failed: undefined };

@@ -126,7 +126,7 @@ export class Site {
     const own = { leaseMs: this.leaseMs, delayMs: settings.delayMs };
     const { leaseMs, delayMs } = faults.ownWait ? own : (record ?? own);
     const delays = faults.waitFiveDelays ? 5 : 6;
-    return stretched(leaseMs + delays * Math.max(delayMs, settings.delayMs), settings.clockRateError);
+    return stretched(leaseMs + delays * Math.max(delayMs, settings.delayMs), this.#rateError);
   }
 
   /** 2δ (Fig. 2, line 10), by the greatest δ of those who may be contending. */
@@ -134,7 +134,7 @@ export class Site {
     const { settings } = this.environment;
     if (faults.noPause) return 0;
     const longer = (ms: number, record: DeltaRecord) => Math.max(ms, record.delayMs);
-    return stretched(2 * shownBy(seen).reduce(longer, settings.delayMs), settings.clockRateError);
+    return stretched(2 * shownBy(seen).reduce(longer, settings.delayMs), this.#rateError);
   }
 
   /**
@@ -212,6 +212,11 @@ export class Site {
   /** From when on Δ counts: before the write was sent. The paper's own count, from the return of contend, comes with 6δ. */
   holdsFrom(writeBegun: Reading, returned: Reading): Reading {
     return faults.holdFromReturn ? returned : writeBegun;
+  }
+
+  /** ρ */
+  get #rateError(): number {
+    return faults.ratesIgnored ? 0 : this.environment.settings.clockRateError;
   }
 
   /** Another timestamp of this process. */

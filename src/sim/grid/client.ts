@@ -39,8 +39,7 @@ export class GridClient {
     this.name = name;
     this.clock = new SimClock(world.shared, random.between(0, 1e6), true);
     this.clock.offsetMs = world.randomOffsetMs();
-    if (!plan.wildRates)
-      this.clock.setRate(world.timeMs, 1 + random.between(-1, 1) * settings.clockRateError);
+    if (!plan.wildRates) this.clock.setRate(world.timeMs, 1 + random.between(-1, 1) * plan.clockDrift);
     const first = { owner: this.#ownerName(), seed: random.below(2 ** 32), acceptor: false };
     const [mono, wall] = [this.clock.monoAt(world.timeMs), this.clock.wallAt(world.timeMs)];
     this.peer = new FleasePeer(settings, first, mono, wall, this.#sink());
@@ -146,7 +145,8 @@ export class GridClient {
       return;
     }
     const giveUpMs = random.magnitude(plan.settings.rpcTimeoutMs, 4 * ttlMaxMs);
-    const ttlMs = random.between(ttlMinMs, ttlMaxMs);
+    // Often the longest: that is what waits are made for.
+    const ttlMs = random.chance(0.5) ? ttlMaxMs : random.between(ttlMinMs, ttlMaxMs);
     const slot = this.peer.proposer.acquire(resource, ttlMs, giveUpMs, random.chance(0.5), this.now());
     this.#wanted.set(slot.index, resource);
     if (random.chance(0.05)) {
@@ -173,7 +173,7 @@ export class GridClient {
           return;
         }
         if (random.chance(0.8) && slot.operation === Operation.none)
-          this.peer.proposer.renew(slot, random.between(0.5, 1) * slot.ttl, this.now());
+          this.peer.proposer.renew(slot, random.pick([0.5, 0.8, 1]) * slot.ttl, this.now());
         if (slot.holding) this.#work(slot, token);
       }),
     );

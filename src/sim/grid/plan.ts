@@ -1,3 +1,4 @@
+import { clockRateErrorDefault } from "../../lease/clock-rates.js";
 import { fleaseSettings } from "../../flease/settings.js";
 import type { FleaseSettings } from "../../flease/settings.js";
 import { SimRandom } from "../random.js";
@@ -13,7 +14,15 @@ export type GridMistake =
   /** A conflict is not computed anew: what was computed from an older entry overwrites the newer one. */
   | "staleWriteWins"
   /** A store that has forgotten counts at once. */
-  | "forgottenCountsAtOnce";
+  | "forgottenCountsAtOnce"
+  /** Its wait is counted on a steady clock as if that could not be fast. */
+  | "ratesIgnored";
+
+/** ρ: as it comes, or nearly as much as it may be. */
+const clockRateErrors = [clockRateErrorDefault, clockRateErrorDefault, 0.45];
+
+/** A clock that nobody corrects. */
+const quartz = 0.0002;
 
 /** Everything that is decided before a run. */
 export interface GridPlan {
@@ -26,6 +35,8 @@ export interface GridPlan {
   readonly latencyMs: number;
   /** Probability that an operation takes effect and nobody hears of it, or much later. */
   readonly lateness: number;
+  /** How far steady clocks are off, unless `wildRates`: as quartz, or as much as ρ. */
+  readonly clockDrift: number;
   /** Steady clocks run at any rate, and stand still at times. */
   readonly wildRates: boolean;
   /** The wall clocks step together, far beyond ε. */
@@ -46,10 +57,15 @@ export interface GridPlan {
 export interface GridTrial {
   readonly mistake?: GridMistake;
   readonly asserted?: readonly Invariant[];
+  /** What is different from the drawn plan. */
+  readonly plan?: Partial<GridPlan> | undefined;
 }
 
 /** Swarm style: each feature is off in about half of the runs (7.1). */
-export function gridPlan(seed: number, { mistake, asserted = gridInvariants }: GridTrial = {}): GridPlan {
+export function gridPlan(
+  seed: number,
+  { mistake, asserted = gridInvariants, plan }: GridTrial = {},
+): GridPlan {
   const random = new SimRandom(seed);
   const stores = random.chance(0.8) ? 3 : 5;
   const ttlMaxMs = random.magnitude(400, 2_000);
@@ -60,6 +76,7 @@ export function gridPlan(seed: number, { mistake, asserted = gridInvariants }: G
     maxClockSkewMs: random.magnitude(4, ttlMaxMs / 8),
     ttlMaxMs,
     rpcTimeoutMs: random.magnitude(10, ttlMaxMs / 6),
+    clockRateError: random.pick(clockRateErrors),
   });
   return {
     seed,
@@ -69,6 +86,7 @@ export function gridPlan(seed: number, { mistake, asserted = gridInvariants }: G
     durationMs: 25 * ttlMaxMs,
     latencyMs: random.magnitude(0.2, settings.rpcTimeoutMs / 2),
     lateness: random.chance(0.5) ? random.between(0, 0.2) : 0,
+    clockDrift: random.chance(0.5) ? quartz : settings.clockRateError,
     wildRates: random.chance(0.5),
     stepsTogether: random.chance(0.3),
     every: {
@@ -81,5 +99,6 @@ export function gridPlan(seed: number, { mistake, asserted = gridInvariants }: G
     },
     mistake,
     asserted,
+    ...plan,
   };
 }

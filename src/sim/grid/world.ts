@@ -105,14 +105,20 @@ export class GridWorld {
     this.stores[store]!.forget(this.timeMs);
     this.checks.counters.forgets += 1;
     const { id } = this.stores[store]!;
-    const { plan, random } = this;
-    const waitMs =
-      plan.mistake === "forgottenCountsAtOnce"
-        ? 0
-        : forgettingWaitMs(plan.settings) + someMoreMs + random.exponential(plan.settings.rpcTimeoutMs);
-    this.at(this.timeMs + waitMs, () => {
+    this.at(this.timeMs + this.#forgettingWaitMs(), () => {
       this.knownIds[store] = id;
     });
+  }
+
+  /** Counted on a steady clock that is as wrong as it may be. */
+  #forgettingWaitMs(): number {
+    const { plan, random } = this;
+    if (plan.mistake === "forgottenCountsAtOnce") return 0;
+    const { clockRateError, mutualRateError, rpcTimeoutMs } = plan.settings;
+    const stretching = plan.mistake === "ratesIgnored" ? 1 + mutualRateError : 1;
+    const rate = 1 + random.pick([-1, 0, 1]) * clockRateError;
+    const laterMs = random.chance(0.5) ? 0 : random.exponential(rpcTimeoutMs);
+    return forgettingWaitMs(plan.settings) / stretching / rate + someMoreMs + laterMs;
   }
 
   /** Wall clocks move within ε of each other, or step together; steady clocks change their rates, or stop. */

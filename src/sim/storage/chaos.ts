@@ -84,8 +84,9 @@ export class StorageChaos {
       world.counters.forgettings += 1;
       world.say(`${store.name} forgets`);
       world.tell((observer) => observer.disturbed?.(undefined));
-      const soon = random.chance(0.3);
-      this.#forgetOften(soon ? random.next() * 4 * plan.delayMs : random.exponential(plan.forgetEveryMs));
+      // So soon that some have seen the first marker and others only the second, or while they write down what they saw.
+      const soonMs = random.next() * random.pick([1, 4]) * plan.delayMs;
+      this.#forgetOften(random.chance(0.4) ? soonMs : random.exponential(plan.forgetEveryMs));
     });
   }
 }

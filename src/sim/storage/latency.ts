@@ -14,7 +14,8 @@ export class Latency {
   constructor(plan: StoragePlan, random: SimRandom) {
     this.#plan = plan;
     this.#random = random;
-    this.#boundMs = (boundPart * plan.delayMs) / phasesOf(plan);
+    // δ is kept by everybody's clock, also by the fastest.
+    this.#boundMs = (boundPart * plan.delayMs) / phasesOf(plan) / (1 + plan.clockDrift);
   }
 
   /** The true times at which a request that leaves now takes effect, and at which its answer arrives. */

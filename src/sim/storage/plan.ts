@@ -86,7 +86,7 @@ export function drawStoragePlan(seed: number, ground: Ground, random: SimRandom)
     silent: sometimes(Math.floor((n - 1) / 2), 0),
     processes: 2 + random.below(3),
     mixedLeases: random.chance(0.5),
-    ...drawRates(ground, random),
+    ...drawRates(random),
     endMs: stableFromMs + stableWaits * waitMs,
     slowRate: nd ? 0 : random.between(0, 0.3),
     slowMaxMs: random.pick([3, 10, 40]) * delayMs,
@@ -106,9 +106,8 @@ export function drawStoragePlan(seed: number, ground: Ground, random: SimRandom)
 }
 
 /** Quartz, or a time service that slews a clock as fast as chrony may. */
-function drawRates(ground: Ground, random: SimRandom): Pick<StoragePlan, "clockRateError" | "clockDrift"> {
-  // The paper promises renewals and leaders to those whose own clocks see δ kept: a clock that is slewed does not, and exclusion is all it has.
-  const clockDrift = random.pick([0, 0.001, ground === "conditional" ? slewed : 0.01]);
+function drawRates(random: SimRandom): Pick<StoragePlan, "clockRateError" | "clockDrift"> {
+  const clockDrift = random.pick([0, 0.001, slewed]);
   return { clockRateError: clockDrift === slewed ? clockRateErrorDefault : clockDrift, clockDrift };
 }
 

@@ -1,0 +1,183 @@
+import { mkdir, unlink } from "node:fs/promises";
+import { join } from "node:path";
+import { LeaseholdError } from "../../lease/errors.js";
+import { diskError, syncFolder } from "./files.js";
+import { readJournal } from "./read-journal.js";
+import { writeRecord } from "./records.js";
+import { createSegment, openSegment, segmentHeaderBytes, segmentName } from "./segment.js";
+/** A new segment is begun beyond this. Whole segments are what compaction removes. */
+const segmentBytesDefault = 64 * 1024 * 1024;
+/**
+ * The write-ahead log of one server: what Raft has to have on disk before it says anything that rests on it. What is waiting
+ * when the disk becomes free goes out as one write with one fdatasync (group commit). After a failure nothing is written any
+ * more: what a failed fsync has left on the disk nobody knows.
+ */
+export class Journal {
+    #folder;
+    #segmentBytes;
+    #waiting = [];
+    #old;
+    #file;
+    #sequence;
+    #bytes;
+    /** What the next record's checksum goes on from. */
+    #chain;
+    /** The greatest index of an entry in the current segment. */
+    #lastIndex;
+    /** These two are repeated in each segment, as those before it are removed one day. */
+    #hardState;
+    #base;
+    /** That this process has done so: the one before may have ended when it had only made the file. */
+    #isHeadWritten = false;
+    #draining;
+    #failure;
+    /** Batches that were written, and the syncs that it took. */
+    batches = 0;
+    syncs = 0;
+    constructor(folder, file, found, options) {
+        this.#folder = folder;
+        this.#segmentBytes = options.segmentBytes ?? segmentBytesDefault;
+        this.#old = found.old;
+        this.#file = file;
+        this.#sequence = found.sequence;
+        this.#bytes = found.bytes;
+        this.#chain = found.chain;
+        this.#lastIndex = found.lastIndex;
+        this.#hardState = found.content.hardState;
+        this.#base = found.content.base;
+    }
+    /**
+     * Reads what is there, removes what a crash has left half written at the end, and goes on after it. The folder is made if
+     * it is missing.
+     *
+     * @throws LeaseholdError `LOG_CORRUPT`, `VERSION_MISMATCH`, `DISK_FAILED`
+     */
+    static async open(folder, options = {}) {
+        try {
+            await mkdir(folder, { recursive: true });
+            const found = await readJournal(folder);
+            const file = found.bytes === 0
+                ? await createSegment(folder, found.sequence, found.chain)
+                : await openSegment(folder, found.sequence, found.bytes);
+            const bytes = Math.max(found.bytes, segmentHeaderBytes);
+            return { journal: new Journal(folder, file, { ...found, bytes }, options), content: found.content };
+        }
+        catch (error) {
+            if (error instanceof LeaseholdError)
+                throw error;
+            throw diskError(`the journal in ${folder} cannot be opened`, error);
+        }
+    }
+    /**
+     * Resolves when it is on disk, with everything that was appended before it.
+     *
+     * @throws LeaseholdError `DISK_FAILED`, and then for ever
+     */
+    append(batch) {
+        if (this.#failure !== undefined)
+            return Promise.reject(this.#failure);
+        return new Promise((resolve, reject) => {
+            this.#waiting.push({ batch, written: resolve, failed: reject });
+            this.#draining ??= this.#drain();
+        });
+    }
+    /** Removes the segments that hold no entry after `index`; to be called when `compacted` or `installed` is on disk. */
+    async removeUpTo(index) {
+        const before = this.#old.findIndex(({ lastIndex }) => lastIndex > index);
+        const gone = this.#old.splice(0, before === -1 ? this.#old.length : before);
+        try {
+            for (const { sequence } of gone)
+                await unlink(join(this.#folder, segmentName(sequence)));
+            if (gone.length > 0)
+                await syncFolder(this.#folder);
+        }
+        catch (error) {
+            throw this.#fail(error);
+        }
+    }
+    /** Waits for what is under way. Idempotent. */
+    async close() {
+        await this.#draining;
+        if (this.#failure?.code === "CLOSED")
+            return;
+        this.#failure = new LeaseholdError("CLOSED", "the journal has been closed");
+        await this.#file.close();
+    }
+    async #drain() {
+        // Whatever else is appended in this turn goes out with the first.
+        await Promise.resolve();
+        while (this.#waiting.length > 0) {
+            const together = this.#waiting.splice(0);
+            try {
+                await this.#write(together.map(({ batch }) => batch));
+            }
+            catch (error) {
+                const failure = this.#fail(error);
+                for (const { failed } of [...together, ...this.#waiting.splice(0)])
+                    failed(failure);
+                break;
+            }
+            for (const { written } of together)
+                written();
+        }
+        this.#draining = undefined;
+    }
+    async #write(batches) {
+        const parts = [];
+        let chain = this.#chain;
+        const add = (record) => (chain = writeRecord(parts, record, chain));
+        if (this.#bytes >= this.#segmentBytes)
+            await this.#beginSegment();
+        if (!this.#isHeadWritten) {
+            add({ kind: "compacted", ...this.#base });
+            if (this.#hardState !== undefined)
+                add({ kind: "hard-state", hardState: this.#hardState });
+        }
+        for (const { hardState, installed, compacted, entries = [] } of batches) {
+            if (hardState !== undefined)
+                add({ kind: "hard-state", hardState });
+            this.#hardState = hardState ?? this.#hardState;
+            if (installed !== undefined)
+                add({ kind: "installed", index: installed.index, term: installed.term });
+            if (compacted !== undefined)
+                add({ kind: "compacted", index: compacted.index, term: compacted.term });
+            this.#base = installed ?? compacted ?? this.#base;
+            for (const entry of entries)
+                add({ kind: "entry", entry });
+            this.#lastIndex = Math.max(this.#lastIndex, entries.at(-1)?.index ?? 0);
+        }
+        const bytes = Buffer.concat(parts);
+        await writeAll(this.#file, bytes, this.#bytes);
+        await this.#file.datasync();
+        this.#chain = chain;
+        this.#isHeadWritten = true;
+        this.#bytes += bytes.length;
+        this.syncs += 1;
+        this.batches += batches.length;
+    }
+    /** The one before is whole and on disk by now. */
+    async #beginSegment() {
+        const before = this.#file;
+        this.#file = await createSegment(this.#folder, this.#sequence + 1, this.#chain);
+        this.#old.push({ sequence: this.#sequence, lastIndex: this.#lastIndex });
+        this.#sequence += 1;
+        this.#bytes = segmentHeaderBytes;
+        this.#lastIndex = 0;
+        this.#isHeadWritten = false;
+        await before.close();
+    }
+    #fail(error) {
+        this.#failure ??=
+            error instanceof LeaseholdError
+                ? error
+                : diskError(`the journal in ${this.#folder} cannot be written`, error);
+        return this.#failure;
+    }
+}
+/** One buffer: a list of many small ones costs more to hand over than to copy. A write may take less than it was given. */
+async function writeAll(file, bytes, position) {
+    for (let written = 0; written < bytes.length;) {
+        const { bytesWritten } = await file.write(bytes, written, bytes.length - written, position + written);
+        written += bytesWritten;
+    }
+}

@@ -1,0 +1,93 @@
+import { randomBytes } from "node:crypto";
+import { link, mkdir, rename, rm, stat } from "node:fs/promises";
+import { connect, createServer } from "node:net";
+import { join } from "node:path";
+import { LeaseholdError } from "../../lease/errors.js";
+/** Whoever lives answers a connection; the kernel does it, however busy the process is. */
+const probeMs = 2_000;
+/** The longest path of a socket on Linux is 107 bytes. */
+const pathBytesMax = 107;
+/**
+ * A data directory is one process's: it listens on a socket in it for as long as it lives. A file would outlast a process that
+ * was killed, and a process id means nothing in another container; a socket nobody listens on any more refuses.
+ */
+export class DirectoryLock {
+    #server;
+    #path;
+    #inode;
+    constructor(server, path, inode) {
+        this.#server = server;
+        this.#path = path;
+        this.#inode = inode;
+    }
+    /** @throws LeaseholdError `DATA_IN_USE`, `INVALID_CONFIG` */
+    static async take(folder) {
+        await mkdir(folder, { recursive: true });
+        const path = join(folder, "lock");
+        if (Buffer.byteLength(path) > pathBytesMax - 16)
+            throw new LeaseholdError("INVALID_CONFIG", `the path of the data directory ${folder} is too long for its lock`);
+        let server = await listen(path);
+        if (server === undefined) {
+            await removeStale(path);
+            server = await listen(path);
+        }
+        if (server === undefined)
+            throw inUse(path);
+        return new DirectoryLock(server, path, (await stat(path)).ino);
+    }
+    /** False when somebody has taken the directory away: the server must stop. */
+    async isOurs() {
+        const found = await stat(this.#path).catch(() => undefined);
+        return found?.ino === this.#inode;
+    }
+    async release() {
+        await new Promise((resolve) => this.#server.close(resolve));
+    }
+}
+function inUse(path) {
+    return new LeaseholdError("DATA_IN_USE", `another process works in the data directory: it holds ${path}`);
+}
+/** Undefined if there is a socket already. */
+function listen(path) {
+    const server = createServer((socket) => socket.destroy());
+    return new Promise((resolve, reject) => {
+        server.once("error", (error) => error.code === "EADDRINUSE" ? resolve(undefined) : reject(error));
+        server.listen(path, () => resolve(server));
+        server.unref();
+    });
+}
+/**
+ * Two that start together may both find a dead socket: each first takes it aside, and whoever finds a living one in its hands
+ * puts it back and gives up.
+ */
+async function removeStale(path) {
+    if (await isAlive(path))
+        throw inUse(path);
+    const aside = `${path}.${randomBytes(4).toString("hex")}`;
+    try {
+        await rename(path, aside);
+    }
+    catch (error) {
+        if (error.code === "ENOENT")
+            return;
+        throw error;
+    }
+    if (await isAlive(aside)) {
+        await link(aside, path).catch(() => undefined);
+        await rm(aside, { force: true });
+        throw inUse(path);
+    }
+    await rm(aside, { force: true });
+}
+function isAlive(path) {
+    return new Promise((resolve) => {
+        const socket = connect(path);
+        const settle = (alive) => {
+            socket.destroy();
+            resolve(alive);
+        };
+        socket.setTimeout(probeMs, () => settle(true));
+        socket.once("connect", () => settle(true));
+        socket.once("error", (error) => settle(error.code !== "ECONNREFUSED" && error.code !== "ENOENT"));
+    });
+}

@@ -1,0 +1,118 @@
+import { LeaseholdError } from "../../lease/errors.js";
+import { checksumOf } from "./checksum.js";
+/**
+ * The journal's records. Each is a head of `length`, `checksum` and the head's own checksum (4 bytes each), and a payload of
+ * that length whose first byte is its kind. The checksum goes on from the record before, also across segments: a record that is
+ * missing, repeated or out of its place is as wrong as one that is damaged. The head has its own, as a length that is damaged
+ * would make the record look as if a crash had cut it off. Numbers are little-endian.
+ */
+export const headerBytes = 12;
+const Kind = { hardState: 1, entry: 2, installed: 3, compacted: 4 };
+const changeKinds = ["add-voter", "add-learner", "promote", "remove"];
+const indexOffset = 2;
+const termOffset = 10;
+const entryDataOffset = 18;
+const changeBytes = 9;
+/** Appends a record to `parts`, and answers the checksum to go on from. */
+export function writeRecord(parts, record, chain) {
+    const payload = payloadOf(record);
+    let checksum = chain;
+    let length = 0;
+    for (const part of payload) {
+        checksum = checksumOf(part, checksum);
+        length += part.length;
+    }
+    const header = Buffer.allocUnsafe(headerBytes);
+    header.writeUInt32LE(length, 0);
+    header.writeUInt32LE(checksum, 4);
+    header.writeUInt32LE(checksumOf(header.subarray(0, 8), 0), 8);
+    parts.push(header);
+    for (const part of payload)
+        parts.push(part);
+    return checksum;
+}
+/** What a record's head says; undefined if it is none. */
+export function readHeader(header) {
+    if (header.length < headerBytes)
+        return undefined;
+    if (header.readUInt32LE(8) !== checksumOf(header.subarray(0, 8), 0))
+        return undefined;
+    return { length: header.readUInt32LE(0), checksum: header.readUInt32LE(4) };
+}
+function payloadOf(record) {
+    if (record.kind === "entry")
+        return entryPayload(record.entry);
+    const bytes = Buffer.alloc(record.kind === "hard-state" ? 25 : 17);
+    if (record.kind === "hard-state") {
+        const { term, votedFor, commit } = record.hardState;
+        bytes.writeUInt8(Kind.hardState, 0);
+        bytes.writeDoubleLE(term, 1);
+        bytes.writeBigUInt64LE(votedFor, 9);
+        bytes.writeDoubleLE(commit, 17);
+    }
+    else {
+        bytes.writeUInt8(Kind[record.kind], 0);
+        bytes.writeDoubleLE(record.index, 1);
+        bytes.writeDoubleLE(record.term, 9);
+    }
+    return [bytes];
+}
+/** An entry as bytes, here and between servers. The data itself is not copied. */
+export function entryPayload(entry) {
+    const isChange = entry.kind === "config";
+    const bytes = Buffer.alloc(entryDataOffset + (isChange ? changeBytes : 0));
+    bytes.writeUInt8(Kind.entry, 0);
+    bytes.writeUInt8(isChange ? 1 : 0, 1);
+    bytes.writeDoubleLE(entry.index, indexOffset);
+    bytes.writeDoubleLE(entry.term, termOffset);
+    if (isChange) {
+        bytes.writeUInt8(changeKinds.indexOf(entry.change.kind), entryDataOffset);
+        bytes.writeBigUInt64LE(entry.change.member, entryDataOffset + 1);
+    }
+    return [bytes, entry.data];
+}
+/** @throws LeaseholdError `LOG_CORRUPT`: the checksum was right, so whoever wrote it was of another make. */
+export function parsePayload(payload) {
+    try {
+        switch (payload.readUInt8(0)) {
+            case Kind.hardState:
+                return {
+                    kind: "hard-state",
+                    hardState: {
+                        term: payload.readDoubleLE(1),
+                        votedFor: payload.readBigUInt64LE(9),
+                        commit: payload.readDoubleLE(17),
+                    },
+                };
+            case Kind.installed:
+            case Kind.compacted:
+                return {
+                    kind: payload[0] === Kind.installed ? "installed" : "compacted",
+                    index: payload.readDoubleLE(1),
+                    term: payload.readDoubleLE(9),
+                };
+            case Kind.entry:
+                return { kind: "entry", entry: parseEntry(payload) };
+            default:
+        }
+    }
+    catch (error) {
+        throw new LeaseholdError("LOG_CORRUPT", "a record of the journal is too short for its kind", {
+            cause: error,
+        });
+    }
+    throw new LeaseholdError("LOG_CORRUPT", `the journal has a record of the unknown kind ${payload[0]}`);
+}
+/** @throws RangeError if it is too short, or has a change of an unknown kind */
+export function parseEntry(payload) {
+    const position = { index: payload.readDoubleLE(indexOffset), term: payload.readDoubleLE(termOffset) };
+    // A copy: a view would keep the whole segment in memory.
+    if (payload.readUInt8(1) === 0)
+        return { kind: "normal", ...position, data: new Uint8Array(payload.subarray(entryDataOffset)) };
+    const kind = changeKinds[payload.readUInt8(entryDataOffset)];
+    if (kind === undefined)
+        throw new RangeError("unknown change");
+    const change = { kind, member: payload.readBigUInt64LE(entryDataOffset + 1) };
+    const data = new Uint8Array(payload.subarray(entryDataOffset + changeBytes));
+    return { kind: "config", ...position, change, data };
+}

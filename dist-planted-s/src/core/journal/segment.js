@@ -1,0 +1,114 @@
+import { open, readFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { LeaseholdError } from "../../lease/errors.js";
+import { checksumOf } from "./checksum.js";
+import { syncFolder } from "./files.js";
+import { headerBytes, parsePayload, readHeader } from "./records.js";
+/** The first bytes of each segment: what it is, its format, and the checksum that its first record goes on from. */
+const magic = "LHWAL1\n\0";
+export const segmentHeaderBytes = 16;
+/** Disks lose whole sectors: one of zeros in a record that should have none was never written. */
+const sectorBytes = 512;
+export function segmentName(sequence) {
+    return `${String(sequence).padStart(12, "0")}.wal`;
+}
+/** Undefined for the name of something else. */
+export function segmentSequence(name) {
+    const digits = /^(\d{12})\.wal$/.exec(name)?.[1];
+    return digits === undefined ? undefined : Number(digits);
+}
+/** Creates a segment that survives a loss of power. One that a crash has left without a head is written anew. */
+export async function createSegment(folder, sequence, chain) {
+    const file = await open(join(folder, segmentName(sequence)), "w");
+    const header = Buffer.alloc(segmentHeaderBytes);
+    header.write(magic, "latin1");
+    header.writeUInt32LE(chain, 8);
+    header.writeUInt32LE(checksumOf(header.subarray(0, 12), 0), 12);
+    await file.write(header);
+    await file.datasync();
+    await syncFolder(folder);
+    return file;
+}
+/**
+ * Opens the last segment to go on after `bytes`; what a crash has left after those is removed, and stays removed. What was
+ * read of it may only be in the kernel, if the process before was killed while it wrote: it is on disk before anybody
+ * counts it. The segments before it are, as each one is begun after the last write to the one before.
+ */
+export async function openSegment(folder, sequence, bytes) {
+    const file = await open(join(folder, segmentName(sequence)), "r+");
+    const { size } = await file.stat();
+    if (size > bytes)
+        await file.truncate(bytes);
+    await file.datasync();
+    await syncFolder(folder);
+    return file;
+}
+/**
+ * Reads a segment record by record. Only the end of the last one may be torn.
+ *
+ * @throws LeaseholdError `LOG_CORRUPT`, `VERSION_MISMATCH`
+ */
+export async function readSegment(path, chain, isLast, take) {
+    const bytes = await readFile(path);
+    let checksum = checkHeader(path, bytes, chain, isLast);
+    if (checksum === undefined)
+        return { chain: chain ?? 0, goodBytes: 0, tornBytes: bytes.length };
+    let offset = segmentHeaderBytes;
+    while (offset < bytes.length) {
+        const record = recordAt(bytes, offset, checksum);
+        if (record === undefined) {
+            if (isLast && isTorn(bytes, offset))
+                return { chain: checksum, goodBytes: offset, tornBytes: bytes.length - offset };
+            const text = `${basename(path)} is damaged at byte ${offset}: the checksum is wrong, and it is not the end that a crash leaves`;
+            throw new LeaseholdError("LOG_CORRUPT", text);
+        }
+        take(parsePayload(record.payload));
+        checksum = record.checksum;
+        offset += headerBytes + record.payload.length;
+    }
+    return { chain: checksum, goodBytes: offset, tornBytes: 0 };
+}
+/** The checksum that the first record goes on from; nothing if the file was cut off before it had a header. */
+function checkHeader(path, bytes, chain, isLast) {
+    const header = bytes.subarray(0, segmentHeaderBytes);
+    const isWhole = header.length === segmentHeaderBytes && header.readUInt32LE(12) === checksumOf(header.subarray(0, 12), 0);
+    if (isWhole) {
+        if (header.toString("latin1", 0, 8) !== magic)
+            throw new LeaseholdError("VERSION_MISMATCH", `${basename(path)} is of another version of Leasehold`);
+        const goesOnFrom = header.readUInt32LE(8);
+        if (chain !== undefined && goesOnFrom !== chain)
+            throw new LeaseholdError("LOG_CORRUPT", `${basename(path)} does not go on where the segment before it ends`);
+        return goesOnFrom;
+    }
+    const neverWritten = bytes.length < segmentHeaderBytes || bytes.every((byte) => byte === 0);
+    if (isLast && neverWritten)
+        return undefined;
+    throw new LeaseholdError("LOG_CORRUPT", `the head of ${basename(path)} is damaged`);
+}
+function recordAt(bytes, offset, chain) {
+    const start = offset + headerBytes;
+    const header = readHeader(bytes.subarray(offset, start));
+    if (header === undefined || start + header.length > bytes.length)
+        return undefined;
+    const payload = bytes.subarray(start, start + header.length);
+    const checksum = checksumOf(payload, chain);
+    return checksum === header.checksum ? { payload, checksum } : undefined;
+}
+/**
+ * What a crash in the middle of a write leaves: a file that ends before its record does, or sectors that were never written
+ * and read as zeros. A bit that has turned over looks otherwise, and what was acknowledged must not be dropped for it.
+ */
+function isTorn(bytes, offset) {
+    const start = offset + headerBytes;
+    const end = start + (readHeader(bytes.subarray(offset, start))?.length ?? 0);
+    return end > bytes.length || hasEmptySector(bytes, offset, end);
+}
+function hasEmptySector(bytes, from, to) {
+    for (let start = from; start < to;) {
+        const stop = Math.min(to, (Math.floor(start / sectorBytes) + 1) * sectorBytes);
+        if (bytes.subarray(start, stop).every((byte) => byte === 0))
+            return true;
+        start = stop;
+    }
+    return false;
+}

@@ -1,0 +1,236 @@
+import { createReadStream } from "node:fs";
+import { mkdir, open, readdir, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { LeaseholdError } from "../../lease/errors.js";
+import { checksumOf } from "./checksum.js";
+import { diskError, syncFolder } from "./files.js";
+/** The first bytes of a snapshot: what it is, and its format. */
+const magic = Buffer.from("LHSNAP1\n", "latin1");
+/** More than any piece has. Nothing larger is written, so that all that read, disks and connections, can count on it. */
+export const pieceBytesMax = 64 * 1024 * 1024;
+/** Pieces are gathered to writes of this size. */
+const writeBytes = 256 * 1024;
+const unfinished = ".unfinished";
+/**
+ * Snapshots of the state machine, each a file of pieces with a checksum that runs through all of them. A file gets its name
+ * when all of it is on disk, so one with a name is whole.
+ */
+export class Snapshots {
+    #folder;
+    constructor(folder) {
+        this.#folder = folder;
+    }
+    /** Makes the folder if it is missing, and removes what was never finished. */
+    static async open(folder) {
+        try {
+            await mkdir(folder, { recursive: true });
+            for (const name of await readdir(folder))
+                if (name.endsWith(unfinished))
+                    await rm(join(folder, name));
+        }
+        catch (error) {
+            throw diskError(`the snapshots in ${folder} cannot be opened`, error);
+        }
+        return new Snapshots(folder);
+    }
+    /** The newest first. */
+    async list() {
+        const names = await readdir(this.#folder);
+        return names.flatMap((name) => positionOf(name) ?? []).sort((a, b) => b.index - a.index);
+    }
+    /** Begins a snapshot; it is there once `commit` has resolved. */
+    async begin(meta) {
+        const path = join(this.#folder, fileName(meta));
+        const writer = await SnapshotWriter.create(`${path}${unfinished}`, path, this.#folder);
+        await writer.write(Buffer.from(JSON.stringify(membershipToJson(meta.membership))));
+        return writer;
+    }
+    async save(meta, pieces) {
+        const writer = await this.begin(meta);
+        try {
+            for await (const piece of pieces)
+                await writer.write(piece);
+            await writer.commit();
+        }
+        catch (error) {
+            await writer.abort();
+            throw error;
+        }
+    }
+    /** @throws LeaseholdError `LOG_CORRUPT` while reading */
+    async read(position) {
+        const pieces = readPieces(join(this.#folder, fileName(position)));
+        const first = await pieces.next();
+        if (first.done === true)
+            throw new LeaseholdError("LOG_CORRUPT", `${fileName(position)} is empty`);
+        const membership = membershipFromJson(Buffer.from(first.value).toString());
+        return { meta: { index: position.index, term: position.term, membership }, pieces };
+    }
+    /**
+     * Removes those that are older than the one at `index`, but for the last of them, which may be on its way to another server.
+     * To be called when the journal goes on from `index`, and says so on disk.
+     */
+    async removeBefore(index) {
+        const older = (await this.list()).filter((position) => position.index < index);
+        for (const position of older.slice(1))
+            await rm(join(this.#folder, fileName(position)), { force: true });
+    }
+}
+export class SnapshotWriter {
+    #file;
+    #unfinished;
+    #path;
+    #folder;
+    #checksum = 0;
+    #parts = [magic];
+    #bytes = magic.length;
+    bytesWritten = 0;
+    constructor(file, unfinishedPath, path, folder) {
+        this.#file = file;
+        this.#unfinished = unfinishedPath;
+        this.#path = path;
+        this.#folder = folder;
+    }
+    static async create(unfinishedPath, path, folder) {
+        try {
+            return new SnapshotWriter(await open(unfinishedPath, "w"), unfinishedPath, path, folder);
+        }
+        catch (error) {
+            throw diskError("a snapshot cannot be written", error);
+        }
+    }
+    /** @throws LeaseholdError `DISK_FAILED`; RangeError for a piece that nobody could read again */
+    async write(piece) {
+        if (piece.length > pieceBytesMax)
+            throw new RangeError(`a piece of ${piece.length} bytes in a snapshot`);
+        this.#add(piece);
+        if (this.#bytes >= writeBytes)
+            await this.#flush();
+    }
+    /** From now on it is there, whatever happens. */
+    async commit() {
+        this.#add(new Uint8Array(0));
+        await this.#flush();
+        try {
+            await this.#file.sync();
+            await this.#file.close();
+            await rename(this.#unfinished, this.#path);
+            await syncFolder(this.#folder);
+        }
+        catch (error) {
+            throw diskError("a snapshot cannot be written", error);
+        }
+    }
+    /** Nothing stays behind. */
+    async abort() {
+        await this.#file.close().catch(() => undefined);
+        await rm(this.#unfinished, { force: true }).catch(() => undefined);
+    }
+    /** The empty piece is the end. */
+    #add(piece) {
+        const header = Buffer.allocUnsafe(8);
+        header.writeUInt32LE(piece.length, 0);
+        this.#checksum = checksumOf(piece, this.#checksum);
+        header.writeUInt32LE(this.#checksum, 4);
+        this.#parts.push(header, piece);
+        this.#bytes += header.length + piece.length;
+    }
+    async #flush() {
+        const bytes = Buffer.concat(this.#parts);
+        this.#parts = [];
+        this.#bytes = 0;
+        try {
+            await this.#file.writeFile(bytes);
+        }
+        catch (error) {
+            throw diskError("a snapshot cannot be written", error);
+        }
+        this.bytesWritten += bytes.length;
+    }
+}
+async function* readPieces(path) {
+    const wrong = (problem) => new LeaseholdError("LOG_CORRUPT", `the snapshot ${path} ${problem}`);
+    const rest = new Unread();
+    let checksum = 0;
+    let isBegun = false;
+    let isWhole = false;
+    for await (const chunk of createReadStream(path, { highWaterMark: writeBytes })) {
+        rest.add(chunk);
+        if (!isBegun) {
+            const head = rest.take(magic.length);
+            if (head === undefined)
+                continue;
+            if (!head.equals(magic))
+                throw new LeaseholdError("VERSION_MISMATCH", `the snapshot ${path} is of another version of Leasehold`);
+            isBegun = true;
+        }
+        for (let header = rest.look(8); header !== undefined; header = rest.look(8)) {
+            if (isWhole)
+                throw wrong("goes on after its end");
+            const length = header.readUInt32LE(0);
+            // Earlier versions wrote pieces of any length: what the file does not have ends the reading.
+            const expected = header.readUInt32LE(4);
+            const piece = rest.take(8 + length)?.subarray(8);
+            if (piece === undefined)
+                break;
+            checksum = checksumOf(piece, checksum);
+            if (checksum !== expected)
+                throw wrong("is damaged: the checksum is wrong");
+            if (length === 0)
+                isWhole = true;
+            else
+                yield new Uint8Array(piece);
+        }
+    }
+    if (!isWhole || rest.length > 0)
+        throw wrong("is damaged, or cut off");
+}
+/** Bytes that have been read and not been used. They are put together once all that is asked for is there. */
+class Unread {
+    #chunks = [];
+    length = 0;
+    add(chunk) {
+        this.#chunks.push(chunk);
+        this.length += chunk.length;
+    }
+    /** Undefined if there are not so many. */
+    look(bytes) {
+        if (this.length < bytes)
+            return undefined;
+        if (this.#chunks[0].length < bytes)
+            this.#chunks = [Buffer.concat(this.#chunks)];
+        return this.#chunks[0].subarray(0, bytes);
+    }
+    take(bytes) {
+        const taken = this.look(bytes);
+        if (taken === undefined)
+            return undefined;
+        const rest = this.#chunks[0].subarray(bytes);
+        if (rest.length === 0)
+            this.#chunks.shift();
+        else
+            this.#chunks[0] = rest;
+        this.length -= bytes;
+        return taken;
+    }
+}
+function fileName({ index, term }) {
+    const digits = (value) => value.toString(16).padStart(14, "0");
+    return `${digits(index)}-${digits(term)}.snap`;
+}
+function positionOf(name) {
+    const found = /^([0-9a-f]{14})-([0-9a-f]{14})\.snap$/.exec(name);
+    return found === null ? undefined : { index: parseInt(found[1], 16), term: parseInt(found[2], 16) };
+}
+function membershipToJson({ voters, learners }) {
+    return { voters: voters.map(String), learners: learners.map(String) };
+}
+function membershipFromJson(text) {
+    try {
+        const { voters, learners } = JSON.parse(text);
+        return { voters: voters.map(BigInt), learners: learners.map(BigInt) };
+    }
+    catch (error) {
+        throw new LeaseholdError("LOG_CORRUPT", "the head of a snapshot cannot be read", { cause: error });
+    }
+}

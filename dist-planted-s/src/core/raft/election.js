@@ -1,0 +1,17 @@
+import { majorityOf } from "./quorum.js";
+/** The votes for one candidate, or pre-candidate, of one term. A second answer of the same voter changes nothing. */
+export class Election {
+    #votes = new Map();
+    count(voter, granted) {
+        if (!this.#votes.has(voter))
+            this.#votes.set(voter, granted);
+    }
+    outcome(voters) {
+        const majority = majorityOf(voters.length);
+        const granted = voters.filter((id) => this.#votes.get(id) === true).length;
+        if (granted >= majority)
+            return "won";
+        const denied = voters.filter((id) => this.#votes.get(id) === false).length;
+        return denied > voters.length - majority ? "lost" : "open";
+    }
+}

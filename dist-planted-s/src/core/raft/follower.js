@@ -1,0 +1,114 @@
+/**
+ * What a leader knows of one of the others (figure 2: nextIndex, matchIndex), and how much it sends without an answer:
+ *
+ * - probe: one message at a time, until it is known where the logs meet;
+ * - replicate: one message after the other, as far as the window goes;
+ * - snapshot: nothing, until the snapshot has arrived.
+ */
+export class Follower {
+    id;
+    state = "probe";
+    matchIndex = 0;
+    nextIndex;
+    /** Heard of since check-quorum last looked (thesis 6.2). A new one has a whole election timeout to say something. */
+    active = true;
+    /** The newest read round that it answered (thesis 6.4). */
+    round = 0;
+    /** The greatest commit index that was sent. */
+    sentCommit = 0;
+    /** It answers, but not what was sent: messages may be lost. An append goes out also if it can carry nothing. */
+    mustProbe = false;
+    /** Where the snapshot stands that is being sent. */
+    snapshotIndex = 0;
+    /** A probe is under way. */
+    #waiting = false;
+    #inflight = [];
+    #inflightBytes = 0;
+    constructor(id, nextIndex) {
+        this.id = id;
+        this.nextIndex = nextIndex;
+    }
+    /** Entries may be sent. */
+    hasRoom(limits) {
+        switch (this.state) {
+            case "probe":
+                return !this.#waiting;
+            case "replicate":
+                return (this.#inflight.length < limits.inflightMessagesMax && this.#inflightBytes < limits.inflightBytesMax);
+            case "snapshot":
+                return false;
+        }
+    }
+    /** An append was sent, up to `lastIndex`. */
+    sent(lastIndex, bytes, commit) {
+        this.sentCommit = commit;
+        this.mustProbe = false;
+        if (this.state === "probe")
+            this.#waiting = true;
+        else if (lastIndex >= this.nextIndex) {
+            this.nextIndex = lastIndex + 1;
+            this.#inflight.push({ lastIndex, bytes });
+            this.#inflightBytes += bytes;
+        }
+    }
+    sentSnapshot(index) {
+        this.#become("snapshot");
+        this.snapshotIndex = index;
+    }
+    /** It has the leader's log up to `index` on disk. */
+    accepted(index) {
+        this.matchIndex = Math.max(this.matchIndex, index);
+        this.nextIndex = Math.max(this.nextIndex, index + 1);
+        if (this.state === "replicate")
+            this.#answered(index);
+        else if (this.state === "probe" || index >= this.snapshotIndex) {
+            this.#become("replicate");
+            this.nextIndex = this.matchIndex + 1;
+        }
+    }
+    /** It has not what goes before `refused + 1`; the logs may meet at `hint`. Answers may be late: those are ignored. */
+    rejected(refused, hint) {
+        if (this.state === "replicate" && refused > this.matchIndex) {
+            this.#become("probe");
+            this.nextIndex = this.matchIndex + 1;
+        }
+        else if (this.state === "probe" && this.nextIndex - 1 === refused) {
+            this.#waiting = false;
+            this.nextIndex = Math.max(Math.min(refused, hint + 1), this.matchIndex + 1);
+        }
+    }
+    /** It is there. A probe may have been lost, and so may whatever the window holds. */
+    answeredHeartbeat(lastIndex) {
+        this.#waiting = false;
+        if (this.matchIndex < lastIndex)
+            this.mustProbe = this.state !== "snapshot";
+    }
+    unreachable() {
+        if (this.state !== "replicate")
+            return;
+        this.#become("probe");
+        this.nextIndex = this.matchIndex + 1;
+    }
+    /** The transfer is over. The next message waits for an answer, or for one to a heartbeat: no failure is repeated at once. */
+    snapshotEnded(arrived) {
+        if (this.state !== "snapshot")
+            return;
+        this.#become("probe");
+        this.nextIndex = 1 + (arrived ? Math.max(this.matchIndex, this.snapshotIndex) : this.matchIndex);
+        this.#waiting = true;
+    }
+    #become(state) {
+        this.state = state;
+        this.mustProbe = false;
+        this.#waiting = false;
+        this.#inflight = [];
+        this.#inflightBytes = 0;
+    }
+    #answered(index) {
+        let count = 0;
+        for (; count < this.#inflight.length && this.#inflight[count].lastIndex <= index; count += 1)
+            this.#inflightBytes -= this.#inflight[count].bytes;
+        if (count > 0)
+            this.#inflight.splice(0, count);
+    }
+}

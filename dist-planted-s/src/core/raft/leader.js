@@ -1,0 +1,323 @@
+import { faults } from "#raft-faults";
+import { Follower } from "./follower.js";
+import { sizeOf } from "./log.js";
+import { changed, isMember } from "./membership.js";
+import { majorityOf, reachedByMajority } from "./quorum.js";
+import { Reads } from "./reads.js";
+import { nobody } from "./types.js";
+/** A learner that lacks no more than this has it within moments (thesis 4.2.1), and is not what a commit waits for. */
+const promotionLagMax = 1_024;
+export function refused(reason) {
+    return { accepted: false, reason };
+}
+/** The state of a leader, which begins with its term and is gone with it (figure 2: volatile state on leaders). */
+export class Leader {
+    #term;
+    #log;
+    #followers = new Map();
+    #reads = new Reads();
+    /** Of the no-op that this term begins with. */
+    #firstIndex;
+    #uncommittedBytes = 0;
+    #ticksToHeartbeat = 0;
+    #ticksToQuorumCheck = 0;
+    #transferTo = nobody;
+    #transferAsked = false;
+    #transferTicks = 0;
+    constructor(term) {
+        this.#term = term;
+        this.#log = term.log;
+        this.#firstIndex = term.log.lastIndex + 1;
+        this.#meetMembers();
+        // "A leader must have the latest information on which entries are committed": a no-op finds out (Raft 8).
+        this.#append({
+            kind: "normal",
+            index: this.#firstIndex,
+            term: term.term,
+            data: new Uint8Array(0),
+        });
+    }
+    get transferTo() {
+        return this.#transferTo;
+    }
+    /** It has removed itself, and that is committed: time to step down (thesis 4.2.2). */
+    get isRemoved() {
+        const { current, currentIndex } = this.#log.memberships;
+        return currentIndex <= this.#log.commit && !isMember(current, this.#term.id);
+    }
+    followers() {
+        return [...this.#followers.values()].map(({ id, state, matchIndex, active }) => ({
+            id,
+            state,
+            matchIndex,
+            active,
+        }));
+    }
+    // Requests
+    propose(data) {
+        if (this.#transferTo !== nobody)
+            return refused("transferring");
+        const index = this.#log.lastIndex + 1;
+        const { term } = this.#term;
+        const entries = data.map((data, offset) => ({
+            kind: "normal",
+            index: index + offset,
+            term,
+            data,
+        }));
+        return this.#appendIfRoom(entries);
+    }
+    proposeChange(change, data) {
+        if (this.#transferTo !== nobody)
+            return refused("transferring");
+        const { commit, lastIndex, memberships } = this.#log;
+        if (memberships.currentIndex > commit && !faults.twoChangesAtOnce)
+            return refused("change-pending");
+        // Else two leaders of different terms could each make a change, with majorities that do not overlap (the bug that
+        // the thesis's author reported in 2015).
+        if (!this.#hasCommitted && !faults.changeBeforeOwnCommit)
+            return refused("change-pending");
+        if (change.member === nobody || changed(memberships.current, change) === undefined)
+            return refused("bad-change");
+        if (change.kind === "promote" && !this.#isNear(change.member))
+            return refused("learner-behind");
+        const entry = {
+            kind: "config",
+            index: lastIndex + 1,
+            term: this.#term.term,
+            change,
+            data,
+        };
+        const proposed = this.#appendIfRoom([entry]);
+        this.#meetMembers();
+        return proposed;
+    }
+    readIndex(id) {
+        if (this.#reads.count >= this.#term.settings.limits.pendingReadsMax)
+            return refused("overloaded");
+        this.#reads.add(id);
+        return { accepted: true };
+    }
+    transfer(to) {
+        if (to === this.#term.id || to === this.#transferTo)
+            return { accepted: true };
+        if (this.#transferTo !== nobody)
+            return refused("transferring");
+        if (!this.#voters.includes(to))
+            return refused("bad-change");
+        this.#transferTo = to;
+        this.#transferAsked = false;
+        this.#transferTicks = 0;
+        return { accepted: true };
+    }
+    // Time
+    /** @returns false if no majority was heard of for an election timeout: it has to step down (check-quorum, thesis 6.2) */
+    tick() {
+        const { electionTicks, heartbeatTicks } = this.#term.settings;
+        this.#transferTicks += 1;
+        // "If leadership transfer does not complete after about an election timeout" (thesis 3.10).
+        if (this.#transferTicks >= electionTicks)
+            this.#transferTo = nobody;
+        this.#ticksToQuorumCheck += 1;
+        if (this.#ticksToQuorumCheck >= electionTicks) {
+            this.#ticksToQuorumCheck = 0;
+            if (!this.#hearsMajority())
+                return false;
+        }
+        this.#ticksToHeartbeat += 1;
+        if (this.#ticksToHeartbeat >= heartbeatTicks)
+            this.#heartbeat();
+        return true;
+    }
+    #hearsMajority() {
+        const voters = this.#voters;
+        const heard = voters.filter((id) => id === this.#term.id || this.#followers.get(id)?.active);
+        for (const follower of this.#followers.values())
+            follower.active = false;
+        return heard.length >= majorityOf(voters.length);
+    }
+    #heartbeat() {
+        this.#ticksToHeartbeat = 0;
+        const { id, term } = this.#term;
+        for (const follower of this.#followers.values())
+            this.#term.send({
+                kind: "heartbeat",
+                from: id,
+                to: follower.id,
+                term,
+                commit: Math.min(follower.matchIndex, this.#log.commit),
+                round: this.#reads.current,
+            });
+    }
+    // Answers
+    /** False if the answer is from nobody that this leader sends to, or tells of entries that never were. */
+    receive(answer) {
+        const follower = this.#followers.get(answer.from);
+        if (follower === undefined)
+            return false;
+        if (answer.kind === "heartbeat-answer") {
+            if (answer.round > this.#reads.current)
+                return false;
+            follower.round = Math.max(follower.round, answer.round);
+            follower.answeredHeartbeat(this.#log.lastIndex);
+            this.#confirmReads();
+        }
+        else if (answer.rejected) {
+            if (answer.kind === "snapshot-answer")
+                follower.snapshotEnded(false);
+            else {
+                const meeting = this.#log.lastNotAfterTerm(answer.hintIndex, answer.hintTerm);
+                follower.rejected(answer.index, meeting.index);
+            }
+        }
+        else {
+            if (answer.index > this.#log.lastIndex)
+                return false;
+            follower.accepted(answer.index);
+            this.countCommit();
+        }
+        follower.active = true;
+        return true;
+    }
+    reportUnreachable(member) {
+        this.#followers.get(member)?.unreachable();
+    }
+    reportSnapshot(member, arrived) {
+        this.#followers.get(member)?.snapshotEnded(arrived);
+    }
+    /** Something has reached a disk, here or there: "a majority of matchIndex[i] ≥ N, and log[N].term == currentTerm". */
+    countCommit() {
+        const { commit, lastIndex, persisted } = this.#log;
+        const own = faults.ownEntriesCountedBeforePersist ? lastIndex : persisted;
+        const replicated = reachedByMajority(this.#voters.map((id) => (id === this.#term.id ? own : (this.#followers.get(id)?.matchIndex ?? 0))));
+        if (replicated <= commit)
+            return;
+        // "Only log entries from the leader's current term are committed by counting replicas" (Raft 5.4.2, figure 8).
+        if (replicated < this.#firstIndex && !faults.oldTermCommittedByCounting)
+            return;
+        this.#log.commitTo(replicated);
+        this.#forgetUncommitted(commit, replicated);
+        if (this.#log.memberships.currentIndex <= replicated)
+            this.#forgetRemoved();
+    }
+    // Sending
+    /** Sends whatever may be sent by now. Once for many requests: that is what makes batches. */
+    flush() {
+        this.#beginReads();
+        for (const follower of this.#followers.values())
+            this.#sendTo(follower);
+        const next = this.#followers.get(this.#transferTo);
+        if (next === undefined || this.#transferAsked || next.matchIndex < this.#log.lastIndex)
+            return;
+        const { id, term } = this.#term;
+        this.#transferAsked = true;
+        this.#term.send({ kind: "timeout-now", from: id, to: next.id, term });
+    }
+    #sendTo(follower) {
+        const log = this.#log;
+        const { limits } = this.#term.settings;
+        if (!follower.hasRoom(limits) && !follower.mustProbe)
+            return;
+        if (follower.nextIndex <= log.base) {
+            this.#sendSnapshot(follower);
+            return;
+        }
+        while (follower.hasRoom(limits)) {
+            const isNew = follower.nextIndex <= log.lastIndex;
+            if (!isNew && !follower.mustProbe && follower.sentCommit >= log.commit)
+                return;
+            this.#sendAppend(follower, isNew ? log.slice(follower.nextIndex, limits.appendBytesMax) : []);
+        }
+        // The window is full, and it may be that all of it was lost: an empty one gets an answer either way.
+        if (follower.mustProbe)
+            this.#sendAppend(follower, []);
+    }
+    #sendAppend(follower, entries) {
+        const { id, term } = this.#term;
+        const { commit } = this.#log;
+        const previousIndex = follower.nextIndex - 1;
+        const previousTerm = this.#log.termAt(previousIndex);
+        const to = follower.id;
+        this.#term.send({ kind: "append", from: id, to, term, previousIndex, previousTerm, entries, commit });
+        let bytes = 0;
+        for (const entry of entries)
+            bytes += sizeOf(entry);
+        follower.sent(previousIndex + entries.length, bytes, commit);
+    }
+    #sendSnapshot(follower) {
+        // Nobody who listens, so far: a snapshot is too much to be sent on trust.
+        if (!follower.active)
+            return;
+        const { id, term } = this.#term;
+        const meta = this.#log.snapshot;
+        follower.sentSnapshot(meta.index);
+        this.#term.send({ kind: "snapshot", from: id, to: follower.id, term, meta });
+    }
+    // Reads
+    #beginReads() {
+        if (!this.#reads.areWaiting)
+            return;
+        // Until then this leader may not know what its predecessor has committed (thesis 6.4, step 1).
+        if (!this.#hasCommitted && !faults.readBeforeOwnCommit)
+            return;
+        this.#reads.beginRound(this.#log.commit);
+        this.#heartbeat();
+        this.#confirmReads();
+    }
+    #confirmReads() {
+        const { current } = this.#reads;
+        const confirmed = faults.readWithoutRound
+            ? current
+            : reachedByMajority(this.#voters.map((id) => (id === this.#term.id ? current : (this.#followers.get(id)?.round ?? 0))));
+        this.#reads.confirmed(confirmed, this.#term.answerRead);
+    }
+    // Bookkeeping
+    get #voters() {
+        return this.#log.memberships.current.voters;
+    }
+    /** Something of this term, and with it everything before. */
+    get #hasCommitted() {
+        return this.#log.commit >= this.#firstIndex;
+    }
+    #isNear(learner) {
+        const follower = this.#followers.get(learner);
+        return follower?.active === true && follower.matchIndex + promotionLagMax >= this.#log.lastIndex;
+    }
+    /** A batch that is larger than all that may be uncommitted is taken when nothing is: it must get in some time. */
+    #appendIfRoom(entries) {
+        let bytes = 0;
+        for (const entry of entries)
+            bytes += sizeOf(entry);
+        const { uncommittedBytesMax } = this.#term.settings.limits;
+        if (this.#uncommittedBytes > 0 && this.#uncommittedBytes + bytes > uncommittedBytesMax)
+            return refused("overloaded");
+        const index = this.#log.lastIndex + 1;
+        for (const entry of entries)
+            this.#append(entry);
+        return { accepted: true, index, term: this.#term.term };
+    }
+    #append(entry) {
+        this.#log.append(entry);
+        this.#uncommittedBytes += sizeOf(entry);
+    }
+    #forgetUncommitted(before, commit) {
+        const first = Math.max(before + 1, this.#firstIndex);
+        for (let index = first; index <= commit; index += 1)
+            this.#uncommittedBytes -= this.#log.sizeAt(index);
+    }
+    /** Begins to send to new members. Those who are removed get the change, too, so that they know. */
+    #meetMembers() {
+        const { voters, learners } = this.#log.memberships.current;
+        for (const id of [...voters, ...learners])
+            if (id !== this.#term.id && !this.#followers.has(id))
+                this.#followers.set(id, new Follower(id, this.#log.lastIndex + 1));
+    }
+    #forgetRemoved() {
+        const { current } = this.#log.memberships;
+        for (const id of this.#followers.keys())
+            if (!isMember(current, id))
+                this.#followers.delete(id);
+        if (!current.voters.includes(this.#transferTo))
+            this.#transferTo = nobody;
+    }
+}

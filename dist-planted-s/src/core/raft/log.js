@@ -1,0 +1,220 @@
+import { faults } from "#raft-faults";
+import { corrupt } from "./corrupt.js";
+import { Memberships } from "./membership.js";
+/** An entry takes some memory also when it carries nothing: its record, and its frame in messages and on disk. */
+const entryOverheadBytes = 32;
+export function sizeOf(entry) {
+    return entry.data.length + entryOverheadBytes;
+}
+/**
+ * The tail of the log in memory, and how far each of its uses has come:
+ * base < handedOut ≤ commit, handedOut ≤ persisted ≤ written ≤ last. A snapshot stands for everything up to `base`.
+ */
+export class RaftLog {
+    memberships;
+    /** The newest on disk; sent to those who need entries that are not kept. */
+    snapshot;
+    #base;
+    #baseTerm;
+    #entries = [];
+    #commit;
+    #handedOut;
+    #written;
+    #persisted;
+    #writes = [];
+    constructor(snapshot, entries, commit) {
+        this.snapshot = snapshot;
+        this.memberships = new Memberships(snapshot.index, snapshot.membership);
+        this.#base = snapshot.index;
+        this.#baseTerm = snapshot.term;
+        for (const entry of entries) {
+            if (entry.index <= this.#base)
+                continue;
+            if (entry.index !== this.lastIndex + 1)
+                throw corrupt(`the log has entry ${entry.index} after ${this.lastIndex}`);
+            if (entry.term < this.lastTerm)
+                throw corrupt(`the log has term ${entry.term} after term ${this.lastTerm}`);
+            this.#push(entry);
+        }
+        this.#written = this.lastIndex;
+        this.#persisted = this.lastIndex;
+        this.#commit = Math.max(commit, snapshot.index);
+        this.#handedOut = snapshot.index;
+        if (commit > this.lastIndex)
+            throw corrupt(`entries up to ${commit} were committed, but the log ends at ${this.lastIndex}`);
+    }
+    /** The last entry that is not kept any more. */
+    get base() {
+        return this.#base;
+    }
+    get lastIndex() {
+        return this.#base + this.#entries.length;
+    }
+    get lastTerm() {
+        return this.#entries.at(-1)?.term ?? this.#baseTerm;
+    }
+    get commit() {
+        return this.#commit;
+    }
+    /**
+     * What a server that starts anew may take for committed: it has all of that, also if the next write is torn. Of a snapshot
+     * that is being installed it is not said: that is committed anyway.
+     */
+    get durableCommit() {
+        return Math.min(this.#commit, this.#persisted);
+    }
+    get persisted() {
+        return this.#persisted;
+    }
+    /** Undefined for what is not there, or not any more. */
+    termAt(index) {
+        if (index === this.#base)
+            return this.#baseTerm;
+        return this.#entries[index - this.#base - 1]?.term;
+    }
+    /** Of an entry that is kept. */
+    sizeAt(index) {
+        return sizeOf(this.#entries[index - this.#base - 1]);
+    }
+    /** "If the logs have last entries with different terms, the later term is more up-to-date" (Raft 5.4.1). */
+    isUpToDate(lastIndex, lastTerm) {
+        if (faults.votesForOldLogs)
+            return true;
+        return lastTerm > this.lastTerm || (lastTerm === this.lastTerm && lastIndex >= this.lastIndex);
+    }
+    /**
+     * The last entry at or before `index` that could agree with another log whose term there is `term`: terms never
+     * decrease along a log, so all with a later term can be skipped at once (Raft 5.3).
+     */
+    lastNotAfterTerm(index, term) {
+        let at = Math.min(index, this.lastIndex);
+        while (at > this.#base && this.termAt(at) > term)
+            at -= 1;
+        return { index: at, term: this.termAt(at) ?? 0 };
+    }
+    /** Entries from `first` on: at least one if there is one, and no more than `bytesMax` otherwise. */
+    slice(first, bytesMax) {
+        const start = first - this.#base - 1;
+        let end = start;
+        for (let bytes = 0; end < this.#entries.length; end += 1) {
+            bytes += sizeOf(this.#entries[end]);
+            if (bytes > bytesMax && end > start)
+                break;
+        }
+        return this.#entries.slice(start, end);
+    }
+    /** The leader's own: "leader never overwrites or deletes entries in its log; it only appends" (figure 3). */
+    append(entry) {
+        this.#push(entry);
+    }
+    /**
+     * What a leader sent. "If an existing entry conflicts with a new one, delete the existing entry and all that follow
+     * it" (figure 2); those that agree stay, as the message may be an old one. Undefined if the logs do not meet.
+     * @returns the last index that agrees with the leader's log
+     */
+    accept(previousIndex, previousTerm, entries) {
+        const meets = this.termAt(previousIndex) === previousTerm;
+        if (!meets && !(faults.previousTermUnchecked && previousIndex <= this.lastIndex))
+            return undefined;
+        for (const entry of entries) {
+            if (entry.index <= this.lastIndex) {
+                if (this.termAt(entry.index) === entry.term || faults.conflictsKept)
+                    continue;
+                this.#truncate(entry.index);
+            }
+            this.#push(entry);
+        }
+        return previousIndex + entries.length;
+    }
+    /** A leader has all that is committed, as it is (Leader Completeness, 5.4.3). If it has something else, a disk has lied. */
+    assertAgrees(index, term) {
+        if (index <= this.#commit && (this.termAt(index) ?? term) !== term)
+            throw corrupt(`the leader's log has term ${term} at ${index}, but what is committed has another`);
+    }
+    commitTo(index) {
+        if (index > this.lastIndex)
+            throw corrupt(`entries up to ${index} are committed, but this log ends at ${this.lastIndex}: was it lost?`);
+        if (index > this.#commit)
+            this.#commit = index;
+    }
+    /** Hands out what has to be written. */
+    takeUnwritten() {
+        const entries = this.#entries.slice(this.#written - this.#base);
+        this.#written = this.lastIndex;
+        return entries;
+    }
+    get hasUnwritten() {
+        return this.#written < this.lastIndex;
+    }
+    /** All that was handed out is in this write or in one before. */
+    writing(sequence) {
+        this.#writes.push({ sequence, lastIndex: this.#written });
+    }
+    wrote(sequence) {
+        while (this.#writes.length > 0 && this.#writes[0].sequence <= sequence)
+            this.#persisted = this.#writes.shift().lastIndex;
+    }
+    /** Hands out what is to be applied: what this server could not remember after a crash is not. */
+    takeCommitted(entriesMax) {
+        const start = this.#handedOut - this.#base;
+        const end = Math.min(this.#commit, this.#persisted, this.#handedOut + entriesMax);
+        if (end <= this.#handedOut)
+            return [];
+        this.#handedOut = end;
+        return this.#entries.slice(start, end - this.#base);
+    }
+    get hasCommitted() {
+        return Math.min(this.#commit, this.#persisted) > this.#handedOut;
+    }
+    get handedOut() {
+        return this.#handedOut;
+    }
+    /** Forgets entries up to `covered`, which a snapshot has, but for the last ones that are within both bounds. */
+    compact(covered, keepEntries, keepBytes) {
+        let index = covered;
+        let bytes = 0;
+        for (; index > this.#base && covered - index < keepEntries; index -= 1) {
+            bytes += this.sizeAt(index);
+            if (bytes > keepBytes)
+                break;
+        }
+        if (index <= this.#base)
+            return;
+        const term = this.termAt(index);
+        this.#entries = this.#entries.slice(index - this.#base);
+        this.#base = index;
+        this.#baseTerm = term;
+        this.memberships.compact(index);
+    }
+    /** The whole log gives way to a leader's snapshot (Raft 7). It is durable when the next write is. */
+    restore(snapshot) {
+        this.#limitWrites(this.#commit);
+        this.snapshot = snapshot;
+        this.#base = snapshot.index;
+        this.#baseTerm = snapshot.term;
+        this.#entries = [];
+        this.#commit = snapshot.index;
+        this.#handedOut = snapshot.index;
+        this.#written = snapshot.index;
+        this.memberships.restore(snapshot.index, snapshot.membership);
+    }
+    #push(entry) {
+        this.memberships.append(entry);
+        this.#entries.push(entry);
+    }
+    #truncate(index) {
+        this.#entries.length = index - this.#base - 1;
+        this.memberships.truncate(index);
+        this.#limitWrites(index - 1);
+    }
+    /**
+     * Entries after `index` are no more what was written: a write under way that ends now says nothing about those that
+     * take their place, even if they come to have the same index and term again.
+     */
+    #limitWrites(index) {
+        this.#written = Math.min(this.#written, index);
+        this.#persisted = Math.min(this.#persisted, index);
+        for (const write of this.#writes)
+            write.lastIndex = Math.min(write.lastIndex, index);
+    }
+}

@@ -1,0 +1,53 @@
+import { LeaseholdError } from "../../lease/errors.js";
+import { nobody } from "./types.js";
+export const defaultLimits = {
+    // What a fast network carries in a millisecond: larger messages would only delay the heartbeats behind them.
+    appendBytesMax: 1024 * 1024,
+    // Enough to keep a link of 100 ms busy with a batch every half millisecond.
+    inflightMessagesMax: 256,
+    // What a slow follower may cost its leader's sockets in memory.
+    inflightBytesMax: 16 * 1024 * 1024,
+    // Some forty of the largest requests. Clients that ask for more at once are told to come back.
+    uncommittedBytesMax: 64 * 1024 * 1024,
+    // Each is one waiting client; ten thousand of them wait for the same round as well as one does.
+    pendingReadsMax: 10_000,
+    // Applying these takes a few milliseconds: no longer is the event loop kept from heartbeats.
+    committedEntriesMax: 4_096,
+};
+/** @throws LeaseholdError `INVALID_CONFIG` */
+export function settingsOf(options) {
+    const { electionTicks = 10, heartbeatTicks = 1 } = options;
+    const limits = { ...defaultLimits, ...options.limits };
+    if (options.id === nobody)
+        throw invalid("a member's id is not 0");
+    for (const [name, value] of Object.entries({ electionTicks, heartbeatTicks, ...limits }))
+        if (!Number.isSafeInteger(value) || value < 1)
+            throw invalid(`${name} is ${value}, and must be 1 or more`);
+    if (electionTicks <= heartbeatTicks)
+        throw invalid(`electionTicks (${electionTicks}) must be more than heartbeatTicks (${heartbeatTicks})`);
+    return { electionTicks, heartbeatTicks, limits };
+}
+function invalid(why) {
+    return new LeaseholdError("INVALID_CONFIG", `raft: ${why}`);
+}
+/**
+ * The disk of a server of a new core. All of its first voters must begin with the same list.
+ *
+ * The log begins after a snapshot at index 1 that nobody has taken: it stands for the list of voters and an empty state
+ * machine. A server that joins later has less than that, so that it is sent a snapshot and learns of those voters.
+ */
+export function founding(voters) {
+    return {
+        hardState: { term: 1, votedFor: nobody, commit: 1 },
+        snapshot: { index: 1, term: 1, membership: { voters: [...voters], learners: [] } },
+        entries: [],
+    };
+}
+/** The disk of a server that is to join a core that exists. It waits until the leader's change adds it. */
+export function joining() {
+    return {
+        hardState: { term: 0, votedFor: nobody, commit: 0 },
+        snapshot: { index: 0, term: 0, membership: { voters: [], learners: [] } },
+        entries: [],
+    };
+}

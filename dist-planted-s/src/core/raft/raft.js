@@ -1,0 +1,385 @@
+import { corrupt } from "./corrupt.js";
+import { Election } from "./election.js";
+import { Leader, refused } from "./leader.js";
+import { RaftLog } from "./log.js";
+import { settingsOf } from "./options.js";
+import { Outbox } from "./outbox.js";
+import { nobody } from "./types.js";
+import { isWellFormed } from "./well-formed.js";
+/**
+ * One server's part in the replicated log: Raft (Ongaro and Ousterhout 2014) with what Ongaro's thesis adds to it, on the
+ * plan of etcd's library. How it is driven is told in `api.ts`.
+ *
+ * Two rules go beyond figure 2. A server that hears a leader answers no request for a vote, and a leader that hears no
+ * majority steps down (thesis 4.2.3, 6.2); and nobody begins a new term before a majority would follow (pre-vote, 9.6).
+ * So a server that was cut off or removed cannot depose a leader that works.
+ */
+export class Raft {
+    #id;
+    #settings;
+    #random;
+    #log;
+    // Figure 2, persistent state; the log is the rest of it.
+    #term;
+    #votedFor;
+    #role = "follower";
+    #leaderId = nobody;
+    /** Set while this server leads. */
+    #leading;
+    /** Set while it stands. */
+    #election;
+    /** The write that makes a candidate's vote for itself durable: it counts from then on, as anybody's vote does. */
+    #ownVoteSequence = 0;
+    #ticks = 0;
+    #electionTicks;
+    #applied;
+    #outbox;
+    #dropped = 0;
+    /** @throws LeaseholdError `INVALID_CONFIG`; `LOG_CORRUPT` if what was recovered contradicts itself */
+    constructor(options) {
+        const { hardState, snapshot, entries } = options.recovered;
+        this.#id = options.id;
+        this.#settings = settingsOf(options);
+        this.#random = options.random;
+        this.#log = new RaftLog(snapshot, entries, hardState.commit);
+        if (this.#log.lastTerm > hardState.term)
+            throw corrupt(`the log has term ${this.#log.lastTerm}, but only ${hardState.term} was ever seen`);
+        this.#term = hardState.term;
+        this.#votedFor = hardState.votedFor;
+        this.#applied = snapshot.index;
+        this.#electionTicks = this.#drawElectionTicks();
+        this.#outbox = new Outbox(hardState, this.#leadership);
+    }
+    // Requests
+    propose(data) {
+        return this.#leading?.propose(data) ?? refused("not-leader");
+    }
+    proposeChange(change, data) {
+        return this.#leading?.proposeChange(change, data) ?? refused("not-leader");
+    }
+    readIndex(id) {
+        return this.#leading?.readIndex(id) ?? refused("not-leader");
+    }
+    transferLeader(to) {
+        return this.#leading?.transfer(to) ?? refused("not-leader");
+    }
+    reportUnreachable(member) {
+        this.#leading?.reportUnreachable(member);
+    }
+    reportSnapshot(member, arrived) {
+        this.#leading?.reportSnapshot(member, arrived);
+    }
+    // What the host has done
+    persisted(sequence) {
+        this.#log.wrote(sequence);
+        if (this.#role === "candidate" && sequence >= this.#ownVoteSequence)
+            this.#countVote(this.#id, true);
+        this.#leading?.countCommit();
+    }
+    applied(index) {
+        if (index > this.#log.handedOut)
+            throw new RangeError(`applied ${index}, but only ${this.#log.handedOut} was handed out`);
+        this.#applied = Math.max(this.#applied, index);
+    }
+    snapshotMeta(index) {
+        const term = index <= this.#applied ? this.#log.termAt(index) : undefined;
+        if (term === undefined)
+            throw new RangeError(`no snapshot can stand at ${index}: applied ${this.#applied}, log after ${this.#log.base}`);
+        return { index, term, membership: this.#log.memberships.at(index) };
+    }
+    compact(snapshot, keepEntries, keepBytes = Infinity) {
+        if (snapshot.index <= this.#log.snapshot.index)
+            return;
+        if (snapshot.index > this.#applied)
+            throw new RangeError(`a snapshot at ${snapshot.index}, but only ${this.#applied} is applied`);
+        this.#log.snapshot = snapshot;
+        this.#log.compact(snapshot.index, keepEntries, keepBytes);
+    }
+    // Time
+    tick() {
+        if (this.#leading !== undefined) {
+            if (!this.#leading.tick())
+                this.#follow(this.#term, nobody);
+            return;
+        }
+        this.#ticks += 1;
+        if (this.#ticks < this.#electionTicks)
+            return;
+        this.#restartTimer();
+        this.#leaderId = nobody;
+        if (this.#mayStand)
+            this.#stand("pre-candidate");
+    }
+    #restartTimer() {
+        this.#ticks = 0;
+        this.#electionTicks = this.#drawElectionTicks();
+    }
+    /**
+     * "Election timeouts are chosen randomly from a fixed interval", so that votes are seldom split (Raft 5.2). The interval
+     * is half a timeout wide, many times what an election takes: a wider one only adds to the time without a leader (9.3).
+     */
+    #drawElectionTicks() {
+        const { electionTicks } = this.#settings;
+        return electionTicks + Math.floor((this.#random.next() * electionTicks) / 2);
+    }
+    // Messages
+    step(message) {
+        const { from, to, term } = message;
+        const isForMe = to === this.#id && from !== this.#id && from !== nobody;
+        if (!isForMe || !isWellFormed(message)) {
+            this.#dropped += 1;
+            return;
+        }
+        if (term > this.#term && !this.#meetLaterTerm(message))
+            return;
+        if (term < this.#term)
+            this.#answerEarlierTerm(message);
+        else
+            this.#receive(message);
+    }
+    /** "If RPC request or response contains term T > currentTerm: set currentTerm = T, convert to follower" (figure 2). */
+    #meetLaterTerm(message) {
+        switch (message.kind) {
+            case "pre-vote":
+            case "vote": {
+                const isTransfer = message.kind === "vote" && message.transfer;
+                // "If a server receives a RequestVote request within the minimum election timeout of hearing from a current
+                // leader, it does not update its term or grant its vote" (thesis 4.2.3).
+                if (this.#hearsLeader && !isTransfer)
+                    return false;
+                if (message.kind === "vote")
+                    this.#follow(message.term, nobody);
+                return true;
+            }
+            case "pre-vote-answer":
+                // Granted, it names a term that nobody has begun yet.
+                if (!message.granted)
+                    this.#follow(message.term, nobody);
+                return true;
+            default:
+                this.#follow(message.term, nobody);
+                return true;
+        }
+    }
+    get #hearsLeader() {
+        if (this.#leading !== undefined)
+            return true;
+        return this.#leaderId !== nobody && this.#ticks < this.#settings.electionTicks;
+    }
+    /** Whoever is behind learns of it: also a leader that this server, at a later term, does not follow any more. */
+    #answerEarlierTerm(message) {
+        const { from: to } = message;
+        switch (message.kind) {
+            case "pre-vote":
+            case "vote":
+                this.#answer(to, `${message.kind}-answer`, false);
+                return;
+            case "append":
+            case "heartbeat":
+            case "snapshot":
+                this.#reply({ kind: "heartbeat-answer", ...this.#head(to), round: 0 });
+                return;
+            default:
+        }
+    }
+    #receive(message) {
+        switch (message.kind) {
+            case "pre-vote":
+            case "vote":
+                this.#answerVote(message);
+                return;
+            case "pre-vote-answer":
+            case "vote-answer":
+                this.#receiveVote(message);
+                return;
+            case "append":
+            case "heartbeat":
+            case "snapshot":
+                this.#followLeader(message);
+                return;
+            case "timeout-now":
+                if (this.#mayStand && this.#leading === undefined)
+                    this.#stand("candidate", true);
+                return;
+            case "append-answer":
+            case "heartbeat-answer":
+            case "snapshot-answer":
+                if (this.#leading?.receive(message) === false)
+                    this.#dropped += 1;
+        }
+    }
+    // Elections
+    get #mayStand() {
+        return this.#log.memberships.mayStand(this.#id, this.#log.commit);
+    }
+    /** Nobody is known to lead: asks the others for their votes, or first whether they would give them (thesis 9.6). */
+    #stand(role, transfer = false) {
+        this.#role = role;
+        this.#leaderId = nobody;
+        this.#election = new Election();
+        if (role === "candidate") {
+            this.#term += 1;
+            this.#votedFor = this.#id;
+            this.#ownVoteSequence = this.#outbox.nextSequence;
+        }
+        this.#restartTimer();
+        const { lastIndex, lastTerm } = this.#log;
+        for (const to of this.#log.memberships.current.voters) {
+            if (to === this.#id)
+                continue;
+            const head = { ...this.#head(to), lastIndex, lastTerm };
+            if (role === "candidate")
+                this.#reply({ kind: "vote", ...head, transfer });
+            else
+                this.#reply({ kind: "pre-vote", ...head, term: this.#term + 1 });
+        }
+        if (role === "pre-candidate")
+            this.#countVote(this.#id, true);
+    }
+    /** "Each server will vote for at most one candidate in a given term, on a first-come-first-served basis" (5.2). */
+    #answerVote({ kind, from, term, lastIndex, lastTerm }) {
+        const isFree = kind === "pre-vote"
+            ? term > this.#term
+            : this.#votedFor === from || (this.#votedFor === nobody && this.#leaderId === nobody);
+        const granted = isFree && this.#log.isUpToDate(lastIndex, lastTerm);
+        if (granted && kind === "vote") {
+            this.#votedFor = from;
+            this.#ticks = 0;
+        }
+        // A promise to vote names the term that it is for; a refusal the term of this server.
+        if (granted)
+            this.#answer(from, `${kind}-answer`, true, term);
+        else
+            this.#answer(from, `${kind}-answer`, false);
+    }
+    #answer(to, kind, granted, term = this.#term) {
+        this.#reply({ kind, from: this.#id, to, term, granted });
+    }
+    #receiveVote({ kind, from, term, granted }) {
+        const isPre = kind === "pre-vote-answer";
+        if (this.#role !== (isPre ? "pre-candidate" : "candidate"))
+            return;
+        if (granted && term !== this.#term + (isPre ? 1 : 0))
+            return;
+        this.#countVote(from, granted);
+    }
+    #countVote(voter, granted) {
+        const election = this.#election;
+        election.count(voter, granted);
+        const outcome = election.outcome(this.#log.memberships.current.voters);
+        if (outcome === "lost")
+            this.#follow(this.#term, nobody);
+        else if (outcome === "won" && this.#role === "pre-candidate")
+            this.#stand("candidate");
+        else if (outcome === "won")
+            this.#lead();
+    }
+    #lead() {
+        this.#role = "leader";
+        this.#leaderId = this.#id;
+        this.#election = undefined;
+        this.#leading = new Leader({
+            id: this.#id,
+            term: this.#term,
+            log: this.#log,
+            settings: this.#settings,
+            send: (message) => this.#outbox.early.push(message),
+            answerRead: (read) => this.#outbox.reads.push(read),
+        });
+    }
+    #follow(term, leader) {
+        if (term > this.#term) {
+            this.#term = term;
+            this.#votedFor = nobody;
+        }
+        this.#role = "follower";
+        this.#leaderId = leader;
+        this.#leading = undefined;
+        this.#election = undefined;
+        this.#restartTimer();
+    }
+    // What a leader sends
+    #followLeader(message) {
+        const { from, term } = message;
+        if (this.#leaderId === nobody)
+            this.#follow(term, from);
+        else if (this.#leaderId !== from)
+            throw corrupt(`${this.#leaderId} and ${from} both lead in term ${term}: a vote was lost`);
+        this.#ticks = 0;
+        if (message.kind === "append")
+            this.#accept(message);
+        else if (message.kind === "snapshot")
+            this.#restore(message);
+        else {
+            this.#log.commitTo(message.commit);
+            this.#reply({ kind: "heartbeat-answer", ...this.#head(from), round: message.round });
+        }
+    }
+    #accept({ from, previousIndex, previousTerm, entries, commit }) {
+        const kind = "append-answer";
+        const head = this.#head(from);
+        this.#log.assertAgrees(previousIndex, previousTerm);
+        // Late, or a new leader's first guess.
+        if (previousIndex < this.#log.commit) {
+            for (const { index, term } of entries)
+                this.#log.assertAgrees(index, term);
+            this.#reply({ kind, ...head, rejected: false, index: this.#log.commit, hintIndex: 0, hintTerm: 0 });
+            return;
+        }
+        const agreed = this.#log.accept(previousIndex, previousTerm, entries);
+        if (agreed === undefined) {
+            const hint = this.#log.lastNotAfterTerm(previousIndex, previousTerm);
+            const { index: hintIndex, term: hintTerm } = hint;
+            this.#reply({ kind, ...head, rejected: true, index: previousIndex, hintIndex, hintTerm });
+            return;
+        }
+        this.#log.commitTo(Math.min(commit, agreed));
+        this.#reply({ kind, ...head, rejected: false, index: agreed, hintIndex: 0, hintTerm: 0 });
+    }
+    /** Raft 7, figure 13. Of a snapshot that the log reaches beyond, only that all of it is committed is news. */
+    #restore({ from, meta }) {
+        if (this.#log.termAt(meta.index) === meta.term)
+            this.#log.commitTo(meta.index);
+        else if (meta.index > this.#log.commit) {
+            this.#log.restore(meta);
+            this.#outbox.snapshot = meta;
+        }
+        const index = this.#log.commit;
+        this.#reply({ kind: "snapshot-answer", ...this.#head(from), rejected: false, index });
+    }
+    #head(to) {
+        return { from: this.#id, to, term: this.#term };
+    }
+    #reply(message) {
+        this.#outbox.messages.push(message);
+    }
+    // What comes of it
+    ready() {
+        this.#leading?.flush();
+        if (this.#leading?.isRemoved === true)
+            this.#follow(this.#term, nobody);
+        const { committedEntriesMax } = this.#settings.limits;
+        return this.#outbox.take(this.#log, this.#term, this.#votedFor, this.#leadership, committedEntriesMax);
+    }
+    get #leadership() {
+        return { role: this.#role, leader: this.#leaderId, term: this.#term };
+    }
+    status() {
+        const log = this.#log;
+        return {
+            id: this.#id,
+            role: this.#role,
+            term: this.#term,
+            leader: this.#leaderId,
+            commit: log.commit,
+            applied: this.#applied,
+            lastIndex: log.lastIndex,
+            persistedIndex: log.persisted,
+            snapshotIndex: log.snapshot.index,
+            membership: log.memberships.current,
+            transferTo: this.#leading?.transferTo ?? nobody,
+            followers: this.#leading?.followers() ?? [],
+            droppedMessages: this.#dropped,
+        };
+    }
+}

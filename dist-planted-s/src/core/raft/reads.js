@@ -1,0 +1,38 @@
+/**
+ * Reads without writing to the log (ReadIndex, thesis 6.4): the commit index is noted, a round of heartbeats confirms that
+ * no other leader had been elected by then, and the read may be answered once that index is applied. Reads that come
+ * before the round begins share it.
+ */
+export class Reads {
+    /** Have come since the last round began. */
+    #waiting = [];
+    #rounds = [];
+    #inRounds = 0;
+    /** The number of the newest round; heartbeats carry it. */
+    current = 0;
+    get count() {
+        return this.#waiting.length + this.#inRounds;
+    }
+    get areWaiting() {
+        return this.#waiting.length > 0;
+    }
+    add(id) {
+        this.#waiting.push(id);
+    }
+    /** Every read that waits goes into a new round. */
+    beginRound(commit) {
+        this.current += 1;
+        this.#rounds.push({ number: this.current, index: commit, ids: this.#waiting });
+        this.#inRounds += this.#waiting.length;
+        this.#waiting = [];
+    }
+    /** A majority has answered this round, and so each one before. */
+    confirmed(round, answer) {
+        while (this.#rounds.length > 0 && this.#rounds[0].number <= round) {
+            const { index, ids } = this.#rounds.shift();
+            this.#inRounds -= ids.length;
+            for (const id of ids)
+                answer({ id, index });
+        }
+    }
+}

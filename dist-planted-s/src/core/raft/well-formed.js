@@ -1,0 +1,45 @@
+/** Indices, terms and rounds. */
+function isCount(value) {
+    return Number.isSafeInteger(value) && value >= 0;
+}
+/** Whether a message could have been sent by this code at all. What a peer's bytes decoded to is not believed blindly. */
+export function isWellFormed(message) {
+    if (!isCount(message.term))
+        return false;
+    switch (message.kind) {
+        case "pre-vote":
+        case "vote":
+            return isCount(message.lastIndex) && isCount(message.lastTerm) && message.lastTerm < message.term;
+        case "append":
+            return isSequence(message);
+        case "append-answer":
+            return isCount(message.index) && isCount(message.hintIndex) && isCount(message.hintTerm);
+        case "heartbeat":
+            return isCount(message.commit) && isCount(message.round);
+        case "heartbeat-answer":
+            return isCount(message.round);
+        case "snapshot": {
+            const { index, term, membership } = message.meta;
+            return isCount(index) && isCount(term) && term <= message.term && membership.voters.length > 0;
+        }
+        case "snapshot-answer":
+            return isCount(message.index);
+        case "pre-vote-answer":
+        case "vote-answer":
+        case "timeout-now":
+            return true;
+    }
+}
+/** Without gaps; terms that never decrease, and none later than the leader's. */
+function isSequence(message) {
+    const { previousIndex, previousTerm, entries, commit, term } = message;
+    if (!isCount(previousIndex) || !isCount(previousTerm) || !isCount(commit))
+        return false;
+    let before = { index: previousIndex, term: previousTerm };
+    for (const entry of entries) {
+        if (entry.index !== before.index + 1 || !isCount(entry.term) || entry.term < before.term)
+            return false;
+        before = entry;
+    }
+    return before.term <= term;
+}

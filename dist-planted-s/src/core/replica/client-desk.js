@@ -1,0 +1,335 @@
+import { faults } from "#core-faults";
+import { create } from "@bufbuild/protobuf";
+import { AlarmRequest_AlarmAction as Action, AlarmType } from "../gen/etcd/cluster_pb.js";
+import { LeaseKeepAliveResponseSchema, LeaseLeasesResponseSchema, LeaseStatusSchema, LeaseTimeToLiveResponseSchema, PutResponseSchema, } from "../gen/etcd/rpc_pb.js";
+import { isSerializable } from "../state/check.js";
+import { CoreError, refusalFor } from "../state/errors.js";
+import { bytesOf } from "../state/keys.js";
+import { alarmResponse } from "../state/state.js";
+import { sortInSteps, unitsPerStep } from "../state/steps.js";
+import { commandFor } from "./commands.js";
+import { Requests } from "./requests.js";
+import { Work } from "./work.js";
+/** What this server has is good enough, and nobody needs to be asked. */
+function asksForContent(asked) {
+    if (asked.kind === "range")
+        return asked.request.serializable;
+    return asked.kind === "txn" && isSerializable(asked.request);
+}
+/**
+ * The clients of one server. Writes go to the leader's log and are answered when they are applied here, never earlier; reads
+ * and refreshes are answered after the leader has confirmed that it leads.
+ *
+ * What was proposed to the leader of one term is appended in that term or never, and terms never decrease along a log (Raft
+ * 5.3). So once an entry of a later term is applied here, it is certain that what has not been applied by then never will be,
+ * and it is proposed again: a dead leader holds nobody up for longer than an election. Before that nothing is proposed again;
+ * if its outcome can't be learnt in time, the answer is `request timed out`.
+ */
+export class ClientDesk {
+    #context;
+    requests;
+    #number;
+    /** Have not gone to a leader. */
+    #waiting = [];
+    /** The leader could not take them just now: until the next tick or leader. */
+    #held = [];
+    #proposed = new Map();
+    /** Of the last entry that was applied here. */
+    #reachedTerm = 0;
+    /** In the order of asking. */
+    #asking = new Map();
+    #told = [];
+    #work = new Work();
+    constructor(context) {
+        this.#context = context;
+        this.requests = new Requests(context.limits);
+        // Numbers name commands in the log, which outlives this process: it must not take an older one's answer for its own.
+        this.#number = Math.floor(context.random.next() * 2 ** 32) * 2 ** 20;
+    }
+    isOpen = (number) => this.#asking.get(number)?.requests.some(({ isOpen }) => isOpen) ?? false;
+    request(id, request, deadlineMs) {
+        this.#number += 1;
+        try {
+            const command = commandFor(request, this.#context, this.#number);
+            const pending = this.requests.admit(id, request, deadlineMs, this.#number, command);
+            if (asksForContent(request))
+                this.#begin(pending, undefined);
+            else
+                this.#waiting.push(pending);
+        }
+        catch (error) {
+            this.requests.answerAtOnce(id, refusalFor(error));
+        }
+    }
+    cancel(id) {
+        const pending = this.requests.cancel(id);
+        if (pending !== undefined)
+            this.#proposed.delete(pending.number);
+    }
+    /** Sends to the leader, if there is one, what waits for it. Reads that wait together ask once. */
+    dispatch() {
+        if (!this.#context.knowsLeader || this.#waiting.length === 0)
+            return;
+        const waiting = this.#waiting.filter(({ isOpen }) => isOpen);
+        this.#waiting = [];
+        const readers = [];
+        for (const pending of waiting) {
+            const { kind, request } = pending.request;
+            if (pending.command !== undefined)
+                this.#propose(pending, pending.command);
+            else if (kind === "leaseKeepAlive")
+                this.#ask("refresh", request.ID, [pending], pending.dueMs);
+            else if (kind === "leaseTimeToLive")
+                this.#ask("remaining", request.ID, [pending], pending.dueMs);
+            else
+                readers.push(pending);
+        }
+        if (readers.length === 0)
+            return;
+        const deadlineMs = readers.reduce((latestMs, { dueMs }) => Math.max(latestMs, dueMs), 0);
+        this.#ask("read", 0n, readers, deadlineMs);
+    }
+    #propose(pending, command) {
+        const { id, leads, leadership, raft } = this.#context;
+        pending.term = leadership.term;
+        if (leads) {
+            const proposed = raft.propose([command]);
+            if (!proposed.accepted) {
+                if (proposed.reason === "overloaded")
+                    this.#fail(pending, "tooManyRequests");
+                else
+                    this.#held.push(pending);
+                return;
+            }
+            pending.term = proposed.term;
+        }
+        pending.stage = "proposed";
+        this.#proposed.set(pending.number, pending);
+        const { number, term } = pending;
+        if (faults.answeredWhenProposed && pending.request.kind === "put")
+            this.requests.answer(pending, create(PutResponseSchema, { header: this.#context.header() }));
+        if (!leads)
+            this.#context.send({ kind: "propose", from: id, to: leadership.leader, number, term, command });
+    }
+    #ask(about, lease, requests, deadlineMs) {
+        const { id, leadership, nowMs } = this.#context;
+        this.#number += 1;
+        const number = this.#number;
+        for (const pending of requests)
+            pending.stage = "asked";
+        this.#asking.set(number, { about, requests, askedMs: nowMs });
+        const leftMs = deadlineMs - nowMs;
+        this.#context.send({ kind: "ask", from: id, to: leadership.leader, number, about, lease, leftMs });
+    }
+    // What comes back
+    told(told) {
+        const asking = this.#asking.get(told.number);
+        if (asking === undefined)
+            return;
+        this.#asking.delete(told.number);
+        const { about, requests } = asking;
+        if (about !== "refresh") {
+            this.#told.push({ told, requests });
+            return;
+        }
+        for (const pending of requests)
+            this.requests.answer(pending, this.#refreshed(pending.request, told));
+    }
+    refused({ number, term, failure }) {
+        const proposed = this.#proposed.get(number);
+        // Of an earlier term: it has been proposed again meanwhile.
+        if (proposed !== undefined && proposed.term !== term)
+            return;
+        const asking = this.#asking.get(number);
+        this.#proposed.delete(number);
+        this.#asking.delete(number);
+        for (const pending of proposed === undefined ? (asking?.requests ?? []) : [proposed]) {
+            if (failure === "tooManyRequests")
+                this.#fail(pending, failure);
+            else
+                this.#wait(pending, this.#held);
+        }
+    }
+    isAwaited({ proposer, request }) {
+        return proposer === this.#context.id && this.#proposed.get(Number(request))?.isOpen === true;
+    }
+    /** A command of the log has been applied. */
+    applied(command, { answer, revision }) {
+        if (command.proposer !== this.#context.id)
+            return;
+        const number = Number(command.request);
+        const pending = this.#proposed.get(number);
+        if (pending === undefined)
+            return;
+        this.#proposed.delete(number);
+        if (answer === undefined || answer instanceof CoreError) {
+            this.requests.answer(pending, answer ?? new CoreError("timeout"));
+            return;
+        }
+        answer.header = this.#context.header(revision);
+        this.requests.answer(pending, answer);
+    }
+    /** An entry of this term is about to be applied: what was proposed in an earlier one and is not there by now never will be. */
+    reached(term) {
+        if (term <= this.#reachedTerm)
+            return;
+        this.#reachedTerm = term;
+        for (const [number, pending] of this.#proposed) {
+            if (pending.term >= term)
+                continue;
+            this.#proposed.delete(number);
+            this.#wait(pending, this.#waiting);
+        }
+    }
+    /** A snapshot stands for entries that were not seen here: whether a command was among them is not to be learnt any more. */
+    skipped() {
+        for (const pending of this.#proposed.values())
+            this.#fail(pending, "timeout");
+        this.#proposed.clear();
+    }
+    /** Answers reads for which the state is new enough. */
+    release() {
+        const { appliedIndex } = this.#context;
+        if (!this.#told.some(({ told }) => told.index <= appliedIndex))
+            return;
+        const told = this.#told;
+        this.#told = told.filter((each) => each.told.index > appliedIndex);
+        for (const each of told) {
+            if (each.told.index > appliedIndex)
+                continue;
+            for (const pending of each.requests)
+                this.#begin(pending, each.told);
+        }
+    }
+    /** Goes on with what is being read, a bounded part of it. */
+    turn() {
+        const { limits, state } = this.#context;
+        this.#work.turn(limits.unitsPerTurn, state.revisions.visits);
+    }
+    get isReading() {
+        return this.#work.isThere;
+    }
+    #begin(pending, told) {
+        pending.stage = "asked";
+        this.#work.add(this.#reading(pending, told), () => pending.isOpen);
+    }
+    // Time, and leaders
+    /** Another leader, or none: what was asked is asked again. */
+    leadershipChanged() {
+        for (const { requests } of this.#asking.values())
+            for (const pending of requests)
+                this.#wait(pending, this.#waiting);
+        this.#asking.clear();
+        if (faults.proposedTwice)
+            for (const pending of this.#proposed.values())
+                this.#wait(pending, this.#waiting);
+        this.#retryHeld();
+    }
+    tick() {
+        const { electionMs, nowMs } = this.#context;
+        this.#retryHeld();
+        for (const [number, { requests, askedMs }] of this.#asking) {
+            if (askedMs + electionMs > nowMs)
+                break;
+            this.#asking.delete(number);
+            for (const pending of requests)
+                this.#wait(pending, this.#waiting);
+        }
+        for (let due = this.requests.popDue(nowMs); due !== undefined; due = this.requests.popDue(nowMs)) {
+            this.#proposed.delete(due.number);
+            this.#fail(due, this.#failureInTime(due));
+        }
+    }
+    /** A client may repeat what certainly was not proposed, and nothing else. */
+    #failureInTime({ stage }) {
+        if (stage !== "waiting")
+            return "timeout";
+        return this.#context.knowsLeader ? "leaderChanged" : "noLeader";
+    }
+    #retryHeld() {
+        for (const pending of this.#held)
+            if (pending.isOpen)
+                this.#waiting.push(pending);
+        this.#held = [];
+    }
+    #wait(pending, queue) {
+        if (!pending.isOpen)
+            return;
+        pending.stage = "waiting";
+        queue.push(pending);
+    }
+    #fail(pending, failure) {
+        this.requests.answer(pending, new CoreError(failure));
+    }
+    // What is read
+    *#reading(pending, told) {
+        try {
+            this.requests.answer(pending, yield* this.#carryOut(pending.request, told));
+        }
+        catch (error) {
+            this.requests.answer(pending, refusalFor(error));
+        }
+    }
+    *#carryOut(asked, told) {
+        if (asked.kind === "range" || asked.kind === "txn")
+            return yield* this.#read(asked);
+        if (asked.kind === "leaseTimeToLive")
+            return yield* this.#timeToLive(asked.request, told?.ttlSeconds ?? -1);
+        if (asked.kind === "alarm")
+            return this.#alarms(asked.request);
+        return yield* this.#leases();
+    }
+    *#read({ kind, request }) {
+        const { state } = this.#context;
+        const revision = state.revisions.current;
+        const { answerBytesMax } = this.#context.limits;
+        const response = kind === "range"
+            ? yield* state.read(request, answerBytesMax)
+            : yield* state.readTxn(request, answerBytesMax);
+        response.header = this.#context.header(revision);
+        return response;
+    }
+    /** With the revision from before it was refreshed. */
+    #refreshed(request, { revision, ttlSeconds }) {
+        if (request.kind !== "leaseKeepAlive")
+            return new CoreError("timeout");
+        const header = this.#context.header(revision);
+        return create(LeaseKeepAliveResponseSchema, { header, ID: request.request.ID, TTL: BigInt(ttlSeconds) });
+    }
+    *#timeToLive({ ID, keys }, ttlSeconds) {
+        // All the keys that hang on it at one revision.
+        while (this.#context.state.isApplying)
+            yield;
+        const header = this.#context.header();
+        const lease = this.#context.state.leases.get(ID);
+        if (lease === undefined || ttlSeconds < 0)
+            return create(LeaseTimeToLiveResponseSchema, { header, ID, TTL: -1n });
+        const names = [];
+        if (keys)
+            for (const key of yield* sortInSteps([...lease.keys], (a, b) => (a < b ? -1 : 1)))
+                if (names.push(bytesOf(key)) % unitsPerStep === 0)
+                    yield;
+        return create(LeaseTimeToLiveResponseSchema, {
+            header,
+            ID,
+            TTL: BigInt(ttlSeconds),
+            grantedTTL: BigInt(lease.ttlSeconds),
+            keys: names,
+        });
+    }
+    #alarms({ action, alarm }) {
+        const isAsked = action === Action.GET && alarm !== AlarmType.CORRUPT;
+        const response = alarmResponse(isAsked ? this.#context.state.spaceAlarms : []);
+        response.header = this.#context.header();
+        return response;
+    }
+    /** Each that is there all the while. */
+    *#leases() {
+        const header = this.#context.header();
+        const leases = [];
+        for (const { id } of this.#context.state.leases.all())
+            if (leases.push(create(LeaseStatusSchema, { ID: id })) % unitsPerStep === 0)
+                yield;
+        return create(LeaseLeasesResponseSchema, { header, leases });
+    }
+}

@@ -1,0 +1,87 @@
+import { create, toBinary } from "@bufbuild/protobuf";
+import { AlarmRequest_AlarmAction as Action, AlarmType } from "../gen/etcd/cluster_pb.js";
+import { CommandSchema } from "../gen/leasehold/command_pb.js";
+import { checkDeleteRange, checkPut, checkRange, checkTxn, isReadOnly, needsRoom } from "../state/check.js";
+import { CoreError } from "../state/errors.js";
+import { ttlSecondsMax } from "../state/leases.js";
+/** How much longer than an election timeout the shortest lease is: else a change of leader alone could end it. As etcd. */
+const ttlFloorFactor = 1.5;
+/**
+ * What is proposed for a request; undefined if it only reads, or refreshes.
+ * @throws CoreError for what can be refused without the log
+ */
+export function commandFor(request, context, number) {
+    const body = bodyFor(request, context);
+    if (body === undefined)
+        return undefined;
+    const command = create(CommandSchema, { proposer: context.id, request: BigInt(number), body });
+    // It would be refused when it is applied, and stand in the log till then.
+    if (context.state.spaceAlarms.size > 0 && needsRoom(command.body))
+        throw new CoreError("noSpace");
+    const bytes = toBinary(CommandSchema, command);
+    if (bytes.length > context.limits.requestBytesMax)
+        throw new CoreError("requestTooLarge");
+    return bytes;
+}
+function bodyFor(asked, context) {
+    switch (asked.kind) {
+        case "range":
+            checkRange(asked.request);
+            return undefined;
+        case "put":
+            checkPut(asked.request);
+            return { case: "put", value: asked.request };
+        case "deleteRange":
+            checkDeleteRange(asked.request);
+            return { case: "deleteRange", value: asked.request };
+        case "txn":
+            checkTxn(asked.request);
+            return isReadOnly(asked.request) ? undefined : { case: "txn", value: asked.request };
+        case "compact":
+            return { case: "compact", value: asked.request };
+        case "leaseGrant": {
+            const { TTL, ID } = asked.request;
+            const value = { TTL: ttlFor(TTL, context), ID: ID === 0n ? freeLeaseId(context) : ID };
+            return { case: "leaseGrant", value };
+        }
+        case "registerLease": {
+            const { name, ttlSeconds } = asked.request;
+            if (name === "")
+                throw new CoreError("leaseNameMissing");
+            return { case: "registerLease", value: { name, ttl: ttlFor(ttlSeconds, context) } };
+        }
+        case "leaseRevoke":
+            return { case: "leaseRevoke", value: asked.request };
+        case "alarm": {
+            const { action, alarm, memberID: member } = asked.request;
+            // The others there are in etcd are never raised here, and whoever asks to put them out hears of none.
+            if (action === Action.GET || alarm !== AlarmType.NOSPACE)
+                return undefined;
+            return { case: "spaceAlarm", value: { member, raised: action === Action.ACTIVATE } };
+        }
+        default:
+            return undefined;
+    }
+}
+function ttlFor(ttlSeconds, { electionMs }) {
+    if (ttlSeconds > ttlSecondsMax)
+        throw new CoreError("leaseTtlTooLarge");
+    const floor = BigInt(Math.ceil((ttlFloorFactor * electionMs) / 1_000));
+    return ttlSeconds < floor ? floor : ttlSeconds;
+}
+/** Whether it is free is decided when it is applied; by then it is, with near certainty. */
+function freeLeaseId({ random, state }) {
+    for (;;) {
+        const id = randomBits(random, 63);
+        if (id !== 0n && state.leases.get(id) === undefined)
+            return id;
+    }
+}
+/** Fewer than any generator's number has. */
+const bitsPerDraw = 21;
+function randomBits(random, bits) {
+    let drawn = 0n;
+    for (let count = 0; count < bits; count += bitsPerDraw)
+        drawn = (drawn << BigInt(bitsPerDraw)) | BigInt(Math.floor(random.next() * 2 ** bitsPerDraw));
+    return BigInt.asUintN(bits, drawn);
+}

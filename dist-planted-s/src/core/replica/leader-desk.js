@@ -1,0 +1,139 @@
+import { faults } from "#core-faults";
+/**
+ * What only the leader can answer, for its own clients and for those of its followers. Nothing is answered before a round of
+ * heartbeats that began after the question has confirmed that this server still leads (ReadIndex, thesis 6.4): a leader
+ * that was deposed meanwhile must not tell anybody that a lease goes on (etcd 12528, 15247). Questions that wait share a round.
+ */
+export class LeaderDesk {
+    #context;
+    #leases;
+    /** Whether this server's own client still waits. */
+    #isOpen;
+    #forming = [];
+    #rounds = new Map();
+    #confirmed = [];
+    #count = 0;
+    #lastRound = 0;
+    constructor(context, leases, isOpen) {
+        this.#context = context;
+        this.#leases = leases;
+        this.#isOpen = isOpen;
+    }
+    ask(ask) {
+        if (!this.#context.leads)
+            this.#refuse(ask, "leaderChanged");
+        else if (this.#count >= this.#context.limits.asksMax)
+            this.#refuse(ask, "tooManyRequests");
+        else {
+            this.#count += 1;
+            const question = { ask, deadlineMs: this.#context.nowMs + ask.leftMs };
+            if (faults.refreshWithoutRound && ask.about === "refresh" && this.#leases.isTracking)
+                this.#confirmed.push({ question, index: this.#context.appliedIndex, isWhole: false });
+            else
+                this.#forming.push(question);
+        }
+    }
+    /** Begins a round for all that have come since the last one. */
+    flush() {
+        const { limits, raft } = this.#context;
+        if (this.#forming.length === 0 || this.#rounds.size >= limits.roundsMax)
+            return;
+        const questions = this.#forming;
+        this.#forming = [];
+        this.#lastRound += 1;
+        const begun = raft.readIndex(this.#lastRound);
+        if (begun.accepted) {
+            this.#rounds.set(this.#lastRound, questions);
+            return;
+        }
+        const failure = begun.reason === "overloaded" ? "tooManyRequests" : "leaderChanged";
+        for (const { ask } of questions)
+            this.#refuse(ask, failure);
+        this.#count -= questions.length;
+    }
+    confirmed({ id, index }) {
+        const questions = this.#rounds.get(id);
+        if (questions === undefined)
+            return;
+        this.#rounds.delete(id);
+        for (const question of questions) {
+            const isEarly = faults.refreshBeforeApplied && question.ask.about === "refresh";
+            this.#confirmed.push({ question, index: isEarly ? 0 : index, isWhole: false });
+        }
+    }
+    /** Answers what is confirmed and whose index has been applied. */
+    release() {
+        const { appliedIndex } = this.#context;
+        if (!this.#confirmed.some(({ index }) => index <= appliedIndex))
+            return;
+        const confirmed = this.#confirmed;
+        this.#confirmed = confirmed.filter(({ index }) => index > appliedIndex);
+        const short = [];
+        for (const each of confirmed)
+            if (each.index <= appliedIndex && !this.#answer(each))
+                short.push(each.question);
+        if (short.length > 0)
+            this.#writeWhole(short);
+    }
+    /** Leadership is lost, or another term of it begins. */
+    reset() {
+        const questions = [
+            ...this.#forming,
+            ...[...this.#rounds.values()].flat(),
+            ...this.#confirmed.map(({ question }) => question),
+        ];
+        this.#forming = [];
+        this.#rounds.clear();
+        this.#confirmed = [];
+        this.#count = 0;
+        for (const { ask } of questions)
+            this.#refuse(ask, "leaderChanged");
+    }
+    /** False if something has to be written into the log first. */
+    #answer({ question, index, isWhole }) {
+        const { ask, deadlineMs } = question;
+        const { about, from, lease, number } = ask;
+        const { id, nowMs, state } = this.#context;
+        const isWanted = nowMs < deadlineMs && (from !== id || this.#isOpen(number));
+        // Whoever asked has given up: a refresh now would keep a lease alive that nobody holds (etcd 21638).
+        if (!isWanted && !faults.staleRefresh) {
+            this.#count -= 1;
+            return true;
+        }
+        const { tracker } = this.#leases;
+        if (about === "refresh" && tracker.isWrittenShort(lease, isWhole ? index : 0))
+            return false;
+        // Before the refresh: at this revision the lease and its keys were there.
+        const revision = state.revisions.current;
+        let ttlSeconds = 0;
+        if (about === "refresh")
+            ttlSeconds = tracker.refresh(lease, nowMs);
+        if (about === "remaining") {
+            const leftMs = tracker.leftMs(lease, nowMs);
+            ttlSeconds = leftMs === undefined ? -1 : Math.floor(leftMs / 1_000);
+        }
+        this.#count -= 1;
+        this.#context.send({ kind: "told", from: id, to: from, number, index, revision, ttlSeconds });
+        return true;
+    }
+    /** Their whole time is written down, and once that is applied they are refreshed. */
+    #writeWhole(questions) {
+        const { leasesPerBatch } = this.#context.limits;
+        for (let start = 0; start < questions.length; start += leasesPerBatch) {
+            const batch = questions.slice(start, start + leasesPerBatch);
+            const index = this.#leases.writeWhole(batch.map(({ ask }) => ask.lease));
+            if (index !== undefined) {
+                for (const question of batch)
+                    this.#confirmed.push({ question, index, isWhole: true });
+                continue;
+            }
+            for (const { ask } of batch)
+                this.#refuse(ask, "tooManyRequests");
+            this.#count -= batch.length;
+        }
+    }
+    #refuse({ from, number }, failure) {
+        const { id, leadership } = this.#context;
+        this.#context.send({ kind: "refused", from: id, to: from, number, term: leadership.term, failure });
+    }
+}

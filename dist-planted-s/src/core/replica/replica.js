@@ -1,0 +1,247 @@
+import { faults } from "#core-faults";
+import { LeaseholdError } from "../../lease/errors.js";
+import { Raft } from "../raft/raft.js";
+import { AppliedLog } from "./applied-log.js";
+import { ClientDesk } from "./client-desk.js";
+import { Context } from "./context.js";
+import { LeaderDesk } from "./leader-desk.js";
+import { LeaseKeeping } from "./lease-keeping.js";
+import { clusterTimeMsDefault, defaultLimits, electionTicksDefault } from "./options.js";
+import { Snapshots } from "./snapshots.js";
+import { SpaceKeeping } from "./space-keeping.js";
+import { WatchHub } from "./watch-hub.js";
+/**
+ * The logic of one server of the core: the replicated log, the state that it makes, and who waits for what. How it is driven
+ * is told in `api.ts`.
+ */
+export class Replica {
+    #context;
+    #clients;
+    #leader;
+    #leases;
+    #watches;
+    #snapshots;
+    #space;
+    #log;
+    #outgoing = [];
+    /** Snapshots that have arrived, by their index: the log says which of them it takes. */
+    #offered = new Map();
+    /** @throws LeaseholdError `INVALID_CONFIG`; `LOG_CORRUPT` if what was recovered contradicts itself */
+    constructor(options) {
+        const { id, cluster, state, random, recovered, tickMs, raftLimits } = options;
+        const { electionTicks = electionTicksDefault, clusterTimeMs = clusterTimeMsDefault } = options;
+        const limits = { ...defaultLimits, ...options.limits };
+        const raft = new Raft({ id, recovered, random, electionTicks, limits: raftLimits ?? {} });
+        const electionMs = electionTicks * tickMs;
+        const send = (message) => this.#send(message);
+        this.#context = new Context({ id, cluster, raft, state, limits, random, electionMs, send });
+        this.#clients = new ClientDesk(this.#context);
+        this.#leases = new LeaseKeeping(this.#context, clusterTimeMs);
+        this.#space = new SpaceKeeping(this.#context, options.autoCompaction, options.quotaBytes ?? Infinity);
+        this.#leader = new LeaderDesk(this.#context, this.#leases, this.#clients.isOpen);
+        this.#watches = new WatchHub(this.#context);
+        this.#snapshots = new Snapshots(this.#context);
+        this.#log = new AppliedLog(this.#context, {
+            isAwaited: (command) => this.#clients.isAwaited(command),
+            reached: (term) => this.#clients.reached(term),
+            applied: (entry) => this.#applied(entry),
+        });
+    }
+    step(input, nowMs) {
+        this.#context.nowMs = Math.max(this.#context.nowMs, nowMs);
+        const { raft } = this.#context;
+        switch (input.kind) {
+            case "tick":
+                this.#tick();
+                return;
+            case "request":
+                this.#clients.request(input.id, input.request, input.deadlineMs);
+                return;
+            case "cancel":
+                this.#clients.cancel(input.id);
+                return;
+            case "message":
+                this.#receive(input.message);
+                return;
+            case "snapshot-received":
+                this.#offered.set(input.message.meta.index, input.state);
+                raft.step(input.message);
+                return;
+            case "snapshot-sent":
+                raft.reportSnapshot(input.member, input.arrived);
+                return;
+            case "unreachable":
+                raft.reportUnreachable(input.member);
+                return;
+            case "persisted":
+                raft.persisted(input.sequence);
+                return;
+            case "snapshot-written":
+                this.#snapshots.written(input.meta);
+                return;
+            case "snapshot-failed":
+                this.#snapshots.failed();
+                return;
+            case "watch":
+                this.#watches.request(input.stream, input.request);
+                return;
+            case "watch-sent":
+                this.#watches.sent(input.stream, input.responses);
+                return;
+            case "watch-closed":
+                this.#watches.closed(input.stream);
+                return;
+            case "transfer":
+                raft.transferLeader(input.to);
+        }
+    }
+    take() {
+        this.#clients.dispatch();
+        this.#leader.flush();
+        const ready = this.#context.raft.ready();
+        if (ready !== undefined)
+            this.#take(ready);
+        this.#offered.clear();
+        this.#log.turn();
+        this.#leader.release();
+        this.#clients.release();
+        this.#clients.turn();
+        const watches = this.#watches.take();
+        const answers = this.#clients.requests.takeAnswers();
+        const asked = this.#outgoing;
+        this.#outgoing = [];
+        const snapshot = this.#log.isApplying ? undefined : this.#snapshots.take();
+        const isNothing = watches.length + answers.length + asked.length === 0 && snapshot === undefined;
+        if (ready === undefined && isNothing && !this.#hasMore)
+            return undefined;
+        return {
+            persist: ready?.persist,
+            early: [...(ready?.early ?? []), ...asked],
+            messages: ready?.messages ?? [],
+            answers,
+            watches,
+            snapshot,
+            leadership: ready?.leadership,
+        };
+    }
+    /** There is work for another turn. */
+    get #hasMore() {
+        return this.#log.isBusy || this.#clients.isReading || this.#watches.isReading;
+    }
+    /** What it has looked at in its state, ever: for those who judge how long its turns are. */
+    get visits() {
+        return this.#context.state.revisions.visits;
+    }
+    status() {
+        const { cluster, raft, state } = this.#context;
+        return {
+            ...raft.status(),
+            cluster: state.cluster === 0n ? 0n : cluster,
+            revision: state.revisions.current,
+            compacted: state.revisions.compacted,
+            keys: state.revisions.live,
+            leases: state.leases.size,
+            bytes: state.bytes,
+            spaceAlarms: [...state.spaceAlarms],
+            requests: this.#clients.requests.size,
+            watches: this.#watches.count,
+            watchesBehind: this.#watches.behind,
+        };
+    }
+    #tick() {
+        this.#context.raft.tick();
+        this.#clients.tick();
+        this.#leases.tick();
+        if (this.#leases.isTracking)
+            this.#space.tick();
+        this.#watches.tick();
+    }
+    // Messages
+    #send(message) {
+        if (message.to === this.#context.id)
+            this.#receive(message);
+        else
+            this.#outgoing.push(message);
+    }
+    #receive(message) {
+        switch (message.kind) {
+            case "propose":
+                this.#proposeFor(message);
+                return;
+            case "ask":
+                this.#leader.ask(message);
+                return;
+            case "told":
+                this.#clients.told(message);
+                return;
+            case "refused":
+                this.#clients.refused(message);
+                return;
+            default:
+                this.#context.raft.step(message);
+        }
+    }
+    /** A follower's client wants something written. What is refused was certainly not proposed, and it is told so. */
+    #proposeFor({ from, number, term, command }) {
+        const { id, leadership, raft } = this.#context;
+        // A leader is told of its term before it leads: this is the term that it would be appended in.
+        const isOfThisTerm = term === leadership.term || faults.lateProposalTaken;
+        const proposed = isOfThisTerm ? raft.propose([command]) : undefined;
+        if (proposed?.accepted === true)
+            return;
+        const failure = proposed?.reason === "overloaded" ? "tooManyRequests" : "leaderChanged";
+        this.#send({ kind: "refused", from: id, to: from, number, term, failure });
+    }
+    // What the log says
+    #take({ persist, committed, reads, leadership }) {
+        if (leadership !== undefined)
+            this.#leadershipChanged(leadership);
+        if (persist?.snapshot !== undefined)
+            this.#install(persist.snapshot.index);
+        this.#log.add(committed);
+        for (const read of reads)
+            this.#leader.confirmed(read);
+    }
+    /** What a former leader had promised to answer is not answered; whoever asked asks the next one. */
+    #leadershipChanged(leadership) {
+        this.#context.leadership = leadership;
+        this.#leases.end();
+        this.#leader.reset();
+        this.#clients.leadershipChanged();
+    }
+    #install(index) {
+        const offered = this.#offered.get(index);
+        if (offered === undefined)
+            throw new LeaseholdError("LOG_CORRUPT", `the log takes a snapshot at ${index}, of which no content has come`);
+        const before = this.#context.state.revisions.current;
+        this.#log.replaced();
+        this.#context.state = offered;
+        this.#context.appliedIndex = index;
+        this.#context.raft.applied(index);
+        this.#clients.skipped();
+        this.#watches.replaced(before);
+        this.#snapshots.installed();
+    }
+    #applied({ entry, command, applied }) {
+        const { leadership } = this.#context;
+        if (command !== undefined && applied !== undefined) {
+            this.#leases.applied(applied);
+            if (applied.changes.length > 0)
+                this.#watches.changed(applied.changes);
+            this.#clients.applied(command, applied);
+            this.#snapshots.applied(entry.data.length);
+        }
+        if (this.#leases.isTracking)
+            return;
+        const isOwn = leadership.role === "leader" && entry.term === leadership.term;
+        if (isOwn || faults.followersEndLeases)
+            this.#beginLeading();
+    }
+    #beginLeading() {
+        this.#leases.begin();
+        this.#space.begin();
+        const { cluster, state } = this.#context;
+        if (state.cluster === 0n)
+            this.#context.propose({ case: "bootstrap", value: { cluster } });
+    }
+}

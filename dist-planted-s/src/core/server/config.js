@@ -1,0 +1,144 @@
+import { resolve } from "node:path";
+import { getHeapStatistics } from "node:v8";
+import { parseDuration } from "../../lease/duration.js";
+import { LeaseholdError } from "../../lease/errors.js";
+import { parseListenUrls, parseUrls } from "./urls.js";
+const heartbeatMsDefault = 100;
+const electionMsDefault = 1_000;
+/** etcd's bounds: more than a minute without a leader helps nobody, and five heartbeats have to fit. */
+const electionMsMax = 50_000;
+const heartbeatsPerElectionMin = 5;
+const snapshotEntriesDefault = 100_000;
+/** Some tens of megabytes of small keys; watches that come back after minutes of a busy core find where they were. */
+const keepRevisionsDefault = 100_000;
+const keepMsDefault = 3_600_000;
+/** Ten looks at the revision fit in. */
+const keepMsMin = 10_000;
+const quotaBytesMost = 2 * 1024 ** 3;
+/** Requests of the largest kind have to fit in, and some. */
+const quotaBytesMin = 16 * 1024 ** 2;
+/** More servers make writes slower and nothing safer. */
+const membersMax = 9;
+/** @throws LeaseholdError `INVALID_CONFIG` */
+export function configOf(flags) {
+    const name = flags.name ?? "default";
+    const isNewCluster = parseState(flags.initialClusterState);
+    const heartbeatMs = whole("--heartbeat-interval", flags.heartbeatInterval, heartbeatMsDefault);
+    const electionMs = whole("--election-timeout", flags.electionTimeout, electionMsDefault);
+    if (electionMs > electionMsMax || electionMs < heartbeatsPerElectionMin * heartbeatMs)
+        throw invalid(`--election-timeout ${electionMs} must be ${heartbeatsPerElectionMin} heartbeat intervals (${heartbeatMs} ms each) or more, and ${electionMsMax} ms at most`);
+    const peerUrls = parseUrls("--initial-advertise-peer-urls", flags.initialAdvertisePeerUrls ?? "http://localhost:2380");
+    const clientUrls = flags.listenClientUrls ?? "http://localhost:2379";
+    const clientTls = tlsOf("", flags.certFile, flags.keyFile, flags.trustedCaFile, flags.clientCertAuth);
+    const peerTls = tlsOf("peer-", flags.peerCertFile, flags.peerKeyFile, flags.peerTrustedCaFile, flags.peerClientCertAuth);
+    const insecure = flags.insecure ?? false;
+    const config = {
+        name,
+        dataDir: resolve(flags.dataDir ?? `${name}.core`),
+        listenClientUrls: parseListenUrls("--listen-client-urls", clientUrls, clientTls !== undefined, insecure),
+        advertiseClientUrls: parseUrls("--advertise-client-urls", flags.advertiseClientUrls ?? clientUrls),
+        listenPeerUrls: parseListenUrls("--listen-peer-urls", flags.listenPeerUrls ?? "http://localhost:2380", peerTls !== undefined, insecure),
+        initialCluster: parseCluster(flags.initialCluster ?? `${name}=${peerUrls.join(`,${name}=`)}`),
+        isNewCluster,
+        token: flags.initialClusterToken ?? "etcd-cluster",
+        heartbeatMs,
+        electionTicks: Math.ceil(electionMs / heartbeatMs),
+        snapshotEntries: whole("--snapshot-count", flags.snapshotCount, snapshotEntriesDefault),
+        autoCompaction: parseCompaction(flags.autoCompactionMode, flags.autoCompactionRetention),
+        quotaBytes: parseQuota(flags.quotaBackendBytes),
+        clientTls,
+        peerTls,
+    };
+    checkOwnUrls(config, peerUrls);
+    return config;
+}
+/**
+ * Without a word history is kept to a number of revisions: all of it is in memory, and a time would bound that for slow writers only.
+ * With one, a retention without a mode is a time, as in etcd.
+ */
+function parseCompaction(givenMode, retention) {
+    const mode = givenMode ?? (retention === undefined ? "revision" : "periodic");
+    if (retention === "0")
+        return undefined;
+    if (mode === "revision") {
+        const keepRevisions = whole("--auto-compaction-retention", retention, keepRevisionsDefault);
+        return { mode, keepRevisions };
+    }
+    if (mode !== "periodic")
+        throw invalid(`--auto-compaction-mode is ${JSON.stringify(mode)}, and must be "periodic" or "revision"`);
+    return { mode, keepMs: retention === undefined ? keepMsDefault : parseRetention(retention) };
+}
+/** As in etcd: a number of hours, or durations such as `1h30m`. */
+function parseRetention(text) {
+    const hours = /^\d+$/.test(text) ? `${text}h` : text;
+    const parts = hours.match(/\d+(?:\.\d+)?(?:ms|s|m|h)/g) ?? [];
+    const keepMs = parts.reduce((sum, part) => sum + parseDuration(part), 0);
+    if (parts.join("") !== hours || keepMs < keepMsMin)
+        throw invalid(`--auto-compaction-retention is ${JSON.stringify(text)}, and must be a number of hours or a time such as 30m, from 10s on`);
+    return keepMs;
+}
+/** Not given, or 0 as in etcd: the default. */
+function parseQuota(text = "0") {
+    const quotaBytes = text === "0" ? quotaBytesDefault() : whole("--quota-backend-bytes", text, 0);
+    if (quotaBytes < quotaBytesMin)
+        throw invalid(`--quota-backend-bytes is ${quotaBytes}, and must be ${quotaBytesMin} or more`);
+    return quotaBytes;
+}
+/**
+ * etcd's 2 GB, or half of the memory that this process may use for its objects, if that is less: the log's tail, snapshots and answers
+ * need room beside the state.
+ */
+function quotaBytesDefault() {
+    return Math.min(quotaBytesMost, Math.floor(getHeapStatistics().heap_size_limit / 2));
+}
+function parseState(text = "new") {
+    if (text !== "new" && text !== "existing")
+        throw invalid(`--initial-cluster-state is ${JSON.stringify(text)}, and must be "new" or "existing"`);
+    return text === "new";
+}
+function whole(flag, text, fallback) {
+    if (text === undefined)
+        return fallback;
+    const value = Number(text);
+    if (!/^\d+$/.test(text) || value < 1 || !Number.isSafeInteger(value))
+        throw invalid(`${flag} is ${JSON.stringify(text)}, and must be a whole number from 1 on`);
+    return value;
+}
+/** `a=http://h1:2380,b=http://h2:2380`; a member with several addresses is named several times. */
+function parseCluster(text) {
+    const urls = new Map();
+    for (const part of text.split(",")) {
+        const [, name, url] = /^\s*([^=\s]+)=(\S+)\s*$/.exec(part) ?? [];
+        if (name === undefined || url === undefined)
+            throw invalid(`--initial-cluster has ${JSON.stringify(part)}, which is not name=http://host:port`);
+        urls.set(name, [...(urls.get(name) ?? []), ...parseUrls("--initial-cluster", url)]);
+    }
+    if (urls.size > membersMax)
+        throw invalid(`--initial-cluster names ${urls.size} servers, at most ${membersMax}`);
+    const all = [...urls.values()].flat();
+    const twice = all.find((url, index) => all.indexOf(url) !== index);
+    if (twice !== undefined)
+        throw invalid(`--initial-cluster names ${twice} twice`);
+    return [...urls].map(([name, peerUrls]) => ({ name, peerUrls: peerUrls.toSorted() }));
+}
+/** The others reach this server, and know it, by what they were told. */
+function checkOwnUrls({ name, initialCluster }, advertised) {
+    const own = initialCluster.find((member) => member.name === name);
+    if (own === undefined)
+        throw invalid(`--initial-cluster does not name this server, ${JSON.stringify(name)}`);
+    const given = advertised.toSorted().join();
+    if (own.peerUrls.join() !== given)
+        throw invalid(`--initial-cluster has ${own.peerUrls.join()} for ${name}, and --initial-advertise-peer-urls is ${given}`);
+}
+function tlsOf(prefix, certFile, keyFile, trustedCaFile, clientCertAuth = false) {
+    if (certFile === undefined && keyFile === undefined && trustedCaFile === undefined && !clientCertAuth)
+        return undefined;
+    if (certFile === undefined || keyFile === undefined)
+        throw invalid(`--${prefix}cert-file and --${prefix}key-file are needed together`);
+    if (clientCertAuth && trustedCaFile === undefined)
+        throw invalid(`--${prefix}client-cert-auth needs --${prefix}trusted-ca-file`);
+    return { certFile, keyFile, trustedCaFile, clientCertAuth };
+}
+function invalid(text) {
+    return new LeaseholdError("INVALID_CONFIG", text);
+}

@@ -1,0 +1,118 @@
+import { randomBytes } from "node:crypto";
+import { mkdir, readdir, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { LeaseholdError } from "../../../lease/errors.js";
+import { diskError, syncFolder } from "../../journal/files.js";
+import { Journal } from "../../journal/journal.js";
+import { DirectoryLock } from "../../journal/lock.js";
+import { Snapshots } from "../../journal/snapshots.js";
+import { founding } from "../../raft/options.js";
+import { RestoringState, SnapshotError, snapshotPieces } from "../../state/snapshot.js";
+import { CoreState } from "../../state/state.js";
+import { finishInTurns } from "../turns.js";
+import { clusterIdOf, foundingMembers } from "../identity.js";
+import { readMemberRecord, writeMemberRecord } from "./member-file.js";
+const journalFolder = "wal";
+const snapshotFolder = "snapshots";
+/**
+ * Opens a server's data directory, or begins it.
+ *
+ * @throws LeaseholdError `DATA_IN_USE`, `LOG_CORRUPT`, `VERSION_MISMATCH`, `DISK_FAILED`, `INVALID_CONFIG`
+ */
+export async function openDataDirectory(config) {
+    const path = config.dataDir;
+    await mkdir(path, { recursive: true, mode: 0o700 }).catch((error) => {
+        throw diskError(`the data directory ${path} cannot be made`, error);
+    });
+    const lock = await DirectoryLock.take(path);
+    try {
+        return { path, lock, ...(await openContent(path, config)) };
+    }
+    catch (error) {
+        await lock.release();
+        throw error;
+    }
+}
+/** What `openDataDirectory` does once the directory is this process's. @throws as it does */
+export async function openContent(path, config, options = {}) {
+    await syncNames(path);
+    const found = await readMemberRecord(path);
+    if (found === undefined)
+        await refuseLeftovers(path);
+    const record = found?.begun ? found : await begin(path, config);
+    const snapshots = await Snapshots.open(join(path, snapshotFolder));
+    const { journal, content } = await Journal.open(join(path, journalFolder), options);
+    try {
+        const { recovered, state } = await recover(snapshots, content, path);
+        return { journal, snapshots, record, recovered, state, tornBytes: content.tornBytes };
+    }
+    catch (error) {
+        await journal.close();
+        throw error;
+    }
+}
+/**
+ * A process that was killed may have left names that only the kernel knows: the directory's own, or that of a member.json
+ * which says that there is a journal. What is read is counted as being on disk, so it is made so first.
+ */
+async function syncNames(path) {
+    try {
+        await syncFolder(dirname(path));
+        await syncFolder(path);
+    }
+    catch (error) {
+        throw diskError(`the data directory ${path} cannot be synced`, error);
+    }
+}
+/** Everything of a new server is on disk before anybody hears of it. What a crash has left of an earlier try is replaced. */
+async function begin(path, config) {
+    if (!config.isNewCluster)
+        throw new LeaseholdError("INVALID_CONFIG", `--initial-cluster-state existing: ${path} has no server's data, and joining a core that runs is not possible in this version`);
+    const members = foundingMembers(config.initialCluster, config.token);
+    const record = {
+        id: members.find(({ name }) => name === config.name).id,
+        cluster: clusterIdOf(members),
+        disk: randomBytes(8).readBigUInt64BE(),
+        begun: false,
+        members,
+        disks: new Map(),
+    };
+    await writeMemberRecord(path, record);
+    await rm(join(path, journalFolder), { recursive: true, force: true });
+    await rm(join(path, snapshotFolder), { recursive: true, force: true });
+    const { snapshot, hardState } = founding(members.map(({ id }) => id));
+    const snapshots = await Snapshots.open(join(path, snapshotFolder));
+    await snapshots.save(snapshot, snapshotPieces(new CoreState()));
+    const { journal } = await Journal.open(join(path, journalFolder));
+    await journal.append({ installed: snapshot, hardState });
+    await journal.close();
+    const begun = { ...record, begun: true };
+    await writeMemberRecord(path, begun);
+    return begun;
+}
+/** A journal without the file that says whose it is may be all that is left of a server. */
+async function refuseLeftovers(path) {
+    if ((await readdir(path)).includes(journalFolder))
+        throw new LeaseholdError("LOG_CORRUPT", `${path} has a journal, and member.json, which says whose it is, is missing`);
+}
+async function recover(snapshots, { hardState, base, entries }, path) {
+    if (hardState === undefined)
+        throw new LeaseholdError("LOG_CORRUPT", `the journal in ${path} is empty, and this server has taken part before`);
+    if (!(await snapshots.list()).some(({ index, term }) => index === base.index && term === base.term))
+        throw new LeaseholdError("LOG_CORRUPT", `the journal in ${path} goes on from a snapshot at entry ${base.index}, which is missing`);
+    const { meta, pieces } = await snapshots.read(base);
+    const restoring = new RestoringState();
+    try {
+        for await (const piece of pieces)
+            restoring.take(piece);
+        return {
+            recovered: { hardState, snapshot: meta, entries },
+            state: await finishInTurns(restoring.finish()),
+        };
+    }
+    catch (error) {
+        if (!(error instanceof SnapshotError))
+            throw error;
+        throw new LeaseholdError("LOG_CORRUPT", `the snapshot in ${path} cannot be read: ${error.message}`);
+    }
+}

@@ -1,0 +1,49 @@
+import { writeMemberRecord } from "./member-file.js";
+/**
+ * Remembers which disk each of the other servers has. One that has lost its disk has forgotten its votes and what it had
+ * acknowledged: it must not take part under its old name (Raft rests on what servers have promised).
+ */
+export class DiskBook {
+    #folder;
+    #record;
+    /** Only what is on our own disk. */
+    #disks;
+    #last = Promise.resolve();
+    constructor(folder, record) {
+        this.#folder = folder;
+        this.#record = record;
+        this.#disks = record.disks;
+    }
+    /**
+     * Undefined as long as nothing is known of the member. What is said by whoever comes to us is not believed then: anybody could say it
+     * first, and keep the member out for ever.
+     */
+    isKnown(member, disk) {
+        const known = this.#disks.get(member);
+        return known === undefined ? undefined : known === disk;
+    }
+    /**
+     * What the member itself has said where we have called it, at the address of the configuration. The first one counts, and is on our own
+     * disk before the answer is given: whether it is the known one. One that could not be written is not known, and is learnt again.
+     *
+     * @throws LeaseholdError `DISK_FAILED`
+     */
+    async learn(member, disk) {
+        const known = this.isKnown(member, disk);
+        if (known !== undefined)
+            return known;
+        const learning = this.#last.then(() => this.#learn(member, disk));
+        this.#last = learning.catch(() => undefined);
+        return learning;
+    }
+    async #learn(member, disk) {
+        // Somebody may have asked the same meanwhile.
+        const known = this.#disks.get(member);
+        if (known !== undefined)
+            return known === disk;
+        const disks = new Map(this.#disks).set(member, disk);
+        await writeMemberRecord(this.#folder, { ...this.#record, disks });
+        this.#disks = disks;
+        return true;
+    }
+}

@@ -1,0 +1,88 @@
+import { CoreError } from "../../state/errors.js";
+import { deadlineOf, fail } from "./calls.js";
+/**
+ * Refreshes of one stream that are under way, or whose answers the connection has not taken: no more are read. Enough for a client of ten
+ * thousand leases to lose no time; what piles up beyond it stays at the client, and is not refreshed from memory here (etcd 21638).
+ */
+const underWayMax = 1_024;
+/**
+ * A stream of refreshes, many under way at once, answered in the order in which they were asked, as clients rely on. It stays open
+ * whatever becomes of the leases: a lease that has ended is answered with a TTL of 0.
+ */
+export function keepAliveHandler(host, streams, electionMs) {
+    return (stream) => {
+        if (streams.admit(stream))
+            new KeepAlives(host, stream, electionMs).begin();
+    };
+}
+class KeepAlives {
+    #host;
+    #stream;
+    #electionMs;
+    /** In the order of asking. */
+    #waiting = [];
+    /** Answers that the connection has not taken. */
+    #unsent = 0;
+    #isEnding = false;
+    #isOver = false;
+    constructor(host, stream, electionMs) {
+        this.#host = host;
+        this.#stream = stream;
+        this.#electionMs = electionMs;
+    }
+    begin() {
+        const over = () => this.#end();
+        this.#stream.on("cancelled", over).on("error", over).on("close", over);
+        this.#stream.on("data", (request) => this.#refresh(request));
+        // The client asks no more; what it has asked is answered.
+        this.#stream.on("end", () => {
+            this.#isEnding = true;
+            this.#answer();
+        });
+    }
+    #refresh(request) {
+        if (this.#isOver)
+            return;
+        const refresh = { id: 0, result: undefined };
+        this.#waiting.push(refresh);
+        if (this.#isFull)
+            this.#stream.pause();
+        const deadlineMs = deadlineOf(this.#stream, this.#electionMs);
+        refresh.id = this.#host.request({ kind: "leaseKeepAlive", request }, deadlineMs, (result) => {
+            refresh.result = result;
+            this.#answer();
+        });
+    }
+    /** Sends the answers that are next in order. */
+    #answer() {
+        while (!this.#isOver && this.#waiting[0]?.result !== undefined) {
+            const { result } = this.#waiting.shift();
+            if (result instanceof CoreError) {
+                fail(this.#stream, result);
+                this.#end();
+                return;
+            }
+            this.#unsent += 1;
+            this.#stream.write(result, () => this.#sent());
+        }
+        if (this.#isEnding && this.#waiting.length === 0)
+            this.#stream.end();
+    }
+    #sent() {
+        this.#unsent -= 1;
+        if (!this.#isOver && !this.#isFull)
+            this.#stream.resume();
+    }
+    get #isFull() {
+        return this.#waiting.length + this.#unsent >= underWayMax;
+    }
+    /** Nobody hears answers any more: what is under way is not to refresh anything. */
+    #end() {
+        if (this.#isOver)
+            return;
+        this.#isOver = true;
+        for (const { id, result } of this.#waiting.splice(0))
+            if (result === undefined)
+                this.#host.cancel(id);
+    }
+}

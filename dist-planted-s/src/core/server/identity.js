@@ -1,0 +1,21 @@
+import { createHash } from "node:crypto";
+/** Ids as etcd makes them: whoever knows the founding members' addresses and the token knows their ids. */
+export function foundingMembers(members, token) {
+    return members.map((member) => ({
+        ...member,
+        id: hash(Buffer.from([...member.peerUrls].sort().join("") + token)),
+    }));
+}
+export function clusterIdOf(members) {
+    const ids = members.map(({ id }) => id).sort((a, b) => (a < b ? -1 : 1));
+    const bytes = Buffer.alloc(8 * ids.length);
+    ids.forEach((id, index) => bytes.writeBigUInt64BE(id, 8 * index));
+    return hash(bytes);
+}
+function hash(bytes) {
+    return createHash("sha1").update(bytes).digest().readBigUInt64BE();
+}
+/** As etcd's tools print ids. */
+export function idText(id) {
+    return id.toString(16);
+}

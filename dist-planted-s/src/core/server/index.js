@@ -1,0 +1,2 @@
+export { configOf } from "./config.js";
+export { startCore } from "./server.js";

@@ -1,0 +1,165 @@
+import { entryPayload, parseEntry } from "../../journal/records.js";
+const layouts = {
+    "pre-vote": { term: "count", lastIndex: "count", lastTerm: "count" },
+    "pre-vote-answer": { term: "count", granted: "flag" },
+    vote: { term: "count", lastIndex: "count", lastTerm: "count", transfer: "flag" },
+    "vote-answer": { term: "count", granted: "flag" },
+    append: {
+        term: "count",
+        previousIndex: "count",
+        previousTerm: "count",
+        commit: "count",
+        entries: "entries",
+    },
+    "append-answer": {
+        term: "count",
+        rejected: "flag",
+        index: "count",
+        hintIndex: "count",
+        hintTerm: "count",
+    },
+    heartbeat: { term: "count", commit: "count", round: "count" },
+    "heartbeat-answer": { term: "count", round: "count" },
+    snapshot: { term: "count", meta: "meta" },
+    "snapshot-answer": { term: "count", rejected: "flag", index: "count" },
+    "timeout-now": { term: "count" },
+    propose: { number: "count", term: "count", command: "bytes" },
+    ask: { number: "count", about: ["read", "refresh", "remaining"], lease: "lease", leftMs: "count" },
+    told: { number: "count", index: "count", revision: "count", ttlSeconds: "count" },
+    refused: { number: "count", term: "count", failure: ["leaderChanged", "tooManyRequests"] },
+};
+const kinds = Object.keys(layouts);
+const layoutOf = kinds.map((kind) => Object.entries(layouts[kind]));
+const numberOf = new Map(kinds.map((kind, index) => [kind, index]));
+/** Fields of a fixed length: the longest layout has five of 8 bytes. */
+const headBytes = 1 + 8 + 8 + 5 * 8;
+/** The parts of a message, to be sent one after another. What is large is not copied. */
+export function encodeMessage(message) {
+    const kind = numberOf.get(message.kind);
+    const head = Buffer.allocUnsafe(headBytes);
+    const parts = [];
+    let offset = head.writeUInt8(kind, 0);
+    offset = head.writeBigUInt64LE(message.from, offset);
+    offset = head.writeBigUInt64LE(message.to, offset);
+    const values = message;
+    for (const [name, field] of layoutOf[kind]) {
+        const value = values[name];
+        if (field === "count")
+            offset = head.writeDoubleLE(value, offset);
+        else if (field === "id")
+            offset = head.writeBigUInt64LE(value, offset);
+        else if (field === "lease")
+            offset = head.writeBigInt64LE(value, offset);
+        else if (field === "flag")
+            offset = head.writeUInt8(value === true ? 1 : 0, offset);
+        else if (field === "bytes")
+            parts.push(value);
+        else if (field === "entries")
+            addEntries(parts, value);
+        else if (field === "meta")
+            parts.push(metaBytes(value));
+        else
+            offset = head.writeUInt8(field.indexOf(value), offset);
+    }
+    return [head.subarray(0, offset), ...parts];
+}
+/** @throws RangeError if no server of this version can have sent that */
+export function decodeMessage(bytes) {
+    const kind = bytes.readUInt8(0);
+    const layout = layoutOf[kind];
+    if (layout === undefined)
+        throw new RangeError(`a message of the unknown kind ${kind}`);
+    const message = {
+        kind: kinds[kind],
+        from: bytes.readBigUInt64LE(1),
+        to: bytes.readBigUInt64LE(9),
+    };
+    const reader = new Reader(bytes, 17);
+    for (const [name, field] of layout)
+        message[name] = reader.read(field);
+    reader.end();
+    return message;
+}
+function addEntries(parts, entries) {
+    const count = Buffer.allocUnsafe(4);
+    count.writeUInt32LE(entries.length, 0);
+    parts.push(count);
+    for (const entry of entries) {
+        const payload = entryPayload(entry);
+        const length = Buffer.allocUnsafe(4);
+        length.writeUInt32LE(payload.reduce((sum, part) => sum + part.length, 0), 0);
+        parts.push(length);
+        for (const part of payload)
+            parts.push(part);
+    }
+}
+function metaBytes({ index, term, membership: { voters, learners } }) {
+    const bytes = Buffer.allocUnsafe(16 + 2 + 8 * (voters.length + learners.length));
+    let offset = bytes.writeDoubleLE(index, 0);
+    offset = bytes.writeDoubleLE(term, offset);
+    for (const members of [voters, learners]) {
+        offset = bytes.writeUInt8(members.length, offset);
+        for (const member of members)
+            offset = bytes.writeBigUInt64LE(member, offset);
+    }
+    return bytes;
+}
+class Reader {
+    #bytes;
+    #offset;
+    constructor(bytes, offset) {
+        this.#bytes = bytes;
+        this.#offset = offset;
+    }
+    read(field) {
+        if (field === "count")
+            return this.#bytes.readDoubleLE(this.#take(8));
+        if (field === "id")
+            return this.#bytes.readBigUInt64LE(this.#take(8));
+        if (field === "lease")
+            return this.#bytes.readBigInt64LE(this.#take(8));
+        if (field === "flag")
+            return this.#bytes.readUInt8(this.#take(1)) === 1;
+        if (field === "bytes")
+            return new Uint8Array(this.#slice(this.#bytes.length - this.#offset));
+        if (field === "entries")
+            return this.#entries();
+        if (field === "meta")
+            return this.#meta();
+        const value = field[this.#bytes.readUInt8(this.#take(1))];
+        if (value === undefined)
+            throw new RangeError("a word that is not known");
+        return value;
+    }
+    end() {
+        if (this.#offset !== this.#bytes.length)
+            throw new RangeError("something follows the message");
+    }
+    #entries() {
+        const entries = [];
+        for (let left = this.#bytes.readUInt32LE(this.#take(4)); left > 0; left--)
+            entries.push(parseEntry(this.#slice(this.#bytes.readUInt32LE(this.#take(4)))));
+        return entries;
+    }
+    #meta() {
+        const index = this.#bytes.readDoubleLE(this.#take(8));
+        const term = this.#bytes.readDoubleLE(this.#take(8));
+        const membership = { voters: this.#members(), learners: this.#members() };
+        return { index, term, membership };
+    }
+    #members() {
+        const count = this.#bytes.readUInt8(this.#take(1));
+        return Array.from({ length: count }, () => this.#bytes.readBigUInt64LE(this.#take(8)));
+    }
+    #slice(length) {
+        const start = this.#take(length);
+        return this.#bytes.subarray(start, start + length);
+    }
+    #take(length) {
+        const start = this.#offset;
+        if (start + length > this.#bytes.length)
+            throw new RangeError("the message is cut off");
+        this.#offset += length;
+        return start;
+    }
+}

@@ -1,0 +1,120 @@
+import { parseUrl } from "../urls.js";
+import { encodeMessage } from "./codec.js";
+import { Frames, frame } from "./frames.js";
+import { helloBytes, readWelcome } from "./hello.js";
+import { dial } from "./sockets.js";
+/** What waits for a slow peer. Twice what the log has in flight to one; what has no room is dropped, and Raft sends it again. */
+const queueBytesMax = 32 * 1024 * 1024;
+/** Between attempts: a server that comes back is found before an election would be over. */
+const redialMs = 200;
+/** The way of all messages to one server: a connection of our own, made again for as long as it is wanted. */
+export class PeerLink {
+    #options;
+    #ping;
+    #socket;
+    #isWelcome = false;
+    #isClosed = false;
+    #isCorked = false;
+    #attempts = 0;
+    #heardMs = 0;
+    #redial;
+    constructor(options) {
+        this.#options = options;
+        this.#ping = setInterval(() => this.#beat(), options.silenceMs / 3);
+        this.#connect();
+    }
+    get isConnected() {
+        return this.#isWelcome;
+    }
+    /** What cannot be sent now is dropped: Raft sends again what matters, and nobody else's messages may come twice. */
+    send(message) {
+        const socket = this.#socket;
+        if (socket === undefined || !this.#isWelcome || socket.writableLength > queueBytesMax) {
+            this.#options.unreachable();
+            return;
+        }
+        this.#cork(socket);
+        const parts = frame(encodeMessage(message));
+        // Many small buffers cost a socket more to take over than to copy.
+        socket.write(Buffer.concat(parts));
+    }
+    close() {
+        this.#isClosed = true;
+        clearInterval(this.#ping);
+        clearTimeout(this.#redial);
+        this.#socket?.destroy();
+    }
+    /** All messages of a turn go out as one write. */
+    #cork(socket) {
+        if (this.#isCorked)
+            return;
+        this.#isCorked = true;
+        socket.cork();
+        process.nextTick(() => {
+            this.#isCorked = false;
+            socket.uncork();
+        });
+    }
+    #connect() {
+        const { self, peer, tls } = this.#options;
+        const urls = peer.peerUrls;
+        const url = urls[this.#attempts++ % urls.length];
+        let problem = "the connection was closed";
+        const socket = dial(parseUrl("the peer's address", url), tls, () => {
+            for (const part of frame([helloBytes(self, peer.id, false)]))
+                socket.write(part);
+        });
+        this.#socket = socket;
+        this.#heardMs = performance.now();
+        const frames = new Frames((body) => {
+            if (body.length === 0)
+                return;
+            const { disk, refusal } = readWelcome(body);
+            // Whoever refuses us hangs up, perhaps before our own disk is done.
+            if (refusal !== "")
+                problem = refusal;
+            this.#options.judge(disk).then((own) => {
+                if (own !== "")
+                    problem = own;
+                if (own !== "" || refusal !== "")
+                    socket.destroy();
+                else if (this.#socket === socket && !socket.destroyed)
+                    this.#welcome();
+            }, (error) => socket.destroy(error));
+        });
+        socket.on("data", (chunk) => {
+            this.#heardMs = performance.now();
+            try {
+                frames.push(chunk);
+            }
+            catch {
+                problem = "what answers there is no server of a core";
+                socket.destroy();
+            }
+        });
+        socket.on("error", (error) => (problem = error.message));
+        socket.on("close", () => this.#lost(socket, `${peer.name} at ${url}: ${problem}`));
+    }
+    #welcome() {
+        this.#isWelcome = true;
+        this.#options.connected();
+    }
+    #lost(socket, text) {
+        if (this.#socket !== socket || this.#isClosed)
+            return;
+        this.#socket = undefined;
+        this.#isWelcome = false;
+        this.#options.unreachable();
+        this.#options.trouble(text);
+        this.#redial = setTimeout(() => this.#connect(), redialMs);
+    }
+    #beat() {
+        if (this.#socket === undefined)
+            return;
+        if (performance.now() - this.#heardMs > this.#options.silenceMs)
+            this.#socket.destroy(new Error("it does not answer"));
+        else if (this.#isWelcome)
+            for (const part of frame([]))
+                this.#socket.write(part);
+    }
+}

@@ -1,0 +1,57 @@
+import { once } from "node:events";
+import { parseUrl } from "../urls.js";
+import { encodeMessage } from "./codec.js";
+import { Frames, frame } from "./frames.js";
+import { helloBytes, readWelcome } from "./hello.js";
+import { dial } from "./sockets.js";
+/** A transfer in which nothing moves for so long has failed. */
+const stalledMs = 10_000;
+/**
+ * Streams the newest snapshot to a server that is too far behind, on a connection of its own, so that heartbeats do not
+ * wait behind it, and no faster than it is taken in.
+ *
+ * @throws Error if it has not arrived as a whole
+ */
+export async function sendSnapshot(message, peer, snapshots, self, tls, signal) {
+    const newest = (await snapshots.list()).find(({ index }) => index >= message.meta.index);
+    if (newest === undefined)
+        throw new Error("there is no snapshot of that state any more");
+    const { meta, pieces } = await snapshots.read(newest);
+    const socket = dial(parseUrl("the peer's address", peer.peerUrls[0]), tls, () => undefined);
+    const failed = new AbortController();
+    const fail = (error) => failed.abort(error);
+    const answers = [];
+    const frames = new Frames((body) => void answers.push(readWelcome(body).refusal));
+    socket.on("error", fail).on("close", () => fail(new Error("the connection was closed")));
+    socket.setTimeout(stalledMs, () => socket.destroy(new Error("it does not take it in")));
+    signal.addEventListener("abort", () => socket.destroy(), { once: true });
+    const answer = async () => {
+        while (answers.length === 0) {
+            const [chunk] = (await once(socket, "data", { signal: failed.signal }));
+            frames.push(chunk);
+        }
+        const refusal = answers.shift();
+        if (refusal !== "")
+            throw new Error(refusal);
+    };
+    const send = async (parts) => {
+        failed.signal.throwIfAborted();
+        let hasRoom = true;
+        for (const part of frame(parts))
+            hasRoom = socket.write(part);
+        if (!hasRoom)
+            await once(socket, "drain", { signal: failed.signal });
+    };
+    try {
+        await send([helloBytes(self, peer.id, true)]);
+        await answer();
+        await send(encodeMessage({ ...message, meta }));
+        for await (const piece of pieces)
+            await send([piece]);
+        await send([]);
+        await answer();
+    }
+    finally {
+        socket.destroy();
+    }
+}

@@ -1,0 +1,195 @@
+import { X509Certificate } from "node:crypto";
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { LeaseholdError } from "../../lease/errors.js";
+import { LogLimit } from "../../host/log-limit.js";
+import { defaultLimits } from "../replica/options.js";
+import { Replica } from "../replica/replica.js";
+import { openDataDirectory } from "./disk/data-directory.js";
+import { Disk } from "./disk/disk.js";
+import { DiskBook } from "./disk/disk-book.js";
+import { GrpcEdge } from "./grpc/edge.js";
+import { CoreHost } from "./host.js";
+import { idText } from "./identity.js";
+import { Peers } from "./peers/peers.js";
+import { readTlsFile } from "./peers/sockets.js";
+/** What is asked for at once, and what is, have room in memory beside each other. */
+const answersPerQuota = 4;
+/** How often a server looks whether its data directory is still its own. */
+const lockCheckMs = 5_000;
+/** Leadership is handed over before a server stops; longer than this nobody waits for it. */
+const transferMsMax = 1_000;
+const transferLookMs = 10;
+/**
+ * Starts a server of the core: resolves when it listens. Whether there is a leader is another matter.
+ *
+ * @throws LeaseholdError `INVALID_CONFIG`, `DATA_IN_USE`, `LOG_CORRUPT`, `VERSION_MISMATCH`, `DISK_FAILED`
+ */
+export async function startCore(config, logger) {
+    for (const tls of [config.clientTls, config.peerTls])
+        checkCertificate(tls);
+    const directory = await openDataDirectory(config);
+    if (directory.tornBytes > 0)
+        logger.warn(`${directory.tornBytes} bytes of a write that a crash had cut off were removed from the journal`);
+    const core = new Core(config, directory, logger);
+    try {
+        await core.open();
+    }
+    catch (error) {
+        await core.close();
+        throw error;
+    }
+    return core;
+}
+class Core {
+    name;
+    id;
+    cluster;
+    failed;
+    #config;
+    #directory;
+    #logger;
+    #limit = new LogLimit();
+    #host;
+    #peers;
+    #edge;
+    #watching;
+    #fail = () => undefined;
+    #closing;
+    constructor(config, directory, logger) {
+        const { journal, record, recovered, snapshots, state } = directory;
+        this.name = config.name;
+        this.id = record.id;
+        this.cluster = record.cluster;
+        this.#config = config;
+        this.#directory = directory;
+        this.#logger = logger;
+        this.failed = new Promise((_, reject) => (this.#fail = reject));
+        // Whoever does not ask is not to be ended by it.
+        this.failed.catch(() => undefined);
+        const { electionTicks, heartbeatMs: tickMs } = config;
+        const electionMs = electionTicks * tickMs;
+        const self = {
+            cluster: record.cluster,
+            id: record.id,
+            name: config.name,
+            disk: record.disk,
+            clientUrls: config.advertiseClientUrls,
+        };
+        this.#host = new CoreHost({
+            server: new Replica({
+                id: record.id,
+                cluster: record.cluster,
+                recovered,
+                state,
+                random: { next: () => Math.random() },
+                tickMs,
+                electionTicks,
+                autoCompaction: config.autoCompaction,
+                quotaBytes: config.quotaBytes,
+                limits: {
+                    snapshotEntries: config.snapshotEntries,
+                    answerBytesMax: Math.min(defaultLimits.answerBytesMax, config.quotaBytes / answersPerQuota),
+                },
+            }),
+            disk: new Disk(journal, snapshots, recovered.snapshot.index),
+            tickMs,
+            send: (message) => this.#peers.send(message),
+            failed: (error) => this.#fail(error),
+            trouble: (text) => this.#trouble("host", text),
+            leadership: (leadership) => this.#tellLeadership(leadership),
+        });
+        const members = record.members;
+        const peersOptions = { self, members, tls: config.peerTls, silenceMs: electionMs, snapshots };
+        this.#peers = new Peers({ ...peersOptions, handler: this.#peersHandler() });
+        const facts = {
+            cluster: record.cluster,
+            id: record.id,
+            members,
+            clientUrlsOf: (id) => id === this.id ? config.advertiseClientUrls : this.#peers.clientUrlsOf(id),
+            diskBytes: () => bytesBelow(directory.path),
+        };
+        this.#edge = new GrpcEdge(this.#host, facts, electionMs);
+        this.#watching = setInterval(() => void this.#checkLock(), lockCheckMs);
+    }
+    async open() {
+        await this.#peers.open(this.#config.listenPeerUrls);
+        await this.#edge.listen(this.#config.listenClientUrls, this.#config.clientTls);
+    }
+    close() {
+        this.#closing ??= this.#close();
+        return this.#closing;
+    }
+    async #close() {
+        clearInterval(this.#watching);
+        await this.#handOver();
+        await this.#edge.close();
+        await this.#host.stop();
+        this.#peers.close();
+        await this.#directory.journal.close();
+        await this.#directory.lock.release();
+    }
+    /** To whoever has most of the log, so that the others need not wait for an election timeout. */
+    async #handOver() {
+        const { role, followers, membership } = this.#host.status();
+        if (role !== "leader")
+            return;
+        const fit = followers.filter(({ id, active }) => active && membership.voters.includes(id));
+        const [next] = fit.sort((a, b) => b.matchIndex - a.matchIndex);
+        if (next === undefined)
+            return;
+        this.#host.step({ kind: "transfer", to: next.id });
+        const endMs = performance.now() + transferMsMax;
+        while (this.#host.status().role === "leader" && performance.now() < endMs)
+            await new Promise((resolve) => setTimeout(resolve, transferLookMs));
+    }
+    #peersHandler() {
+        const book = new DiskBook(this.#directory.path, this.#directory.record);
+        return {
+            message: (message) => this.#host.step({ kind: "message", message }),
+            snapshot: (message, pieces, state) => this.#host.receiveSnapshot(message, pieces, state),
+            snapshotSent: (member, arrived) => this.#host.step({ kind: "snapshot-sent", member, arrived }),
+            unreachable: (member) => this.#host.step({ kind: "unreachable", member }),
+            isKnownDisk: (member, disk) => book.isKnown(member, disk),
+            learnDisk: (member, disk) => book.learn(member, disk),
+            trouble: (cause, text) => this.#trouble(cause, text),
+        };
+    }
+    #trouble(cause, text) {
+        const line = this.#closing === undefined ? this.#limit.line(cause, text, performance.now()) : undefined;
+        if (line !== undefined)
+            this.#logger.warn(line);
+    }
+    #tellLeadership({ role, leader, term }) {
+        if (leader === 0n)
+            return;
+        const name = this.#directory.record.members.find(({ id }) => id === leader)?.name ?? idText(leader);
+        this.#logger.info(role === "leader" ? `leads in term ${term}` : `follows ${name} in term ${term}`);
+    }
+    async #checkLock() {
+        if (this.#closing !== undefined || (await this.#directory.lock.isOurs()))
+            return;
+        const text = `the data directory ${this.#directory.path} has been taken away`;
+        this.#fail(new LeaseholdError("DATA_IN_USE", text));
+    }
+}
+function checkCertificate(tls) {
+    if (tls === undefined)
+        return;
+    let certificate;
+    try {
+        certificate = new X509Certificate(readTlsFile(tls.certFile));
+    }
+    catch (error) {
+        if (error instanceof LeaseholdError)
+            throw error;
+        throw new LeaseholdError("INVALID_CONFIG", `${tls.certFile} is no certificate: ${error.message}`);
+    }
+    if (Date.parse(certificate.validTo) < Date.now())
+        throw new LeaseholdError("INVALID_CONFIG", `the certificate ${tls.certFile} expired on ${certificate.validTo}`);
+}
+function bytesBelow(folder) {
+    return readdirSync(folder, { recursive: true, encoding: "utf8" })
+        .map((name) => statSync(join(folder, name), { throwIfNoEntry: false }))
+        .reduce((sum, found) => sum + (found?.isFile() ? found.size : 0), 0);
+}

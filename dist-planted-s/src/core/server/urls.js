@@ -1,0 +1,29 @@
+import { LeaseholdError } from "../../lease/errors.js";
+import { isLoopback } from "../../host/address.js";
+/** @throws LeaseholdError `INVALID_CONFIG` */
+export function parseUrl(flag, text) {
+    const found = /^(https?):\/\/(?:\[([\da-fA-F:.]+)\]|([\w.-]+)):(\d{1,5})\/?$/.exec(text);
+    const host = found?.[2] ?? found?.[3];
+    const port = Number(found?.[4]);
+    if (host === undefined || port > 65_535)
+        throw new LeaseholdError("INVALID_CONFIG", `${flag} has ${JSON.stringify(text)}, which is not http://host:port or https://host:port`);
+    return { host, port, isTls: found?.[1] === "https" };
+}
+/** Addresses, separated by commas, as they were given. */
+export function parseUrls(flag, text) {
+    const urls = text.split(",").map((part) => part.trim().replace(/\/$/, ""));
+    for (const url of urls)
+        parseUrl(flag, url);
+    return urls;
+}
+/** Nobody should find a server open to the whole network who has not said so. */
+export function parseListenUrls(flag, text, hasTls, insecure) {
+    return parseUrls(flag, text).map((url) => {
+        const parsed = parseUrl(flag, url);
+        if (parsed.isTls && !hasTls)
+            throw new LeaseholdError("INVALID_CONFIG", `${flag} has ${url}, and there is no certificate for it`);
+        if (!parsed.isTls && !insecure && !isLoopback(parsed.host))
+            throw new LeaseholdError("INVALID_CONFIG", `${flag} has ${url}: that is plain TCP beyond loopback, which needs https://, or --insecure if that is meant`);
+        return parsed;
+    });
+}

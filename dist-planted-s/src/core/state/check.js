@@ -1,0 +1,136 @@
+import { faults } from "#core-faults";
+import { RangeRequest_SortOrder as Order, RangeRequest_SortTarget as Target } from "../gen/etcd/rpc_pb.js";
+import { CoreError } from "./errors.js";
+import { contains, keyOf, rangeOf } from "./keys.js";
+/** What can be said of a request without the state: it is refused before it costs an entry of the log. */
+/**
+ * etcd's bound on the operations, or comparisons, of a transaction. The transactions inside share it: etcd gives each path of
+ * them as much, so that a request of 1 MB may have a hundred thousand.
+ */
+export const operationsMax = 128;
+/** Transactions in transactions. Each is two messages deep, and who decodes them takes 100 (`@bufbuild/protobuf`). */
+export const nestingMax = 32;
+export function checkRange(request) {
+    if (request.key.length === 0)
+        throw new CoreError("keyNotProvided");
+    const isKnown = (values, value) => Object.values(values).includes(value);
+    if (!isKnown(Order, request.sortOrder) || !isKnown(Target, request.sortTarget))
+        throw new CoreError("invalidSortOption");
+}
+export function checkPut(request) {
+    if (request.key.length === 0)
+        throw new CoreError("keyNotProvided");
+    if (request.ignoreValue && request.value.length > 0)
+        throw new CoreError("valueProvided");
+    if (request.ignoreLease && request.lease !== 0n)
+        throw new CoreError("leaseProvided");
+}
+export function checkDeleteRange(request) {
+    if (request.key.length === 0)
+        throw new CoreError("keyNotProvided");
+}
+export function checkTxn(request) {
+    checkSize(request, operationsMax, 0);
+    checkShape(request);
+    checkDuplicates(request);
+}
+/** What is left of the budget. All else is done with transactions that have passed this. */
+function checkSize({ compare, success, failure }, budget, depth) {
+    let left = budget - Math.max(compare.length, success.length, failure.length);
+    if (left < 0 || (depth > nestingMax && !faults.budgetOfEachLevel))
+        throw new CoreError("tooManyOperations");
+    for (const operations of [success, failure])
+        for (const { request } of operations)
+            if (request.case === "requestTxn") {
+                const budgetInside = faults.budgetOfEachLevel ? budget : left;
+                left = checkSize(request.value, budgetInside, depth + 1);
+            }
+    return left;
+}
+function checkShape({ compare, success, failure }) {
+    if (compare.some(({ key }) => key.length === 0))
+        throw new CoreError("keyNotProvided");
+    for (const operations of [success, failure])
+        for (const { request: operation } of operations) {
+            if (operation.case === "requestRange")
+                checkRange(operation.value);
+            else if (operation.case === "requestPut")
+                checkPut(operation.value);
+            else if (operation.case === "requestDeleteRange")
+                checkDeleteRange(operation.value);
+            else if (operation.case === "requestTxn")
+                checkShape(operation.value);
+            else
+                throw new CoreError("keyNotFound");
+        }
+}
+/** It may make the state larger: while space is short it is refused, as etcd refuses it. */
+export function needsRoom({ case: kind, value }) {
+    if (kind === "txn")
+        return mayPut(value);
+    return kind === "put" || kind === "leaseGrant" || kind === "registerLease";
+}
+function mayPut({ success, failure }) {
+    return [success, failure].some((operations) => operations.some(({ request }) => request.case === "requestTxn" ? mayPut(request.value) : request.case === "requestPut"));
+}
+/** Whichever way it takes, nothing is changed. Such a one needs no place in the log. */
+export function isReadOnly({ success, failure }) {
+    return everyRead(success, () => true) && everyRead(failure, () => true);
+}
+/** It reads no more than what this server has, perhaps not the newest. One that only compares has not said so. */
+export function isSerializable({ success, failure }) {
+    const isContent = ({ serializable }) => serializable;
+    if (success.length + failure.length === 0)
+        return false;
+    return everyRead(success, isContent) && everyRead(failure, isContent);
+}
+function everyRead(operations, holds) {
+    return operations.every(({ request }) => {
+        if (request.case === "requestRange")
+            return holds(request.value);
+        if (request.case !== "requestTxn")
+            return false;
+        return everyRead(request.value.success, holds) && everyRead(request.value.failure, holds);
+    });
+}
+/** No key may be written twice in one revision: by two puts, or by a put and a deletion, on ways that can both be taken. */
+function checkDuplicates(request) {
+    touchedBy(request.success);
+    touchedBy(request.failure);
+}
+function touchedBy(operations) {
+    const all = { puts: new Set(), deletions: [] };
+    for (const { request: operation } of operations) {
+        if (operation.case === "requestDeleteRange")
+            all.deletions.push(rangeOf(operation.value.key, operation.value.rangeEnd));
+    }
+    for (const { request: operation } of operations) {
+        if (operation.case === "requestTxn")
+            merge(all, touchedByTxn(operation.value));
+    }
+    for (const { request: operation } of operations) {
+        if (operation.case === "requestPut")
+            addPut(all, keyOf(operation.value.key));
+    }
+    return all;
+}
+/** One of the two ways is taken: they may write the same keys. */
+function touchedByTxn(request) {
+    const success = touchedBy(request.success);
+    const failure = touchedBy(request.failure);
+    return {
+        puts: new Set([...success.puts, ...failure.puts]),
+        deletions: [...success.deletions, ...failure.deletions],
+    };
+}
+function merge(all, inner) {
+    for (const key of inner.puts)
+        addPut(all, key);
+    for (const range of inner.deletions)
+        all.deletions.push(range);
+}
+function addPut(all, key) {
+    if (all.puts.has(key) || all.deletions.some((range) => contains(range, key)))
+        throw new CoreError("duplicateKey");
+    all.puts.add(key);
+}

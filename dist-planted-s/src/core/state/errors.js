@@ -1,0 +1,50 @@
+import { faults } from "#core-faults";
+/**
+ * What the core answers when it cannot do what it was asked: etcd's code and text where etcd has one, as clients match them to
+ * the letter.
+ */
+const failures = {
+    keyNotProvided: [3, "etcdserver: key is not provided"],
+    duplicateKey: [3, "etcdserver: duplicate key given in txn request"],
+    tooManyOperations: [3, "etcdserver: too many operations in txn request"],
+    requestTooLarge: [3, "etcdserver: request is too large"],
+    valueProvided: [3, "etcdserver: value is provided"],
+    leaseProvided: [3, "etcdserver: lease is provided"],
+    leaseNameMissing: [3, "leasehold: a lease's name is empty"],
+    invalidSortOption: [3, "etcdserver: invalid sort option"],
+    keyNotFound: [3, "etcdserver: key not found"],
+    leaseNotFound: [5, "etcdserver: requested lease not found"],
+    leaseNameTaken: [6, "leasehold: a lease of this name exists already"],
+    leaseExists: [9, "etcdserver: lease already exists"],
+    compacted: [11, "etcdserver: mvcc: required revision has been compacted"],
+    futureRevision: [11, "etcdserver: mvcc: required revision is a future revision"],
+    leaseTtlTooLarge: [11, "etcdserver: too large lease TTL"],
+    tooManyRequests: [8, "etcdserver: too many requests"],
+    answerTooLarge: [8, "leasehold: the answer is too large: ask for a part of it (limit, keys_only)"],
+    answerTooLargeDone: [8, "leasehold: the request was carried out, and its answer is too large"],
+    noSpace: [8, "etcdserver: mvcc: database space exceeded"],
+    noLeader: [14, "etcdserver: no leader"],
+    leaderChanged: [14, "etcdserver: leader changed"],
+    notLeader: [9, "etcdserver: not leader"],
+    stopped: [14, "etcdserver: server stopped"],
+    internal: [13, "leasehold: the server has made a mistake with this request; its log says which"],
+    timeout: [14, "etcdserver: request timed out"],
+};
+/** An answer that says no. `code` is gRPC's status. */
+export class CoreError extends Error {
+    failure;
+    code;
+    /** @param cause of `internal`: what was thrown */
+    constructor(failure, cause) {
+        super(failures[failure][1], { cause });
+        this.name = "CoreError";
+        this.failure = failure;
+        this.code = failures[failure][0];
+    }
+}
+/** What whoever asked is told when this was thrown while its request was looked at, and before anything had come of it. */
+export function refusalFor(error) {
+    if (faults.mistakesEscape && !(error instanceof CoreError))
+        throw error;
+    return error instanceof CoreError ? error : new CoreError("internal", error);
+}

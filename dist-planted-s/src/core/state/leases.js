@@ -1,0 +1,87 @@
+import { faults } from "#core-faults";
+import sortedBtree from "sorted-btree";
+import { CoreError } from "./errors.js";
+/** etcd refuses more: nine thousand million seconds. */
+export const ttlSecondsMax = 9000000000n;
+/** Its record, the set of its keys, and what the leader keeps of it. */
+const leaseBytes = 800;
+function inOrder(one, other) {
+    return one < other ? -1 : one > other ? 1 : 0;
+}
+/**
+ * Leases without deadlines. Creating, revoking and expiring are commands of the log; refreshing is not, and leaves no trace
+ * here (*Patterns of Distributed Systems*, "Lease").
+ */
+export class Leases {
+    #leases = new sortedBtree.default(undefined, inOrder);
+    #names = new Map();
+    #nameBytes = 0;
+    /** Each key hangs on one lease at most. */
+    #leaseOfKey = new Map();
+    /** What they take in memory, about; the keys that hang on them are counted with these. */
+    get bytes() {
+        return this.#leases.size * leaseBytes + this.#nameBytes;
+    }
+    get size() {
+        return this.#leases.size;
+    }
+    get(id) {
+        return this.#leases.get(id);
+    }
+    /** All that are there now, by their ids, while others come and go. */
+    all() {
+        return this.#leases.clone().values();
+    }
+    named(name) {
+        const id = this.#names.get(name);
+        return id === undefined ? undefined : this.#leases.get(id);
+    }
+    /** The duplicate is refused here, where the command is applied: requests that are in flight together pass every earlier look. */
+    grant(id, ttlSeconds, name) {
+        if (!faults.duplicatesUncheckedAtApply) {
+            if (name !== undefined && this.#names.has(name))
+                throw new CoreError("leaseNameTaken");
+            if (this.#leases.has(id))
+                throw new CoreError("leaseExists");
+        }
+        const lease = { id, ttlSeconds, name, keys: new Set(), leftMs: undefined };
+        this.#leases.set(id, lease);
+        if (name !== undefined) {
+            this.#names.set(name, id);
+            this.#nameBytes += name.length;
+        }
+        return lease;
+    }
+    /** Takes the lease away; its keys are the caller's to delete. */
+    remove(id) {
+        const lease = this.#leases.get(id);
+        if (lease === undefined)
+            throw new CoreError("leaseNotFound");
+        this.#leases.delete(id);
+        if (lease.name !== undefined) {
+            this.#names.delete(lease.name);
+            this.#nameBytes -= lease.name.length;
+        }
+        return lease;
+    }
+    /** The key hangs on the lease from now on, and on no other. 0 detaches it. */
+    attach(key, id) {
+        const lease = id === 0n ? undefined : this.#leases.get(id);
+        if (id !== 0n && lease === undefined)
+            throw new CoreError("leaseNotFound");
+        const before = this.#leaseOfKey.get(key);
+        if (before === lease)
+            return;
+        before?.keys.delete(key);
+        if (lease === undefined)
+            this.#leaseOfKey.delete(key);
+        else {
+            lease.keys.add(key);
+            this.#leaseOfKey.set(key, lease);
+        }
+    }
+    /** The key is gone. */
+    detach(key) {
+        this.attach(key, 0n);
+    }
+}

@@ -1,0 +1,331 @@
+import { faults } from "#core-faults";
+import sortedBtree from "sorted-btree";
+import { bytesOf, contains, singleKey } from "./keys.js";
+import { sortInSteps, unitsPerStep, Visits } from "./steps.js";
+export function isDeletion(version) {
+    return version.version === 0;
+}
+export const nothing = new Uint8Array(0);
+/** What a version takes in memory beside its key and value, measured: its record, its place in two lists, what its value is kept in. */
+const versionOverheadBytes = 400;
+/** What it takes in memory, about. */
+export function sizeOf({ key, value }) {
+    return versionOverheadBytes + key.length + value.length;
+}
+/** A part of something larger keeps all of it in memory: what is kept of a large request, or piece, is copied then. */
+export function owned(value) {
+    return value.buffer.byteLength > 2 * value.length + versionOverheadBytes ? value.slice() : value;
+}
+/** Reading keys with their past, up to one revision. */
+export class KeysView {
+    /** The newest that is whole. 1 is the empty beginning, as clients know it from etcd. */
+    current;
+    /** Reads and watches before it are refused. -1: never compacted. To compact revision 0 is allowed once, as in etcd. */
+    compacted;
+    visits;
+    keys;
+    constructor(keys, current, compacted, visits) {
+        this.keys = keys;
+        this.current = current;
+        this.compacted = compacted;
+        this.visits = visits;
+    }
+    /** What the key is now, if it is. */
+    get(key) {
+        return this.getAt(key, this.current);
+    }
+    /** What it was at a revision. */
+    getAt(key, revision) {
+        this.visits.count += 1;
+        const history = this.keys.get(key);
+        return history === undefined ? undefined : lastUpTo(history, revision);
+    }
+    /** Keys of the range in order, as they were at a revision; nothing for each key that was not there then. */
+    *range({ from, to }, revision) {
+        for (const [key, history] of this.keys.entries(from)) {
+            if (to !== undefined && key >= to)
+                return;
+            this.visits.count += 1;
+            yield lastUpTo(history, faults.readsMoveOn ? Infinity : revision);
+        }
+    }
+    /** What the key was before a change of it; nothing if that was compacted away, whether or not it has been removed. */
+    before({ key, modified }) {
+        return modified > this.compacted ? this.getAt(key, modified - 1) : undefined;
+    }
+    /** All that can be read, key by key, oldest first. */
+    *histories() {
+        for (const history of this.keys.values()) {
+            this.visits.count += 1;
+            const first = firstNeeded(history, this.compacted);
+            const end = firstFrom(history, this.current + 1);
+            if (first < end)
+                yield history.slice(first, end);
+        }
+    }
+}
+/** So many changes are not worth a look at the keys. */
+const manyChanges = 1_024;
+/** So many keys are worth it. */
+const fewKeys = 64;
+/**
+ * Keys with their past. A revision is a write transaction: all that one changes bears the same number. Nothing is
+ * deleted but by compaction, so a read of an earlier revision sees what a read then would have seen.
+ *
+ * A write is made known as a whole, by `commit`: until then what it has put and deleted is beyond the current revision.
+ */
+export class Revisions extends KeysView {
+    /** Every change, in order: watchers resume from here. */
+    #changes = [];
+    /** Changes by which keys may have a past that nobody can read any more. */
+    #garbage = [];
+    /** What all that is kept takes in memory, about. */
+    bytes = 0;
+    #live = 0;
+    /** By what is not committed yet. */
+    #liveChange = 0;
+    constructor() {
+        super(new sortedBtree.default(undefined, byKey), 1, -1, new Visits());
+    }
+    /** How many keys there are now. */
+    get live() {
+        return this.#live;
+    }
+    /** All as it is now, while this goes on. The two share what neither changes: this costs next to nothing. */
+    view() {
+        return new KeysView(this.keys.clone(), this.current, this.compacted, this.visits);
+    }
+    /** What the key is now, what is not committed yet included. */
+    newest(key) {
+        this.visits.count += 1;
+        const newest = this.keys.get(key)?.at(-1);
+        return newest === undefined || isDeletion(newest) ? undefined : newest;
+    }
+    /** What was put and deleted at this revision is there from now on. */
+    commit(revision) {
+        this.current = revision;
+        this.#live += this.#liveChange;
+        this.#liveChange = 0;
+    }
+    put(key, value, lease, revision) {
+        const before = this.newest(key);
+        const version = {
+            key,
+            modified: revision,
+            sub: this.#subOf(revision),
+            created: before?.created ?? revision,
+            version: (before?.version ?? 0) + 1,
+            value: owned(value),
+            lease,
+        };
+        if (before === undefined)
+            this.#liveChange += 1;
+        this.#append(version);
+        return version;
+    }
+    /** Nothing if there is no such key. */
+    delete(key, revision) {
+        if (this.newest(key) === undefined)
+            return undefined;
+        this.#liveChange -= 1;
+        const sub = this.#subOf(revision);
+        const deletion = { key, modified: revision, sub, created: 0, version: 0, value: nothing, lease: 0n };
+        this.#append(deletion);
+        return deletion;
+    }
+    /**
+     * Reads and watches before `revision` are refused from now on. All changes of that revision itself stay. What nobody can read any
+     * more is removed by `sweep`.
+     */
+    compact(revision) {
+        this.compacted = revision;
+        this.#garbage.push(this.#changes.slice(0, firstFrom(this.#changes, revision + 1)));
+        this.#changes = this.#changes.slice(firstFrom(this.#changes, revision));
+    }
+    get hasGarbage() {
+        return this.#garbage.length > 0;
+    }
+    /** Removes what was compacted away. No answer depends on whether, or how far, that has happened. */
+    *sweep() {
+        for (let old = this.#garbage[0]; old !== undefined; old = this.#garbage[0]) {
+            for (let index = 0; index < old.length; index++) {
+                this.#compactKey(old[index].key);
+                if (index % unitsPerStep === 0)
+                    yield;
+            }
+            this.#garbage.shift();
+        }
+    }
+    /**
+     * Changes from there on, oldest first: all of revisions that are whole, and the last of which may have been begun only. It finds up to
+     * about `changesMax`, looks at up to `visitsMax`, and says where to go on.
+     */
+    changesSince(from, range, changesMax, visitsMax = Infinity) {
+        const key = singleKey(range);
+        if (key !== undefined)
+            return this.#changesOfKey(from, key, changesMax);
+        return (this.#changesOfFew(from, range, changesMax) ?? this.#scanChanges(from, range, changesMax, visitsMax));
+    }
+    /** After all that there is. */
+    get #end() {
+        return { revision: this.current + 1, sub: 0 };
+    }
+    #changesOfKey({ revision, sub }, key, changesMax) {
+        const history = this.keys.get(key) ?? [];
+        const changes = [];
+        this.visits.count += 1;
+        for (let index = firstFrom(history, revision, sub); index < history.length; index++) {
+            const change = history[index];
+            if (change.modified > this.current)
+                break;
+            if (changes.length >= changesMax)
+                return { changes, next: placeOf(change) };
+            this.visits.count += 1;
+            changes.push(change);
+        }
+        return { changes, next: this.#end };
+    }
+    /** When few keys have changed little, that is found by looking at them, however much others have changed. */
+    #changesOfFew({ revision, sub }, range, changesMax) {
+        const left = this.#changes.length - firstFrom(this.#changes, revision);
+        if (left <= manyChanges || sub > 0)
+            return undefined;
+        const changes = [];
+        let looked = 0;
+        for (const history of this.#historiesOf(range)) {
+            looked += 1;
+            this.visits.count += 1;
+            const first = firstFrom(history, revision);
+            const end = firstFrom(history, this.current + 1);
+            if (looked > fewKeys || changes.length + end - first > changesMax)
+                return undefined;
+            for (let index = first; index < end; index++)
+                changes.push(history[index]);
+        }
+        changes.sort(inOrder);
+        return { changes, next: this.#end };
+    }
+    *#historiesOf({ from, to }) {
+        for (const [key, history] of this.keys.entries(from)) {
+            if (to !== undefined && key >= to)
+                return;
+            yield history;
+        }
+    }
+    #scanChanges(from, range, changesMax, visitsMax) {
+        const changes = [];
+        const first = firstFrom(this.#changes, from.revision, from.sub);
+        for (let index = first; index < this.#changes.length; index++) {
+            const change = this.#changes[index];
+            if (change.modified > this.current)
+                break;
+            if (changes.length >= changesMax || index - first >= visitsMax)
+                return { changes, next: placeOf(change) };
+            this.visits.count += 1;
+            if (contains(range, change.key))
+                changes.push(change);
+        }
+        return { changes, next: this.#end };
+    }
+    /** Takes in what `histories` told, in its order; a long history may come in several parts. */
+    restore(part) {
+        const [{ key }] = part;
+        const history = this.keys.get(key);
+        if (history !== undefined && !isDeletion(history.at(-1)))
+            this.#live -= 1;
+        if (!isDeletion(part.at(-1)))
+            this.#live += 1;
+        if (history === undefined)
+            this.keys.set(key, [...part]);
+        else
+            for (const version of part)
+                history.push(version);
+        for (const version of part) {
+            this.bytes += sizeOf(version);
+            if (version.modified >= this.compacted)
+                this.#changes.push(version);
+        }
+    }
+    /** After the last `restore`. */
+    *restored() {
+        this.#changes = yield* sortInSteps(this.#changes, inOrder);
+    }
+    /** Of the changes that are kept, half are of this revision or earlier ones; 0 if there is none. */
+    get middle() {
+        return this.#changes[this.#changes.length >>> 1]?.modified ?? 0;
+    }
+    #subOf(revision) {
+        const last = this.#changes.at(-1);
+        return last?.modified === revision ? last.sub + 1 : 0;
+    }
+    #append(version) {
+        const history = this.keys.get(version.key);
+        if (history === undefined)
+            this.keys.set(version.key, [version]);
+        else
+            history.push(version);
+        this.#changes.push(version);
+        this.bytes += sizeOf(version);
+    }
+    #compactKey(key) {
+        this.visits.count += 1;
+        const history = this.keys.get(key);
+        if (history === undefined)
+            return;
+        const first = firstNeeded(history, this.compacted);
+        if (!faults.bytesStay)
+            for (let index = 0; index < first; index++)
+                this.bytes -= sizeOf(history[index]);
+        if (first === history.length)
+            this.keys.delete(key);
+        else if (first > 0)
+            this.keys.set(key, history.slice(first));
+    }
+}
+function byKey(one, other) {
+    return one < other ? -1 : one > other ? 1 : 0;
+}
+function inOrder(one, other) {
+    return one.modified - other.modified || one.sub - other.sub;
+}
+function placeOf({ modified, sub }) {
+    return { revision: modified, sub };
+}
+/** The first that reads and watches from `compacted` on can come to. */
+function firstNeeded(history, compacted) {
+    const index = firstFrom(history, compacted);
+    const before = history[index - 1];
+    const isSeen = before !== undefined && !isDeletion(before) && history[index]?.modified !== compacted;
+    return isSeen ? index - 1 : index;
+}
+/** The first that was made at that revision, as the `sub`-th change of it, or later. */
+function firstFrom(versions, revision, sub = 0) {
+    let [low, high] = [0, versions.length];
+    while (low < high) {
+        const middle = (low + high) >>> 1;
+        const version = versions[middle];
+        const isBefore = version.modified < revision || (version.modified === revision && version.sub < sub);
+        if (isBefore)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+function lastUpTo(history, revision) {
+    const newest = history.at(-1);
+    // Nearly always.
+    const version = newest.modified <= revision ? newest : history[firstFrom(history, revision + 1) - 1];
+    return version === undefined || isDeletion(version) ? undefined : version;
+}
+/** As clients see it. */
+export function keyValueFields(version) {
+    return {
+        key: bytesOf(version.key),
+        value: version.value,
+        createRevision: BigInt(version.created),
+        modRevision: BigInt(version.modified),
+        version: BigInt(version.version),
+        lease: version.lease,
+    };
+}

@@ -1,0 +1,194 @@
+import { faults } from "#core-faults";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { SnapshotPieceSchema, } from "../gen/leasehold/snapshot_pb.js";
+import { bytesOf, keyOf } from "./keys.js";
+import { owned } from "./revisions.js";
+import { CoreState } from "./state.js";
+import { finish } from "./steps.js";
+/** A snapshot that cannot be trusted. */
+export class SnapshotError extends Error {
+    name = "SnapshotError";
+}
+/**
+ * The state as it is now, while it goes on: nothing is copied. What is left of a lease may be newer than the rest; that was committed, so
+ * it is written in the log that follows the snapshot, and no leader looks at it before it has applied that.
+ */
+export function frozen({ cluster, clusterMs, revisions, leases, spaceAlarms }) {
+    const all = leases.all();
+    const view = revisions.view();
+    const rest = { cluster, clusterMs, spaceAlarms: new Set(spaceAlarms), leases: { all: () => all } };
+    if (faults.snapshotCopiedAtOnce) {
+        const histories = [...view.histories()];
+        return { ...rest, revisions: { ...view, histories: () => histories } };
+    }
+    return { ...rest, revisions: view };
+}
+/**
+ * Bytes after which a piece is full: a few milliseconds of work for whoever writes or reads it, between two of which a server does other
+ * things. One version may make it larger, by as much as a request may be: that is far below what disks and connections take for a piece.
+ */
+export const pieceBytesDefault = 64 * 1024;
+/** The whole state in pieces, in an order that is the same on every server with the same state. */
+export function* snapshotPieces(state, pieceBytes = pieceBytesDefault) {
+    let pieces = 0n;
+    for (const piece of piecesOf(state, pieceBytes)) {
+        pieces += 1n;
+        yield toBinary(SnapshotPieceSchema, piece);
+    }
+    yield toBinary(SnapshotPieceSchema, create(SnapshotPieceSchema, { body: { case: "pieces", value: pieces } }));
+}
+/** @throws SnapshotError if something is missing or more than was written. */
+export function restoreState(pieces) {
+    const restoring = new RestoringState();
+    for (const bytes of pieces)
+        restoring.take(bytes);
+    return finish(restoring.finish());
+}
+function* piecesOf({ cluster, clusterMs, revisions, leases, spaceAlarms }, pieceBytes) {
+    yield pieceOf({
+        case: "head",
+        value: {
+            cluster,
+            revision: BigInt(revisions.current),
+            compacted: BigInt(revisions.compacted),
+            clusterMilliseconds: BigInt(clusterMs),
+            spaceAlarms: [...spaceAlarms].sort((one, other) => (one < other ? -1 : 1)),
+        },
+    });
+    for (const lease of leases.all()) {
+        const { id, ttlSeconds, name = "", leftMs } = lease;
+        const left = leftMs === undefined ? {} : { left: BigInt(leftMs) };
+        yield pieceOf({ case: "lease", value: { id, ttl: BigInt(ttlSeconds), name, ...left } });
+    }
+    for (const history of revisions.histories()) {
+        const key = bytesOf(history[0].key);
+        for (let start = 0; start < history.length;) {
+            const end = faults.historyInOnePiece ? history.length : endOfPiece(history, start, pieceBytes);
+            const versions = history.slice(start, end).map(fieldsOf);
+            yield pieceOf({ case: start === 0 ? "history" : "continued", value: { key, versions } });
+            start = end;
+        }
+    }
+}
+/** Numbers and lengths beside a value, at most. */
+const versionOverheadBytes = 64;
+/** At least one version, however large. */
+function endOfPiece(history, start, pieceBytes) {
+    let bytes = 0;
+    let end = start;
+    for (; end < history.length; end += 1) {
+        bytes += history[end].value.length + versionOverheadBytes;
+        if (bytes > pieceBytes && end > start)
+            break;
+    }
+    return end;
+}
+function fieldsOf(version) {
+    return {
+        modified: BigInt(version.modified),
+        sub: BigInt(version.sub),
+        created: BigInt(version.created),
+        version: BigInt(version.version),
+        value: version.value,
+        lease: version.lease,
+    };
+}
+function pieceOf(body) {
+    return create(SnapshotPieceSchema, body === undefined ? {} : { body });
+}
+function readPiece(bytes) {
+    try {
+        return fromBinary(SnapshotPieceSchema, bytes);
+    }
+    catch (error) {
+        throw new SnapshotError("a piece of the snapshot cannot be read", { cause: error });
+    }
+}
+/** A state that is put together again, piece by piece. */
+export class RestoringState {
+    #state = new CoreState();
+    #count = 0n;
+    #isWhole = false;
+    /** Of the key whose versions are coming: which lease it hangs on, the last of them says. */
+    #newest;
+    /** @throws SnapshotError for what cannot follow what has come before */
+    take(bytes) {
+        if (this.#isWhole)
+            throw new SnapshotError("something follows the snapshot's last piece");
+        const { body } = readPiece(bytes);
+        if (body.case !== "pieces") {
+            this.#count += 1n;
+            this.#takeIn(body);
+            return;
+        }
+        if (body.value !== this.#count)
+            throw new SnapshotError(`the snapshot has ${this.#count} of ${body.value} pieces`);
+        this.#isWhole = true;
+    }
+    /** @throws SnapshotError if something is missing */
+    *finish() {
+        if (!this.#isWhole)
+            throw new SnapshotError("the snapshot is cut off");
+        this.#finishKey();
+        yield* this.#state.revisions.restored();
+        return this.#state;
+    }
+    #takeIn(body) {
+        if ((body.case === "head") !== (this.#count === 1n))
+            throw new SnapshotError("the snapshot's head is not at its head");
+        switch (body.case) {
+            case "head":
+                this.#takeHead(body.value);
+                return;
+            case "lease":
+                this.#takeLease(body.value);
+                return;
+            case "history":
+            case "continued":
+                this.#takeHistory(body.value, body.case === "continued");
+                return;
+            default:
+                throw new SnapshotError("the snapshot has a piece of a kind that this version does not know");
+        }
+    }
+    #takeHead({ cluster, clusterMilliseconds, revision, compacted, spaceAlarms }) {
+        for (const member of spaceAlarms)
+            this.#state.spaceAlarms.add(member);
+        this.#state.cluster = cluster;
+        this.#state.clusterMs = Number(clusterMilliseconds);
+        this.#state.revisions.current = Number(revision);
+        this.#state.revisions.compacted = Number(compacted);
+    }
+    #takeLease({ id, ttl, name, left }) {
+        const lease = this.#state.leases.grant(id, Number(ttl), name === "" ? undefined : name);
+        lease.leftMs = left === undefined ? undefined : Number(left);
+    }
+    #takeHistory({ key: bytes, versions }, isContinued) {
+        const key = keyOf(bytes);
+        if (isContinued !== (key === this.#newest?.key))
+            throw new SnapshotError("the snapshot's pieces of one key are not together");
+        if (versions.length === 0)
+            throw new SnapshotError("a key of the snapshot has no version");
+        if (!isContinued)
+            this.#finishKey();
+        const part = versions.map((version) => toVersion(key, version));
+        this.#state.revisions.restore(part);
+        this.#newest = part.at(-1);
+    }
+    #finishKey() {
+        if (this.#newest === undefined || this.#newest.lease === 0n)
+            return;
+        this.#state.leases.attach(this.#newest.key, this.#newest.lease);
+    }
+}
+function toVersion(key, fields) {
+    return {
+        key,
+        modified: Number(fields.modified),
+        sub: Number(fields.sub),
+        created: Number(fields.created),
+        version: Number(fields.version),
+        value: owned(fields.value),
+        lease: fields.lease,
+    };
+}

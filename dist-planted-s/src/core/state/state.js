@@ -1,0 +1,224 @@
+import { faults } from "#core-faults";
+import { create } from "@bufbuild/protobuf";
+import { AlarmType, AlarmResponseSchema } from "../gen/etcd/cluster_pb.js";
+import { CompactionResponseSchema, LeaseGrantResponseSchema, LeaseRevokeResponseSchema, } from "../gen/etcd/rpc_pb.js";
+import { AnswerRoom } from "./answer-room.js";
+import { needsRoom } from "./check.js";
+import { CoreError } from "./errors.js";
+import { Leases, ttlSecondsMax } from "./leases.js";
+import { readRange } from "./range.js";
+import { Revisions } from "./revisions.js";
+import { finish, sortInSteps } from "./steps.js";
+import { deleteKeys, putKey, readTxn, runTxn } from "./txn.js";
+import { Write } from "./write.js";
+/**
+ * The state machine of the core: keys with their past, and leases. The same commands in the same order make the same
+ * state on every server; it knows no time.
+ */
+export class CoreState {
+    revisions = new Revisions();
+    leases = new Leases();
+    /** Which cluster this is; 0 until its first command. */
+    cluster = 0n;
+    /** Milliseconds that the cluster has been led, as last replicated. */
+    clusterMs = 0;
+    /** Members that have more than they can hold: until they are put out, nothing is taken that needs more room. */
+    spaceAlarms = new Set();
+    /** A command is being applied: keys come and go from leases already, and what is read of revisions does not show it yet. */
+    isApplying = false;
+    /** What the command that is being applied changes: one revision after the other, and each in order. */
+    #changes = [];
+    #room = new AnswerRoom(Infinity);
+    #granted = [];
+    #ended = [];
+    /** All steps of `applying`. */
+    apply(command, term) {
+        return finish(this.applying(command, term));
+    }
+    /**
+     * Applies a command in steps: nothing of what it changes can be read before the last of them, and no other command begins before.
+     * A command that is refused changes nothing. `term` is that of the command's entry.
+     *
+     * @param answerBytes what the answer may have, as the state counts; less than 0 if nobody waits for it: what it changes is the same
+     */
+    *applying(command, term, answerBytes = Infinity) {
+        this.isApplying = true;
+        this.#room = new AnswerRoom(answerBytes);
+        this.#changes = [];
+        this.#granted = [];
+        this.#ended = [];
+        const answer = yield* this.#answer(command, term);
+        this.isApplying = false;
+        const isRefused = answer instanceof CoreError;
+        return {
+            answer: this.#room.isExceeded && !isRefused ? new CoreError("answerTooLargeDone") : answer,
+            revision: this.revisions.current,
+            changes: this.#changes,
+            granted: this.#granted,
+            ended: this.#ended,
+        };
+    }
+    /** What stands there now, whatever is applied while it is read. */
+    read(request, answerBytes = Infinity) {
+        const isOneKey = request.rangeEnd.length === 0;
+        const view = isOneKey || faults.readsLiveKeys ? this.revisions : this.revisions.view();
+        const room = new AnswerRoom(answerBytes);
+        return withinRoom(readRange(view, request, room), room);
+    }
+    /** The same for a transaction that changes nothing (`isReadOnly`). */
+    readTxn(request, answerBytes = Infinity) {
+        const room = new AnswerRoom(answerBytes);
+        return withinRoom(readTxn(this.revisions.view(), request, room), room);
+    }
+    *#answer(command, term) {
+        try {
+            return yield* this.#carryOut(command, term);
+        }
+        catch (error) {
+            if (error instanceof CoreError)
+                return error;
+            throw error;
+        }
+    }
+    *#carryOut({ body, request }, term) {
+        if (this.spaceAlarms.size > 0 && needsRoom(body))
+            throw new CoreError("noSpace");
+        switch (body.case) {
+            case "put": {
+                const write = this.#begin();
+                return this.#commit(write, putKey(write, body.value));
+            }
+            case "deleteRange": {
+                const write = this.#begin();
+                return this.#commit(write, yield* deleteKeys(write, body.value));
+            }
+            case "txn": {
+                const write = this.#begin();
+                return this.#commit(write, yield* runTxn(write, body.value));
+            }
+            case "compact":
+                this.#compact(body.value.revision);
+                return create(CompactionResponseSchema);
+            case "leaseGrant":
+                return this.#grant(body.value.ID, body.value.TTL);
+            case "registerLease":
+                return this.#grant(this.#freeId(request), body.value.ttl, body.value.name);
+            case "leaseRevoke":
+                yield* this.#revoke(body.value.ID);
+                return create(LeaseRevokeResponseSchema);
+            case "leaseExpire":
+                // Whoever led then found them over; a later leader may have promised more time since.
+                if (body.value.term === BigInt(term))
+                    yield* this.#expire(body.value);
+                return undefined;
+            case "clusterTime":
+                this.#keepTime(body.value);
+                return undefined;
+            case "spaceAlarm":
+                return this.#alarm(body.value);
+            case "bootstrap":
+                if (this.cluster === 0n)
+                    this.cluster = body.value.cluster;
+                return undefined;
+            default:
+                return undefined;
+        }
+    }
+    /** What the state takes in memory, about. */
+    get bytes() {
+        return this.revisions.bytes + this.leases.bytes;
+    }
+    #alarm({ member, raised }) {
+        const isNew = raised ? !this.spaceAlarms.has(member) : this.spaceAlarms.delete(member);
+        if (raised)
+            this.spaceAlarms.add(member);
+        return alarmResponse(isNew ? [member] : []);
+    }
+    #begin() {
+        return new Write(this.revisions, this.leases, this.#room);
+    }
+    #commit(write, answer) {
+        write.commit();
+        if (this.#changes.length === 0)
+            this.#changes = write.changes;
+        else
+            for (const change of write.changes)
+                this.#changes.push(change);
+        return answer;
+    }
+    #compact(revision) {
+        if (revision > BigInt(this.revisions.current))
+            throw new CoreError("futureRevision");
+        if (Number(revision) <= this.revisions.compacted)
+            throw new CoreError("compacted");
+        this.revisions.compact(Number(revision));
+    }
+    #grant(id, ttl, name) {
+        if (ttl > ttlSecondsMax)
+            throw new CoreError("leaseTtlTooLarge");
+        const lease = this.leases.grant(id, Number(ttl), name);
+        this.#granted.push(id);
+        return create(LeaseGrantResponseSchema, { ID: lease.id, TTL: BigInt(lease.ttlSeconds) });
+    }
+    /**
+     * Every server finds the same. No id is used again, as the proposers' numbers are not: else who held a lease that has
+     * ended could refresh its successor.
+     */
+    #freeId(number) {
+        let id = BigInt.asUintN(62, number) + 1n;
+        while (this.leases.get(id) !== undefined)
+            id += 1n;
+        return id;
+    }
+    *#revoke(id) {
+        if (this.leases.get(id) === undefined)
+            throw new CoreError("leaseNotFound");
+        const write = this.#begin();
+        yield* this.#end(write, id);
+        this.#commit(write, undefined);
+    }
+    /** Each in a revision of its own, as etcd does. The leaders of earlier versions had all of them end in one. */
+    *#expire({ ids, apart }) {
+        let write = this.#begin();
+        for (const id of ids) {
+            if (this.leases.get(id) === undefined)
+                continue;
+            if (apart)
+                write = this.#begin();
+            yield* this.#end(write, id);
+            if (apart)
+                this.#commit(write, undefined);
+        }
+        if (!apart)
+            this.#commit(write, undefined);
+    }
+    /** All keys of a lease go in one revision; none if there are no keys. */
+    *#end(write, id) {
+        const { keys } = this.leases.get(id);
+        if (!faults.keysLeftBehind) {
+            const sorted = yield* sortInSteps([...keys], (a, b) => (a < b ? -1 : 1));
+            yield* write.deleteKeys(sorted);
+        }
+        this.leases.remove(id);
+        this.#ended.push(id);
+    }
+    #keepTime({ milliseconds, left, }) {
+        this.clusterMs = Math.max(this.clusterMs, Number(milliseconds));
+        for (const { id, milliseconds: leftMs } of left) {
+            const lease = this.leases.get(id);
+            if (lease !== undefined)
+                lease.leftMs = Number(leftMs);
+        }
+    }
+}
+function* withinRoom(steps, room) {
+    const answer = yield* steps;
+    if (room.isExceeded)
+        throw new CoreError("answerTooLarge");
+    return answer;
+}
+/** As clients see them. */
+export function alarmResponse(members) {
+    const alarms = Array.from(members, (memberID) => ({ memberID, alarm: AlarmType.NOSPACE }));
+    return create(AlarmResponseSchema, { alarms });
+}

@@ -1,0 +1,54 @@
+/** What is looked at in one step: keys, versions, changes. Some dozens of microseconds. */
+export const unitsPerStep = 64;
+/** All of it at once. */
+export function finish(steps) {
+    for (;;) {
+        const step = steps.next();
+        if (step.done === true)
+            return step.value;
+    }
+}
+/**
+ * Counts what is looked at, for those who judge how long a turn is: whoever visits a key, a version or a change says so where it does,
+ * in steps or not.
+ */
+export class Visits {
+    count = 0;
+}
+/** Sorts by merging, stable, in steps; the array is used up. */
+export function* sortInSteps(items, compare) {
+    for (let start = 0; start < items.length; start += unitsPerStep) {
+        const run = items.slice(start, start + unitsPerStep).sort(compare);
+        for (let index = 0; index < run.length; index++)
+            items[start + index] = run[index];
+        yield;
+    }
+    return yield* mergeRuns(items, unitsPerStep, compare);
+}
+/** The same, when already a comparison may be more than a step. */
+export function* sortByLongComparison(items, compare) {
+    return yield* mergeRuns(items, 1, compare);
+}
+/** @param runLength so many are in order already, and so many from there, and so on */
+function* mergeRuns(items, runLength, compare) {
+    const { length } = items;
+    let from = items;
+    let to = [...items];
+    for (let width = runLength; width < length; width *= 2) {
+        for (let start = 0; start < length; start += 2 * width)
+            yield* merge(from, to, start, Math.min(start + width, length), Math.min(start + 2 * width, length), compare);
+        [from, to] = [to, from];
+    }
+    return from;
+}
+function* merge(from, to, start, middle, end, compare) {
+    let [left, right] = [start, middle];
+    for (let index = start; index < end; index++) {
+        let order = left >= middle ? 1 : right >= end ? -1 : compare(from[left], from[right]);
+        if (typeof order !== "number")
+            order = yield* order;
+        to[index] = order <= 0 ? from[left++] : from[right++];
+        if (index % unitsPerStep === 0)
+            yield;
+    }
+}

@@ -1,0 +1,173 @@
+import { create } from "@bufbuild/protobuf";
+import { Compare_CompareResult as Result, Compare_CompareTarget as Target, DeleteRangeResponseSchema, PutResponseSchema, ResponseHeaderSchema, ResponseOpSchema, TxnResponseSchema, } from "../gen/etcd/rpc_pb.js";
+import { CoreError } from "./errors.js";
+import { keyOf, rangeOf } from "./keys.js";
+import { compareValues, keyValues, readRange, readRevision, toKeyValue } from "./range.js";
+import { unitsPerStep } from "./steps.js";
+import { Write } from "./write.js";
+export function putKey(write, request) {
+    checkPutApplies(write, request);
+    const key = keyOf(request.key);
+    const before = write.view.getAt(key, write.revision);
+    const value = request.ignoreValue ? before.value : request.value;
+    const lease = request.ignoreLease ? before.lease : request.lease;
+    write.put(key, value, lease);
+    return request.prevKv && before !== undefined
+        ? create(PutResponseSchema, { prevKv: toKeyValue(before) })
+        : create(PutResponseSchema);
+}
+export function* deleteKeys(write, request) {
+    const gone = yield* write.delete(rangeOf(request.key, request.rangeEnd));
+    const prevKvs = request.prevKv ? yield* keyValues(gone, write.room) : [];
+    return create(DeleteRangeResponseSchema, { deleted: BigInt(gone.length), prevKvs });
+}
+/** Carries out a transaction as a whole, or throws before it has changed anything. */
+export function* runTxn(write, request) {
+    const path = yield* choosePath(write.view, request);
+    for (const operation of operationsOf(path))
+        if (operation.case === "requestPut")
+            checkPutApplies(write, operation.value);
+    return yield* runPath(write, path);
+}
+/** One that changes nothing (`isReadOnly`). */
+export function* readTxn(view, request, room) {
+    const path = yield* choosePath(view, request);
+    return yield* runPath({ view, room, revision: view.current }, path);
+}
+function* choosePath(view, request) {
+    let succeeded = true;
+    for (const comparison of request.compare) {
+        if (!(yield* holds(view, comparison))) {
+            succeeded = false;
+            break;
+        }
+    }
+    const operations = succeeded ? request.success : request.failure;
+    const inner = new Map();
+    for (const [index, { request: operation }] of operations.entries()) {
+        if (operation.case === "requestTxn")
+            inner.set(index, yield* choosePath(view, operation.value));
+    }
+    return { succeeded, operations, inner };
+}
+function* operationsOf({ operations, inner }) {
+    for (const [index, { request }] of operations.entries()) {
+        if (request.case === "requestTxn")
+            yield* operationsOf(inner.get(index));
+        else
+            yield request;
+    }
+}
+function checkPutApplies({ leases, revision, view }, request) {
+    if (request.lease !== 0n && leases.get(request.lease) === undefined)
+        throw new CoreError("leaseNotFound");
+    const keeps = request.ignoreValue || request.ignoreLease;
+    if (keeps && view.getAt(keyOf(request.key), revision) === undefined)
+        throw new CoreError("keyNotFound");
+}
+/** Reads are checked before the first write, and after the puts: of several reasons to refuse, that is the one that etcd gives. */
+function* runPath(seen, path) {
+    for (const operation of operationsOf(path))
+        if (operation.case === "requestRange")
+            readRevision(seen.view, operation.value);
+    return yield* runOperations(seen, path);
+}
+function* runOperations(seen, { succeeded, operations, inner }) {
+    const responses = [];
+    for (const [index, operation] of operations.entries())
+        responses.push(yield* runOperation(seen, operation, inner.get(index)));
+    return create(TxnResponseSchema, { succeeded, responses });
+}
+function* runOperation(seen, { request }, inner) {
+    const header = () => create(ResponseHeaderSchema, { revision: BigInt(seen.revision) });
+    switch (request.case) {
+        case "requestRange": {
+            const value = yield* readRange(seen.view, request.value, seen.room, seen.revision);
+            value.header = header();
+            return create(ResponseOpSchema, { response: { case: "responseRange", value } });
+        }
+        case "requestPut": {
+            const value = putKey(writeOf(seen), request.value);
+            value.header = header();
+            return create(ResponseOpSchema, { response: { case: "responsePut", value } });
+        }
+        case "requestDeleteRange": {
+            const value = yield* deleteKeys(writeOf(seen), request.value);
+            value.header = header();
+            return create(ResponseOpSchema, { response: { case: "responseDeleteRange", value } });
+        }
+        case "requestTxn": {
+            const value = yield* runOperations(seen, inner);
+            // There and empty, as etcd has it.
+            value.header = create(ResponseHeaderSchema);
+            return create(ResponseOpSchema, { response: { case: "responseTxn", value } });
+        }
+        default:
+            throw new CoreError("keyNotFound");
+    }
+}
+function writeOf(seen) {
+    if (seen instanceof Write)
+        return seen;
+    throw new TypeError("a transaction that only reads cannot write");
+}
+/** A missing key has version, revisions and lease 0; no comparison of its value is true, not even `NOT_EQUAL`. */
+function* holds(view, comparison) {
+    if (comparison.rangeEnd.length === 0)
+        return yield* holdsFor(view.get(keyOf(comparison.key)), comparison);
+    const range = rangeOf(comparison.key, comparison.rangeEnd);
+    let isEmpty = true;
+    let looked = 0;
+    for (const version of view.range(range, view.current)) {
+        looked += 1;
+        if (looked % unitsPerStep === 0)
+            yield;
+        if (version === undefined)
+            continue;
+        isEmpty = false;
+        if (!(yield* holdsFor(version, comparison)))
+            return false;
+    }
+    return !isEmpty || (yield* holdsFor(undefined, comparison));
+}
+function* holdsFor(version, comparison) {
+    let difference = differenceOf(version, comparison);
+    if (typeof difference === "object")
+        difference = yield* difference;
+    if (difference === undefined)
+        return false;
+    switch (comparison.result) {
+        case Result.EQUAL:
+            return difference === 0;
+        case Result.NOT_EQUAL:
+            return difference !== 0;
+        case Result.GREATER:
+            return difference > 0;
+        case Result.LESS:
+            return difference < 0;
+        default:
+            return true;
+    }
+}
+function differenceOf(version, { target, targetUnion }) {
+    const asked = (name) => targetUnion.case === name ? targetUnion.value : 0n;
+    switch (target) {
+        case Target.VALUE:
+            if (version === undefined)
+                return undefined;
+            return compareValues(version.value, targetUnion.case === "value" ? targetUnion.value : new Uint8Array());
+        case Target.CREATE:
+            return compare(BigInt(version?.created ?? 0), asked("createRevision"));
+        case Target.MOD:
+            return compare(BigInt(version?.modified ?? 0), asked("modRevision"));
+        case Target.VERSION:
+            return compare(BigInt(version?.version ?? 0), asked("version"));
+        case Target.LEASE:
+            return compare(version?.lease ?? 0n, asked("lease"));
+        default:
+            return 0;
+    }
+}
+function compare(a, b) {
+    return a < b ? -1 : a > b ? 1 : 0;
+}

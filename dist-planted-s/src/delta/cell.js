@@ -1,0 +1,34 @@
+import { LeaseholdError } from "../lease/errors.js";
+import { decodeRecord } from "./codec.js";
+import { corrupt } from "./line.js";
+import { compareStamps } from "./stamp.js";
+/** Cells are in the answer to a read, and in the one to a write that found something else than it expected. */
+export function cellOf(answer, resource, storeName) {
+    if (answer.kind === "failed")
+        return { error: answer.error };
+    if (answer.kind !== "cells" && answer.kind !== "conflict")
+        return undefined;
+    return readCells(answer.cells, resource, storeName);
+}
+/** Of several slots the one with the greatest timestamp counts. */
+export function readCells(cells, resource, storeName) {
+    let greatest = { content: undefined, record: undefined };
+    try {
+        for (const content of cells) {
+            const record = decodeRecord(content);
+            if (record.resource !== resource)
+                throw corrupt(`it stands where that of ${JSON.stringify(resource)} belongs`, content);
+            if (compareStamps(record, greatest.record) > 0)
+                greatest = { content, record };
+        }
+        return greatest;
+    }
+    catch (error) {
+        if (!(error instanceof LeaseholdError))
+            throw error;
+        return { error: new LeaseholdError(error.code, `${storeName}: ${error.message}`) };
+    }
+}
+export function isCell(reading) {
+    return reading !== undefined && !("error" in reading);
+}

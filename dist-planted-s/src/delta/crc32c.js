@@ -1,0 +1,20 @@
+/** Castagnoli's polynomial, bits reversed. */
+const polynomial = 0x82f6_3b78;
+const table = Uint32Array.from({ length: 256 }, (_, byte) => {
+    let remainder = byte;
+    for (let bit = 0; bit < 8; bit++)
+        remainder = (remainder >>> 1) ^ (remainder & 1 ? polynomial : 0);
+    return remainder;
+});
+/** One step over `bytes` from a state, without the inversions at the beginning and the end: formats differ in those. */
+export function crc32cUpdate(state, bytes) {
+    let remainder = state;
+    for (let index = 0; index < bytes.length; index++) {
+        remainder = table[(remainder ^ bytes[index]) & 0xff] ^ (remainder >>> 8);
+    }
+    return remainder >>> 0;
+}
+/** The checksum as iSCSI, ext4 and others have it: finds every error of up to three bits, and every burst of up to 32. */
+export function crc32c(bytes) {
+    return ~crc32cUpdate(0xffff_ffff, bytes) >>> 0;
+}

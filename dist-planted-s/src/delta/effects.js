@@ -1,0 +1,2 @@
+/** For an algorithm that has to know the time before it asks. */
+export const lookAtClocks = { kind: "delay", delayMs: 0 };

@@ -1,0 +1,23 @@
+import { LeaseholdError } from "../lease/errors.js";
+/** What does not pass by itself: whoever waits must be told. */
+const lasting = new Set([
+    "STORE_FULL",
+    "STORE_READ_ONLY",
+    "STORE_PERMISSION",
+    "STORE_FOREIGN",
+    "STORE_CORRUPT",
+    "STORE_UNFIT",
+    "WATCH_TOO_WIDE",
+]);
+/** It passes by itself: the farm is told of greater epochs at the next look. */
+export const tooFewEpochs = new LeaseholdError("NO_QUORUM", "a majority of the stores has not heard yet that tokens become so great; it is told now");
+/** Why no majority was reached. `errors`: by the index of the store, `undefined` for one that did not answer. */
+export function noMajority(size, majority, answered, errors) {
+    const permanent = errors.filter((error) => error !== undefined && lasting.has(error.code));
+    const [first] = permanent;
+    if (first !== undefined && size - permanent.length < majority)
+        return first;
+    const said = [...new Set(errors.filter((error) => error !== undefined).map(({ message }) => message))];
+    const why = said.length === 0 ? "" : `: ${said.join("; ")}`;
+    return new LeaseholdError("NO_QUORUM", `no majority of the ${size} stores answered in time: ${answered} did, and ${majority} are needed${why}`, { cause: errors.find((error) => error !== undefined) });
+}

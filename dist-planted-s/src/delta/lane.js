@@ -1,0 +1,70 @@
+import { LeaseholdError } from "../lease/errors.js";
+/** Operations under way at one store: enough for a distant one to be busy, few enough for a disk. One that hangs holds no more. */
+export const underWayMax = 128;
+/** Operations that wait for one of those to end: a renewal of each lease that a process can sensibly hold. */
+export const waitingMax = 65_536;
+/** One request to one store on its way. */
+export class Operation {
+    request;
+    signal;
+    /** Called once, unless the operation is dropped before it was sent. */
+    done;
+    constructor(request, signal, done) {
+        this.request = request;
+        this.signal = signal;
+        this.done = done;
+    }
+}
+/** The way to one store: bounds how many operations are under way there. */
+export class Lane {
+    store;
+    #waiting = new Set();
+    #underWay = 0;
+    #isClosed = false;
+    constructor(store) {
+        this.store = store;
+    }
+    send(operation) {
+        if (this.#isClosed)
+            operation.done(this.#refusal("it has been closed"));
+        else if (this.#underWay < underWayMax)
+            this.#perform(operation);
+        else if (this.#waiting.size < waitingMax)
+            this.#waiting.add(operation);
+        else
+            operation.done(this.#refusal(`${waitingMax} operations wait for it already`));
+    }
+    /** What has not been sent yet never will be. */
+    drop(operation) {
+        this.#waiting.delete(operation);
+    }
+    close() {
+        this.#isClosed = true;
+        for (const operation of this.#waiting)
+            operation.done(this.#refusal("it has been closed"));
+        this.#waiting.clear();
+        return this.store.close();
+    }
+    #perform(operation) {
+        this.#underWay++;
+        const end = (answer) => {
+            this.#underWay--;
+            const next = this.#waiting.values().next().value;
+            if (next !== undefined) {
+                this.#waiting.delete(next);
+                this.#perform(next);
+            }
+            operation.done(answer);
+        };
+        this.store.perform(operation.request, operation.signal).then(end, (error) => {
+            // An adapter that breaks its promise must not take the process with it, nor look like an empty store.
+            end(this.#refusal(String(error)));
+        });
+    }
+    #refusal(why) {
+        return {
+            kind: "failed",
+            error: new LeaseholdError("STORE_UNAVAILABLE", `${this.store.traits.name}: ${why}`),
+        };
+    }
+}

@@ -1,0 +1,1 @@
+export const noFloor = { epoch: 0n, number: 0n };

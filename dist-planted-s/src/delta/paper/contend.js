@@ -1,0 +1,83 @@
+import { faults } from "#delta-faults";
+import { lookAtClocks } from "../effects.js";
+import { elapsedMs } from "../tenure.js";
+import { sameStamp } from "../stamp.js";
+import { Held, Idle } from "./states.js";
+/**
+ * Fig. 2: waits until nobody holds the register, and takes it. Ends with a hold or when it is cancelled. The repairs
+ * beyond the figure: whoever waits does so for *all* that a majority shows and not for the greatest alone, each by the Δ and δ
+ * that are written in it (`Site.obstacle`); operations are timed (`claim`); and where stores compare and set a free register
+ * is taken without the first wait.
+ */
+export function* contend(site, _from) {
+    let backOffMs = 0;
+    for (;;) {
+        const cur = yield* readAnswered(site); //                                       1, 6  cur ← read(x)
+        if (cur === undefined)
+            return new Idle("cancelled");
+        const obstacle = site.obstacle(cur, backOffMs); //                             7  until cur = prev
+        if (obstacle !== undefined) {
+            const delayMs = Math.max(0, obstacle.overAtMs - cur.ended.monotonicMs);
+            const { cancelled } = yield { kind: "delay", delayMs }; //                   5  delay(Δ + 6δ)
+            if (cancelled)
+                return new Idle("cancelled");
+            continue;
+        }
+        const held = yield* claim(site, cur); //                                        8 to 12
+        if (held.state === "hold" || held.because === "cancelled")
+            return held;
+        // Those who wait from the same moment would meet again and again.
+        backOffMs = site.backOffMs();
+    }
+}
+/**
+ * Fig. 2, lines 8 to 12, for whoever has just found no obstacle. Line 9 writes over nothing that has not stood for its wait where
+ * stores compare and set. When the time from the start of that read to the end of the write reaches
+ * 2δ, the pause of another contender may have been too short to see this write: the claim has failed.
+ */
+export function* claim(site, cur) {
+    const x = site.register;
+    const ts = site.recordAfter(cur); //                                           8  ts ← a unique timestamp
+    if (!site.environment.farm.mayTake(ts.epoch))
+        return new Idle("refused");
+    const begun = cur.ended;
+    const written = yield* x.send(ts, (content, next) => site.mayTake(content, cur, next), begun); // 9  write(x, ts)
+    const inTime = elapsedMs(cur.begun, written.ended) < 2 * site.delayMs;
+    if (written.kind !== "done" || !inTime)
+        return yield* withdraw(site, ts, "refused");
+    const pause = yield { kind: "delay", delayMs: site.pauseMs(cur) }; //         10  delay(2δ)
+    if (pause.cancelled)
+        return yield* withdraw(site, ts, "cancelled");
+    if (faults.noReRead)
+        return new Held(ts, site.holdsFrom(begun, pause.now));
+    const again = yield* x.read(pause.now); //                                    11  cur ← read(x)
+    if (again.cancelled)
+        return yield* withdraw(site, ts, "cancelled");
+    const isMine = again.kind === "read" && site.isMine(again, ts); //              12  until cur = ts
+    if (!isMine || elapsedMs(again.begun, again.ended) >= site.delayMs)
+        return yield* withdraw(site, ts, "refused");
+    return new Held(ts, site.holdsFrom(begun, again.ended));
+}
+/**
+ * Frees what a claim that came to nothing has written, so that nobody waits for its end. Only where stores compare and set:
+ * elsewhere what it frees could be greater than the record of whoever has won, and the register would look free. And never what
+ * others may hold by: a reader's record runs out by itself.
+ */
+export function* withdraw(site, record, because) {
+    if (site.register.isAtomic && (!site.isShared || faults.readerWithdraws)) {
+        const { now } = yield lookAtClocks;
+        yield* site.register.sendAnywhere(site.freed(record), (content) => sameStamp(content, record), now);
+    }
+    return new Idle(because);
+}
+/** Fig. 2, lines 1 and 6. The paper's registers always answer; ours may take several δ. `undefined` when cancelled. */
+export function* readAnswered(site) {
+    let { now, cancelled } = yield lookAtClocks;
+    while (!cancelled) {
+        const seen = yield* site.register.read(now);
+        if (seen.kind === "read" && !seen.cancelled)
+            return seen;
+        ({ now, cancelled } = yield { kind: "delay", delayMs: site.delayMs });
+    }
+    return undefined;
+}

@@ -1,0 +1,47 @@
+import { lookAtClocks } from "../effects.js";
+import { elapsedMs } from "../tenure.js";
+import { contend } from "./contend.js";
+import { release, renewEventuallyND } from "./renew.js";
+import { Idle } from "./states.js";
+/** A holder renews after this part of Δ. */
+const renewPart = 1 / 3;
+/**
+ * The leader oracle (Fig. 7): contend; be leader; renew every Δ or sooner; when a renewal fails, be leader no more and contend
+ * again. Once delays are bounded exactly one correct process is leader, for ever.
+ */
+export class LeaderOracle {
+    #site;
+    #state = new Idle();
+    constructor(site) {
+        this.#site = site;
+    }
+    /** By a reading of the clocks of this moment: what was true a moment ago says nothing. */
+    isLeader(now) {
+        return this.#state.state === "hold" && this.#state.remainingMs(now) > 0;
+    }
+    /** The hold by which this process leads. */
+    get state() {
+        return this.#state;
+    }
+    /** Runs until it is cancelled, and then lays its leadership down. */
+    *run() {
+        for (;;) {
+            this.#state = yield* contend(this.#site, new Idle());
+            if (this.#state.state === "idle")
+                return this.#state;
+            while (this.#state.state === "hold") {
+                const held = this.#state;
+                const { now } = yield lookAtClocks;
+                const delayMs = this.#site.leaseMs * renewPart - elapsedMs(held.begun, now);
+                const { cancelled } = yield { kind: "delay", delayMs: Math.max(0, delayMs) };
+                if (cancelled) {
+                    this.#state = new Idle("released");
+                    return yield* release(this.#site, held);
+                }
+                this.#state = yield* renewEventuallyND(this.#site, held);
+                if (this.#state.state === "idle" && this.#state.because === "cancelled")
+                    return yield* release(this.#site, held, this.#state);
+            }
+        }
+    }
+}

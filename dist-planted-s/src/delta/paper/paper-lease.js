@@ -1,0 +1,157 @@
+import { LeaseholdError } from "../../lease/errors.js";
+import { lookAtClocks } from "../effects.js";
+import { stretched } from "../../lease/clock-rates.js";
+import { listFarm, lookAtFarm } from "../looking.js";
+import { Observations } from "../observations.js";
+import { Tenure } from "../tenure.js";
+import { claim } from "./contend.js";
+import { paperPromise } from "./paper-promise.js";
+import { askApart, questionTo } from "./question.js";
+import { release, renewEventuallyND } from "./renew.js";
+import { Nonces, Site } from "./site.js";
+/** Resources that are kept in mind. Forgetting one is safe: whoever waits for its end has to wait anew. */
+const sitesMax = 10_000;
+/** Operations of a take-over after the wait: a read, a write, the pause of two, and another read. */
+const claimOperations = 5;
+/** A tenure won by contending. */
+export class PaperTenure extends Tenure {
+    site;
+    held;
+    /** A renewal failed: which record stands there now nobody knows. */
+    isUnknown = false;
+    /** What it was asked last: questions stay where they are. */
+    lastAsked;
+    constructor(site, held) {
+        super(site.resource, held.record.epoch, holdOf(held));
+        this.site = site;
+        this.held = held;
+    }
+}
+/**
+ * The paper's Δ-lease as one of the two algorithms behind leases: for farms with stores that can only write. `contend` (Fig. 2)
+ * is cut at its waits, so that an attempt ends soon and goes on where the last one stood; renewal is Fig. 5's.
+ */
+export class PaperLease {
+    promise;
+    takeoverMsMax;
+    /**
+     * What is granted has begun with the write, before the pause of 2δ. Of the rest a third passes until it is renewed, which again takes a
+     * pause of 2δ; and the operations around both.
+     */
+    leaseDelaysMin = 9;
+    #environment;
+    #observations;
+    #nonces = new Nonces();
+    /** The resource that was wanted last comes last. */
+    #watches = new Map();
+    constructor(environment) {
+        const { leaseMsMax, delayMs, pollMs, clockRateError } = environment.settings;
+        this.#environment = environment;
+        this.#observations = new Observations(clockRateError);
+        this.takeoverMsMax =
+            stretched(leaseMsMax + 6 * delayMs, clockRateError) + pollMs + claimOperations * delayMs;
+        this.promise = paperPromise(environment);
+    }
+    *attempt({ resource, leaseMs, deadlineMs }) {
+        const watch = this.#watchOf(resource, leaseMs);
+        const { site } = watch;
+        for (;;) {
+            const { now } = yield lookAtClocks;
+            const cur = yield* site.register.read(now); //                  Fig. 2, lines 1 and 6
+            if (cur.cancelled)
+                return ended;
+            if (cur.kind === "unanswered")
+                return { kind: "unanswered", error: cur.error };
+            const obstacle = site.obstacle(cur, watch.backOffMs); //        7
+            if (obstacle === undefined) {
+                const held = yield* claim(site, cur); //                      8 to 12
+                watch.backOffMs = held.state === "hold" ? 0 : site.backOffMs();
+                if (held.state === "hold")
+                    return { kind: "granted", tenure: new PaperTenure(site, held) };
+                return held.because === "cancelled" ? ended : this.#held(undefined, site.delayMs);
+            }
+            // Nobody is known to hold what is free, or was never written: its wait belongs to the attempt, as far as that may last.
+            const leftMs = Math.max(0, obstacle.overAtMs - cur.ended.monotonicMs);
+            const holder = obstacle.record?.state === "held" ? obstacle.record.writer : undefined;
+            if (holder !== undefined || cur.ended.monotonicMs + leftMs >= deadlineMs)
+                return this.#held(holder, leftMs);
+            const waited = yield { kind: "delay", delayMs: leftMs }; //     5
+            if (waited.cancelled)
+                return ended;
+        }
+    }
+    *renew(tenure, leaseMs) {
+        const { now } = yield lookAtClocks;
+        if (tenure.remainingMs(now) === 0 || tenure.isBroken)
+            return false;
+        tenure.site.leaseMs = leaseMs;
+        const state = yield* renewEventuallyND(tenure.site, tenure.held);
+        if (state.state === "idle") {
+            // Whether the bound on delays was missed or another is there: nothing can be trusted any more.
+            tenure.isUnknown = true;
+            tenure.lost ??= "expired";
+            return false;
+        }
+        tenure.held = state;
+        tenure.hold = holdOf(state);
+        yield* this.#hearQuestions(tenure);
+        return true;
+    }
+    *release(tenure) {
+        tenure.lost ??= "released";
+        // What nobody knows runs out by itself.
+        if (!tenure.isUnknown)
+            yield* release(tenure.site, tenure.held);
+    }
+    *look(resource, timeoutMs) {
+        const sighting = yield* lookAtFarm(this.#environment, this.#observations, resource, timeoutMs);
+        const { record } = sighting;
+        if (record === undefined)
+            return sighting;
+        const { asked } = yield* questionTo(this.#environment, resource, record.epoch);
+        return asked === undefined ? sighting : { ...sighting, record: { ...record, asked } };
+    }
+    *ask(resource, asked, timeoutMs) {
+        const sighting = yield* lookAtFarm(this.#environment, this.#observations, resource, timeoutMs);
+        return yield* askApart(this.#environment, resource, asked, sighting);
+    }
+    list(prefix, timeoutMs) {
+        return listFarm(this.#environment, this.#observations, prefix, timeoutMs);
+    }
+    /** A question is announced where the lease is: while nothing is, there is none. */
+    *#hearQuestions(tenure) {
+        const { register } = tenure.site;
+        if (!register.hasNews)
+            return;
+        const { asked, stores } = yield* questionTo(this.#environment, tenure.resource, tenure.token);
+        register.heard(stores);
+        const last = tenure.lastAsked;
+        if (asked === undefined || (asked.by === last?.by && asked.broken === last.broken))
+            return;
+        tenure.lastAsked = asked;
+        tenure.asked = asked;
+    }
+    #held(holder, leftMs) {
+        const retryInMs = Math.max(1, Math.min(this.#environment.settings.pollMs, leftMs));
+        return { kind: "held", retryInMs, ...(holder !== undefined && { holder }) };
+    }
+    #watchOf(resource, leaseMs) {
+        const watch = this.#watches.get(resource) ?? {
+            site: new Site({ environment: this.#environment, resource, leaseMs, nonces: this.#nonces }),
+            backOffMs: 0,
+        };
+        watch.site.leaseMs = leaseMs;
+        this.#watches.delete(resource);
+        this.#watches.set(resource, watch);
+        if (this.#watches.size > sitesMax)
+            this.#watches.delete(this.#watches.keys().next().value);
+        return watch;
+    }
+}
+const ended = {
+    kind: "unanswered",
+    error: new LeaseholdError("TIMEOUT", "the attempt was ended by its caller"),
+};
+function holdOf(held) {
+    return { begun: held.begun, leaseMs: held.record.leaseMs };
+}

@@ -1,0 +1,74 @@
+import { faults } from "#delta-faults";
+import { lookAtClocks } from "../effects.js";
+import { elapsedMs } from "../tenure.js";
+import { numberAfter } from "./register.js";
+import { sameStamp } from "../stamp.js";
+import { Held, Idle } from "./states.js";
+/**
+ * Renewal where the bound on delays always holds (ND): write a fresh timestamp; done. A write that took δ or longer says
+ * that the bound does not hold: the lease is lost at once.
+ */
+export function* renewND(site, held) {
+    const begun = (yield lookAtClocks).now;
+    if (held.remainingMs(begun) === 0)
+        return new Idle("lost");
+    let record = held.record;
+    const written = yield* site.register.write((number, seen) => (record = site.renewed(record, number, seen)), begun);
+    if ((yield lookAtClocks).cancelled)
+        return new Idle("cancelled", record);
+    if (written.kind !== "done" || elapsedMs(begun, written.ended) >= site.delayMs)
+        return new Idle("lost");
+    return stillHeld(new Held(record, site.holdsFrom(begun, written.ended)), held, written.ended);
+}
+/**
+ * Fig. 5, renewal where the bound holds only eventually (◇ND): read; if it is not mine, false; write a fresh timestamp;
+ * delay(2δ); read; true if and only if it is what I wrote.
+ */
+export function* renewEventuallyND(site, held) {
+    const begun = (yield lookAtClocks).now;
+    if (held.remainingMs(begun) === 0)
+        return new Idle("lost");
+    const cur = yield* site.register.readByHolder(begun);
+    if (cur.cancelled)
+        return new Idle("cancelled");
+    if (cur.kind === "unanswered" || !site.isNoSuccessor(cur, held.record))
+        return new Idle("lost");
+    const ts = site.renewed(held.record, numberAfter(cur), cur);
+    const mayReplace = (content, next) => site.mayRenewOver(content, cur, next);
+    const written = yield* site.register.sendQuietly(ts, mayReplace, cur.ended);
+    const slow = elapsedMs(begun, cur.ended) >= site.delayMs;
+    if (written.kind !== "done" || slow || elapsedMs(cur.ended, written.ended) >= site.delayMs)
+        return new Idle("lost");
+    const pause = yield { kind: "delay", delayMs: site.pauseMs(cur) };
+    if (pause.cancelled)
+        return new Idle("cancelled", ts);
+    const again = yield* site.register.readByHolder(pause.now);
+    if (again.cancelled)
+        return new Idle("cancelled", ts);
+    const isMine = again.kind === "read" && site.isMine(again, ts);
+    if (!isMine || elapsedMs(pause.now, again.ended) >= site.delayMs)
+        return new Idle("lost");
+    return stillHeld(new Held(ts, site.holdsFrom(cur.ended, again.ended)), held, again.ended);
+}
+/**
+ * Frees the very record that `held` stands for, after its holder has stopped, and the one that a renewal may have left which was
+ * `cancelled`: nothing that a successor has written is touched or outdone, even if this comes late. Best effort. A reader's
+ * record stays: others may hold by it.
+ */
+export function* release(site, held, cancelled) {
+    const begun = (yield lookAtClocks).now;
+    const left = cancelled?.left ?? held.record;
+    const isOwn = (content) => sameStamp(content, left) || sameStamp(content, held.record);
+    if (site.isShared && !faults.readerReleaseFreesAll)
+        return new Idle("released");
+    if (faults.releaseOverSuccessor)
+        yield* site.register.write((number) => ({ ...site.freed(left), number }), begun);
+    else
+        yield* site.register.send(site.freed(left), isOwn, begun);
+    return new Idle("released");
+}
+/** A hold that ran out while it was being renewed is lost: somebody may have seen it end. */
+function stillHeld(renewed, before, now) {
+    const wasHeld = before.remainingMs(now) > 0 || faults.holdFromReturn;
+    return wasHeld && renewed.remainingMs(now) > 0 ? renewed : new Idle("lost");
+}

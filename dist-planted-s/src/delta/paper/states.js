@@ -1,0 +1,42 @@
+import { clocksDisagree } from "../../lease/clock-rates.js";
+import { elapsedMs } from "../tenure.js";
+/**
+ * The states of a process in Figs. 1 and 4, as types. `contend` leads from `Idle` to `Held`, renewing and releasing start at a
+ * `Held`, and nothing else makes one: there is no renewal without a hold. A `Held` is one write's; the next renewal makes the
+ * next, and what is done with one that is superseded finds that its record is no longer there.
+ */
+export class Idle {
+    /** Why the process does not hold. */
+    because;
+    /** What a renewal that was cancelled may have written: `release` frees that, too. */
+    left;
+    #state = "idle";
+    constructor(because = "never", left) {
+        this.because = because;
+        this.left = left;
+    }
+    get state() {
+        return this.#state;
+    }
+}
+export class Held {
+    /** What stands in the register, written to a majority. */
+    record;
+    /** Δ counts from here: read before the write was sent. */
+    begun;
+    #state = "hold";
+    constructor(record, begun) {
+        this.record = record;
+        this.begun = begun;
+    }
+    get state() {
+        return this.#state;
+    }
+    /** Milliseconds that are left; 0 when it is over, and while the two clocks disagree on how much time has passed. */
+    remainingMs(now) {
+        const { leaseMs } = this.record;
+        if (clocksDisagree(this.begun, now, leaseMs))
+            return 0;
+        return Math.max(0, leaseMs - elapsedMs(this.begun, now));
+    }
+}

@@ -1,0 +1,42 @@
+import { LeaseholdError } from "../lease/errors.js";
+import { isCell } from "./cell.js";
+const silence = new LeaseholdError("STORE_UNAVAILABLE", "it did not answer in time");
+/** What a farm's cells say together of a resource. */
+export function sightingOf(farm, resource, cells, observations, nowMs) {
+    const stores = Array.from({ length: farm.size }, (_, store) => {
+        const cell = cells[store];
+        if (!isCell(cell))
+            return { kind: "silent", error: cell?.error ?? silence };
+        const { record } = cell;
+        if (record?.state !== "held")
+            return { kind: "answered", record, live: false, remainingMs: 0 };
+        const remainingMs = observations.untilOverMs(resource, store, record, nowMs);
+        return { kind: "answered", record, live: remainingMs > 0, remainingMs };
+    });
+    const answered = stores.filter((store) => store.kind === "answered");
+    const top = foremost(answered.filter(({ live }) => live));
+    const free = answered.filter(({ live }) => !live).length;
+    if (top !== undefined && (top.votes >= farm.majority || answered.length >= farm.majority)) {
+        if (free < farm.majority)
+            return {
+                state: "held",
+                confirmed: top.votes >= farm.majority,
+                record: top.sighting.record,
+                remainingMs: top.sighting.remainingMs,
+                stores,
+            };
+    }
+    const isFree = free >= farm.majority || (top === undefined && answered.length >= farm.majority);
+    return { state: isFree ? "free" : "unknown", confirmed: isFree, remainingMs: 0, stores };
+}
+/** The tenure with the most votes among live ones, and the one of its records that lasts the longest. */
+function foremost(live) {
+    let best;
+    for (const { record } of live) {
+        const same = live.filter((other) => other.record?.writer === record?.writer && other.record?.epoch === record?.epoch);
+        if (best !== undefined && same.length <= best.votes)
+            continue;
+        best = { votes: same.length, sighting: same.toSorted((a, b) => b.remainingMs - a.remainingMs)[0] };
+    }
+    return best;
+}

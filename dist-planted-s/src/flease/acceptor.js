@@ -1,0 +1,418 @@
+import { faults } from "#faults";
+import { ballotsPerMs, numberAt, supersedes, timeOf } from "./ballot.js";
+import { emptyReading } from "./clock.js";
+import { leaseIsOver } from "./expiry.js";
+import { Kind, LeaseState, Refusal } from "./message.js";
+import { Quotas } from "./quotas.js";
+/**
+ * The acceptor of section 3.4: the report's Algorithm 1 (a round-based register without a disk) with its repairs.
+ *
+ * It protects a lease twice. Net G: it never replaces an unfinished lease of another owner. Net B: it never goes
+ * along with a ballot below the one it promised. And it calls a lease over only when both of its clocks say so.
+ */
+export class Acceptor {
+    #settings;
+    /** Who has how much of what is kept here; `undefined` where it is kept elsewhere. */
+    quotas;
+    #entries = new Map();
+    /** Where `discardIdle` goes on. Not part of the state: it decides only when an entry goes, never whether it may. */
+    #sweep;
+    #floor = 0;
+    #ready = false;
+    #silentSinceMono = 0;
+    #silentSinceWall = 0;
+    /** The wall clock at a start whose recovery wait is not over: up to it, and no further, things were forgotten. */
+    #forgotAtWall;
+    /** Starts with an empty memory, and therefore silent (3.7). */
+    constructor(settings, now, keepsEntries = true) {
+        this.#settings = settings;
+        this.quotas = keepsEntries ? new Quotas(settings.resourcesMax) : undefined;
+        this.#forgotAtWall = now.wall;
+        this.silence(now);
+        this.wake(now);
+    }
+    /**
+     * An acceptor whose entry of one resource is kept elsewhere, and was loaded to handle one request. It has forgotten
+     * nothing, so it need not wait. The floor is that of a resource without an entry.
+     */
+    static loaded(settings, resource, entry, floor, now) {
+        const acceptor = new Acceptor(settings, now, false);
+        acceptor.#ready = true;
+        acceptor.#floor = floor;
+        if (entry !== undefined)
+            acceptor.#entries.set(resource, entry);
+        return acceptor;
+    }
+    get ready() {
+        return this.#ready;
+    }
+    /** Ballots up to this number are refused for resources that have no entry. */
+    get floor() {
+        return this.#floor;
+    }
+    get size() {
+        return this.#entries.size;
+    }
+    entry(resource) {
+        return this.#entries.get(resource);
+    }
+    entries() {
+        return this.#entries.entries();
+    }
+    /**
+     * Begins the recovery wait: at a start, and again after a clock fault. It forgets nothing: after clocks that
+     * stepped back together, a wait that is counted from the new wall clock would be too short for forgetting (3.2).
+     * For the same reason a fault during the wait after a start must not shorten that wait, nor lower its floor.
+     */
+    silence(now) {
+        this.#ready = false;
+        this.#silentSinceMono = now.mono;
+        this.#silentSinceWall = now.wall;
+        if (faults.clockFaultForgets)
+            this.#entries.clear();
+    }
+    /** How much of the recovery wait is left on the slower of the two clocks; 0 when it is over. */
+    remainingSilenceMs(now) {
+        if (this.#ready)
+            return 0;
+        const rate = this.#silentSinceMono + this.#waitRateMs() - now.mono;
+        const wall = this.#waitsFromWall() + this.#waitWallMs() - now.lo;
+        return Math.max(0, rate, wall);
+    }
+    /**
+     * Ends the recovery wait when it is over on both clocks (repairs F1, F2, F12). The floor makes up for the
+     * promises that were forgotten: every ballot that may have been promised before the start lies below it.
+     */
+    wake(now) {
+        if (this.#ready || this.remainingSilenceMs(now) > 0)
+            return;
+        const floor = numberAt(this.#waitsFromWall() + this.#settings.floorLeadMs) + ballotsPerMs;
+        if (!faults.noFloor)
+            this.#floor = Math.max(this.#floor, floor);
+        this.#ready = true;
+        this.#forgotAtWall = -Infinity;
+    }
+    /**
+     * How long until a new ballot can be above the promise and within the bound of the clock, ms: 0 unless the system time has been set back.
+     * Not to be shortened: an acceptor that starts meanwhile has its floor by the time as it is, and would forget promises beyond it.
+     */
+    behindMs(resource, now) {
+        const promised = this.#entries.get(resource)?.promisedNumber ?? this.#floor;
+        return Math.max(0, timeOf(promised) - now.wall - this.#settings.maxClockSkewMs - 1);
+    }
+    /** Handles a request. Returns true when `reply` has been filled in and must be sent to the requester. */
+    receive(request, now, reply) {
+        if (!this.#ready)
+            return false;
+        if (request.kind === Kind.release) {
+            this.#release(request);
+            return false;
+        }
+        this.#address(request, reply);
+        if (request.kind === Kind.query)
+            this.#query(request, now, reply);
+        else if (request.kind === Kind.read)
+            this.#read(request, now, reply);
+        else
+            this.#write(request, now, reply);
+        return true;
+    }
+    /** Refuses what it might grant: safe at any time, and here for the sake of somebody who waits. */
+    refuseAsHeld(request, now, reply) {
+        if (!this.#ready)
+            return false;
+        this.#address(request, reply);
+        this.#refuse(request, Refusal.held, now, reply);
+        return true;
+    }
+    /** Refuses before it looks at anything: there is too much to do. */
+    refuseAsBusy(request, now, reply) {
+        if (!this.#ready)
+            return false;
+        this.#address(request, reply);
+        this.#refuse(request, Refusal.busy, now, reply);
+        return true;
+    }
+    #address(request, reply) {
+        reply.view = this.#settings.view;
+        reply.slot = request.slot;
+        reply.number = request.number;
+        reply.sequence = request.sequence;
+        reply.refusal = Refusal.none;
+        reply.promised = 0;
+        reply.leaseState = LeaseState.none;
+    }
+    /** READ: promise the ballot and tell the lease (Algorithm 1, the read half). */
+    #read(request, now, reply) {
+        const entry = this.#entries.get(request.resource);
+        if (!this.#admits(request, entry, now, reply))
+            return;
+        // A promise to others would keep the holder from renewing: while its lease runs there is none (repair F17).
+        if (!faults.netGOff && this.#blocks(entry, request.owner, now)) {
+            this.#refuse(request, Refusal.held, now, reply);
+            return;
+        }
+        const promising = entry ?? this.#create(request);
+        promising.promisedNumber = request.number;
+        promising.promisedOwner = request.owner;
+        reply.kind = Kind.promise;
+        describe(reply, promising, this.#stateOf(promising, now));
+    }
+    /** WRITE, and ACQ, which is a write with sequence 0 that needs no READ before it. */
+    #write(request, now, reply) {
+        const entry = this.#entries.get(request.resource);
+        if (!this.#withinBounds(request, now)) {
+            this.#refuse(request, Refusal.outOfBounds, now, reply);
+            return;
+        }
+        if (!this.#admits(request, entry, now, reply))
+            return;
+        if (this.#guards(request) && this.#blocks(entry, request.owner, now)) {
+            this.#refuse(request, Refusal.held, now, reply);
+            return;
+        }
+        if (entry !== undefined && entry.leaseOwner !== request.owner && !this.#mayKeep(request, entry)) {
+            this.#refuse(request, Refusal.full, now, reply);
+            return;
+        }
+        const accepting = entry ?? this.#create(request);
+        if (accepting.leaseOwner === request.owner) {
+            const order = accepting.leaseNumber - request.number || accepting.leaseSequence - request.sequence;
+            if (order > 0 || (order === 0 && accepting.released)) {
+                this.#refuse(request, Refusal.stale, now, reply);
+                return;
+            }
+            if (order === 0) {
+                reply.kind = Kind.ack; // A duplicate (repair F15).
+                return;
+            }
+        }
+        this.#accept(accepting, request, now);
+        reply.kind = Kind.ack;
+    }
+    #accept(entry, request, now) {
+        if (entry.leaseOwner !== request.owner)
+            this.quotas?.keep(entry, request.owner, request.resource);
+        // A renewal never shortens the guard: its owner may still rely on the longer lease that it renews.
+        const renewal = entry.leaseOwner === request.owner && !entry.released && !faults.renewalShortensGuard;
+        const end = now.mono + request.duration * (1 + this.#settings.mutualRateError);
+        entry.leaseUntil = renewal ? Math.max(entry.leaseUntil, request.until) : request.until;
+        entry.leaseEnd = renewal ? Math.max(entry.leaseEnd, end) : end;
+        entry.leaseOwner = request.owner;
+        entry.leaseNumber = request.number;
+        entry.leaseSequence = request.sequence;
+        entry.released = false;
+        entry.token = request.token;
+        entry.promisedNumber = request.number;
+        entry.promisedOwner = request.owner;
+    }
+    /** REL frees exactly the ballot that it names: it never overwrites anything else (repair F19). */
+    #release(request) {
+        const entry = this.#entries.get(request.resource);
+        if (entry === undefined || entry.leaseOwner === "")
+            return;
+        if (entry.leaseOwner !== request.owner && !faults.releaseByAnybody)
+            return;
+        const exact = entry.leaseNumber === request.number && entry.leaseSequence < request.sequence;
+        if (!exact && !faults.unconditionalRelease)
+            return;
+        entry.leaseSequence = request.sequence;
+        entry.released = true;
+    }
+    /**
+     * Breaks a lease (3.13): from now on its owner is refused, so that the lease runs out. It ends no sooner for that:
+     * until then it stands in everybody's way as before. False when this acceptor knows no unfinished lease of that owner.
+     */
+    bar(resource, owner, now) {
+        const entry = this.#entries.get(resource);
+        if (entry === undefined || entry.leaseOwner !== owner || this.isOver(entry, now))
+            return false;
+        entry.barredOwner = owner;
+        if (faults.barFrees)
+            entry.released = true;
+        return true;
+    }
+    /** QUERY changes nothing (3.9). */
+    #query(request, now, reply) {
+        const entry = this.#entries.get(request.resource);
+        reply.kind = Kind.state;
+        reply.promised = entry?.promisedNumber ?? this.#floor;
+        describe(reply, entry, this.#stateOf(entry, now));
+    }
+    /** The tests that READ, WRITE and ACQ have in common; fills in the refusal when one fails. */
+    #admits(request, entry, now, reply) {
+        const why = this.#refusal(request, entry, now);
+        if (why === Refusal.none)
+            return true;
+        // Of two reasons the lease: whoever has the slowest clock would hear of higher promises for ever, never of the
+        // holder, and not get on the list of those who wait for it.
+        const held = why === Refusal.promised && !faults.netGOff && this.#blocks(entry, request.owner, now);
+        this.#refuse(request, held ? Refusal.held : why, now, reply);
+        return false;
+    }
+    /** Every refusal tells the promise, so that the next ballot can be above it. */
+    #refuse(request, why, now, reply) {
+        const entry = this.#entries.get(request.resource);
+        reply.kind = Kind.nack;
+        reply.refusal = why;
+        reply.fullBy = why === Refusal.full ? (this.quotas?.greatest() ?? "") : "";
+        reply.promised = entry?.promisedNumber ?? this.#floor;
+        describe(reply, entry, this.#stateOf(entry, now));
+    }
+    #refusal(request, entry, now) {
+        if (request.view !== this.#settings.view)
+            return Refusal.otherView;
+        // One more millisecond for the granularity of the two readings.
+        if (request.number > numberAt(now.wall + this.#settings.maxClockSkewMs + 1))
+            return Refusal.outOfBounds;
+        if (entry === undefined && !this.#mayKeep(request, entry))
+            return Refusal.full;
+        if (faults.renewalSkipsPromiseCheck && entry?.leaseOwner === request.owner && !entry.released)
+            return Refusal.none;
+        if (entry?.barredOwner === request.owner)
+            return Refusal.barred;
+        const promised = entry?.promisedNumber ?? this.#floor;
+        const promisedOwner = entry?.promisedOwner ?? "";
+        const { owner, number } = request;
+        return supersedes(number, owner, promised, promisedOwner, this.#settings.maxClockSkewMs)
+            ? Refusal.none
+            : Refusal.promised;
+    }
+    /**
+     * A token is no greater than the ballot number, which `#admits` bounds by the clock.
+     * A lease that is too long would outlive the recovery wait (repair F18), one that is over already would only
+     * block (F11). The bound uses the plain wall clock: `hi` may have run far ahead, and would let in a lease computed
+     * before the clocks stepped back together.
+     */
+    #withinBounds(request, now) {
+        const { maxClockSkewMs, ttlMaxMs } = this.#settings;
+        const upper = faults.untilBoundByUpperClock ? now.hi : now.wall;
+        // A tenure is named by the ballot that began it. One that names a later one would put all after it behind itself.
+        if (request.token > request.number && !faults.anyTokenAccepted)
+            return false;
+        if (request.duration > ttlMaxMs && !faults.anyLengthAccepted)
+            return false;
+        if (request.until > upper + maxClockSkewMs + ttlMaxMs && !faults.anyLengthAccepted)
+            return false;
+        return now.lo < request.until + maxClockSkewMs;
+    }
+    /** Whether net G applies to a write. For ACQ the test is part of its meaning: it has read nothing before. */
+    #guards(request) {
+        if (request.kind === Kind.acquire)
+            return !faults.fastAcquireWithoutFreeTest;
+        return !faults.netGOff;
+    }
+    #blocks(entry, owner, now) {
+        return entry !== undefined && entry.leaseOwner !== owner && !this.isOver(entry, now);
+    }
+    isOver(entry, now) {
+        if (entry.leaseOwner === "" || entry.released)
+            return true;
+        return leaseIsOver(entry.leaseUntil, entry.leaseEnd, now, this.#settings);
+    }
+    #stateOf(entry, now) {
+        if (entry === undefined || entry.leaseOwner === "")
+            return LeaseState.none;
+        if (entry.released)
+            return LeaseState.released;
+        return this.isOver(entry, now) ? LeaseState.over : LeaseState.live;
+    }
+    #mayKeep({ owner, resource }, entry) {
+        return this.quotas === undefined || this.quotas.mayKeep(entry, owner, resource);
+    }
+    #create(request) {
+        const entry = {
+            promisedNumber: this.#floor,
+            promisedOwner: "",
+            leaseOwner: "",
+            leaseNumber: 0,
+            leaseSequence: 0,
+            leaseUntil: 0,
+            leaseEnd: 0,
+            released: false,
+            token: 0,
+            barredOwner: "",
+            payer: undefined,
+        };
+        this.quotas?.keep(entry, request.owner, request.resource);
+        this.#entries.set(request.resource, entry);
+        return entry;
+    }
+    /**
+     * Forgets resources that have been idle long enough, at most `limit` looked at in one call. Forgetting a promise is
+     * a crash in disguise, so the floor rises to it (repair F20, section 3.8).
+     */
+    discardIdle(now, limit) {
+        const { maxClockSkewMs, discardAfterMs } = this.#settings;
+        const idleBelow = numberAt(now.lo - 3 * maxClockSkewMs) - ballotsPerMs * discardAfterMs;
+        for (let looked = 0; looked < limit; looked += 1) {
+            this.#sweep ??= this.#entries.entries();
+            const next = this.#sweep.next();
+            if (next.done === true) {
+                this.#sweep = undefined;
+                return;
+            }
+            const [resource, entry] = next.value;
+            if (entry.promisedNumber >= idleBelow || !this.isOver(entry, now))
+                continue;
+            if (!faults.discardWithoutFloor)
+                this.#floor = Math.max(this.#floor, entry.promisedNumber);
+            this.quotas?.forget(entry, resource);
+            this.#entries.delete(resource);
+        }
+    }
+    #waitsFromWall() {
+        if (faults.clockFaultShortensWait)
+            return this.#silentSinceWall;
+        return Math.max(this.#silentSinceWall, this.#forgotAtWall);
+    }
+    #waitWallMs() {
+        const { ttlMaxMs, maxClockSkewMs, waitWallMs } = this.#settings;
+        if (faults.noRecoveryWait)
+            return 0;
+        if (faults.waitOnlyTtlMax)
+            return ttlMaxMs;
+        return faults.waitTtlMaxAndOneSkew ? ttlMaxMs + maxClockSkewMs : waitWallMs;
+    }
+    #waitRateMs() {
+        if (faults.noRecoveryWait || faults.rateTestOff)
+            return 0;
+        return this.#settings.waitRateMs;
+    }
+    clone() {
+        const copy = new Acceptor(this.#settings, emptyReading());
+        copy.#floor = this.#floor;
+        copy.#ready = this.#ready;
+        copy.#silentSinceMono = this.#silentSinceMono;
+        copy.#silentSinceWall = this.#silentSinceWall;
+        copy.#forgotAtWall = this.#forgotAtWall;
+        for (const [resource, entry] of this.#entries) {
+            const kept = { ...entry, payer: undefined };
+            copy.quotas.keep(kept, entry.leaseOwner === "" ? entry.promisedOwner : entry.leaseOwner, resource);
+            copy.#entries.set(resource, kept);
+        }
+        return copy;
+    }
+    /** Feeds the whole state into `hash`. Two acceptors that hash alike behave alike. */
+    hashInto(hash) {
+        hash.flag(this.#ready).number(this.#floor).number(this.#silentSinceMono).number(this.#silentSinceWall);
+        hash.number(this.#forgotAtWall);
+        const sorted = [...this.#entries].sort(([left], [right]) => (left < right ? -1 : 1));
+        for (const [resource, entry] of sorted) {
+            hash.text(resource).number(entry.promisedNumber).text(entry.promisedOwner).text(entry.leaseOwner);
+            hash.number(entry.leaseNumber).number(entry.leaseSequence).number(entry.leaseUntil);
+            hash.number(entry.leaseEnd).flag(entry.released).number(entry.token);
+            hash.text(entry.barredOwner);
+        }
+    }
+}
+function describe(reply, entry, state) {
+    reply.leaseState = state;
+    if (entry === undefined || state === LeaseState.none)
+        return;
+    reply.leaseOwner = entry.leaseOwner;
+    reply.leaseNumber = entry.leaseNumber;
+    reply.leaseSequence = entry.leaseSequence;
+    reply.leaseUntil = entry.leaseUntil;
+    reply.leaseToken = entry.token;
+}

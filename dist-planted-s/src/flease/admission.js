@@ -1,0 +1,80 @@
+import { faults } from "#faults";
+/** New requests that are let in between two looks whatever happens: who wants little is served also where all is slow. */
+const ADMITTED_ALWAYS = 16;
+/** At each look at which it is late it lets in half as much as before, down to this part; else so much more. */
+const SHARE_MIN = 1 / 256;
+const FALLS_BY = 1 / 2;
+const RISES_BY = 1.1;
+/**
+ * Who asks for no more than this part of what a sender asks for on average, between two looks, is not the one whom it is too much for:
+ * it is let in. All of these together are at most as large a part of what comes in.
+ */
+const LIGHT = 1 / 8;
+/** When those who were turned away should come back: by then there has been time for several looks. */
+export const BUSY_RETRY_MS = 1_000;
+/** Requests are told apart in so many classes. */
+const CLASSES = 4_096;
+/**
+ * Whether an acceptor takes in new requests. What is held is renewed before anything new is begun: a member that cannot do
+ * its work in time turns away requests for what the sender does not hold, which costs it little, and does all the rest.
+ *
+ * Members decide alike which of them they let in, by the ballot's number, as a request that only some let in is of no use.
+ */
+export class Admission {
+    #lateMsMax;
+    #share = 1;
+    #admitted = 0;
+    /** New requests since the last look, and before it, by sender. Kept only while not all are let in. */
+    #asked = new Map();
+    #askedBefore = new Map();
+    /** The most that a light sender has asked for, and what is left for all of them until the next look. */
+    #lightMax = 0;
+    #lightLeft = 0;
+    /** @param lateMsMax more than this between when a member wants to do something and when it does it is too much to do. */
+    constructor(lateMsMax) {
+        this.#lateMsMax = lateMsMax;
+    }
+    /** To be called several times a second, with how much later than it was wanted to be. */
+    look(lateMs) {
+        this.#admitted = 0;
+        this.#count();
+        if (lateMs > this.#lateMsMax)
+            this.#share = Math.max(SHARE_MIN, this.#share * FALLS_BY);
+        else
+            this.#share = Math.min(1, this.#share * RISES_BY);
+    }
+    /** Whether a READ or ACQ of somebody who does not hold the resource is let in. */
+    admits(from, request) {
+        if (this.#share === 1 || faults.everythingIsAdmitted)
+            return true;
+        if (this.#isLight(from))
+            return true;
+        if (this.#admitted < ADMITTED_ALWAYS || classOf(request.number) < this.#share * CLASSES) {
+            this.#admitted += 1;
+            return true;
+        }
+        return false;
+    }
+    #count() {
+        [this.#asked, this.#askedBefore] = [this.#askedBefore, this.#asked];
+        this.#asked.clear();
+        let total = 0;
+        for (const asked of this.#askedBefore.values())
+            total += asked;
+        this.#lightLeft = total * LIGHT;
+        this.#lightMax = this.#lightLeft / Math.max(1, this.#askedBefore.size);
+    }
+    #isLight(from) {
+        const asked = (this.#asked.get(from) ?? 0) + 1;
+        this.#asked.set(from, asked);
+        const most = Math.max(asked, this.#askedBefore.get(from) ?? 0);
+        if (faults.lightAreTurnedAway || most > this.#lightMax || this.#lightLeft < 1)
+            return false;
+        this.#lightLeft -= 1;
+        return true;
+    }
+}
+function classOf(number) {
+    const low = Math.imul(number % 0x1_0000_0000, 0x9e37_79b1) >>> 0;
+    return (low >>> 16) % CLASSES;
+}

@@ -1,0 +1,36 @@
+import { faults } from "#faults";
+/**
+ * Ballots, the total order of attempts (section 3.3). A ballot is (N, owner); the order is by the integer N alone,
+ * so it is transitive (repair F3), and two ballots with equal N and different owners do not supersede each other.
+ */
+/** 2020-01-01 UTC, so that N stays below 2^53 until 2089. */
+const epochMs = 1_577_836_800_000;
+/** N counts this many ballots in one millisecond. */
+export const ballotsPerMs = 4096;
+/** The smallest ballot number of the millisecond in which the wall clock shows `wallMs`. */
+export function numberAt(wallMs) {
+    return Math.floor(wallMs - epochMs) * ballotsPerMs;
+}
+/** The wall-clock time to which a ballot number belongs; for people, and for nothing else. */
+export function timeOf(number) {
+    return Math.floor(number / ballotsPerMs) + epochMs;
+}
+/** The name of one proposer instance: its node, and an incarnation that no other instance has, drawn at every start (repair F13). */
+export function ownerName(nodeId, incarnation) {
+    return `${nodeId}.${incarnation}`;
+}
+/** Whether an acceptor that promised `promised` may go along with `number` (net B). */
+export function supersedes(number, owner, promised, promisedOwner, skewMs) {
+    if (faults.netBOff)
+        return true;
+    if (number === promised && owner === promisedOwner)
+        return true;
+    if (faults.ballotsEqualWithinSkew) {
+        // As published: times within ε count as equal, and the ids decide. Not transitive.
+        const apart = number - promised;
+        if (Math.abs(apart) <= skewMs * ballotsPerMs)
+            return owner > promisedOwner;
+        return apart > 0;
+    }
+    return number > promised;
+}

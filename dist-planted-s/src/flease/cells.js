@@ -1,0 +1,68 @@
+import { cellOf } from "./quorum.js";
+/** Version of the function below. It is part of the configuration's hash: two that map differently refuse each other. */
+export const cellFunctionVersion = 1;
+/** Cells without a setting: all members up to this many, else so many of them. */
+export const cellSizeDefaultMax = 5;
+/**
+ * Which members coordinate which resource. With more members than a cell takes, the cell of a resource is chosen by
+ * rendezvous hashing: every member gets a score from the resource's name and its own id, and the highest ones are
+ * the cell. So all machines find the same cell, the resources spread evenly, and a member that goes takes away
+ * only its own part.
+ */
+export class Cells {
+    #cellSize;
+    #memberHashes;
+    #everybody;
+    /** One object for each set of members that came up, by its bit mask. */
+    #known = new Map();
+    constructor(members, cellSize) {
+        this.#cellSize = cellSize;
+        this.#memberHashes = members.map(hashText);
+        this.#everybody = cellOf(members.map((_, index) => index));
+    }
+    of(resource) {
+        if (this.#cellSize >= this.#memberHashes.length)
+            return this.#everybody;
+        const mask = this.#choose(hashText(resource));
+        let cell = this.#known.get(mask);
+        if (cell === undefined) {
+            cell = cellOf(this.#memberHashes.flatMap((_, index) => ((mask >>> index) & 1 ? [index] : [])));
+            this.#known.set(mask, cell);
+        }
+        return cell;
+    }
+    /** The members with the highest scores; equal scores are decided by the order of the ids. */
+    #choose(resourceHash) {
+        let mask = 0;
+        for (let chosen = 0; chosen < this.#cellSize; chosen += 1) {
+            let best = -1;
+            let bestScore = -1;
+            for (let index = 0; index < this.#memberHashes.length; index += 1) {
+                if ((mask >>> index) & 1)
+                    continue;
+                const score = mix(resourceHash ^ this.#memberHashes[index]);
+                if (score > bestScore) {
+                    best = index;
+                    bestScore = score;
+                }
+            }
+            mask |= 1 << best;
+        }
+        return mask;
+    }
+}
+/** FNV-1a over UTF-16 code units, finished by `mix`: 32 bits, the same on every machine. */
+function hashText(text) {
+    let hash = 0x811c9dc5;
+    for (let index = 0; index < text.length; index += 1) {
+        hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
+    }
+    return mix(hash);
+}
+/** The finisher of MurmurHash3: each bit of the input changes half of the output's bits. */
+function mix(value) {
+    let hash = value;
+    hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+    hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+    return (hash ^ (hash >>> 16)) >>> 0;
+}

@@ -1,0 +1,38 @@
+/**
+ * The newest changes of all resources, for everybody who watches: each follower has its place in it, so that a change
+ * costs the same whether one follows or a thousand, and one who never asks costs nothing. A resource that changed
+ * again is told at the later place alone.
+ */
+export class ChangeLog {
+    #changesMax;
+    #ring = [];
+    /** The place of the newest change of each resource. */
+    #newest = new Map();
+    #end = 0;
+    /** Keeps so many changes. */
+    constructor(changesMax) {
+        this.#changesMax = changesMax;
+    }
+    /** The place of the next change. */
+    get end() {
+        return this.#end;
+    }
+    /** What was before this place is forgotten. */
+    get begin() {
+        return Math.max(0, this.#end - this.#changesMax);
+    }
+    add(resource) {
+        const at = this.#end % this.#changesMax;
+        const forgotten = this.#ring[at];
+        if (forgotten !== undefined && this.#newest.get(forgotten) === this.#end - this.#changesMax)
+            this.#newest.delete(forgotten);
+        this.#ring[at] = resource;
+        this.#newest.set(resource, this.#end);
+        this.#end += 1;
+    }
+    /** The resource that changed at this place; `undefined` when it has changed again since. */
+    at(place) {
+        const resource = this.#ring[place % this.#changesMax];
+        return this.#newest.get(resource) === place ? resource : undefined;
+    }
+}

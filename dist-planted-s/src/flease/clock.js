@@ -1,0 +1,119 @@
+import { faults } from "#faults";
+/** A record for readings to be written into. */
+export function emptyReading() {
+    return { mono: 0, wall: 0, lo: 0, hi: 0, clocksDisagree: false };
+}
+/** More than ε at a single reading is a disagreement; more than ε/2 is one when it has lasted this long on the steady clock. */
+const disagreesAfterMs = 1_000;
+/**
+ * The fastest that the anchor follows the wall clock, as a share of the steady clock's time: what a time service may do to the
+ * one clock without the other. It is far below ρ, as a slew goes into both clocks at once, and what the anchor follows is not seen.
+ */
+const slewRateMax = 0.0005;
+export class FleaseClock {
+    /** Wall minus steady time: `anchor + mono` is the wall clock carried on by the steady one. */
+    #anchor;
+    #hi;
+    #lo = -Infinity;
+    #lastMono;
+    /** Since when the clocks have been more than ε/2 apart, on the steady one. */
+    #apartSince = Infinity;
+    /** How far apart they were when they were found to disagree; 0 while they agree. */
+    #disagreedByMs = 0;
+    #distrusted = false;
+    #skewMs;
+    #slewRate;
+    constructor(mono, wall, skewMs, clockRateError) {
+        this.#anchor = wall - mono;
+        this.#hi = wall;
+        this.#lastMono = mono;
+        this.#skewMs = skewMs;
+        this.#slewRate = Math.min(clockRateError / 2, slewRateMax);
+    }
+    /**
+     * Makes a reading of two clock values. Call it once for each handler, *after* the message has been received, and
+     * pass the reading down: one decision, one reading (repair F4).
+     */
+    read(mono, wall, into) {
+        this.peek(mono, wall, into);
+        const apartMs = this.apartMs(mono, wall);
+        this.#apartSince = this.#apartSinceAt(mono, apartMs);
+        if (into.clocksDisagree && !this.#distrusted) {
+            this.#distrusted = true;
+            this.#disagreedByMs = apartMs;
+        }
+        this.#anchor += this.#slewBy(mono, wall);
+        this.#lastMono = mono;
+        this.#hi = Math.max(this.#hi, this.#anchor + mono, wall);
+        if (faults.lowerClockMonotone)
+            this.#lo = Math.max(this.#lo, Math.min(this.#anchor + mono, wall));
+        return into;
+    }
+    /** The same reading without the trace that it leaves, for observers: looking on must not change what happens. */
+    peek(mono, wall, into) {
+        const carried = this.#anchor + this.#slewBy(mono, wall) + mono;
+        const hi = Math.max(this.#hi, carried, wall);
+        const lo = Math.max(this.#lo, Math.min(carried, wall));
+        into.mono = mono;
+        into.wall = wall;
+        into.lo = faults.clockBoundsSwapped ? hi : lo;
+        into.hi = faults.clockBoundsSwapped ? lo : hi;
+        into.clocksDisagree = this.#distrusted || this.#disagreeAt(mono, wall);
+        return into;
+    }
+    /**
+     * How far the two clocks are apart, ms: the wall clock ahead of where the steady one carries it, or behind the latest that
+     * either has shown.
+     */
+    apartMs(mono, wall) {
+        const carried = this.carriedMs(mono);
+        return Math.max(wall - carried, Math.max(this.#hi, carried) - wall);
+    }
+    /** `M`: the wall clock as the steady one carries it on. */
+    carriedMs(mono) {
+        return this.#anchor + mono;
+    }
+    /** How far apart they were when they were first found to disagree; 0 when peers have found it, or nobody. */
+    get disagreedByMs() {
+        return this.#disagreedByMs;
+    }
+    /** Others have found these clocks wrong: from now on they count as disagreeing. */
+    distrust() {
+        this.#distrusted = true;
+    }
+    /** A new anchor, for a new incarnation: only here may `hi` move back, and only here do clocks agree again. */
+    restart(mono, wall) {
+        this.#anchor = wall - mono;
+        this.#hi = wall;
+        this.#lo = -Infinity;
+        this.#lastMono = mono;
+        this.#apartSince = Infinity;
+        this.#disagreedByMs = 0;
+        this.#distrusted = false;
+    }
+    #disagreeAt(mono, wall) {
+        const apartMs = this.apartMs(mono, wall);
+        const atOnceMs = faults.onlyStepBackEndsHoldsAtOnce ? this.#hi - wall : apartMs;
+        return atOnceMs > this.#skewMs || mono - this.#apartSinceAt(mono, apartMs) >= disagreesAfterMs;
+    }
+    #apartSinceAt(mono, apartMs) {
+        return apartMs > this.#skewMs / 2 ? Math.min(this.#apartSince, mono) : Infinity;
+    }
+    /** Lets the anchor follow small corrections of the wall clock, at ρ/2. */
+    #slewBy(mono, wall) {
+        const allowed = Math.max(0, mono - this.#lastMono) * this.#slewRate;
+        const apart = wall - (this.#anchor + mono);
+        return Math.max(-allowed, Math.min(allowed, apart));
+    }
+    clone() {
+        const copy = new FleaseClock(0, 0, this.#skewMs, this.#slewRate * 2);
+        copy.#anchor = this.#anchor;
+        copy.#hi = this.#hi;
+        copy.#lo = this.#lo;
+        copy.#lastMono = this.#lastMono;
+        copy.#apartSince = this.#apartSince;
+        copy.#disagreedByMs = this.#disagreedByMs;
+        copy.#distrusted = this.#distrusted;
+        return copy;
+    }
+}

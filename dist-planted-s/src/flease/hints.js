@@ -1,0 +1,11 @@
+/** What acceptors told of a lease, in the form that programs see. */
+export function hintOf(lease, wall) {
+    return {
+        resource: lease.resource,
+        state: "held",
+        holder: lease.owner,
+        token: BigInt(lease.token),
+        remainingMs: Math.max(0, lease.until - wall),
+        ...(lease.label !== undefined && { label: lease.label }),
+    };
+}

@@ -1,0 +1,103 @@
+/**
+ * What proposers and acceptors say to each other (section 3.4 of `docs/flease.md`).
+ *
+ * One flat, reusable record serves for every kind: the codec fills it in place and the state machines read it, so
+ * that the hot path allocates nothing. Whoever keeps a message beyond the call that handed it over must copy it
+ * (`copyMessage`).
+ */
+export const Kind = {
+    /** Requests of a proposer. */
+    read: 1,
+    write: 2,
+    acquire: 3,
+    release: 4,
+    query: 5,
+    /** Replies of an acceptor. */
+    promise: 6,
+    ack: 7,
+    nack: 8,
+    state: 9,
+    /** Beside the protocol, between acceptors and waiters: losing or forging one costs time, never safety. */
+    /** An acceptor to the first who waits: the resource was released. */
+    hint: 10,
+    /** The answer of one who does not wait any more: tell the next. */
+    pass: 11,
+};
+/** Why an acceptor refused. */
+export const Refusal = {
+    none: 0,
+    /** A live lease of another owner stands in the way (net G). */
+    held: 1,
+    /** A higher ballot was promised (net B). */
+    promised: 2,
+    /** A newer write of the same owner has been accepted. */
+    stale: 3,
+    /** The ballot or the lease lies outside what this acceptor's clock and settings allow. */
+    outOfBounds: 4,
+    /** The message belongs to another view of the membership. */
+    otherView: 5,
+    /** The acceptor keeps as many resources as it may, or as many for this owner. */
+    full: 6,
+    /** The lease of whoever asks was broken: it gets nothing of this resource any more (3.13). */
+    barred: 7,
+    /** The acceptor has more to do than it can, and does first what others hold. */
+    busy: 8,
+};
+/** What an acceptor says of the lease it keeps. */
+export const LeaseState = {
+    none: 0,
+    /** Unfinished: its owner may still rely on it. */
+    live: 1,
+    /** Over by the acceptor's own two clocks. */
+    over: 2,
+    released: 3,
+};
+export class Message {
+    kind = Kind.read;
+    /** Number of the membership view that the sender is in. */
+    view = 0;
+    /** The proposer's handle for its operation, echoed by the acceptor. Unsigned 32 bits. */
+    slot = 0;
+    /** Requests; empty in replies, which are matched by `slot`. */
+    resource = "";
+    /** Requests: owner of the ballot, which is the sender. Empty in replies: those go to the owner alone. */
+    owner = "";
+    /** Ballot number N. */
+    number = 0;
+    /** Position s of the write within its ballot. */
+    sequence = 0;
+    /** read, acquire: whoever asks will wait, and wants to be told of a release. */
+    waiting = false;
+    /** read: whoever asks holds the lease and renews it. It need not stand back for those who wait. */
+    renewing = false;
+    /** write, acquire: the lease's end on the wall clock, in ms. */
+    until = 0;
+    /** write, acquire: the lease's length D, in ms. */
+    duration = 0;
+    /** write: the tenure's fencing token, for those who ask who holds the resource; an acquire's token is its number. */
+    token = 0;
+    /** nack: why. */
+    refusal = Refusal.none;
+    /** nack, when too much is kept already: the name for which the most is kept. */
+    fullBy = "";
+    /** nack, when the lease is held and the proposer waits: how many wait before it; `notListed` if the list is full. */
+    ahead = 0;
+    /** nack, state: the number the acceptor has promised. */
+    promised = 0;
+    /** promise, nack, state: the lease the acceptor keeps. The fields below count only when this is not `none`. */
+    leaseState = LeaseState.none;
+    leaseOwner = "";
+    leaseNumber = 0;
+    leaseSequence = 0;
+    leaseUntil = 0;
+    leaseToken = 0;
+}
+/** `ahead` of one who waits and is not on the acceptor's list. */
+export const notListed = 0xffff;
+/** Requests go to an acceptor, everything else to a proposer. */
+export function isRequest(kind) {
+    return kind <= Kind.query || kind === Kind.pass;
+}
+export function copyMessage(from, to = new Message()) {
+    return Object.assign(to, from);
+}

@@ -1,0 +1,234 @@
+import { Acceptor } from "./acceptor.js";
+import { Admission } from "./admission.js";
+import { FleaseClock, emptyReading } from "./clock.js";
+import { isRequest, Kind, Message, Refusal } from "./message.js";
+import { Proposer } from "./proposer.js";
+import { Queries } from "./queries.js";
+import { cellOf } from "./quorum.js";
+import { SkewWatch } from "./skew.js";
+import { WatchFeed } from "./watch-feed.js";
+import { Waiters } from "./waiters.js";
+/** Resources looked at in one call of `maintain`, at least. */
+const discardLimit = 2_000;
+/**
+ * How long one who has been told of a free resource has it to itself, as a part of the time that a phase may take:
+ * enough for two round trips, and not much when it has crashed or been stopped.
+ */
+const hintPatience = 1 / 4;
+const hintPatienceMsMin = 50;
+/** A member that is later than this part of what a phase may take has more to do than it can. */
+const latePart = 1 / 8;
+/**
+ * For so long after a fault that this machine's own clocks showed nothing is tried: a wall clock that runs away is found at
+ * fault again within less than that, and leases taken in between would be lost at once.
+ */
+const movedApartMemoryMs = 2_000;
+const contradicted = "a majority of the members contradicts this clock";
+/**
+ * One participant of a Flease cluster, pure: a proposer, and for members an acceptor, on one clock. Whoever runs it
+ * hands in messages and clock values and carries out what it writes into the sink.
+ */
+export class FleasePeer {
+    settings;
+    proposer;
+    queries;
+    acceptor;
+    skew;
+    /** What the acceptor takes in. */
+    admission;
+    /** For those who watch; absent without an acceptor. */
+    feed;
+    #waiters;
+    #aside = new Message();
+    #clock;
+    #sink;
+    #reading = emptyReading();
+    #fault;
+    /** When the two clocks of this machine were last found apart, on the steady one. */
+    #movedApartAt = -Infinity;
+    constructor(settings, options, mono, wall, sink) {
+        this.settings = settings;
+        this.#sink = sink;
+        this.#waiters = new Waiters(Math.max(hintPatienceMsMin, settings.rpcTimeoutMs * hintPatience));
+        this.#clock = new FleaseClock(mono, wall, settings.maxClockSkewMs, settings.clockRateError);
+        const now = this.read(mono, wall);
+        this.proposer = new Proposer(settings, options.owner, options.seed, sink);
+        this.queries = new Queries(settings, (to, message) => sink.send(to, message));
+        this.admission = new Admission(settings.rpcTimeoutMs * latePart);
+        this.acceptor = options.acceptor ? new Acceptor(settings, now) : undefined;
+        this.feed = this.acceptor === undefined ? undefined : new WatchFeed(this.acceptor);
+        const members = settings.members.map((_, index) => index);
+        this.skew = new SkewWatch(settings.maxClockSkewMs, cellOf(members).majority);
+    }
+    /** Why this peer does not trust its own clock at present. */
+    get fault() {
+        return this.#fault;
+    }
+    /** When `tick` has something to do, on the steady clock. */
+    get nextDueMono() {
+        return Math.min(this.proposer.nextDueMono, this.queries.nextDueMono);
+    }
+    /** Makes a reading of two clock values. It is one reused record: it counts until the next call. */
+    read(mono, wall) {
+        return this.#clock.read(mono, wall, this.#reading);
+    }
+    /** What `read` would say, into the caller's record and without leaving a trace: for observers. */
+    peek(mono, wall, into) {
+        return this.#clock.peek(mono, wall, into);
+    }
+    /** Another look at this machine's clocks has found that they disagree. */
+    distrustClocks() {
+        this.#clock.distrust();
+    }
+    /** The wall clock as the steady one carries it on. */
+    carriedMs(mono) {
+        return this.#clock.carriedMs(mono);
+    }
+    /** How far this machine's two clocks are apart, ms: more than ε shows in every reading. */
+    clocksApartMs(mono, wall) {
+        return this.#clock.apartMs(mono, wall);
+    }
+    /**
+     * Handles a message from peer `from`. The reading must have been made after the message was received (MUST: an
+     * older one makes an acceptor's guard end too early). Returns true when `reply` must be sent back.
+     */
+    receive(from, message, now, reply) {
+        if (isRequest(message.kind)) {
+            if (this.acceptor === undefined)
+                return false;
+            const replies = message.kind !== Kind.pass && this.#answer(this.acceptor, from, message, now, reply);
+            this.#noteWaiter(from, message, now, replies ? reply : undefined);
+            const changes = replies ? reply.kind === Kind.ack : message.kind === Kind.release;
+            if (changes)
+                this.feed?.note(message.resource, now);
+            return replies;
+        }
+        if (message.kind === Kind.state)
+            this.queries.receive(from, message, now);
+        else if (message.kind === Kind.hint)
+            this.#onHint(from, message);
+        else
+            this.proposer.receive(from, message, now);
+        return false;
+    }
+    #answer(acceptor, from, request, now, reply) {
+        const begins = (request.kind === Kind.read || request.kind === Kind.acquire) && !request.renewing;
+        if (begins && !this.admission.admits(from, request))
+            return acceptor.refuseAsBusy(request, now, reply);
+        if (begins && this.#waiters.standsBack(request.resource, from, now.mono))
+            return acceptor.refuseAsHeld(request, now, reply);
+        return acceptor.receive(request, now, reply);
+    }
+    /**
+     * Notes the clock bounds that a member's batch came with (3.10). False when its messages must not count. When a majority
+     * contradicts this clock, it is this one that is wrong, and nothing is held by it from here on.
+     */
+    hearClock(member, peerLo, peerHi, echoLo, now) {
+        const possible = this.skew.observe(member, peerLo, peerHi, echoLo, now);
+        if (this.#fault === undefined && this.skew.weAreFaulty)
+            this.#clock.distrust();
+        return possible;
+    }
+    /** The peer is not connected any more. */
+    forget(peer) {
+        this.#waiters.forget(peer);
+        this.skew.forget(peer);
+    }
+    /** Those who wait, at this acceptor, over all resources. */
+    get waiterCount() {
+        return this.#waiters.size;
+    }
+    /** Those who wait, at this acceptor, for one resource. */
+    waitersFor(resource) {
+        return this.#waiters.sizeOf(resource);
+    }
+    /** Keeps the list of those who wait for a resource, and tells the first when it has become free. */
+    #noteWaiter(from, request, now, reply) {
+        const { resource } = request;
+        if (reply?.kind === Kind.nack) {
+            const waits = request.waiting && reply.refusal === Refusal.held;
+            reply.ahead = waits ? this.#waiters.add(resource, from) : 0;
+        }
+        else if (reply?.kind === Kind.ack) {
+            this.#waiters.taken(resource, from);
+        }
+        else if (request.kind === Kind.release || request.kind === Kind.pass) {
+            if (request.kind === Kind.pass)
+                this.#waiters.remove(resource, from);
+            if (this.#waiters.size > 0)
+                this.#tellNext(resource, now);
+        }
+    }
+    #tellNext(resource, now) {
+        const entry = this.acceptor?.entry(resource);
+        if (entry !== undefined && this.acceptor?.isOver(entry, now) === false)
+            return;
+        for (;;) {
+            const waiter = this.#waiters.next(resource, now.mono);
+            if (waiter === undefined || this.#tell(waiter, Kind.hint, resource))
+                return;
+            this.#waiters.remove(resource, waiter);
+        }
+    }
+    #onHint(from, message) {
+        if (!this.#sink.hinted(message.resource))
+            this.#tell(from, Kind.pass, message.resource);
+    }
+    #tell(to, kind, resource) {
+        const aside = this.#aside;
+        aside.kind = kind;
+        aside.view = this.settings.view;
+        aside.resource = resource;
+        aside.owner = this.proposer.owner;
+        return this.#sink.tell(to, aside);
+    }
+    tick(now) {
+        this.proposer.tick(now);
+        this.queries.tick(now);
+    }
+    /** To be called several times a second: ends a recovery wait, forgets idle resources, looks for clock faults. */
+    maintain(now) {
+        this.#checkClocks(now);
+        this.acceptor?.wake(now);
+        this.feed?.expire(now);
+        // A fiftieth of them at least: all are looked at within some five seconds, however many there are.
+        this.acceptor?.discardIdle(now, Math.max(discardLimit, this.acceptor.size / 50));
+        // Leases that ran out, as their holder crashed, and those who were told of one and did not come.
+        if (this.acceptor?.ready === true && this.#waiters.size > 0)
+            for (const resource of this.#waiters.sweep(discardLimit))
+                this.#tellNext(resource, now);
+    }
+    #checkClocks(now) {
+        if (this.skew.weAreFaulty) {
+            // Silent until the peers have found our clock sane for a whole recovery wait (3.10).
+            this.acceptor?.silence(now);
+            if (this.#fault === undefined)
+                this.#declareFault(contradicted);
+            return;
+        }
+        if (now.clocksDisagree) {
+            const apartMs = Math.round(this.#clock.disagreedByMs);
+            this.#movedApartAt = now.mono;
+            this.#declareFault(apartMs === 0
+                ? contradicted
+                : `the wall clock and the steady clock of this machine moved ${apartMs} ms apart`);
+            return;
+        }
+        if (now.mono - this.#movedApartAt >= movedApartMemoryMs)
+            this.#fault = undefined;
+    }
+    #declareFault(why) {
+        this.#fault = why;
+        this.#sink.clockFault(why);
+    }
+    /**
+     * Goes on as another owner after a clock fault, with a new anchor. The acceptor is silent for a recovery wait but
+     * forgets nothing (3.2).
+     */
+    restart(owner, mono, wall) {
+        this.#clock.restart(mono, wall);
+        const now = this.read(mono, wall);
+        this.proposer.restart(owner);
+        this.acceptor?.silence(now);
+    }
+}

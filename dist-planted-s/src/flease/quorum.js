@@ -1,0 +1,11 @@
+import { faults } from "#faults";
+export function cellOf(members) {
+    const majority = Math.floor(members.length / 2) + 1;
+    return { members, majority: faults.smallQuorum ? Math.max(1, majority - 1) : majority };
+}
+/** Number of members in a set kept as a bit mask. */
+export function sizeOf(set) {
+    let bits = set - ((set >>> 1) & 0x55555555);
+    bits = (bits & 0x33333333) + ((bits >>> 2) & 0x33333333);
+    return (((bits + (bits >>> 4)) & 0x0f0f0f0f) * 0x01010101) >>> 24;
+}

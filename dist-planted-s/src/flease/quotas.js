@@ -1,0 +1,161 @@
+import { faults } from "#faults";
+/**
+ * Who may have how much of what one acceptor keeps.
+ *
+ * A lease cannot be taken away, so room for those who come later has to be left while there is some: dynamic thresholds, as
+ * switches share a buffer (Choudhury and Hahne, 1998). Whoever has much may take one more only as long as it has less
+ * than `eagerness` times what is free. So one alone gets nearly all, n get equal parts, and the next finds something. A
+ * last part is for those who have little, each of whom has some for certain.
+ *
+ * There are two levels. An *account* is what the other side of a connection has proven, or else where it is; within it
+ * there are *names*, which it says of itself. Many names of one account share what the account may have.
+ */
+/** So many times what is free may one have: alone it ends up with 7/8 of the pool, one of two with 7/15 (on both levels). */
+const eagerness = 8;
+/** The last part, for those who have little. */
+const reservedPart = 1 / 10;
+/** What an account, and a name, may have for certain, as a part of all: 100 accounts can have so much of the last part. */
+const accountPart = 1 / 1_000;
+const namePart = 1 / 10_000;
+/** A resource with a name of at most 25 characters takes one such block, in bytes; the longest take five. */
+const blockBytes = 300;
+/** What a resource takes without its name, as measured. */
+const entryBytes = 250;
+/** What a resource counts for. Two bytes are counted for each UTF-16 unit of its name. */
+export function weightOf(resource) {
+    return Math.ceil((entryBytes + 2 * resource.length) / blockBytes);
+}
+/** Owners that nobody has introduced have this account together. */
+const unknownAccount = "";
+export class Quotas {
+    #max;
+    #pool;
+    #accountLeast;
+    #nameLeast;
+    #accounts = new Map();
+    /** Those who are connected, by the owner of their requests. */
+    #byOwner = new Map();
+    #used = 0;
+    /** Who had the most when somebody was last charged. */
+    #greatest;
+    constructor(max) {
+        this.#max = max;
+        this.#pool = max - Math.floor(max * reservedPart);
+        this.#accountLeast = Math.max(1, Math.floor(max * accountPart));
+        this.#nameLeast = Math.max(1, Math.floor(max * namePart));
+    }
+    get used() {
+        return this.#used;
+    }
+    /** From now on the requests of this owner are paid for by this account. */
+    introduce(owner, account) {
+        this.gone(owner);
+        const payer = this.#payer(account, nameOf(owner));
+        payer.links += 1;
+        this.#byOwner.set(owner, payer);
+    }
+    /** The owner is not connected any more. What it has is kept, and charged to it, until it goes. */
+    gone(owner) {
+        const payer = this.#byOwner.get(owner);
+        if (payer === undefined)
+            return;
+        this.#byOwner.delete(owner);
+        payer.links -= 1;
+        this.#prune(payer);
+    }
+    /** Nobody is connected any more. */
+    everybodyGone() {
+        for (const owner of this.#byOwner.keys())
+            this.gone(owner);
+    }
+    payerOf(owner) {
+        return this.#byOwner.get(owner) ?? this.#payer(unknownAccount, nameOf(owner));
+    }
+    /** Whether a resource may be kept for an owner. What is kept for it already may: it can always renew. */
+    mayKeep(kept, owner, resource) {
+        const payer = this.payerOf(owner);
+        return kept?.payer === payer || this.allows(payer, kept === undefined ? weightOf(resource) : 0);
+    }
+    /** From now on the resource is kept for this owner. */
+    keep(kept, owner, resource) {
+        const payer = this.payerOf(owner);
+        if (payer === kept.payer)
+            return;
+        this.forget(kept, resource);
+        this.charge(payer, weightOf(resource));
+        kept.payer = payer;
+    }
+    forget(kept, resource) {
+        if (kept.payer !== undefined)
+            this.charge(kept.payer, -weightOf(resource));
+        kept.payer = undefined;
+    }
+    /** Whether so much more may be charged to it. */
+    allows(payer, weight) {
+        if (this.#used + weight > this.#max)
+            return false;
+        if (faults.noQuotas)
+            return true;
+        const { account } = payer;
+        if (payer.used < this.#nameLeast && account.certain < this.#accountLeast)
+            return true;
+        const ofAccount = eagerness * (this.#pool - this.#used);
+        return account.used < ofAccount && payer.used < eagerness * (ofAccount - account.used);
+    }
+    /** What is negative is given back. */
+    charge(payer, weight) {
+        const { account } = payer;
+        const certain = Math.min(payer.used, this.#nameLeast);
+        payer.used += weight;
+        account.used += weight;
+        account.certain += Math.min(payer.used, this.#nameLeast) - certain;
+        this.#used += weight;
+        if (weight < 0)
+            this.#prune(payer);
+        else if (payer.used > (this.#greatest?.used ?? 0))
+            this.#greatest = payer;
+    }
+    /** The name for which the most is kept. */
+    greatest() {
+        let count = 0;
+        for (const { names } of this.#accounts.values())
+            count += names.size;
+        // With less than the mean it cannot be the one any more.
+        if ((this.#greatest?.used ?? 0) * count < this.#used)
+            this.#findGreatest();
+        return this.#greatest?.name ?? "";
+    }
+    #findGreatest() {
+        this.#greatest = undefined;
+        for (const { names } of this.#accounts.values())
+            for (const payer of names.values())
+                if (payer.used > (this.#greatest?.used ?? 0))
+                    this.#greatest = payer;
+    }
+    #payer(key, name) {
+        let account = this.#accounts.get(key);
+        if (account === undefined) {
+            account = { key, used: 0, certain: 0, names: new Map() };
+            this.#accounts.set(key, account);
+        }
+        let payer = account.names.get(name);
+        if (payer === undefined) {
+            payer = { account, name, used: 0, links: 0 };
+            account.names.set(name, payer);
+        }
+        return payer;
+    }
+    #prune(payer) {
+        const { account, name, used, links } = payer;
+        if (used > 0 || links > 0)
+            return;
+        account.names.delete(name);
+        if (account.names.size === 0)
+            this.#accounts.delete(account.key);
+    }
+}
+/** An owner without its incarnation: who starts again is the same. */
+function nameOf(owner) {
+    const dot = owner.lastIndexOf(".");
+    return dot === -1 ? owner : owner.slice(0, dot);
+}

@@ -1,0 +1,73 @@
+import { Kind, Message } from "./message.js";
+import { Operation, Phase } from "./slot.js";
+/** Writes a proposer's requests into its sink: one for each member of the resource's cell, through one reused message. */
+export class Requests {
+    #settings;
+    #sink;
+    #out = new Message();
+    owner;
+    constructor(settings, owner, sink) {
+        this.#settings = settings;
+        this.#sink = sink;
+        this.owner = owner;
+    }
+    /** READ, WRITE or ACQ in the ballot that the slot is in. */
+    send(slot, kind) {
+        const out = this.#address(slot, kind, slot.number, slot.sequence);
+        out.waiting = slot.waiting && slot.operation === Operation.acquire;
+        out.renewing = slot.holding;
+        out.until = slot.until;
+        out.duration = slot.duration;
+        out.token = slot.holding ? slot.token : slot.number;
+        for (const member of slot.cell.members)
+            this.#sink.send(member, out);
+    }
+    /** REL for one ballot. */
+    release(slot, number, sequence) {
+        const out = this.#address(slot, Kind.release, number, sequence);
+        for (const member of slot.cell.members)
+            this.#sink.send(member, out);
+    }
+    /** One REL for each ballot of the tenure, best effort. */
+    releaseTenure(slot, now) {
+        if (slot.holdNumber !== 0)
+            this.release(slot, slot.holdNumber, slot.holdSequence + 1);
+        for (const past of slot.pastBallots) {
+            if (this.#mayLive(past.until, now))
+                this.release(slot, past.number, past.sequence + 1);
+        }
+    }
+    /** A renewal has been decided in a ballot of its own, which replaces that of the hold. */
+    keepReplaced(slot, now) {
+        if (slot.number !== slot.holdNumber)
+            this.#keepPast(slot, slot.holdNumber, slot.holdSequence, slot.holdUntil, now);
+    }
+    /** Keeps a ballot for the release, and drops those whose leases are over, so that the list stays short. */
+    #keepPast(slot, number, sequence, until, now) {
+        slot.pastBallots = slot.pastBallots.filter((past) => this.#mayLive(past.until, now));
+        slot.pastBallots.push({ number, sequence, until });
+    }
+    /** A renewal in a ballot of its own is given up: its write may have got through, so the release must name it too. */
+    keepAbandoned(slot, now) {
+        if (slot.operation !== Operation.renew || slot.phase !== Phase.writing)
+            return;
+        if (slot.number === slot.holdNumber || slot.number === slot.pastBallots.at(-1)?.number)
+            return;
+        this.#keepPast(slot, slot.number, slot.sequence, slot.until, now);
+    }
+    #mayLive(until, now) {
+        return until + this.#settings.maxClockSkewMs > now.lo;
+    }
+    #address(slot, kind, number, sequence) {
+        const out = this.#out;
+        out.kind = kind;
+        out.view = this.#settings.view;
+        out.slot = slot.index;
+        out.resource = slot.resource;
+        out.owner = this.owner;
+        out.number = number;
+        out.sequence = sequence;
+        out.renewing = false;
+        return out;
+    }
+}

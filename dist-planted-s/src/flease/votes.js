@@ -1,0 +1,65 @@
+import { faults } from "#faults";
+import { reportedLeaseIsFinished } from "./expiry.js";
+import { LeaseState, Refusal } from "./message.js";
+import { sizeOf } from "./quorum.js";
+/**
+ * Counting the answers to one phase of an operation. Acceptors are counted, never messages: a duplicated reply is
+ * the same bit again (repair F15).
+ */
+export function clearVotes(slot) {
+    slot.acks = 0;
+    slot.ackMessages = 0;
+    slot.nacks = 0;
+    slot.blockedUntil = 0;
+    slot.blockedBy = "";
+    slot.blockedVotes = 0;
+    slot.ahead = 0;
+}
+export function countAck(slot, bit) {
+    slot.acks |= bit;
+    slot.ackMessages += 1;
+}
+export function hasMajority(slot) {
+    const acks = faults.acksCountedNotAckers ? slot.ackMessages : sizeOf(slot.acks);
+    return acks >= slot.cell.majority;
+}
+/** So many have refused that those left are no majority. */
+export function majorityIsImpossible(slot) {
+    return sizeOf(slot.nacks) > slot.cell.members.length - slot.cell.majority;
+}
+/** Every unfinished lease of another blocks, not only the one with the highest ballot (MUST, as there is ACQ). */
+export function noteReportedLease(slot, reply, owner, now, settings) {
+    if (faults.onlyHighestBallotIsRead && reply.leaseState !== LeaseState.none) {
+        if (reply.leaseNumber < slot.highestRead)
+            return;
+        slot.highestRead = reply.leaseNumber;
+        slot.blockedUntil = 0;
+    }
+    if (!reportedLeaseIsFinished(reply, owner, slot.sentLo, now, settings))
+        noteBlocker(slot, reply);
+}
+/** Remembers who stands in the way the longest, and how many acceptors name that one. */
+export function noteBlocker(slot, reply) {
+    if (reply.leaseOwner === slot.blockedBy)
+        slot.blockedVotes += 1;
+    else if (reply.leaseUntil > slot.blockedUntil)
+        slot.blockedVotes = 1;
+    if (reply.leaseUntil <= slot.blockedUntil)
+        return;
+    slot.blockedUntil = reply.leaseUntil;
+    slot.blockedBy = reply.leaseOwner;
+}
+/** One and the same owner stands in the way of every majority, so the votes are not merely split among several. */
+export function isBlockedByMajority(slot) {
+    return slot.blockedVotes > slot.cell.members.length - slot.cell.majority;
+}
+/** What an acquisition that was given up has to say for itself. */
+export function whyUnanswered(slot) {
+    if (!slot.heardMajority)
+        return "no-quorum";
+    if (slot.lastRefusal === Refusal.outOfBounds)
+        return "out-of-bounds";
+    if (slot.lastRefusal === Refusal.busy)
+        return "busy";
+    return slot.lastRefusal === Refusal.full ? "full" : "contention";
+}

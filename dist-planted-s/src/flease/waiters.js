@@ -1,0 +1,137 @@
+import { notListed } from "./message.js";
+/** Waiters that an acceptor remembers of one resource. Those beyond look again by themselves, when the lease is over. */
+const waitersPerResourceMax = 10_000;
+/** Waiters that an acceptor remembers in all: some ten megabytes. */
+const waitersMax = 100_000;
+/** Of them, those of one peer, which would otherwise leave no room for others. */
+const waitersPerPeerMax = 20_000;
+/** Those who wait for one resource, in the order in which they came. */
+class WaitingList {
+    /** Peer to ticket; tickets rise. */
+    tickets = new Map();
+    #nextTicket = 0;
+    /** The first has been told, at this time, that the resource is free, and nobody has got it since. */
+    toldMono = -Infinity;
+    get first() {
+        return this.tickets.keys().next().value;
+    }
+    add(peer) {
+        this.tickets.set(peer, this.#nextTicket);
+        this.#nextTicket += 1;
+    }
+    /** How many are before a peer; those who left in between may be counted. */
+    aheadOf(peer) {
+        const [first] = this.tickets.values();
+        return Math.min(this.tickets.get(peer) - first, this.tickets.size - 1);
+    }
+}
+/**
+ * Who waits for which resource, first come, first told. It lies beside the protocol: an acceptor that forgets it, or a
+ * hint that gets lost, costs a waiter time and nobody safety.
+ *
+ * One who has been told stays the first until it has got the resource, passes it on or lets `patienceMs` go by. For
+ * so long those who are not on the list stand back, the last holder among them: it is always the quickest, as it need
+ * not be told.
+ */
+export class Waiters {
+    #patienceMs;
+    #lists = new Map();
+    #resourcesOf = new Map();
+    #total = 0;
+    #sweep;
+    constructor(patienceMs) {
+        this.#patienceMs = patienceMs;
+    }
+    get size() {
+        return this.#total;
+    }
+    sizeOf(resource) {
+        return this.#lists.get(resource)?.tickets.size ?? 0;
+    }
+    /** Puts a peer on the list, if it is not on it. Returns how many are before it, or `notListed`. */
+    add(resource, peer) {
+        let list = this.#lists.get(resource);
+        if (list?.tickets.has(peer) === true)
+            return list.aheadOf(peer);
+        if (this.#total >= waitersMax || (list?.tickets.size ?? 0) >= waitersPerResourceMax)
+            return notListed;
+        if ((this.#resourcesOf.get(peer)?.size ?? 0) >= waitersPerPeerMax)
+            return notListed;
+        if (list === undefined) {
+            list = new WaitingList();
+            this.#lists.set(resource, list);
+        }
+        list.add(peer);
+        this.#total += 1;
+        const resources = this.#resourcesOf.get(peer);
+        if (resources === undefined)
+            this.#resourcesOf.set(peer, new Set([resource]));
+        else
+            resources.add(resource);
+        return list.aheadOf(peer);
+    }
+    /** The first on the list of a free resource, to be told now; `undefined` if there is none, or it has just been told. */
+    next(resource, mono) {
+        const list = this.#lists.get(resource);
+        if (list === undefined || this.#isPatient(list, mono))
+            return undefined;
+        if (list.toldMono !== -Infinity)
+            this.#drop(resource, list, list.first); // It had its time.
+        list.toldMono = mono;
+        return list.first;
+    }
+    /** The peer does not wait any more, or is not there any more. */
+    remove(resource, peer) {
+        const list = this.#lists.get(resource);
+        if (list?.tickets.has(peer) !== true)
+            return;
+        if (list.first === peer)
+            list.toldMono = -Infinity;
+        this.#drop(resource, list, peer);
+    }
+    /** The peer has got the resource: whoever was told of it, and was too late, will be told again. */
+    taken(resource, peer) {
+        const list = this.#lists.get(resource);
+        if (list === undefined)
+            return;
+        list.toldMono = -Infinity;
+        this.remove(resource, peer);
+    }
+    /** The peer's connection is gone. */
+    forget(peer) {
+        for (const resource of this.#resourcesOf.get(peer) ?? [])
+            this.remove(resource, peer);
+    }
+    /** Whether a peer has to leave the resource to one who has just been told. */
+    standsBack(resource, peer, mono) {
+        if (this.#total === 0)
+            return false;
+        const list = this.#lists.get(resource);
+        return list !== undefined && this.#isPatient(list, mono) && !list.tickets.has(peer);
+    }
+    /** Some of the resources that are waited for, going on where the last call ended. */
+    *sweep(limit) {
+        for (let looked = 0; looked < limit; looked += 1) {
+            this.#sweep ??= this.#lists.entries();
+            const next = this.#sweep.next();
+            if (next.done === true) {
+                this.#sweep = undefined;
+                return;
+            }
+            yield next.value[0];
+        }
+    }
+    #isPatient(list, mono) {
+        return mono < list.toldMono + this.#patienceMs;
+    }
+    #drop(resource, list, peer) {
+        list.tickets.delete(peer);
+        this.#total -= 1;
+        if (list.tickets.size === 0)
+            this.#lists.delete(resource);
+        const resources = this.#resourcesOf.get(peer);
+        resources?.delete(resource);
+        if (resources?.size === 0)
+            this.#resourcesOf.delete(peer);
+    }
+}

@@ -1,0 +1,87 @@
+import { copyMessage } from "../flease/message.js";
+import { visit } from "./visit.js";
+/**
+ * Requests for one resource that wait at one store for the visit before them. A proposer has one phase under way and
+ * withdraws what it gave up, so more are late ones of a store that is slow, and are lost like messages.
+ */
+const waitingMax = 8;
+/** Resources with visits under way at one store, at a time: with the longest names some 100 megabytes. Further ones are lost. */
+const resourcesMax = 65_536;
+/** Registers whose content is kept in mind for each store: a renewal of each such lease costs no read. Some 50 megabytes. */
+const seenMax = 32_768;
+/**
+ * Carries a proposer's requests to acceptors on stores, and their answers back. As a network it may lose and delay; unlike
+ * one it keeps the order of requests for one resource at one store, so that a release never overtakes the write that it
+ * takes back.
+ */
+export class StoreMedium {
+    #visiting;
+    #run;
+    #sink;
+    /** By store, then by resource: what waits for the visit under way. */
+    #waiting;
+    /** By store, then by resource; what was seen last comes last. */
+    #seen;
+    constructor(visiting, run, sink) {
+        this.#visiting = visiting;
+        this.#run = run;
+        this.#sink = sink;
+        const stores = Array.from({ length: visiting.stores });
+        this.#waiting = stores.map(() => new Map());
+        this.#seen = stores.map(() => new Map());
+    }
+    /** Resources with visits under way, over all stores. */
+    get busy() {
+        return this.#waiting.reduce((sum, resources) => sum + resources.size, 0);
+    }
+    /** Stores with visits under way for a resource. */
+    busyWith(resource) {
+        return this.#waiting.filter((resources) => resources.has(resource)).length;
+    }
+    /** Takes a copy of the message, which is reused. */
+    send(store, message) {
+        const resources = this.#waiting[store];
+        const waiting = resources.get(message.resource);
+        if (waiting !== undefined) {
+            if (waiting.length < waitingMax)
+                waiting.push(copyMessage(message));
+            return;
+        }
+        if (resources.size >= resourcesMax)
+            return;
+        resources.set(message.resource, []);
+        this.#visit(store, copyMessage(message));
+    }
+    #visit(store, request) {
+        const { resource } = request;
+        const seen = this.#seen[store].get(resource);
+        this.#run(visit(this.#visiting, store, request, seen), (came) => {
+            this.#keep(store, resource, came.seen);
+            const next = this.#waiting[store].get(resource).shift();
+            if (next === undefined)
+                this.#waiting[store].delete(resource);
+            if ("error" in came) {
+                this.#sink.visited(store, resource, came.error);
+            }
+            else {
+                const { reply, heard } = came.value;
+                if (reply !== undefined)
+                    this.#sink.deliver(store, reply);
+                if (heard !== undefined)
+                    this.#sink.heard(resource, heard);
+                this.#sink.visited(store, resource, undefined);
+            }
+            if (next !== undefined)
+                this.#visit(store, next);
+        });
+    }
+    #keep(store, resource, seen) {
+        const kept = this.#seen[store];
+        kept.delete(resource);
+        if (seen === undefined)
+            return;
+        kept.set(resource, seen);
+        if (kept.size > seenMax)
+            kept.delete(kept.keys().next().value);
+    }
+}

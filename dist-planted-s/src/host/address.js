@@ -1,0 +1,34 @@
+import { isIP } from "node:net";
+import { LeaseholdError } from "../lease/errors.js";
+/**
+ * Reads `host:port`; IPv6 addresses stand in brackets.
+ *
+ * @throws LeaseholdError `INVALID_URL`.
+ * @example parseAddress("[::1]:7400") // { host: "::1", port: 7400 }
+ */
+export function parseAddress(text) {
+    const match = /^(?:\[([0-9A-Fa-f:.%\w]+)\]|([A-Za-z0-9._-]+)):(\d{1,5})$/.exec(text);
+    const bracketed = match?.[1];
+    const host = bracketed ?? match?.[2];
+    const port = Number(match?.[3]);
+    if (host === undefined || port > 65_535 || (bracketed !== undefined && isIP(bracketed) !== 6)) {
+        throw new LeaseholdError("INVALID_URL", `${JSON.stringify(text)} is not an address: it should be host:port, such as 10.0.0.1:7400 or [::1]:7400`);
+    }
+    return { host, port };
+}
+/** Writes `host:port`, with brackets where an IPv6 address needs them. */
+export function formatAddress(host, port) {
+    return isIP(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`;
+}
+/** True for what only this machine can reach. Names other than `localhost` count as reachable from elsewhere. */
+export function isLoopback(host) {
+    const family = isIP(host);
+    if (family === 0)
+        return host.toLowerCase() === "localhost";
+    // WHATWG URLs write every IPv6 address in its one short form; IPv4 in IPv6 becomes hexadecimal there.
+    if (family === 6) {
+        const canonical = new URL(`http://[${host.replace(/%.*$/, "")}]`).hostname;
+        return canonical === "[::1]" || /^\[::ffff:7f[0-9a-f]{2}:/.test(canonical);
+    }
+    return host.startsWith("127.");
+}

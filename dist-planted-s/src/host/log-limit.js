@@ -1,0 +1,24 @@
+/** The same thing is said this often at most. */
+export const LOG_LIMIT_MS = 60_000;
+/** Causes that are told apart. Ours are a few dozen; beyond the bound the rest shares one. */
+export const LOG_CAUSES_MAX = 256;
+const REST = "";
+/**
+ * Says everything once a minute for each cause, with how often it was left unsaid before: what strangers can provoke
+ * must not fill a disk, and the one line in a thousand that matters must not drown. Pure: it is told the time.
+ */
+export class LogLimit {
+    #said = new Map();
+    /** What to log now, or nothing. `nowMs` is on the steady clock. */
+    line(cause, text, nowMs) {
+        const key = this.#said.has(cause) || this.#said.size < LOG_CAUSES_MAX ? cause : REST;
+        const said = this.#said.get(key);
+        if (said !== undefined && nowMs < said.untilMs) {
+            said.suppressed++;
+            return undefined;
+        }
+        this.#said.set(key, { untilMs: nowMs + LOG_LIMIT_MS, suppressed: 0 });
+        const suppressed = said?.suppressed ?? 0;
+        return suppressed === 0 ? text : `${text} (and ${suppressed} more like it since this was last said)`;
+    }
+}

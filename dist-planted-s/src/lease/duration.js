@@ -1,0 +1,53 @@
+import { LeaseholdError } from "./errors.js";
+const unitMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+const pattern = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/;
+/** The longest part of a refused input that a message repeats. */
+const QUOTED_CHARACTERS_MAX = 60;
+/**
+ * Milliseconds of a duration: a number of milliseconds, or one number and one unit (`ms`, `s`, `m`, `h`).
+ *
+ * @param what names the setting in the error message.
+ * @param bounds `infinity: true` lets the number `Infinity` through; nothing else does.
+ * @throws LeaseholdError `INVALID_DURATION` for anything else: NaN, negative numbers, unknown units, no unit in text.
+ * @example parseDuration("1.5s") // 1500
+ */
+export function parseDuration(input, what = "duration", bounds = {}) {
+    if (typeof input === "number") {
+        if (input >= 0 && (input < Infinity || bounds.infinity === true))
+            return input;
+        throw invalid(String(input), what);
+    }
+    const match = typeof input === "string" ? pattern.exec(input) : null;
+    if (match === null) {
+        // On a command line, in an address or a file everything is text: which unit was meant nobody knows.
+        const unitless = typeof input === "string" && /^\d+(?:\.\d+)?$/.test(input);
+        throw invalid(quote(input), what, unitless ? `it has no unit; write "${input}ms" or "${input}s"` : undefined);
+    }
+    // Rounded to a nanosecond: 1.001 * 1000 is 1000.9999999999999.
+    const ms = Math.round(Number(match[1]) * unitMs[match[2]] * 1e6) / 1e6;
+    if (ms === Infinity)
+        throw invalid(quote(input), what);
+    return ms;
+}
+/** A duration as people write it, in the largest unit that keeps it short: `"15s"`, `"1.5s"`, `"2h"`. For messages. */
+export function formatDuration(ms) {
+    if (ms === Infinity)
+        return "forever";
+    if (ms < 1_000)
+        return `${round(ms)}ms`;
+    for (const unit of ["h", "m"]) {
+        if (ms % unitMs[unit] === 0)
+            return `${ms / unitMs[unit]}${unit}`;
+    }
+    return `${round(ms / 1_000)}s`;
+}
+function round(value) {
+    return Math.round(value * 1_000) / 1_000;
+}
+function invalid(quoted, what, why = 'give a number of milliseconds or text such as "500ms", "15s", "1m", "2h"') {
+    return new LeaseholdError("INVALID_DURATION", `${what}: ${quoted} is not a duration; ${why}`);
+}
+function quote(input) {
+    const text = typeof input === "string" ? JSON.stringify(input) : String(input);
+    return text.length > QUOTED_CHARACTERS_MAX ? `${text.slice(0, QUOTED_CHARACTERS_MAX)}…` : text;
+}

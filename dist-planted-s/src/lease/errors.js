@@ -1,0 +1,61 @@
+/**
+ * Every error of Leasehold, in one table. `docs/errors.md` shows the same table; a test holds the two together.
+ */
+export const errorCodes = {
+    LEASE_LOST: "The lease has run out or can no longer be trusted; stop using the resource.",
+    LEASE_HELD: "Another holds the resource, and the call was told not to wait.",
+    LEASE_BROKEN: "This participant's last lease on the resource was broken; it gets no other until the members have forgotten that.",
+    RELEASE_REQUESTED: "Somebody asks the holder to give the resource back.",
+    NO_QUORUM: "No majority of the members answered in time.",
+    TIMEOUT: "The turn did not come within the time that the call was willing to wait.",
+    RESOURCES_FULL: "The members keep as many resources as they may, or as this participant may have; the message says for whom the most.",
+    OVERLOADED: "There is more to do than this participant, or its members, can do in time; what is held is renewed before anything new is begun.",
+    CLOCK_SKEW: "The clocks of this machine and of its peers disagree by more than the cluster allows.",
+    INVALID_NAME: "A resource's name must be 1 to 512 bytes of UTF-8 without control characters.",
+    INVALID_DURATION: 'A duration is a number of milliseconds or text such as "15s".',
+    TTL_OUT_OF_RANGE: "The ttl is outside what the provider allows; its guarantees name both bounds.",
+    INVALID_CONFIG: "The settings break a rule that safety or progress needs; the message says which, with the numbers.",
+    INVALID_URL: "The address is not one that Leasehold understands.",
+    TOO_MANY_WAITERS: "Too many callers of this process already wait for the resource.",
+    WATCH_TOO_WIDE: "More resources lie below the prefix than one watch can follow.",
+    UNSUPPORTED: "Leases that were opened like this cannot do that.",
+    CLUSTER_MISMATCH: "The peer belongs to another cluster.",
+    CONFIG_MISMATCH: "A peer or another user of the stores runs with other settings; all must have the same.",
+    VERSION_MISMATCH: "The peer speaks another version of the protocol.",
+    UNAUTHENTICATED: "One side does not believe who the other is: a wrong or missing key or certificate; the message says which.",
+    PERMISSION_DENIED: "The credentials, or the role that was chosen, do not allow this.",
+    UNREACHABLE: "No member could be reached.",
+    STORE_UNAVAILABLE: "The store does not answer, or says that it cannot at the moment.",
+    STORE_FULL: "The store has no room for what should be written.",
+    STORE_READ_ONLY: "The store can only be read.",
+    STORE_PERMISSION: "The store refuses the credentials, or what they may do is not enough.",
+    STORE_FOREIGN: "The store holds something that this version of Leasehold did not write; it is left as it is.",
+    STORE_CORRUPT: "The store holds a damaged record; it is left as it is.",
+    STORE_FORGOTTEN: "So many stores have come back empty that what registers held, and what consensus decided, cannot be known.",
+    LOG_CORRUPT: "The core's replicated log contradicts itself: a disk has lost or changed what was on it; the server stops.",
+    STORE_UNFIT: "The store does not do what leases need of it; the message says what was tried and what came of it.",
+    DISK_FAILED: "The disk has refused a write, or to make it durable; the server has stopped.",
+    DATA_IN_USE: "Another process works in the data directory.",
+    CLOSED: "This participant has been closed.",
+    BAD_HISTORY: "A journal is cut off, out of order, of another run or not a journal at all; the message names file and line.",
+};
+/** The base of every error that Leasehold throws. Programs test `code`; people read `message`. */
+export class LeaseholdError extends Error {
+    code;
+    constructor(code, message = errorCodes[code], options) {
+        super(message, options);
+        this.name = "LeaseholdError";
+        this.code = code;
+    }
+}
+/** The lease can no longer be trusted. Thrown by `assertHeld` and `renew`, and the reason of `lease.signal`. */
+export class LeaseLostError extends LeaseholdError {
+    resource;
+    reason;
+    constructor(resource, reason, detail) {
+        super("LEASE_LOST", `lease on ${JSON.stringify(resource)} is gone (${reason})${detail ? `: ${detail}` : ""}`);
+        this.name = "LeaseLostError";
+        this.resource = resource;
+        this.reason = reason;
+    }
+}

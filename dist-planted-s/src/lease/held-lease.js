@@ -1,0 +1,207 @@
+import { formatDuration } from "./duration.js";
+import { LeaseholdError, LeaseLostError } from "./errors.js";
+/** A lease is renewed when a third of it has passed: two more thirds are left for what may go wrong. */
+const RENEWALS_PER_TTL = 3;
+/** The least time between two requests of automatic renewal, as a part of the TTL: at most eight retries before the end. */
+const RENEWAL_RETRIES_PER_TTL = 12;
+/**
+ * A tenure in the hands of the program. Its timer only wakes it (to renew, or to notice the end); every answer is a
+ * fresh look at the clocks, and a lease that was once seen to have run out is lost for ever.
+ */
+export class HeldLease {
+    resource;
+    holder;
+    token;
+    ttlMs;
+    grant;
+    /** A callback of `lead` works under this lease. */
+    isLeading = false;
+    #keeper;
+    /** The end that `maxHold` sets, on the steady clock. */
+    latestMs;
+    #autoRenew;
+    #onTimer = () => this.#wake();
+    #timer;
+    #nextRenewalMs = Infinity;
+    #renewing;
+    #renewalError;
+    #controller;
+    #requests;
+    #request;
+    #ended;
+    /** Made when somebody asks for it: an error records the stack, which is too dear for every release. */
+    #error;
+    #returned;
+    constructor(keeper, grant, options) {
+        this.#keeper = keeper;
+        this.grant = grant;
+        this.resource = grant.resource;
+        this.token = grant.token;
+        this.holder = keeper.provider.holder;
+        this.ttlMs = options.ttlMs;
+        this.#autoRenew = options.autoRenew;
+        this.latestMs = keeper.world.clock.monotonicMs() + options.maxHoldMs;
+        this.#planRenewal();
+        this.#setTimer();
+    }
+    get signal() {
+        this.remaining();
+        if (this.#controller === undefined) {
+            this.#controller = new AbortController();
+            if (this.#ended !== undefined)
+                this.#controller.abort(this.#lossError(this.#ended));
+        }
+        return this.#controller.signal;
+    }
+    get releaseRequested() {
+        if (this.#requests === undefined) {
+            this.#requests = new AbortController();
+            if (this.#request !== undefined)
+                this.#requests.abort(this.#request);
+        }
+        return this.#requests.signal;
+    }
+    /** Somebody asks for the resource. Only the first is told; the others want the same. */
+    requestRelease(why) {
+        if (this.#ended !== undefined || this.#request !== undefined)
+            return;
+        this.#request = why;
+        this.#requests?.abort(why);
+    }
+    /** Why the lease ended; undefined while it is held. */
+    get ended() {
+        this.remaining();
+        return this.#ended;
+    }
+    remaining() {
+        if (this.#ended !== undefined)
+            return 0;
+        const holdLeftMs = this.latestMs - this.#nowMs();
+        const leftMs = Math.min(this.grant.remainingMs(), holdLeftMs);
+        if (leftMs > 0)
+            return leftMs;
+        this.end(holdLeftMs <= 0 ? "max-hold" : (this.grant.lossReason ?? "expired"));
+        return 0;
+    }
+    assertHeld(atLeastMs = 0) {
+        const leftMs = this.remaining();
+        if (this.#ended !== undefined)
+            throw this.#lossError(this.#ended);
+        // Written so that NaN fails.
+        if (leftMs >= atLeastMs)
+            return;
+        const detail = `${formatDuration(leftMs)} remain, ${formatDuration(atLeastMs)} were asked for`;
+        throw new LeaseLostError(this.resource, "expired", detail);
+    }
+    async renew() {
+        this.assertHeld();
+        const extended = await this.#requestRenewal();
+        this.assertHeld();
+        if (extended)
+            return;
+        throw new LeaseholdError("NO_QUORUM", `the lease on ${JSON.stringify(this.resource)} was not renewed; it runs for ${formatDuration(this.remaining())} more`, { cause: this.#renewalError });
+    }
+    release() {
+        // A loss that nobody has noticed stays a loss.
+        this.remaining();
+        return this.end("released");
+    }
+    [Symbol.asyncDispose]() {
+        return this.release();
+    }
+    toJSON() {
+        return {
+            resource: this.resource,
+            holder: this.holder,
+            token: this.token.toString(),
+            remainingMs: this.remaining(),
+        };
+    }
+    /** Ends the tenure, if it has not ended yet, for an error if there is one. Resolves when the resource has been given back. */
+    end(reason, error) {
+        if (this.#returned === undefined) {
+            this.#ended = reason;
+            this.#error = error;
+            this.#timer?.cancel();
+            this.#timer = undefined;
+            // Set before the signal aborts: what listens there may call release().
+            this.#returned = this.#giveBack();
+            this.#controller?.abort(this.#lossError(reason));
+        }
+        return this.#returned;
+    }
+    #lossError(reason) {
+        this.#error ??= new LeaseLostError(this.resource, reason);
+        return this.#error;
+    }
+    /** Asks the program, by the signal, to stop; the lease stays held and is renewed until it is released. */
+    resign(reason) {
+        if (this.#ended !== undefined)
+            return;
+        this.#controller ??= new AbortController();
+        this.#controller.abort(reason);
+    }
+    async #giveBack() {
+        // One request at a time; awaiting nothing also lets the signal's listeners run before the resource is given back.
+        await this.#renewing;
+        await this.#keeper.takeBack(this);
+    }
+    #nowMs() {
+        return this.#keeper.world.clock.monotonicMs();
+    }
+    #wake() {
+        this.#timer = undefined;
+        if (this.remaining() === 0)
+            return;
+        if (this.#nowMs() >= this.#nextRenewalMs)
+            void this.#requestRenewal();
+        this.#setTimer();
+    }
+    #setTimer() {
+        this.#timer?.cancel();
+        this.#timer = undefined;
+        const leftMs = this.remaining();
+        if (leftMs === 0)
+            return;
+        const delayMs = Math.min(leftMs, this.#nextRenewalMs - this.#nowMs());
+        this.#timer = this.#keeper.world.timers.after(Math.max(0, delayMs), this.#onTimer);
+    }
+    /** What remains counts from when the request was sent, and so does the third of the TTL after which to ask again. */
+    #planRenewal() {
+        const nowMs = this.#nowMs();
+        const leftMs = this.grant.remainingMs();
+        if (!this.#autoRenew || nowMs + leftMs >= this.latestMs) {
+            this.#nextRenewalMs = Infinity;
+            return;
+        }
+        const untilThirdMs = leftMs - this.ttlMs + this.ttlMs / RENEWALS_PER_TTL;
+        this.#nextRenewalMs = nowMs + Math.max(untilThirdMs, this.ttlMs / RENEWAL_RETRIES_PER_TTL);
+    }
+    /** Callers at the same time share one request. True when it extended the lease; never rejects. */
+    #requestRenewal() {
+        this.#renewing ??= this.#sendRenewal().finally(() => (this.#renewing = undefined));
+        return this.#renewing;
+    }
+    async #sendRenewal() {
+        this.#nextRenewalMs = Infinity;
+        this.#renewalError = undefined;
+        const sentMs = this.#nowMs();
+        let extended = false;
+        try {
+            extended = await this.#keeper.provider.renew(this.grant, this.ttlMs);
+        }
+        catch (error) {
+            this.#renewalError = error;
+        }
+        if (this.remaining() === 0)
+            return false;
+        if (extended) {
+            this.#planRenewal();
+        }
+        else if (this.#autoRenew) {
+            this.#nextRenewalMs = sentMs + this.ttlMs / RENEWAL_RETRIES_PER_TTL;
+        }
+        this.#setTimer();
+        return extended;
+    }
+}

@@ -1,0 +1,323 @@
+import { unwatchAbort, watchAbort } from "./abort-watch.js";
+import { Contender } from "./contender.js";
+import { formatDuration, parseDuration } from "./duration.js";
+import { LeaseholdError, LeaseLostError } from "./errors.js";
+import { HeldLease } from "./held-lease.js";
+import { lead } from "./lead.js";
+import { LocalQueues } from "./local-queues.js";
+import { checkResourceName, checkResourcePrefix } from "./resource-name.js";
+import { Watch } from "./watch.js";
+const WAIT_DEFAULT = "1m";
+const QUERY_TIMEOUT_DEFAULT = "5s";
+/** However little time the caller has left, an attempt gets this much: less could not succeed on any network. */
+const ATTEMPT_TIMEOUT_MS_MIN = 100;
+/** The least sleep between two attempts, so that no provider can make a busy loop. */
+const RETRY_MS_MIN = 1;
+/** Without an answer the sleep before the next attempt is random, its bound doubles up to the maximum. */
+const BACKOFF_MS_BASE = 50;
+const BACKOFF_MS_MAX = 2_000;
+/** Watches of one participant at a time: each costs the members a list of its own. */
+const WATCHES_MAX = 16;
+/** How long `close` waits for the work of leaders to settle, then for resources to be given back, then for the provider to close. */
+const CLOSE_STEP_MS = 1_000;
+/** Errors that may pass by themselves; with any other an attempt is not repeated. */
+const passing = new Set([
+    "NO_QUORUM",
+    "TIMEOUT",
+    "RESOURCES_FULL",
+    "OVERLOADED",
+    "CLOCK_SKEW",
+    "UNREACHABLE",
+    "LEASE_BROKEN",
+]);
+/**
+ * The waist over one provider: checks what callers give, queues them, repeats attempts, renews and ends leases. It
+ * makes at most one call of `attempt`, `renew` or `release` at a time for one resource.
+ */
+export class LeaseManager {
+    provider;
+    world;
+    #queues = new LocalQueues();
+    #contenders = new Set();
+    #held = new Map();
+    #watches = new Set();
+    #closing;
+    constructor(provider, world) {
+        this.provider = provider;
+        this.world = world;
+        provider.attach(this);
+    }
+    get guarantees() {
+        return this.provider.guarantees;
+    }
+    get self() {
+        return this.provider.holder;
+    }
+    async acquire(resource, options = {}) {
+        const wish = this.#wish(resource, options);
+        const waitMs = parseDuration(options.wait ?? WAIT_DEFAULT, "wait", { infinity: true });
+        if (waitMs > 0)
+            return this.#wait(wish, waitMs);
+        const lease = await this.#try(wish);
+        if (lease !== undefined)
+            return lease;
+        throw new LeaseholdError("LEASE_HELD", `${JSON.stringify(resource)} is held by another`);
+    }
+    async tryAcquire(resource, options = {}) {
+        return this.#try(this.#wish(resource, options));
+    }
+    async holder(resource, options = {}) {
+        this.#assertOpen();
+        checkResourceName(resource);
+        return this.provider.query(resource, queryTimeoutMs(options));
+    }
+    async list(prefix = "", options = {}) {
+        this.#assertOpen();
+        checkResourcePrefix(prefix);
+        const hints = await this.provider.list(prefix, queryTimeoutMs(options), options.onIncomplete);
+        return hints.toSorted((a, b) => (a.resource < b.resource ? -1 : 1));
+    }
+    watch(prefix = "", options = {}) {
+        this.#assertOpen();
+        checkResourcePrefix(prefix);
+        const inspection = this.#inspection();
+        if (this.#watches.size >= WATCHES_MAX)
+            throw new LeaseholdError("TOO_MANY_WAITERS", `${WATCHES_MAX} watches of this participant are open`);
+        const { signal } = options;
+        const end = () => watch.end();
+        const watch = new Watch((told) => inspection.watch(prefix, told), () => {
+            this.#watches.delete(watch);
+            if (signal !== undefined)
+                unwatchAbort(signal, end);
+        });
+        this.#watches.add(watch);
+        if (signal?.aborted === true)
+            end();
+        else if (signal !== undefined)
+            watchAbort(signal, end);
+        return watch;
+    }
+    async explain(resource, options = {}) {
+        this.#assertOpen();
+        checkResourceName(resource);
+        return this.#inspection().explain(resource, queryTimeoutMs(options));
+    }
+    async requestRelease(resource, options = {}) {
+        this.#assertOpen();
+        checkResourceName(resource);
+        return this.#inspection().requestRelease(resource, queryTimeoutMs(options));
+    }
+    async break(resource, options = {}) {
+        this.#assertOpen();
+        checkResourceName(resource);
+        return this.#inspection().breakLease(resource, queryTimeoutMs(options));
+    }
+    async lead(resource, work, options = {}) {
+        const wish = this.#wish(resource, options);
+        return lead(() => this.#wait(wish, Infinity), work, options.signal);
+    }
+    close() {
+        this.#closing ??= this.#close();
+        return this.#closing;
+    }
+    [Symbol.asyncDispose]() {
+        return this.close();
+    }
+    /** From the provider. */
+    lost(grant, error) {
+        void this.#held.get(grant)?.lease.end(error.reason, error);
+    }
+    /** From the provider. */
+    hint(resource) {
+        return this.#queues.hint(resource);
+    }
+    /** From the provider. */
+    releaseRequested(request) {
+        const { resource, by, broken } = request;
+        const what = broken ? "has broken the lease on" : "asks for";
+        for (const { lease } of this.#held.values()) {
+            if (lease.resource !== resource)
+                continue;
+            lease.requestRelease(new LeaseholdError("RELEASE_REQUESTED", `${by} ${what} ${JSON.stringify(resource)}`));
+            return;
+        }
+    }
+    /** From a lease that has ended. */
+    async takeBack(lease) {
+        const { grant } = lease;
+        await this.#giveBack(grant);
+        const tenancy = this.#held.get(grant);
+        this.#held.delete(grant);
+        tenancy?.queue.vacate();
+    }
+    #wish(resource, options) {
+        checkResourceName(resource);
+        const { ttlMinMs, ttlMaxMs } = this.guarantees;
+        const ttlMs = options.ttl === undefined ? ttlMaxMs : parseDuration(options.ttl, "ttl");
+        if (ttlMs < ttlMinMs || ttlMs > ttlMaxMs) {
+            throw new LeaseholdError("TTL_OUT_OF_RANGE", `ttl ${formatDuration(ttlMs)} is outside ${formatDuration(ttlMinMs)} to ${formatDuration(ttlMaxMs)}`);
+        }
+        const maxHoldMs = parseDuration(options.maxHold ?? Infinity, "maxHold", { infinity: true });
+        if (maxHoldMs === 0)
+            throw new LeaseholdError("INVALID_DURATION", "maxHold: must be more than 0");
+        return { resource, ttlMs, maxHoldMs, autoRenew: options.autoRenew ?? true, signal: options.signal };
+    }
+    /** Waits its turn for at most `waitMs`, and repeats attempts until one is granted. */
+    #wait(wish, waitMs) {
+        return this.#contend(wish, true, waitMs, async (queue, contender) => {
+            for (let failures = 0;;) {
+                while (!contender.hasTurn) {
+                    contender.throwIfLate();
+                    await contender.sleep(Infinity);
+                    contender.throwIfGivenUp();
+                }
+                const outcome = await this.#attempt(wish, queue, contender);
+                if (outcome instanceof HeldLease)
+                    return outcome;
+                if (outcome.kind === "held") {
+                    failures = 0;
+                    contender.lastError = undefined;
+                }
+                else {
+                    failures++;
+                    contender.lastError = outcome.error;
+                    if (!passing.has(outcome.error.code))
+                        throw outcome.error;
+                }
+                queue.settle(contender, outcome.kind);
+                await contender.sleep(Math.max(RETRY_MS_MIN, outcome.kind === "held" ? outcome.retryInMs : this.#backoffMs(failures, outcome.retryInMs)));
+                contender.throwIfGivenUp();
+                contender.throwIfLate();
+                queue.rejoin(contender);
+            }
+        });
+    }
+    /** One answer: a lease, or `undefined` if another has it. */
+    #try(wish) {
+        return this.#contend(wish, false, Infinity, async (queue, contender) => {
+            while (!contender.hasTurn) {
+                if (contender.refused)
+                    return undefined;
+                await contender.sleep(Infinity);
+                contender.throwIfGivenUp();
+            }
+            const outcome = await this.#attempt(wish, queue, contender);
+            if (outcome instanceof HeldLease)
+                return outcome;
+            queue.settle(contender, outcome.kind);
+            if (outcome.kind === "held")
+                return undefined;
+            throw outcome.error;
+        });
+    }
+    /** Puts a caller into the queue of its resource for as long as `compete` runs. */
+    async #contend(wish, patient, waitMs, compete) {
+        const { resource, signal } = wish;
+        this.#assertOpen();
+        signal?.throwIfAborted();
+        const contender = new Contender(this.world, resource, patient, waitMs);
+        const giveUp = () => contender.giveUp(signal?.reason);
+        const queue = this.#queues.join(contender);
+        this.#contenders.add(contender);
+        if (signal !== undefined)
+            watchAbort(signal, giveUp);
+        try {
+            return await compete(queue, contender);
+        }
+        finally {
+            if (signal !== undefined)
+                unwatchAbort(signal, giveUp);
+            this.#contenders.delete(contender);
+            queue.leave(contender);
+        }
+    }
+    /** One attempt through the provider by the contender that has the turn. */
+    async #attempt(wish, queue, contender) {
+        contender.forgetWakes();
+        const leftMs = contender.deadlineMs - this.world.clock.monotonicMs();
+        const timeoutMs = Math.min(Math.max(leftMs, ATTEMPT_TIMEOUT_MS_MIN), this.guarantees.ttlMaxMs);
+        const { resource, ttlMs } = wish;
+        const { contended } = queue;
+        const outcome = await this.provider.attempt({ resource, ttlMs, timeoutMs, contended, waiting: contender.patient, upkeep: wish }, contender);
+        if (outcome.kind !== "granted") {
+            contender.throwIfGivenUp();
+            return outcome;
+        }
+        if (!contender.hasGivenUp && outcome.grant.remainingMs() > 0) {
+            // Who renews also ends it: two who count `maxHold`, each from when it heard of the grant, would come to two ends.
+            const byItself = this.provider.renewsByItself === true;
+            const kept = byItself ? { ...wish, autoRenew: false, maxHoldMs: Infinity } : wish;
+            const lease = new HeldLease(this, outcome.grant, kept);
+            this.#held.set(outcome.grant, { lease, queue });
+            queue.occupy(contender, lease);
+            return lease;
+        }
+        await this.#giveBack(outcome.grant);
+        contender.throwIfGivenUp();
+        const error = new LeaseholdError("NO_QUORUM", "the answer came when the lease that it granted had run out");
+        return { kind: "unanswered", error };
+    }
+    /** Best effort: a resource that can't be given back now becomes free when its lease runs out. */
+    async #giveBack(grant) {
+        try {
+            await this.provider.release(grant);
+        }
+        catch {
+            // The program has stopped using the resource, which is all that it can do; there is nobody to tell.
+        }
+    }
+    /** Whoever was told when to come back does so about then, and not all at once. */
+    #backoffMs(failures, retryInMs = 0) {
+        const boundMs = Math.min(BACKOFF_MS_MAX, BACKOFF_MS_BASE * 2 ** failures);
+        return retryInMs / 2 + this.world.random.next() * Math.max(boundMs, retryInMs);
+    }
+    async #close() {
+        for (const watch of this.#watches)
+            watch.end();
+        for (const contender of this.#contenders)
+            contender.giveUp(new LeaseholdError("CLOSED"));
+        for (const { lease } of this.#held.values()) {
+            // The work of a leader is asked to stop and given time for it, before another may lead.
+            if (lease.isLeading)
+                lease.resign(new LeaseLostError(lease.resource, "closed"));
+            else
+                void lease.end("closed");
+        }
+        await this.#quiet();
+        for (const { lease } of this.#held.values())
+            void lease.end("closed");
+        await this.#quiet();
+        await this.#closeProvider();
+    }
+    /** A store that hangs, or a peer that does not answer, must not keep a program from going on. */
+    async #closeProvider() {
+        let late;
+        const given = new Promise((resolve) => (late = this.world.timers.after(CLOSE_STEP_MS, resolve)));
+        await Promise.race([this.provider.close(), given]).finally(() => late?.cancel());
+    }
+    /** Resolves when no caller waits and nothing is held, or after a while. */
+    async #quiet() {
+        if (this.#queues.size === 0)
+            return;
+        await new Promise((resolve) => {
+            const timer = this.world.timers.after(CLOSE_STEP_MS, resolve);
+            this.#queues.onNone = () => {
+                timer.cancel();
+                resolve();
+            };
+        });
+        this.#queues.onNone = undefined;
+    }
+    #assertOpen() {
+        if (this.#closing !== undefined)
+            throw new LeaseholdError("CLOSED");
+    }
+    #inspection() {
+        if (this.provider.inspection !== undefined)
+            return this.provider.inspection;
+        throw new LeaseholdError("UNSUPPORTED");
+    }
+}
+function queryTimeoutMs(options) {
+    return parseDuration(options.timeout ?? QUERY_TIMEOUT_DEFAULT, "timeout");
+}

@@ -1,0 +1,37 @@
+import { LocalQueue } from "./local-queue.js";
+/**
+ * The queues of one participant, one for each resource that somebody here wants or has. Only this makes and drops them:
+ * a queue is handed out together with a place in it, and goes when the last of its users has gone. So whoever has a queue
+ * has the one that the others find under that name.
+ */
+export class LocalQueues {
+    #queues = new Map();
+    /** Called when the last queue has gone. */
+    onNone;
+    get size() {
+        return this.#queues.size;
+    }
+    /**
+     * Puts a caller into the queue of its resource, which it must leave.
+     *
+     * @throws LeaseholdError `TOO_MANY_WAITERS`
+     */
+    join(contender) {
+        let queue = this.#queues.get(contender.resource);
+        if (queue === undefined) {
+            queue = new LocalQueue(contender.resource, this.#unused);
+            this.#queues.set(contender.resource, queue);
+        }
+        queue.join(contender);
+        return queue;
+    }
+    /** The resource may have become free. False when nobody waits for it. */
+    hint(resource) {
+        return this.#queues.get(resource)?.hint() ?? false;
+    }
+    #unused = ({ resource }) => {
+        this.#queues.delete(resource);
+        if (this.#queues.size === 0)
+            this.onNone?.();
+    };
+}

@@ -1,0 +1,56 @@
+import { LeaseholdError } from "./errors.js";
+/** The longest name of a resource, in bytes of UTF-8: it travels in every message and is a key in every store. */
+export const RESOURCE_NAME_BYTES_MAX = 512;
+/** The longest part of a refused name that a message repeats. */
+const QUOTED_CHARACTERS_MAX = 80;
+/**
+ * Refuses what can't be the name of a resource: 1 to 512 bytes of UTF-8, no control characters, no lone surrogates
+ * (two different names with one could become the same bytes).
+ *
+ * @throws LeaseholdError `INVALID_NAME`
+ */
+export function checkResourceName(name) {
+    if (name === "")
+        throw invalid(name, "it is empty");
+    checkResourcePrefix(name);
+}
+/** As {@link checkResourceName}, for the beginning of names, which may be empty. */
+export function checkResourcePrefix(prefix) {
+    if (typeof prefix !== "string")
+        throw invalid(String(prefix), "it is not text");
+    // No character of a string is shorter than one byte: what is longer than the limit needs no counting.
+    const bytes = prefix.length > RESOURCE_NAME_BYTES_MAX ? prefix.length : countBytes(prefix);
+    if (bytes > RESOURCE_NAME_BYTES_MAX) {
+        throw invalid(prefix, `it is longer than ${RESOURCE_NAME_BYTES_MAX} bytes`);
+    }
+}
+/** Length in UTF-8, without allocating; refuses on the way what has no place in a name. */
+function countBytes(text) {
+    let bytes = 0;
+    for (let index = 0; index < text.length; index++) {
+        const unit = text.charCodeAt(index);
+        if (unit < 0x20 || (unit >= 0x7f && unit <= 0x9f))
+            throw invalid(text, "it has a control character");
+        if (unit < 0x80) {
+            bytes += 1;
+        }
+        else if (unit < 0x800) {
+            bytes += 2;
+        }
+        else if (unit < 0xd800 || unit > 0xdfff) {
+            bytes += 3;
+        }
+        else {
+            const next = text.charCodeAt(index + 1);
+            if (unit > 0xdbff || !(next >= 0xdc00 && next <= 0xdfff))
+                throw invalid(text, "it has half a surrogate pair");
+            bytes += 4;
+            index++;
+        }
+    }
+    return bytes;
+}
+function invalid(name, why) {
+    const quoted = JSON.stringify(name.slice(0, QUOTED_CHARACTERS_MAX)) + (name.length > QUOTED_CHARACTERS_MAX ? "…" : "");
+    return new LeaseholdError("INVALID_NAME", `${quoted} cannot name a resource: ${why}; a name is 1 to ${RESOURCE_NAME_BYTES_MAX} bytes of UTF-8 without control characters`);
+}

@@ -1,0 +1,120 @@
+import { LeaseholdError } from "./errors.js";
+/** Resources that one watch can follow: some 50 megabytes. Whoever wants more takes several watches with longer prefixes. */
+export const WATCHED_MAX = 100_000;
+/**
+ * The changes below a prefix as a program reads them. What a slow reader has not taken is merged, the newest for each
+ * resource, so that it needs no more room than there are resources. Nothing is asked for before the first is read.
+ */
+export class Watch {
+    #subscribe;
+    #onEnd;
+    #held = new Map();
+    /** Free ones are remembered, oldest first, so that no older tenure is told after a newer one. */
+    #free = new Map();
+    #pending = new Map();
+    #readers = [];
+    #watching;
+    #ended = false;
+    #error;
+    constructor(subscribe, onEnd) {
+        this.#subscribe = subscribe;
+        this.#onEnd = onEnd;
+    }
+    [Symbol.asyncIterator]() {
+        return this;
+    }
+    next() {
+        if (!this.#ended)
+            this.#watching ??= this.#subscribe((hint) => this.#tell(hint));
+        return new Promise((resolve, reject) => {
+            this.#readers.push({ resolve, reject });
+            this.#serve();
+        });
+    }
+    /** The reader wants no more. */
+    return() {
+        this.end();
+        return Promise.resolve({ done: true, value: undefined });
+    }
+    /** Ends the watch, for an error if there is one; what has not been read yet is not told any more. */
+    end(error) {
+        if (this.#ended)
+            return;
+        this.#ended = true;
+        this.#error = error;
+        this.#watching?.stop();
+        for (const map of [this.#pending, this.#held, this.#free])
+            map.clear();
+        this.#onEnd();
+        this.#serve();
+    }
+    #tell(hint) {
+        if (this.#ended)
+            return;
+        const { resource } = hint;
+        const told = this.#held.get(resource) ?? this.#free.get(resource);
+        const change = changeOf(hint, told);
+        if (change === undefined)
+            return;
+        const [into, outOf] = change.state === "held" ? [this.#held, this.#free] : [this.#free, this.#held];
+        outOf.delete(resource);
+        into.set(resource, change);
+        this.#pending.set(resource, change);
+        this.#forget();
+        this.#serve();
+    }
+    /** Makes room by forgetting what has been free the longest. */
+    #forget() {
+        while (this.#held.size + this.#free.size > WATCHED_MAX) {
+            const oldest = this.#free.keys().next().value;
+            if (oldest === undefined) {
+                this.end(new LeaseholdError("WATCH_TOO_WIDE", `more than ${WATCHED_MAX} resources are held there`));
+                return;
+            }
+            this.#free.delete(oldest);
+            this.#pending.delete(oldest);
+        }
+    }
+    #serve() {
+        while (this.#readers.length > 0) {
+            const first = this.#pending.entries().next().value;
+            if (first === undefined && !this.#ended)
+                return;
+            const reader = this.#readers.shift();
+            if (first !== undefined) {
+                this.#pending.delete(first[0]);
+                reader.resolve({ done: false, value: first[1] });
+            }
+            else if (this.#error === undefined) {
+                reader.resolve({ done: true, value: undefined });
+            }
+            else {
+                const error = this.#error;
+                this.#error = undefined;
+                reader.reject(error);
+            }
+        }
+    }
+}
+/** What is new in a hint; `undefined` when nothing is, or when it tells of an earlier tenure than was told. */
+function changeOf(hint, told) {
+    const { resource, state } = hint;
+    if (state === "free") {
+        if (told === undefined || told.state === "free")
+            return undefined;
+        return { resource, state, token: told.token };
+    }
+    const { token, holder, label, remainingMs } = hint;
+    if (state !== "held" || token === undefined)
+        return undefined;
+    if (told !== undefined && (token < told.token || (token === told.token && told.state === "held")))
+        return undefined;
+    return {
+        resource,
+        state,
+        token,
+        ...(holder !== undefined && { holder }),
+        ...(label !== undefined && { label }),
+        ...(remainingMs !== undefined && { remainingMs }),
+    };
+}

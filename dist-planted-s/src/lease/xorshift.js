@@ -1,0 +1,19 @@
+/** A small repeatable generator (Marsaglia's xorshift32): it spreads retries, and makes runs in virtual time repeatable. */
+export class Xorshift {
+    #state;
+    constructor(seed) {
+        this.#state = seed >>> 0 || 0x9e3779b9;
+    }
+    next() {
+        let state = this.#state;
+        state ^= state << 13;
+        state ^= state >>> 17;
+        state ^= state << 5;
+        this.#state = state >>> 0;
+        return this.#state / 0x1_0000_0000;
+    }
+    /** The whole state, from which an equal generator can be made. */
+    get state() {
+        return this.#state;
+    }
+}

@@ -1,0 +1,29 @@
+/**
+ * I14: a tenure is one uninterrupted holding. Once a node's own clock has shown its hold lapsed it never holds by
+ * that token again, and it never holds what its program was not told of.
+ */
+export class Continuity {
+    #view;
+    #report;
+    #lapsed = new WeakSet();
+    constructor(view, report) {
+        this.#view = view;
+        this.#report = report;
+    }
+    looked(resource, holds, actor) {
+        if (actor?.peer === undefined)
+            return;
+        const hold = holds.find(({ node }) => node === actor);
+        const tenure = this.#view.tenures.of(actor, resource);
+        if (hold?.valid !== true) {
+            if (tenure !== undefined)
+                this.#lapsed.add(tenure);
+        }
+        else if (tenure === undefined || tenure.token !== hold.slot.token) {
+            this.#report("I14", `${actor.name} holds ${resource}, and its program was not told`);
+        }
+        else if (this.#lapsed.has(tenure)) {
+            this.#report("I14", `${actor.name} holds ${resource} again by the lapsed token ${tenure.token}`);
+        }
+    }
+}

@@ -1,0 +1,20 @@
+/** I1: no two nodes hold one resource at one instant, each by its own clocks. */
+export class Exclusion {
+    #report;
+    constructor(report) {
+        this.#report = report;
+    }
+    looked(resource, holds) {
+        let first;
+        for (const hold of holds) {
+            if (!hold.valid)
+                continue;
+            if (first !== undefined) {
+                const both = `${first.node.name} (token ${first.slot.token}) and ${hold.node.name} (token ${hold.slot.token})`;
+                this.#report("I1", `${both} both hold ${resource}`);
+                return;
+            }
+            first = hold;
+        }
+    }
+}

@@ -1,0 +1,25 @@
+/** I6: a lease changes its owner at an acceptor only when it was over there. I7: its owner's later writes never shorten it. */
+export class Guard {
+    #view;
+    #report;
+    constructor(view, report) {
+        this.#view = view;
+        this.#report = report;
+    }
+    handled({ node, request, before, after }) {
+        if (!before.present || before.leaseOwner === "" || before.released || after === undefined)
+            return;
+        const what = `${node.name}'s lease of ${request.resource} for ${before.leaseOwner}`;
+        if (after.leaseOwner !== before.leaseOwner) {
+            const now = node.look();
+            const over = Math.min(now.lo, now.hi) >= before.leaseUntil + this.#view.settings.maxClockSkewMs &&
+                now.mono >= before.leaseEnd;
+            if (!over)
+                this.#report("I6", `${what} passes to ${after.leaseOwner} before it is over`);
+        }
+        else if (!after.released) {
+            if (after.leaseUntil < before.leaseUntil || after.leaseEnd < before.leaseEnd)
+                this.#report("I7", `${what} gets shorter`);
+        }
+    }
+}

@@ -1,0 +1,114 @@
+import { ProgramClock, RenewingThread, SharedThreads, SharedValidity } from "../../flease/threads.js";
+/** The two threads of a node, as where a worker renews: what the one writes into shared memory, and the other reads. */
+class Threads {
+    node;
+    #view;
+    #threads = new SharedThreads();
+    #renewing;
+    #validities = new Map();
+    /** By resource: the end on the steady clock that was written last. */
+    #extended = new Map();
+    #clock;
+    constructor(view, node) {
+        this.#view = view;
+        this.node = node;
+        this.#renewing = new RenewingThread(this.#threads, node.owner);
+    }
+    /** The thread that renews has read its clocks. */
+    note() {
+        this.#renewing.note(this.node.look(), this.node.owner);
+    }
+    /** A grant, or a renewal of one. First the clock: with a newer end and an older clock the program would believe in too much. */
+    extend({ slot }) {
+        if (this.#extended.get(slot.resource) === slot.holdEnd && this.#validities.has(slot.resource))
+            return;
+        this.note();
+        this.#clockOfEpoch();
+        this.#extended.set(slot.resource, slot.holdEnd);
+        let validity = this.#validities.get(slot.resource);
+        if (validity === undefined)
+            this.#validities.set(slot.resource, (validity = new SharedValidity()));
+        validity.extend(slot.holdUntil, slot.holdEnd, Infinity);
+    }
+    finish(resource) {
+        this.#validities.get(resource)?.finish("released");
+        this.#validities.delete(resource);
+    }
+    /** The program looks at its lease. */
+    look() {
+        this.#clockOfEpoch().read();
+    }
+    reliesOn(resource) {
+        const validity = this.#validities.get(resource);
+        if (validity === undefined || this.node.sleep.deceives)
+            return false;
+        const clock = this.#clockOfEpoch();
+        return validity.remainingMs(() => clock.peek()) > 0;
+    }
+    #clockOfEpoch() {
+        const { epoch } = this.#threads;
+        if (this.#clock?.epoch === epoch)
+            return this.#clock;
+        // A new epoch has no grants yet: those of before are over.
+        this.#validities.clear();
+        const { clock, peer } = this.node;
+        const monoMs = clock.monoAt(this.#view.nowMs);
+        const start = { epoch, monoMs, carriedMs: peer.carriedMs(monoMs) };
+        const readMono = () => clock.monoAt(this.#view.nowMs);
+        const readWall = () => clock.wallAt(this.#view.nowMs);
+        return (this.#clock = new ProgramClock(this.#threads, start, this.#view.settings, readMono, readWall));
+    }
+}
+/**
+ * I1, where a worker thread renews and the program's thread judges by shared memory: no program relies on a lease while another
+ * node holds the resource, or another program relies on it.
+ */
+export class ProgramThreads {
+    #view;
+    #report;
+    #threads = new Map();
+    constructor(view, report) {
+        this.#view = view;
+        this.#report = report;
+    }
+    started(node) {
+        this.#threads.set(node, new Threads(this.#view, node));
+    }
+    crashing(node) {
+        this.#threads.delete(node);
+    }
+    renamed(node) {
+        this.#threads.get(node)?.note();
+    }
+    clockRead(node) {
+        this.#threads.get(node)?.note();
+    }
+    closed(node, resource) {
+        this.#threads.get(node)?.finish(resource);
+    }
+    looked(resource, holds, actor) {
+        const acting = actor && this.#threads.get(actor);
+        if (acting !== undefined)
+            this.#publish(acting, resource, holds);
+        let first = holds.find(({ valid }) => valid)?.node;
+        for (const threads of this.#threads.values()) {
+            const { node } = threads;
+            if (node === first || !threads.reliesOn(resource))
+                continue;
+            if (first !== undefined) {
+                this.#report("I1", `the program of ${node.name} relies on ${resource}, which ${first.name} holds`);
+                return;
+            }
+            first = node;
+        }
+    }
+    #publish(acting, resource, holds) {
+        const hold = holds.find(({ node, valid }) => valid && node === acting.node);
+        if (hold === undefined) {
+            acting.finish(resource);
+            return;
+        }
+        acting.extend(hold);
+        acting.look();
+    }
+}

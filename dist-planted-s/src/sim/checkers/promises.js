@@ -1,0 +1,24 @@
+/**
+ * I5: in one life of an acceptor what it has promised never goes back, the floor counting where nothing is kept, and
+ * no lease has a greater ballot than what is promised.
+ */
+export class Promises {
+    #report;
+    #promised = new Map();
+    constructor(report) {
+        this.#report = report;
+    }
+    started(node) {
+        this.#promised.set(node, new Map());
+    }
+    handled({ node, request, after }) {
+        const { resource } = request;
+        const promised = after?.promisedNumber ?? node.peer.acceptor.floor;
+        const before = this.#promised.get(node)?.get(resource) ?? 0;
+        if (promised < before)
+            this.#report("I5", `${node.name} promised ${before} for ${resource} and now ${promised}`);
+        if (after !== undefined && after.leaseNumber > after.promisedNumber)
+            this.#report("I5", `${node.name} keeps a lease of ${resource} above its promise`);
+        this.#promised.get(node)?.set(resource, promised);
+    }
+}

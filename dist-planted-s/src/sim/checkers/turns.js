@@ -1,0 +1,26 @@
+/**
+ * I1 among the callers of one process: its waist has one request at a time under way for a resource, and tries to acquire
+ * nothing that it has and has not given back. No provider excludes callers of its own process from each other.
+ */
+export class Turns {
+    #report;
+    /** By life of a node and resource: what is under way, or that it is granted. */
+    #busy = new Map();
+    constructor(report) {
+        this.#report = report;
+    }
+    asks(life, resource, request) {
+        const key = `${life} ${resource}`;
+        const other = this.#busy.get(key);
+        if (other !== (request === "attempt" ? undefined : "grant"))
+            this.#report("I1", `${life} begins to ${request} ${resource} during its own ${other ?? "nothing"}`);
+        this.#busy.set(key, request);
+    }
+    answered(life, resource, granted) {
+        const key = `${life} ${resource}`;
+        if (granted)
+            this.#busy.set(key, "grant");
+        else
+            this.#busy.delete(key);
+    }
+}

@@ -1,0 +1,19 @@
+/**
+ * L1 for those who wait on the waist. When the storm is over everybody wants its resource once more, keeps it briefly,
+ * and has enough time for that: whoever still waits at the end was forgotten.
+ */
+export class Waiters {
+    #view;
+    #report;
+    constructor(view, report) {
+        this.#view = view;
+        this.#report = report;
+    }
+    calmEnded() {
+        for (const { node, resource, sinceMs } of this.#view.claims.waiting()) {
+            const waitedMs = Math.round(this.#view.nowMs - sinceMs);
+            this.#report("L1", `a program of ${node.name} has waited ${waitedMs} ms for ${resource}`);
+            return;
+        }
+    }
+}

@@ -1,0 +1,103 @@
+import { Compare_CompareResult as Result, Compare_CompareTarget as Target, } from "../../../core/gen/etcd/rpc_pb.js";
+import { CoreError } from "../../../core/state/errors.js";
+import { bytes, put, range, remove, text, txn } from "./requests.js";
+/** At the end the slowest disk comes to rest. */
+const quietMs = 20_000;
+/** Reads and writes a few keys through any server, and has its history judged. */
+export class RegisterClient {
+    #world;
+    #judge;
+    #name;
+    #count = 0;
+    constructor(world, judge, name) {
+        this.#world = world;
+        this.#judge = judge;
+        this.#name = name;
+    }
+    begin() {
+        const { plan, random } = this.#world;
+        this.#world.after(random.exponential(plan.thinkMs), () => this.#next());
+    }
+    #next() {
+        const { plan, random, servers } = this.#world;
+        if (this.#world.nowMs > plan.endMs - quietMs)
+            return;
+        this.#count += 1;
+        const key = `k${random.below(plan.keys)}`;
+        const input = this.#draw(key);
+        const calledAt = this.#world.nowMs;
+        this.#world.counters.operations += 1;
+        this.#world.call(random.pick(servers), requestOf(input), (outcome) => {
+            this.#record(input, calledAt, outcome);
+            this.begin();
+        });
+    }
+    #draw(key) {
+        const { random } = this.#world;
+        const value = `${this.#name}.${this.#count}`;
+        const dice = random.next();
+        if (dice < 0.4)
+            return { kind: "read", key };
+        if (dice < 0.7)
+            return { kind: "put", key, value };
+        if (dice < 0.9)
+            return { kind: "swap", key, from: this.#judge.lastSeen(key), value };
+        return { kind: "delete", key };
+    }
+    #record(input, calledAt, outcome) {
+        const { counters, nowMs } = this.#world;
+        if (outcome instanceof CoreError) {
+            // Whatever says that nothing was proposed has to be believed: a client repeats it.
+            if (outcome.failure !== "timeout")
+                return;
+        }
+        else if (outcome !== "lost") {
+            this.#judge.record({ input, output: outputOf(outcome), calledAt, returnedAt: nowMs });
+            return;
+        }
+        counters.unknownOutcomes += 1;
+        if (input.kind !== "read")
+            this.#judge.record({ input, calledAt });
+    }
+}
+function requestOf(input) {
+    const { key } = input;
+    if (input.kind === "read")
+        return range(key);
+    if (input.kind === "put")
+        return put(key, input.value, 0n, true);
+    if (input.kind === "delete")
+        return remove(key);
+    const { from, value } = input;
+    const compare = from === undefined
+        ? {
+            key: bytes(key),
+            target: Target.VERSION,
+            result: Result.EQUAL,
+            targetUnion: { case: "version", value: 0n },
+        }
+        : {
+            key: bytes(key),
+            target: Target.VALUE,
+            result: Result.EQUAL,
+            targetUnion: { case: "value", value: bytes(from) },
+        };
+    return txn({
+        compare: [compare],
+        success: [{ request: { case: "requestPut", value: { key: bytes(key), value: bytes(value) } } }],
+    });
+}
+function outputOf(outcome) {
+    switch (outcome.$typeName) {
+        case "etcdserverpb.RangeResponse":
+            return { value: outcome.kvs[0] && text(outcome.kvs[0].value) };
+        case "etcdserverpb.PutResponse":
+            return { value: outcome.prevKv && text(outcome.prevKv.value) };
+        case "etcdserverpb.DeleteRangeResponse":
+            return { did: outcome.deleted > 0n };
+        case "etcdserverpb.TxnResponse":
+            return { did: outcome.succeeded };
+        default:
+            throw new Error(`an answer of another kind: ${outcome.$typeName}`);
+    }
+}

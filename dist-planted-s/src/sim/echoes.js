@@ -1,0 +1,16 @@
+/** Lower bounds on the time as a node last heard them, by their senders, to whom they are sent back (3.10). */
+export class Echoes {
+    #lo = [];
+    #incarnations = [];
+    hear(packet) {
+        this.#lo[packet.from] = packet.lo;
+        this.#incarnations[packet.from] = packet.fromIncarnation;
+    }
+    /** 0 when nothing was heard of this life of the node. */
+    of(node) {
+        return this.#incarnations[node.index] === node.incarnation ? (this.#lo[node.index] ?? 0) : 0;
+    }
+    forget() {
+        this.#lo.length = 0;
+    }
+}

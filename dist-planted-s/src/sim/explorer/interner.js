@@ -1,0 +1,54 @@
+/** Gives equal things one small number, so that a state of the world is a handful of numbers. */
+export class Interner {
+    #items = [];
+    #byKey = new Map();
+    #keyOf;
+    constructor(keyOf) {
+        this.#keyOf = keyOf;
+    }
+    get size() {
+        return this.#items.length;
+    }
+    idOf(item) {
+        const key = this.#keyOf(item);
+        let id = this.#byKey.get(key);
+        if (id === undefined) {
+            id = this.#items.length;
+            this.#items.push(item);
+            this.#byKey.set(key, id);
+        }
+        return id;
+    }
+    at(id) {
+        return this.#items[id];
+    }
+}
+/** Members of sets are below this, and so are the numbers of sets times it below 2^53. */
+const memberMax = 2 ** 22;
+/** Sets of small numbers, each set with a number of its own. Number 0 is the empty set. */
+export class SetInterner {
+    #sets = new Interner((set) => set.join(" "));
+    #grown = new Map();
+    constructor() {
+        this.#sets.idOf([]);
+    }
+    members(id) {
+        return this.#sets.at(id);
+    }
+    idOf(members) {
+        return this.#sets.idOf([...new Set(members)].sort((left, right) => left - right));
+    }
+    /** The set with one member more. */
+    with(id, member) {
+        if (member >= memberMax)
+            throw new Error("assertion failed: too many different messages");
+        const key = id * memberMax + member;
+        let grown = this.#grown.get(key);
+        if (grown === undefined) {
+            const members = this.#sets.at(id);
+            grown = members.includes(member) ? id : this.idOf([...members, member]);
+            this.#grown.set(key, grown);
+        }
+        return grown;
+    }
+}

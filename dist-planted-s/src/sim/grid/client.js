@@ -1,0 +1,206 @@
+import { ownerName } from "../../flease/ballot.js";
+import { emptyReading } from "../../flease/clock.js";
+import { Message } from "../../flease/message.js";
+import { FleasePeer } from "../../flease/peer.js";
+import { Operation } from "../../flease/slot.js";
+import { Agreement } from "../../grid/agreement.js";
+import { StoreMedium } from "../../grid/medium.js";
+import { StoreAcceptor } from "../../grid/store-acceptor.js";
+import { SimClock } from "../clocks.js";
+import { EventCode, Task } from "../events.js";
+import { StorePath } from "./path.js";
+const maintainEveryMs = 100;
+/** A process of the grid: the product's proposer and medium, and a program that takes, renews and gives back resources. */
+export class GridClient {
+    name;
+    clock;
+    peer;
+    isDown = false;
+    #world;
+    #medium;
+    #ignored = new Message();
+    #wake;
+    #peeked = emptyReading();
+    #pausedUntilMs = 0;
+    /** By slot handle: a slot that has been given back has forgotten its resource. */
+    #wanted = new Map();
+    /** What happened to it while it was stopped. */
+    #deferred = [];
+    constructor(world, name) {
+        const { plan, random } = world;
+        const { settings } = plan;
+        this.#world = world;
+        this.name = name;
+        this.clock = new SimClock(world.shared, random.between(0, 1e6), true);
+        this.clock.offsetMs = world.randomOffsetMs();
+        if (!plan.wildRates)
+            this.clock.setRate(world.timeMs, 1 + random.between(-1, 1) * plan.clockDrift);
+        const first = { owner: this.#ownerName(), seed: random.below(2 ** 32), acceptor: false };
+        const [mono, wall] = [this.clock.monoAt(world.timeMs), this.clock.wallAt(world.timeMs)];
+        this.peer = new FleasePeer(settings, first, mono, wall, this.#sink());
+        const path = new StorePath(world, this);
+        const visiting = {
+            acceptor: new StoreAcceptor(settings),
+            agreement: new Agreement(settings, world.stores.length),
+            stores: world.stores.length,
+            idOf: (store) => world.knownIds[store],
+            now: () => this.now(),
+            timeoutMs: settings.rpcTimeoutMs,
+        };
+        this.#medium = new StoreMedium(visiting, (protocol, done) => path.run(protocol, done), {
+            deliver: (store, reply) => this.peer.receive(store, reply, this.now(), this.#ignored),
+            heard: () => undefined,
+            visited: () => this.#rearm(),
+        });
+        this.#wake = new Task(EventCode.wake, () => this.act(() => this.#tick()));
+        this.#maintain();
+        for (let resource = 0; resource < plan.resources; resource += 1)
+            this.#want(`r${resource}`);
+    }
+    get isPaused() {
+        return this.#world.timeMs < this.#pausedUntilMs;
+    }
+    now() {
+        const { timeMs } = this.#world;
+        return this.peer.read(this.clock.monoAt(timeMs), this.clock.wallAt(timeMs));
+    }
+    /** What it would read, without a trace: for those who check. */
+    peek() {
+        const { timeMs } = this.#world;
+        return this.peer.peek(this.clock.monoAt(timeMs), this.clock.wallAt(timeMs), this.#peeked);
+    }
+    /** A reading leaves its trace in `hi`. */
+    look() {
+        if (!this.isPaused)
+            this.now();
+    }
+    /** Does something as soon as the process runs. */
+    act(body) {
+        if (this.isDown)
+            return;
+        if (this.isPaused) {
+            this.#deferred.push(body);
+            return;
+        }
+        body();
+        this.#rearm();
+    }
+    crash() {
+        this.isDown = true;
+        this.#world.schedule(this.#wake, Infinity);
+    }
+    /** Stops it; what arrives meanwhile it finds in any order. */
+    pause(untilMs) {
+        if (this.isPaused)
+            return;
+        this.#pausedUntilMs = untilMs;
+        this.#world.at(untilMs, () => {
+            const { random } = this.#world;
+            const found = this.#deferred.toSorted(() => random.next() - 0.5);
+            this.#deferred = [];
+            for (const body of found)
+                this.act(body);
+        });
+    }
+    clocksMoved() {
+        this.#rearm();
+    }
+    #tick() {
+        this.peer.tick(this.now());
+    }
+    #rearm() {
+        if (this.isDown)
+            return;
+        this.#world.schedule(this.#wake, this.clock.timeOfMono(this.peer.nextDueMono));
+    }
+    #maintain() {
+        if (this.isDown)
+            return;
+        this.act(() => this.peer.maintain(this.now()));
+        this.#world.at(this.#world.timeMs + maintainEveryMs, () => this.#maintain());
+    }
+    // The program
+    #want(resource) {
+        const { random, plan, timeMs } = this.#world;
+        const pauseMs = random.exponential(plan.settings.ttlMaxMs / 4);
+        this.#world.at(timeMs + pauseMs, () => this.act(() => this.#acquire(resource)));
+    }
+    #acquire(resource) {
+        const { random, plan } = this.#world;
+        const { ttlMinMs, ttlMaxMs } = plan.settings;
+        if (this.peer.fault !== undefined || this.peer.proposer.slotOf(resource) !== undefined) {
+            this.#want(resource);
+            return;
+        }
+        const giveUpMs = random.magnitude(plan.settings.rpcTimeoutMs, 4 * ttlMaxMs);
+        // Often the longest: that is what waits are made for.
+        const ttlMs = random.chance(0.5) ? ttlMaxMs : random.between(ttlMinMs, ttlMaxMs);
+        const slot = this.peer.proposer.acquire(resource, ttlMs, giveUpMs, random.chance(0.5), this.now());
+        this.#wanted.set(slot.index, resource);
+        if (random.chance(0.05)) {
+            this.#world.at(this.#world.timeMs + random.exponential(plan.latencyMs), () => this.act(() => this.#cancel(resource)));
+        }
+    }
+    #cancel(resource) {
+        const slot = this.peer.proposer.slotOf(resource);
+        if (slot?.operation === Operation.acquire)
+            this.peer.proposer.cancel(slot);
+    }
+    /** Renews now and then, and at last gives back, or just stops renewing. */
+    #work(slot, token) {
+        const { random, timeMs } = this.#world;
+        const nextMs = timeMs + random.between(0, slot.ttl / 2);
+        this.#world.at(nextMs, () => this.act(() => {
+            if (slot.token !== token || !slot.holding)
+                return;
+            if (random.chance(0.3)) {
+                this.#end(slot);
+                return;
+            }
+            if (random.chance(0.8) && slot.operation === Operation.none)
+                this.peer.proposer.renew(slot, random.pick([0.5, 0.8, 1]) * slot.ttl, this.now());
+            if (slot.holding)
+                this.#work(slot, token);
+        }));
+    }
+    #end(slot) {
+        const { resource } = slot;
+        this.#world.checks.ends(this, resource);
+        this.#world.checks.counters.releases += 1;
+        this.peer.proposer.release(slot, this.now());
+        this.#want(resource);
+    }
+    #sink() {
+        const soon = (body) => this.#world.at(this.#world.timeMs, () => this.act(body));
+        return {
+            send: (to, message) => this.#medium.send(to, message),
+            acquired: (slot) => {
+                this.#world.checks.begins(this, slot);
+                this.#work(slot, slot.token);
+            },
+            refused: (slot) => {
+                this.#world.checks.counters.refusals += 1;
+                this.#want(this.#wanted.get(slot.index));
+            },
+            unanswered: (slot) => this.#want(this.#wanted.get(slot.index)),
+            renewed: (_slot, longer) => {
+                if (longer)
+                    this.#world.checks.counters.renewals += 1;
+            },
+            lapsed: (slot) => {
+                this.#world.checks.ends(this, slot.resource);
+                soon(() => this.#end(slot));
+            },
+            tell: () => false,
+            hinted: () => false,
+            clockFault: () => {
+                const { timeMs } = this.#world;
+                this.#world.checks.counters.clockFaults += 1;
+                this.peer.restart(this.#ownerName(), this.clock.monoAt(timeMs), this.clock.wallAt(timeMs));
+            },
+        };
+    }
+    #ownerName() {
+        return ownerName(this.name, this.#world.random.below(2 ** 48).toString(16));
+    }
+}

@@ -1,0 +1,96 @@
+import { copyMessage } from "../flease/message.js";
+import { EventCode, SimEvent } from "./events.js";
+/** A message under way. */
+export class Packet extends SimEvent {
+    code = EventCode.packet;
+    from;
+    to;
+    /** Undefined in a heartbeat, which carries clock bounds only. */
+    message;
+    /** What the message is about; replies do not name it themselves. */
+    resource;
+    /** The sender's incarnation, to which a reply is bound. */
+    fromIncarnation;
+    /** Only this incarnation of the receiver gets it; 0 for any. */
+    toIncarnation;
+    /** The sender's bounds on the time, and the receiver's own lower bound as the sender last heard it (3.10). */
+    lo = 0;
+    hi = 0;
+    echoLo = 0;
+    /** A side call or its answer, which goes over a stream: it can get lost, and does not come twice. */
+    note = "";
+    #arrive;
+    constructor(address, message, arrive) {
+        super();
+        this.from = address.from;
+        this.to = address.to;
+        this.fromIncarnation = address.fromIncarnation;
+        this.toIncarnation = address.toIncarnation;
+        this.resource = address.resource;
+        this.message = message;
+        this.#arrive = arrive;
+    }
+    run() {
+        this.#arrive(this);
+    }
+    again() {
+        const copy = new Packet(this, this.message && copyMessage(this.message), this.#arrive);
+        copy.lo = this.lo;
+        copy.hi = this.hi;
+        copy.echoLo = this.echoLo;
+        return copy;
+    }
+}
+/** Even a message to oneself takes a moment: it is handled in an event of its own. */
+const loopbackMs = 0.01;
+/**
+ * Loses, duplicates, delays and reorders messages, and cuts directions between nodes. A node reaches itself
+ * always: inside one machine nothing gets lost.
+ */
+export class Network {
+    #random;
+    #schedule;
+    #plan;
+    /** Directions that are cut, as `from * size + to`. A direction may be cut several times over. */
+    #cuts;
+    #size;
+    constructor(size, plan, random, schedule) {
+        this.#size = size;
+        this.#plan = plan;
+        this.#random = random;
+        this.#schedule = schedule;
+        this.#cuts = Array.from({ length: size * size }, () => 0);
+    }
+    send(packet) {
+        if (packet.from === packet.to) {
+            this.#schedule(packet, loopbackMs);
+            return;
+        }
+        const random = this.#random;
+        if (this.#cuts[packet.from * this.#size + packet.to] > 0)
+            return;
+        if (random.chance(this.#plan.lossRate))
+            return;
+        if (packet.note === "" && random.chance(this.#plan.duplicationRate))
+            this.#schedule(packet.again(), this.#delayMs());
+        this.#schedule(packet, this.#delayMs());
+    }
+    cut(from, to) {
+        this.#cuts[from * this.#size + to] += 1;
+    }
+    mend(from, to) {
+        const at = from * this.#size + to;
+        this.#cuts[at] = Math.max(0, this.#cuts[at] - 1);
+    }
+    /** From now on the network is good: nothing is cut or lost, and messages are quick. */
+    heal(meanDelayMs) {
+        this.#cuts.fill(0);
+        this.#plan = { ...this.#plan, lossRate: 0, duplicationRate: 0, meanDelayMs, tailRate: 0, tailMaxMs: 0 };
+    }
+    #delayMs() {
+        const random = this.#random;
+        if (random.chance(this.#plan.tailRate))
+            return random.between(0, this.#plan.tailMaxMs);
+        return random.exponential(this.#plan.meanDelayMs);
+    }
+}

@@ -1,0 +1,85 @@
+/** How long a crashed process stays away at most, in waits of a contender. */
+const downWaits = 2;
+/** What goes wrong, and when. */
+export class StorageChaos {
+    #world;
+    constructor(world) {
+        this.#world = world;
+    }
+    begin() {
+        const { plan, random } = this.#world;
+        for (let store = 0; store < plan.silent; store += 1)
+            this.#silence(store);
+        this.#every(plan.crashEveryMs, plan.endMs, () => this.crash(this.#world.random.pick(this.#world.processes)));
+        this.#every(plan.pauseEveryMs, plan.stableFromMs, () => this.#pause());
+        this.#every(plan.stallEveryMs, plan.stableFromMs, () => this.#stall());
+        // A store that is alone, or one beside a silent one, is more than a minority.
+        if (plan.silent === 0 && plan.kinds.length > 1)
+            this.#forgetOften(random.exponential(plan.forgetEveryMs));
+    }
+    #every(meanMs, untilMs, body) {
+        const world = this.#world;
+        if (meanMs === Infinity)
+            return;
+        const atMs = world.nowMs + world.random.exponential(meanMs);
+        if (atMs >= untilMs)
+            return;
+        world.at(atMs, () => {
+            body();
+            this.#every(meanMs, untilMs, body);
+        });
+    }
+    #silence(store) {
+        const { plan, random, stores, counters } = this.#world;
+        stores[store].silentFromMs = random.chance(0.5) ? 0 : random.next() * plan.endMs;
+        counters.silentStores += 1;
+    }
+    /** The process crashes, and another incarnation of it starts later. */
+    crash(party) {
+        const world = this.#world;
+        if (!party.isAlive)
+            return;
+        world.counters.crashes += 1;
+        world.crash(party);
+        const downMs = world.plan.lifeMs === Infinity ? downWaits * world.waitMs : world.plan.delayMs;
+        const incarnation = Number(party.writer.split(".")[1]) + 1;
+        const startMs = world.nowMs + world.random.next() * downMs;
+        world.at(startMs, () => world.start(party.index, incarnation));
+    }
+    #pause() {
+        const world = this.#world;
+        const { plan, random } = world;
+        const party = random.pick(world.processes);
+        const pauseMs = Math.min(random.next() * plan.pauseMaxMs, plan.stableFromMs - world.nowMs);
+        if (!party.isAlive || pauseMs <= 0)
+            return;
+        world.counters.pauses += 1;
+        world.pause(party, pauseMs);
+    }
+    #stall() {
+        const world = this.#world;
+        const { plan, random } = world;
+        const store = random.pick(world.stores);
+        store.stalledUntilMs = Math.min(world.nowMs + random.next() * plan.pauseMaxMs, plan.stableFromMs);
+        world.counters.stalls += 1;
+        world.say(`${store.name} stalls until ${store.stalledUntilMs.toFixed(0)}`);
+    }
+    /** One store loses everything, perhaps twice in a row; another only after it counts again. */
+    #forgetOften(inMs) {
+        const world = this.#world;
+        const { plan, random } = world;
+        if (plan.forgetEveryMs === Infinity || world.nowMs + inMs > plan.endMs)
+            return;
+        world.at(world.nowMs + inMs, () => {
+            const missing = world.stores.find((store) => store === world.uncounted);
+            const store = missing ?? random.pick(world.stores);
+            store.forget(world.nowMs);
+            world.counters.forgettings += 1;
+            world.say(`${store.name} forgets`);
+            world.tell((observer) => observer.disturbed?.(undefined));
+            // So soon that some have seen the first marker and others only the second, or while they write down what they saw.
+            const soonMs = random.next() * random.pick([1, 4]) * plan.delayMs;
+            this.#forgetOften(random.chance(0.4) ? soonMs : random.exponential(plan.forgetEveryMs));
+        });
+    }
+}

@@ -1,0 +1,29 @@
+/** Every correct process decides once delays are bounded (Fig. 8, Lemma 11). */
+export class Decision {
+    #view;
+    #report;
+    #decided = new Set();
+    #crashedMs = 0;
+    constructor(view, report) {
+        this.#view = view;
+        this.#report = report;
+    }
+    decided(party) {
+        this.#decided.add(party);
+    }
+    disturbed() {
+        this.#crashedMs = this.#view.nowMs;
+    }
+    over() {
+        const { plan, processes, settledMs, nowMs, waitMs } = this.#view;
+        const quietMs = nowMs - Math.max(settledMs, this.#crashedMs);
+        // With two stores that have forgotten, one after the other, it is refused.
+        if (plan.forgetEveryMs !== Infinity)
+            return;
+        if (plan.ground !== "consensus" || quietMs < 5 * waitMs)
+            return;
+        for (const party of processes)
+            if (party.isAlive && !this.#decided.has(party))
+                this.#report("decision", `${party.writer} has not decided`);
+    }
+}

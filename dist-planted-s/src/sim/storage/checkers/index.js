@@ -1,0 +1,30 @@
+import { Agreement } from "./agreement.js";
+import { Decision } from "./decision.js";
+import { Exclusion } from "./exclusion.js";
+import { Guard } from "./guard.js";
+import { NoFlicker } from "./no-flicker.js";
+import { Readmission } from "./readmission.js";
+import { Progress } from "./progress.js";
+import { Regularity } from "./regularity.js";
+import { Renewal } from "./renewal.js";
+import { Tokens } from "./tokens.js";
+import { UniqueLeader } from "./unique-leader.js";
+/**
+ * All checkers of shared storage. Properties 1 to 6 of the paper and the claims of its lemmas are named by their meaning in
+ * the design; each checker says which it stands for.
+ */
+export function allStorageCheckers(view, report) {
+    return [
+        new Exclusion(view, report),
+        new Renewal(view, report),
+        new Progress(view, report),
+        new UniqueLeader(view, report),
+        new Agreement(report),
+        new Decision(view, report),
+        new Tokens(view, report),
+        new Guard(report),
+        new Regularity(report),
+        new NoFlicker(report),
+        new Readmission(view, report),
+    ];
+}

@@ -1,0 +1,91 @@
+import { ConditionalLease } from "../../../delta/conditional-lease.js";
+import { lookAtClocks } from "../../../delta/effects.js";
+import { contend } from "../../../delta/paper/contend.js";
+import { PaperLease } from "../../../delta/paper/paper-lease.js";
+import { release, renewEventuallyND, renewND } from "../../../delta/paper/renew.js";
+import { ReaderSite, contendShared, releaseShared } from "../../../delta/paper/shared.js";
+import { Nonces, Site } from "../../../delta/paper/site.js";
+import { Idle } from "../../../delta/paper/states.js";
+import { elapsedMs } from "../../../delta/tenure.js";
+import { holder } from "./holder.js";
+import { leaseMsOf, sleep } from "./stage.js";
+const resource = "r";
+/** Through the interface that providers use: the conditional lease, or the paper's cut at its waits. */
+export function providedLease(stage) {
+    const { environment, plan } = stage;
+    const lease = plan.ground === "conditional"
+        ? new ConditionalLease(environment)
+        : new PaperLease(environment);
+    return holder(stage, () => attempt(stage, lease));
+}
+function* attempt(stage, lease) {
+    const { plan, random } = stage;
+    const leaseMs = leaseMsOf(stage);
+    const { now } = yield lookAtClocks;
+    const patienceMs = random.pick([1, 40]) * plan.delayMs;
+    const result = yield* lease.attempt({ resource, leaseMs, deadlineMs: now.monotonicMs + patienceMs });
+    if (result.kind === "held")
+        yield* sleep(result.retryInMs);
+    if (result.kind === "unanswered")
+        yield* sleep(plan.delayMs * random.next());
+    if (result.kind !== "granted")
+        return undefined;
+    const tenure = result.tenure;
+    return {
+        token: tenure.token,
+        shared: false,
+        // Not `tenure.remainingMs`, which ends the tenure when it is over: a look must not change what happens.
+        remainingMs: (reading) => tenure.lost === undefined
+            ? Math.max(0, tenure.hold.leaseMs - elapsedMs(tenure.hold.begun, reading))
+            : 0,
+        renew: () => lease.renew(tenure, leaseMs),
+        release: () => lease.release(tenure),
+        renewalMayEnd: false,
+    };
+}
+/** As in the figures: contend (Fig. 2), and both kinds of renewal, each where it belongs. */
+export function figures(stage) {
+    const { environment, plan } = stage;
+    const site = new Site({ environment, resource, leaseMs: leaseMsOf(stage), nonces: new Nonces() });
+    const renew = plan.stableFromMs === 0 ? renewND : renewEventuallyND;
+    return holder(stage, () => contended(site, renew, false));
+}
+/** Readers and writers (section 10): each process is one or the other. */
+export function readersAndWriters(stage) {
+    const { environment, party } = stage;
+    const options = { environment, resource, leaseMs: leaseMsOf(stage), nonces: new Nonces() };
+    if (party.index === 0)
+        return holder(stage, () => contended(new Site(options), renewEventuallyND, false));
+    const site = new ReaderSite(options);
+    return holder(stage, () => contended(site, renewEventuallyND, true));
+}
+function* contended(site, renew, shared) {
+    const state = yield* site instanceof ReaderSite
+        ? contendShared(site, new Idle())
+        : contend(site, new Idle());
+    if (state.state === "idle")
+        return undefined;
+    let held = state;
+    let isOver = false;
+    return {
+        token: held.record.epoch,
+        shared,
+        renewalMayEnd: true,
+        remainingMs: (now) => (isOver ? 0 : held.remainingMs(now)),
+        *renew() {
+            const next = yield* renew(site, held);
+            if (next.state === "hold")
+                held = next;
+            else
+                isOver = true;
+            return !isOver;
+        },
+        *release() {
+            // After a renewal that failed nobody knows which record stands there.
+            if (isOver)
+                return;
+            isOver = true;
+            yield* site instanceof ReaderSite ? releaseShared(site, held) : release(site, held);
+        },
+    };
+}

@@ -1,0 +1,80 @@
+import { sameBytes } from "../../delta/line.js";
+/** What stands in one simulated store, and what it makes of a request at the moment in which that takes effect. */
+export class SimStore {
+    kind;
+    name;
+    /** Requests stop here until then: true time. */
+    stalledUntilMs = 0;
+    /** From this true time on it never answers. */
+    silentFromMs = Infinity;
+    /** When it forgot last, true time. */
+    forgotAtMs = -Infinity;
+    #registers = new Map();
+    #generation = 0;
+    /** How often something was announced, by register. */
+    #announced = new Map();
+    /** When the last write of a slot takes effect: writes of one slot keep their order. */
+    #lastPutMs = new Map();
+    constructor(kind, name) {
+        this.kind = kind;
+        this.name = name;
+    }
+    get id() {
+        return `${this.name}.${this.#generation}`;
+    }
+    get generation() {
+        return this.#generation;
+    }
+    /** It loses everything, its marker too. */
+    forget(nowMs) {
+        this.#registers = new Map();
+        this.#generation += 1;
+        this.forgotAtMs = nowMs;
+    }
+    /** The true time at which a request that arrives then takes effect. */
+    inOrder(request, writer, effectMs) {
+        if (request.op !== "put")
+            return effectMs;
+        const slot = `${writer} ${request.register}`;
+        const ordered = Math.max(effectMs, this.#lastPutMs.get(slot) ?? 0);
+        this.#lastPutMs.set(slot, ordered);
+        return ordered;
+    }
+    perform(request, writer) {
+        const { id } = this;
+        if (request.op === "list")
+            return { kind: "registers", id, registers: new Map() };
+        const slots = this.#registers.get(request.register);
+        const cells = [...(slots?.values() ?? [])];
+        if (request.op === "read")
+            return this.#read(cells, request.register, request.quietSince);
+        if (request.op === "put") {
+            if (request.quiet !== true)
+                this.#announce(request.register);
+            return this.#write(request.register, writer, request.next);
+        }
+        const [cell] = cells;
+        const { expected } = request;
+        const isExpected = cell === undefined || expected === undefined ? cell === expected : sameBytes(cell, expected);
+        if (!isExpected || id !== request.id)
+            return { kind: "conflict", id, cells };
+        return this.#write(request.register, "", request.next);
+    }
+    #read(cells, register, quietSince) {
+        const { id } = this;
+        if (this.kind === "atomic")
+            return { kind: "cells", id, cells };
+        const mark = `${id} ${this.#announced.get(register) ?? 0}`;
+        return mark === quietSince ? { kind: "quiet", id } : { kind: "cells", id, cells, mark };
+    }
+    #announce(register) {
+        this.#announced.set(register, (this.#announced.get(register) ?? 0) + 1);
+    }
+    #write(register, slot, next) {
+        let slots = this.#registers.get(register);
+        if (slots === undefined)
+            this.#registers.set(register, (slots = new Map()));
+        slots.set(slot, next);
+        return { kind: "written", id: this.id };
+    }
+}

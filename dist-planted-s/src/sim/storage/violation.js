@@ -1,0 +1,22 @@
+/** What must hold on shared storage. Their meaning is in the checkers, one a file. */
+export const storageInvariants = [
+    "exclusion",
+    "renewal",
+    "progress",
+    "leader",
+    "agreement",
+    "decision",
+    "regularity",
+    "no-flicker",
+    "tokens",
+    "guard",
+    "one-farm",
+    "readmission",
+];
+/** Violations of these are a lack of progress; of the others, a lack of safety. */
+export const livenessInvariants = new Set([
+    "progress",
+    "leader",
+    "decision",
+    "readmission",
+]);

@@ -1,0 +1,100 @@
+/** In half of the cases all who believe that they hold a resource look when another is given it. */
+const othersLookRate = 0.5;
+/** The book of what the programs on the waist see. */
+export class Claims {
+    #world;
+    #present = new Set();
+    #waiters = new Set();
+    /** By resource: the newest. */
+    #last = new Map();
+    constructor(world) {
+        this.#world = world;
+    }
+    waits(node, resource) {
+        const waiter = { node, resource, sinceMs: this.#world.nowMs };
+        this.#waiters.add(waiter);
+        return waiter;
+    }
+    waited(waiter) {
+        this.#waiters.delete(waiter);
+    }
+    waiting() {
+        return this.#waiters;
+    }
+    has(node, resource) {
+        for (const claim of this.#present)
+            if (claim.node === node && claim.resource === resource)
+                return true;
+        return false;
+    }
+    begin(node, lease) {
+        const world = this.#world;
+        const { resource } = lease;
+        const claim = {
+            node,
+            incarnation: node.incarnation,
+            resource,
+            token: Number(lease.token),
+            lease,
+            beganMs: world.nowMs,
+            heldMs: world.nowMs,
+            endedMs: undefined,
+        };
+        world.story?.(`a program of ${node.name} is given ${resource}, token ${claim.token}`);
+        this.#countHandOver(claim);
+        this.#present.add(claim);
+        this.#last.set(resource, claim);
+        for (const claimBegan of world.observers.claimBegan)
+            claimBegan(claim);
+        this.look(claim);
+        if (world.random.chance(othersLookRate))
+            for (const other of this.#present)
+                if (this.#canLook(other, claim))
+                    this.look(other);
+        return claim;
+    }
+    /** The program asks how long it still has the resource. */
+    look(claim) {
+        const world = this.#world;
+        const remainingMs = claim.lease.remaining();
+        const look = { claim, remainingMs, aborted: claim.lease.signal.aborted };
+        if (remainingMs > 0)
+            claim.heldMs = world.nowMs;
+        else
+            this.end(claim);
+        for (const claimLooked of world.observers.claimLooked)
+            claimLooked(look);
+        return remainingMs;
+    }
+    /** The node has died, and its programs with it. */
+    crash(node) {
+        for (const claim of this.#present)
+            if (claim.node === node)
+                this.#present.delete(claim);
+        for (const waiter of this.#waiters)
+            if (waiter.node === node)
+                this.#waiters.delete(waiter);
+    }
+    /** The program does not use the resource any more. */
+    end(claim) {
+        if (claim.endedMs === undefined) {
+            claim.endedMs = this.#world.nowMs;
+            this.#world.story?.(`a program of ${claim.node.name} stops to use ${claim.resource}`);
+        }
+        this.#present.delete(claim);
+    }
+    #canLook(other, than) {
+        return other !== than && other.resource === than.resource && !other.node.paused;
+    }
+    #countHandOver({ node, incarnation, resource }) {
+        const last = this.#last.get(resource);
+        if (last?.node !== node || last.incarnation !== incarnation || last.endedMs === undefined)
+            return;
+        for (const waiter of this.#waiters) {
+            if (waiter.node !== node || waiter.resource !== resource || waiter.sinceMs > last.endedMs)
+                continue;
+            this.#world.counters.localHandOvers += 1;
+            return;
+        }
+    }
+}

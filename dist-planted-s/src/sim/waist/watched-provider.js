@@ -1,0 +1,96 @@
+import { Operation } from "../../flease/slot.js";
+/** Other providers answer some turns of promises later than this one, at most. */
+const answerTurnsMax = 16;
+/** Between the waist and its provider: notes what the one asks and the other tells, and changes nothing. */
+export class WatchedProvider {
+    #world;
+    #node;
+    #inner;
+    #life;
+    /** Resources of which a hint woke a waiter that has not had its answer yet. */
+    #hinted = new Set();
+    constructor(world, node, inner) {
+        this.#world = world;
+        this.#node = node;
+        this.#inner = inner;
+        this.#life = `${node.name}.${node.incarnation}`;
+    }
+    get guarantees() {
+        return this.#inner.guarantees;
+    }
+    get holder() {
+        return this.#inner.holder;
+    }
+    get inspection() {
+        return this.#inner.inspection;
+    }
+    attach(events) {
+        this.#inner.attach({
+            lost: (grant, error) => events.lost(grant, error),
+            hint: (resource) => {
+                const waited = events.hint(resource);
+                if (waited)
+                    this.#hinted.add(resource);
+                return waited;
+            },
+            releaseRequested: (request) => events.releaseRequested?.(request),
+        });
+    }
+    async attempt(request, cancellation) {
+        const { resource } = request;
+        this.#asks(resource, "attempt");
+        const left = this.#node.peer.proposer.slotOf(resource);
+        if (left?.operation === Operation.none)
+            this.#closed(resource);
+        const outcome = await this.#inner.attempt(request, cancellation);
+        this.#answered(resource, outcome.kind === "granted");
+        if (this.#world.plan.waist.jobsEach > 0)
+            await this.#world.pass(answerTurnsMax);
+        const hinted = this.#hinted.delete(resource);
+        const { counters, observers } = this.#world;
+        if (outcome.kind !== "granted")
+            for (const closed of observers.closed)
+                closed(this.#node, resource);
+        else if (hinted)
+            counters.waitsServedByHint += 1;
+        if (cancellation?.cancelled === true)
+            counters.cancellations += 1;
+        return outcome;
+    }
+    async renew(grant, ttlMs) {
+        this.#asks(grant.resource, "renew");
+        const longer = await this.#inner.renew(grant, ttlMs);
+        this.#answered(grant.resource, true);
+        if (longer)
+            this.#world.counters.automaticRenewals += 1;
+        return longer;
+    }
+    async release(grant) {
+        this.#asks(grant.resource, "release");
+        this.#closed(grant.resource);
+        this.#world.counters.releases += 1;
+        await this.#inner.release(grant);
+        this.#answered(grant.resource, false);
+    }
+    query(resource, timeoutMs) {
+        return this.#inner.query(resource, timeoutMs);
+    }
+    list(prefix, timeoutMs, onIncomplete) {
+        return this.#inner.list(prefix, timeoutMs, onIncomplete);
+    }
+    close() {
+        return this.#inner.close();
+    }
+    #asks(resource, request) {
+        for (const asks of this.#world.observers.asks)
+            asks(this.#life, resource, request);
+    }
+    #answered(resource, granted) {
+        for (const answered of this.#world.observers.answered)
+            answered(this.#life, resource, granted);
+    }
+    /** From here on nothing is held by the ballots that were sent until now. */
+    #closed(resource) {
+        this.#world.tenures.end(this.#node, resource, "released");
+    }
+}

@@ -1,0 +1,236 @@
+/**
+ * Deciding whether a concurrent history is linearizable: whether all of its operations could have happened one after
+ * another, each at one instant between its call and its return, so that a sequential model gives every answer that
+ * was given. The algorithm of Wing and Gong (1993) with Lowe's improvement (2017): pairs of (operations done, state)
+ * that have been tried and came to nothing are remembered.
+ */
+/** The question is hard in general: a history that takes more than this is better split into smaller ones. */
+const stepsMaxDefault = 10_000_000;
+/** What was tried is remembered in so much memory at most; then the verdict is `unknown` too. */
+const rememberedBytesMax = 256 * 2 ** 20;
+/** Of each entry of a set of texts, about. */
+const rememberedOverheadBytes = 64;
+/**
+ * Decides whether a history is linearizable.
+ *
+ * @throws RangeError when a time is not a number, or an operation returns before it was called.
+ * @example
+ * ```ts
+ * import { checkLinearizable, registerModel } from "leasehold/testing";
+ *
+ * const history = [
+ *   { input: { write: "a" }, calledAt: 0, returnedAt: 10 },
+ *   { input: "read" as const, output: { value: "" }, calledAt: 20, returnedAt: 30 }, // Stale: "a" was there before.
+ * ];
+ * checkLinearizable(registerModel(""), history).verdict; // "violated"
+ * ```
+ */
+export function checkLinearizable(model, history, options = {}) {
+    for (const operation of history)
+        checkTimes(operation);
+    const stepsMax = options.stepsMax ?? stepsMaxDefault;
+    if (!(stepsMax >= 1))
+        throw new RangeError(`stepsMax is 1 or more, and not ${stepsMax}`);
+    const partitions = new Map();
+    for (const operation of history) {
+        const name = model.partitionOf?.(operation.input) ?? "";
+        const partition = partitions.get(name);
+        if (partition === undefined)
+            partitions.set(name, [operation]);
+        else
+            partition.push(operation);
+    }
+    const budget = { steps: stepsMax, bytes: rememberedBytesMax };
+    const orders = [];
+    // The small ones first: a violation there is proved before a large one has used up the budget.
+    for (const partition of [...partitions.values()].sort((one, other) => one.length - other.length)) {
+        const search = new Search(model, partition, budget);
+        const found = search.run();
+        if (found === undefined) {
+            const { longest, stuckAt } = search;
+            return { verdict: search.gaveUp ? "unknown" : "violated", order: [], longest, stuckAt };
+        }
+        orders.push(found);
+    }
+    // Each has happened at the latest call so far of its partition, so the partitions' orders can be merged.
+    const merged = orders.flat().sort((left, right) => left.at - right.at);
+    return {
+        verdict: "linearizable",
+        order: merged.map(({ operation }) => operation),
+        longest: [],
+        stuckAt: [],
+    };
+}
+function checkTimes({ calledAt, returnedAt }) {
+    if (Number.isNaN(calledAt))
+        throw new RangeError("calledAt must be a number, and is not");
+    if (returnedAt !== undefined && !(returnedAt >= calledAt))
+        throw new RangeError(`an operation that was called at ${calledAt} cannot return at ${returnedAt}`);
+}
+class Search {
+    #model;
+    #history;
+    #budget;
+    #keyOf;
+    #head;
+    /** Operations that must be in the order and are not. */
+    #owed;
+    /** A bit for each operation, in words of 16: the characters of a text. */
+    #done;
+    #tried = new Set();
+    #stack = [];
+    /** It ended because the budget was used up. */
+    gaveUp = false;
+    longest = [];
+    stuckAt = [];
+    constructor(model, history, budget) {
+        this.#model = model;
+        this.#history = history;
+        this.#budget = budget;
+        this.#keyOf = model.keyOf?.bind(model) ?? jsonOf;
+        this.#head = linkedEntries(history);
+        this.#owed = history.filter(({ returnedAt }) => returnedAt !== undefined).length;
+        this.#done = new Uint16Array(Math.ceil(history.length / 16));
+    }
+    /** A whole order, or undefined. */
+    run() {
+        let state = this.#model.initial;
+        let entry = this.#head.after;
+        while (this.#owed > 0) {
+            this.#budget.steps -= 1;
+            if (this.#budget.steps < 0 || this.#budget.bytes < 0) {
+                this.#noteStuck();
+                this.gaveUp = true;
+                return undefined;
+            }
+            if (entry?.isCall === true) {
+                const entered = this.#enter(entry, state, 0);
+                if (entered === undefined) {
+                    entry = entry.after;
+                }
+                else {
+                    state = entered.state;
+                    entry = this.#head.after;
+                }
+                continue;
+            }
+            // A return comes first, or nothing: all calls before it were tried. Take the last choice back.
+            this.#noteStuck();
+            const back = this.#takeBack();
+            if (back === undefined)
+                return undefined;
+            state = back.state;
+            entry = back.entry;
+        }
+        return this.#order();
+    }
+    /** Lets an operation happen next, if the model allows it and that has not been tried. */
+    #enter(entry, stateBefore, from) {
+        const { input, output, returnedAt } = this.#history[entry.operation];
+        const states = this.#model.step(stateBefore, input, returnedAt === undefined ? undefined : output);
+        this.#flip(entry.operation);
+        for (let next = from; next < states.length; next += 1) {
+            const state = states[next];
+            const key = this.#doneKey() + this.#keyOf(state);
+            if (this.#tried.has(key))
+                continue;
+            this.#tried.add(key);
+            this.#budget.bytes -= 2 * key.length + rememberedOverheadBytes;
+            this.#stack.push({ entry, states, next, stateBefore });
+            if (entry.match !== undefined)
+                this.#owed -= 1;
+            lift(entry);
+            return { state };
+        }
+        this.#flip(entry.operation);
+        return undefined;
+    }
+    /** Undoes the last choice and makes the next one there. */
+    #takeBack() {
+        const choice = this.#stack.pop();
+        if (choice === undefined)
+            return undefined;
+        const { entry, next, stateBefore } = choice;
+        putBack(entry);
+        if (entry.match !== undefined)
+            this.#owed += 1;
+        this.#flip(entry.operation);
+        const entered = this.#enter(entry, stateBefore, next + 1);
+        if (entered !== undefined)
+            return { state: entered.state, entry: this.#head.after };
+        return { state: stateBefore, entry: entry.after };
+    }
+    #flip(operation) {
+        this.#done[operation >>> 4] ^= 1 << (operation & 15);
+    }
+    /** All of one search have the same length, so what follows needs no separator. */
+    #doneKey() {
+        let key = "";
+        for (const word of this.#done)
+            key += String.fromCharCode(word);
+        return key;
+    }
+    #noteStuck() {
+        const isFirst = this.longest.length === 0 && this.stuckAt.length === 0;
+        if (!isFirst && this.#stack.length <= this.longest.length)
+            return;
+        this.longest = this.#stack.map(({ entry }) => this.#history[entry.operation]);
+        const stuckAt = [];
+        for (let entry = this.#head.after; entry?.isCall === true; entry = entry.after)
+            stuckAt.push(this.#history[entry.operation]);
+        this.stuckAt = stuckAt;
+    }
+    #order() {
+        let at = -Infinity;
+        return this.#stack.map(({ entry }) => {
+            at = Math.max(at, entry.at);
+            return { operation: this.#history[entry.operation], at };
+        });
+    }
+}
+/** Calls and returns by time. At one instant calls come first: operations that touch overlap. */
+function linkedEntries(history) {
+    const entries = [];
+    const links = { before: undefined, after: undefined };
+    for (const [operation, { calledAt, returnedAt }] of history.entries()) {
+        const call = { operation, at: calledAt, match: undefined, isCall: true, ...links };
+        entries.push(call);
+        if (returnedAt === undefined)
+            continue;
+        call.match = { operation, at: returnedAt, match: undefined, isCall: false, ...links };
+        entries.push(call.match);
+    }
+    entries.sort((left, right) => left.at - right.at || Number(right.isCall) - Number(left.isCall));
+    const head = { operation: -1, at: -Infinity, match: undefined, isCall: false, ...links };
+    let last = head;
+    for (const entry of entries) {
+        last.after = entry;
+        entry.before = last;
+        last = entry;
+    }
+    return head;
+}
+function lift(call) {
+    unlink(call);
+    if (call.match !== undefined)
+        unlink(call.match);
+}
+/** The other way round, so that each finds its neighbours as it left them. */
+function putBack(call) {
+    if (call.match !== undefined)
+        relink(call.match);
+    relink(call);
+}
+function unlink(entry) {
+    entry.before.after = entry.after;
+    if (entry.after !== undefined)
+        entry.after.before = entry.before;
+}
+function relink(entry) {
+    entry.before.after = entry;
+    if (entry.after !== undefined)
+        entry.after.before = entry;
+}
+function jsonOf(state) {
+    return (JSON.stringify(state, (_key, value) => (typeof value === "bigint" ? `${value}n` : value)) ?? "");
+}

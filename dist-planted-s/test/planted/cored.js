@@ -1,0 +1,193 @@
+import { withFaults as withRaftFaults } from "../../src/core/raft/planted-faults.js";
+import { withFaults } from "../../src/core/state/planted-faults.js";
+import { bulky } from "../../src/sim/core/plan.js";
+import { simulateCoreMany } from "../../src/sim/core/run.js";
+export const cored = [
+    {
+        name: "C: a write is answered when it is proposed",
+        faults: { answeredWhenProposed: true },
+        breaks: "linearizability",
+        seed: 1,
+    },
+    {
+        name: "C: a write counts as durable before the sync",
+        faults: { acknowledgedBeforeSync: true },
+        breaks: "durability",
+        seed: 1,
+    },
+    {
+        name: "C: a vote is not persisted",
+        faults: {},
+        raftFaults: { voteNotPersisted: true },
+        breaks: "agreement",
+        seed: 31,
+        // Two stand in one term, and who has voted for one is back before the other asks.
+        plan: {
+            servers: 5,
+            electionTicks: 4,
+            latencyMs: 100,
+            writeMs: 1,
+            slowDiskFactor: 1,
+            crashEveryMs: 60,
+            downMsMax: 20,
+            registerClients: 0,
+            leaseClients: 0,
+            watchClients: 0,
+        },
+    },
+    {
+        name: "C: a read without a round",
+        faults: {},
+        raftFaults: { readWithoutRound: true },
+        breaks: "linearizability",
+        seed: 73,
+    },
+    {
+        name: "C: expiry by a follower",
+        faults: { followersEndLeases: true },
+        breaks: "agreement",
+        seed: 1,
+    },
+    {
+        name: "C: a refresh by a deposed leader",
+        faults: { refreshWithoutRound: true },
+        breaks: "refresh",
+        seed: 2,
+        plan: { servers: 3, pauseEveryMs: 3_000, pauseMaxMs: 8_000, leaseClients: 10, crashEveryMs: Infinity },
+    },
+    {
+        name: "C: duplicates are refused before proposing only",
+        faults: { duplicatesUncheckedAtApply: true },
+        breaks: "lease-names",
+        seed: 1,
+    },
+    {
+        name: "C: keys are left behind",
+        faults: { keysLeftBehind: true },
+        breaks: "lease-keys",
+        seed: 1,
+    },
+    {
+        name: "C: a lease is removed before its expiry commits",
+        faults: { removedBeforeCommitted: true },
+        breaks: "agreement",
+        seed: 1,
+    },
+    {
+        name: "C: a refresh after the end was proposed",
+        faults: { refreshAfterEndProposed: true },
+        breaks: "lease-life",
+        seed: 28,
+    },
+    {
+        name: "C: a refresh is answered before the grant is applied",
+        faults: { refreshBeforeApplied: true },
+        breaks: "lease-life",
+        seed: 80,
+    },
+    {
+        name: "C: a new leader gives leases no more time",
+        faults: { noExtraLife: true },
+        breaks: "lease-life",
+        seed: 1,
+    },
+    {
+        name: "C: what was left before a refresh stays written",
+        faults: { oldTimeStays: true },
+        breaks: "lease-life",
+        seed: 75,
+    },
+    {
+        name: "C: a slow watch skips changes",
+        faults: { slowWatcherSkips: true },
+        breaks: "watch",
+        seed: 6,
+    },
+    {
+        name: "C: what may have been proposed is proposed again",
+        faults: { proposedTwice: true },
+        breaks: "linearizability",
+        seed: 47,
+    },
+    {
+        name: "C: a key's whole history is one piece of a snapshot",
+        faults: { historyInOnePiece: true },
+        breaks: "durability",
+        seed: 1,
+    },
+    {
+        name: "C: nobody compacts but clients",
+        faults: { historyGrows: true },
+        breaks: "space",
+        seed: 1,
+    },
+    {
+        name: "C: what was compacted away still counts",
+        faults: { bytesStay: true },
+        breaks: "space",
+        seed: 1,
+    },
+    {
+        name: "C: a snapshot begins with a copy of the state",
+        faults: { snapshotCopiedAtOnce: true },
+        breaks: "turn",
+        seed: 16,
+        plan: bulky,
+    },
+    {
+        name: "C: a long read is not interrupted",
+        faults: { readsInOneTurn: true },
+        breaks: "turn",
+        seed: 8,
+        plan: bulky,
+    },
+    {
+        name: "C: a watch goes through history without a break",
+        faults: { watchesInOneTurn: true },
+        breaks: "turn",
+        seed: 8,
+        plan: bulky,
+    },
+    {
+        name: "C: a command that changes many keys is applied in one turn",
+        faults: { commandsInOneTurn: true },
+        breaks: "turn",
+        seed: 8,
+        plan: bulky,
+    },
+    {
+        name: "C: what was compacted away is removed in one turn",
+        faults: { sweptInOneTurn: true },
+        breaks: "turn",
+        seed: 8,
+        plan: bulky,
+    },
+    {
+        name: "C: a long read sees what is written meanwhile",
+        faults: { readsMoveOn: true },
+        breaks: "range",
+        seed: 8,
+        plan: bulky,
+    },
+    {
+        name: "C: a long read goes through keys that change meanwhile",
+        faults: { readsLiveKeys: true },
+        breaks: "range",
+        seed: 16,
+        plan: bulky,
+    },
+    {
+        name: "C: leases that have run out end in one revision",
+        faults: { endTogether: true },
+        breaks: "lease-keys",
+        seed: 1,
+    },
+];
+/** Break a bound or a promise about time, and no invariant: `src/core/replica/requests.test.ts` has them. */
+export const coreFaultsOfTests = ["staleRefresh", "endForgotten", "endsUnbounded", "lateProposalTaken"];
+/** When a change has made a seed useless, the search goes on for so many runs. */
+const runsMax = 300;
+export function searchCore({ faults, raftFaults = {}, breaks, seed, plan }) {
+    const search = () => simulateCoreMany({ firstSeed: seed, only: breaks, plan, goOn: (runs) => runs < runsMax });
+    return withFaults(faults, () => withRaftFaults(raftFaults, search));
+}

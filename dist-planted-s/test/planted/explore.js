@@ -1,0 +1,77 @@
+import { withFaults } from "../../src/flease/planted-faults.js";
+import { noBounds } from "../../src/sim/explorer/bounds.js";
+import { FleaseModel, fleaseWorld } from "../../src/sim/explorer/flease-model.js";
+import { PublishedModel } from "../../src/sim/explorer/published.js";
+import { explore } from "../../src/sim/explorer/search.js";
+import { readOptions, refuse } from "./options.js";
+import { nightWorlds, worlds } from "./worlds.js";
+/**
+ * `npm run explore [-- --night] [--states-max N] [--only TEXT] [-o json]`: looks at every state of small worlds, and first of all
+ * at the algorithms as published, in which it must find the two holders of F1. Exits with 0 only if that is found and
+ * nothing else is.
+ */
+const { values, json } = readOptions({
+    night: { type: "boolean", default: false },
+    "states-max": { type: "string" },
+    only: { type: "string", default: "" },
+});
+const statesMax = Number(values["states-max"] ?? Infinity);
+if (!(statesMax >= 1))
+    refuse(`--states-max: a number, 1 or more, and not "${values["states-max"]}"`);
+const wanted = (values.night ? nightWorlds : worlds).filter(({ name }) => name.includes(values.only));
+if (wanted.length === 0)
+    refuse(`--only: no world has "${values.only}" in its name`);
+/** Progress lines are this far apart. */
+const progressEveryMs = 5_000;
+function timed(name, expected, body) {
+    const startMs = performance.now();
+    let toldMs = startMs;
+    process.stderr.write(`${name} …\n`);
+    const exploration = body(({ states, depth, waiting }) => {
+        const nowMs = performance.now();
+        if (nowMs - toldMs < progressEveryMs)
+            return true;
+        toldMs = nowMs;
+        process.stderr.write(`  ${states} states, depth ${depth}, ${waiting} waiting\n`);
+        return true;
+    });
+    const seconds = Number(((performance.now() - startMs) / 1_000).toFixed(1));
+    return { name, expected, seconds, exploration };
+}
+function published() {
+    return timed("the four algorithms as published, ε = 0, a crash", "two holders", (onProgress) => {
+        const bounds = { ...noBounds, clockDifferenceMax: 0, timeMax: 1, crashes: 1, checkGuards: false };
+        return explore(new PublishedModel({ skew: 0, ttlMax: 1 }), { bounds, statesMax, onProgress });
+    });
+}
+function ours() {
+    return wanted.map(({ name, faults, world, bounds }) => timed(name, "nothing", (onProgress) => {
+        const checkGuards = faults.netGOff !== true;
+        return withFaults(faults, () => explore(new FleaseModel(fleaseWorld(world)), {
+            bounds: { ...noBounds, checkGuards, ...bounds },
+            statesMax,
+            onProgress,
+        }));
+    }));
+}
+function print({ name, expected, seconds, exploration }) {
+    const { states, transitions, depth, complete, finding } = exploration;
+    const end = finding === undefined ? (complete ? "nothing wrong in any" : "nothing wrong, not all seen") : "";
+    process.stdout.write(`${name}\n  ${states} states, ${transitions} steps, depth ${depth}, ${seconds} s${end && `: ${end}`}\n`);
+    if (finding === undefined && expected !== "nothing")
+        process.stdout.write(`  NOT FOUND: ${expected}, which are there\n`);
+    if (finding === undefined)
+        return;
+    process.stdout.write(`  ${finding.invariant}: ${finding.text}, in ${finding.steps.length} steps\n`);
+    for (const [index, step] of finding.steps.entries())
+        process.stdout.write(`  ${String(index + 1).padStart(4)}  ${step}\n`);
+}
+const rows = [published(), ...ours()];
+const asExpected = rows.every(({ expected, exploration }) => (exploration.finding?.invariant === "I1") === (expected === "two holders"));
+const clean = rows.every(({ expected, exploration }) => expected !== "nothing" || exploration.finding === undefined);
+if (json)
+    process.stdout.write(`${JSON.stringify({ rows, ok: asExpected && clean })}\n`);
+else
+    for (const row of rows)
+        print(row);
+process.exit(asExpected && clean ? 0 : 1);

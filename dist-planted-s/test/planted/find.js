@@ -1,0 +1,27 @@
+import { duringFaults, withFaults } from "../../src/flease/planted-faults.js";
+import { duringFaults as duringWaistFaults } from "../../src/lease/planted-faults.js";
+import { noBounds } from "../../src/sim/explorer/bounds.js";
+import { FleaseModel, fleaseWorld } from "../../src/sim/explorer/flease-model.js";
+import { explore } from "../../src/sim/explorer/search.js";
+import { simulateMany } from "../../src/sim/run.js";
+/** When a change of the protocol has made a seed useless, the search goes on for so many. */
+const runsMax = 2_000;
+/** Explores the small world of one mistake, and looks for nothing but what it is known to break; or does so without it. */
+export function find({ faults, world, bounds, breaks }, planted = true) {
+    const { rateTestOff = false, netGOff = false } = faults;
+    const checkGuards = breaks === "I4";
+    return withFaults(planted ? faults : { rateTestOff, netGOff }, () => explore(new FleaseModel(fleaseWorld(world)), { bounds: { ...noBounds, checkGuards, ...bounds } }));
+}
+/** Runs seed after seed with one mistake planted, from the seed that is known to show it, until it breaks what it should. */
+export function search(mistake) {
+    const { faults, waistFaults, mistakes, without, mode, breaks, seed } = mistake;
+    const look = () => simulateMany({
+        firstSeed: seed,
+        modes: [mode],
+        only: [breaks],
+        without,
+        mistakes,
+        goOn: (runs) => runs < runsMax,
+    });
+    return duringFaults(faults, () => duringWaistFaults(waistFaults, look));
+}

@@ -1,0 +1,73 @@
+import { withFaults } from "../../src/flease/planted-faults.js";
+import { fleaseSettings } from "../../src/flease/settings.js";
+import { runGrid } from "../../src/sim/grid/run.js";
+/** Nothing but stores that are silent, or forget; machines agree on the time, so that waits are as short as they may be. */
+const forgetful = {
+    settings: fleaseSettings({
+        members: ["a", "b", "c"],
+        cellSize: 3,
+        maxClockSkewMs: 4,
+        ttlMaxMs: 800,
+        rpcTimeoutMs: 10,
+        clockRateError: 0.45,
+    }),
+    resources: 2,
+    durationMs: 40_000,
+    latencyMs: 1,
+    lateness: 0,
+    wildRates: false,
+    clockDrift: 0,
+    stepsTogether: false,
+    every: { crashMs: Infinity, pauseMs: Infinity, silenceMs: 400, forgetMs: 200, clockMs: Infinity },
+};
+export const gridded = [
+    {
+        name: "G: a reply before its entry is written, two holders",
+        mistake: "replyBeforeWrite",
+        breaks: "I1",
+    },
+    {
+        name: "G: a reply before its entry is written, no quorum behind it",
+        mistake: "replyBeforeWrite",
+        breaks: "I4",
+    },
+    {
+        name: "G: an entry computed from an old one over a newer one, two holders",
+        mistake: "staleWriteWins",
+        breaks: "I1",
+    },
+    {
+        name: "G: an entry computed from an old one over a newer one, tokens",
+        mistake: "staleWriteWins",
+        breaks: "I2",
+    },
+    {
+        name: "G: an entry computed from an old one over a newer one, no quorum behind it",
+        mistake: "staleWriteWins",
+        breaks: "I4",
+    },
+    {
+        name: "G: a store that has forgotten counts at once",
+        mistake: "forgottenCountsAtOnce",
+        breaks: "I1",
+    },
+    {
+        name: "G: the wait of a store that has forgotten is counted as if no clock could be fast",
+        mistake: "ratesIgnored",
+        breaks: "I1",
+        plan: forgetful,
+    },
+    { name: "G: no safety period", faults: { noSafetyPeriod: true }, breaks: "I1" },
+];
+const runsMax = 240;
+/** Run after run until one breaks. */
+export function searchGrid({ mistake, faults = {}, breaks, plan }) {
+    return withFaults(faults, () => {
+        for (let runs = 1; runs <= runsMax; runs += 1) {
+            const result = runGrid(runs, { ...(mistake && { mistake }), asserted: [breaks], plan });
+            if (result.violation !== undefined)
+                return { runs, failed: result };
+        }
+        return { runs: runsMax, failed: undefined };
+    });
+}

@@ -1,0 +1,233 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { credentials, makeClientConstructor, } from "@grpc/grpc-js";
+import { create } from "@bufbuild/protobuf";
+import { KV, Lease, LeaseGrantRequestSchema, LeaseKeepAliveRequestSchema, Watch, WatchRequestSchema, } from "../../src/core/gen/etcd/rpc_pb.js";
+import { Replica } from "../../src/core/replica/replica.js";
+import { configOf, startCore } from "../../src/core/server/index.js";
+import { duringFaults } from "../../src/core/state/planted-faults.js";
+import { silent } from "../../src/host/logger.js";
+import { SimRandom } from "../../src/sim/random.js";
+import { bytes, Client } from "../core/support/client.js";
+import { freePorts } from "../free-ports.js";
+import { HostileRequests } from "./hostile-requests.js";
+export const hostiles = [
+    { name: "C: each transaction inside has a budget of its own", faults: { budgetOfEachLevel: true } },
+    { name: "C: events of a revision are spread into a call", faults: { eventsSpread: true } },
+    {
+        name: "C: what goes wrong with a stream goes further",
+        faults: { eventsSpread: true, mistakesEscape: true },
+    },
+];
+const requestsPerRun = 40;
+const atOnce = 8;
+const keysPerRun = 1_100;
+/** Of this process's processor, for one step or one taking of effects: others wait for so long. */
+const turnMsMax = 1_500;
+/** What others' requests may take, on a machine that has other work, too: the turns are what is measured. */
+const patienceMs = 40_000;
+/** The hostile client waits for no longer. */
+const hostileWaitMs = 3_000;
+/** Runs seed after seed until something is found, or it is told to stop. */
+export async function searchHostile(faults, goOn) {
+    for (let runs = 0; goOn(runs); runs += 1) {
+        const run = await duringFaults(faults, () => runHostile(runs + 1));
+        if (run.found !== undefined)
+            return { runs: runs + 1, failed: run };
+    }
+    return { runs: 0, failed: undefined };
+}
+/**
+ * One server, a client that means it harm, and one that wants nothing but its keys, its lease and its watch. Nothing that the first does may
+ * fail a request of the second, end its streams, end the server, keep it from starting again, or take one turn for longer than the bound.
+ */
+export async function runHostile(seed) {
+    const folder = await mkdtemp(join(tmpdir(), "lh-hostile-"));
+    const [port, peerPort] = await freePorts(2);
+    const peer = `http://127.0.0.1:${peerPort}`;
+    const config = configOf({
+        dataDir: folder,
+        listenClientUrls: `http://127.0.0.1:${port}`,
+        listenPeerUrls: peer,
+        initialAdvertisePeerUrls: peer,
+        electionTimeout: "500",
+    });
+    const watch = new TurnWatch();
+    let core = await startCore(config, silent);
+    const bystander = new Bystander(`127.0.0.1:${port}`);
+    try {
+        await bystander.begin();
+        await attack(seed, `127.0.0.1:${port}`, () => bystander.found ?? watch.found);
+        await bystander.end();
+        const ended = await endOf(core);
+        await core.close();
+        let found = ended ?? bystander.found ?? watch.found;
+        if (found === undefined) {
+            core = await startCore(config, silent);
+            const client = new Client(`127.0.0.1:${port}`);
+            await client.put("again", "1", patienceMs);
+            client.close();
+        }
+        return { seed, found };
+    }
+    catch (error) {
+        return { seed, found: error.message };
+    }
+    finally {
+        watch.stop();
+        bystander.close();
+        await core.close();
+        await rm(folder, { recursive: true, force: true, maxRetries: 3 });
+    }
+}
+async function endOf(core) {
+    const goesOn = new Promise((resolve) => setTimeout(() => resolve(undefined), 50));
+    return Promise.race([core.failed, goesOn]).catch((error) => `the server has ended: ${error.message}`);
+}
+async function attack(seed, endpoint, found) {
+    const random = new SimRandom(seed);
+    const requests = new HostileRequests(random);
+    const client = new RawClient(endpoint);
+    for (let sent = 0; sent < keysPerRun / 128; sent += 1)
+        await client.send(requests.fill());
+    let left = requestsPerRun;
+    const worker = async () => {
+        while (left-- > 0 && found() === undefined)
+            await client.send(requests.next());
+    };
+    await Promise.all(Array.from({ length: atOnce }, worker));
+    client.close();
+}
+/** Sends bytes, and hears whether there was an answer. */
+class RawClient {
+    #clients;
+    #streams = [];
+    constructor(endpoint) {
+        this.#clients = [KV, Lease, Watch].map((service) => {
+            const methods = service.methods.map(({ name, methodKind }) => [
+                name,
+                {
+                    path: `/${service.typeName}/${name}`,
+                    requestStream: methodKind !== "unary",
+                    responseStream: methodKind !== "unary",
+                    requestSerialize: (value) => Buffer.from(value),
+                    requestDeserialize: (value) => value,
+                    responseSerialize: (value) => value,
+                    responseDeserialize: (value) => value,
+                },
+            ]);
+            const Constructor = makeClientConstructor(Object.fromEntries(methods), service.typeName);
+            return new Constructor(endpoint, credentials.createInsecure(), {
+                "grpc.max_receive_message_length": -1,
+            });
+        });
+    }
+    send({ method, bytes: content }) {
+        const client = this.#clients.find((each) => method in each);
+        if (method === "Watch") {
+            const stream = client[method].call(client);
+            // It reads a little, and then nothing more.
+            stream.once("data", () => stream.pause());
+            stream.on("error", () => undefined);
+            stream.write(content);
+            this.#streams.push(stream);
+            return new Promise((resolve) => setTimeout(resolve, 5));
+        }
+        return new Promise((resolve) => {
+            client[method](content, { deadline: Date.now() + hostileWaitMs }, () => resolve());
+        });
+    }
+    close() {
+        for (const stream of this.#streams)
+            stream.cancel();
+        for (const client of this.#clients)
+            client.close();
+    }
+}
+/** Somebody else. */
+class Bystander {
+    #client;
+    #isOver = false;
+    #isEnding = false;
+    #working = Promise.resolve();
+    found;
+    constructor(endpoint) {
+        this.#client = new Client(endpoint);
+    }
+    async begin() {
+        await this.#client.put("mine", "0", patienceMs);
+        const grant = create(LeaseGrantRequestSchema, { ID: 77n, TTL: 60n });
+        await this.#client.call("Lease", "LeaseGrant", grant, patienceMs);
+        const watch = this.#client.stream("Watch", "Watch");
+        // All keys, as it may: the hostile client's, too.
+        const value = { key: bytes("a"), rangeEnd: Uint8Array.of(0) };
+        watch.write(create(WatchRequestSchema, { requestUnion: { case: "createRequest", value } }));
+        const refresh = this.#client.stream("Lease", "LeaseKeepAlive");
+        refresh.on("data", ({ TTL }) => {
+            if (TTL !== 60n)
+                this.#say(`its lease has ${TTL} s`);
+        });
+        watch.on("data", () => undefined);
+        for (const [what, stream] of Object.entries({ watch, refresh }))
+            stream.on("error", (error) => this.#say(`its stream of ${what} has ended: ${error.message}`));
+        this.#working = this.#work(() => refresh.write(create(LeaseKeepAliveRequestSchema, { ID: 77n })));
+    }
+    async #work(refresh) {
+        for (let count = 1; !this.#isEnding && this.found === undefined; count += 1) {
+            try {
+                refresh();
+                await this.#client.put("mine", `${count}`, patienceMs);
+                const read = await this.#client.get("mine", patienceMs);
+                if (read !== `${count}`)
+                    this.#say(`it has written ${count} and read ${read}`);
+            }
+            catch (error) {
+                this.#say(`its request has failed: ${error.message}`);
+            }
+            await new Promise((resolve) => setTimeout(resolve, 10));
+        }
+    }
+    #say(what) {
+        if (!this.#isOver)
+            this.found ??= what;
+    }
+    async end() {
+        this.#isEnding = true;
+        await this.#working;
+        this.#isOver = true;
+    }
+    close() {
+        this.#isEnding = true;
+        this.#isOver = true;
+        this.#client.close();
+    }
+}
+/** Measures the turns of the server's logic by the processor's time, which others on the machine do not use up. */
+class TurnWatch {
+    #step = Replica.prototype.step;
+    #take = Replica.prototype.take;
+    found;
+    constructor() {
+        const [step, take] = [this.#step, this.#take];
+        const timed = (what, body) => {
+            const before = process.cpuUsage();
+            const result = body();
+            const { user, system } = process.cpuUsage(before);
+            const ms = (user + system) / 1_000;
+            if (ms > turnMsMax)
+                this.found ??= `${what()} took ${ms.toFixed(0)} ms`;
+            return result;
+        };
+        Replica.prototype.step = function (...given) {
+            return timed(() => `the input ${given[0].kind}`, () => step.apply(this, given));
+        };
+        Replica.prototype.take = function () {
+            return timed(() => "a turn", () => take.call(this));
+        };
+    }
+    stop() {
+        Replica.prototype.step = this.#step;
+        Replica.prototype.take = this.#take;
+    }
+}

@@ -1,0 +1,202 @@
+import { noFaults as noDeltaFaults } from "../../src/delta/faults.js";
+import { noFaults } from "../../src/flease/faults.js";
+import { noFaults as noWaistFaults } from "../../src/lease/faults.js";
+import { noFaults as noCoreFaults } from "../../src/core/state/faults.js";
+import { coreFaultsOfTests, cored, searchCore } from "./cored.js";
+import { explored } from "./explored.js";
+import { find, search } from "./find.js";
+import { hostiles, searchHostile } from "./hostile.js";
+import { gridded, searchGrid } from "./gridded.js";
+import { fairRuns, handOverMs, slowdownMax, slowHandOvers } from "./hand-over.js";
+import { readOptions, refuse } from "./options.js";
+import { simulated } from "./simulated.js";
+import { searchStored, stored, storedFaultsOfTests } from "./stored.js";
+const hostileRunsMax = 20;
+const titles = ["MISTAKE", "CHECKER", "CAUGHT BY", "AFTER", "SEED", "SECONDS"];
+const { values, json } = readOptions({ only: { type: "string" } });
+const wanted = (name) => values.only === undefined || name.startsWith(values.only);
+const timed = async (body) => {
+    const startMs = performance.now();
+    const row = await body();
+    const seconds = Number(((performance.now() - startMs) / 1_000).toFixed(1));
+    process.stderr.write(`${row.caught ? "caught" : "MISSED"}  ${row.mistake}  (${seconds} s)\n`);
+    return { ...row, seconds };
+};
+async function bySimulation() {
+    const found = [];
+    for (const mistake of simulated.filter(({ name }) => wanted(name))) {
+        const { name, mode, breaks } = mistake;
+        const look = async () => {
+            const { counters, failed } = await search(mistake);
+            const seed = failed === undefined ? "" : `${failed.plan.seed} ${mode}`;
+            const caught = failed?.violation?.invariant === breaks;
+            const after = `${counters.runs} runs`;
+            return { mistake: name, checker: breaks, by: "random runs", caught, after, seed };
+        };
+        found.push(await timed(look));
+    }
+    return found;
+}
+async function byExploration() {
+    const found = [];
+    for (const mistake of explored.filter(({ name }) => wanted(name))) {
+        const { name, breaks } = mistake;
+        const look = async () => {
+            const { states, finding } = find(mistake);
+            const caught = finding?.invariant === breaks;
+            const after = `${states} states`;
+            return { mistake: name, checker: breaks, by: "explorer", caught, after, seed: "" };
+        };
+        found.push(await timed(look));
+    }
+    return found;
+}
+/** Breaks no invariant: a resource that was released changes hands far too slowly. */
+async function byHandOver() {
+    const found = [];
+    for (const mistake of slowHandOvers.filter(({ name }) => wanted(name))) {
+        const look = async () => {
+            const caught = (await handOverMs(mistake, true)) > slowdownMax * (await handOverMs(mistake, false));
+            const after = `${fairRuns} runs`;
+            return {
+                mistake: mistake.name,
+                checker: "hand-over",
+                by: "random runs",
+                caught,
+                after,
+                seed: "1 c",
+            };
+        };
+        found.push(await timed(look));
+    }
+    return found;
+}
+function printTable(rows) {
+    const cells = rows.map((row) => [
+        row.mistake,
+        row.checker,
+        row.caught ? row.by : "NOBODY",
+        row.after,
+        row.seed,
+        row.seconds.toFixed(1),
+    ]);
+    const widths = titles.map((title, column) => Math.max(title.length, ...cells.map((line) => line[column].length)));
+    for (const line of [titles, ...cells])
+        process.stdout.write(`${line
+            .map((text, column) => text.padEnd(widths[column]))
+            .join("  ")
+            .trimEnd()}\n`);
+}
+/** Planted by tests of `src/flease` itself: most need members whose work costs time, or who are asked too much. */
+const fleaseFaultsOfTests = [
+    "everythingIsAdmitted",
+    "impatientRenewals",
+    "lightAreTurnedAway",
+    "anyTokenAccepted",
+    "scansInOneStep",
+    "oneQueueForAll",
+    "missedChangesAreForgotten",
+    "noQuotas",
+];
+/** Switches that no row of the table turns: none may be forgotten. `netGOff` only ever takes the mask off others. */
+function neverPlanted() {
+    const planted = new Set(["netGOff", "releasedLeaseBlocksReader", ...fleaseFaultsOfTests]);
+    for (const { faults } of [...simulated, ...explored])
+        for (const name of Object.keys(faults))
+            planted.add(name);
+    for (const { waistFaults } of simulated)
+        for (const name of Object.keys(waistFaults))
+            planted.add(name);
+    for (const { faults } of [...stored, ...cored, ...hostiles])
+        for (const name of Object.keys(faults))
+            planted.add(name);
+    for (const name of [...coreFaultsOfTests, ...storedFaultsOfTests])
+        planted.add(name);
+    return [noFaults, noWaistFaults, noDeltaFaults, noCoreFaults]
+        .flatMap((faults) => Object.keys(faults))
+        .filter((name) => !planted.has(name));
+}
+async function onStorage() {
+    const found = [];
+    for (const mistake of stored.filter(({ name }) => wanted(name))) {
+        const { name, breaks, ground } = mistake;
+        const look = async () => {
+            const { counters, failed } = searchStored(mistake);
+            const seed = failed === undefined ? "" : `${failed.plan.seed} ${ground}`;
+            const caught = failed?.violation?.invariant === breaks;
+            const after = `${counters.runs} runs`;
+            return { mistake: name, checker: breaks, by: "random runs", caught, after, seed };
+        };
+        found.push(await timed(look));
+    }
+    return found;
+}
+async function onGrid() {
+    const found = [];
+    for (const mistake of gridded.filter(({ name }) => wanted(name))) {
+        const { name, breaks } = mistake;
+        const look = async () => {
+            const { runs, failed } = searchGrid(mistake);
+            const seed = failed === undefined ? "" : `${failed.seed} grid`;
+            const caught = failed?.violation?.invariant === breaks;
+            return {
+                mistake: name,
+                checker: breaks,
+                by: "random runs",
+                caught,
+                after: `${runs} runs`,
+                seed,
+            };
+        };
+        found.push(await timed(look));
+    }
+    return found;
+}
+async function onCore() {
+    const found = [];
+    for (const mistake of cored.filter(({ name }) => wanted(name))) {
+        const { name, breaks } = mistake;
+        const look = async () => {
+            const { counters, failed } = searchCore(mistake);
+            const seed = failed === undefined ? "" : `${failed.plan.seed} core`;
+            const caught = failed?.violation?.invariant === breaks;
+            const after = `${counters.runs} runs`;
+            return { mistake: name, checker: breaks, by: "random runs", caught, after, seed };
+        };
+        found.push(await timed(look));
+    }
+    return found;
+}
+/** A real server: what is found is what a client that means no harm would have felt. */
+async function byHostileClients() {
+    const found = [];
+    for (const { name, faults } of hostiles.filter((mistake) => wanted(mistake.name))) {
+        const look = async () => {
+            const { failed, runs } = await searchHostile(faults, (count) => count < hostileRunsMax);
+            const caught = failed !== undefined;
+            const seed = failed === undefined ? "" : `${failed.seed} hostile`;
+            const after = `${runs} runs`;
+            return { mistake: name, checker: "bystander", by: "random runs", caught, after, seed };
+        };
+        found.push(await timed(look));
+    }
+    return found;
+}
+const rows = [
+    ...(await bySimulation()),
+    ...(await onStorage()),
+    ...(await onGrid()),
+    ...(await onCore()),
+    ...(await byHostileClients()),
+    ...(await byHandOver()),
+    ...(await byExploration()),
+];
+if (rows.length === 0)
+    refuse(`--only: no mistake's name begins with "${values.only}"`);
+const missed = [...rows.filter(({ caught }) => !caught).map(({ mistake }) => mistake), ...neverPlanted()];
+if (json)
+    process.stdout.write(`${JSON.stringify({ rows, missed })}\n`);
+else
+    printTable(rows);
+process.stderr.write(missed.length === 0 ? `all ${rows.length} are caught\n` : `MISSED: ${missed.join("; ")}\n`);
+process.exit(missed.length === 0 ? 0 : 1);

@@ -1,0 +1,102 @@
+// Mistakes of the waist, made from outside: the product has no switches for them.
+/** A lease seems to be held as long as nobody gives it back, whatever has become of its grant. */
+export function neverRunsOut(provider) {
+    return but(provider, {
+        attempt: async (request, cancellation) => {
+            const outcome = await provider.attempt(request, cancellation);
+            if (outcome.kind !== "granted")
+                return outcome;
+            const { grant } = outcome;
+            return { kind: "granted", grant: but(grant, { remainingMs: () => Math.max(1, grant.remainingMs()) }) };
+        },
+    });
+}
+/** Nothing is ever renewed. */
+export function neverRenews(provider) {
+    return but(provider, { renew: () => Promise.resolve(false) });
+}
+/** An acquisition that its caller has given up never ends, and keeps the turn from those who wait behind it. */
+export function abortKeepsTheTurn(provider) {
+    return but(provider, {
+        attempt: async (request, cancellation) => {
+            const outcome = await provider.attempt(request, cancellation);
+            return cancellation?.cancelled === true ? new Promise(() => { }) : outcome;
+        },
+    });
+}
+/** What was granted to a caller that had given up in that moment is not given back. */
+export function lateGrantIsKept(provider) {
+    const unwanted = new Set();
+    return but(provider, {
+        attempt: async (request, cancellation) => {
+            const outcome = await provider.attempt(request, cancellation);
+            if (outcome.kind === "granted" && cancellation?.cancelled === true)
+                unwanted.add(outcome.grant);
+            return outcome;
+        },
+        release: (grant) => (unwanted.delete(grant) ? Promise.resolve() : provider.release(grant)),
+    });
+}
+/** Nobody who waits is told of a release. */
+export function hintsAreLost(provider) {
+    return but(provider, {
+        attach: (events) => provider.attach({ lost: (grant, error) => events.lost(grant, error), hint: () => true }),
+    });
+}
+/** What keeps a lease alive takes another one when it has lapsed, and the program goes on by the old token. */
+export function lapsedLeaseIsReopened(leases) {
+    return but(leases, {
+        acquire: async (resource, options) => {
+            const first = await leases.acquire(resource, options);
+            let present = first;
+            let released = false;
+            const reopen = async () => {
+                const next = await leases.tryAcquire(resource).catch(() => undefined);
+                if (next !== undefined)
+                    present = next;
+            };
+            return but(first, {
+                remaining: () => {
+                    const leftMs = present.remaining();
+                    if (leftMs === 0 && !released)
+                        void reopen();
+                    return leftMs;
+                },
+                release: () => {
+                    released = true;
+                    return present.release();
+                },
+            });
+        },
+    });
+}
+/** A program is given the token of the tenure before. */
+export function tokensLagBehind(leases) {
+    let before;
+    return but(leases, {
+        acquire: async (resource, options) => {
+            const lease = await leases.acquire(resource, options);
+            const token = before ?? lease.token;
+            before = lease.token;
+            return but(lease, { token });
+        },
+    });
+}
+/** A campaign begins anew while the work of the former tenure goes on. */
+export function leadsBeforeTheWorkHasEnded(leases) {
+    const untilAborted = (signal) => new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    return but(leases, {
+        lead: (resource, work, options) => leases.lead(resource, (lease) => Promise.race([work(lease), untilAborted(lease.signal)]), options),
+    });
+}
+/** The same as `whole`, but for some of its methods. */
+function but(whole, mistaken) {
+    return new Proxy(whole, {
+        get: (_target, name) => {
+            if (name in mistaken)
+                return Reflect.get(mistaken, name);
+            const value = Reflect.get(whole, name, whole);
+            return typeof value === "function" ? value.bind(whole) : value;
+        },
+    });
+}
