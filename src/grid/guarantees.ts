@@ -23,6 +23,7 @@ export function gridGuarantees(settings: FleaseSettings, pollMs: number): Guaran
       "While a holder's process is stopped, the wall clocks do not all step back together by as much as its steady clock loses.",
       "A machine whose clocks all stand still, as in a paused virtual machine, is covered by the token alone.",
     ],
-    takeoverMsMax: among.takeoverMsMax + pollMs + 2 * settings.rpcTimeoutMs,
+    // The wall clock alone says when a lease is over, so clocks' rates cost nothing.
+    takeoverMsMax: settings.ttlMaxMs + 2 * maxClockSkewMs + pollMs + 3 * settings.rpcTimeoutMs,
   };
 }

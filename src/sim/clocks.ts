@@ -51,6 +51,8 @@ export class SimClock {
   #steadyMs: number;
   #sinceMs = 0;
   #rate = 1;
+  /** Since when the system clock is slewed along with the steady one. */
+  #slewed: { readonly timeMs: number; readonly steadyMs: number } | undefined;
 
   constructor(shared: SharedWall, steadyMs: number, wholeMs: boolean) {
     this.#shared = shared;
@@ -67,7 +69,10 @@ export class SimClock {
   }
 
   wallAt(timeMs: number): number {
-    const wall = startWallMs + timeMs + this.#shared.offsetMs + this.offsetMs;
+    const slewed = this.#slewed;
+    const slewMs =
+      slewed === undefined ? 0 : this.monoAt(timeMs) - slewed.steadyMs - (timeMs - slewed.timeMs);
+    const wall = startWallMs + timeMs + this.#shared.offsetMs + this.offsetMs + slewMs;
     return this.#wholeMs ? Math.floor(wall) : wall;
   }
 
@@ -76,6 +81,11 @@ export class SimClock {
     this.#steadyMs = this.monoAt(timeMs);
     this.#sinceMs = timeMs;
     this.#rate = rate;
+  }
+
+  /** From now on the system clock runs along with the steady one, as where a time service lets both run faster or slower. */
+  slewWall(timeMs: number): void {
+    this.#slewed = { timeMs, steadyMs: this.monoAt(timeMs) };
   }
 
   /** The steady clock is further at once. */

@@ -16,6 +16,22 @@ export interface Stored {
 
 const slotted: Partial<StoragePlan> = { kinds: ["slotted", "slotted", "slotted"] };
 
+/** Nothing goes wrong that the row does not name. */
+const calm: Partial<StoragePlan> = {
+  delayMs: 50,
+  mixedLeases: false,
+  silent: 0,
+  stableFromMs: 0,
+  slowRate: 0,
+  crashEveryMs: Infinity,
+  pauseEveryMs: Infinity,
+  stallEveryMs: Infinity,
+  forgetEveryMs: Infinity,
+  lifeMs: Infinity,
+  cancelRate: 0,
+  tornRate: 0,
+};
+
 /** Nothing else goes wrong. */
 const threeThatForget: Partial<StoragePlan> = {
   delayMs: 50,
@@ -29,6 +45,15 @@ const threeThatForget: Partial<StoragePlan> = {
   tornRate: 0,
 };
 
+/** Stores come back empty, often twice, and writes take as long as they may. */
+const manyReturns: Partial<StoragePlan> = {
+  leaseMs: 800,
+  processes: 4,
+  sluggishRate: 0.8,
+  forgetEveryMs: 3_000,
+  endMs: 40_000,
+};
+
 export const stored: readonly Stored[] = [
   {
     // The paper's own count, in which a renewal may begin at the very end: Δ + 6δ allows for it.
@@ -36,7 +61,7 @@ export const stored: readonly Stored[] = [
     faults: { holdFromReturn: true, waitFiveDelays: true },
     ground: "paper",
     breaks: "renewal",
-    seed: 1,
+    seed: 11,
     plan: {
       kinds: ["slotted"],
       silent: 0,
@@ -54,28 +79,28 @@ export const stored: readonly Stored[] = [
       processes: 5,
     },
   },
-  { name: "S: no 2δ pause", faults: { noPause: true }, ground: "paper", breaks: "exclusion", seed: 132 },
+  { name: "S: no 2δ pause", faults: { noPause: true }, ground: "paper", breaks: "exclusion", seed: 153 },
   { name: "S: no second look", faults: { noReRead: true }, ground: "paper", breaks: "exclusion", seed: 2 },
   {
     name: "S: a reader that flickers",
     faults: { flickeringReader: true },
     ground: "register",
     breaks: "no-flicker",
-    seed: 20,
+    seed: 23,
   },
   {
     name: "S: an old write over a newer one",
     faults: { blindOverwrite: true },
     ground: "register",
     breaks: "regularity",
-    seed: 5,
+    seed: 9,
   },
   {
     name: "S: a release over a successor",
     faults: { releaseOverSuccessor: true },
     ground: "paper",
     breaks: "renewal",
-    seed: 32,
+    seed: 45,
   },
   {
     // A release that names its record takes the danger from the shortcut: both halves of the protection must go.
@@ -83,7 +108,7 @@ export const stored: readonly Stored[] = [
     faults: { freeShortcutWithoutCompareAndSet: true, releaseOverSuccessor: true },
     ground: "paper",
     breaks: "exclusion",
-    seed: 26,
+    seed: 29,
     plan: slotted,
   },
   {
@@ -91,21 +116,21 @@ export const stored: readonly Stored[] = [
     faults: { ownWait: true },
     ground: "paper",
     breaks: "exclusion",
-    seed: 41,
+    seed: 74,
   },
   {
     name: "S: one reader's release frees all",
     faults: { readerReleaseFreesAll: true },
     ground: "shared",
     breaks: "renewal",
-    seed: 1,
+    seed: 17,
   },
   {
     name: "S: a reader that gives up frees what others read by",
     faults: { readerWithdraws: true },
     ground: "shared",
     breaks: "exclusion",
-    seed: 43,
+    seed: 115,
     plan: { kinds: ["atomic", "atomic", "atomic"], cancelRate: 0.3, silent: 0, processes: 4 },
   },
   {
@@ -113,7 +138,7 @@ export const stored: readonly Stored[] = [
     faults: { greatestRecordOnly: true },
     ground: "shared",
     breaks: "exclusion",
-    seed: 337,
+    seed: 408,
     plan: {
       kinds: ["slotted", "slotted", "slotted"],
       stableFromMs: 0,
@@ -177,7 +202,7 @@ export const stored: readonly Stored[] = [
     faults: { forgottenRegistersCount: true },
     ground: "consensus",
     breaks: "agreement",
-    seed: 3,
+    seed: 4,
     plan: { ...threeThatForget, forgetEveryMs: 2_500, endMs: 40_000, crashEveryMs: 3_000 },
   },
   {
@@ -199,7 +224,7 @@ export const stored: readonly Stored[] = [
     faults: { holdFromEndOfWrite: true },
     ground: "conditional",
     breaks: "exclusion",
-    seed: 12,
+    seed: 94,
     plan: {
       delayMs: 100,
       leaseMs: 1_200,
@@ -221,20 +246,93 @@ export const stored: readonly Stored[] = [
     faults: {},
     ground: "conditional",
     breaks: "exclusion",
-    seed: 1,
+    seed: 2,
     plan: { clockRateError: 0.001, clockDrift: slewed },
+  },
+  {
+    // Leases so long that 6δ do not make up for what clocks are off.
+    name: "S: waits of the paper's leases as if clocks were right",
+    faults: { ratesIgnored: true },
+    ground: "paper",
+    breaks: "exclusion",
+    seed: 3,
+    plan: {
+      ...calm,
+      ...slotted,
+      leaseMs: 4_000,
+      clockRateError: 0.1,
+      clockDrift: slewed,
+      processes: 4,
+      thinkMeanMs: 100,
+      releaseRate: 0.9,
+      lazyRate: 1,
+      endMs: 60_000,
+    },
+  },
+  {
+    // The paper's own count, as the watch on δ would see the delay by itself.
+    name: "S: claims that are not announced, and holders that ask for announcements",
+    faults: { quietClaims: true, holdFromReturn: true },
+    ground: "paper",
+    breaks: "exclusion",
+    seed: 400,
+    plan: {
+      ...calm,
+      ...slotted,
+      delayMs: 100,
+      leaseMs: 3_000,
+      mixedLeases: true,
+      clockRateError: 0,
+      clockDrift: 0,
+      processes: 2,
+      thinkMeanMs: 200,
+      releaseRate: 0,
+      lazyRate: 0,
+      pauseEveryMs: 2_500,
+      pauseMaxMs: 3_000,
+      stableFromMs: 15_000,
+      endMs: 26_000,
+    },
+  },
+  {
+    name: "S: two lists of one generation are taken for two farms",
+    faults: { tiesAreRefused: true },
+    ground: "paper",
+    breaks: "one-farm",
+    seed: 1,
+    plan: { ...calm, ...slotted, ...manyReturns },
+  },
+  {
+    name: "S: leases take epochs that the stores have not been told of",
+    faults: { epochsUnbounded: true },
+    ground: "conditional",
+    breaks: "tokens",
+    seed: 13,
+    plan: {
+      ...calm,
+      kinds: ["atomic", "atomic", "atomic"],
+      leaseMs: 250,
+      clockRateError: 0,
+      clockDrift: 0,
+      processes: 2,
+      thinkMeanMs: 1_200,
+      releaseRate: 0.9,
+      lazyRate: 0,
+      forgetEveryMs: 8_000,
+      endMs: 80_000,
+    },
   },
   {
     name: "S: a store that has forgotten counts at once",
     faults: { forgottenStoreCounts: true },
     ground: "conditional",
     breaks: "exclusion",
-    seed: 9,
+    seed: 11,
   },
 ];
 
-/** Switches that a test of their own turns (`src/delta/farm.test.ts`, `src/delta/paper/renew.test.ts`). */
-export const storedFaultsOfTests = ["tiesAreRefused", "epochsUnbounded", "quietClaims"] as const;
+/** Switches that a test of their own turns (`src/delta/farm-forgotten.test.ts`): the tie that it takes is rare among five stores. */
+export const storedFaultsOfTests = ["tieLosersAreReplaced"] as const;
 
 /** When a change has made a seed useless, the search goes on for so many runs. */
 const runsMax = 600;

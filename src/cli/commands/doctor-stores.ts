@@ -26,12 +26,14 @@ export function presentFarm(
   report: FarmReport,
   address: FarmAddress,
   endpoints: readonly string[],
+  tooFast?: string,
 ): Presentation {
   const { stores, plan, error, loopMs, proposal } = report;
   const document = {
     stores: stores.map((store) => ({ ...store, ...(store.error && { error: errorView(store.error) }) })),
     farm: error === undefined ? plan : { error: errorView(error) },
     eventLoopDelayMs: loopMs,
+    ...(tooFast !== undefined && { clocks: tooFast }),
     ...(proposal && { proposal: { ...proposal, endpoints: proposedEndpoints(proposal, endpoints) } }),
   };
   return {
@@ -42,6 +44,7 @@ export function presentFarm(
       ...alike(stores).flatMap((group) => ["", ...storeLines(group, paint, widthMax)]),
       "",
       ...farmLines(report, address, paint).map((line) => cut(line, widthMax)),
+      ...(tooFast === undefined ? [] : [paint("red", tooFast)]),
       ...(proposal === undefined ? [] : ["", ...proposalLines(proposal, endpoints, paint)]),
     ],
   };

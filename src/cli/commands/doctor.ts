@@ -1,3 +1,5 @@
+import { clockRateErrorDefault } from "../../lease/clock-rates.js";
+import { clockSlew, whyTooFast } from "../../host/clock-slew.js";
 import { clientName } from "../../host/client.js";
 import { incarnation } from "../../host/world.js";
 import { clusterStatus } from "../../index.js";
@@ -44,8 +46,11 @@ async function doctorFarm(settings: Settings, durationMs: number): Promise<numbe
   };
   const report = await examineFarm(address, { writer, durationMs, timeoutMs, onProgress });
   sayProgress("");
-  present(settings.output, presentFarm(report, address, settings.endpoints));
-  return exitCode(verdictOf(report));
+  const { clockRateError = clockRateErrorDefault } = address.settings;
+  const tooFast = whyTooFast(await clockSlew(), clockRateError);
+  present(settings.output, presentFarm(report, address, settings.endpoints, tooFast));
+  const verdict = verdictOf(report);
+  return exitCode(verdict === "ok" && tooFast !== undefined ? "unfit" : verdict);
 }
 
 /** What was asked for wrongly. */

@@ -1,3 +1,0 @@
-import { plantedFaults } from "../../lease/planted-faults.js";
-import { noFaults } from "./faults.js";
-export const { faults, withFaults } = plantedFaults(noFaults);

@@ -1,2 +1,0 @@
-export { configOf } from "./config.js";
-export { startCore } from "./server.js";

@@ -1,2 +1,0 @@
-/** For an algorithm that has to know the time before it asks. */
-export const lookAtClocks = { kind: "delay", delayMs: 0 };

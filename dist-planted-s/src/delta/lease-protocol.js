@@ -1,1 +1,0 @@
-export const noFloor = { epoch: 0n, number: 0n };
