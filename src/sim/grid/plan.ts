@@ -1,4 +1,3 @@
-import { clockRateErrorDefault } from "../../lease/clock-rates.js";
 import { fleaseSettings } from "../../flease/settings.js";
 import type { FleaseSettings } from "../../flease/settings.js";
 import { SimRandom } from "../random.js";
@@ -17,9 +16,6 @@ export type GridMistake =
   | "forgottenCountsAtOnce"
   /** Its wait is counted on a steady clock as if that could not be fast. */
   | "ratesIgnored";
-
-/** ρ: as it comes, or nearly as much as it may be. */
-const clockRateErrors = [clockRateErrorDefault, clockRateErrorDefault, 0.45];
 
 /** A clock that nobody corrects. */
 const quartz = 0.0002;
@@ -76,7 +72,6 @@ export function gridPlan(
     maxClockSkewMs: random.magnitude(4, ttlMaxMs / 8),
     ttlMaxMs,
     rpcTimeoutMs: random.magnitude(10, ttlMaxMs / 6),
-    clockRateError: random.pick(clockRateErrors),
   });
   return {
     seed,
