@@ -52,15 +52,13 @@ async function linesOf(file: string, files: { left: number }): Promise<string[] 
   if (files.left-- <= 0) return undefined;
   const text = await readFile(file, "utf8").catch(() => undefined);
   if (text === undefined) return undefined;
-  const lines: string[] = [];
-  for (const line of text.split("\n")) {
+  const parts = text.split("\n").map(async (line) => {
     const [, directive, place] = /^\s*(include|confdir)\s+(\S+)/i.exec(line) ?? [];
-    if (directive === undefined) lines.push(line);
-    else
-      for (const each of await included(directive, place!))
-        lines.push(...((await linesOf(each, files)) ?? []));
-  }
-  return lines;
+    if (directive === undefined) return [line];
+    const more = await included(directive, place!);
+    return (await Promise.all(more.map((each) => linesOf(each, files)))).flatMap((lines) => lines ?? []);
+  });
+  return (await Promise.all(parts)).flat();
 }
 
 async function included(directive: string, place: string): Promise<string[]> {
