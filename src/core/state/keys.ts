@@ -4,7 +4,12 @@
  */
 export type Key = string;
 
+/** A string that is put together from more characters than these costs far more than to decode it. */
+const shortBytes = 1_024;
+const decoder = new TextDecoder("utf-16le");
+
 export function keyOf(bytes: Uint8Array): Key {
+  if (bytes.length > shortBytes) return decoder.decode(new Uint16Array(bytes));
   let key = "";
   for (let index = 0; index < bytes.length; index++) key += String.fromCharCode(bytes[index]!);
   return key;

@@ -49,7 +49,10 @@ class KeepAlives {
   begin(): void {
     const over = () => this.#end();
     this.#stream.on("cancelled", over).on("error", over).on("close", over);
-    this.#stream.on("data", (request: LeaseKeepAliveRequest) => this.#refresh(request));
+    this.#stream.on("data", (request: LeaseKeepAliveRequest | CoreError) => {
+      if (request instanceof CoreError) fail(this.#stream, request);
+      else this.#refresh(request);
+    });
     // The client asks no more; what it has asked is answered.
     this.#stream.on("end", () => {
       this.#isEnding = true;

@@ -6,7 +6,12 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import type { MethodDefinition, ServiceDefinition } from "@grpc/grpc-js";
-import { TxnRequestSchema } from "../../gen/etcd/rpc_pb.js";
+import {
+  DeleteRangeRequestSchema,
+  PutRequestSchema,
+  RangeRequestSchema,
+  TxnRequestSchema,
+} from "../../gen/etcd/rpc_pb.js";
 import { CoreError } from "../../state/errors.js";
 import { Encoded } from "./encode.js";
 import { isOversized } from "./txn-size.js";
@@ -34,11 +39,22 @@ function requestCodec(schema: DescMessage): RequestCodec {
   return { requestSerialize: serialize(schema), requestDeserialize: (bytes) => readRequest(schema, bytes) };
 }
 
+/** Others have no content of their own, and a list in them would be decoded as a whole. */
+const withContent: ReadonlySet<DescMessage> = new Set([
+  DeleteRangeRequestSchema,
+  PutRequestSchema,
+  RangeRequestSchema,
+  TxnRequestSchema,
+]);
+const withoutContentBytesMax = 64 * 1024;
+
 /**
- * What this version does not know of a request is left out: it would only stand in the log. A transaction that is too large comes
+ * What this version does not know of a request is left out: it would only stand in the log. What is too large comes
  * as the refusal that it gets, and has cost nothing.
  */
 function readRequest(schema: DescMessage, bytes: Buffer): unknown {
+  if (!withContent.has(schema) && bytes.length > withoutContentBytesMax)
+    return new CoreError("requestTooLarge");
   if (schema === TxnRequestSchema && isOversized(bytes)) return new CoreError("tooManyOperations");
   return fromBinary(schema, bytes, { readUnknownFields: false });
 }

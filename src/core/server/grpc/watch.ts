@@ -34,7 +34,10 @@ export function watchHandler(host: CoreHost, streams: Streams) {
     });
     const writing = new InOrder(stream);
     const over = () => host.closeWatches(number);
-    stream.on("data", (request: WatchRequest) => host.watch(number, request));
+    stream.on("data", (request: WatchRequest | CoreError) => {
+      if (request instanceof CoreError) fail(stream, request);
+      else host.watch(number, request);
+    });
     stream.once("cancelled", over).once("error", over).once("close", over);
     // A client that says nothing more wants to hear nothing more, either.
     stream.once("end", () => {
