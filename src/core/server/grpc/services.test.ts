@@ -4,6 +4,7 @@ import {
   KV,
   RangeRequestSchema,
   Watch,
+  WatchCreateRequest_FilterType as Filter,
   WatchCreateRequestSchema,
   WatchRequestSchema,
 } from "../../gen/etcd/rpc_pb.js";
@@ -14,7 +15,7 @@ import { serviceDefinition } from "./services.js";
 test("a request without content of its own is not decoded when it is long: a million filters of a watch cost nothing", () => {
   const { requestDeserialize } = serviceDefinition(Watch)["Watch"]!;
   const asked = (filters: number) => {
-    const fields = { key: Uint8Array.of(1), filters: Array.from({ length: filters }, () => 0) };
+    const fields = { key: Uint8Array.of(1), filters: Array.from({ length: filters }, () => Filter.NOPUT) };
     const value = create(WatchCreateRequestSchema, fields);
     const request = create(WatchRequestSchema, { requestUnion: { case: "createRequest", value } });
     return requestDeserialize(Buffer.from(toBinary(WatchRequestSchema, request)));
