@@ -15,7 +15,19 @@ export const alias = {
 };
 
 /** Random runs of the simulators, and the tables of planted mistakes: minutes of processor time, with a command of their own. */
-export const randomTests = ["src/sim/**/*.test.ts", "src/cli/commands/sim.test.ts", "test/planted-*.test.ts"];
+export const randomTests = [
+  "src/sim/**/*.test.ts",
+  "src/cli/commands/sim-modes.test.ts",
+  "test/planted-*.test.ts",
+];
+
+/** Parts of `npm test` that try harder by `LEASEHOLD_EFFORT`: see `test/support/effort.ts`. */
+export const harderTests = [
+  "src/core/raft/chaos.test.ts",
+  "src/delta/exclusion.property.test.ts",
+  "src/delta/paper/conformance.test.ts",
+  "src/host/fuzz.test.ts",
+];
 
 export default defineConfig({
   resolve: { alias },

@@ -1,5 +1,5 @@
 import { defineConfig } from "vitest/config";
-import { alias, randomTests } from "./vitest.config.js";
+import { alias, harderTests, randomTests } from "./vitest.config.js";
 
 /** Seeds and virtual time: what fails here fails always. The time limits are for busy machines. */
 export default defineConfig({
@@ -7,7 +7,8 @@ export default defineConfig({
   test: {
     // CommonJS looks as it does in Node.
     deps: { interopDefault: false },
-    include: randomTests,
+    include: [...randomTests, ...harderTests],
+    env: { LEASEHOLD_EFFORT: process.env["LEASEHOLD_EFFORT"] ?? "10" },
     testTimeout: 300_000,
   },
 });

@@ -229,7 +229,8 @@ export class Acceptor {
     if (entry.leaseOwner !== request.owner) this.quotas?.keep(entry, request.owner, request.resource);
     // A renewal never shortens the guard: its owner may still rely on the longer lease that it renews.
     const renewal = entry.leaseOwner === request.owner && !entry.released && !faults.renewalShortensGuard;
-    const end = now.mono + request.duration * (1 + this.#settings.mutualRateError);
+    const mutualRateError = faults.guardIgnoresRates ? 0 : this.#settings.mutualRateError;
+    const end = now.mono + request.duration * (1 + mutualRateError);
     entry.leaseUntil = renewal ? Math.max(entry.leaseUntil, request.until) : request.until;
     entry.leaseEnd = renewal ? Math.max(entry.leaseEnd, end) : end;
     entry.leaseOwner = request.owner;

@@ -3,7 +3,7 @@
  * product's side of the seam: a frozen object in which nothing is switched on. Tests resolve `#faults` to
  * `planted-faults.ts` instead, which is neither compiled nor packed; there is no other way to switch a fault on.
  *
- * Numbers P1 to P51 are those of `docs/flease.md`.
+ * Numbers P1 to P52 are those of `docs/flease.md`.
  */
 export const noFaults = {
   // Halves of the protection that can be taken away, to see that the other half protects alone.
@@ -55,6 +55,8 @@ export const noFaults = {
   onlyStepBackEndsHoldsAtOnce: false,
   /** P51: the program's thread relies on a lease although its clocks disagree. */
   programThreadTrustsClocks: false,
+  /** P52: an acceptor keeps another's lease for its length by its own steady clock, whatever the rates. */
+  guardIgnoresRates: false,
   /** P45's sister: a clock fault during a recovery wait starts that wait anew from a clock that stepped back. */
   clockFaultShortensWait: false,
   /** A write may name any token, also one beyond every ballot of its time. */

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import * as fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
 import { copyMessage, Message } from "../flease/message.js";
+import { effort } from "../../test/support/effort.js";
 import { anyMessage } from "../../test/support/messages.js";
 import { clientIdentity, introduction, memberIdentity } from "../../test/support/transport.js";
 import { ByteReader, ByteWriter } from "./bytes.js";
@@ -128,7 +129,7 @@ function conversation(seed: number): Buffer {
   return Buffer.concat([handshake.bytes.subarray(0, handshake.length), bytes.subarray(0, length)]);
 }
 
-const CASES = 40_000;
+const CASES = 8_000 * effort;
 
 describe("the decoder throws nothing but FrameError", () => {
   const causes = new Map<string, number>();

@@ -10,6 +10,8 @@ export const noFaults = {
   closesBeforeItIsKnown: false,
   /** What passes between the looks at the two clocks counts as a difference between them. */
   clocksAreReadApart: false,
+  /** A holder relies on what lasts on another's clock for as long on its own. */
+  ratesIgnored: false,
 };
 
 export type Faults = { [Name in keyof typeof noFaults]: boolean };

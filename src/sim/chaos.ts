@@ -23,6 +23,7 @@ export class Chaos {
     const wildStart = this.#world.random.chance(0.5) && this.#world.plan.mode !== "g";
     for (const node of this.#world.nodes) {
       if (wildStart || wall) this.#shiftWall(node);
+      if (Number.isFinite(chaos.slewEveryMs) && this.#world.random.chance(0.5)) this.#slew(node);
       if ((wildStart || rate) && Number.isFinite(chaos.rateEveryMs)) this.#changeRate(node);
     }
     this.#every(chaos.crashEveryMs, () => this.#crash(this.#anyone()));
@@ -32,6 +33,7 @@ export class Chaos {
     this.#every(chaos.partitionEveryMs, () => this.#partition());
     this.#every(chaos.offsetEveryMs, () => this.#shiftWall(this.#anyone()));
     this.#every(chaos.rateEveryMs, () => this.#changeRate(this.#anyone()));
+    this.#every(chaos.slewEveryMs, () => this.#slew(this.#anyone()));
     this.#every(chaos.stepTogetherEveryMs, () => this.#stepAnywhere());
     this.#every(chaos.clientEveryMs, () => this.#clientLeaves());
   }
@@ -41,6 +43,7 @@ export class Chaos {
     const world = this.#world;
     const { wall, stepsTogether } = world.assumptions;
     world.network.heal(world.settings.rpcTimeoutMs / 40);
+    for (const { clock } of world.nodes) clock.setRate(world.nowMs, 1);
     if (!wall || stepsTogether) {
       // The clocks agree on the latest time that any of them ever showed, so that every lease will be over.
       const ahead = world.nodes.map((node) => node.greatestWall - node.clock.wallAt(world.nowMs));
@@ -52,7 +55,6 @@ export class Chaos {
     for (const node of world.nodes) {
       if (node.sleep.isOn) node.crash(); // Switched off and on again.
       node.clock.offsetMs = world.random.pick([-1, 1]) * this.#offsetBoundMs();
-      node.clock.setRate(world.nowMs, 1);
       if (node.peer === undefined) this.#start(node);
     }
     this.#clocksChanged();
@@ -203,6 +205,7 @@ export class Chaos {
   #shiftWall(node: SimNode): void {
     const { random, settings, assumptions, plan } = this.#world;
     const bound = this.#offsetBoundMs();
+    if (assumptions.wall && node.clock.isSlewing) return;
     if (assumptions.wall || random.chance(0.2)) {
       node.clock.offsetMs = random.chance(0.7) ? random.pick([-bound, bound]) : random.between(-bound, bound);
     } else {
@@ -216,7 +219,7 @@ export class Chaos {
     const world = this.#world;
     const { random, settings, assumptions, plan } = world;
     const error = settings.clockRateError;
-    if (node.sleep.isOn) return;
+    if (node.sleep.isOn || node.clock.isSlewing) return;
     if (assumptions.rate) {
       node.clock.setRate(world.nowMs, 1 + random.pick([-error, error, random.between(-error, error)]));
     } else {
@@ -231,6 +234,27 @@ export class Chaos {
         this.#clocksChanged();
       });
     }
+    this.#clocksChanged();
+  }
+
+  /** Both clocks run at the edge of A-rate, together, until the wall clock is where it was to come, or at the edge of A-wall. */
+  #slew(node: SimNode): void {
+    const world = this.#world;
+    const { random, settings, assumptions, plan } = world;
+    const { clock } = node;
+    if (clock.isSlewing) return;
+    const direction = random.pick([-1, 1]);
+    const room = this.#offsetBoundMs() - direction * clock.offsetMs;
+    const forMs = random.next() * plan.chaos.slewMaxMs;
+    const mayMs = assumptions.wall ? Math.max(0, room) / settings.clockRateError : Infinity;
+    clock.slew(world.nowMs, 1 + direction * settings.clockRateError);
+    world.counters.slews += 1;
+    world.story?.(`the clocks of ${node.name} run at ${clock.rate}`);
+    this.#later(Math.min(forMs, mayMs), () => {
+      if (!clock.isSlewing) return;
+      clock.setRate(world.nowMs, 1);
+      this.#clocksChanged();
+    });
     this.#clocksChanged();
   }
 

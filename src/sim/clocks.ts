@@ -51,8 +51,7 @@ export class SimClock {
   #steadyMs: number;
   #sinceMs = 0;
   #rate = 1;
-  /** Since when the system clock is slewed along with the steady one. */
-  #slewed: { readonly timeMs: number; readonly steadyMs: number } | undefined;
+  #slewing = false;
 
   constructor(shared: SharedWall, steadyMs: number, wholeMs: boolean) {
     this.#shared = shared;
@@ -64,34 +63,42 @@ export class SimClock {
     return this.#rate;
   }
 
+  /** A time service lets both clocks run at the wrong rate, so that they do not come apart. */
+  get isSlewing(): boolean {
+    return this.#slewing;
+  }
+
   monoAt(timeMs: number): number {
     return this.#steadyMs + (timeMs - this.#sinceMs) * this.#rate;
   }
 
   wallAt(timeMs: number): number {
-    const slewed = this.#slewed;
-    const slewMs =
-      slewed === undefined ? 0 : this.monoAt(timeMs) - slewed.steadyMs - (timeMs - slewed.timeMs);
-    const wall = startWallMs + timeMs + this.#shared.offsetMs + this.offsetMs + slewMs;
+    const wall = startWallMs + timeMs + this.#shared.offsetMs + this.offsetMs + this.#slewedMs(timeMs);
     return this.#wholeMs ? Math.floor(wall) : wall;
   }
 
   /** From now on the steady clock runs at this rate; 0 stops it, as a suspended machine does. */
   setRate(timeMs: number, rate: number): void {
+    this.offsetMs += this.#slewedMs(timeMs);
     this.#steadyMs = this.monoAt(timeMs);
     this.#sinceMs = timeMs;
     this.#rate = rate;
+    this.#slewing = false;
   }
 
-  /** From now on the system clock runs along with the steady one, as where a time service lets both run faster or slower. */
-  slewWall(timeMs: number): void {
-    this.#slewed = { timeMs, steadyMs: this.monoAt(timeMs) };
+  /** From now on both clocks run at this rate. */
+  slew(timeMs: number, rate: number): void {
+    this.setRate(timeMs, rate);
+    this.#slewing = true;
+  }
+
+  #slewedMs(timeMs: number): number {
+    return this.#slewing ? (timeMs - this.#sinceMs) * (this.#rate - 1) : 0;
   }
 
   /** The steady clock is further at once. */
-  skip(timeMs: number, ms: number): void {
-    this.#steadyMs = this.monoAt(timeMs) + ms;
-    this.#sinceMs = timeMs;
+  skip(ms: number): void {
+    this.#steadyMs += ms;
   }
 
   /** The true time at which the steady clock will show `mono` if its rate stays; `Infinity` when it never will. */

@@ -30,6 +30,7 @@ export class Counters {
   rejoins = 0;
   pauses = 0;
   suspensions = 0;
+  slews = 0;
   clockAlarms = 0;
   impossibleClocks = 0;
   /** From a release to the next tenure of the same resource. */

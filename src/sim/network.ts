@@ -1,4 +1,4 @@
-import { copyMessage } from "../flease/message.js";
+import { copyMessage, Kind } from "../flease/message.js";
 import type { Message } from "../flease/message.js";
 import { EventCode, SimEvent } from "./events.js";
 import type { NetworkPlan } from "./plan.js";
@@ -89,6 +89,9 @@ export class Network {
     const random = this.#random;
     if (this.#cuts[packet.from * this.#size + packet.to]! > 0) return;
     if (random.chance(this.#plan.lossRate)) return;
+    const { releaseLossRate } = this.#plan;
+    if (releaseLossRate > 0 && packet.message?.kind === Kind.release && random.chance(releaseLossRate))
+      return;
     if (packet.note === "" && random.chance(this.#plan.duplicationRate))
       this.#schedule(packet.again(), this.#delayMs());
     this.#schedule(packet, this.#delayMs());
@@ -106,7 +109,15 @@ export class Network {
   /** From now on the network is good: nothing is cut or lost, and messages are quick. */
   heal(meanDelayMs: number): void {
     this.#cuts.fill(0);
-    this.#plan = { ...this.#plan, lossRate: 0, duplicationRate: 0, meanDelayMs, tailRate: 0, tailMaxMs: 0 };
+    this.#plan = {
+      ...this.#plan,
+      lossRate: 0,
+      releaseLossRate: 0,
+      duplicationRate: 0,
+      meanDelayMs,
+      tailRate: 0,
+      tailMaxMs: 0,
+    };
   }
 
   #delayMs(): number {

@@ -1,5 +1,6 @@
 import { fleaseSettings } from "../flease/settings.js";
 import type { FleaseSettings } from "../flease/settings.js";
+import { clockRateErrorDefault } from "../lease/clock-rates.js";
 import { assumptionsOf } from "./clocks.js";
 import type { ClockMode } from "./clocks.js";
 import { SimRandom } from "./random.js";
@@ -9,6 +10,8 @@ import type { WaistPlan } from "./waist/waist-plan.js";
 /** How the network treats messages. Times in ms, rates as probabilities of one message. */
 export interface NetworkPlan {
   readonly lossRate: number;
+  /** Of releases, besides. */
+  readonly releaseLossRate: number;
   readonly duplicationRate: number;
   readonly meanDelayMs: number;
   /** Share of messages that come very late, and how late at most. */
@@ -39,6 +42,9 @@ export interface ChaosPlan {
   /** Machines that are suspended, and how long at most. */
   readonly suspendEveryMs: number;
   readonly suspendMaxMs: number;
+  /** Time services that let both clocks of a machine run faster or slower by ρ, as a correction does. */
+  readonly slewEveryMs: number;
+  readonly slewMaxMs: number;
 }
 
 /** What the programs that use the leases do. */
@@ -86,6 +92,11 @@ const stormLeases = 14;
 /** Where the seeds of the other streams begin; those of runs are far smaller. */
 const waistStream = 2 ** 48;
 const suspensionStream = 2 ** 49;
+const rateStream = 2 ** 50;
+const lostReleaseStream = 2 ** 51;
+
+/** Share of the runs in which releases get lost. */
+const lostReleaseRate = 0.15;
 
 /** Draws a run. A feature is off in about half of the runs: rare combinations would drown otherwise. */
 export function drawPlan(seed: number, mode: ClockMode, random: SimRandom): RunPlan {
@@ -111,7 +122,9 @@ export function drawPlan(seed: number, mode: ClockMode, random: SimRandom): RunP
     skewWatch: random.chance(0.5),
   };
   const suspended = drawSuspensions(plan, new SimRandom(seed + suspensionStream));
-  return drawWaist(suspended, new SimRandom(seed + waistStream));
+  const slewed = drawRates(suspended, new SimRandom(seed + rateStream));
+  const rushed = drawLostReleases(slewed, new SimRandom(seed + lostReleaseStream));
+  return drawWaist(rushed, new SimRandom(seed + waistStream));
 }
 
 /** Came to the world later, and is drawn from a stream of its own: the rest of a run is as if it were not there. */
@@ -177,6 +190,68 @@ export function withGreedyClient(plan: RunPlan): RunPlan {
   };
 }
 
+/** In a part of the runs ρ is what it is in the field, and time services use it to the full (chrony: 0.083). */
+function drawRates(plan: RunPlan, random: SimRandom): RunPlan {
+  const { chaos, mode, workload } = plan;
+  const { rate, suspends, wall } = assumptionsOf[mode];
+  if (!rate || suspends || random.chance(0.6)) return plan;
+  const { members, maxClockSkewMs, ttlMaxMs, rpcTimeoutMs } = plan.settings;
+  const clockRateError = clockRateErrorDefault;
+  const settings = fleaseSettings({ members, maxClockSkewMs, clockRateError, ttlMaxMs, rpcTimeoutMs });
+  // Where the steady clock alone excludes: holders that come to their end, and whom nobody refuses for a wrong wall clock.
+  const toTheEnd = !wall && random.chance(0.8);
+  const lazyRate = random.between(0.2, 0.6);
+  return {
+    ...plan,
+    settings,
+    ...(toTheEnd && { skewWatch: false, workload: { ...workload, lazyRate } }),
+    calmMs: plan.calmMs === 0 ? 0 : calmMs(settings, chaos.pauseMaxMs),
+    chaos: {
+      ...chaos,
+      slewEveryMs: random.magnitude(0.1, 1) * ttlMaxMs,
+      slewMaxMs: random.pick(wall ? [1, 4] : [4, 4 * stormLeases]) * ttlMaxMs,
+      // A steady clock that is off by so much without the other is soon found out, and its node begins anew.
+      rateEveryMs: random.chance(0.8) ? Infinity : chaos.rateEveryMs,
+    },
+  };
+}
+
+/**
+ * In some runs what was released is often still another's lease at some acceptors: whoever gave it up contends with those who
+ * have waited for its end, in two phases that overlap.
+ */
+function drawLostReleases(plan: RunPlan, random: SimRandom): RunPlan {
+  if (!random.chance(lostReleaseRate)) return plan;
+  const { chaos, network, settings, workload } = plan;
+  const { ttlMaxMs, rpcTimeoutMs } = settings;
+  const never = Infinity;
+  const nothingElse = {
+    crashEveryMs: never,
+    blackoutEveryMs: never,
+    pauseEveryMs: never,
+    partitionEveryMs: never,
+  };
+  return {
+    ...plan,
+    chaos: { ...chaos, ...nothingElse },
+    network: {
+      ...network,
+      lossRate: 0,
+      releaseLossRate: random.between(0.2, 0.7),
+      meanDelayMs: random.between(0.1, 0.5) * rpcTimeoutMs,
+    },
+    workload: {
+      ...workload,
+      fastRate: 0,
+      cancelRate: 0,
+      releaseRate: 0.7,
+      lazyRate: 0,
+      thinkMeanMs: random.magnitude(0.02, 0.3) * ttlMaxMs,
+      patienceMaxMs: 3 * ttlMaxMs,
+    },
+  };
+}
+
 /** A clock fault must last a second before it counts, and is looked for now and then. */
 const clockFaultMs = 1_500;
 
@@ -185,7 +260,8 @@ const clockFaultMs = 1_500;
  * are noticed, each of which costs a recovery wait, and then leases that nobody holds.
  */
 function calmMs(settings: FleaseSettings, pauseMaxMs: number): number {
-  return pauseMaxMs + clockFaultMs + 2 * settings.waitWallMs + 3 * settings.ttlMaxMs;
+  const waitMs = Math.max(settings.waitWallMs, settings.waitRateMs);
+  return pauseMaxMs + clockFaultMs + 2 * waitMs + 3 * settings.ttlMaxMs;
 }
 
 /** Chooses a run in which nothing goes wrong and several programs, on the waist or not, hammer at one resource (L2). */
@@ -202,7 +278,15 @@ export function drawFairWeather(seed: number, random: SimRandom, onWaist: boolea
     agents: Array.from({ length: nodes }, (_, node) => ({ node, resource: "r0" })),
     stormMs: stormLeases * settings.ttlMaxMs,
     calmMs: 0,
-    network: { lossRate: 0, duplicationRate: 0, meanDelayMs, tailRate: 0, tailMaxMs: 0, readEveryMs: 0 },
+    network: {
+      lossRate: 0,
+      releaseLossRate: 0,
+      duplicationRate: 0,
+      meanDelayMs,
+      tailRate: 0,
+      tailMaxMs: 0,
+      readEveryMs: 0,
+    },
     chaos: {
       crashEveryMs: never,
       downMaxMs: 0,
@@ -219,6 +303,8 @@ export function drawFairWeather(seed: number, random: SimRandom, onWaist: boolea
       clientEveryMs: never,
       suspendEveryMs: never,
       suspendMaxMs: 0,
+      slewEveryMs: never,
+      slewMaxMs: 0,
     },
     workload: {
       thinkMeanMs: 20,
@@ -266,6 +352,7 @@ function drawNetwork(random: SimRandom, settings: FleaseSettings): NetworkPlan {
   const sometimes = (value: number) => (random.chance(0.5) ? value : 0);
   return {
     lossRate: sometimes(random.between(0, 0.4)),
+    releaseLossRate: 0,
     duplicationRate: sometimes(random.between(0, 0.2)),
     meanDelayMs: random.magnitude(settings.rpcTimeoutMs / 100, settings.rpcTimeoutMs / 2),
     tailRate: sometimes(random.between(0, 0.15)),
@@ -298,6 +385,8 @@ function drawChaos(random: SimRandom, settings: FleaseSettings, mode: ClockMode)
     clientEveryMs: Infinity,
     suspendEveryMs: Infinity,
     suspendMaxMs: 0,
+    slewEveryMs: Infinity,
+    slewMaxMs: 0,
   };
 }
 

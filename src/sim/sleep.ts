@@ -52,9 +52,9 @@ export class Sleep {
 
   /** The node is about to look. What would deceive it shows: its steady clock is wrong by more. */
   look(): void {
-    const { nowMs, settings, sharedWall } = this.#world;
+    const { settings, sharedWall } = this.#world;
     if (this.#node.peer !== undefined && this.deceives)
-      this.#node.clock.skip(nowMs, 2 * settings.maxClockSkewMs + 1);
+      this.#node.clock.skip(2 * settings.maxClockSkewMs + 1);
     this.#stepsBackSeen = sharedWall.stepsBack;
   }
 }

@@ -1,6 +1,8 @@
 import type { Faults as RaftFaults } from "../../src/core/raft/faults.js";
 import { withFaults as withRaftFaults } from "../../src/core/raft/planted-faults.js";
 import type { Faults } from "../../src/core/state/faults.js";
+import type { Faults as WaistFaults } from "../../src/lease/faults.js";
+import { withFaults as withWaistFaults } from "../../src/lease/planted-faults.js";
 import { withFaults } from "../../src/core/state/planted-faults.js";
 import { bulky, type CorePlan } from "../../src/sim/core/plan.js";
 import { type CoreBatch, simulateCoreMany } from "../../src/sim/core/run.js";
@@ -11,6 +13,8 @@ export interface Cored {
   readonly name: string;
   readonly faults: Partial<Faults>;
   readonly raftFaults?: Partial<RaftFaults>;
+  /** Of the client's half. */
+  readonly waistFaults?: Partial<WaistFaults>;
   readonly breaks: CoreInvariant;
   readonly seed: number;
   readonly plan?: Partial<CorePlan>;
@@ -102,6 +106,13 @@ export const cored: readonly Cored[] = [
   {
     name: "C: a new leader gives leases no more time",
     faults: { noExtraLife: true },
+    breaks: "lease-life",
+    seed: 1,
+  },
+  {
+    name: "C: a holder ignores the rates of clocks",
+    faults: {},
+    waistFaults: { ratesIgnored: true },
     breaks: "lease-life",
     seed: 1,
   },
@@ -217,8 +228,15 @@ export const coreFaultsOfTests = [
 /** When a change has made a seed useless, the search goes on for so many runs. */
 const runsMax = 300;
 
-export function searchCore({ faults, raftFaults = {}, breaks, seed, plan }: Cored): CoreBatch {
+export function searchCore({
+  faults,
+  raftFaults = {},
+  waistFaults = {},
+  breaks,
+  seed,
+  plan,
+}: Cored): CoreBatch {
   const search = () =>
     simulateCoreMany({ firstSeed: seed, only: breaks, plan, goOn: (runs) => runs < runsMax });
-  return withFaults(faults, () => withRaftFaults(raftFaults, search));
+  return withFaults(faults, () => withRaftFaults(raftFaults, () => withWaistFaults(waistFaults, search)));
 }

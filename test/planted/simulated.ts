@@ -64,7 +64,7 @@ const wallAlone = { rateTestOff: true };
 
 /** Mistakes that random runs find. */
 export const simulated: readonly Simulated[] = [
-  ...inProtocol("P1: no recovery wait", { noRecoveryWait: true }, "c I1 6", "c I15 1"),
+  ...inProtocol("P1: no recovery wait", { noRecoveryWait: true }, "c I1 66", "c I15 5"),
   ...inProtocol("P5: no safety period", { noSafetyPeriod: true, ...wallAlone }, "c I1 722", "c I6 2"),
   ...inProtocol(
     "P8: ballots are equal within the skew",
@@ -72,13 +72,13 @@ export const simulated: readonly Simulated[] = [
     "c I1 1170",
   ),
   ...inProtocol("P10: the holder ignores that its lease is over", { holderIgnoresExpiry: true }, "c I1 2"),
-  ...inProtocol("P11: anybody can release", { releaseByAnybody: true }, "c I1 72"),
+  ...inProtocol("P11: anybody can release", { releaseByAnybody: true }, "c I1 89"),
   ...inProtocol(
     "P12: the release goes out before the holder has stopped",
     { releaseBeforeStopping: true },
     "c I1 1",
   ),
-  ...inProtocol("P13: late acknowledgements count", { lateAcksCount: true }, "c I12 4", "c I1 8"),
+  ...inProtocol("P13: late acknowledgements count", { lateAcksCount: true }, "c I12 4", "c I1 12"),
   ...inProtocol(
     "P14: a release frees whatever ballot",
     { unconditionalRelease: true, ...ballotsAlone },
@@ -87,7 +87,7 @@ export const simulated: readonly Simulated[] = [
   ...inProtocol(
     "P15: a renewal skips the promise",
     { renewalSkipsPromiseCheck: true, ...ballotsAlone },
-    "c I1 3042",
+    "c I1 227",
   ),
   ...inProtocol(
     "P17: an undecided fast attempt is renewed",
@@ -97,21 +97,21 @@ export const simulated: readonly Simulated[] = [
   ...inProtocol(
     "P18: only the highest ballot is read",
     { onlyHighestBallotIsRead: true, ...ballotsAlone },
-    "c I1 6",
+    "c I1 9",
   ),
   ...inProtocol(
     "P19: a fast acquisition asks not whether it is free",
     { fastAcquireWithoutFreeTest: true },
     "c I1 1",
   ),
-  ...inProtocol("P20: less than a majority", { smallQuorum: true }, "c I1 1", "c I3 33"),
+  ...inProtocol("P20: less than a majority", { smallQuorum: true }, "c I1 1", "c I3 53"),
   ...inProtocol("P20: acknowledgements are counted, not ackers", { acksCountedNotAckers: true }, "c I1 1"),
   ...inProtocol("P24: a renewal shortens the guard", { renewalShortensGuard: true }, "c I7 2"),
-  ...inProtocol("P25: a lapsed tenure is opened again", { lapsedTenureReopened: true }, "c I14 4"),
+  ...inProtocol("P25: a lapsed tenure is opened again", { lapsedTenureReopened: true }, "c I14 8"),
   // Two holders it makes no more: clocks that are far enough apart for that end every hold.
   ...inProtocol("P26: the bounds on the time are swapped", { clockBoundsSwapped: true }, "a I13 1"),
   ...inProtocol("P27: over by either clock", { overByEitherClock: true }, "b I1 28"),
-  ...inProtocol("P28: leases are judged by the steady clock alone", { wallTestOff: true }, "a I1 111"),
+  ...inProtocol("P28: leases are judged by the steady clock alone", { wallTestOff: true }, "a I1 114"),
   ...inProtocol("P28: leases are judged by the wall clock alone", wallAlone, "b I1 28"),
   ...inProtocol("P31: ballots are not compared", { netBOff: true }, "c I2 75"),
   ...inProtocol(
@@ -120,12 +120,12 @@ export const simulated: readonly Simulated[] = [
     "c I9 6",
     "c I8 12",
   ),
-  ...inProtocol("P35: an abandoned renewal is released", { abandonedRenewalReleased: true }, "c I1 4"),
-  ...inProtocol("P36: ballots from the upper bound of the clock", { ballotsFromUpperClock: true }, "a I9 1"),
-  ...inWorld("P38: a reading from before the message arrived", { staleReading: true }, "b I4 138"),
+  ...inProtocol("P35: an abandoned renewal is released", { abandonedRenewalReleased: true }, "c I1 5"),
+  ...inProtocol("P36: ballots from the upper bound of the clock", { ballotsFromUpperClock: true }, "a I9 9"),
+  ...inWorld("P38: a reading from before the message arrived", { staleReading: true }, "b I4 188"),
   ...inProtocol("P39: the lower bound never goes back", { lowerClockMonotone: true }, "e I13 1"),
   ...inWorld("P40: two proposers share an incarnation", { sharedIncarnation: true }, "c I9 2", "c I1 2"),
-  ...inProtocol("P43: a late renewal starts a tenure", { lateRenewalStartsTenure: true }, "c I14 4"),
+  ...inProtocol("P43: a late renewal starts a tenure", { lateRenewalStartsTenure: true }, "c I14 8"),
   ...inProtocol(
     "P45: an acceptor forgets after a clock fault",
     { clockFaultForgets: true },
@@ -140,24 +140,34 @@ export const simulated: readonly Simulated[] = [
   ...inProtocol(
     "P50: only a step back ends holds at once",
     { onlyStepBackEndsHoldsAtOnce: true },
-    "g I1 1",
+    "g I1 23",
     "e I1 234",
   ),
   ...inProtocol(
     "P51: the thread of a program ignores that its clocks disagree",
     { programThreadTrustsClocks: true },
-    "g I1 1",
+    "g I1 23",
   ),
-  ...inProtocol("a clock fault shortens the wait after a start", { clockFaultShortensWait: true }, "f I11 3"),
+  ...inProtocol(
+    "P52: the guard ignores the rates of clocks",
+    { guardIgnoresRates: true },
+    "b I1 59",
+    "b I4 1",
+  ),
+  ...inProtocol(
+    "a clock fault shortens the wait after a start",
+    { clockFaultShortensWait: true },
+    "f I11 11",
+  ),
 
   ...inWorld("P41: cells of different size", { mixedCells: true }, "c I1 1"),
-  ...inWorld("P47: started below its earlier readings", { earlyStart: true }, "f I11 1", "f I2 133"),
+  ...inWorld("P47: started below its earlier readings", { earlyStart: true }, "f I11 7", "f I2 141"),
 
-  ...onWaist("the waist reports what has run out as held", { provider: neverRunsOut }, "c I1 9", "c I14 4"),
+  ...onWaist("the waist reports what has run out as held", { provider: neverRunsOut }, "c I1 9", "c I14 6"),
   ...onWaist("a lapsed lease is opened again", { leases: lapsedLeaseIsReopened }, "c I14 16"),
   ...onWaist("an abort keeps the turn", { provider: abortKeepsTheTurn }, "c L1 18"),
   ...onWaist("a grant to one who has given up is kept", { provider: lateGrantIsKept }, "c L1 24"),
-  ...onWaist("a token of the tenure before", { leases: tokensLagBehind }, "c I2 1"),
-  ...onWaist("leads before the work has ended", { leases: leadsBeforeTheWorkHasEnded }, "c I1 87"),
+  ...onWaist("a token of the tenure before", { leases: tokensLagBehind }, "c I2 3"),
+  ...onWaist("leads before the work has ended", { leases: leadsBeforeTheWorkHasEnded }, "c I1 89"),
   ...inWaist("a queue that is still used is dropped", { emptyQueueIsDropped: true }, "a I1 115"),
 ];

@@ -133,7 +133,8 @@ function neverPlanted(): string[] {
   const planted = new Set(["netGOff", "releasedLeaseBlocksReader", ...fleaseFaultsOfTests]);
   for (const { faults } of [...simulated, ...explored])
     for (const name of Object.keys(faults)) planted.add(name);
-  for (const { waistFaults } of simulated) for (const name of Object.keys(waistFaults)) planted.add(name);
+  for (const { waistFaults = {} } of [...simulated, ...cored])
+    for (const name of Object.keys(waistFaults)) planted.add(name);
   for (const { faults } of [...stored, ...cored, ...hostiles])
     for (const name of Object.keys(faults)) planted.add(name);
   for (const name of [...coreFaultsOfTests, ...storedFaultsOfTests]) planted.add(name);

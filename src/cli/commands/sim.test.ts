@@ -3,7 +3,7 @@ import { duringFaults } from "../../flease/planted-faults.js";
 import { packageVersion } from "../version.js";
 import { World } from "../../sim/world.js";
 import { simStorage } from "./sim-storage.js";
-import { sim } from "./sim.js";
+import { runsThatShowAll, sim } from "./sim.js";
 import type { SimCommandOptions } from "./sim.js";
 
 const said: string[] = [];
@@ -65,22 +65,27 @@ it("says how to run a violation again, whole and shortened, and both do fail", a
   });
 });
 
-it("calls a batch in which nothing happens a failure", async () => {
-  const batch = { seed: "0", runs: 150, mode: "c" } as const;
-  const sound = await runJson(batch);
-  expect(sound.summary.hardlyHappened).toEqual([]);
-  expect(sound.code).toBe(0);
-  const quietRun = vi.spyOn(World.prototype, "run").mockImplementation(async function (this: World) {
-    this.counters.runs = 1;
-    this.counters.floorRefusals = Number(this.plan.seed % 100 === 0);
-  });
-  const quiet = await runJson(batch);
-  expect(quiet.summary.hardlyHappened).toEqual(
-    Object.keys(sound.summary.counters).filter((name) => !["runs", "impossibleClocks"].includes(name)),
-  );
-  expect(quiet.code).toBe(81);
-  quietRun.mockRestore();
-});
+it.each([
+  ["a", ["impossibleClocks", "slews"]],
+  ["b", ["suspensions"]],
+  ["c", ["impossibleClocks", "suspensions"]],
+  ["g", ["slews"]],
+] as const)(
+  "calls a batch in which nothing happens a failure in mode %s, but for %j",
+  async (mode, others) => {
+    const quietRun = vi.spyOn(World.prototype, "run").mockImplementation(async function (this: World) {
+      this.counters.runs = 1;
+      this.counters.floorRefusals = Number(this.plan.seed % 100 === 0);
+    });
+    const { code, summary } = await runJson({ seed: "0", runs: runsThatShowAll, mode });
+    quietRun.mockRestore();
+    const never: readonly string[] = ["runs", ...others];
+    expect(summary.hardlyHappened).toEqual(
+      Object.keys(summary.counters).filter((name) => !never.includes(name)),
+    );
+    expect(code).toBe(81);
+  },
+);
 
 it.each([
   [{ seed: "x" }, "a whole number"],

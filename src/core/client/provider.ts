@@ -1,5 +1,5 @@
 import { readBothClocks } from "../../lease/both-clocks.js";
-import { stretched } from "../../lease/clock-rates.js";
+import { relied } from "../../lease/clock-rates.js";
 import { LeaseholdError, LeaseLostError } from "../../lease/errors.js";
 import type { World } from "../../lease/ports.js";
 import type {
@@ -198,7 +198,7 @@ export class CoreProvider implements Provider {
 
   /** The holder ends before the core does, however far both clocks are off. */
   #leaseMs(ttlMs: number, seconds: number): number {
-    return Math.min(ttlMs, (seconds * 1_000) / stretched(1, this.#parts.address.clockRateError));
+    return Math.min(ttlMs, relied(seconds * 1_000, this.#parts.address.clockRateError));
   }
 
   /** What stands there is of this process, which gave it up: its release did not reach the core, or an attempt's withdrawal. */

@@ -1,5 +1,6 @@
 import type { RaftLimits } from "../../core/raft/api.js";
 import type { ReplicaLimits } from "../../core/replica/options.js";
+import { clockRateErrorDefault } from "../../lease/clock-rates.js";
 import type { SimRandom } from "../random.js";
 
 /** What a run is like. Times are true ones, ms, unless said otherwise; a mean of `Infinity` is never. */
@@ -94,7 +95,7 @@ export function drawCorePlan(seed: number, random: SimRandom): CorePlan {
     duplicateRate: random.pick([0, 0.05]),
     writeMs: random.magnitude(0.5, 60),
     slowDiskFactor: random.pick([1, 1, 10]),
-    clockRateError: random.pick([0, 0.001, 0.05]),
+    clockRateError: random.pick([0, 0.001, clockRateErrorDefault]),
     crashEveryMs: often(8_000),
     downMsMax: random.pick([100, 4_000]),
     partitionEveryMs: often(8_000),

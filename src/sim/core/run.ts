@@ -17,7 +17,7 @@ import { RegisterClient } from "./programs/register-client.js";
 import { compact } from "./programs/requests.js";
 import { WatchClient } from "./programs/watch-client.js";
 import type { CoreInvariant, CoreViolation } from "./violation.js";
-import { CoreWorld } from "./world.js";
+import { CoreWorld, drawRate } from "./world.js";
 
 export interface CoreSimOptions {
   readonly seed: number;
@@ -35,12 +35,16 @@ export interface CoreSimResult {
   readonly counters: CoreCounters;
 }
 
+/** Where the seeds of the rates of clients' clocks begin; those of runs are far smaller. */
+const rateStream = 2 ** 50;
+
 /** The last of them are of many keys, and little of all that happens is about them. */
 const watchedPrefixes = ["k", "lease/", bulkPrefix, `${bulkPrefix}000`];
 
 /** One run of a consistent core. The seed decides everything in it. */
 export function simulateCore({ seed, only, plan: changed, story }: CoreSimOptions): CoreSimResult {
   const random = new SimRandom(seed);
+  const rates = new SimRandom(seed + rateStream);
   const plan = { ...drawCorePlan(seed, random), ...changed };
   const life = new LeaseLife(() => world.nowMs, plan.clockRateError);
   const observers = [life, new LeaseKeys(), new LeaseNames()];
@@ -56,7 +60,7 @@ export function simulateCore({ seed, only, plan: changed, story }: CoreSimOption
   for (let index = 0; index < plan.registerClients; index += 1)
     new RegisterClient(world, history, `c${index}`).begin();
   for (let index = 0; index < plan.leaseClients; index += 1)
-    new LeaseClient(world, life, refreshes, `l${index}`).begin();
+    new LeaseClient(world, life, refreshes, `l${index}`, drawRate(rates, plan.clockRateError)).begin();
   for (const watcher of watchers) watcher.begin();
   if (plan.bulkKeys > 0) new BulkClient(world, new Ranges(() => world)).begin();
   compactOften(world);

@@ -89,7 +89,7 @@ export class CoreWorld implements ServerWorld {
     const { clusterTimeMs, clockRateError, electionTicks, limits, quotaBytes, raftLimits, tickMs } =
       this.plan;
     const { turnsAtOnce } = this.plan;
-    const rate = this.random.between(1 - clockRateError, 1 + clockRateError);
+    const rate = drawRate(this.random, clockRateError);
     const offsetMs = this.random.between(0, 1e6);
     const clockMs = () => offsetMs + this.nowMs * rate;
     const common = {
@@ -324,6 +324,11 @@ export class CoreWorld implements ServerWorld {
       },
     };
   }
+}
+
+/** Of a steady clock, a third of them as far off as may be. */
+export function drawRate(random: SimRandom, clockRateError: number): number {
+  return 1 + clockRateError * Math.max(-1, Math.min(1, random.between(-1.5, 1.5)));
 }
 
 function compactionOf({ keepMs, keepRevisions }: CorePlan): AutoCompaction | undefined {

@@ -148,7 +148,7 @@ export class StorageWorld implements WorldView {
     const clock = new SimClock(this.#wall, random.between(0, 1e6), false);
     clock.setRate(this.nowMs, 1 + plan.clockDrift * random.pick([-1, 0, 1]));
     // A time service slews both clocks; or quartz is off, and the system's is put right.
-    if (random.chance(0.5)) clock.slewWall(this.nowMs);
+    if (random.chance(0.5)) clock.slew(this.nowMs, clock.rate);
     const farm = this.#farm();
     const party = new SimParty(this, index, `p${index}.${incarnation}`, clock, farm);
     this.processes[index] = party;

@@ -5,7 +5,7 @@ import { CoreViolationError } from "../violation.js";
 
 /**
  * No lease ends before its last acknowledged refresh, or its grant, plus its time to live: counted from before the request was
- * sent, and by the fastest of the servers' clocks.
+ * sent, and by the fastest of the servers' clocks; nor while its holder relies on it, by whatever clock that has.
  */
 export class LeaseLife implements ReferenceObserver {
   readonly #nowMs: () => number;
@@ -21,7 +21,11 @@ export class LeaseLife implements ReferenceObserver {
 
   /** A client has been told that its lease has so long from when it asked. */
   promised(id: bigint, sentMs: number, ttlMs: number): void {
-    const untilMs = sentMs + ttlMs / this.#rateMax;
+    this.relied(id, sentMs + ttlMs / this.#rateMax);
+  }
+
+  /** A holder takes its lease to last until then, true time. */
+  relied(id: bigint, untilMs: number): void {
     this.#promisedMs.set(id, Math.max(untilMs, this.#promisedMs.get(id) ?? 0));
     this.#check(id);
   }

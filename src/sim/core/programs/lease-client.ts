@@ -1,4 +1,5 @@
 import { CoreError } from "../../../core/state/errors.js";
+import { relied } from "../../../lease/clock-rates.js";
 import type { LeaseLife } from "../checkers/lease-life.js";
 import type { Refreshes } from "../checkers/refreshes.js";
 import type { CoreWorld, Outcome } from "../world.js";
@@ -25,13 +26,16 @@ export class LeaseClient {
   readonly #life: LeaseLife;
   readonly #refreshes: Refreshes;
   readonly #name: string;
+  /** Of its steady clock. */
+  readonly #rate: number;
   #count = 0;
 
-  constructor(world: CoreWorld, life: LeaseLife, refreshes: Refreshes, name: string) {
+  constructor(world: CoreWorld, life: LeaseLife, refreshes: Refreshes, name: string, rate: number) {
     this.#world = world;
     this.#life = life;
     this.#refreshes = refreshes;
     this.#name = name;
+    this.#rate = rate;
   }
 
   begin(): void {
@@ -54,11 +58,17 @@ export class LeaseClient {
       }
       counters.grants += 1;
       const ttlMs = Number(outcome.TTL) * 1_000;
-      this.#life.promised(outcome.ID, sentMs, ttlMs);
+      this.#promised(outcome.ID, sentMs, ttlMs);
       const key = `lease/${this.#name}.${this.#count}`;
       const diesMs = this.#world.nowMs + random.exponential(lifeMeanMs);
       this.#hang({ id: outcome.ID, ttlMs, key, keyRevision: undefined, diesMs });
     });
+  }
+
+  /** It relies on its lease as `core/client` does. */
+  #promised(id: bigint, sentMs: number, ttlMs: number): void {
+    this.#life.promised(id, sentMs, ttlMs);
+    this.#life.relied(id, sentMs + relied(ttlMs, this.#world.plan.clockRateError) / this.#rate);
   }
 
   #hang(held: Held): void {
@@ -94,7 +104,7 @@ export class LeaseClient {
         return;
       }
       counters.refreshes += 1;
-      this.#life.promised(held.id, nowMs, Number(outcome.TTL) * 1_000);
+      this.#promised(held.id, nowMs, Number(outcome.TTL) * 1_000);
       this.#refreshes.acknowledged(held.key, held.keyRevision, outcome.header!, term);
       this.#goOn(held);
     });
