@@ -2,7 +2,10 @@ import { describe, expect, test } from "vitest";
 import { delayMs, leaseMsMax, refused, Stage } from "../../test/support/farm-stage.js";
 import { decodeFarmCell, encodeFarmCell } from "./farm-cell.js";
 import { planFarm } from "./farm-plan.js";
-import type { MemoryMedium } from "./memory-store.js";
+import { LateStore } from "../stores/late-store.js";
+import { type MemoryMedium, MemoryStore } from "./memory-store.js";
+import { openFarm } from "./open.js";
+import type { DeltaProvider } from "./provider.js";
 import { farmRegister } from "./store.js";
 
 describe("a farm", () => {
@@ -146,4 +149,49 @@ test.each([
   [{ clockRateError: 0.5 }, /clockRateError/],
 ])("settings that make no sense are refused: %o", async (options, why) => {
   expect(await refused(new Stage().open("alice", options))).toMatch(why);
+});
+
+describe("a farm of stores that can only write", () => {
+  const untilTaken = async (stage: Stage, provider: DeltaProvider, ttlMs: number) => {
+    for (let tries = 0; tries < 100; tries++) {
+      const outcome = await stage.attempt(provider, ttlMs);
+      if (outcome.kind === "granted") return outcome.grant;
+      await stage.world.advance(delayMs);
+    }
+    throw new Error("nobody gets it");
+  };
+
+  test("is opened with the δ that it was founded with while a device is away that was never reached", async () => {
+    const stage = new Stage(3, { kind: "slotted" });
+    const wish = { delayMs: 70 };
+    await stage.wait((await stage.open("founder", wish)).close());
+    const [first, second, third] = stage.media as [MemoryMedium, MemoryMedium, MemoryMedium];
+    const assumed = {
+      ...new MemoryStore(third, "").traits,
+      name: "away",
+      kind: "slotted",
+      delayMs: 2_000,
+    } as const;
+    const away = new LateStore(assumed, stage.world.timers, () => new Promise(() => undefined));
+    const stores = [...[first, second].map((medium) => new MemoryStore(medium, "bob.1")), away];
+    const bob = await stage.wait(openFarm(stores, stage.world, { holder: "bob.1", leaseMsMax, ...wish }));
+    expect((await untilTaken(stage, bob, 1_000)).remainingMs()).toBeGreaterThan(0);
+    await bob.close();
+  });
+
+  test("keeps the shortest lease that it advertises, from the first renewal on", async () => {
+    const stage = new Stage(3, { kind: "slotted" });
+    const alice = await stage.open("alice");
+    const ttlMs = alice.guarantees.ttlMinMs;
+    expect(ttlMs).toBe(11 * delayMs);
+    // Each operation takes nearly as long as it may.
+    for (const medium of stage.media) medium.latencyMs = { request: 0.49 * delayMs, answer: 0.48 * delayMs };
+    const grant = await untilTaken(stage, alice, ttlMs);
+    for (let renewals = 0; renewals < 10; renewals++) {
+      // As the waist does: when a third has passed since it was asked for.
+      await stage.world.advance(Math.max(0, grant.remainingMs() - (2 * ttlMs) / 3));
+      expect(await stage.wait(alice.renew(grant, ttlMs))).toBe(true);
+      expect(grant.remainingMs()).toBeGreaterThan(0);
+    }
+  });
 });

@@ -27,6 +27,9 @@ const sitesMax = 10_000;
 /** Operations of a take-over after the wait: a read, a write, the pause of two, and another read. */
 const claimOperations = 5;
 
+/** Operations, besides two pauses, from the write of one renewal to the end of the next: a look for questions is between them. */
+const operationsApart = 6;
+
 /** A tenure won by contending. */
 export class PaperTenure extends Tenure {
   readonly site: Site;
@@ -59,10 +62,10 @@ export class PaperLease implements LeaseProtocol<PaperTenure> {
   readonly promise: LeaseProtocol["promise"];
   readonly takeoverMsMax: number;
   /**
-   * What is granted has begun with the write, before the pause of 2δ. Of the rest a third passes until it is renewed, which again takes a
-   * pause of 2δ; and the operations around both.
+   * What holds has begun with a write, and is known after a pause of 2δ and a read; then comes a look for questions, and the next renewal
+   * reads, writes, pauses as long, and reads again.
    */
-  readonly leaseDelaysMin = 9;
+  readonly leaseDelaysMin: number;
   readonly #environment: ProtocolEnvironment;
   readonly #observations: Observations;
   readonly #nonces = new Nonces();
@@ -73,6 +76,7 @@ export class PaperLease implements LeaseProtocol<PaperTenure> {
     const { leaseMsMax, delayMs, pollMs, clockRateError } = environment.settings;
     this.#environment = environment;
     this.#observations = new Observations(clockRateError);
+    this.leaseDelaysMin = Math.ceil(operationsApart + 2 * stretched(2, clockRateError));
     this.takeoverMsMax =
       stretched(leaseMsMax + 6 * delayMs, clockRateError) + pollMs + claimOperations * delayMs;
     this.promise = paperPromise(environment);
