@@ -58,7 +58,7 @@ export const cored: readonly Cored[] = [
     faults: {},
     raftFaults: { readWithoutRound: true },
     breaks: "linearizability",
-    seed: 74,
+    seed: 81,
   },
   {
     name: "C: expiry by a follower",
@@ -120,7 +120,7 @@ export const cored: readonly Cored[] = [
     name: "C: what was left before a refresh stays written",
     faults: { oldTimeStays: true },
     breaks: "lease-life",
-    seed: 75,
+    seed: 98,
   },
   {
     name: "C: a slow watch skips changes",
@@ -144,7 +144,7 @@ export const cored: readonly Cored[] = [
     name: "C: nobody compacts but clients",
     faults: { historyGrows: true },
     breaks: "space",
-    seed: 1,
+    seed: 3,
   },
   {
     name: "C: what was compacted away still counts",
@@ -156,7 +156,7 @@ export const cored: readonly Cored[] = [
     name: "C: a request that nobody waits for any more is kept",
     faults: { requestsStay: true },
     breaks: "space",
-    seed: 1,
+    seed: 4,
   },
   {
     name: "C: a snapshot begins with a copy of the state",

@@ -164,10 +164,10 @@ export const simulated: readonly Simulated[] = [
   ...inWorld("P47: started below its earlier readings", { earlyStart: true }, "f I11 7", "f I2 141"),
 
   ...onWaist("the waist reports what has run out as held", { provider: neverRunsOut }, "c I1 9", "c I14 6"),
-  ...onWaist("a lapsed lease is opened again", { leases: lapsedLeaseIsReopened }, "c I14 16"),
+  ...onWaist("a lapsed lease is opened again", { leases: lapsedLeaseIsReopened }, "c I14 28"),
   ...onWaist("an abort keeps the turn", { provider: abortKeepsTheTurn }, "c L1 18"),
   ...onWaist("a grant to one who has given up is kept", { provider: lateGrantIsKept }, "c L1 24"),
   ...onWaist("a token of the tenure before", { leases: tokensLagBehind }, "c I2 3"),
   ...onWaist("leads before the work has ended", { leases: leadsBeforeTheWorkHasEnded }, "c I1 89"),
-  ...inWaist("a queue that is still used is dropped", { emptyQueueIsDropped: true }, "a I1 115"),
+  ...inWaist("a queue that is still used is dropped", { emptyQueueIsDropped: true }, "a I1 116"),
 ];
