@@ -173,7 +173,7 @@ export const stored: readonly Stored[] = [
     faults: { greatestRecordOnly: true },
     ground: "paper",
     breaks: "exclusion",
-    seed: 255,
+    seed: 429,
     plan: {
       stableFromMs: 0,
       slowRate: 0,
@@ -187,6 +187,8 @@ export const stored: readonly Stored[] = [
       stallEveryMs: Infinity,
       thinkMeanMs: 300,
       releaseRate: 0.3,
+      sluggishRate: 0,
+      lazyRate: 0,
     },
   },
   {
