@@ -33,8 +33,8 @@ function descendantsOf(pid: number): number[] {
 }
 
 /** What the page for newcomers promises, and how much later a busy machine may be. */
-const readyMsMax = 5_000;
-const noiseMs = 4_000;
+const readyMsMax = 6_000;
+const noiseMs = 2_000;
 
 describe("leasehold up", () => {
   test("is ready soon, shows acquisitions and takeovers, and leaves nothing behind", async () => {
