@@ -11,10 +11,8 @@ import { DeltaProvider } from "./provider.js";
 import type { Store } from "./store.js";
 import { greatest, least } from "../lease/lists.js";
 
-/** Quartz is off by a few hundred parts in a million at the worst. */
-
-/** Δ, when nobody says: enough for a renewal at a third of it to fail a few times. */
-const delaysPerLease = 10;
+/** Δ, when nobody says: enough for a renewal at a third of it to fail a few times, and above the shortest lease of slotted stores. */
+const delaysPerLease = 12;
 const leaseMsDefault = 15_000;
 
 /** A store that has just been busy answers the next time. */
@@ -25,7 +23,7 @@ export interface DeltaOptions {
   readonly holder: string;
   /** How the holder is called, for people. */
   readonly label?: string | undefined;
-  /** The longest lease (Δ), ms. Default: 15 s, or ten times δ if that is more. */
+  /** The longest lease (Δ), ms. Default: 15 s, or twelve times δ if that is more. */
   readonly leaseMsMax?: number | undefined;
   /** δ, ms. Default: the greatest that a store proposes. */
   readonly delayMs?: number | undefined;

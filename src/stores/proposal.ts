@@ -10,9 +10,9 @@ const timesTail = 5;
 const phases = 2;
 
 /** Δ is so many times δ: a renewal at a third of it may fail more than once. */
-const delaysPerLease = 10;
+const delaysPerLease = 12;
 
-/** So many have one that is above their 99.9th percentile. */
+/** With fewer samples nothing is known about the 99.9th percentile. */
 const samplesWanted = 1_000;
 
 /** Nothing below this is worth having: pauses of a busy process alone are as long, ms. */
