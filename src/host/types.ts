@@ -83,8 +83,8 @@ export interface MemberOptions extends SecurityOptions {
    */
   maxClockSkew?: Duration;
   /**
-   * ρ, how much faster or slower than real time a steady clock may run, as a fraction from 0 to below 0.1, the same on
-   * every member. Default 0.1.
+   * ρ, how much faster or slower than real time a steady clock may run, as a fraction from 0 to below 0.5, the same on
+   * every member. Default 0.1, which the time services that Linux allows keep to (`docs/settings.md`).
    */
   clockRateError?: number;
   /** How long one phase of an operation waits for a majority; more than 0. Default: ttlMax / 15, at least 50 ms, at most `"1s"`. */
@@ -168,9 +168,11 @@ export interface Member {
   /** How this member is, and how it sees the others. */
   status(): MemberStatus;
   /**
-   * Resolves when the recovery wait is over, and its vote counts: a little more than `ttlMax` after it has met a majority of
-   * the members. Rejects with `TIMEOUT` when that takes longer than `timeout`, with the signal's reason, with `CLOSED` as soon
-   * as the member is closed, and with `INVALID_DURATION`.
+   * Resolves when the member's vote counts: when the recovery wait is over (`ttlMax` · 1.22 or `ttlMax` + 3 ·
+   * `maxClockSkew` with the default `clockRateError`, the longer of them) and the member is connected with a majority.
+   *
+   * @throws LeaseholdError `TIMEOUT` when that takes longer than `timeout`, `CLOSED` as soon as the member is closed,
+   * `INVALID_DURATION`; the signal's reason when it aborts.
    *
    * @example
    * ```ts
