@@ -95,8 +95,10 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
   /** By slot handle. */
   readonly #attempts: (PendingAttempt | undefined)[] = [];
   readonly #grants: (FleaseGrant | undefined)[] = [];
+  /** Only of grants that have not been let go: a slot that was given back may serve another. */
   readonly #renewals = new RenewalQueue<FleaseGrant>();
   #renewalsPutOff = false;
+  #closed = false;
   #events: ProviderEvents | undefined;
 
   constructor(driver: FleaseDriver) {
@@ -140,7 +142,7 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
 
   renew(grant: Grant, ttlMs: number): Promise<boolean> {
     const held = grant as FleaseGrant;
-    if (held.ended) return Promise.resolve(false);
+    if (held.ended || this.#closed) return Promise.resolve(false);
     return new Promise((settle) => {
       held.renewing = settle;
       held.renewTtlMs = ttlMs;
@@ -166,7 +168,6 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
 
   /** As many as one turn may begin; the rest when the answers that are here have been read. */
   readonly #beginRenewals = (): void => {
-    this.#renewalsPutOff = false;
     const { peer, timers } = this.#driver;
     for (let begun = 0; begun < RENEWALS_PER_TURN; begun += 1) {
       const held = this.#renewals.next();
@@ -174,9 +175,9 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
       peer.proposer.renew(held.slot, held.renewTtlMs, this.#driver.now());
     }
     this.#driver.poke();
-    if (!this.#renewals.mayBegin) return;
-    this.#renewalsPutOff = true;
-    timers.after(0, this.#beginRenewals);
+    // Still put off while they begin: one that ends at once must not begin a second round beside this one.
+    this.#renewalsPutOff = this.#renewals.mayBegin;
+    if (this.#renewalsPutOff) timers.after(0, this.#beginRenewals);
   };
 
   release(grant: Grant): Promise<void> {
@@ -234,6 +235,7 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
 
   /** What still waits ends now: nobody wakes the peer from here on. */
   close(): Promise<void> {
+    this.#closed = true;
     this.inspection.close();
     this.#driver.peer.queries.closeAll(this.#driver.now());
     for (const grant of this.#grants) {
@@ -246,7 +248,10 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
 
   #letGo(slot: Slot, now: Reading): void {
     const grant = this.#grants[slot.index];
-    if (grant !== undefined) grant.ended = true;
+    if (grant !== undefined) {
+      this.forgoRenewal(grant);
+      grant.ended = true;
+    }
     this.#driver.peer.proposer.release(slot, now);
     this.#grants[slot.index] = undefined;
   }
