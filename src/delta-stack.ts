@@ -1,6 +1,7 @@
 /**
- * The parts of *Light-Weight Leases for Storage-Centric Coordination* (Chockler and Malkhi), each usable alone and named as
- * there: `leasehold/delta`. Whoever wants leases takes `open("delta+…")` instead, which is made of them where stores can only write.
+ * The parts of *Light-Weight Leases for Storage-Centric Coordination* (Chockler and Malkhi), each usable
+ * alone and named as there: `leasehold/delta`. Whoever wants leases takes `open("delta+…")` instead, which is
+ * made of them where stores can only write.
  */
 import type { FarmParts } from "./delta/parts.js";
 import type { OpenOptions } from "./host/types.js";
@@ -29,8 +30,8 @@ export type { DeltaRecord } from "./delta/record.js";
 export type { Stamp } from "./delta/stamp.js";
 
 /**
- * Opens a farm of stores for the parts of the paper. The addresses are those of `open` (`delta+…`); `timeout`, `name` and `label` have the
- * same meaning as there.
+ * Opens a farm of stores for the parts of the paper. The addresses are those of `open` (`delta+…`);
+ * `timeout`, `name` and `label` have the same meaning as there.
  *
  * Rejects as `open` does.
  *

@@ -43,19 +43,24 @@ const busyDefault = "5m";
 /**
  * Opens the leases of a ground:
  *
- * - `flease://host:port`, one or more: a client of the members there. One address is enough, as the member tells the
- *   others; more are safer. Resolves when a majority is connected, or at the timeout if at least one is.
+ * - `flease://host:port`, one or more: a client of the members there. One address is enough, as the member
+ *   tells the others; more are safer. Resolves when a majority is connected, or at the timeout if at least
+ *   one is.
  * - `memory:name`: leases among the participants of this process, for tests.
- * - `delta+file:///mnt/a,/mnt/b,/mnt/c`, `delta+redis://h1,h2,h3`, `delta+s3://…`, `delta+postgres://…`, `delta+block:…`: Δ-leases
- *   on a majority of these stores; several addresses together are one farm (`docs/storage.md`). `flease+…`: Flease on such stores.
- *   `delta+memory:name` and `flease+memory:name` are three stores in this process's memory, for tests.
- * - `core://h1:2379,h2:2379,h3:2379`: leases of a consistent core that speaks etcd's v3 API: `leasehold core`, or an etcd (`docs/core.md`).
+ * - `delta+file:///mnt/a,/mnt/b,/mnt/c`, `delta+redis://h1,h2,h3`, `delta+s3://…`, `delta+postgres://…`,
+ *   `delta+block:…`: Δ-leases on a majority of these stores; several addresses together are one farm
+ *   (`docs/storage.md`). `flease+…`: Flease on such stores. `delta+memory:name` and `flease+memory:name` are
+ *   three stores in this process's memory, for tests.
+ * - `core://h1:2379,h2:2379,h3:2379`: leases of a consistent core that speaks etcd's v3 API:
+ *   `leasehold core`, or an etcd (`docs/core.md`).
  *
- * The last argument may be the options. What the leases promise, and what that rests on, is in their `guarantees`.
+ * The last argument may be the options. What the leases promise, and what that rests on, is in their
+ * `guarantees`.
  *
- * @throws LeaseholdError `INVALID_URL`, `INVALID_DURATION`, `UNREACHABLE`, `CLUSTER_MISMATCH`, `CONFIG_MISMATCH`,
- * `VERSION_MISMATCH`, `INVALID_CONFIG` (credentials that cannot be used, options that have no meaning for the ground),
- * `UNAUTHENTICATED`, `PERMISSION_DENIED`, `NO_QUORUM`, `UNSUPPORTED` (a package that the kind of store needs is not installed), `STORE_…`.
+ * @throws LeaseholdError `INVALID_URL`, `INVALID_DURATION`, `UNREACHABLE`, `CLUSTER_MISMATCH`,
+ * `CONFIG_MISMATCH`, `VERSION_MISMATCH`, `INVALID_CONFIG` (credentials that cannot be used, options that have
+ * no meaning for the ground), `UNAUTHENTICATED`, `PERMISSION_DENIED`, `NO_QUORUM`, `UNSUPPORTED` (a package
+ * that the kind of store needs is not installed), `STORE_…`.
  * @example
  * ```ts
  * const leases = await open("flease://10.0.0.1:7400", "flease://10.0.0.2:7400");
@@ -89,10 +94,10 @@ export async function open(...args: [...urls: string[], options: OpenOptions] | 
 }
 
 /**
- * Makes this process a member of a Flease cluster: it helps to decide for everybody, and takes leases of its own
- * through `member.leases`. Resolves when it listens. For a recovery wait of a little more than `ttlMax` its vote does
- * not count, as it may have forgotten what it promised before it was started; its own leases can be taken at once if
- * a majority of the others is ready.
+ * Makes this process a member of a Flease cluster: it helps to decide for everybody, and takes leases of its
+ * own through `member.leases`. Resolves when it listens. Its vote does not count during the recovery wait
+ * (`ttlMax` · 1.22 with the default settings), as it may have forgotten what it promised before it was
+ * started. It can take leases of its own at once if a majority of the members votes.
  *
  * @throws LeaseholdError `INVALID_CONFIG`, `INVALID_DURATION`, `INVALID_URL`.
  * @example
@@ -109,7 +114,8 @@ export function startMember(options: MemberOptions): Promise<Member> {
 }
 
 /**
- * Asks every member of a Flease cluster how it is. One that does not answer is in the result, too, with the reason.
+ * Asks every member of a Flease cluster how it is. One that does not answer is in the result, too, with the
+ * reason.
  *
  * @throws LeaseholdError as {@link open}.
  * @example
@@ -127,9 +133,10 @@ export function clusterStatus(
 }
 
 /**
- * Opens leases on one store whose records stand in one cell with the datum that they guard: a renewal rides on the write of
- * the datum, and the store itself refuses the write of a former holder (`docs/storage.md`). `url` is the address of one store that
- * compares and sets: `delta+file:///mnt/a`, `delta+redis://…`, `delta+postgres://…`, `delta+s3://…`, `delta+memory:name`.
+ * Opens leases on one store whose records stand in one cell with the datum that they guard: each write of the
+ * datum also renews the lease, and the store itself refuses the write of a former holder (`docs/storage.md`).
+ * `url` is the address of one store that compares and sets: `delta+file:///mnt/a`, `delta+redis://…`,
+ * `delta+postgres://…`, `delta+s3://…`, `delta+memory:name`.
  *
  * Rejects as {@link open}, with `UNSUPPORTED` for several stores or one that cannot compare and set.
  *

@@ -5,7 +5,10 @@ import type { Timers } from "../lease/ports.js";
 import type { StoreAnswer, StoreRequest } from "./store.js";
 import { contentOf, datumRegister, type DatumStore } from "./datum-store.js";
 
-/** A write shares the renewal that is under way if there is one, which began without it: then it needs the next. */
+/**
+ * A write shares the renewal that is under way if there is one, which began without it: then it needs the
+ * next.
+ */
 const renewalsMax = 3;
 
 /** How long a read waits for the store, ms, in multiples of its δ. */
@@ -23,15 +26,17 @@ export interface GuardedDatum {
 export interface GuardedLease extends AsyncDisposable {
   /** As every lease: it renews itself, and says when it is lost. */
   readonly lease: Lease;
-  /** The datum, as the holder knows it: what stood there when it took the lease, or what it has written since. */
+  /**
+   * The datum, as the holder knows it: what stood there when it took the lease, or what it has written since.
+   */
   readonly datum: string | undefined;
   /**
-   * Replaces the datum and renews the lease, in one operation of the store. Resolves when the store has acknowledged it. The
-   * store itself refuses it once another has taken the lease, however late it arrives.
+   * Replaces the datum and renews the lease, in one operation of the store. Resolves when the store has
+   * acknowledged it. The store itself refuses it once another has taken the lease, however late it arrives.
    *
-   * Rejects with `LEASE_LOST` when the lease is over: nothing was written if it was over before the call. With `NO_QUORUM` when the
-   * store did not answer in time: the lease runs on, and the datum may have been written or not; the next write settles it. With
-   * `STORE_FULL` when the datum is too long.
+   * @throws LeaseholdError `LEASE_LOST` when the lease is over: nothing was written if it was over before the
+   * call. `NO_QUORUM` when the store did not answer in time: the lease runs on, the datum may or may not have
+   * been written, and the next write settles it. `STORE_FULL` when the datum is too long.
    *
    * @example
    * ```ts

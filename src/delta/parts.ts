@@ -45,15 +45,19 @@ export class FarmParts {
   }
 
   /**
-   * Where this process contends for a resource, with leases of `leaseMs` (default: the longest, which is that of the address).
+   * The place at which this process contends for a resource, with leases of `leaseMs` milliseconds: more than
+   * 0, at most the address's `ttlMax`, which is the default.
    *
-   * @throws LeaseholdError `INVALID_DURATION` where that is longer.
+   * @throws LeaseholdError `INVALID_DURATION` for any other `leaseMs`.
    */
   site(resource: string, leaseMs = this.#environment.settings.leaseMsMax): Site {
     return new Site(this.#siteOptions(resource, leaseMs));
   }
 
-  /** Where it contends as a reader, together with others (section 10). Throws as {@link site} does. */
+  /**
+   * The same for a reader, which shares the resource with other readers (section 10). Throws as {@link site}
+   * does.
+   */
   readerSite(resource: string, leaseMs = this.#environment.settings.leaseMsMax): ReaderSite {
     return new ReaderSite(this.#siteOptions(resource, leaseMs));
   }
@@ -84,7 +88,9 @@ export class FarmParts {
     });
   }
 
-  /** Runs an algorithm to its end; the signal ends its waits, and it withdraws what it may have left behind. */
+  /**
+   * Runs an algorithm to its end; the signal ends its waits, and it withdraws what it may have left behind.
+   */
   async run<Result>(algorithm: Protocol<Result>, signal?: AbortSignal): Promise<Result> {
     const cancellation = {
       cancelled: signal?.aborted ?? false,
@@ -107,7 +113,10 @@ export class FarmParts {
     return this.#driver.now();
   }
 
-  /** Ends what is under way as if it had been cancelled, and closes the stores. What is held runs out by itself. */
+  /**
+   * Ends what is under way as if it had been cancelled, and closes the stores. What is held runs out by
+   * itself.
+   */
   async close(): Promise<void> {
     this.#timer?.cancel();
     await this.#farm.leave(this.#driver);

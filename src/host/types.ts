@@ -7,7 +7,10 @@ export interface Logger {
   error(message: string): void;
 }
 
-/** Certificates for TLS with mutual authentication: each PEM text, or the path of a PEM file (`docs/security.md`). */
+/**
+ * Certificates for TLS with mutual authentication: each PEM text, or the path of a PEM file
+ * (`docs/security.md`).
+ */
 export interface TlsFiles {
   /** The authorities whose certificates count, and no others. */
   ca: string;
@@ -18,9 +21,9 @@ export interface TlsFiles {
 }
 
 /**
- * How a participant proves who it is, and what it demands of others: certificates or a cluster key, the same way in the
- * whole cluster. Without either, plain TCP. Files are read anew within some seconds of a change, and new connections
- * use what is in them then.
+ * How a participant proves who it is, and what it demands of others: certificates or a cluster key, the same
+ * way in the whole cluster. Without either, plain TCP. Files are read anew within some seconds of a change,
+ * and new connections use what is in them then.
  */
 export interface SecurityOptions {
   tls?: TlsFiles;
@@ -31,7 +34,10 @@ export interface SecurityOptions {
 }
 
 export interface OpenOptions extends SecurityOptions {
-  /** Name under which this participant holds leases; an incarnation is appended. Default: host name and process id. */
+  /**
+   * Name under which this participant holds leases; an incarnation is appended. Default: host name and
+   * process id.
+   */
   name?: string;
   /** Name of the cluster. Default: whatever the first member that answers says. */
   cluster?: string;
@@ -41,16 +47,17 @@ export interface OpenOptions extends SecurityOptions {
    */
   role?: "client" | "observer";
   /**
-   * What those read who ask who holds what, after this machine's name and the process id: a note of up to about 200
-   * bytes. Anybody can write anything; nothing rests on it.
+   * What those read who ask who holds what, after this machine's name and the process id: a note of up to
+   * about 200 bytes. Anybody can write anything; nothing rests on it.
    */
   label?: string;
   /** How long to look for a first member that answers. Default `"5s"`. */
   timeout?: Duration;
   /**
    * Renews leases in a worker thread, which runs the whole client, so that they outlast a busy event loop
-   * (`docs/embedding.md`). `remaining()` and `assertHeld()` stay as right as without. A duration says how long this
-   * thread may be busy before it counts as hung and its leases run out; `true` means `"5m"`. Default false.
+   * (`docs/embedding.md`). `remaining()` and `assertHeld()` stay as right as without. A duration says how
+   * long this thread may be busy before it counts as hung and its leases run out; `true` means `"5m"`.
+   * Default false.
    */
   renewInWorker?: boolean | Duration;
   logger?: Logger;
@@ -68,8 +75,9 @@ export interface MemberOptions extends SecurityOptions {
   /** Name of the cluster, up to 128 bytes, the same on every member. Default `"leasehold"`. */
   cluster?: string;
   /**
-   * How many members coordinate one resource, 1 to all, the same on every member. Default: all of them up to 5, else 5; an odd
-   * number is best. Smaller cells spread the load over many members; a resource stops when its cell loses a majority.
+   * How many members coordinate one resource, 1 to all, the same on every member. Default: all of them up to
+   * 5, else 5; an odd number is best. Smaller cells spread the load over many members; a resource stops when
+   * its cell loses a majority.
    */
   cellSize?: number;
   /**
@@ -78,24 +86,32 @@ export interface MemberOptions extends SecurityOptions {
    */
   ttlMax?: Duration;
   /**
-   * ε, how far the wall clocks of any two participants may be apart, the same on every member. At least 2 ms. Default
-   * `"500ms"`. `docs/settings.md` says how to choose it.
+   * ε, how far the wall clocks of any two participants may be apart, the same on every member. At least 2 ms.
+   * Default `"500ms"`. `docs/settings.md` says how to choose it.
    */
   maxClockSkew?: Duration;
   /**
-   * ρ, how much faster or slower than real time a steady clock may run, as a fraction from 0 to below 0.5, the same on
-   * every member. Default 0.1, which the time services that Linux allows keep to (`docs/settings.md`).
+   * ρ, how much faster or slower than real time a steady clock may run, as a fraction from 0 to below 0.5,
+   * the same on every member. Default 0.1: Linux lets no time service slew a clock by more
+   * (`docs/settings.md`).
    */
   clockRateError?: number;
-  /** How long one phase of an operation waits for a majority; more than 0. Default: ttlMax / 15, at least 50 ms, at most `"1s"`. */
+  /**
+   * How long one phase of an operation waits for a majority; more than 0. Default: ttlMax / 15, at least 50
+   * ms, at most `"1s"`.
+   */
   rpcTimeout?: Duration;
   /**
-   * How many resources this member keeps, a whole number of 1 or more; one whose name is longer than 25 characters counts as
-   * several, the longest as five. A million take 300 MB at most. What one client may have of it follows from this
-   * (`docs/operations.md`); beyond it `acquire` ends with `RESOURCES_FULL`. Default 1,000,000.
+   * How many resources this member keeps, a whole number of 1 or more. A resource whose name is longer than
+   * 25 characters counts as two to five. A million take 300 MB at most. The share of one client follows from
+   * this number (`docs/operations.md`); beyond its share, `acquire` rejects with `RESOURCES_FULL`. Default
+   * 1,000,000.
    */
   resourcesMax?: number;
-  /** Allows plain TCP, without `tls` or a key, beyond loopback: anybody who reaches the port can then take part. Default false. */
+  /**
+   * Allows plain TCP, without `tls` or a key, beyond loopback: anybody who reaches the port can then take
+   * part. Default false.
+   */
   insecure?: boolean;
   logger?: Logger;
 }
@@ -122,9 +138,9 @@ export interface MemberStatus {
   /** 32 hexadecimal digits, new at each start: a hash of the key with which this process proves who it is. */
   incarnation: string;
   /**
-   * `recovering`: started a short while ago, and silent until every lease that it may have forgotten is over; or not
-   * connected with a majority of the members. `clock-fault`: its clock contradicts those of the others. `twin`: another
-   * process is the same member. All but `ready` have no vote.
+   * `recovering`: it has started and is silent until every lease that it may have forgotten is over, or it is
+   * not connected with a majority of the members. `clock-fault`: its clock contradicts those of the others.
+   * `twin`: another process is the same member. All but `ready` have no vote.
    */
   state: "ready" | "recovering" | "clock-fault" | "twin";
   /** What the operator should know and do something about, in one sentence (`docs/operations.md`). */
@@ -133,7 +149,10 @@ export interface MemberStatus {
   readyInMs: number;
   /** Resources that its acceptor keeps. */
   resources: number;
-  /** Those who wait for a resource, over all resources, as far as this member knows: each counts once for each resource. */
+  /**
+   * Those who wait for a resource, over all resources, as far as this member knows: each counts once for each
+   * resource.
+   */
   waiters: number;
   /** The longest lease of the cluster, in milliseconds. */
   ttlMaxMs: number;
@@ -163,16 +182,19 @@ export interface Member {
   readonly id: string;
   /** The address it really listens on. */
   readonly address: string;
-  /** This process's own leases, taken through its own cluster. Usable at once, also while the member recovers. */
+  /**
+   * This process's own leases, taken through its own cluster. Usable at once, also while the member recovers.
+   */
   readonly leases: Leases;
   /** How this member is, and how it sees the others. */
   status(): MemberStatus;
   /**
    * Resolves when the member's vote counts: when the recovery wait is over (`ttlMax` · 1.22 or `ttlMax` + 3 ·
-   * `maxClockSkew` with the default `clockRateError`, the longer of them) and the member is connected with a majority.
+   * `maxClockSkew` with the default `clockRateError`, the longer of them) and the member is connected with a
+   * majority.
    *
-   * @throws LeaseholdError `TIMEOUT` when that takes longer than `timeout`, `CLOSED` as soon as the member is closed,
-   * `INVALID_DURATION`; the signal's reason when it aborts.
+   * @throws LeaseholdError `TIMEOUT` when that takes longer than `timeout`, `CLOSED` as soon as the member is
+   * closed, `INVALID_DURATION`; the signal's reason when it aborts.
    *
    * @example
    * ```ts

@@ -12,7 +12,7 @@ export const errorCodes = {
   RESOURCES_FULL:
     "The members keep as many resources as they may, or as this participant may have; the message says for whom the most.",
   OVERLOADED:
-    "There is more to do than this participant, or its members, can do in time; what is held is renewed before anything new is begun.",
+    "This participant, or its members, cannot do all work in time, and renew what is held before they begin anything new.",
   CLOCK_SKEW: "The clocks of this machine and of its peers disagree by more than the cluster allows.",
   INVALID_NAME: "A resource's name must be 1 to 512 bytes of UTF-8 without control characters.",
   INVALID_DURATION: 'A duration is a number of milliseconds or text such as "15s".',
@@ -38,7 +38,7 @@ export const errorCodes = {
     "The store holds something that this version of Leasehold did not write; it is left as it is.",
   STORE_CORRUPT: "The store holds a damaged record; it is left as it is.",
   STORE_FORGOTTEN:
-    "So many stores have come back empty that what registers held, and what consensus decided, cannot be known.",
+    "So many stores have lost their content that the values of registers and the decisions of consensus cannot be known.",
   LOG_CORRUPT:
     "The core's replicated log contradicts itself: a disk has lost or changed what was on it; the server stops.",
   STORE_UNFIT:

@@ -3,16 +3,16 @@
  */
 
 /**
- * Milliseconds as a number of 0 or more, or text of one number and one unit: `"500ms"`, `"1.5s"`, `"15s"`, `"1m"`,
- * `"2h"`. Anything else is refused with `INVALID_DURATION`.
+ * Milliseconds as a number of 0 or more, or text of one number and one unit: `"500ms"`, `"1.5s"`, `"15s"`,
+ * `"1m"`, `"2h"`. Anything else is refused with `INVALID_DURATION`.
  */
 export type Duration = number | string;
 
 /**
  * The right to a resource until a time, as one uninterrupted tenure.
  *
- * Only {@link Lease.remaining} and {@link Lease.assertHeld} are authoritative: they read the clocks when they are
- * called, and are therefore right after a blocked event loop, a stopped process or a suspended machine.
+ * Only {@link Lease.remaining} and {@link Lease.assertHeld} are authoritative: they read the clocks when they
+ * are called, and are therefore right after a blocked event loop, a stopped process or a suspended machine.
  */
 export interface Lease extends AsyncDisposable {
   /** The resource's name: 1 to 512 bytes of UTF-8 without control characters. */
@@ -20,25 +20,27 @@ export interface Lease extends AsyncDisposable {
   /** Who holds the lease, `name.incarnation`: the same as {@link Leases.self} when it was taken. */
   readonly holder: string;
   /**
-   * The fencing token: the same through one tenure, strictly greater in every later tenure of the resource. Hand it
-   * to whatever the lease protects and let that refuse a token smaller than the greatest it has seen.
+   * The fencing token: the same through one tenure, strictly greater in every later tenure of the resource.
+   * Hand it to whatever the lease protects and let that refuse a token smaller than the greatest it has seen.
    * {@link Guarantees.token} says what its order rests on. As text or JSON it is a decimal string.
    */
   readonly token: bigint;
   /** The length in milliseconds that each renewal asks for. */
   readonly ttlMs: number;
   /**
-   * Aborted, with a {@link LeaseLostError} as its reason, when the loss is noticed; also aborted by a release. A
-   * convenience: when the event loop is blocked it is late. Reading this property looks at the clock first.
+   * Aborted, with a {@link LeaseLostError} as its reason, when the loss is noticed; also aborted by a
+   * release. A convenience: when the event loop is blocked it is late. Reading this property looks at the
+   * clock first.
    *
-   * Under {@link Leases.lead} it also aborts when the leader is asked to step down (its campaign's signal aborts, the
-   * participant closes); the lease is then still held, and renewed, until the work has settled.
+   * Under {@link Leases.lead} it also aborts when the leader is asked to step down (its campaign's signal
+   * aborts, the participant closes); the lease is then still held, and renewed, until the work has settled.
    */
   readonly signal: AbortSignal;
   /**
-   * Aborted when somebody asks the holder to give the resource back ({@link Leases.requestRelease}), or has broken
-   * the lease ({@link Leases.break}); its reason is a {@link LeaseholdError} `RELEASE_REQUESTED` that says which. The
-   * lease stays held: whether to follow is the program's choice. Anybody may ask, so it proves nothing.
+   * Aborted when somebody asks the holder to give the resource back ({@link Leases.requestRelease}), or has
+   * broken the lease ({@link Leases.break}); its reason is a {@link LeaseholdError} `RELEASE_REQUESTED` that
+   * says which. The lease stays held: whether to follow is the program's choice. Anybody may ask, so it
+   * proves nothing.
    *
    * @example
    * ```ts
@@ -47,14 +49,16 @@ export interface Lease extends AsyncDisposable {
    */
   readonly releaseRequested: AbortSignal;
   /**
-   * Milliseconds for which the lease can still be trusted, 0 when it is lost or released. Never optimistic: it counts
-   * from before the request was sent, by fresh readings of two clocks. Once 0, it stays 0.
+   * Milliseconds for which the lease can still be trusted, 0 when it is lost or released. Never optimistic:
+   * it counts from before the request was sent, by fresh readings of two clocks. Once 0, it stays 0.
    */
   remaining(): number;
   /**
-   * Returns only if the lease is held now and for at least `atLeastMs` more milliseconds (0 or more, default 0).
+   * Returns only if the lease is held now and for at least `atLeastMs` more milliseconds (0 or more, default
+   * 0).
    *
-   * @throws LeaseLostError (`LEASE_LOST`) otherwise. When less than `atLeastMs` remain the lease itself goes on.
+   * @throws LeaseLostError (`LEASE_LOST`) otherwise. When less than `atLeastMs` remain the lease itself goes
+   * on.
    * @example
    * ```ts
    * lease.assertHeld(500); // enough for the write that follows
@@ -63,11 +67,11 @@ export interface Lease extends AsyncDisposable {
    */
   assertHeld(atLeastMs?: number): void;
   /**
-   * Extends the lease to a full `ttlMs` from now, but not past its `maxHold`. Leases renew themselves; this is for
-   * those that should not wait. Calls at the same time share one request.
+   * Extends the lease to a full `ttlMs` from now, but not past its `maxHold`. Leases renew themselves; this
+   * is for those that should not wait. Calls at the same time share one request.
    *
-   * @throws LeaseLostError (`LEASE_LOST`) when the lease has run out. When no majority answered in time but the
-   * lease still runs, throws `NO_QUORUM` and the lease stays as it was.
+   * @throws LeaseLostError (`LEASE_LOST`) when the lease has run out. When no majority answered in time but
+   * the lease still runs, throws `NO_QUORUM` and the lease stays as it was.
    * @example
    * ```ts
    * if (lease.remaining() < 2_000) await lease.renew();
@@ -75,9 +79,9 @@ export interface Lease extends AsyncDisposable {
    */
   renew(): Promise<void>;
   /**
-   * Gives the resource back. The program must have stopped using it. Idempotent, and never throws because the lease
-   * was lost already. From the call on the lease counts as not held; the promise resolves when the provider was told.
-   * When no member can be told, the resource becomes free when the lease runs out.
+   * Gives the resource back. The program must have stopped using it. Idempotent, and never throws because the
+   * lease was lost already. From the call on the lease counts as not held; the promise resolves when the
+   * provider was told. When no member can be told, the resource becomes free when the lease runs out.
    */
   release(): Promise<void>;
   /** Plain data for logs; the token is a decimal string. */
@@ -86,8 +90,8 @@ export interface Lease extends AsyncDisposable {
 
 export interface TryAcquireOptions {
   /**
-   * Length of the lease. Default and maximum: `guarantees.ttlMaxMs`; minimum: `guarantees.ttlMinMs`. A shorter one
-   * frees the resource sooner after a crash, and costs more renewals.
+   * Length of the lease. Default and maximum: `guarantees.ttlMaxMs`; minimum: `guarantees.ttlMinMs`. A
+   * shorter one frees the resource sooner after a crash, and costs more renewals.
    */
   ttl?: Duration;
   /** Ends the call; the promise rejects with the signal's reason. */
@@ -95,16 +99,17 @@ export interface TryAcquireOptions {
   /** Renew at a third of the TTL until released. Default true. */
   autoRenew?: boolean;
   /**
-   * The tenure ends at the latest this long after it began, whatever the renewals say: it is then lost with the
-   * reason `max-hold`. More than 0. Default: no bound.
+   * The tenure ends at the latest this long after it began, whatever the renewals say: it is then lost with
+   * the reason `max-hold`. More than 0. Default: no bound.
    */
   maxHold?: Duration;
 }
 
 export interface AcquireOptions extends TryAcquireOptions {
   /**
-   * How long to wait for a turn. Default `"1m"`; `Infinity` waits until the signal aborts; `0` does not wait (then
-   * another's lease is `LEASE_HELD`, not `TIMEOUT`). An attempt that is under way at the deadline may take up to 100 ms longer, and its lease is handed out.
+   * How long to wait for a turn. Default `"1m"`; `Infinity` waits until the signal aborts; `0` does not wait
+   * (then another's lease is `LEASE_HELD`, not `TIMEOUT`). An attempt that is under way at the deadline may
+   * take up to 100 ms longer, and its lease is handed out.
    */
   wait?: Duration;
 }
@@ -123,8 +128,8 @@ export interface QueryOptions {
 
 export interface ListOptions extends QueryOptions {
   /**
-   * Told when members that did not answer leave some resources unknown, with a sentence that says which members; the
-   * list is then incomplete. Without it, `list` rejects with `NO_QUORUM` in that case.
+   * Told when members that did not answer leave some resources unknown, with a sentence that says which
+   * members; the list is then incomplete. Without it, `list` rejects with `NO_QUORUM` in that case.
    */
   onIncomplete?: (why: string) => void;
 }
@@ -134,7 +139,10 @@ export interface WatchOptions {
   signal?: AbortSignal;
 }
 
-/** What is known of a resource's holder: a hint, out of date as soon as it is read. Never base exclusion on it. */
+/**
+ * What is known of a resource's holder: a hint, out of date as soon as it is read. Never base exclusion on
+ * it.
+ */
 export interface HolderHint {
   /** `unknown`: too few members answered, or they did not say the same. */
   readonly state: "held" | "free" | "unknown";
@@ -210,8 +218,8 @@ export interface HolderAction {
   readonly holder?: string;
   readonly token?: bigint;
   /**
-   * `requestRelease`: the holder was told; what it does is its own choice. `break`: so many members refuse the holder
-   * from now on that it cannot renew.
+   * `requestRelease`: the holder was told; what it does is its own choice. `break`: so many members refuse
+   * the holder from now on that it cannot renew.
    */
   readonly done: boolean;
   /** At most this long until the lease runs out unless it is renewed. */
@@ -227,7 +235,10 @@ export interface Guarantees {
   readonly token: string;
   /** When leases can be had: a sentence. */
   readonly progress: string;
-  /** What the three rest on, with this cluster's numbers: a sentence each, in the order in which the three cite them. */
+  /**
+   * What the three rest on, with this cluster's numbers: a sentence each, in the order in which the three
+   * cite them.
+   */
   readonly assumptions: readonly string[];
   /** The shortest `ttl` that may be asked for, in milliseconds. */
   readonly ttlMinMs: number;
@@ -236,28 +247,29 @@ export interface Guarantees {
   /** How far the clocks of two participants may be apart, in milliseconds. */
   readonly maxClockSkewMs: number;
   /**
-   * The longest time, in milliseconds, from a holder's crash until another can have the resource, when a majority is
-   * up: for a lease of `ttlMaxMs`.
+   * The longest time, in milliseconds, from a holder's crash until another can have the resource, when a
+   * majority is up: for a lease of `ttlMaxMs`.
    */
   readonly takeoverMsMax: number;
 }
 
 /**
- * The leases of one participant on one ground. Leases are not re-entrant: a second `acquire` of a name in the same
- * process waits like anybody else's.
+ * The leases of one participant on one ground. Leases are not re-entrant: a second `acquire` of a name in the
+ * same process waits like anybody else's.
  */
 export interface Leases extends AsyncDisposable {
   readonly guarantees: Guarantees;
   /**
-   * The name and incarnation under which this participant holds leases. The incarnation changes at each start, and
-   * after a clock fault.
+   * The name and incarnation under which this participant holds leases. The incarnation changes at each
+   * start, and after a clock fault.
    */
   readonly self: string;
   /**
    * Waits its turn and takes the lease. Callers in this process are served first in, first out.
    *
-   * @throws LeaseholdError `LEASE_HELD` (with `wait: 0`), `TIMEOUT`, `NO_QUORUM`, `RESOURCES_FULL`, `CLOCK_SKEW`, `INVALID_NAME`,
-   * `INVALID_DURATION`, `TTL_OUT_OF_RANGE`, `TOO_MANY_WAITERS`, `OVERLOADED`, `CLOSED`; the signal's reason when it aborts.
+   * @throws LeaseholdError `LEASE_HELD` (with `wait: 0`), `TIMEOUT`, `NO_QUORUM`, `RESOURCES_FULL`,
+   * `CLOCK_SKEW`, `INVALID_NAME`, `INVALID_DURATION`, `TTL_OUT_OF_RANGE`, `TOO_MANY_WAITERS`, `OVERLOADED`,
+   * `CLOSED`; the signal's reason when it aborts.
    * @example
    * ```ts
    * await using lease = await leases.acquire("reports/nightly", { wait: "5m" });
@@ -269,9 +281,9 @@ export interface Leases extends AsyncDisposable {
    */
   acquire(resource: string, options?: AcquireOptions): Promise<Lease>;
   /**
-   * Takes the lease if it is free now; `undefined` if another has it (also another caller in this process, or one
-   * that is about to get it). Callers of one process ask together: when nobody answers, those who wait for an answer hear it
-   * with the one that asked.
+   * Takes the lease if it is free now; `undefined` if another has it (also another caller in this process, or
+   * one that is about to get it). Calls for one name that wait in this process share one question to the
+   * members: when it fails, all of them fail with its error.
    *
    * @throws as {@link Leases.acquire}, but for `LEASE_HELD`.
    * @example
@@ -300,11 +312,13 @@ export interface Leases extends AsyncDisposable {
    */
   list(prefix?: string, options?: ListOptions): Promise<ResourceHint[]>;
   /**
-   * The present holders below a prefix, and then each change. Tokens of one resource never go back. Changes of one
-   * resource that were not read in time are merged into the newest. Lost connections are made again, and the watch
-   * goes on by itself. Ends with the signal, with `close`, or when the loop is left. Hints, like all answers.
+   * The present holders below a prefix, and then each change. Tokens of one resource never go back. Changes
+   * of one resource that were not read in time are merged into the newest. Lost connections are made again,
+   * and the watch goes on by itself. Ends with the signal, with `close`, or when the loop is left. Hints,
+   * like all answers.
    *
-   * @throws LeaseholdError `WATCH_TOO_WIDE` beyond 100,000 held resources, `UNSUPPORTED`, `INVALID_NAME`, `CLOSED`.
+   * @throws LeaseholdError `WATCH_TOO_WIDE` beyond 100,000 held resources, `UNSUPPORTED`, `INVALID_NAME`,
+   * `CLOSED`.
    * @example
    * ```ts
    * for await (const { resource, state, holder } of leases.watch("reports/", { signal })) {
@@ -326,22 +340,22 @@ export interface Leases extends AsyncDisposable {
    */
   requestRelease(resource: string, options?: QueryOptions): Promise<HolderAction>;
   /**
-   * Bars whoever holds the resource from renewing, so that the lease runs out and another can have it: at the end
-   * that it has now, never sooner. The holder is told as by {@link Leases.requestRelease}; its loss has the reason
-   * `broken`. For a holder that hangs.
+   * Bars whoever holds the resource from renewing, so that the lease runs out and another can have it: at the
+   * end that it has now, never sooner. The holder is told as by {@link Leases.requestRelease}; its loss has
+   * the reason `broken`. For a holder that hangs.
    *
    * @throws LeaseholdError `NO_QUORUM`, `PERMISSION_DENIED`, `UNSUPPORTED`, `INVALID_NAME`, `CLOSED`.
    */
   break(resource: string, options?: QueryOptions): Promise<HolderAction>;
   /**
-   * Campaigns for the resource, runs `work` while it is held, and campaigns again whenever the lease was lost.
-   * The next campaign begins only after `work` has settled. When `work` returns, the leader steps down and `lead`
-   * resolves with its value; when it throws, the lease is released and the error rethrown. A `LeaseLostError` of this
-   * lease counts as the answer to its loss and is not rethrown; so does, after `lease.signal` has aborted, that
-   * signal's reason or an `AbortError`.
+   * Campaigns for the resource, runs `work` while it is held, and campaigns again whenever the lease was
+   * lost. The next campaign begins only after `work` has settled. When `work` returns, the leader steps down
+   * and `lead` resolves with its value; when it throws, the lease is released and the error rethrown. A
+   * `LeaseLostError` of this lease counts as the answer to its loss and is not rethrown; so does, after
+   * `lease.signal` has aborted, that signal's reason or an `AbortError`.
    *
-   * When `signal` aborts, `lease.signal` aborts too; the lease is held until `work` has settled, and then `lead`
-   * resolves with `undefined`. It campaigns without a time limit, also while no majority answers.
+   * When `signal` aborts, `lease.signal` aborts too; the lease is held until `work` has settled, and then
+   * `lead` resolves with `undefined`. It campaigns without a time limit, also while no majority answers.
    *
    * @throws as {@link Leases.acquire}, but for `LEASE_HELD`, `TIMEOUT`, `NO_QUORUM`; what `work` throws.
    * @example
@@ -357,9 +371,11 @@ export interface Leases extends AsyncDisposable {
     options?: LeadOptions,
   ): Promise<T | undefined>;
   /**
-   * Releases what is held, ends what waits (`CLOSED`) and leaves no handle open. Takes at most about three seconds: one
-   * for the work of leaders, which is asked to stop, one for the resources to be given back, and one for what is below, such as
-   * a store that hangs. An operation on a file that never ends keeps Node's process itself from ending: `docs/storage.md`. Idempotent.
+   * Releases what is held, ends what waits (`CLOSED`) and leaves no handle open. Idempotent.
+   *
+   * Takes at most about three seconds, in three steps of one second at most: the work of leaders is asked to
+   * stop, the resources are given back, and connections and stores are closed. A file operation that never
+   * ends does not keep `close` from resolving, but keeps Node's process from ending (`docs/storage.md`).
    */
   close(): Promise<void>;
 }
