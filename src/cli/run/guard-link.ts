@@ -37,6 +37,8 @@ export type FromGuard =
       /** What ended the shell above the command, which then could not say how the command ended. */
       readonly signal: NodeJS.Signals | null;
       readonly cause?: Cause;
+      /** The deadline had not come by then. */
+      readonly inTime: boolean;
       readonly daemons: readonly string[];
     };
 

@@ -16,7 +16,7 @@ import {
   receive,
   send,
 } from "./guard-link.js";
-import { type Cause, type Deadline, type Limits, decide } from "./guard-policy.js";
+import { type Cause, type Deadline, type Limits, decide, remainingMs } from "./guard-policy.js";
 import { CommandProcesses, MARK_VARIABLE } from "./process-group.js";
 
 /** What the guard ignores: signals are for the command, and `run` passes them on. */
@@ -181,7 +181,8 @@ class Guard {
     }
     const daemons = processes.daemons();
     const cause = this.#cause;
-    this.#finish({ type: "gone", code, signal, daemons, ...(cause && { cause }) });
+    const inTime = remainingMs(now(), this.#deadline) > 0;
+    this.#finish({ type: "gone", code, signal, daemons, inTime, ...(cause && { cause }) });
   }
 
   #finish(last: FromGuard): void {

@@ -22,8 +22,10 @@ export type Ending =
       /** 128 + n after a death by signal n; `null` when only `signal` is known, or not even that. */
       readonly code: number | null;
       readonly signal: NodeJS.Signals | null;
-      /** Set when the guard ended the command. */
+      /** Set when the guard ended the command, or this process did. */
       readonly cause?: Cause;
+      /** All was gone before the deadline that the guard knew. */
+      readonly inTime: boolean;
       /** What left the command's session and goes on. */
       readonly daemons: readonly string[];
     }
@@ -128,8 +130,10 @@ export class GuardedCommand {
       case "gone": {
         // From now on the number may belong to others.
         this.#processes = undefined;
-        const { code, signal, daemons, cause } = message;
-        this.#last = { kind: "ended", code, signal, daemons, ...(cause && { cause }) };
+        const { code, signal, daemons, inTime } = message;
+        // What this process killed may be gone before the guard has read why.
+        const cause = message.cause ?? (this.#isLost ? "lost" : undefined);
+        this.#last = { kind: "ended", code, signal, daemons, inTime, ...(cause && { cause }) };
         break;
       }
     }
@@ -147,7 +151,7 @@ export class GuardedCommand {
       return;
     }
     if (this.#isLost) {
-      this.#settle({ kind: "ended", code: null, signal: null, cause: "lost", daemons: [] });
+      this.#settle({ kind: "ended", code: null, signal: null, cause: "lost", inTime: false, daemons: [] });
       return;
     }
     // Without a group that we know of, the gate has never been opened, and has closed for good.

@@ -77,8 +77,8 @@ function fakeLeases(acquire?: (options?: AcquireOptions) => Promise<Lease>): Lea
   return fake as unknown as Leases;
 }
 
-function start(script: string, more: Partial<RunRequest> = {}, leases = fakeLeases()): Promise<number> {
-  const request = {
+function requestOf(script: string, more: Partial<RunRequest> = {}): RunRequest {
+  return {
     resource: "demo/x",
     command: "/bin/sh",
     // What a shell says of killed children is not for the output of the tests.
@@ -90,10 +90,16 @@ function start(script: string, more: Partial<RunRequest> = {}, leases = fakeLeas
     say: (message: string) => said.push(message),
     ...more,
   };
+}
+
+function start(script: string, more: Partial<RunRequest> = {}, leases = fakeLeases()): Promise<number> {
+  const request = requestOf(script, more);
   const signals = new SignalRelay();
-  return runUnderLease(leases, request, signals)
-    .catch(signals.caught)
-    .finally(() => signals[Symbol.dispose]());
+  return run(request, signals, leases).finally(() => signals[Symbol.dispose]());
+}
+
+function run(request: RunRequest, signals: SignalRelay, leases = fakeLeases()): Promise<number> {
+  return runUnderLease(leases, request, signals).catch(signals.caught);
 }
 
 /** Shell that writes its own process id, which is also its group's, where {@link startedPid} finds it. */
@@ -209,6 +215,26 @@ test("a signal during the wait ends it, and nothing is started", async () => {
   expect(await ending).toBe(143);
 });
 
+test.each([
+  ["SIGTERM", 143],
+  ["SIGINT", 130],
+  // A command may take these for something else than a wish that it ends.
+  ["SIGHUP", 0],
+  ["SIGQUIT", 0],
+] as const)(
+  "%s that meets the loss of the lease: another term begins only if it did not ask to end",
+  async (signal, code) => {
+    using signals = new SignalRelay();
+    const first = run(requestOf(`trap '' ${signal.slice(3)}; ${announce()} ${FOR_EVER}`), signals);
+    await startedPid();
+    process.kill(process.pid, signal);
+    await eventually("the signal is here", () => signals.exitCode !== undefined);
+    lease.lose();
+    expect(await first).toBe(76);
+    expect(await run(requestOf("exit 0"), signals)).toBe(code);
+  },
+);
+
 describe("when the lease ends first", () => {
   test("a lost lease kills the command at once", async () => {
     const ending = start(`${IGNORE_TERM} ${announce()} ${FOR_EVER}`);
@@ -258,6 +284,15 @@ describe("when the lease ends first", () => {
     expect(await ending).toBe(5);
     clearInterval(renewing);
   });
+});
+
+test("a command that has ended in time has its own exit code, also when that is heard after the lease is over", async () => {
+  const ending = start(`${announce()} sleep 0.1; exit 5`, { ttl: 1_000 });
+  await startedPid();
+  // As if this process were stopped for so long.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_200);
+  expect(lease.remaining()).toBe(0);
+  expect(await ending).toBe(5);
 });
 
 describe("what is refused before anything starts", () => {

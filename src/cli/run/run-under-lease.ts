@@ -238,7 +238,9 @@ function conclude(
     say(`${request.command}: ${spawnFaults[ending.code] ?? ending.message}`);
     return exitCode(ending.code === "ENOENT" ? "notFound" : "notExecutable");
   }
-  if (lease.remaining() <= 0) {
+  // Heard late, as when this process was stopped meanwhile, the end of a command counts from when it was.
+  const endedInTime = ending.kind === "ended" && ending.cause === undefined && ending.inTime;
+  if (!endedInTime && lease.remaining() <= 0) {
     const { reason } = lease.signal as AbortSignal & { reason: LeaseLostError | undefined };
     say(`the lease on ${resource} is lost; the command was ended${reason ? ` (${reason.message})` : ""}`);
     return request.lostExitCode;

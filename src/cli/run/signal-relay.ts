@@ -9,10 +9,15 @@ type Forwarded = (typeof FORWARDED)[number];
 /** The two signals that ask nobody to end. While there is no command, there is nothing for them to do. */
 const HARMLESS: ReadonlySet<Forwarded> = new Set(["SIGUSR1", "SIGUSR2"]);
 
+/** Those that only ask to end. By SIGHUP many programs read their settings anew, and by SIGQUIT some tell what they do. */
+const ENDING: ReadonlySet<Forwarded> = new Set(["SIGINT", "SIGTERM"]);
+
 /** Signals end the opening and the wait for the lease; while a command runs they are the command's. */
 export class SignalRelay implements Disposable {
   readonly #abort = new AbortController();
   #received: Forwarded | undefined;
+  /** The first that asked the command to end, and so whatever would come after it. */
+  #asked: Forwarded | undefined;
   #command: GuardedCommand | undefined;
   readonly #stop = listenToSignals(FORWARDED, (signal) => this.#on(signal));
 
@@ -32,14 +37,16 @@ export class SignalRelay implements Disposable {
     return this.exitCode;
   };
 
-  /** Until the relay is told that the command is gone. What was passed on is then done with. */
+  /** Until the relay is told that the command is gone. */
   forwardTo(command: GuardedCommand): void {
     this.#command = command;
   }
 
+  /** What was passed on is done with, but for what asked to end: the command may have ended by the loss of its lease instead. */
   commandIsGone(): void {
     this.#command = undefined;
-    this.#received = undefined;
+    this.#received = this.#asked;
+    if (this.#asked !== undefined) this.#abort.abort();
   }
 
   #on(signal: Forwarded): void {
@@ -47,6 +54,7 @@ export class SignalRelay implements Disposable {
     if (HARMLESS.has(signal)) return;
     this.#received ??= signal;
     if (this.#command === undefined) this.#abort.abort();
+    else if (ENDING.has(signal)) this.#asked ??= signal;
   }
 
   [Symbol.dispose](): void {
