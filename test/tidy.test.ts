@@ -209,6 +209,16 @@ describe("the law of spreads", () => {
   ])("lets %s pass", (text) => expect(callSpreads(text)).toEqual([]));
 });
 
+test.each(["cli/main.ts", "cli/run/guard.ts", "cli/up/worker.ts"])(
+  "%s, which starts a process, loads nothing before it holds the signals",
+  (path) => {
+    const { text = "" } = production.find((file) => file.path === path) ?? {};
+    const imports = [...text.matchAll(/^(?:import|export)\b(?!\().*"(.*)"/gm)].map(([, from]) => from);
+    expect(imports.map((from) => from?.replace("../", "./"))).toEqual(["./signals.js"]);
+    expect(text).toMatch(/;\n\n(?:\/\/.*\n)?holdSignals\(\);\n/);
+  },
+);
+
 function findLines(file: SourceFile, wrong: (line: string) => boolean): string[] {
   return file.lines.flatMap((line, index) =>
     wrong(line) ? [`${file.path}:${index + 1}: ${line.trim()}`] : [],

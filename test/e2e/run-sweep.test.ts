@@ -278,7 +278,7 @@ describe.skipIf(process.platform !== "linux")("the sweep finds", () => {
       "a command that starts before run knows its group",
       "the guard is killed",
       {
-        "run/guard.js": [
+        "run/guard-process.js": [
           OPENS_AT_ONCE,
           ["this.#deadline = message.deadline;\n                this.#open();", ""],
         ],

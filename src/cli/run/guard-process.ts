@@ -1,0 +1,202 @@
+/**
+ * The guard of `leasehold run`: starts the command and sees to it that the command is gone before its lease can pass
+ * to another, whatever happens to `run`. It is tied to `run` by a pipe alone: the pipe's end means that `run` is dead.
+ * It loads nothing that it does not need, because the lease's time already runs while it starts.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { Socket } from "node:net";
+import { type FromGate, GATE_FD, GATE_SCRIPT, GATE_SHELL, gateLine, resolveCommand } from "./gate.js";
+import {
+  FROM_RUN_FD,
+  type FromGuard,
+  TO_RUN_FD,
+  type ToGuard,
+  ignoreErrors,
+  now,
+  receive,
+  send,
+} from "./guard-link.js";
+import { listenToSignals } from "../signals.js";
+import { type Cause, type Deadline, type Limits, decide, remainingMs } from "./guard-policy.js";
+import { CommandProcesses, MARK_VARIABLE } from "./process-group.js";
+
+/** What the guard ignores: signals are for the command, and `run` passes them on. */
+const IGNORED = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as const;
+
+/** How often it looks whether the last process of the command has gone. */
+const GONE_LOOK_MS = 5;
+
+type Start = Extract<ToGuard, { type: "start" }>;
+
+class Guard {
+  #deadline: Deadline = { monotonicMs: 0, wallMs: 0 };
+  #limits: Limits = { killAfterMs: 0, killMarginMs: 0 };
+  #orphaned = false;
+  #lost = false;
+  #terminatedAtMs: number | undefined;
+  #cause: Cause | undefined;
+  #gate: ChildProcess | undefined;
+  #words: readonly string[] = [];
+  #processes: CommandProcesses | undefined;
+  /** Where the command is: behind the gate, on its way through, or at work. */
+  #progress: "waiting" | "opened" | "started" = "waiting";
+  /** For a command that has not started yet: nothing would hear them. */
+  #signals: NodeJS.Signals[] = [];
+  /** The exit status of the command, as a shell has it. */
+  #status: number | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  readonly #toRun: Socket;
+
+  constructor(fromRun: Socket, toRun: Socket) {
+    this.#toRun = toRun;
+    ignoreErrors(toRun);
+    receive<ToGuard>(
+      fromRun,
+      (message) => this.#onMessage(message),
+      () => {
+        this.#orphaned = true;
+        if (this.#gate === undefined) process.exit(0);
+        this.#look();
+      },
+    );
+  }
+
+  #onMessage(message: ToGuard): void {
+    switch (message.type) {
+      case "start":
+        this.#start(message);
+        break;
+      case "go":
+        this.#deadline = message.deadline;
+        this.#open();
+        this.#look();
+        break;
+      case "deadline":
+        this.#deadline = message.deadline;
+        this.#look();
+        break;
+      case "lost":
+        this.#lost = true;
+        this.#look();
+        break;
+      case "signal":
+        if (this.#progress === "started") this.#processes?.forward(message.signal);
+        else this.#signals.push(message.signal);
+        break;
+    }
+  }
+
+  #decide(): ReturnType<typeof decide> {
+    const facts = { now: now(), deadline: this.#deadline, orphaned: this.#orphaned, lost: this.#lost };
+    const terminated = this.#terminatedAtMs === undefined ? {} : { terminatedAtMs: this.#terminatedAtMs };
+    return decide({ ...facts, ...terminated }, this.#limits);
+  }
+
+  #start({ words, variables, env, deadline, limits }: Start): void {
+    this.#deadline = deadline;
+    this.#limits = limits;
+    const found = resolveCommand(words, process.env["PATH"] ?? "");
+    if (typeof found === "string") {
+      this.#finish({ type: "not-started", code: found, message: found });
+      return;
+    }
+    this.#words = variables.length === 0 ? found : ["env", ...variables, ...found];
+    // A session of its own: the command's processes are one group, and the terminal's signals come through `run` only.
+    const gate = spawn(GATE_SHELL, ["-c", GATE_SCRIPT, "leasehold"], {
+      stdio: ["inherit", "inherit", "inherit", "pipe"],
+      detached: true,
+      env: { ...process.env, ...env },
+    });
+    this.#gate = gate;
+    gate.on("error", ({ code, message }: NodeJS.ErrnoException) => {
+      if (gate.pid === undefined)
+        this.#finish({ type: "not-started", code: code === "E2BIG" ? code : "", message });
+    });
+    if (gate.pid === undefined) return;
+    this.#processes = new CommandProcesses(gate.pid, env[MARK_VARIABLE] ?? "");
+    const pipe = gate.stdio[GATE_FD] as Socket;
+    receive<FromGate>(
+      pipe,
+      (said) => this.#onGate(said),
+      () => undefined,
+    );
+    gate.on("exit", (_code, signal) => this.#sweep(signal));
+    send(this.#toRun, { type: "ready", groupId: gate.pid });
+    // A gate that is never opened is gone by the deadline, too.
+    this.#look();
+  }
+
+  /** Both know the group now. The deadline may be close: the start took long, and the lease was not renewed meanwhile. */
+  #open(): void {
+    if (this.#gate === undefined || this.#decide().action !== "wait") return;
+    this.#progress = "opened";
+    (this.#gate.stdio[GATE_FD] as Socket).write(gateLine(this.#words));
+  }
+
+  #onGate(said: FromGate): void {
+    if (said !== "started") {
+      this.#status = said;
+      return;
+    }
+    this.#progress = "started";
+    for (const signal of this.#signals.splice(0)) this.#processes?.forward(signal);
+  }
+
+  /** Looks at both clocks, acts, and sets the timer for the next look. */
+  #look(): void {
+    const processes = this.#processes;
+    if (processes === undefined) return;
+    clearTimeout(this.#timer);
+    const { action, cause, wakeInMs } = this.#decide();
+    if (action !== "wait") {
+      this.#cause ??= cause;
+      if (action === "terminate" && this.#progress !== "waiting") {
+        this.#terminatedAtMs = now().monotonicMs;
+        processes.terminate();
+      } else {
+        processes.kill();
+      }
+    }
+    this.#timer = setTimeout(() => this.#look(), wakeInMs);
+  }
+
+  /** The command has ended: what it left behind must not outlive the lease either. */
+  #sweep(signal: NodeJS.Signals | null): void {
+    const [processes, gate] = [this.#processes, this.#gate];
+    if (processes === undefined || gate === undefined) return;
+    if (!processes.sweep()) {
+      setTimeout(() => this.#sweep(signal), GONE_LOOK_MS);
+      return;
+    }
+    // The gate's last line may still be in the pipe.
+    const pipe = gate.stdio[GATE_FD] as Socket;
+    if (pipe.closed) this.#gone(signal, processes);
+    else pipe.once("close", () => this.#gone(signal, processes));
+  }
+
+  #gone(signal: NodeJS.Signals | null, processes: CommandProcesses): void {
+    const code = this.#status ?? null;
+    if (this.#progress !== "started" && this.#cause === undefined && code === null) {
+      this.#finish({ type: "not-started", code: "", message: `${GATE_SHELL} could not start it` });
+      return;
+    }
+    const daemons = processes.daemons();
+    const cause = this.#cause;
+    const inTime = remainingMs(now(), this.#deadline) > 0;
+    this.#finish({ type: "gone", code, signal, daemons, inTime, ...(cause && { cause }) });
+  }
+
+  #finish(last: FromGuard): void {
+    clearTimeout(this.#timer);
+    this.#processes = undefined;
+    if (this.#orphaned) process.exit(0);
+    send(this.#toRun, last);
+    this.#toRun.end(() => process.exit(0));
+  }
+}
+
+listenToSignals(IGNORED, () => undefined);
+export const guard = new Guard(
+  new Socket({ fd: FROM_RUN_FD, readable: true, writable: true }),
+  new Socket({ fd: TO_RUN_FD, readable: true, writable: true }),
+);
