@@ -10,6 +10,7 @@ import { mergeListings } from "./listing.js";
 import type { FleaseDriver } from "./provider.js";
 import { ClusterWatch } from "./watching.js";
 import type { Cell } from "./quorum.js";
+import { timeLeft } from "../lease/time-left.js";
 import { append, greatest } from "../lease/lists.js";
 
 /** More pages than this are more leases than a member keeps. */
@@ -80,9 +81,10 @@ export class FleaseInspection implements Inspection {
 
   async #listAt(member: number, prefix: string, timeoutMs: number): Promise<ListedLease[]> {
     const listed: ListedLease[] = [];
+    const leftMs = this.#timeLeft(timeoutMs);
     const session = (this.#lastSession += 1);
     for (let page = 0; page < pagesMax; page += 1) {
-      const answer = await this.#driver.ask(member, "list", { session, prefix, page }, timeoutMs);
+      const answer = await this.#driver.ask(member, "list", { session, prefix, page }, leftMs());
       const { held, more } = listFrom(answer);
       append(listed, held);
       if (!more) break;
@@ -95,24 +97,30 @@ export class FleaseInspection implements Inspection {
   }
 
   async requestRelease(resource: string, timeoutMs: number): Promise<HolderAction> {
+    const leftMs = this.#timeLeft(timeoutMs);
     const { cell, owner, action } = await this.#holding(resource, timeoutMs);
     if (owner === undefined) return action;
-    const answers = await this.#askCell(cell, "requestRelease", { resource, owner }, timeoutMs);
+    const answers = await this.#askCell(cell, "requestRelease", { resource, owner }, leftMs());
     return { ...action, done: countTrue(answers) > 0 };
   }
 
   async breakLease(resource: string, timeoutMs: number): Promise<HolderAction> {
+    const leftMs = this.#timeLeft(timeoutMs);
     const { cell, owner, action } = await this.#holding(resource, timeoutMs);
     if (owner === undefined) return action;
-    const answers = await this.#askCell(cell, "break", { resource, owner }, timeoutMs);
+    const answers = await this.#askCell(cell, "break", { resource, owner }, leftMs());
     // Only now: a holder that obeys would release the lease while some are still being told of the bar.
-    await this.#askCell(cell, "requestRelease", { resource, owner, broken: true }, timeoutMs);
+    await this.#askCell(cell, "requestRelease", { resource, owner, broken: true }, leftMs());
     return { ...action, done: countTrue(answers) > cell.members.length - cell.majority };
   }
 
   close(): void {
     for (const watch of this.#watches) watch.stop();
     this.#watches.clear();
+  }
+
+  #timeLeft(timeoutMs: number): () => number {
+    return timeLeft(() => this.#driver.now().mono, timeoutMs);
   }
 
   #noQuorum(why: string): LeaseholdError {

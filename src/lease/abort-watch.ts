@@ -33,3 +33,16 @@ export function unwatchAbort(signal: AbortSignal, run: () => void): void {
   watches.delete(signal);
   signal.removeEventListener("abort", watch.listener);
 }
+
+/** Settles as the promise does; rejects with the signal's reason if that aborts first. */
+export async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return promise;
+  let giveUp = (): void => undefined;
+  const aborted = new Promise<never>((_resolve, reject) => (giveUp = () => reject(signal.reason)));
+  watchAbort(signal, giveUp);
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    unwatchAbort(signal, giveUp);
+  }
+}

@@ -1,5 +1,5 @@
 import { faults } from "#lease-faults";
-import { unwatchAbort, watchAbort } from "./abort-watch.js";
+import { unlessAborted, unwatchAbort, watchAbort } from "./abort-watch.js";
 import { Contender } from "./contender.js";
 import { formatDuration, parseDuration } from "./duration.js";
 import { type ErrorCode, LeaseholdError, LeaseLostError } from "./errors.js";
@@ -118,15 +118,15 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   }
 
   async holder(resource: string, options: QueryOptions = {}): Promise<HolderHint> {
-    this.#assertOpen();
     checkResourceName(resource);
-    return this.provider.query(resource, queryTimeoutMs(options));
+    return this.#ask(options, (timeoutMs) => this.provider.query(resource, timeoutMs));
   }
 
   async list(prefix = "", options: ListOptions = {}): Promise<ResourceHint[]> {
-    this.#assertOpen();
     checkResourcePrefix(prefix);
-    const hints = await this.provider.list(prefix, queryTimeoutMs(options), options.onIncomplete);
+    const { onIncomplete, signal } = options;
+    const incomplete = onIncomplete && ((why: string) => (signal?.aborted ? undefined : onIncomplete(why)));
+    const hints = await this.#ask(options, (timeoutMs) => this.provider.list(prefix, timeoutMs, incomplete));
     return hints.toSorted((a, b) => (a.resource < b.resource ? -1 : 1));
   }
 
@@ -139,7 +139,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     const { signal } = options;
     const end = () => watch.end();
     const watch: Watch = new Watch(
-      (told) => inspection.watch(prefix, told),
+      (told, failed) => inspection.watch(prefix, told, failed),
       () => {
         this.#watches.delete(watch);
         if (signal !== undefined) unwatchAbort(signal, end);
@@ -152,21 +152,18 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   }
 
   async explain(resource: string, options: QueryOptions = {}): Promise<Explanation> {
-    this.#assertOpen();
     checkResourceName(resource);
-    return this.#inspection().explain(resource, queryTimeoutMs(options));
+    return this.#ask(options, (timeoutMs) => this.#inspection().explain(resource, timeoutMs));
   }
 
   async requestRelease(resource: string, options: QueryOptions = {}): Promise<HolderAction> {
-    this.#assertOpen();
     checkResourceName(resource);
-    return this.#inspection().requestRelease(resource, queryTimeoutMs(options));
+    return this.#ask(options, (timeoutMs) => this.#inspection().requestRelease(resource, timeoutMs));
   }
 
   async break(resource: string, options: QueryOptions = {}): Promise<HolderAction> {
-    this.#assertOpen();
     checkResourceName(resource);
-    return this.#inspection().breakLease(resource, queryTimeoutMs(options));
+    return this.#ask(options, (timeoutMs) => this.#inspection().breakLease(resource, timeoutMs));
   }
 
   async lead<T>(
@@ -404,12 +401,17 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     if (this.#closing !== undefined) throw new LeaseholdError("CLOSED");
   }
 
+  /** A question, which its caller may give up: what is under way for it then ends by its time-out. */
+  async #ask<T>(options: QueryOptions, ask: (timeoutMs: number) => Promise<T>): Promise<T> {
+    this.#assertOpen();
+    const { signal, timeout = QUERY_TIMEOUT_DEFAULT } = options;
+    const timeoutMs = parseDuration(timeout, "timeout");
+    signal?.throwIfAborted();
+    return unlessAborted(ask(timeoutMs), signal);
+  }
+
   #inspection(): Inspection {
     if (this.provider.inspection !== undefined) return this.provider.inspection;
     throw new LeaseholdError("UNSUPPORTED");
   }
-}
-
-function queryTimeoutMs(options: QueryOptions): number {
-  return parseDuration(options.timeout ?? QUERY_TIMEOUT_DEFAULT, "timeout");
 }

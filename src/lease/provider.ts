@@ -76,8 +76,14 @@ export interface Inspection {
    * Tells what is held below the prefix, and then what changes, until it is stopped: held tenures with their tokens,
    * and resources that have become free. It may tell more than once, or what nobody was told to be held. Never from
    * within this call.
+   *
+   * @param failed nothing more will be told, ever. Of members or stores that do not answer a watch waits instead.
    */
-  watch(prefix: string, told: (hint: ResourceHint) => void): Watching;
+  watch(
+    prefix: string,
+    told: (hint: ResourceHint) => void,
+    failed: (error: LeaseholdError) => void,
+  ): Watching;
   explain(resource: string, timeoutMs: number): Promise<Explanation>;
   requestRelease(resource: string, timeoutMs: number): Promise<HolderAction>;
   /** MUST NOT make a resource free before the end that its lease has now. */

@@ -122,8 +122,10 @@ export interface LeadOptions {
 }
 
 export interface QueryOptions {
-  /** How long to wait for an answer. Default `"5s"`. */
+  /** How long the whole call may wait for answers, however many it needs. Default `"5s"`. */
   timeout?: Duration;
+  /** Ends the call; the promise rejects with the signal's reason. What was asked by then, to break a lease say, may still be done. */
+  signal?: AbortSignal;
 }
 
 export interface ListOptions extends QueryOptions {
@@ -318,7 +320,7 @@ export interface Leases extends AsyncDisposable {
    * like all answers.
    *
    * @throws LeaseholdError `WATCH_TOO_WIDE` beyond 100,000 held resources, `UNSUPPORTED`, `INVALID_NAME`,
-   * `CLOSED`.
+   * `CLOSED` (also when the thread of `renewInWorker` dies while it is read).
    * @example
    * ```ts
    * for await (const { resource, state, holder } of leases.watch("reports/", { signal })) {

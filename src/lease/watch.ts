@@ -16,12 +16,18 @@ interface Reader {
   readonly reject: (error: unknown) => void;
 }
 
+/** Begins to look: what `Inspection.watch` does with its prefix. */
+export type Subscribe = (
+  told: (hint: ResourceHint) => void,
+  failed: (error: LeaseholdError) => void,
+) => Watching;
+
 /**
  * The changes below a prefix as a program reads them. What a slow reader has not taken is merged, the newest for each
  * resource, so that it needs no more room than there are resources. Nothing is asked for before the first is read.
  */
 export class Watch implements AsyncIterableIterator<Change, undefined> {
-  readonly #subscribe: (told: (hint: ResourceHint) => void) => Watching;
+  readonly #subscribe: Subscribe;
   readonly #onEnd: () => void;
   readonly #held = new Map<string, Told>();
   /** Free ones are remembered, oldest first, so that no older tenure is told after a newer one. */
@@ -32,7 +38,7 @@ export class Watch implements AsyncIterableIterator<Change, undefined> {
   #ended = false;
   #error: unknown;
 
-  constructor(subscribe: (told: (hint: ResourceHint) => void) => Watching, onEnd: () => void) {
+  constructor(subscribe: Subscribe, onEnd: () => void) {
     this.#subscribe = subscribe;
     this.#onEnd = onEnd;
   }
@@ -42,7 +48,11 @@ export class Watch implements AsyncIterableIterator<Change, undefined> {
   }
 
   next(): Promise<IteratorResult<Change, undefined>> {
-    if (!this.#ended) this.#watching ??= this.#subscribe((hint) => this.#tell(hint));
+    if (!this.#ended)
+      this.#watching ??= this.#subscribe(
+        (hint) => this.#tell(hint),
+        (error) => this.end(error),
+      );
     return new Promise((resolve, reject) => {
       this.#readers.push({ resolve, reject });
       this.#serve();

@@ -1,3 +1,5 @@
+import type { Clock } from "../../lease/ports.js";
+import { timeLeft } from "../../lease/time-left.js";
 import type { Cancellation, Watching } from "../../lease/provider.js";
 
 /** One key as the core has it. */
@@ -27,6 +29,17 @@ export interface Found extends Moment {
 export interface CallLimits {
   readonly timeoutMs: number;
   readonly cancellation?: Cancellation | undefined;
+}
+
+/** The same limits for several operations, one after the other, which share the time. */
+export function sharedLimits(limits: CallLimits, clock: Clock): CallLimits {
+  const leftMs = timeLeft(() => clock.monotonicMs(), limits.timeoutMs);
+  return {
+    ...limits,
+    get timeoutMs() {
+      return leftMs();
+    },
+  };
 }
 
 /** What is told of watched keys, each change once, in the order of the revisions. */

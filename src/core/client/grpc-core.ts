@@ -15,9 +15,17 @@ import {
   TxnRequestSchema,
 } from "../gen/etcd/rpc_pb.js";
 import { LeaseholdError } from "../../lease/errors.js";
-import type { World } from "../../lease/ports.js";
+import type { Clock, World } from "../../lease/ports.js";
 import type { Watching } from "../../lease/provider.js";
-import type { CallLimits, Core, Entry, Found, Moment, WatchListener } from "./core.js";
+import {
+  type CallLimits,
+  type Core,
+  type Entry,
+  type Found,
+  type Moment,
+  type WatchListener,
+  sharedLimits,
+} from "./core.js";
 import { CoreRefusal } from "./failure.js";
 import { Servers, type TlsTexts } from "./servers.js";
 import { Watches } from "./watches.js";
@@ -32,9 +40,11 @@ const decoder = new TextDecoder();
 export class GrpcCore implements Core {
   readonly #servers: Servers;
   readonly #watches: Watches;
+  readonly #clock: Clock;
 
   constructor(endpoints: readonly string[], tls: TlsTexts | undefined, world: World) {
     this.#servers = new Servers(endpoints, tls, world);
+    this.#clock = world.clock;
     this.#watches = new Watches(this.#servers, world, entryOf);
   }
 
@@ -55,10 +65,11 @@ export class GrpcCore implements Core {
     let key = encoder.encode(prefix);
     let moment: Moment | undefined;
     const entries: Entry[] = [];
+    const shared = sharedLimits(limits, this.#clock);
     for (;;) {
       // All pages at the first one's revision.
       const page = { key, rangeEnd, limit: BigInt(pageSize), revision: moment?.revision ?? 0n };
-      const answer = await this.#range(page, limits);
+      const answer = await this.#range(page, shared);
       moment ??= momentOf(answer.header);
       for (const kv of answer.kvs) entries.push(entryOf(kv));
       const last = answer.kvs.at(-1);

@@ -1,9 +1,9 @@
 import { formatDuration } from "../../lease/duration.js";
 import { LeaseholdError } from "../../lease/errors.js";
-import type { Timers } from "../../lease/ports.js";
+import type { Clock, Timers } from "../../lease/ports.js";
 import type { Inspection, Watching } from "../../lease/provider.js";
 import type { Explanation, HolderAction, ResourceHint } from "../../lease/types.js";
-import type { CallLimits, Core, Entry } from "./core.js";
+import { type CallLimits, type Core, type Entry, sharedLimits } from "./core.js";
 import { hintOf, lifeMsMax } from "./hints.js";
 import type { Keys } from "./keys.js";
 import { PrefixWatch } from "./prefix-watch.js";
@@ -15,6 +15,7 @@ const replacementsMax = 5;
 export interface CoreInspectionParts {
   readonly core: Core;
   readonly timers: Timers;
+  readonly clock: Clock;
   readonly keys: Keys;
   /** Who asks. */
   readonly holder: string;
@@ -43,31 +44,36 @@ export class CoreInspection implements Inspection {
   async explain(resource: string, timeoutMs: number): Promise<Explanation> {
     const { core, keys } = this.#parts;
     const common = { resource, waiting: 0, members: [], broken: false };
+    const limits = this.#limits(timeoutMs);
     let entry: Entry | undefined;
     try {
-      ({ entry } = await core.read(keys.of(resource), { timeoutMs }));
+      ({ entry } = await core.read(keys.of(resource), limits));
     } catch (error) {
       if (!(error instanceof LeaseholdError)) throw error;
       return { ...common, state: "unknown", quorum: false, reasons: [error.message] };
     }
     if (entry === undefined)
       return { ...common, state: "free", confirmed: true, quorum: true, reasons: ["it is free"] };
-    const hint = hintOf(entry, await lifeMsMax(core, entry, { timeoutMs }));
+    const hint = hintOf(entry, await lifeMsMax(core, entry, limits));
     const broken = decodeRecord(entry.value)?.asked?.broken === true;
     return { ...common, ...hint, quorum: true, broken, reasons: [reasonOf(entry, hint.remainingMs, broken)] };
   }
 
   requestRelease(resource: string, timeoutMs: number): Promise<HolderAction> {
-    return this.#ask(resource, false, { timeoutMs });
+    return this.#ask(resource, false, this.#limits(timeoutMs));
   }
 
   breakLease(resource: string, timeoutMs: number): Promise<HolderAction> {
-    return this.#ask(resource, true, { timeoutMs });
+    return this.#ask(resource, true, this.#limits(timeoutMs));
   }
 
   close(): void {
     for (const watch of this.#watches) watch.stop();
     this.#watches.clear();
+  }
+
+  #limits(timeoutMs: number): CallLimits {
+    return sharedLimits({ timeoutMs }, this.#parts.clock);
   }
 
   /**

@@ -71,10 +71,10 @@ export class CoreProvider implements Provider {
     this.#keys = new Keys(address.keyPrefix);
     this.holder = holder;
     this.guarantees = coreGuarantees(address);
-    const { timers, random } = world;
+    const { clock, timers, random } = world;
     const hint = (resource: string) => this.#events?.hint(resource) ?? false;
     this.#waiters = new Waiters({ core, timers, random, hint });
-    this.inspection = new CoreInspection({ core, timers, keys: this.#keys, holder });
+    this.inspection = new CoreInspection({ core, clock, timers, keys: this.#keys, holder });
   }
 
   attach(events: ProviderEvents): void {

@@ -1,3 +1,4 @@
+import type { LeaseholdError } from "../../lease/errors.js";
 import type { Inspection, Watching } from "../../lease/provider.js";
 import type { Explanation, HolderAction, ResourceHint } from "../../lease/types.js";
 import type { AnswerValue, CallWithoutNumber, ToWorker } from "./messages.js";
@@ -8,19 +9,34 @@ export interface WorkerCaller {
   post(message: ToWorker): void;
 }
 
+interface Watcher {
+  readonly told: (hint: ResourceHint) => void;
+  readonly failed: (error: LeaseholdError) => void;
+}
+
 /** The leases of others, as the client in the other thread sees them. */
 export class WorkerInspection implements Inspection {
   readonly #caller: WorkerCaller;
-  readonly #watches = new Map<number, (hint: ResourceHint) => void>();
+  readonly #watches = new Map<number, Watcher>();
   #nextWatch = 1;
+  #gone: LeaseholdError | undefined;
 
   constructor(caller: WorkerCaller) {
     this.#caller = caller;
   }
 
-  watch(prefix: string, told: (hint: ResourceHint) => void): Watching {
+  watch(
+    prefix: string,
+    told: (hint: ResourceHint) => void,
+    failed: (error: LeaseholdError) => void,
+  ): Watching {
+    const gone = this.#gone;
+    if (gone !== undefined) {
+      void Promise.resolve().then(() => failed(gone));
+      return { stop: () => undefined };
+    }
     const watch = this.#nextWatch++;
-    this.#watches.set(watch, told);
+    this.#watches.set(watch, { told, failed });
     this.#caller.post({ type: "watch", watch, prefix });
     return {
       stop: () => {
@@ -31,7 +47,15 @@ export class WorkerInspection implements Inspection {
 
   /** From the other thread. */
   told(watch: number, hint: ResourceHint): void {
-    this.#watches.get(watch)?.(hint);
+    this.#watches.get(watch)?.told(hint);
+  }
+
+  /** The other thread has ended. */
+  end(why: LeaseholdError): void {
+    this.#gone = why;
+    const watches = [...this.#watches.values()];
+    this.#watches.clear();
+    for (const { failed } of watches) failed(why);
   }
 
   async explain(resource: string, timeoutMs: number): Promise<Explanation> {

@@ -280,6 +280,7 @@ export class WorkerProvider implements Provider {
     if (this.#closing === undefined) this.#logger.error(this.#gone.message);
     for (const { reject } of this.#calls.values()) reject(this.#gone);
     this.#calls.clear();
+    this.inspection.end(this.#gone);
   }
 
   #giveSignOfLife(): void {
