@@ -124,7 +124,10 @@ export interface LeadOptions {
 export interface QueryOptions {
   /** How long the whole call may wait for answers, however many it needs. Default `"5s"`. */
   timeout?: Duration;
-  /** Ends the call; the promise rejects with the signal's reason. What was asked by then, to break a lease say, may still be done. */
+  /**
+   * Ends the call; the promise rejects with the signal's reason. What was asked by then, to break a lease say,
+   * may still be done.
+   */
   signal?: AbortSignal;
 }
 

@@ -101,18 +101,9 @@ class Guard {
       return;
     }
     this.#words = variables.length === 0 ? found : ["env", ...variables, ...found];
-    // A session of its own: the command's processes are one group, and the terminal's signals come through `run` only.
-    const gate = spawn(GATE_SHELL, ["-c", GATE_SCRIPT, "leasehold"], {
-      stdio: ["inherit", "inherit", "inherit", "pipe"],
-      detached: true,
-      env: { ...process.env, ...env },
-    });
+    const gate = this.#spawnGate(env);
+    if (gate?.pid === undefined) return;
     this.#gate = gate;
-    gate.on("error", ({ code, message }: NodeJS.ErrnoException) => {
-      if (gate.pid === undefined)
-        this.#finish({ type: "not-started", code: code === "E2BIG" ? code : "", message });
-    });
-    if (gate.pid === undefined) return;
     this.#processes = new CommandProcesses(gate.pid, env[MARK_VARIABLE] ?? "");
     const pipe = gate.stdio[GATE_FD] as Socket;
     receive<FromGate>(
@@ -124,6 +115,26 @@ class Guard {
     send(this.#toRun, { type: "ready", groupId: gate.pid });
     // A gate that is never opened is gone by the deadline, too.
     this.#look();
+  }
+
+  /** Without a process, and it is said why, when there are too many variables, processes or the like. */
+  #spawnGate(env: Start["env"]): ChildProcess | undefined {
+    const refused = ({ code = "", message }: NodeJS.ErrnoException): void =>
+      this.#finish({ type: "not-started", code: code === "E2BIG" ? code : "", message });
+    try {
+      // A session of its own: the command's processes are one group, and the terminal's signals come through `run` only.
+      const gate = spawn(GATE_SHELL, ["-c", GATE_SCRIPT, "leasehold"], {
+        stdio: ["inherit", "inherit", "inherit", "pipe"],
+        detached: true,
+        env: { ...process.env, ...env },
+      });
+      gate.on("error", (error) => gate.pid === undefined && refused(error));
+      return gate;
+    } catch (error) {
+      // Node tells of some failures by an event and throws others.
+      refused(error as NodeJS.ErrnoException);
+      return undefined;
+    }
   }
 
   /** Both know the group now. The deadline may be close: the start took long, and the lease was not renewed meanwhile. */

@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { childrenOf, eventually, guardPath, isAlive } from "../../../test/support/built.js";
 import { LeaseLostError, LeaseholdError } from "../../lease/errors.js";
 import type { AcquireOptions, Guarantees, Lease, Leases } from "../../lease/types.js";
@@ -275,6 +275,15 @@ describe("when the lease ends first", () => {
     await eventually("the command is gone", () => groupIsGone(group));
     expect(lease.remaining()).toBeGreaterThan(0);
     expect(await ending).toBe(8);
+  });
+
+  test("a system clock that was set back moves the deadline that the guard knows, without a renewal", async () => {
+    const ending = start(`${announce()} sleep 3; exit 5`);
+    await startedPid();
+    const wallMs = Date.now;
+    using _setBack = vi.spyOn(Date, "now").mockImplementation(() => wallMs() - 20_000);
+    // The guard, whose clock was not, sees a deadline that has passed.
+    expect(await ending).toBe(76);
   });
 
   test("a renewed lease lets the command go on", async () => {

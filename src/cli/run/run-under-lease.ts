@@ -189,7 +189,11 @@ async function watch(
     if (untilLastMs <= 0) command.lose();
     else if (untilLastMs < everyMs) last = setTimeout(look, untilLastMs);
     const deadline = deadlineOf(lease);
-    if (Math.abs(deadline.monotonicMs - told.monotonicMs) < DEADLINE_CHANGE_MS) return;
+    const isMoved = Math.abs(deadline.monotonicMs - told.monotonicMs) >= DEADLINE_CHANGE_MS;
+    // The guard must not wait for a time that comes twice. A clock that was set forward it takes for a
+    // suspension, which looks the same.
+    const isSetBack = told.wallMs - deadline.wallMs >= DEADLINE_CHANGE_MS;
+    if (!isMoved && !isSetBack) return;
     told = deadline;
     command.moveDeadline(deadline);
   };

@@ -9,7 +9,10 @@ type Forwarded = (typeof FORWARDED)[number];
 /** The two signals that ask nobody to end. While there is no command, there is nothing for them to do. */
 const HARMLESS: ReadonlySet<Forwarded> = new Set(["SIGUSR1", "SIGUSR2"]);
 
-/** Those that only ask to end. By SIGHUP many programs read their settings anew, and by SIGQUIT some tell what they do. */
+/**
+ * Those that only ask to end. By SIGHUP many programs read their settings anew, and by SIGQUIT some tell what
+ * they do.
+ */
 const ENDING: ReadonlySet<Forwarded> = new Set(["SIGINT", "SIGTERM"]);
 
 /** Signals end the opening and the wait for the lease; while a command runs they are the command's. */
@@ -42,7 +45,10 @@ export class SignalRelay implements Disposable {
     this.#command = command;
   }
 
-  /** What was passed on is done with, but for what asked to end: the command may have ended by the loss of its lease instead. */
+  /**
+   * What was passed on is done with, but for what asked to end: the command may have ended by the loss of its
+   * lease instead.
+   */
   commandIsGone(): void {
     this.#command = undefined;
     this.#received = this.#asked;
