@@ -1,6 +1,6 @@
 import { type CellReading, isCell } from "./cell.js";
 import { encodeRecord } from "./codec.js";
-import type { Protocol } from "./effects.js";
+import { lookAtClocks, type Protocol } from "./effects.js";
 import type { AskResult, ProtocolEnvironment, Sighting } from "./lease-protocol.js";
 import { readAll } from "./looking.js";
 import type { Observations } from "./observations.js";
@@ -22,16 +22,20 @@ export function* askHolder(
   observations: Observations,
   resource: string,
   asked: Asked,
-  timeoutMs: number,
+  withinMs: number,
 ): Protocol<AskResult> {
   const { farm, settings } = environment;
-  const stepMs = Math.min(timeoutMs, settings.delayMs);
+  const begun = yield lookAtClocks;
+  const endMs = begun.now.monotonicMs + withinMs;
+  let last = begun.now;
   const register = leaseRegister(resource);
   const told = new Set<number>();
   let first: Sighting | undefined;
   for (let tries = 0; ; tries++) {
     const cells: (CellReading | undefined)[] = [];
-    const { now, cancelled } = yield* readAll(farm, resource, cells, stepMs, () => false);
+    // A store that is silent must not take the time in which the others could be told.
+    const lookMs = Math.min(settings.delayMs, (endMs - last.monotonicMs) / 2);
+    const { now, cancelled } = yield* readAll(farm, resource, cells, lookMs, () => false);
     cells.forEach((cell, store) => {
       if (isCell(cell) && cell.record !== undefined)
         observations.see(resource, store, cell.record, now.monotonicMs);
@@ -49,13 +53,20 @@ export function* askHolder(
       const next = encodeRecord({ ...cell.record, asked });
       return { op: "replace", register, id: farm.idOf(store), expected: cell.content, next };
     });
-    const isDone = requests.every((request) => request === undefined) || cancelled || tries >= triesMax;
-    if (isDone) return { sighting: first, stores: told.size };
-    const { answers } = yield { kind: "ask", requests, timeoutMs: stepMs, enough: () => false };
+    const leftMs = endMs - now.monotonicMs;
+    const isGivenUp = cancelled || tries >= triesMax || leftMs <= 0;
+    if (isGivenUp || requests.every((request) => request === undefined))
+      return { sighting: first, stores: told.size };
+    const timeoutMs = Math.min(settings.delayMs, leftMs);
+    const written = yield { kind: "ask", requests, timeoutMs, enough: () => false };
+    const { answers } = written;
+    last = written.now;
     answers.forEach((answer, store) => {
       if (answer?.kind === "written") told.add(store);
     });
-    if (answers.every((answer) => answer?.kind !== "conflict")) return { sighting: first, stores: told.size };
+    const isOver = last.monotonicMs >= endMs;
+    if (isOver || answers.every((answer) => answer?.kind !== "conflict"))
+      return { sighting: first, stores: told.size };
   }
 }
 

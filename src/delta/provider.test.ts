@@ -54,6 +54,26 @@ test("a list needs a majority, or somebody who is told what is missing", async (
   expect(told).toContain("1 did, and 2 are needed: down");
 });
 
+test("a request to release takes no longer than its time-out, though it looks first and then writes", async () => {
+  const { farm, alice, bob, world } = await stage();
+  await alice.acquire("r");
+  for (const medium of farm.media) medium.latencyMs = { request: 20, answer: 20 };
+  const ask = async (timeout: number, told: unknown[]) => {
+    const settle = async () => told.push((await bob.requestRelease("r", { timeout })).done);
+    const settled = settle().catch((error: unknown) => told.push(error));
+    await world.advance(timeout);
+    expect(told).toHaveLength(1);
+    await settled;
+  };
+  const told: unknown[] = [];
+  await ask(60, told);
+  expect(told).toMatchObject([{ code: "NO_QUORUM" }]);
+  farm.media[2]!.stall("requests");
+  const later: unknown[] = [];
+  await ask(100, later);
+  expect(later).toEqual([true]);
+});
+
 test("a list of which stores have more than they may tell says so", async () => {
   class Full extends Map<string, readonly Uint8Array[]> {
     override get size(): number {
