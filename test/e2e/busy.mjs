@@ -41,6 +41,9 @@ const acts = {
   },
   /** Looks on, without a pause, while the lease is not renewed by itself any more. */
   async loseWorker(forMs) {
+    const watched = (async () => {
+      for await (const _change of leases.watch(""));
+    })().catch((error) => error.code);
     void worker.terminate();
     const from = performance.now();
     let lastHeldAt = Date.now();
@@ -52,7 +55,7 @@ const acts = {
       () => "acquired",
       (error) => error.code,
     );
-    return { lastHeldAt, last: look(), aborted: abortedBy?.code, second };
+    return { lastHeldAt, last: look(), aborted: abortedBy?.code, second, watched: await watched };
   },
   async close() {
     const from = performance.now();
