@@ -78,7 +78,7 @@ function serve(world: VirtualWorld) {
     watcher = remainingMs;
     return { id: granted.grant, validity, remainingMs };
   };
-  return { server, threads, seen, taken, grantOf };
+  return { server, threads, seen, taken, grantOf, ground };
 }
 
 test("maxHold has one end: a program that hears late of its grant is not told of more than until the release", async () => {
@@ -125,4 +125,17 @@ test("clocks that disagree for the program's look are distrusted before its rele
   server.receive({ type: "release", call: 2, grant: id, early: true });
   await world.advance(10);
   expect([seen.distrusted, seen.letRunOut, seen.releasedAtMs]).toEqual([1, 1, 10]);
+});
+
+test("a renewal that waits for its turn does not keep a release waiting", async () => {
+  const world = new VirtualWorld();
+  const { server, seen, taken, grantOf, ground } = serve(world);
+  let settle: (longer: boolean) => void = () => undefined;
+  ground.renew = () => new Promise((resolve) => (settle = resolve));
+  ground.forgoRenewal = () => settle(false);
+  taken(Infinity);
+  await world.advance(ttlMs / 2);
+  server.receive({ type: "release", call: 2, grant: grantOf().id, early: false });
+  await world.advance(0);
+  expect(seen.releasedAtMs).toBe(ttlMs / 2);
 });

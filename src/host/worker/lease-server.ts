@@ -69,6 +69,7 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
         return flease.holder;
       },
       renew: (grant, ttlMs) => this.#extend(grant, ttlMs),
+      forgoRenewal: (grant) => flease.forgoRenewal(grant),
     };
     flease.attach(this);
   }
