@@ -34,6 +34,7 @@ export default defineConfig({
   test: {
     // CommonJS looks as it does in Node.
     deps: { interopDefault: false },
+    setupFiles: ["test/support/bounded-properties.ts"],
     include: ["src/**/*.test.ts", "test/*.test.ts"],
     exclude: randomTests,
     testTimeout: 30_000,

@@ -1,0 +1,7 @@
+import fc from "fast-check";
+
+/**
+ * A property that fails is made smaller for so long at the most: time limits of tests do not end what never yields. On a busy machine a
+ * property that holds may end with fewer runs, and has held in these.
+ */
+fc.configureGlobal({ interruptAfterTimeLimit: 60_000 });
