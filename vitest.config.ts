@@ -35,6 +35,8 @@ export default defineConfig({
     // CommonJS looks as it does in Node.
     deps: { interopDefault: false },
     setupFiles: ["test/support/bounded-properties.ts"],
+    // One for each processor; vitest would keep one free.
+    maxWorkers: "100%",
     include: ["src/**/*.test.ts", "test/*.test.ts"],
     exclude: randomTests,
     testTimeout: 30_000,
