@@ -13,6 +13,8 @@ export class UniqueLeader implements StorageObserver {
   readonly #view: WorldView;
   readonly #report: Report;
   #leader: SimParty | undefined;
+  /** It has been told to stop, and may lead until the renewal that it had begun has come to an end. */
+  #stopping: SimParty | undefined;
   #sinceMs = 0;
 
   constructor(view: WorldView, report: Report) {
@@ -27,6 +29,7 @@ export class UniqueLeader implements StorageObserver {
 
   laidDown(party: SimParty): void {
     this.#sinceMs = this.#view.nowMs;
+    this.#stopping = party;
     if (party === this.#leader) this.#leader = undefined;
   }
 
@@ -45,6 +48,7 @@ export class UniqueLeader implements StorageObserver {
       this.#report("leader", `nobody leads after ${Math.round(becauseMs)} ms`);
     else if (leader !== undefined && this.#leader !== undefined && leader !== this.#leader)
       this.#report("leader", `${leader.writer} leads in place of ${this.#leader.writer}`);
-    this.#leader = leader ?? this.#leader;
+    if (this.#stopping !== undefined && !leaders.includes(this.#stopping)) this.#stopping = undefined;
+    this.#leader = leader === this.#stopping ? undefined : (leader ?? this.#leader);
   }
 }
