@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { MemoryFarm } from "../../test/support/memory-farm.js";
+import { waitFor } from "../../test/support/wait-for.js";
 import { LeaseholdError } from "../lease/errors.js";
 import type { AttemptOutcome, Grant } from "../lease/provider.js";
 import { VirtualWorld } from "../testing/virtual-world.js";
@@ -33,14 +34,8 @@ class Stage {
     );
   }
 
-  /** Lets time pass in steps of a millisecond until the promise has settled. */
-  async wait<T>(promise: Promise<T>): Promise<T> {
-    const seen = { isSettled: false };
-    const settle = () => (seen.isSettled = true);
-    promise.then(settle, settle);
-    await this.world.settle();
-    for (let passedMs = 0; !seen.isSettled && passedMs < 10_000; passedMs++) await this.world.advance(1);
-    return promise;
+  wait<T>(promise: Promise<T>): Promise<T> {
+    return waitFor(this.world, promise);
   }
 
   attempt(provider: DeltaProvider, leaseMs = ttlMs, timeoutMs = 500): Promise<AttemptOutcome> {

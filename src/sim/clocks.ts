@@ -97,7 +97,7 @@ export class SimClock {
   }
 
   /** The steady clock is further at once. */
-  skip(ms: number): void {
+  jump(ms: number): void {
     this.#steadyMs += ms;
   }
 

@@ -1,7 +1,7 @@
 import { copyMessage, Kind } from "../flease/message.js";
 import type { Message } from "../flease/message.js";
 import { EventCode, SimEvent } from "./events.js";
-import type { NetworkPlan } from "./plan.js";
+import { faultlessNetwork, type NetworkPlan } from "./plan.js";
 import type { SimRandom } from "./random.js";
 
 /** A message under way. */
@@ -109,15 +109,7 @@ export class Network {
   /** From now on the network is good: nothing is cut or lost, and messages are quick. */
   heal(meanDelayMs: number): void {
     this.#cuts.fill(0);
-    this.#plan = {
-      ...this.#plan,
-      lossRate: 0,
-      releaseLossRate: 0,
-      duplicationRate: 0,
-      meanDelayMs,
-      tailRate: 0,
-      tailMaxMs: 0,
-    };
+    this.#plan = { ...this.#plan, ...faultlessNetwork, meanDelayMs };
   }
 
   #delayMs(): number {

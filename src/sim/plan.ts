@@ -21,6 +21,15 @@ export interface NetworkPlan {
   readonly readEveryMs: number;
 }
 
+/** Nothing is lost, repeated or late for long. */
+export const faultlessNetwork = {
+  lossRate: 0,
+  releaseLossRate: 0,
+  duplicationRate: 0,
+  tailRate: 0,
+  tailMaxMs: 0,
+} as const satisfies Partial<NetworkPlan>;
+
 /** Mean time between two disturbances of one kind anywhere in the world; `Infinity` when the run has none. */
 export interface ChaosPlan {
   readonly crashEveryMs: number;
@@ -127,6 +136,14 @@ export function drawPlan(seed: number, mode: ClockMode, random: SimRandom): RunP
   return drawWaist(rushed, new SimRandom(seed + waistStream));
 }
 
+/** No machine stops, and none is cut off. */
+const steadyMachines = {
+  crashEveryMs: Infinity,
+  blackoutEveryMs: Infinity,
+  pauseEveryMs: Infinity,
+  partitionEveryMs: Infinity,
+};
+
 /** Came to the world later, and is drawn from a stream of its own: the rest of a run is as if it were not there. */
 function drawSuspensions(plan: RunPlan, random: SimRandom): RunPlan {
   const { mode, chaos, settings, workload } = plan;
@@ -141,17 +158,10 @@ function drawSuspensions(plan: RunPlan, random: SimRandom): RunPlan {
   const suspended = { ...plan, chaos: { ...chaos, offsetEveryMs, suspendEveryMs, suspendMaxMs } };
   if (!stepsTogether || random.chance(0.3)) return suspended;
   // Walls step back while somebody sleeps whose lease nobody remembers: nobody has wanted the resource for a while.
-  const never = Infinity;
-  const nothingElse = {
-    crashEveryMs: never,
-    blackoutEveryMs: never,
-    pauseEveryMs: never,
-    partitionEveryMs: never,
-  };
-  const clocks = { rateEveryMs: never, stepTogetherEveryMs: never };
+  const clocks = { rateEveryMs: Infinity, stepTogetherEveryMs: Infinity };
   return {
     ...suspended,
-    chaos: { ...suspended.chaos, ...nothingElse, ...clocks, suspendMaxMs: 7 * longest },
+    chaos: { ...suspended.chaos, ...steadyMachines, ...clocks, suspendMaxMs: 7 * longest },
     workload: { ...workload, thinkMeanMs: random.magnitude(1, 4) * longest, releaseRate: 0.5 },
     network: { ...plan.network, lossRate: 0, tailRate: 0 },
   };
@@ -224,16 +234,9 @@ function drawLostReleases(plan: RunPlan, random: SimRandom): RunPlan {
   if (!random.chance(lostReleaseRate)) return plan;
   const { chaos, network, settings, workload } = plan;
   const { ttlMaxMs, rpcTimeoutMs } = settings;
-  const never = Infinity;
-  const nothingElse = {
-    crashEveryMs: never,
-    blackoutEveryMs: never,
-    pauseEveryMs: never,
-    partitionEveryMs: never,
-  };
   return {
     ...plan,
-    chaos: { ...chaos, ...nothingElse },
+    chaos: { ...chaos, ...steadyMachines },
     network: {
       ...network,
       lossRate: 0,
@@ -278,15 +281,7 @@ export function drawFairWeather(seed: number, random: SimRandom, onWaist: boolea
     agents: Array.from({ length: nodes }, (_, node) => ({ node, resource: "r0" })),
     stormMs: stormLeases * settings.ttlMaxMs,
     calmMs: 0,
-    network: {
-      lossRate: 0,
-      releaseLossRate: 0,
-      duplicationRate: 0,
-      meanDelayMs,
-      tailRate: 0,
-      tailMaxMs: 0,
-      readEveryMs: 0,
-    },
+    network: { ...faultlessNetwork, meanDelayMs, readEveryMs: 0 },
     chaos: {
       crashEveryMs: never,
       downMaxMs: 0,

@@ -54,7 +54,7 @@ export class Sleep {
   look(): void {
     const { settings, sharedWall } = this.#world;
     if (this.#node.peer !== undefined && this.deceives)
-      this.#node.clock.skip(2 * settings.maxClockSkewMs + 1);
+      this.#node.clock.jump(2 * settings.maxClockSkewMs + 1);
     this.#stepsBackSeen = sharedWall.stepsBack;
   }
 }

@@ -17,7 +17,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Faults } from "../../src/flease/faults.js";
-import { fleaseSettings } from "../../src/flease/settings.js";
+import { recoveryOf } from "../support/recovery.js";
 import { freePorts } from "../free-ports.js";
 import { type Running, dist, eventually, leasehold } from "../support/built.js";
 import { historyLine, historyVersion } from "../../src/history/format.js";
@@ -30,14 +30,7 @@ import { steadyClockOf } from "../support/steady-clock.js";
 export const ttlMs = 2_000;
 export const skewMs = 20;
 export const rpcTimeoutMs = 150;
-const { waitWallMs, waitRateMs } = fleaseSettings({
-  members: ["a", "b", "c"],
-  ttlMaxMs: ttlMs,
-  maxClockSkewMs: skewMs,
-  rpcTimeoutMs,
-});
-/** How long a member's vote does not count after its start: until the slower of its clocks says so (section 3.7). */
-export const recoveryMs = Math.max(waitWallMs, waitRateMs);
+export const recoveryMs = recoveryOf({ ttlMaxMs: ttlMs, maxClockSkewMs: skewMs, rpcTimeoutMs });
 
 /** A process takes a moment to start; on a busy machine, several. */
 const startMsMax = 20_000;

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
 import { open, startMember } from "leasehold";
 import type { Leases, Logger, Member } from "leasehold";
-import { fleaseSettings } from "../../src/flease/settings.js";
+import { recoveryOf } from "../support/recovery.js";
 import { eventually } from "../support/built.js";
 import { freePorts } from "../free-ports.js";
 
@@ -12,13 +12,7 @@ import { freePorts } from "../free-ports.js";
  */
 
 const settings = { ttlMax: "1s", maxClockSkew: "10ms", rpcTimeout: "150ms" };
-const { waitWallMs, waitRateMs } = fleaseSettings({
-  members: ["a", "b", "c"],
-  ttlMaxMs: 1_000,
-  maxClockSkewMs: 10,
-  rpcTimeoutMs: 150,
-});
-const recoveryMs = Math.max(waitWallMs, waitRateMs);
+const recoveryMs = recoveryOf({ ttlMaxMs: 1_000, maxClockSkewMs: 10, rpcTimeoutMs: 150 });
 
 const members: Member[] = [];
 const clients: Leases[] = [];

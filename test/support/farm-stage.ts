@@ -8,6 +8,7 @@ import { LeaseholdError } from "../../src/lease/errors.js";
 import type { AttemptOutcome, Grant } from "../../src/lease/provider.js";
 import { VirtualWorld } from "../../src/testing/virtual-world.js";
 import { MemoryFarm } from "./memory-farm.js";
+import { waitFor } from "./wait-for.js";
 
 export const delayMs = 50;
 export const leaseMsMax = 2_000;
@@ -41,13 +42,8 @@ export class Stage {
     return this.wait(openFarm(stores, this.world, { holder: "other.1", leaseMsMax, ...options }));
   }
 
-  async wait<T>(promise: Promise<T>): Promise<T> {
-    const seen = { isSettled: false };
-    const settle = () => (seen.isSettled = true);
-    promise.then(settle, settle);
-    await this.world.settle();
-    for (let passedMs = 0; !seen.isSettled && passedMs < 10_000; passedMs++) await this.world.advance(1);
-    return promise;
+  wait<T>(promise: Promise<T>): Promise<T> {
+    return waitFor(this.world, promise);
   }
 
   attempt(provider: DeltaProvider, ttlMs = 1_000): Promise<AttemptOutcome> {
