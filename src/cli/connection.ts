@@ -4,8 +4,12 @@ import { open } from "../index.js";
 import { type Settings, WAIT_DEFAULT, openOptions } from "./settings.js";
 import { few } from "../lease/lists.js";
 
+/** The longest that a timer can wait, ms. */
+const TIMER_MS_MAX = 2 ** 31 - 1;
+
 /**
- * Opens the leases, uses them, and closes them whatever happened.
+ * Opens the leases, uses them, and closes them whatever happened. The process stays alive meanwhile: leases in memory have no socket
+ * that would keep it.
  *
  * @param signal gives up while they are being opened; the promise rejects with its reason. Nothing is held then, and what is under
  * way ends with the process.
@@ -15,11 +19,16 @@ export async function withLeases<T>(
   use: (leases: Leases) => Promise<T>,
   signal?: AbortSignal,
 ): Promise<T> {
-  const leases = await unlessGivenUp(open(...few(settings.endpoints), openOptions(settings)), signal);
+  const alive = setInterval(() => undefined, TIMER_MS_MAX);
   try {
-    return await use(leases);
+    const leases = await unlessGivenUp(open(...few(settings.endpoints), openOptions(settings)), signal);
+    try {
+      return await use(leases);
+    } finally {
+      await leases.close();
+    }
   } finally {
-    await leases.close();
+    clearInterval(alive);
   }
 }
 

@@ -13,6 +13,12 @@ function hold(signal: Signal): void {
   held.push(signal);
 }
 
+/** What a signal does to a process that does not listen. */
+function die(signal: NodeJS.Signals): void {
+  process.off(signal, die);
+  process.kill(process.pid, signal);
+}
+
 /** The first thing that this program does. */
 export function holdSignals(): void {
   for (const signal of HELD) process.on(signal, hold as NodeJS.SignalsListener);
@@ -30,10 +36,18 @@ export function listenToSignals<Listened extends Signal>(
 ): () => void {
   const listeners = signals.map((signal) => [signal, () => listener(signal)] as const);
   for (const [signal, tell] of listeners) process.on(signal, tell);
+  const rest = HELD.filter((signal) => !listeners.some(([listened]) => listened === signal));
+  for (const signal of rest) process.on(signal, die);
   for (const signal of HELD) process.off(signal, hold as NodeJS.SignalsListener);
+  // Node hears of a signal when it polls. One that has arrived and was not heard yet would be lost with its listener.
+  setImmediate(() =>
+    setImmediate(() => {
+      for (const signal of rest) process.off(signal, die);
+    }),
+  );
   for (const signal of held.splice(0)) {
     const tell = listeners.find(([listened]) => listened === signal)?.[1];
-    if (tell === undefined) process.kill(process.pid, signal);
+    if (tell === undefined) die(signal);
     else tell();
   }
   return () => {

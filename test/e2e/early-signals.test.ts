@@ -15,6 +15,8 @@ import { freePorts } from "../free-ports.js";
 const TRIES = Number(process.env["LEASEHOLD_TRIES"] ?? 4);
 /** For as long as a command needs to start on a busy machine. */
 const SWEEP_MS = 400;
+/** After which it works, on a machine that is not busy. */
+const WORKS_MS = 2_000;
 /** Above which an end has waited for something else. */
 const END_MS_MAX = 10_000;
 const GOLDEN_SECTION = (Math.sqrt(5) - 1) / 2;
@@ -122,6 +124,21 @@ describe.skipIf(process.platform !== "linux").concurrent("a signal while it star
         expect(end).toMatchObject({ code: null, signal: "SIGTERM", stderr: "" });
     },
   );
+
+  test("what runs on leases in memory, which nothing else keeps alive, goes on until the signal", async ({
+    expect,
+  }) => {
+    for (const words of [
+      ["hold", "x", ...memory],
+      ["watch", ...memory],
+      ["elect", "x", ...memory],
+    ])
+      expect(await signalledAfter(words, WORKS_MS, "SIGTERM")).toMatchObject({
+        code: 0,
+        signal: null,
+        stderr: "",
+      });
+  });
 
   test("while the command is loaded, too", async ({ expect }) => {
     const hold = ["hold", "x", ...memory];
