@@ -6,7 +6,7 @@ const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 /** Tests run the sources with the build that lets a test plant the protocol's known mistakes. */
 export const alias = {
   "#lease-faults": here("./src/lease/planted-faults.ts"),
-  "#faults": here("./src/flease/planted-faults.ts"),
+  "#faults": here("./src/flease/protocol/planted-faults.ts"),
   "#delta-faults": here("./src/delta/planted-faults.ts"),
   "#raft-faults": here("./src/core/raft/planted-faults.ts"),
   "#core-faults": here("./src/core/state/planted-faults.ts"),
@@ -16,7 +16,7 @@ export const alias = {
 
 /** Random runs of the simulators, and the tables of planted mistakes: minutes of processor time, with a command of their own. */
 export const randomTests = [
-  "src/sim/**/*.test.ts",
+  "sim/**/*.test.ts",
   "src/cli/commands/sim-modes.test.ts",
   "test/planted-*.test.ts",
 ];
@@ -24,9 +24,9 @@ export const randomTests = [
 /** Parts of `npm test` that try harder by `LEASEHOLD_EFFORT`: see `test/support/effort.ts`. */
 export const harderTests = [
   "src/core/raft/chaos.test.ts",
-  "src/delta/exclusion.property.test.ts",
+  "src/delta/conditional/exclusion.property.test.ts",
   "src/delta/paper/conformance.test.ts",
-  "src/host/fuzz.test.ts",
+  "src/flease/tcp/wire/fuzz.test.ts",
 ];
 
 export default defineConfig({

@@ -2,7 +2,7 @@
 // and of three of them costs. Prints one JSON object a line. Needs some 2 GB of memory.
 import { setTimeout as sleep } from "node:timers/promises";
 import { clusterStatus, open } from "leasehold";
-import { Cells } from "../dist/flease/cells.js";
+import { Cells } from "../dist/src/flease/protocol/cells.js";
 import { startCluster } from "./cluster.mjs";
 
 const memberCount = 30;

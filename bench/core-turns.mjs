@@ -12,7 +12,7 @@ import { pathToFileURL } from "node:url";
 import { create } from "@bufbuild/protobuf";
 import { credentials, makeClientConstructor } from "@grpc/grpc-js";
 
-const dist = resolve(process.env.LEASEHOLD_DIST ?? "dist");
+const dist = resolve(process.env.LEASEHOLD_DIST ?? "dist/src");
 const load = (path) => import(pathToFileURL(join(dist, path)).href);
 const rpc = await load("core/gen/etcd/rpc_pb.js");
 const { Maintenance } = await load("core/gen/etcd/cluster_pb.js");

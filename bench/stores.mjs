@@ -108,7 +108,7 @@ async function grounds() {
 }
 
 async function s3Send({ started, module }, method, key, headers = {}, body = "") {
-  const dist = process.env["LEASEHOLD_DIST"] ?? fileURLToPath(new URL("../dist", import.meta.url));
+  const dist = process.env["LEASEHOLD_DIST"] ?? fileURLToPath(new URL("../dist/src", import.meta.url));
   const { sign } = await import(`${dist}/stores/s3/signature.js`);
   const { host } = new URL(started.endpoint);
   const path = `/bench${key === "" ? "" : `/${key}`}`;

@@ -16,11 +16,8 @@ const compiled = spawnSync(process.execPath, [compiler, ...project], { stdio: "i
 if (compiled.status !== 0) process.exit(1);
 // The nearest package.json decides what `#faults` is: here the switches that can be turned, in the product none.
 const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
-const imports = Object.entries(manifest.imports).map(([name, path]) => [
-  name,
-  path.replace("/dist/", "/src/"),
-]);
-const planted = { ...Object.fromEntries(imports), "#faults": "./src/flease/planted-faults.js" };
+const imports = Object.entries(manifest.imports).map(([name, path]) => [name, path.replace("/dist/", "/")]);
+const planted = { ...Object.fromEntries(imports), "#faults": "./src/flease/protocol/planted-faults.js" };
 writeFileSync(join(built, "package.json"), JSON.stringify({ ...manifest, imports: planted }));
 cpSync(join(root, "dist"), join(built, "product", "dist"), { recursive: true });
 copyFileSync(join(root, "package.json"), join(built, "product", "package.json"));

@@ -1,4 +1,4 @@
-// Compiles src to dist, only when a source is newer than the last build: `npm start` should not wait for nothing.
+// Compiles src and sim to dist, only when a source is newer than the last build: `npm start` should not wait for nothing.
 import { spawnSync } from "node:child_process";
 import { chmodSync, existsSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,7 +20,7 @@ function builtMs() {
   return statSync(stamp, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 }
 
-const sources = ["src", "tsconfig.json", "package.json"].map((name) => join(root, name));
+const sources = ["src", "sim", "tsconfig.json", "package.json"].map((name) => join(root, name));
 if (Math.max(...sources.map(newestMs)) > builtMs()) {
   // Beside the old build and then swapped, so that a process that starts meanwhile finds the one or the other.
   const fresh = join(root, `dist.${process.pid}.new`);
@@ -32,7 +32,7 @@ if (Math.max(...sources.map(newestMs)) > builtMs()) {
     rmSync(fresh, { recursive: true, force: true });
     process.exit(run.status ?? 1);
   }
-  chmodSync(join(fresh, "cli", "main.js"), 0o755);
+  chmodSync(join(fresh, "src", "cli", "main.js"), 0o755);
   writeFileSync(join(fresh, ".built"), "");
   if (existsSync(join(root, "dist"))) renameSync(join(root, "dist"), old);
   renameSync(fresh, join(root, "dist"));

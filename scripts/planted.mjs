@@ -17,7 +17,7 @@ if (compiled !== 0) process.exit(compiled);
 // The nearest package.json decides what `#faults` is: here, and nowhere else, the switches that can be turned.
 const imports = {
   "#lease-faults": "./src/lease/planted-faults.js",
-  "#faults": "./src/flease/planted-faults.js",
+  "#faults": "./src/flease/protocol/planted-faults.js",
   "#delta-faults": "./src/delta/planted-faults.js",
   "#raft-faults": "./src/core/raft/planted-faults.js",
   "#core-faults": "./src/core/state/planted-faults.js",

@@ -4,8 +4,8 @@
  * made of them where stores can only write.
  */
 import type { FarmParts } from "./delta/parts.js";
-import type { OpenOptions } from "./host/types.js";
-import { realWorld } from "./host/world.js";
+import type { OpenOptions } from "./runtime/types.js";
+import { realWorld } from "./runtime/world.js";
 import { openFarmParts } from "./stores/farm-leases.js";
 
 export type { Effect, Protocol, Reading } from "./delta/effects.js";
@@ -26,8 +26,8 @@ export { contendShared, ReaderSite, releaseShared } from "./delta/paper/shared.j
 export { Site } from "./delta/paper/site.js";
 export { Held, Idle } from "./delta/paper/states.js";
 export type { Updated } from "./delta/paper/update.js";
-export type { DeltaRecord } from "./delta/record.js";
-export type { Stamp } from "./delta/stamp.js";
+export type { DeltaRecord } from "./delta/record/record.js";
+export type { Stamp } from "./delta/record/stamp.js";
 
 /**
  * Opens a farm of stores for the parts of the paper. The addresses are those of `open` (`delta+…`);

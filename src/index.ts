@@ -2,16 +2,16 @@
  * Leasehold: exclusive, time-bounded ownership of a named resource in a distributed system. This file is the
  * composition root, the one place that knows every ground and the real host.
  */
-import { isCoreUrl } from "./core/client/address.js";
-import { openCoreLeases } from "./core/client/open.js";
-import { openFleaseClient } from "./host/client.js";
-import { askClusterStatus } from "./host/cluster-status.js";
-import { startFleaseMember } from "./host/member.js";
-import type { GuardedCells } from "./delta/guarded.js";
-import type { Member, MemberOptions, MemberReport, OpenOptions } from "./host/types.js";
-import { ObserverProvider } from "./host/observer.js";
-import { openInWorker } from "./host/worker/worker-provider.js";
-import { realWorld } from "./host/world.js";
+import { isCoreUrl } from "./etcd/address.js";
+import { openCoreLeases } from "./etcd/open.js";
+import { openFleaseClient } from "./flease/tcp/client.js";
+import { askClusterStatus } from "./flease/tcp/cluster-status.js";
+import { startFleaseMember } from "./flease/tcp/member.js";
+import type { GuardedCells } from "./delta/guarded/guarded.js";
+import type { Member, MemberOptions, MemberReport, OpenOptions } from "./runtime/types.js";
+import { ObserverProvider } from "./flease/tcp/observer.js";
+import { openInWorker } from "./flease/tcp/worker/worker-provider.js";
+import { realWorld } from "./runtime/world.js";
 import { LeaseholdError } from "./lease/errors.js";
 import { parseDuration } from "./lease/duration.js";
 import { LeaseManager } from "./lease/lease-manager.js";
@@ -32,8 +32,8 @@ export type {
   ReadyOptions,
   SecurityOptions,
   TlsFiles,
-} from "./host/types.js";
-export type { GuardedCells, GuardedDatum, GuardedLease } from "./delta/guarded.js";
+} from "./runtime/types.js";
+export type { GuardedCells, GuardedDatum, GuardedLease } from "./delta/guarded/guarded.js";
 export { errorCodes, LeaseholdError, LeaseLostError } from "./lease/errors.js";
 export type { ErrorCode, LossReason } from "./lease/errors.js";
 

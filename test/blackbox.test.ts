@@ -1,9 +1,9 @@
 import { type Socket, connect, createServer } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { ByteWriter } from "../src/host/bytes.js";
-import { FRAME_HEADER_BYTES, FrameDecoder, FrameKind } from "../src/host/frame.js";
-import { encodeHello } from "../src/host/hello.js";
-import { NONCE_BYTES, PUBLIC_KEY_BYTES } from "../src/host/security/incarnation-key.js";
+import { ByteWriter } from "../src/flease/tcp/wire/bytes.js";
+import { FRAME_HEADER_BYTES, FrameDecoder, FrameKind } from "../src/flease/tcp/wire/frame.js";
+import { encodeHello } from "../src/flease/tcp/wire/hello.js";
+import { NONCE_BYTES, PUBLIC_KEY_BYTES } from "../src/flease/tcp/security/incarnation-key.js";
 import type { Judgement } from "./blackbox/judgement.js";
 import { type FaultKind, type PlannedFault, faultKinds, planFaults } from "./blackbox/plan.js";
 import type { RunResult } from "./blackbox/run.js";

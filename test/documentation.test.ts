@@ -192,7 +192,7 @@ describe("the text", () => {
 
   test("docs/settings.md has every setting", () => {
     const settings = readFileSync(join(root, "docs/settings.md"), "utf8");
-    const sources = ["src/host/types.ts", "src/lease/types.ts"].map((path) =>
+    const sources = ["src/runtime/types.ts", "src/lease/types.ts"].map((path) =>
       readFileSync(join(root, path), "utf8"),
     );
     const bodies = sources.flatMap((source) => [

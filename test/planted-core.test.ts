@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { coreFailureText } from "../src/sim/core/run.js";
+import { coreFailureText } from "../sim/core/run.js";
 import { cored, searchCore } from "./planted/cored.js";
 
 it.each(cored)("$name breaks $breaks", (mistake) => {

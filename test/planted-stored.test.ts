@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { storageFailureText } from "../src/sim/storage/run.js";
+import { storageFailureText } from "../sim/delta/run.js";
 import { searchStored, stored } from "./planted/stored.js";
 
 it.each(stored)("$name breaks $breaks", (mistake) => {

@@ -7,9 +7,12 @@ import { callSpreads } from "./support/call-spreads.js";
 /** The laws of style that a program can check. Each finding names its place. */
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-const source = join(root, "src");
+
+/** The product, and the simulators that run it. */
+const sources = ["src", "sim"];
 
 interface SourceFile {
+  /** Below the root; without `src/`. */
   readonly path: string;
   readonly folder: string;
   readonly text: string;
@@ -23,56 +26,79 @@ function filesBelow(folder: string): string[] {
   });
 }
 
-const files: SourceFile[] = filesBelow(source)
+const files: SourceFile[] = sources
+  .flatMap((name) => filesBelow(join(root, name)))
   .filter((path) => path.endsWith(".ts"))
   .map((path) => {
     const text = readFileSync(path, "utf8");
-    const inside = relative(source, path);
+    const inside = shortened(path);
     return { path: inside, folder: folderOf(inside), text, lines: text.split("\n") };
   })
   .filter((file) => file.folder !== "core/gen");
 const production = files.filter((file) => !file.path.endsWith(".test.ts"));
 
-/** The core is several layers, each a folder of its own; what is generated there is nobody's style. */
+function shortened(path: string): string {
+  return relative(root, path).replace(/^src\//, "");
+}
+
+/** The core and Flease are several rooms, each a folder of its own; what is generated in the core is nobody's style. */
 function folderOf(path: string): string {
-  const [first = "", second] = path.split("/");
+  const [first = "", second, third] = path.split("/");
   if (second === undefined) return ".";
-  return first === "core" && path.split("/").length > 2 ? `core/${second}` : first;
+  return ["core", "flease"].includes(first) && third !== undefined ? `${first}/${second}` : first;
 }
 
 /** Which folders a folder may import from, besides itself. `.` is `src/index.ts`. */
 const mayImport: Record<string, readonly string[]> = {
   lease: [],
-  flease: ["lease"],
-  history: ["lease"],
-  testing: ["history", "lease"],
-  sim: ["core/gen", "core/raft", "core/replica", "core/state", "delta", "flease", "grid", "lease", "testing"],
+  runtime: ["lease"],
+  "flease/protocol": ["lease"],
+  "flease/admin": ["flease", "flease/protocol", "lease"],
+  flease: ["flease/admin", "flease/protocol", "lease"],
+  "flease/tcp": ["flease", "flease/admin", "flease/protocol", "lease", "runtime"],
+  "flease/stores": ["delta", "flease", "flease/admin", "flease/protocol", "lease"],
   delta: ["lease"],
-  grid: ["delta", "flease", "lease"],
   "core/raft": ["lease"],
   "core/state": ["core/gen", "lease"],
   "core/replica": ["core/gen", "core/raft", "core/state", "lease"],
   "core/journal": ["core/raft", "lease"],
-  "core/server": ["core/gen", "core/journal", "core/raft", "core/replica", "core/state", "host", "lease"],
-  "core/client": ["core/gen", "host", "lease", "stores"],
-  host: ["flease", "lease"],
-  stores: ["delta", "grid", "host", "lease"],
-  ".": ["core/client", "delta", "host", "lease", "stores", "testing"],
-  cli: [".", "core/client", "core/server", "history", "host", "lease", "sim", "stores"],
+  "core/server": ["core/gen", "core/journal", "core/raft", "core/replica", "core/state", "lease", "runtime"],
+  etcd: ["core/gen", "lease", "runtime"],
+  stores: ["delta", "flease/protocol", "flease/stores", "lease", "runtime"],
+  testing: ["lease"],
+  ".": ["delta", "etcd", "flease/tcp", "lease", "runtime", "stores", "testing"],
+  cli: [".", "core/server", "etcd", "flease/tcp", "lease", "runtime", "sim", "stores", "testing"],
+  sim: [
+    "core/gen",
+    "core/raft",
+    "core/replica",
+    "core/state",
+    "delta",
+    "flease",
+    "flease/admin",
+    "flease/protocol",
+    "flease/stores",
+    "lease",
+    "testing",
+  ],
 };
 
 /** Protocol folders are functions of their inputs: the same code runs on the real host and in a simulation. */
 const pureFolders = new Set([
   "lease",
   "flease",
+  "flease/protocol",
+  "flease/admin",
+  "flease/stores",
   "sim",
-  "history",
   "delta",
-  "grid",
   "core/raft",
   "core/state",
   "core/replica",
 ]);
+/** The judge of histories is a function of the journals, wherever its folder stands. */
+const isPure = ({ path, folder }: SourceFile): boolean =>
+  pureFolders.has(folder) || path.startsWith("testing/history/");
 const ambient =
   /\b(?:Date\.now|performance\.|Math\.random|setTimeout|setInterval|setImmediate|process\.|Buffer\.|new Date\b|from "node:)/;
 
@@ -82,13 +108,13 @@ function importsOf(file: SourceFile): string[] {
   );
 }
 
-function folderOfImport(file: SourceFile, specifier: string): string {
-  const target = relative(source, resolve(dirname(join(source, file.path)), specifier));
-  return folderOf(target);
+function pathOfImport(file: SourceFile, specifier: string): string {
+  const folder = join(root, file.folder === "sim" ? "." : "src", dirname(file.path));
+  return shortened(resolve(folder, specifier)).replace(/\.js$/, ".ts");
 }
 
 describe("the folders", () => {
-  test("every folder below src is known here", () => {
+  test("every folder below src and sim is known here", () => {
     expect([...new Set(files.map((file) => file.folder))].filter((folder) => !(folder in mayImport))).toEqual(
       [],
     );
@@ -97,7 +123,7 @@ describe("the folders", () => {
   test("imports point one way only", () => {
     const wrong = production.flatMap((file) =>
       importsOf(file)
-        .map((specifier) => ({ specifier, folder: folderOfImport(file, specifier) }))
+        .map((specifier) => ({ specifier, folder: folderOf(pathOfImport(file, specifier)) }))
         .filter(({ folder }) => folder !== file.folder && !mayImport[file.folder]!.includes(folder))
         .map(({ specifier }) => `${file.path} imports ${specifier}`),
     );
@@ -106,7 +132,7 @@ describe("the folders", () => {
 
   test("protocol folders are pure: no sockets, clocks, randomness, timers or node: modules", () => {
     const wrong = production
-      .filter((file) => pureFolders.has(file.folder))
+      .filter(isPure)
       .flatMap((file) => findLines(file, (line) => ambient.test(withoutComment(line))));
     expect(wrong).toEqual([]);
   });
@@ -118,20 +144,16 @@ describe("the folders", () => {
       "testing/index.ts",
       "cli/main.ts",
       "lease/planted-faults.ts",
-      "flease/planted-faults.ts",
+      "flease/protocol/planted-faults.ts",
       "delta/planted-faults.ts",
       "core/raft/planted-faults.ts",
       "core/state/planted-faults.ts",
     ]);
     const imported = new Set(
-      production.flatMap((file) =>
-        importsOf(file).map((specifier) =>
-          relative(source, resolve(dirname(join(source, file.path)), specifier)).replace(/\.js$/, ".ts"),
-        ),
-      ),
+      production.flatMap((file) => importsOf(file).map((specifier) => pathOfImport(file, specifier))),
     );
     imported.add("lease/faults.ts"); // By way of `#lease-faults`.
-    imported.add("flease/faults.ts"); // By way of `#faults`.
+    imported.add("flease/protocol/faults.ts"); // By way of `#faults`.
     imported.add("delta/faults.ts"); // By way of `#delta-faults`.
     imported.add("core/raft/faults.ts"); // By way of `#raft-faults`.
     imported.add("core/state/faults.ts"); // By way of `#core-faults`.
@@ -164,7 +186,7 @@ describe("the files", () => {
   });
 
   test("read the system's clock together with the steady one (`lease/both-clocks.ts`), or where no other is needed", () => {
-    const may = new Set(["lease/both-clocks.ts", "host/discovery.ts"]);
+    const may = new Set(["lease/both-clocks.ts", "flease/tcp/discovery.ts"]);
     const readers = production.filter(({ path, folder }) => folder !== "testing" && !may.has(path));
     expect(readers.flatMap((file) => findLines(file, (line) => /\.wallMs\(\)/.test(line)))).toEqual([]);
   });
@@ -177,7 +199,7 @@ describe("the files", () => {
 
   test("name no package registry", () => {
     const tracked = [
-      ...files.map((file) => join(source, file.path)),
+      ...files.map((file) => join(root, file.folder === "sim" ? "" : "src", file.path)),
       ...["package.json", "package-lock.json", "README.md"].map((name) => join(root, name)),
     ];
     const hosts = new RegExp(["registry", "npmjs"].join("\\."));

@@ -1,6 +1,6 @@
 import { Option } from "commander";
 import type { Command } from "commander";
-import type { OpenOptions, SecurityOptions } from "../host/types.js";
+import type { OpenOptions, SecurityOptions } from "../runtime/types.js";
 import { usageError } from "./failure.js";
 
 /** How to prove who we are, as commander hands it over. */

@@ -1,6 +1,6 @@
 import { parseDuration } from "../lease/duration.js";
-import type { OpenOptions, SecurityOptions } from "../host/types.js";
-import { isCoreUrl } from "../core/client/address.js";
+import type { OpenOptions, SecurityOptions } from "../runtime/types.js";
+import { isCoreUrl } from "../etcd/address.js";
 import { isFarmUrl } from "../stores/farm-address.js";
 import { usageError } from "./failure.js";
 import { type SecurityFlags, securityOf } from "./security-options.js";

@@ -1,7 +1,7 @@
-import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 
 /** The version of this package, from its own manifest: there is no second place to forget. */
 export function packageVersion(): string {
-  const manifest = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
-  return (JSON.parse(manifest) as { version: string }).version;
+  const manifest = createRequire(import.meta.url)("leasehold/package.json") as { version: string };
+  return manifest.version;
 }

@@ -5,7 +5,7 @@ import { VirtualWorld } from "../testing/virtual-world.js";
 import { Driver } from "./driver.js";
 import { type Ask, lookAtClocks, type Protocol, type Resumption } from "./effects.js";
 import { underWayMax } from "./lane.js";
-import { MemoryMedium, MemoryStore } from "./memory-store.js";
+import { MemoryMedium, MemoryStore } from "./memory/memory-store.js";
 import type { Store, StoreAnswer, StoreRequest } from "./store.js";
 
 function stage(size = 3) {

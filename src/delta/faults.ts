@@ -1,6 +1,6 @@
 /**
  * The known mistakes that can be made with leases on shared storage, each of which the tests must be able to make on purpose
- * and to catch. As in `src/flease/faults.ts` this is the product's side: nothing is switched on, and nothing can be. Tests
+ * and to catch. As in `src/flease/protocol/faults.ts` this is the product's side: nothing is switched on, and nothing can be. Tests
  * resolve `#delta-faults` to `planted-faults.ts` instead.
  */
 export const noFaults = {

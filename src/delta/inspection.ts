@@ -4,7 +4,7 @@ import type { Timer, Timers } from "../lease/ports.js";
 import type { Inspection, Watching } from "../lease/provider.js";
 import type { Explanation, HolderAction, MemberView, ResourceHint } from "../lease/types.js";
 import type { Protocol, Reading } from "./effects.js";
-import type { Farm } from "./farm.js";
+import type { Farm } from "./farm/farm.js";
 import { noMajority } from "./failures.js";
 import { holderHintOf, resourceHintOf } from "./hints.js";
 import type { LeaseProtocol, Sighting, StoreSighting } from "./lease-protocol.js";

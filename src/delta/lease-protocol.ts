@@ -1,7 +1,7 @@
 import type { LeaseholdError } from "../lease/errors.js";
 import type { Random } from "../lease/ports.js";
 import type { Protocol } from "./effects.js";
-import type { Asked, DeltaRecord } from "./record.js";
+import type { Asked, DeltaRecord } from "./record/record.js";
 import type { StoreTraits } from "./store.js";
 import type { Tenure } from "./tenure.js";
 

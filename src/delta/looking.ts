@@ -1,9 +1,9 @@
 import { LeaseholdError } from "../lease/errors.js";
-import { cellOf, type CellReading, isCell, readCells } from "./cell.js";
+import { cellOf, type CellReading, isCell, readCells } from "./record/cell.js";
 import type { Protocol, Resumption } from "./effects.js";
 import type { FarmView, Listing, ProtocolEnvironment, Sighting } from "./lease-protocol.js";
 import type { Observations } from "./observations.js";
-import { leaseRegister, resourceOf } from "./registers.js";
+import { leaseRegister, resourceOf } from "./record/registers.js";
 import { sightingOf } from "./sighting.js";
 import type { StoreAnswer } from "./store.js";
 

@@ -1,5 +1,5 @@
 import { stretched } from "../lease/clock-rates.js";
-import type { DeltaRecord } from "./record.js";
+import type { DeltaRecord } from "./record/record.js";
 
 /**
  * Resources that are kept in mind, some 30 megabytes. Forgetting one is safe: whoever waits for its end has to wait for it

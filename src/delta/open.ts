@@ -1,9 +1,9 @@
 import { clockRateErrorDefault, whyNoClockRateError } from "../lease/clock-rates.js";
 import { LeaseholdError } from "../lease/errors.js";
 import type { World } from "../lease/ports.js";
-import { ConditionalLease } from "./conditional-lease.js";
+import { ConditionalLease } from "./conditional/conditional-lease.js";
 import { Driver } from "./driver.js";
-import { Farm } from "./farm.js";
+import { Farm } from "./farm/farm.js";
 import type { DeltaSettings, LeaseProtocol, ProtocolEnvironment } from "./lease-protocol.js";
 import { PaperLease } from "./paper/paper-lease.js";
 import { FarmParts } from "./parts.js";

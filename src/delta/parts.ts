@@ -2,7 +2,7 @@ import { LeaseholdError } from "../lease/errors.js";
 import type { Timer } from "../lease/ports.js";
 import type { Driver } from "./driver.js";
 import type { Protocol, Reading } from "./effects.js";
-import type { Farm } from "./farm.js";
+import type { Farm } from "./farm/farm.js";
 import type { ProtocolEnvironment } from "./lease-protocol.js";
 import { Consensus } from "./paper/consensus.js";
 import { LeaderOracle } from "./paper/leader-oracle.js";
@@ -10,7 +10,7 @@ import { RankedRegister } from "./paper/ranked-register.js";
 import { type Codec, RegularRegister } from "./paper/register.js";
 import { ReaderSite } from "./paper/shared.js";
 import { Nonces, Site, type SiteOptions } from "./paper/site.js";
-import type { Stamp } from "./stamp.js";
+import type { Stamp } from "./record/stamp.js";
 
 /** Looks after the farm so often within the time for which one look is good. */
 const looksPerLease = 4;

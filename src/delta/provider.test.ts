@@ -5,11 +5,11 @@ import { LeaseholdError } from "../lease/errors.js";
 import type { Cancellation } from "../lease/provider.js";
 import { LeaseManager } from "../lease/lease-manager.js";
 import { VirtualWorld } from "../testing/virtual-world.js";
-import type { MemoryMediumOptions } from "./memory-store.js";
+import type { MemoryMediumOptions } from "./memory/memory-store.js";
 import { listedMax } from "./looking.js";
 import { Observations, observedMax } from "./observations.js";
-import type { DeltaRecord } from "./record.js";
-import { leaseRegister } from "./registers.js";
+import type { DeltaRecord } from "./record/record.js";
+import { leaseRegister } from "./record/registers.js";
 import type { Store } from "./store.js";
 
 async function stage(media: Partial<MemoryMediumOptions> = {}) {

@@ -9,10 +9,10 @@ import type {
 } from "../lease/provider.js";
 import type { Timer } from "../lease/ports.js";
 import type { Guarantees, HolderHint, ResourceHint } from "../lease/types.js";
-import { digitsMax, encodeRecord } from "./codec.js";
+import { digitsMax, encodeRecord } from "./record/codec.js";
 import type { Driver } from "./driver.js";
 import type { Protocol } from "./effects.js";
-import type { Farm } from "./farm.js";
+import type { Farm } from "./farm/farm.js";
 import { noMajority } from "./failures.js";
 import { holderHintOf, resourceHintOf } from "./hints.js";
 import { DeltaInspection } from "./inspection.js";

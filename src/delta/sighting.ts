@@ -1,5 +1,5 @@
 import { LeaseholdError } from "../lease/errors.js";
-import { type CellReading, isCell } from "./cell.js";
+import { type CellReading, isCell } from "./record/cell.js";
 import type { FarmView, Sighting, StoreSighting } from "./lease-protocol.js";
 import type { Observations } from "./observations.js";
 

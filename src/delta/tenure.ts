@@ -1,7 +1,7 @@
 import { clocksDisagree } from "../lease/clock-rates.js";
 import type { LossReason } from "../lease/errors.js";
 import type { Reading } from "./effects.js";
-import type { Asked } from "./record.js";
+import type { Asked } from "./record/record.js";
 
 /** What a majority has been told: held from the start of the write on, for as long as Δ. */
 export interface Hold {

@@ -2,9 +2,9 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { ballot, message } from "../../test/support/flease-bench.js";
 import { Admission } from "./admission.js";
-import type { Faults } from "./faults.js";
-import { Kind } from "./message.js";
-import { withFaults } from "./planted-faults.js";
+import type { Faults } from "./protocol/faults.js";
+import { Kind } from "./protocol/message.js";
+import { withFaults } from "./protocol/planted-faults.js";
 
 const LATE_MS = 1_000;
 const LOOKS = 10;

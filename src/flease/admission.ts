@@ -1,5 +1,5 @@
 import { faults } from "#faults";
-import type { Message } from "./message.js";
+import type { Message } from "./protocol/message.js";
 
 /** New requests that are let in between two looks whatever happens: who wants little is served also where all is slow. */
 const ADMITTED_ALWAYS = 16;

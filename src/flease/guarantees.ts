@@ -1,5 +1,5 @@
 import type { Guarantees } from "../lease/types.js";
-import type { FleaseSettings } from "./settings.js";
+import type { FleaseSettings } from "./protocol/settings.js";
 
 /** What leases among peers promise (sections 1 and 3.11), with the numbers of this cluster. */
 export function fleaseGuarantees(settings: FleaseSettings): Guarantees {

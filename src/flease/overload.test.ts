@@ -3,14 +3,14 @@ import { LeaseholdError } from "../lease/errors.js";
 import { LeaseManager } from "../lease/lease-manager.js";
 import type { Lease } from "../lease/types.js";
 import { VirtualWorld } from "../testing/virtual-world.js";
-import type { Faults } from "./faults.js";
-import { Message, Refusal, copyMessage } from "./message.js";
+import type { Faults } from "./protocol/faults.js";
+import { Message, Refusal, copyMessage } from "./protocol/message.js";
 import { FleasePeer } from "./peer.js";
 import type { FleasePeerSink } from "./peer.js";
-import { duringFaults } from "./planted-faults.js";
+import { duringFaults } from "./protocol/planted-faults.js";
 import { FleaseProvider } from "./provider.js";
 import type { FleaseDriver } from "./provider.js";
-import { fleaseSettings } from "./settings.js";
+import { fleaseSettings } from "./protocol/settings.js";
 
 // Members whose every message costs time: what comes in waits, by connection, and a turn takes a part of each. Virtual time.
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { at, benchSettings } from "../../test/support/flease-bench.js";
-import { numberAt } from "./ballot.js";
-import { Kind, Message, Refusal } from "./message.js";
+import { numberAt } from "./protocol/ballot.js";
+import { Kind, Message, Refusal } from "./protocol/message.js";
 import { FleasePeer } from "./peer.js";
 
 const nothing = () => undefined;

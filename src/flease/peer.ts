@@ -1,16 +1,16 @@
-import { Acceptor } from "./acceptor.js";
+import { Acceptor } from "./protocol/acceptor.js";
 import { Admission } from "./admission.js";
-import { FleaseClock, emptyReading } from "./clock.js";
-import type { Reading } from "./clock.js";
-import { isRequest, Kind, Message, Refusal } from "./message.js";
-import { Proposer } from "./proposer.js";
-import type { ProposerSink } from "./proposer-sink.js";
-import { Queries } from "./queries.js";
-import { cellOf } from "./quorum.js";
-import type { FleaseSettings } from "./settings.js";
-import { SkewWatch } from "./skew.js";
-import { WatchFeed } from "./watch-feed.js";
-import { Waiters } from "./waiters.js";
+import { FleaseClock, emptyReading } from "./protocol/clock.js";
+import type { Reading } from "./protocol/clock.js";
+import { isRequest, Kind, Message, Refusal } from "./protocol/message.js";
+import { Proposer } from "./protocol/proposer.js";
+import type { ProposerSink } from "./protocol/proposer-sink.js";
+import { Queries } from "./protocol/queries.js";
+import { cellOf } from "./protocol/quorum.js";
+import type { FleaseSettings } from "./protocol/settings.js";
+import { SkewWatch } from "./protocol/skew.js";
+import { WatchFeed } from "./admin/watch-feed.js";
+import { Waiters } from "./protocol/waiters.js";
 
 export interface FleasePeerOptions {
   /** The first incarnation's owner name. */

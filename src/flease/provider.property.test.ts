@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { afterEach, expect, test, vi } from "vitest";
 import { benchProvider } from "../../test/support/provider-bench.js";
 import type { Grant } from "../lease/provider.js";
-import { Kind, Refusal } from "./message.js";
+import { Kind, Refusal } from "./protocol/message.js";
 import { RenewalQueue } from "./renewal-queue.js";
 
 const names = ["a", "b", "c"];

@@ -12,15 +12,15 @@ import type { Guarantees, HolderHint, ResourceHint } from "../lease/types.js";
 import type { DeadlineItem } from "../lease/deadlines.js";
 import type { Random, Timers } from "../lease/ports.js";
 import { BUSY_RETRY_MS } from "./admission.js";
-import type { Reading } from "./clock.js";
+import type { Reading } from "./protocol/clock.js";
 import { fleaseGuarantees } from "./guarantees.js";
-import { FleaseInspection } from "./inspection.js";
+import { FleaseInspection } from "./admin/inspection.js";
 import type { FleasePeer } from "./peer.js";
-import type { Lapse, ProposerSink, Unanswered } from "./proposer-sink.js";
+import type { Lapse, ProposerSink, Unanswered } from "./protocol/proposer-sink.js";
 import { RENEWALS_PER_TURN, RenewalQueue } from "./renewal-queue.js";
-import { Operation } from "./slot.js";
+import { Operation } from "./protocol/slot.js";
 import type { ClockStart } from "./threads.js";
-import type { Slot } from "./slot.js";
+import type { Slot } from "./protocol/slot.js";
 
 /** What runs a {@link FleasePeer}: the host's driver, or the simulator's. */
 export interface FleaseDriver {

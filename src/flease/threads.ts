@@ -2,10 +2,10 @@ import { faults } from "#faults";
 import { readBothClocks } from "../lease/both-clocks.js";
 import type { LossReason } from "../lease/errors.js";
 import type { Clock } from "../lease/ports.js";
-import { FleaseClock, emptyReading } from "./clock.js";
-import type { Reading } from "./clock.js";
-import { validForMs } from "./expiry.js";
-import type { FleaseSettings } from "./settings.js";
+import { FleaseClock, emptyReading } from "./protocol/clock.js";
+import type { Reading } from "./protocol/clock.js";
+import { validForMs } from "./protocol/expiry.js";
+import type { FleaseSettings } from "./protocol/settings.js";
 
 /**
  * What two threads know together about how long a lease is valid. The thread that renews writes, the thread of the

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { MemoryMedium, MemoryStore } from "../delta/memory-store.js";
+import { MemoryMedium, MemoryStore } from "../delta/memory/memory-store.js";
 import type { Store, StoreAnswer, StoreRequest } from "../delta/store.js";
 import { LeaseholdError } from "../lease/errors.js";
 import { VirtualWorld } from "../testing/virtual-world.js";

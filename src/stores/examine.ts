@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import { decodeFarmCell, type FarmCell, mergeFarmCells } from "../delta/farm-cell.js";
-import { type FarmPlan, type FarmReading, planFarm } from "../delta/farm-plan.js";
+import { decodeFarmCell, type FarmCell, mergeFarmCells } from "../delta/farm/farm-cell.js";
+import { type FarmPlan, type FarmReading, planFarm } from "../delta/farm/farm-plan.js";
 import { farmRegister, type StoreTraits } from "../delta/store.js";
 import { LeaseholdError } from "../lease/errors.js";
 import { type OpenedStore, type ProbeFinding, StoreUnfitError } from "./contract.js";

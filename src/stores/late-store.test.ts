@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { watch } from "../../test/support/scripted-provider.js";
-import { MemoryMedium, MemoryStore } from "../delta/memory-store.js";
+import { MemoryMedium, MemoryStore } from "../delta/memory/memory-store.js";
 import { type ErrorCode, LeaseholdError } from "../lease/errors.js";
 import { VirtualWorld } from "../testing/virtual-world.js";
 import type { OpenedStore } from "./contract.js";

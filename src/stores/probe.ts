@@ -1,4 +1,4 @@
-import { encodeLine, sameBytes } from "../delta/line.js";
+import { encodeLine, sameBytes } from "../delta/record/line.js";
 import type { Store, StoreAnswer } from "../delta/store.js";
 import type { ProbeFinding } from "./contract.js";
 

@@ -6,7 +6,7 @@ export {
   runConformance,
   type TestFramework,
 } from "./conformance.js";
-export { checkHistory, HistoryJudge } from "../history/judge.js";
+export { checkHistory, HistoryJudge } from "./history/judge.js";
 export {
   type Decision,
   type Ending,
@@ -22,12 +22,12 @@ export {
   type Operation,
   type Sample,
   type Trouble,
-} from "../history/format.js";
-export { type FaultReport } from "../history/faults.js";
-export { HistoryError, type JournalReader } from "../history/journal.js";
-export { describeReport, type HistoryReport } from "../history/report.js";
-export { type Look, type Tenure } from "../history/tenures.js";
-export { type Rule, type Violation } from "../history/violation.js";
+} from "./history/format.js";
+export { type FaultReport } from "./history/faults.js";
+export { HistoryError, type JournalReader } from "./history/journal.js";
+export { describeReport, type HistoryReport } from "./history/report.js";
+export { type Look, type Tenure } from "./history/tenures.js";
+export { type Rule, type Violation } from "./history/violation.js";
 export {
   checkLinearizable,
   type HistoryOperation,

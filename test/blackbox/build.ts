@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Faults } from "../../src/flease/faults.js";
+import type { Faults } from "../../src/flease/protocol/faults.js";
 
 /** Which build the processes of a run are of: the product, or the one in which mistakes can be planted. */
 export interface Build {
@@ -13,7 +13,7 @@ export interface Build {
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const plantable = join(root, "src");
 
-export const product: Build = { folder: join(root, "product", "dist"), planted: [] };
+export const product: Build = { folder: join(root, "product", "dist", "src"), planted: [] };
 
 export function withPlanted(...planted: (keyof Faults)[]): Build {
   return { folder: plantable, planted };

@@ -1,5 +1,5 @@
 import { faults } from "#faults";
-import type { Faults } from "../../src/flease/faults.js";
+import type { Faults } from "../../src/flease/protocol/faults.js";
 
 /**
  * Runs another program of this build with some of the protocol's known mistakes in it: `node planted.js PROGRAM …`, with

@@ -1,9 +1,9 @@
 import { create } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { WatchListener } from "../../src/core/client/core.js";
-import { GrpcCore } from "../../src/core/client/grpc-core.js";
+import type { WatchListener } from "../../src/etcd/core.js";
+import { GrpcCore } from "../../src/etcd/grpc-core.js";
 import { CompactionRequestSchema } from "../../src/core/gen/etcd/rpc_pb.js";
-import { realWorld } from "../../src/host/world.js";
+import { realWorld } from "../../src/runtime/world.js";
 import { eventually } from "../support/built.js";
 import { CoreCluster } from "./support/core-cluster.js";
 

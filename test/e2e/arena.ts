@@ -16,13 +16,13 @@ import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Faults } from "../../src/flease/faults.js";
+import type { Faults } from "../../src/flease/protocol/faults.js";
 import { recoveryOf } from "../support/recovery.js";
 import { freePorts } from "../free-ports.js";
-import { type Running, dist, eventually, leasehold } from "../support/built.js";
-import { historyLine, historyVersion } from "../../src/history/format.js";
-import { checkHistory } from "../../src/history/judge.js";
-import { type HistoryReport, describeReport } from "../../src/history/report.js";
+import { type Running, dist, packageFolder, eventually, leasehold } from "../support/built.js";
+import { historyLine, historyVersion } from "../../src/testing/history/format.js";
+import { checkHistory } from "../../src/testing/history/judge.js";
+import { type HistoryReport, describeReport } from "../../src/testing/history/report.js";
 import { Network } from "./proxy.js";
 import { steadyClockOf } from "../support/steady-clock.js";
 
@@ -291,17 +291,18 @@ export class Arena {
   #buildWith(fault: keyof Faults | undefined): string {
     if (fault === undefined) return dist;
     const copy = join(this.folder, `build-${fault}`);
-    if (existsSync(copy)) return join(copy, "dist");
-    cpSync(dist, join(copy, "dist"), { recursive: true });
+    const build = join(copy, "dist", "src");
+    if (existsSync(copy)) return build;
+    cpSync(join(packageFolder, "dist"), join(copy, "dist"), { recursive: true });
     // The copy is a package of its own, so that its imports stay within it.
-    copyFileSync(join(dist, "..", "package.json"), join(copy, "package.json"));
-    symlinkSync(join(dist, "..", "node_modules"), join(copy, "node_modules"));
-    const path = join(copy, "dist", "flease", "faults.js");
+    copyFileSync(join(packageFolder, "package.json"), join(copy, "package.json"));
+    symlinkSync(join(packageFolder, "node_modules"), join(copy, "node_modules"));
+    const path = join(build, "flease", "protocol", "faults.js");
     const text = readFileSync(path, "utf8");
     const planted = text.replace(`${fault}: false`, `${fault}: true`);
     if (planted === text) throw new Error(`${path} has no ${fault}`);
     writeFileSync(path, planted);
-    return join(copy, "dist");
+    return build;
   }
 
   // What happens to processes. Each is written down after it was done.

@@ -1,9 +1,12 @@
 // A client that asks a member for leases as fast as the member reads, without ever waiting for an answer.
 const { dist, address } = JSON.parse(process.argv[2]);
 const [{ Transport }, { Message, Kind }, { realWorld }, { cellFunctionVersion }] = await Promise.all(
-  ["host/transport.js", "flease/message.js", "host/world.js", "flease/cells.js"].map(
-    (file) => import(`${dist}/${file}`),
-  ),
+  [
+    "flease/tcp/transport/transport.js",
+    "flease/protocol/message.js",
+    "runtime/world.js",
+    "flease/protocol/cells.js",
+  ].map((file) => import(`${dist}/${file}`)),
 );
 
 const world = realWorld();

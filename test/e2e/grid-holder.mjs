@@ -10,11 +10,11 @@ const load = (path) => import(pathToFileURL(join(dist, path)).href);
 const [{ openGrid }, { openFarm }, { openDirectoryStore }, { LeaseManager }, { realWorld, incarnation }] =
   await Promise.all(
     [
-      "grid/open.js",
+      "flease/stores/open.js",
       "delta/open.js",
       "stores/directory/open.js",
       "lease/lease-manager.js",
-      "host/world.js",
+      "runtime/world.js",
     ].map(load),
   );
 

@@ -69,7 +69,12 @@ describe("the package", () => {
   test("holds the compiled code, the documentation and nothing else", () => {
     const expected = /^(?:dist\/.+\.(?:js|d\.ts)|docs\/[\w-]+\.md|package\.json|LICENSE|[A-Z]+\.md)$/;
     expect(files.filter((path) => !expected.test(path))).toEqual([]);
-    for (const path of ["dist/index.js", "dist/index.d.ts", "dist/testing/index.js", "dist/cli/main.js"])
+    for (const path of [
+      "dist/src/index.js",
+      "dist/src/index.d.ts",
+      "dist/src/testing/index.js",
+      "dist/src/cli/main.js",
+    ])
       expect(files).toContain(path);
     expect(files.filter((path) => /\.test\.|planted/.test(path))).toEqual([]);
     expect(statSync(tarball).size).toBeLessThan(packedBytesMax);

@@ -160,24 +160,24 @@ export const mutants = [
   },
   {
     name: "mixed settings: the first member that answers tells the cluster",
-    file: "src/host/discovery.ts",
+    file: "src/flease/tcp/discovery.ts",
     find: "      if (isMajority || answered.size >= addresses.length) succeed();",
     replace: "      if (isMajority || answered.size > 0) succeed();",
     caughtBy: mixedSettings,
   },
   {
     name: "mixed settings: who is refused by a majority hears of no quorum",
-    file: "src/host/refusals.ts",
+    file: "src/flease/tcp/refusals.ts",
     find: "    if (first === undefined || members - size > members / 2) return undefined;",
     replace: "    if (first === undefined || members - size > 0) return undefined;",
     caughtBy: mixedSettings,
   },
   {
     name: "set back: members that grant nothing say that they are ready",
-    file: "src/flease/acceptor.ts",
+    file: "src/flease/protocol/acceptor.ts",
     find: "    return Math.max(0, timeOf(promised) - now.wall - this.#settings.maxClockSkewMs - 1);",
     replace: "    return Math.min(0, timeOf(promised) - now.wall);",
-    caughtBy: "src/flease/acceptor.test.ts",
+    caughtBy: "src/flease/protocol/acceptor.test.ts",
   },
   {
     name: "set back: run says that another holds what nobody can have",

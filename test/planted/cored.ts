@@ -4,9 +4,9 @@ import type { Faults } from "../../src/core/state/faults.js";
 import type { Faults as WaistFaults } from "../../src/lease/faults.js";
 import { withFaults as withWaistFaults } from "../../src/lease/planted-faults.js";
 import { withFaults } from "../../src/core/state/planted-faults.js";
-import { bulky, type CorePlan } from "../../src/sim/core/plan.js";
-import { type CoreBatch, simulateCoreMany } from "../../src/sim/core/run.js";
-import type { CoreInvariant } from "../../src/sim/core/violation.js";
+import { bulky, type CorePlan } from "../../sim/core/plan.js";
+import { type CoreBatch, simulateCoreMany } from "../../sim/core/run.js";
+import type { CoreInvariant } from "../../sim/core/violation.js";
 
 /** A mistake in the consistent core, where it shows, and the seed that shows it. */
 export interface Cored {

@@ -1,9 +1,9 @@
-import { withFaults } from "../../src/flease/planted-faults.js";
-import { noBounds } from "../../src/sim/explorer/bounds.js";
-import { FleaseModel, fleaseWorld } from "../../src/sim/explorer/flease-model.js";
-import { PublishedModel } from "../../src/sim/explorer/published.js";
-import { explore } from "../../src/sim/explorer/search.js";
-import type { Exploration, Progress } from "../../src/sim/explorer/search.js";
+import { withFaults } from "../../src/flease/protocol/planted-faults.js";
+import { noBounds } from "../../sim/explorer/bounds.js";
+import { FleaseModel, fleaseWorld } from "../../sim/explorer/flease-model.js";
+import { PublishedModel } from "../../sim/explorer/published.js";
+import { explore } from "../../sim/explorer/search.js";
+import type { Exploration, Progress } from "../../sim/explorer/search.js";
 import { readOptions, refuse } from "./options.js";
 import { nightWorlds, worlds } from "./worlds.js";
 

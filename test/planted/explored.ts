@@ -1,7 +1,7 @@
-import type { Faults } from "../../src/flease/faults.js";
-import type { Bounds } from "../../src/sim/explorer/bounds.js";
-import type { FleaseWorld } from "../../src/sim/explorer/flease-model.js";
-import type { Wrong } from "../../src/sim/explorer/world.js";
+import type { Faults } from "../../src/flease/protocol/faults.js";
+import type { Bounds } from "../../sim/explorer/bounds.js";
+import type { FleaseWorld } from "../../sim/explorer/flease-model.js";
+import type { Wrong } from "../../sim/explorer/world.js";
 
 /** A mistake that the explorer finds, and the small world in which it does. */
 export interface Explored {

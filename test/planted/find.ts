@@ -1,11 +1,11 @@
-import { duringFaults, withFaults } from "../../src/flease/planted-faults.js";
+import { duringFaults, withFaults } from "../../src/flease/protocol/planted-faults.js";
 import { duringFaults as duringWaistFaults } from "../../src/lease/planted-faults.js";
-import { noBounds } from "../../src/sim/explorer/bounds.js";
-import { FleaseModel, fleaseWorld } from "../../src/sim/explorer/flease-model.js";
-import { explore } from "../../src/sim/explorer/search.js";
-import type { Exploration } from "../../src/sim/explorer/search.js";
-import { simulateMany } from "../../src/sim/run.js";
-import type { BatchResult } from "../../src/sim/run.js";
+import { noBounds } from "../../sim/explorer/bounds.js";
+import { FleaseModel, fleaseWorld } from "../../sim/explorer/flease-model.js";
+import { explore } from "../../sim/explorer/search.js";
+import type { Exploration } from "../../sim/explorer/search.js";
+import { simulateMany } from "../../sim/flease/run.js";
+import type { BatchResult } from "../../sim/flease/run.js";
 import type { Explored } from "./explored.js";
 import type { Simulated } from "./simulated.js";
 

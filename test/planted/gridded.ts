@@ -1,9 +1,9 @@
-import type { Faults } from "../../src/flease/faults.js";
-import { withFaults } from "../../src/flease/planted-faults.js";
-import { fleaseSettings } from "../../src/flease/settings.js";
-import type { GridMistake, GridPlan } from "../../src/sim/grid/plan.js";
-import { type GridResult, runGrid } from "../../src/sim/grid/run.js";
-import type { Invariant } from "../../src/sim/violation.js";
+import type { Faults } from "../../src/flease/protocol/faults.js";
+import { withFaults } from "../../src/flease/protocol/planted-faults.js";
+import { fleaseSettings } from "../../src/flease/protocol/settings.js";
+import type { GridMistake, GridPlan } from "../../sim/flease-stores/plan.js";
+import { type GridResult, runGrid } from "../../sim/flease-stores/run.js";
+import type { Invariant } from "../../sim/kit/violation.js";
 
 /** A mistake in how acceptors are kept in stores, or in what they decide there, and the invariant that sees it. */
 export interface Gridded {

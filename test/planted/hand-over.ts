@@ -1,8 +1,8 @@
-import { duringFaults } from "../../src/flease/planted-faults.js";
-import type { Faults } from "../../src/flease/faults.js";
-import { simulateMany } from "../../src/sim/run.js";
-import type { SimOptions } from "../../src/sim/run.js";
-import type { WorldMistakes } from "../../src/sim/world.js";
+import { duringFaults } from "../../src/flease/protocol/planted-faults.js";
+import type { Faults } from "../../src/flease/protocol/faults.js";
+import { simulateMany } from "../../sim/flease/run.js";
+import type { SimOptions } from "../../sim/flease/run.js";
+import type { WorldMistakes } from "../../sim/flease/world.js";
 import { hintsAreLost } from "./waist-mistakes.js";
 
 /** A mistake that shows in how long a released resource takes to its next holder, and in nothing else. */

@@ -10,7 +10,7 @@ import {
   type WatchCreateRequestSchema,
   WatchRequestSchema,
 } from "../../src/core/gen/etcd/rpc_pb.js";
-import type { SimRandom } from "../../src/sim/random.js";
+import type { SimRandom } from "../../sim/kit/random.js";
 
 /** A request as bytes, whether any client could have written it or not. */
 export interface HostileRequest {

@@ -1,9 +1,9 @@
-import type { Faults } from "../../src/flease/faults.js";
+import type { Faults } from "../../src/flease/protocol/faults.js";
 import type { Faults as WaistFaults } from "../../src/lease/faults.js";
-import type { ClockMode } from "../../src/sim/clocks.js";
-import type { Feature } from "../../src/sim/features.js";
-import type { Invariant } from "../../src/sim/violation.js";
-import type { WorldMistakes } from "../../src/sim/world.js";
+import type { ClockMode } from "../../sim/kit/clocks.js";
+import type { Feature } from "../../sim/flease/features.js";
+import type { Invariant } from "../../sim/kit/violation.js";
+import type { WorldMistakes } from "../../sim/flease/world.js";
 import {
   abortKeepsTheTurn,
   lapsedLeaseIsReopened,

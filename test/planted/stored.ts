@@ -1,8 +1,8 @@
 import type { Faults } from "../../src/delta/faults.js";
 import { withFaults } from "../../src/delta/planted-faults.js";
-import { type Ground, type StoragePlan, slewed } from "../../src/sim/storage/plan.js";
-import { type StorageBatch, simulateStorageMany } from "../../src/sim/storage/run.js";
-import type { StorageInvariant } from "../../src/sim/storage/violation.js";
+import { type Ground, type StoragePlan, slewed } from "../../sim/delta/plan.js";
+import { type StorageBatch, simulateStorageMany } from "../../sim/delta/run.js";
+import type { StorageInvariant } from "../../sim/delta/violation.js";
 
 /** A mistake on shared storage, where it shows, and the seed that shows it. */
 export interface Stored {
@@ -346,7 +346,7 @@ export const stored: readonly Stored[] = [
   },
 ];
 
-/** Switches that a test of their own turns (`src/delta/farm-forgotten.test.ts`): the tie that it takes is rare among five stores. */
+/** Switches that a test of their own turns (`src/delta/farm/farm-forgotten.test.ts`): the tie that it takes is rare among five stores. */
 export const storedFaultsOfTests = ["tieLosersAreReplaced"] as const;
 
 /** When a change has made a seed useless, the search goes on for so many runs. */

@@ -1,5 +1,5 @@
 import { noFaults as noDeltaFaults } from "../../src/delta/faults.js";
-import { noFaults } from "../../src/flease/faults.js";
+import { noFaults } from "../../src/flease/protocol/faults.js";
 import { noFaults as noWaistFaults } from "../../src/lease/faults.js";
 import { noFaults as noCoreFaults } from "../../src/core/state/faults.js";
 import { coreFaultsOfTests, cored, searchCore } from "./cored.js";

@@ -1,6 +1,6 @@
-import type { Faults } from "../../src/flease/faults.js";
-import type { Bounds } from "../../src/sim/explorer/bounds.js";
-import type { FleaseWorld } from "../../src/sim/explorer/flease-model.js";
+import type { Faults } from "../../src/flease/protocol/faults.js";
+import type { Bounds } from "../../sim/explorer/bounds.js";
+import type { FleaseWorld } from "../../sim/explorer/flease-model.js";
 
 /** A small world in which nothing must be found. */
 export interface SoundWorld {

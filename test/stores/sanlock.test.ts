@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { decodeRecord, encodeRecord } from "../../src/delta/codec.js";
-import type { DeltaRecord } from "../../src/delta/record.js";
+import { decodeRecord, encodeRecord } from "../../src/delta/record/codec.js";
+import type { DeltaRecord } from "../../src/delta/record/record.js";
 import type { OpenedStore } from "../../src/stores/contract.js";
 import { openSanlockStore } from "../../src/stores/sanlock/open.js";
 

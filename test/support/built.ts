@@ -3,8 +3,11 @@ import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** The compiled package: real processes cannot run the sources. `LEASEHOLD_DIST` names another build to test. */
-export const dist = process.env["LEASEHOLD_DIST"] ?? fileURLToPath(new URL("../../dist", import.meta.url));
+/** The compiled sources: real processes cannot run the others. `LEASEHOLD_DIST` names another build to test. */
+export const dist =
+  process.env["LEASEHOLD_DIST"] ?? fileURLToPath(new URL("../../dist/src", import.meta.url));
+/** The package whose build that is. */
+export const packageFolder = join(dist, "..", "..");
 
 export const mainPath = join(dist, "cli", "main.js");
 export const guardPath = join(dist, "cli", "run", "guard.js");

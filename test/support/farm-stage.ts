@@ -1,6 +1,6 @@
-import type { MemoryMedium, MemoryMediumOptions } from "../../src/delta/memory-store.js";
-import { MemoryStore } from "../../src/delta/memory-store.js";
-import { decodeFarmCell } from "../../src/delta/farm-cell.js";
+import type { MemoryMedium, MemoryMediumOptions } from "../../src/delta/memory/memory-store.js";
+import { MemoryStore } from "../../src/delta/memory/memory-store.js";
+import { decodeFarmCell } from "../../src/delta/farm/farm-cell.js";
 import { type DeltaOptions, openFarm } from "../../src/delta/open.js";
 import type { DeltaProvider } from "../../src/delta/provider.js";
 import { farmRegister } from "../../src/delta/store.js";

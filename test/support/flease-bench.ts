@@ -1,11 +1,11 @@
-import { Acceptor } from "../../src/flease/acceptor.js";
-import { numberAt } from "../../src/flease/ballot.js";
-import type { Reading } from "../../src/flease/clock.js";
-import { Kind, LeaseState, Message, Refusal, copyMessage } from "../../src/flease/message.js";
-import { Proposer } from "../../src/flease/proposer.js";
-import { fleaseSettings } from "../../src/flease/settings.js";
-import type { FleaseSettings, FleaseSettingsInput } from "../../src/flease/settings.js";
-import type { Slot } from "../../src/flease/slot.js";
+import { Acceptor } from "../../src/flease/protocol/acceptor.js";
+import { numberAt } from "../../src/flease/protocol/ballot.js";
+import type { Reading } from "../../src/flease/protocol/clock.js";
+import { Kind, LeaseState, Message, Refusal, copyMessage } from "../../src/flease/protocol/message.js";
+import { Proposer } from "../../src/flease/protocol/proposer.js";
+import { fleaseSettings } from "../../src/flease/protocol/settings.js";
+import type { FleaseSettings, FleaseSettingsInput } from "../../src/flease/protocol/settings.js";
+import type { Slot } from "../../src/flease/protocol/slot.js";
 
 /** Short hands for the tests of acceptors and proposers: times are in ms since `baseMs`, and clocks agree unless told. */
 export const baseMs = Date.UTC(2030, 0, 1);

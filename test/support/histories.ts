@@ -1,7 +1,12 @@
-import { type HistoryEntry, type HistoryHeader, historyLine, stampOf } from "../../src/history/format.js";
-import { checkHistory } from "../../src/history/judge.js";
-import type { HistoryReport } from "../../src/history/report.js";
-import type { Rule } from "../../src/history/violation.js";
+import {
+  type HistoryEntry,
+  type HistoryHeader,
+  historyLine,
+  stampOf,
+} from "../../src/testing/history/format.js";
+import { checkHistory } from "../../src/testing/history/judge.js";
+import type { HistoryReport } from "../../src/testing/history/report.js";
+import type { Rule } from "../../src/testing/history/violation.js";
 
 /** Words to write histories by hand with. Times in ms; holder `a` is process 1, `b` 2, `c` 3. */
 

@@ -1,6 +1,6 @@
-import type { CallLimits, Core, Entry, WatchListener } from "../../src/core/client/core.js";
-import { parseCoreUrls } from "../../src/core/client/address.js";
-import { CoreProvider } from "../../src/core/client/provider.js";
+import type { CallLimits, Core, Entry, WatchListener } from "../../src/etcd/core.js";
+import { parseCoreUrls } from "../../src/etcd/address.js";
+import { CoreProvider } from "../../src/etcd/provider.js";
 import { LeaseholdError } from "../../src/lease/errors.js";
 import { LeaseManager } from "../../src/lease/lease-manager.js";
 import type { Timer, World } from "../../src/lease/ports.js";

@@ -1,4 +1,4 @@
-import { MemoryMedium, type MemoryMediumOptions, MemoryStore } from "../../src/delta/memory-store.js";
+import { MemoryMedium, type MemoryMediumOptions, MemoryStore } from "../../src/delta/memory/memory-store.js";
 import { type DeltaOptions, openFarm } from "../../src/delta/open.js";
 import type { DeltaProvider } from "../../src/delta/provider.js";
 import type { Store, StoreTraits } from "../../src/delta/store.js";

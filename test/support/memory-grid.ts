@@ -1,7 +1,7 @@
-import { MemoryMedium, MemoryStore } from "../../src/delta/memory-store.js";
-import type { MemoryMediumOptions } from "../../src/delta/memory-store.js";
-import { openGrid } from "../../src/grid/open.js";
-import type { GridOpenOptions } from "../../src/grid/open.js";
+import { MemoryMedium, MemoryStore } from "../../src/delta/memory/memory-store.js";
+import type { MemoryMediumOptions } from "../../src/delta/memory/memory-store.js";
+import { openGrid } from "../../src/flease/stores/open.js";
+import type { GridOpenOptions } from "../../src/flease/stores/open.js";
 import { LeaseManager } from "../../src/lease/lease-manager.js";
 import type { World } from "../../src/lease/ports.js";
 

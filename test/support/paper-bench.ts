@@ -1,11 +1,11 @@
 import { Driver } from "../../src/delta/driver.js";
 import type { Protocol, Reading, Resumption } from "../../src/delta/effects.js";
 import { type FarmView, noFloor, type ProtocolEnvironment } from "../../src/delta/lease-protocol.js";
-import type { MemoryMedium } from "../../src/delta/memory-store.js";
-import { MemoryStore } from "../../src/delta/memory-store.js";
+import type { MemoryMedium } from "../../src/delta/memory/memory-store.js";
+import { MemoryStore } from "../../src/delta/memory/memory-store.js";
 import { Nonces, type Seen, Site } from "../../src/delta/paper/site.js";
-import type { DeltaRecord } from "../../src/delta/record.js";
-import { later } from "../../src/delta/stamp.js";
+import type { DeltaRecord } from "../../src/delta/record/record.js";
+import { later } from "../../src/delta/record/stamp.js";
 import type { StoreAnswer, StoreTraits } from "../../src/delta/store.js";
 import type { Cancellation } from "../../src/lease/provider.js";
 import { VirtualWorld } from "../../src/testing/virtual-world.js";

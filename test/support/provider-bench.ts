@@ -1,5 +1,5 @@
 import { FleasePeer } from "../../src/flease/peer.js";
-import { Kind, Message, copyMessage } from "../../src/flease/message.js";
+import { Kind, Message, copyMessage } from "../../src/flease/protocol/message.js";
 import { FleaseProvider, outcomesFor } from "../../src/flease/provider.js";
 import type { FleaseDriver } from "../../src/flease/provider.js";
 import { VirtualWorld } from "../../src/testing/virtual-world.js";

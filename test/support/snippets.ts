@@ -18,7 +18,7 @@ const publicSources = [
   "src/index.ts",
   "src/delta-stack.ts",
   "src/lease/types.ts",
-  "src/host/types.ts",
+  "src/runtime/types.ts",
   "src/testing",
   "src/history",
 ];

@@ -5,24 +5,24 @@ import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import { onTestFinished } from "vitest";
 import type { LeaseholdError } from "../../src/lease/errors.js";
-import { copyMessage, Kind, Message } from "../../src/flease/message.js";
-import { parseAddress } from "../../src/host/address.js";
-import { ByteReader, ByteWriter } from "../../src/host/bytes.js";
-import { FrameDecoder, FrameKind } from "../../src/host/frame.js";
-import { Handshake } from "../../src/host/handshake.js";
-import { decodeReject, encodeHello } from "../../src/host/hello.js";
-import type { Introduction, Rejection } from "../../src/host/hello.js";
-import { Outbox } from "../../src/host/outbox.js";
-import type { Link } from "../../src/host/link.js";
-import { Transport } from "../../src/host/transport.js";
-import { incarnationOf, IncarnationKey, newNonce } from "../../src/host/security/incarnation-key.js";
+import { copyMessage, Kind, Message } from "../../src/flease/protocol/message.js";
+import { parseAddress } from "../../src/runtime/address.js";
+import { ByteReader, ByteWriter } from "../../src/flease/tcp/wire/bytes.js";
+import { FrameDecoder, FrameKind } from "../../src/flease/tcp/wire/frame.js";
+import { Handshake } from "../../src/flease/tcp/wire/handshake.js";
+import { decodeReject, encodeHello } from "../../src/flease/tcp/wire/hello.js";
+import type { Introduction, Rejection } from "../../src/flease/tcp/wire/hello.js";
+import { Outbox } from "../../src/flease/tcp/transport/outbox.js";
+import type { Link } from "../../src/flease/tcp/transport/link.js";
+import { Transport } from "../../src/flease/tcp/transport/transport.js";
+import { incarnationOf, IncarnationKey, newNonce } from "../../src/flease/tcp/security/incarnation-key.js";
 import type {
   Claims,
   Identity,
   TransportHandler,
   TransportOptions,
-} from "../../src/host/transport-handler.js";
-import { realWorld } from "../../src/host/world.js";
+} from "../../src/flease/tcp/transport/transport-handler.js";
+import { realWorld } from "../../src/runtime/world.js";
 
 /** What the tests of the transport share: participants that note what happens to them, and strangers on a raw socket. */
 

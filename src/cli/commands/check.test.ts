@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { done, fault, goodTakeover, headerBy, journalOf, looks } from "../../../test/support/histories.js";
-import { historyLine } from "../../history/format.js";
+import { historyLine } from "../../testing/history/format.js";
 import { describeFailure } from "../failure.js";
 import { check } from "./check.js";
 

@@ -1,7 +1,7 @@
 import { createReadStream } from "node:fs";
-import type { FaultReport } from "../../history/faults.js";
-import { HistoryJudge } from "../../history/judge.js";
-import type { HistoryReport } from "../../history/report.js";
+import type { FaultReport } from "../../testing/history/faults.js";
+import { HistoryJudge } from "../../testing/history/judge.js";
+import type { HistoryReport } from "../../testing/history/report.js";
 import { type ExitName, exitCode } from "../exit-codes.js";
 import { CommandFailure } from "../failure.js";
 import type { Paint, Style } from "../output/ansi.js";

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CoreFlags } from "../../core/server/config.js";
-import type { Logger } from "../../host/types.js";
-import { loadPackage } from "../../stores/optional-package.js";
+import type { Logger } from "../../runtime/types.js";
+import { loadPackage } from "../../runtime/optional-package.js";
 import { exitCode } from "../exit-codes.js";
 import { sayError, sayLine } from "../say.js";
 import { stopRequested } from "../stop-requested.js";

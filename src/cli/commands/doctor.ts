@@ -1,7 +1,7 @@
+import { clientName } from "../../runtime/participant.js";
 import { clockRateErrorDefault } from "../../lease/clock-rates.js";
-import { clockSlew, whyTooFast } from "../../host/clock-slew.js";
-import { clientName } from "../../host/client.js";
-import { incarnation } from "../../host/world.js";
+import { clockSlew, whyTooFast } from "../../runtime/clock-slew.js";
+import { incarnation } from "../../runtime/world.js";
 import { clusterStatus } from "../../index.js";
 import type { ErrorCode } from "../../lease/errors.js";
 import { parseDuration } from "../../lease/duration.js";

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
-import type { MemberOptions } from "../../host/types.js";
+import type { MemberOptions } from "../../runtime/types.js";
 import { usageError } from "../failure.js";
 import { type SecurityFlags, securityOf } from "../security-options.js";
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Member, Logger } from "../../host/types.js";
+import type { Member, Logger } from "../../runtime/types.js";
 import { startMember } from "../../index.js";
 import { exitCode } from "../exit-codes.js";
 import { shortTime, toJson } from "../output/present.js";

@@ -1,5 +1,5 @@
-import { coreLivenessInvariants } from "../../sim/core/violation.js";
-import { loadPackage } from "../../stores/optional-package.js";
+import { coreLivenessInvariants } from "../../../sim/core/violation.js";
+import { loadPackage } from "../../runtime/optional-package.js";
 import { usageError } from "../failure.js";
 import { packageVersion } from "../version.js";
 import { type Run, countsOf, simRuns } from "./sim-storage.js";
@@ -12,7 +12,7 @@ export async function simCore(options: SimCommandOptions): Promise<number> {
   const { coreFailureText, simulateCore } = await loadPackage(
     "@bufbuild/protobuf",
     "leasehold sim --ground core",
-    () => import("../../sim/core/run.js"),
+    () => import("../../../sim/core/run.js"),
   );
   const replay = (seed: number) => `leasehold sim --ground core --seed ${seed}@${packageVersion()} --story`;
   const run = (seed: number, story: ((line: string) => void) | undefined): Run => {

@@ -1,6 +1,6 @@
 import { expect, it, vi } from "vitest";
 import { runsThatShowAll, sim } from "./sim.js";
-import { clockModes } from "../../sim/clocks.js";
+import { clockModes } from "../../../sim/kit/clocks.js";
 
 const said: string[] = [];
 vi.mock("../say.js", () => ({

@@ -1,8 +1,8 @@
-import { runGrid } from "../../sim/grid/run.js";
-import { isStorageFeature, type StorageFeature, storageFeatures } from "../../sim/storage/features.js";
-import { simulateStorage, storageFailureText } from "../../sim/storage/run.js";
-import { shortenStorage } from "../../sim/storage/shorten.js";
-import { livenessInvariants } from "../../sim/storage/violation.js";
+import { runGrid } from "../../../sim/flease-stores/run.js";
+import { isStorageFeature, type StorageFeature, storageFeatures } from "../../../sim/delta/features.js";
+import { simulateStorage, storageFailureText } from "../../../sim/delta/run.js";
+import { shortenStorage } from "../../../sim/delta/shorten.js";
+import { livenessInvariants } from "../../../sim/delta/violation.js";
 import { exitCode } from "../exit-codes.js";
 import { usageError } from "../failure.js";
 import { type Presentation, present } from "../output/present.js";

@@ -1,7 +1,7 @@
 import { afterEach, expect, it, vi } from "vitest";
-import { duringFaults } from "../../flease/planted-faults.js";
+import { duringFaults } from "../../flease/protocol/planted-faults.js";
 import { packageVersion } from "../version.js";
-import { World } from "../../sim/world.js";
+import { World } from "../../../sim/flease/world.js";
 import { simStorage } from "./sim-storage.js";
 import { runsThatShowAll, sim } from "./sim.js";
 import type { SimCommandOptions } from "./sim.js";

@@ -1,8 +1,8 @@
-import { type ClockAssumptions, type ClockMode, assumptionsOf, clockModes } from "../../sim/clocks.js";
-import { Counters, type CounterName } from "../../sim/counters.js";
-import { type Feature, features, isFeature } from "../../sim/features.js";
-import { type SimOptions, type SimResult, failureText, simulate } from "../../sim/run.js";
-import { shorten } from "../../sim/shorten.js";
+import { type ClockAssumptions, type ClockMode, assumptionsOf, clockModes } from "../../../sim/kit/clocks.js";
+import { Counters, type CounterName } from "../../../sim/flease/counters.js";
+import { type Feature, features, isFeature } from "../../../sim/flease/features.js";
+import { type SimOptions, type SimResult, failureText, simulate } from "../../../sim/flease/run.js";
+import { shorten } from "../../../sim/flease/shorten.js";
 import { exitCode } from "../exit-codes.js";
 import { usageError } from "../failure.js";
 import { type Presentation, present } from "../output/present.js";

@@ -1,4 +1,4 @@
-import type { MemberReport, PeerStatus } from "../../host/types.js";
+import type { MemberReport, PeerStatus } from "../../runtime/types.js";
 import { clusterStatus } from "../../index.js";
 import { isFarmUrl } from "../../stores/farm-address.js";
 import { exitCode } from "../exit-codes.js";

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { effort } from "../../../test/support/effort.js";
-import { Chaos } from "../../../test/raft/chaos.js";
+import { Chaos } from "../../../test/scenarios/raft-runner/chaos.js";
 import { withFaults } from "./planted-faults.js";
 import type { Faults } from "./faults.js";
 
 /**
  * Figure 3 on bad days: seeded runs of small clusters with loss, repetition, reordering, slow disks, crashes that lose what
  * was not written, partitions, transfers, compaction and changes of the membership. What each step is held against is
- * in `test/raft/invariants.ts`. `LEASEHOLD_EFFORT=500 npx vitest run src/core/raft/chaos.test.ts` for a long night.
+ * in `test/scenarios/raft-runner/invariants.ts`. `LEASEHOLD_EFFORT=500 npx vitest run src/core/raft/chaos.test.ts` for a long night.
  */
 const runs = 200 * effort;
 

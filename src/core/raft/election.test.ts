@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { disk, Lab, log, Single } from "../../../test/raft/lab.js";
+import { disk, Lab, log, Single } from "../../../test/scenarios/raft-runner/lab.js";
 import { founding } from "./options.js";
 import { withFaults } from "./planted-faults.js";
 import { Raft } from "./raft.js";

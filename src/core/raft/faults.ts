@@ -1,6 +1,6 @@
 /**
  * The known mistakes that can be made with a replicated log, each of which the tests must be able to make on purpose and to
- * catch. As in `src/flease/faults.ts` this is the product's side: nothing is switched on, and nothing can be. Tests resolve
+ * catch. As in `src/flease/protocol/faults.ts` this is the product's side: nothing is switched on, and nothing can be. Tests resolve
  * `#raft-faults` to `planted-faults.ts` instead.
  */
 export const noFaults = {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { disk, log, Single } from "../../../test/raft/lab.js";
+import { disk, log, Single } from "../../../test/scenarios/raft-runner/lab.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import { founding } from "./options.js";
 import { majorityOf, reachedByMajority } from "./quorum.js";

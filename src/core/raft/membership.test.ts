@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Lab, Single } from "../../../test/raft/lab.js";
+import { Lab, Single } from "../../../test/scenarios/raft-runner/lab.js";
 import { changed, Memberships } from "./membership.js";
 import { founding, joining } from "./options.js";
 import { withFaults } from "./planted-faults.js";

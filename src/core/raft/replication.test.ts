@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { disk, Lab, log, Single } from "../../../test/raft/lab.js";
-import { bytesOf, textOf } from "../../../test/raft/server.js";
+import { disk, Lab, log, Single } from "../../../test/scenarios/raft-runner/lab.js";
+import { bytesOf, textOf } from "../../../test/scenarios/raft-runner/server.js";
 import { founding } from "./options.js";
 import { withFaults } from "./planted-faults.js";
 import type { AppendAnswer, AppendRequest, Message } from "./types.js";

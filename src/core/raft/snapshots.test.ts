@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { disk, Lab, log, Single } from "../../../test/raft/lab.js";
+import { disk, Lab, log, Single } from "../../../test/scenarios/raft-runner/lab.js";
 import { founding, joining } from "./options.js";
 import type { InstallSnapshot, SnapshotMeta } from "./types.js";
 

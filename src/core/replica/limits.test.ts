@@ -1,7 +1,7 @@
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { VirtualCluster } from "../../../test/core/virtual-cluster.js";
-import { bytes, put, range, revoke, timeToLive, txn } from "../../sim/core/programs/requests.js";
+import { bytes, put, range, revoke, timeToLive, txn } from "../../../sim/core/programs/requests.js";
 import {
   LeaseGrantRequestSchema,
   type LeaseTimeToLiveResponse,

@@ -5,7 +5,7 @@ import { create } from "@bufbuild/protobuf";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { Client, bytes } from "../../../test/core/support/client.js";
 import { freePorts } from "../../../test/free-ports.js";
-import { silent } from "../../host/logger.js";
+import { silent } from "../../runtime/logger.js";
 import {
   LeaseGrantRequestSchema,
   LeaseKeepAliveRequestSchema,

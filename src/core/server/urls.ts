@@ -1,5 +1,5 @@
 import { LeaseholdError } from "../../lease/errors.js";
-import { isLoopback } from "../../host/address.js";
+import { isLoopback } from "../../runtime/address.js";
 
 /** Where to listen, or to connect to. */
 export interface ListenUrl {

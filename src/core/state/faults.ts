@@ -1,6 +1,6 @@
 /**
  * The known mistakes that can be made with replicated leases, in the state machine and in `src/core/replica`, each of which the
- * tests must be able to make on purpose and to catch. As in `src/flease/faults.ts` this is the product's side: nothing is
+ * tests must be able to make on purpose and to catch. As in `src/flease/protocol/faults.ts` this is the product's side: nothing is
  * switched on, and nothing can be. Tests resolve `#core-faults` to `planted-faults.ts` instead.
  */
 export const noFaults = {

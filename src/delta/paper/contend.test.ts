@@ -9,10 +9,10 @@ import {
   seenOf,
   slotted,
 } from "../../../test/support/paper-bench.js";
-import { encodeRecord } from "../codec.js";
+import { encodeRecord } from "../record/codec.js";
 import { duringFaults } from "../planted-faults.js";
-import type { DeltaRecord } from "../record.js";
-import { leaseRegister } from "../registers.js";
+import type { DeltaRecord } from "../record/record.js";
+import { leaseRegister } from "../record/registers.js";
 import type { StoreAnswer } from "../store.js";
 import { claim, contend } from "./contend.js";
 import { renewND } from "./renew.js";

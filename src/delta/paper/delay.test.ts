@@ -3,7 +3,7 @@ import { MemoryFarm } from "../../../test/support/memory-farm.js";
 import { slotted } from "../../../test/support/paper-bench.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import { VirtualWorld } from "../../testing/virtual-world.js";
-import { decodeFarmCell, encodeFarmCell } from "../farm-cell.js";
+import { decodeFarmCell, encodeFarmCell } from "../farm/farm-cell.js";
 import type { DeltaProvider } from "../provider.js";
 import { farmRegister, type StoreTraits } from "../store.js";
 

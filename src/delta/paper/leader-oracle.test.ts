@@ -7,8 +7,8 @@ import {
   recordOf,
   slotted,
 } from "../../../test/support/paper-bench.js";
-import { decodeRecord, encodeRecord } from "../codec.js";
-import { leaseRegister } from "../registers.js";
+import { decodeRecord, encodeRecord } from "../record/codec.js";
+import { leaseRegister } from "../record/registers.js";
 import { LeaderOracle } from "./leader-oracle.js";
 
 class Candidates {

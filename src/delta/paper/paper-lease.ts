@@ -12,7 +12,7 @@ import type {
 import { stretched } from "../../lease/clock-rates.js";
 import { listFarm, lookAtFarm } from "../looking.js";
 import { Observations } from "../observations.js";
-import type { Asked } from "../record.js";
+import type { Asked } from "../record/record.js";
 import { type Hold, Tenure } from "../tenure.js";
 import { claim } from "./contend.js";
 import { paperPromise } from "./paper-promise.js";

@@ -1,10 +1,10 @@
 import { LeaseholdError } from "../../lease/errors.js";
 import { lookAtClocks, type Protocol } from "../effects.js";
 import type { AskResult, ProtocolEnvironment, Sighting } from "../lease-protocol.js";
-import { corrupt, decodeLine, encodeLine, sameBytes } from "../line.js";
-import type { Asked } from "../record.js";
-import { questionRegister } from "../registers.js";
-import type { Stamp } from "../stamp.js";
+import { corrupt, decodeLine, encodeLine, sameBytes } from "../record/line.js";
+import type { Asked } from "../record/record.js";
+import { questionRegister } from "../record/registers.js";
+import type { Stamp } from "../record/stamp.js";
 import { type Codec, numberAfter, RegularRegister } from "./register.js";
 
 /**

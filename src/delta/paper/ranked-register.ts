@@ -1,7 +1,7 @@
 import type { Protocol } from "../effects.js";
 import { lookAtClocks } from "../effects.js";
 import type { FarmView } from "../lease-protocol.js";
-import { decodeLine, encodeLine } from "../line.js";
+import { decodeLine, encodeLine } from "../record/line.js";
 import type { StoreAnswer } from "../store.js";
 import { LastingFarm } from "./lasting.js";
 import { update } from "./update.js";

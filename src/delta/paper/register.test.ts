@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { atomic, PaperBench, recordOf, slotted } from "../../../test/support/paper-bench.js";
-import { encodeRecord } from "../codec.js";
+import { encodeRecord } from "../record/codec.js";
 import { duringFaults } from "../planted-faults.js";
-import type { DeltaRecord } from "../record.js";
-import { leaseRegister } from "../registers.js";
+import type { DeltaRecord } from "../record/record.js";
+import { leaseRegister } from "../record/registers.js";
 import { numberAfter } from "./register.js";
 import type { Site } from "./site.js";
 

@@ -4,8 +4,8 @@ import type { Protocol, Reading } from "../effects.js";
 import { type FarmView, type Floor, noFloor } from "../lease-protocol.js";
 import type { StoreAnswer, StoreRequest } from "../store.js";
 import { LastingFarm } from "./lasting.js";
-import { compareStamps, later, sameStamp } from "../stamp.js";
-import type { Stamp } from "../stamp.js";
+import { compareStamps, later, sameStamp } from "../record/stamp.js";
+import type { Stamp } from "../record/stamp.js";
 import { update } from "./update.js";
 import type { Step, Updated } from "./update.js";
 

@@ -8,9 +8,9 @@ import {
   resumption,
   slotted,
 } from "../../../test/support/paper-bench.js";
-import { encodeRecord } from "../codec.js";
+import { encodeRecord } from "../record/codec.js";
 import { duringFaults } from "../planted-faults.js";
-import { leaseRegister } from "../registers.js";
+import { leaseRegister } from "../record/registers.js";
 import { claim, contend } from "./contend.js";
 import { release, renewEventuallyND, renewND } from "./renew.js";
 import type { Seen } from "./site.js";

@@ -1,11 +1,11 @@
 import { faults } from "#delta-faults";
 import type { Protocol } from "../effects.js";
 import { lookAtClocks } from "../effects.js";
-import type { DeltaRecord } from "../record.js";
+import type { DeltaRecord } from "../record/record.js";
 import { elapsedMs } from "../tenure.js";
 import { type MayReplace, numberAfter } from "./register.js";
 import type { Site } from "./site.js";
-import { sameStamp } from "../stamp.js";
+import { sameStamp } from "../record/stamp.js";
 import { Held, Idle } from "./states.js";
 
 /**

@@ -8,11 +8,11 @@ import {
   seenOf,
   slotted,
 } from "../../../test/support/paper-bench.js";
-import { encodeRecord } from "../codec.js";
+import { encodeRecord } from "../record/codec.js";
 import { duringFaults } from "../planted-faults.js";
-import type { DeltaRecord } from "../record.js";
-import { leaseRegister } from "../registers.js";
-import { compareStamps } from "../stamp.js";
+import type { DeltaRecord } from "../record/record.js";
+import { leaseRegister } from "../record/registers.js";
+import { compareStamps } from "../record/stamp.js";
 import { contend } from "./contend.js";
 import { renewEventuallyND } from "./renew.js";
 import { contendShared, ReaderSite, releaseShared } from "./shared.js";

@@ -1,7 +1,7 @@
 import { faults } from "#delta-faults";
 import type { Protocol } from "../effects.js";
-import type { DeltaRecord } from "../record.js";
-import { compareStamps } from "../stamp.js";
+import type { DeltaRecord } from "../record/record.js";
+import { compareStamps } from "../record/stamp.js";
 import { contend } from "./contend.js";
 import { release } from "./renew.js";
 import { greatest, type Seen, shownBy, Site } from "./site.js";

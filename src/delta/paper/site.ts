@@ -1,14 +1,14 @@
 import { faults } from "#delta-faults";
-import { decodeRecord, encodeRecord } from "../codec.js";
-import { crc32c } from "../crc32c.js";
+import { decodeRecord, encodeRecord } from "../record/codec.js";
+import { crc32c } from "../record/crc32c.js";
 import type { Reading } from "../effects.js";
 import type { ProtocolEnvironment } from "../lease-protocol.js";
 import { stretched } from "../../lease/clock-rates.js";
-import type { DeltaRecord } from "../record.js";
-import { leaseRegister } from "../registers.js";
+import type { DeltaRecord } from "../record/record.js";
+import { leaseRegister } from "../record/registers.js";
 import { RegularRegister, numberAfter } from "./register.js";
 import type { ReadSeen } from "./register.js";
-import { compareStamps, sameStamp } from "../stamp.js";
+import { compareStamps, sameStamp } from "../record/stamp.js";
 
 /** Bits of an epoch that say whose it is, where that is needed. */
 const writerBits = 32n;

@@ -2,7 +2,7 @@ import { describe, expect, expectTypeOf, it } from "vitest";
 import { contend } from "./contend.js";
 import { release, renewEventuallyND, renewND } from "./renew.js";
 import { Held, Idle } from "./states.js";
-import type { DeltaRecord } from "../record.js";
+import type { DeltaRecord } from "../record/record.js";
 
 /** Whether a process in this state may call the function: its second argument is the state. */
 type Permits<Call, State> = Call extends (site: never, state: infer Wanted) => unknown

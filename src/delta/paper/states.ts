@@ -1,6 +1,6 @@
 import { clocksDisagree } from "../../lease/clock-rates.js";
 import type { Reading } from "../effects.js";
-import type { DeltaRecord } from "../record.js";
+import type { DeltaRecord } from "../record/record.js";
 import { elapsedMs } from "../tenure.js";
 
 /**

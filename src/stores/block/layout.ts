@@ -1,5 +1,5 @@
-import { decodeLine, encodeLine } from "../../delta/line.js";
-import { crc32c } from "../../delta/crc32c.js";
+import { decodeLine, encodeLine } from "../../delta/record/line.js";
+import { crc32c } from "../../delta/record/crc32c.js";
 import { LeaseholdError } from "../../lease/errors.js";
 
 /**

@@ -1,6 +1,6 @@
 import { type BothClocks, readBothClocks } from "../../lease/both-clocks.js";
 import { clockRateErrorDefault, clocksDisagree, stretched } from "../../lease/clock-rates.js";
-import { encodeLine, sameBytes } from "../../delta/line.js";
+import { encodeLine, sameBytes } from "../../delta/record/line.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import { type Layout, lineIn, slotPosition, type Unit } from "./layout.js";
 import type { BlockMedium } from "./medium.js";

@@ -1,6 +1,6 @@
 import { mkdir, rename } from "node:fs/promises";
 import { join } from "node:path";
-import { decodeLine, encodeLine } from "../../delta/line.js";
+import { decodeLine, encodeLine } from "../../delta/record/line.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import {
   appear,

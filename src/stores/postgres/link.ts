@@ -1,5 +1,5 @@
 import type { Pool, QueryResult } from "pg";
-import { loadPackage } from "../optional-package.js";
+import { loadPackage } from "../../runtime/optional-package.js";
 import { operationMsMax } from "../server-limits.js";
 import type { PostgresAddress } from "./address.js";
 import { sqlStateOf } from "./failure.js";

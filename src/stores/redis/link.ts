@@ -1,5 +1,5 @@
 import { LeaseholdError } from "../../lease/errors.js";
-import { loadPackage } from "../optional-package.js";
+import { loadPackage } from "../../runtime/optional-package.js";
 import { operationMsMax } from "../server-limits.js";
 import type { RedisAddress } from "./address.js";
 import type { Script } from "./scripts.js";

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { LeaseholdError } from "../../lease/errors.js";
-import { loadPackage } from "../optional-package.js";
+import { loadPackage } from "../../runtime/optional-package.js";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -1,5 +1,5 @@
-import { crc32cUpdate } from "../../delta/crc32c.js";
-import type { DeltaRecord } from "../../delta/record.js";
+import { crc32cUpdate } from "../../delta/record/crc32c.js";
+import type { DeltaRecord } from "../../delta/record/record.js";
 import { LeaseholdError } from "../../lease/errors.js";
 
 /**

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { decodeRecord, encodeRecord } from "../../delta/codec.js";
-import { decodeLine, encodeLine } from "../../delta/line.js";
-import { leaseRegister, resourceOf } from "../../delta/registers.js";
+import { decodeRecord, encodeRecord } from "../../delta/record/codec.js";
+import { decodeLine, encodeLine } from "../../delta/record/line.js";
+import { leaseRegister, resourceOf } from "../../delta/record/registers.js";
 import { farmRegister, type StoreAnswer, type StoreRequest, type StoreTraits } from "../../delta/store.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import { alignedBytes, type DirectFile } from "../block/direct-file.js";

@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { CrashingDisk, diskRoot } from "../../../../test/support/crashing-disk.js";
-import { SimRandom } from "../../../sim/random.js";
+import { SimRandom } from "../../../../sim/kit/random.js";
 import type { Entry, HardState, SnapshotMeta } from "../../raft/types.js";
 import { snapshotPieces } from "../../state/snapshot.js";
 import { CoreState } from "../../state/state.js";

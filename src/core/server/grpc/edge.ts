@@ -3,7 +3,7 @@ import { Server, ServerCredentials, type UntypedServiceImplementation } from "@g
 import { LeaseholdError } from "../../../lease/errors.js";
 import { Cluster, Maintenance } from "../../gen/etcd/cluster_pb.js";
 import { KV, Lease, Watch } from "../../gen/etcd/rpc_pb.js";
-import { formatAddress } from "../../../host/address.js";
+import { formatAddress } from "../../../runtime/address.js";
 import type { TlsFiles } from "../config.js";
 import type { CoreHost } from "../host.js";
 import { minVersion, readTls, type TlsContent, whenRenewed } from "../tls.js";

@@ -1,0 +1,61 @@
+import type { Command } from "../../../src/core/gen/leasehold/command_pb.js";
+import type { Applied } from "../../../src/core/state/state.js";
+import type { ReferenceObserver } from "../reference.js";
+import { CoreViolationError } from "../violation.js";
+
+/**
+ * No lease ends before its last acknowledged refresh, or its grant, plus its time to live: counted from before the request was
+ * sent, and by the fastest of the servers' clocks; nor while its holder relies on it, by whatever clock that has.
+ */
+export class LeaseLife implements ReferenceObserver {
+  readonly #nowMs: () => number;
+  readonly #rateMax: number;
+  readonly #promisedMs = new Map<bigint, number>();
+  readonly #expiredMs = new Map<bigint, number>();
+  ended = 0;
+
+  constructor(nowMs: () => number, clockRateError: number) {
+    this.#nowMs = nowMs;
+    this.#rateMax = 1 + clockRateError;
+  }
+
+  /** A client has been told that its lease has so long from when it asked. */
+  promised(id: bigint, sentMs: number, ttlMs: number): void {
+    this.relied(id, sentMs + ttlMs / this.#rateMax);
+  }
+
+  /** A holder takes its lease to last until then, true time. */
+  relied(id: bigint, untilMs: number): void {
+    this.#promisedMs.set(id, Math.max(untilMs, this.#promisedMs.get(id) ?? 0));
+    this.#check(id);
+  }
+
+  /** A client has been told that its lease is over. */
+  denied(id: bigint): void {
+    const untilMs = this.#promisedMs.get(id) ?? -Infinity;
+    if (this.#nowMs() < untilMs)
+      throw new CoreViolationError(
+        "lease-life",
+        `lease ${id} is said to be over before ${untilMs.toFixed(0)} ms`,
+      );
+  }
+
+  applied({ ended }: Applied, { body }: Command): void {
+    this.ended += ended.length;
+    if (body.case !== "leaseExpire") return;
+    for (const id of ended) {
+      this.#expiredMs.set(id, this.#nowMs());
+      this.#check(id);
+    }
+  }
+
+  #check(id: bigint): void {
+    const expiredMs = this.#expiredMs.get(id) ?? Infinity;
+    const untilMs = this.#promisedMs.get(id) ?? -Infinity;
+    if (expiredMs < untilMs)
+      throw new CoreViolationError(
+        "lease-life",
+        `lease ${id} ended at ${expiredMs.toFixed(0)} ms, and was promised until ${untilMs.toFixed(0)}`,
+      );
+  }
+}

@@ -1,0 +1,20 @@
+import type { Applied } from "../../../src/core/state/state.js";
+import type { Command } from "../../../src/core/gen/leasehold/command_pb.js";
+import type { ReferenceObserver } from "../reference.js";
+import { CoreViolationError } from "../violation.js";
+
+/** At no time do two leases have the same id or the same name. */
+export class LeaseNames implements ReferenceObserver {
+  readonly #names = new Map<bigint, string>();
+
+  applied({ ended, granted }: Applied, { body }: Command): void {
+    for (const id of ended) this.#names.delete(id);
+    for (const id of granted) {
+      if (this.#names.has(id)) throw new CoreViolationError("lease-names", `a second lease ${id}`);
+      const name = body.case === "registerLease" ? body.value.name : "";
+      if (name !== "" && [...this.#names.values()].includes(name))
+        throw new CoreViolationError("lease-names", `a second lease of the name ${name}`);
+      this.#names.set(id, name);
+    }
+  }
+}

@@ -1,0 +1,71 @@
+import {
+  checkLinearizable,
+  type HistoryOperation,
+  type SequentialModel,
+} from "../../../src/testing/linearizability.js";
+import { CoreViolationError } from "../violation.js";
+
+export type KeyInput =
+  | { readonly kind: "read"; readonly key: string }
+  | { readonly kind: "put"; readonly key: string; readonly value: string }
+  | { readonly kind: "delete"; readonly key: string }
+  /** `from` undefined: only if there is no such key. */
+  | {
+      readonly kind: "swap";
+      readonly key: string;
+      readonly from: string | undefined;
+      readonly value: string;
+    };
+
+export interface KeyOutput {
+  /** A read: what it is. A put: what it was. */
+  readonly value?: string | undefined;
+  /** A deletion or a swap: whether it changed anything. */
+  readonly did?: boolean;
+}
+
+type Value = string | undefined;
+
+/** A key as one caller at a time would find it. */
+const keyModel: SequentialModel<Value, KeyInput, KeyOutput> = {
+  initial: undefined,
+  step(state, input, output) {
+    if (input.kind === "read") return output === undefined || output.value === state ? [state] : [];
+    if (input.kind === "put") return output === undefined || output.value === state ? [input.value] : [];
+    const does = input.kind === "delete" ? state !== undefined : state === input.from;
+    if (output !== undefined && output.did !== does) return [];
+    if (!does) return [state];
+    return [input.kind === "delete" ? undefined : input.value];
+  },
+  keyOf: (state) => state ?? "",
+  partitionOf: ({ key }) => key,
+};
+
+/** Most histories take a few thousand. */
+const stepsMax = 300_000;
+
+/** Reads, writes and transactions happen one after another, each between its call and its return; nothing acknowledged is lost. */
+export class Linearizability {
+  readonly #history: HistoryOperation<KeyInput, KeyOutput>[] = [];
+  readonly #lastSeen = new Map<string, string | undefined>();
+
+  record(operation: HistoryOperation<KeyInput, KeyOutput>): void {
+    this.#history.push(operation);
+    const { input, output } = operation;
+    if (input.kind === "read") this.#lastSeen.set(input.key, output?.value);
+    else if (input.kind === "put" && output !== undefined) this.#lastSeen.set(input.key, input.value);
+  }
+
+  /** A good guess for what to compare with. */
+  lastSeen(key: string): string | undefined {
+    return this.#lastSeen.get(key);
+  }
+
+  /** @returns false if it could not be decided */
+  judge(): boolean {
+    const { verdict, stuckAt } = checkLinearizable(keyModel, this.#history, { stepsMax });
+    if (verdict !== "violated") return verdict === "linearizable";
+    const stuck = stuckAt.map(({ input, output }) => JSON.stringify({ input, output })).join(", ");
+    throw new CoreViolationError("linearizability", `none of these can have come next: ${stuck}`);
+  }
+}

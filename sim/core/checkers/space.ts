@@ -1,0 +1,29 @@
+import { sizeOf } from "../../../src/core/state/revisions.js";
+import { CoreViolationError } from "../violation.js";
+import type { CoreWorld } from "../world.js";
+
+/** A leader may wait until a tenth more has come together. */
+const keptFactor = 1.1;
+
+/** At the end, when nothing is under way: history is as short as it was to be, and each server knows what its state takes. */
+export function checkSpace(world: CoreWorld): void {
+  const { keepRevisions } = world.plan;
+  for (const server of world.servers) {
+    if (!server.isUp || server.replica!.status().applied < world.reference.index) continue;
+    const { bytes, compacted, revision } = server.replica!.status();
+    if (keepRevisions !== undefined && revision - compacted > keptFactor * keepRevisions + 1)
+      throw new CoreViolationError("space", `${server.id} has ${revision - compacted} revisions of history`);
+    const expected = countedBytes(world);
+    if (bytes !== expected)
+      throw new CoreViolationError(
+        "space",
+        `${server.id} says that it has ${bytes} bytes, and not ${expected}`,
+      );
+  }
+}
+
+function countedBytes({ reference: { state } }: CoreWorld): number {
+  let bytes = state.leases.bytes;
+  for (const history of state.revisions.histories()) for (const version of history) bytes += sizeOf(version);
+  return bytes;
+}

@@ -1,0 +1,119 @@
+import type { RaftLimits } from "../../src/core/raft/api.js";
+import type { ReplicaLimits } from "../../src/core/replica/options.js";
+import { clockRateErrorDefault } from "../../src/lease/clock-rates.js";
+import type { SimRandom } from "../kit/random.js";
+
+/** What a run is like. Times are true ones, ms, unless said otherwise; a mean of `Infinity` is never. */
+export interface CorePlan {
+  readonly seed: number;
+  readonly servers: number;
+  readonly tickMs: number;
+  readonly electionTicks: number;
+  readonly clusterTimeMs: number;
+  readonly limits: Partial<ReplicaLimits>;
+  readonly raftLimits: Partial<RaftLimits>;
+  /** One way, mean. */
+  readonly latencyMs: number;
+  readonly lossRate: number;
+  /** Of the log's own messages. */
+  readonly duplicateRate: number;
+  /** A write to disk, mean. */
+  readonly writeMs: number;
+  /** One of the disks is slower by this. */
+  readonly slowDiskFactor: number;
+  /** Steady clocks run faster or slower by up to this. */
+  readonly clockRateError: number;
+  readonly crashEveryMs: number;
+  readonly downMsMax: number;
+  readonly partitionEveryMs: number;
+  readonly pauseEveryMs: number;
+  readonly pauseMaxMs: number;
+  readonly transferEveryMs: number;
+  readonly registerClients: number;
+  readonly keys: number;
+  readonly leaseClients: number;
+  readonly watchClients: number;
+  /** Of a client that reads, writes and deletes so many at a time; 0: there is none. */
+  readonly bulkKeys: number;
+  /** Turns of work that a server has before something else may come; the rest follows after a moment. */
+  readonly turnsAtOnce: number;
+  /** How long a client waits for an answer. */
+  readonly timeoutMs: number;
+  /** Of clients between two operations, mean. */
+  readonly thinkMs: number;
+  readonly compactEveryMs: number;
+  /** The leader has all but so many revisions compacted. */
+  readonly keepRevisions?: number | undefined;
+  /** The leader has what is older compacted. */
+  readonly keepMs?: number | undefined;
+  readonly quotaBytes?: number | undefined;
+  /** From here on nothing more goes wrong. */
+  readonly stableFromMs: number;
+  readonly endMs: number;
+}
+
+/** Small enough that every bound is met now and then. */
+const smallLimits: Partial<ReplicaLimits> = {
+  snapshotEntries: 60,
+  snapshotPieceBytes: 256,
+  keepEntries: 10,
+  leasesPerBatch: 2,
+  watchResponsesMax: 3,
+  watchBatch: 4,
+  roundsMax: 2,
+};
+
+/** One run in so many has a history that takes a server many turns to go through. */
+const bulkyEvery = 8;
+
+const bulkyLimits: Partial<ReplicaLimits> = { snapshotEntries: 400, unitsPerTurn: 64, watchBatch: 64 };
+
+/** What such a run is like. */
+export const bulky = { watchClients: 4, bulkKeys: 1_500, turnsAtOnce: 1, limits: bulkyLimits };
+
+const smallRaftLimits: Partial<RaftLimits> = {
+  committedEntriesMax: 3,
+  appendBytesMax: 300,
+  inflightMessagesMax: 4,
+};
+
+export function drawCorePlan(seed: number, random: SimRandom): CorePlan {
+  const often = (meanMs: number) => (random.chance(0.25) ? Infinity : meanMs * random.between(0.5, 2));
+  const stableFromMs = random.between(15_000, 40_000);
+  // Costly, and no draw: the other runs stay as they are.
+  const isBulky = seed % bulkyEvery === 0;
+  return {
+    seed,
+    servers: random.pick([1, 3, 3, 3, 5]),
+    tickMs: 100,
+    electionTicks: 10,
+    clusterTimeMs: random.pick([0, 1_500]),
+    limits: { ...(random.chance(0.7) ? smallLimits : {}), ...(isBulky ? bulkyLimits : {}) },
+    raftLimits: random.chance(0.5) ? smallRaftLimits : {},
+    latencyMs: random.magnitude(0.5, 60),
+    lossRate: random.pick([0, 0, 0.02, 0.1]),
+    duplicateRate: random.pick([0, 0.05]),
+    writeMs: random.magnitude(0.5, 60),
+    slowDiskFactor: random.pick([1, 1, 10]),
+    clockRateError: random.pick([0, 0.001, clockRateErrorDefault]),
+    crashEveryMs: often(8_000),
+    downMsMax: random.pick([100, 4_000]),
+    partitionEveryMs: often(8_000),
+    pauseEveryMs: often(12_000),
+    pauseMaxMs: random.between(500, 15_000),
+    transferEveryMs: often(15_000),
+    registerClients: 4,
+    keys: 3,
+    leaseClients: 4,
+    watchClients: isBulky ? bulky.watchClients : 2,
+    bulkKeys: isBulky ? bulky.bulkKeys : 0,
+    turnsAtOnce: isBulky ? bulky.turnsAtOnce : Infinity,
+    timeoutMs: random.pick([1_000, 5_000]),
+    thinkMs: random.magnitude(20, 600),
+    compactEveryMs: often(10_000),
+    // Not drawn: the seeds that show a mistake would all be others.
+    keepRevisions: seed % 3 === 0 ? 40 : undefined,
+    stableFromMs,
+    endMs: stableFromMs + 40_000,
+  };
+}

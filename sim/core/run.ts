@@ -1,0 +1,121 @@
+import { SimRandom } from "../kit/random.js";
+import { CoreChaos } from "./chaos.js";
+import { LeaseKeys } from "./checkers/lease-keys.js";
+import { LeaseLife } from "./checkers/lease-life.js";
+import { LeaseNames } from "./checkers/lease-names.js";
+import { Linearizability } from "./checkers/linearizability.js";
+import { checkProgress } from "./checkers/progress.js";
+import { Ranges } from "./checkers/ranges.js";
+import { Refreshes } from "./checkers/refreshes.js";
+import { checkSpace } from "./checkers/space.js";
+import { Watches } from "./checkers/watches.js";
+import { CoreCounters } from "./counters.js";
+import { type CorePlan, drawCorePlan } from "./plan.js";
+import { BulkClient, bulkPrefix } from "./programs/bulk-client.js";
+import { LeaseClient } from "./programs/lease-client.js";
+import { RegisterClient } from "./programs/register-client.js";
+import { compact } from "./programs/requests.js";
+import { WatchClient } from "./programs/watch-client.js";
+import type { CoreInvariant, CoreViolation } from "./violation.js";
+import { CoreWorld, drawRate } from "./world.js";
+
+export interface CoreSimOptions {
+  readonly seed: number;
+  /** Ends the run only at a violation of this one. */
+  readonly only?: CoreInvariant | undefined;
+  /** What is different from the drawn plan. */
+  readonly plan?: Partial<CorePlan> | undefined;
+  readonly story?: ((line: string) => void) | undefined;
+}
+
+export interface CoreSimResult {
+  readonly plan: CorePlan;
+  readonly violation: CoreViolation | undefined;
+  readonly traceHash: string;
+  readonly counters: CoreCounters;
+}
+
+/** Where the seeds of the rates of clients' clocks begin; those of runs are far smaller. */
+const rateStream = 2 ** 50;
+
+/** The last of them are of many keys, and little of all that happens is about them. */
+const watchedPrefixes = ["k", "lease/", bulkPrefix, `${bulkPrefix}000`];
+
+/** One run of a consistent core. The seed decides everything in it. */
+export function simulateCore({ seed, only, plan: changed, story }: CoreSimOptions): CoreSimResult {
+  const random = new SimRandom(seed);
+  const rates = new SimRandom(seed + rateStream);
+  const plan = { ...drawCorePlan(seed, random), ...changed };
+  const life = new LeaseLife(() => world.nowMs, plan.clockRateError);
+  const observers = [life, new LeaseKeys(), new LeaseNames()];
+  const world: CoreWorld = new CoreWorld(plan, random, { observers, story, only });
+  const history = new Linearizability();
+  const refreshes = new Refreshes(() => world);
+  const watches = new Watches(() => world);
+  const watchers = Array.from(
+    { length: plan.watchClients },
+    (_, index) =>
+      new WatchClient(world, watches, watchedPrefixes[index % watchedPrefixes.length]!, index === 3),
+  );
+  for (let index = 0; index < plan.registerClients; index += 1)
+    new RegisterClient(world, history, `c${index}`).begin();
+  for (let index = 0; index < plan.leaseClients; index += 1)
+    new LeaseClient(world, life, refreshes, `l${index}`, drawRate(rates, plan.clockRateError)).begin();
+  for (const watcher of watchers) watcher.begin();
+  if (plan.bulkKeys > 0) new BulkClient(world, new Ranges(() => world)).begin();
+  compactOften(world);
+  new CoreChaos(world).begin();
+  world.runUntil(plan.endMs);
+  world.guard(() => {
+    checkProgress(world);
+    checkSpace(world);
+    if (!history.judge()) world.counters.undecided += 1;
+    for (const watcher of watchers) watches.upToDate(watcher.prefix, watcher.next);
+  });
+  world.counters.leasesEnded = life.ended;
+  return { plan, violation: world.violation, traceHash: world.hash.digest(), counters: world.counters };
+}
+
+function compactOften(world: CoreWorld): void {
+  const { plan, random } = world;
+  if (plan.compactEveryMs === Infinity) return;
+  world.after(random.exponential(plan.compactEveryMs), () => {
+    if (world.nowMs > plan.stableFromMs) return;
+    const { current } = world.reference.state.revisions;
+    const revision = BigInt(Math.floor(current * random.next()));
+    if (revision > 0n) world.call(random.pick(world.servers), compact(revision), () => {});
+    world.counters.compactions += 1;
+    compactOften(world);
+  });
+}
+
+export interface CoreBatch {
+  readonly counters: CoreCounters;
+  /** The first run that failed. */
+  readonly failed: CoreSimResult | undefined;
+}
+
+/** Runs seed after seed until one fails or it is told to stop. */
+export function simulateCoreMany(
+  options: Omit<CoreSimOptions, "seed" | "story"> & {
+    readonly firstSeed: number;
+    /** Asked before each run. */
+    readonly goOn: (runs: number) => boolean;
+  },
+): CoreBatch {
+  const { firstSeed, goOn, ...rest } = options;
+  const counters = new CoreCounters();
+  for (let runs = 0; goOn(runs); runs += 1) {
+    const result = simulateCore({ ...rest, seed: firstSeed + runs });
+    counters.add(result.counters);
+    if (result.violation !== undefined) return { counters, failed: result };
+  }
+  return { counters, failed: undefined };
+}
+
+/** One line that says what failed and how to run it again. */
+export function coreFailureText({ plan, violation }: CoreSimResult): string {
+  if (violation === undefined) return "no violation";
+  const { invariant, text, atMs, event } = violation;
+  return `${invariant}: ${text} (seed ${plan.seed}, ${plan.servers} servers, ${atMs.toFixed(1)} ms, event ${event})`;
+}

@@ -1,0 +1,45 @@
+import { stretched } from "../../../src/lease/clock-rates.js";
+import type { Claim, Report, StorageObserver, WorldView } from "../observer.js";
+import type { SimParty } from "../party.js";
+
+/** Losing a claim to another costs a wait; so many in a row, without anybody winning, are too many. */
+const waitsMax = 4;
+
+/**
+ * Progress: where delays are bounded and somebody wants the resource, somebody gets it (Property 2, Lemma 3; Property 5
+ * once they have become so): a crashed holder is replaced after its wait, and contenders do not block each other for ever.
+ */
+export class Progress implements StorageObserver {
+  readonly #view: WorldView;
+  readonly #report: Report;
+  readonly #wanting = new Set<SimParty>();
+  #sinceMs = Infinity;
+
+  constructor(view: WorldView, report: Report) {
+    this.#view = view;
+    this.#report = report;
+  }
+
+  wants(party: SimParty, wants: boolean): void {
+    if (wants) this.#wanting.add(party);
+    else this.#wanting.delete(party);
+  }
+
+  began(): void {
+    this.#sinceMs = Infinity;
+  }
+
+  disturbed(party: SimParty | undefined): void {
+    if (party?.isAlive === false) this.#wanting.delete(party);
+    this.#sinceMs = Infinity;
+  }
+
+  looked(): void {
+    const { nowMs, settledMs, claims, waitMs, plan } = this.#view;
+    const isHeld = [...claims].some((claim: Claim) => claim.remainingMs() > 0);
+    if (nowMs < settledMs || this.#wanting.size === 0 || isHeld) this.#sinceMs = Infinity;
+    else if (this.#sinceMs === Infinity) this.#sinceMs = nowMs;
+    else if (nowMs - this.#sinceMs > stretched(waitsMax * waitMs, plan.clockRateError))
+      this.#report("progress", `nobody has got it for ${Math.round(nowMs - this.#sinceMs)} ms`);
+  }
+}

@@ -1,0 +1,49 @@
+import type { SimRandom } from "../kit/random.js";
+import type { StoragePlan } from "./plan.js";
+import type { SimStore } from "./store.js";
+
+/** A complete operation takes less than δ: so much of it at most is the stores'. */
+const boundPart = 0.97;
+
+/** How long requests take. */
+export class Latency {
+  readonly #plan: StoragePlan;
+  readonly #random: SimRandom;
+  readonly #boundMs: number;
+
+  constructor(plan: StoragePlan, random: SimRandom) {
+    this.#plan = plan;
+    this.#random = random;
+    // δ is kept by everybody's clock, also by the fastest.
+    this.#boundMs = (boundPart * plan.delayMs) / phasesOf(plan) / (1 + plan.clockDrift);
+  }
+
+  /** The true times at which a request that leaves now takes effect, and at which its answer arrives. */
+  draw(store: SimStore, nowMs: number): { effectMs: number; answerMs: number } {
+    const { slowRate, slowMaxMs, stableFromMs } = this.#plan;
+    const random = this.#random;
+    if (nowMs >= store.silentFromMs) return { effectMs: Infinity, answerMs: Infinity };
+    const stable = nowMs >= stableFromMs;
+    const totalMs = !stable && random.chance(slowRate) ? random.between(0, slowMaxMs) : this.#boundedMs();
+    // What was under way before delays are bounded arrives soon after.
+    const latestMs = Math.max(nowMs, stableFromMs) + this.#boundMs;
+    const leaveMs = Math.max(nowMs, store.stalledUntilMs);
+    const answerMs = Math.min(leaveMs + totalMs, latestMs);
+    const effectMs = leaveMs + (answerMs - leaveMs) * random.pick([0.01, 0.5, 0.99]);
+    return { effectMs: Math.min(effectMs, answerMs), answerMs };
+  }
+
+  #boundedMs(): number {
+    const sluggish = this.#random.chance(this.#plan.sluggishRate);
+    return sluggish
+      ? this.#random.between(0.9, 1) * this.#boundMs
+      : this.#random.next() * 0.3 * this.#boundMs;
+  }
+}
+
+/** Requests one after the other that make one operation, at most: δ bounds them together. */
+function phasesOf({ ground, kinds, processes }: StoragePlan): number {
+  // A replacement that was too late is repeated, at most once for each of the others.
+  if (kinds.includes("atomic")) return 2 + processes;
+  return ground === "always-bounded" || ground === "register" ? 2 : 1;
+}

@@ -1,0 +1,47 @@
+import { lookAtClocks, type Protocol } from "../../../src/delta/effects.js";
+import { decodeLine, encodeLine } from "../../../src/delta/record/line.js";
+import { type Codec, RegularRegister } from "../../../src/delta/paper/register.js";
+import type { Stamp } from "../../../src/delta/record/stamp.js";
+import { type Stage, sleep, stampText } from "./stage.js";
+
+const format = "stamp/1";
+
+const stampCodec: Codec<Stamp> = {
+  encode: ({ number, writer, nonce }) =>
+    encodeLine(format, JSON.stringify([number.toString(), writer, nonce])),
+  decode: (bytes) => {
+    const [number, writer, nonce] = decodeLine(format, bytes) as [string, string, number];
+    return { number: BigInt(number), writer, nonce };
+  },
+};
+
+/** Reads and writes one regular register, without end. */
+export function* readAndWrite(stage: Stage): Protocol<void> {
+  const { environment, plan, party, random, counters } = stage;
+  const register = new RegularRegister<Stamp>({
+    farm: environment.farm,
+    name: "register/x",
+    codec: stampCodec,
+    delayMs: plan.delayMs,
+  });
+  let nonce = 0;
+  for (;;) {
+    yield* sleep(random.exponential(Math.min(plan.thinkMeanMs, plan.leaseMs)));
+    const { now } = yield lookAtClocks;
+    if (random.chance(0.4)) {
+      const value = { number: 0n, writer: party.writer, nonce: (nonce += 1) };
+      let written: Stamp = value;
+      const { kind } = yield* register.write((number) => (written = { ...value, number }), now);
+      counters.writes += 1;
+      stage.say(`${party.writer} writes ${stampText(written)}: ${kind}`);
+      if (kind === "done") stage.tell((observer) => observer.written?.(written));
+    } else {
+      stage.tell((observer) => observer.readBegan?.(party));
+      const seen = yield* register.read(now);
+      if (seen.kind === "unanswered") continue;
+      counters.reads += 1;
+      stage.say(`${party.writer} reads ${stampText(seen.value)}`);
+      stage.tell((observer) => observer.readEnded?.(party, seen.value));
+    }
+  }
+}

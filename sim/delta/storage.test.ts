@@ -1,0 +1,66 @@
+import { describe, expect, it } from "vitest";
+import { withFaults } from "../../src/delta/planted-faults.js";
+import { StorageCounters, type StorageCounterName } from "./counters.js";
+import { grounds } from "./plan.js";
+import { simulateStorage, simulateStorageMany, storageFailureText } from "./run.js";
+
+const runsEach = 24;
+
+/** What must have happened in all runs together: well below what is usual. */
+const minima: Partial<Record<StorageCounterName, number>> = {
+  tenures: 300,
+  renewals: 1_000,
+  releases: 200,
+  lateReleases: 20,
+  sharedTenures: 100,
+  reads: 400,
+  writes: 300,
+  guardedWrites: 500,
+  guardRefusals: 5,
+  leaderships: 1_000,
+  decisions: 30,
+  crashes: 50,
+  pauses: 20,
+  stalls: 20,
+  lateWrites: 50,
+  forgettings: 1,
+  silentStores: 20,
+  cancellations: 100,
+  tornWrites: 50,
+};
+
+describe("random runs on shared storage", () => {
+  const total = new StorageCounters();
+
+  it.each(grounds)("break nothing on the ground %s", (ground) => {
+    const { counters, failed } = simulateStorageMany({
+      firstSeed: 1,
+      ground,
+      goOn: (runs) => runs < runsEach,
+    });
+    expect(failed && storageFailureText(failed)).toBeUndefined();
+    total.add(counters);
+  });
+
+  it("see all that matters", () => {
+    const tooRare = Object.entries(minima).filter(
+      ([name, least]) => total[name as StorageCounterName] < least,
+    );
+    expect(tooRare).toEqual([]);
+  });
+});
+
+it("a seed decides a whole run, and another seed makes another", () => {
+  for (const ground of grounds) {
+    const hashes = [7, 7, 8].map((seed) => simulateStorage({ seed, ground }).traceHash);
+    expect(hashes[0]).toBe(hashes[1]);
+    expect(hashes[0]).not.toBe(hashes[2]);
+  }
+});
+
+it("the paper's own way to count Δ, from the return of contend, is sound with its Δ + 6δ", () => {
+  const { failed } = withFaults({ holdFromReturn: true }, () =>
+    simulateStorageMany({ firstSeed: 1, ground: "paper", goOn: (runs) => runs < runsEach }),
+  );
+  expect(failed && storageFailureText(failed)).toBeUndefined();
+});

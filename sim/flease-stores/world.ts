@@ -1,0 +1,147 @@
+import { forgettingWaitMs } from "../../src/flease/stores/store-acceptor.js";
+import { Deadlines } from "../../src/lease/deadlines.js";
+import { SharedWall } from "../kit/clocks.js";
+import { EventCode, type SimEvent, Task } from "../kit/events.js";
+import { SimRandom } from "../kit/random.js";
+import { GridChecks } from "./checks.js";
+import { GridClient } from "./client.js";
+import type { GridPlan } from "./plan.js";
+import { SimStore } from "./store.js";
+
+/** How far a store's wait after it has forgotten may come short, if the steady clock that counts it is wild. */
+const someMoreMs = 1;
+
+/** Stores, clients and what happens to them, in one queue of events. */
+export class GridWorld {
+  readonly plan: GridPlan;
+  readonly random: SimRandom;
+  readonly shared = new SharedWall();
+  readonly stores: SimStore[];
+  readonly checks: GridChecks;
+  /** The markers that everybody goes by, since stores that forgot have waited. */
+  readonly knownIds: string[];
+  clients: GridClient[] = [];
+  timeMs = 0;
+  events = 0;
+  #born = 0;
+  readonly #queue = new Deadlines<SimEvent>();
+
+  constructor(plan: GridPlan) {
+    this.plan = plan;
+    this.random = new SimRandom(plan.seed + 1);
+    this.stores = plan.settings.members.map(() => new SimStore());
+    this.knownIds = this.stores.map(({ id }) => id);
+    this.checks = new GridChecks(this);
+    for (let client = 0; client < plan.clients; client += 1) this.#start();
+    const { every } = plan;
+    this.#often(every.crashMs, () => this.#crash());
+    this.#often(every.pauseMs, () => this.#pause());
+    this.#often(every.silenceMs, () => this.#silence());
+    this.#often(every.forgetMs, () => this.#forget());
+    this.#often(every.clockMs, () => this.#moveClocks());
+  }
+
+  /** Runs until the end, or until something is wrong. */
+  run(): void {
+    for (;;) {
+      const event = this.#queue.popDue(this.plan.durationMs);
+      if (event === undefined || this.checks.violation !== undefined) return;
+      this.timeMs = Math.max(this.timeMs, event.dueMs);
+      this.events += 1;
+      event.run();
+      this.checks.afterEvent();
+    }
+  }
+
+  at(timeMs: number, body: () => void): Task {
+    const task = new Task(EventCode.chaos, body);
+    this.schedule(task, timeMs);
+    return task;
+  }
+
+  schedule(task: Task, timeMs: number): void {
+    if (timeMs === Infinity) this.#queue.cancel(task);
+    else this.#queue.schedule(task, Math.max(this.timeMs, timeMs));
+  }
+
+  #start(): void {
+    this.#born += 1;
+    this.clients.push(new GridClient(this, `c${this.#born}`));
+  }
+
+  #often(meanMs: number, body: () => void): void {
+    if (meanMs === Infinity) return;
+    this.at(this.timeMs + this.random.exponential(meanMs), () => {
+      body();
+      this.#often(meanMs, body);
+    });
+  }
+
+  #crash(): void {
+    const victim = this.random.pick(this.clients);
+    victim.crash();
+    this.clients = this.clients.filter((client) => client !== victim);
+    this.checks.counters.crashes += 1;
+    this.#start();
+  }
+
+  #pause(): void {
+    const victim = this.random.pick(this.clients);
+    victim.pause(this.timeMs + this.random.exponential(this.plan.settings.ttlMaxMs));
+    this.checks.counters.pauses += 1;
+  }
+
+  /** Any store, and at times all of them: progress is not what is looked at here. */
+  #silence(): void {
+    const store = this.random.pick(this.stores);
+    store.silentUntilMs = this.timeMs + this.random.exponential(this.plan.settings.ttlMaxMs);
+  }
+
+  /** Within the assumption: fewer than a majority have forgotten and do not count yet. */
+  #forget(): void {
+    const store = this.random.below(this.stores.length);
+    const missing = this.stores.filter(({ id }, index) => id !== this.knownIds[index]).length;
+    if (this.knownIds[store] !== this.stores[store]!.id || missing + 1 > (this.stores.length - 1) / 2) return;
+    this.stores[store]!.forget(this.timeMs);
+    this.checks.counters.forgets += 1;
+    const { id } = this.stores[store]!;
+    this.at(this.timeMs + this.#forgettingWaitMs(), () => {
+      this.knownIds[store] = id;
+    });
+  }
+
+  /** Counted on a steady clock that is as wrong as it may be. */
+  #forgettingWaitMs(): number {
+    const { plan, random } = this;
+    if (plan.mistake === "forgottenCountsAtOnce") return 0;
+    const { clockRateError, mutualRateError, rpcTimeoutMs } = plan.settings;
+    const stretching = plan.mistake === "ratesIgnored" ? 1 + mutualRateError : 1;
+    const rate = 1 + random.pick([-1, 0, 1]) * clockRateError;
+    const laterMs = random.chance(0.5) ? 0 : random.exponential(rpcTimeoutMs);
+    return forgettingWaitMs(plan.settings) / stretching / rate + someMoreMs + laterMs;
+  }
+
+  /** Wall clocks move within ε of each other, or step together; steady clocks change their rates, or stop. */
+  #moveClocks(): void {
+    const { plan, random } = this;
+    const { maxClockSkewMs } = plan.settings;
+    const client = random.pick(this.clients);
+    client.clock.offsetMs = this.randomOffsetMs();
+    if (plan.wildRates) client.clock.setRate(this.timeMs, random.chance(0.2) ? 0 : random.magnitude(0.3, 3));
+    // What steps back unseen while a process is stopped and its steady clock is wrong too is not covered by anything (section 1).
+    const missing = this.stores.some(({ id }, index) => id !== this.knownIds[index]);
+    const isSeen = !missing && this.clients.every((each) => !each.isPaused);
+    if (plan.stepsTogether && isSeen && random.chance(0.1)) {
+      // Every process looks at its clocks before and after: a step is not hidden between two looks.
+      for (const each of this.clients) each.look();
+      this.shared.offsetMs += random.between(-20, 20) * maxClockSkewMs;
+    }
+    for (const each of this.clients) each.clocksMoved();
+  }
+
+  /** Readings are whole milliseconds, 2 ms of ε; the rest is for the offsets. */
+  randomOffsetMs(): number {
+    const { maxClockSkewMs } = this.plan.settings;
+    return this.random.between(-0.5, 0.5) * (maxClockSkewMs - 2);
+  }
+}

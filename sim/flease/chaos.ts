@@ -1,0 +1,287 @@
+import { EventCode, Task } from "../kit/events.js";
+import type { SimNode } from "./node.js";
+import type { World } from "./world.js";
+import { greatest } from "../../src/lease/lists.js";
+
+/** A node whose wall clock is not yet near what it showed before looks again this often. */
+const startAgainMs = 50;
+
+/** A wall clock this far ahead agrees with no other. */
+const farMs = 3_600_000;
+
+/** Everything that goes wrong in a run: crashes, pauses, partitions and clocks. */
+export class Chaos {
+  readonly #world: World;
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  begin(): void {
+    const { chaos } = this.#world.plan;
+    const { wall, rate } = this.#world.assumptions;
+    const wildStart = this.#world.random.chance(0.5) && this.#world.plan.mode !== "g";
+    for (const node of this.#world.nodes) {
+      if (wildStart || wall) this.#shiftWall(node);
+      if (Number.isFinite(chaos.slewEveryMs) && this.#world.random.chance(0.5)) this.#slew(node);
+      if ((wildStart || rate) && Number.isFinite(chaos.rateEveryMs)) this.#changeRate(node);
+    }
+    this.#every(chaos.crashEveryMs, () => this.#crash(this.#anyone()));
+    this.#every(chaos.blackoutEveryMs, () => this.#blackout());
+    this.#every(chaos.pauseEveryMs, () => this.#pause());
+    this.#every(chaos.suspendEveryMs, () => this.#suspend());
+    this.#every(chaos.partitionEveryMs, () => this.#partition());
+    this.#every(chaos.offsetEveryMs, () => this.#shiftWall(this.#anyone()));
+    this.#every(chaos.rateEveryMs, () => this.#changeRate(this.#anyone()));
+    this.#every(chaos.slewEveryMs, () => this.#slew(this.#anyone()));
+    this.#every(chaos.stepTogetherEveryMs, () => this.#stepAnywhere());
+    this.#every(chaos.clientEveryMs, () => this.#clientLeaves());
+  }
+
+  /** Nothing goes wrong any more, and what is wrong is put right. */
+  end(): void {
+    const world = this.#world;
+    const { wall, stepsTogether } = world.assumptions;
+    world.network.heal(world.settings.rpcTimeoutMs / 40);
+    for (const { clock } of world.nodes) clock.setRate(world.nowMs, 1);
+    if (!wall || stepsTogether) {
+      // The clocks agree on the latest time that any of them ever showed, so that every lease will be over.
+      const ahead = world.nodes.map((node) => node.greatestWall - node.clock.wallAt(world.nowMs));
+      const offsets = world.nodes.map(
+        (node, index) => ahead[index]! + node.clock.offsetMs + world.sharedWall.offsetMs,
+      );
+      world.sharedWall.offsetMs = greatest(offsets, world.sharedWall.offsetMs);
+    }
+    for (const node of world.nodes) {
+      if (node.sleep.isOn) node.crash(); // Switched off and on again.
+      node.clock.offsetMs = world.random.pick([-1, 1]) * this.#offsetBoundMs();
+      if (node.peer === undefined) this.#start(node);
+    }
+    this.#clocksChanged();
+  }
+
+  #every(meanMs: number, act: () => void): void {
+    if (!Number.isFinite(meanMs)) return;
+    const world = this.#world;
+    const task = new Task(EventCode.chaos, () => {
+      if (world.calm) return;
+      act();
+      world.schedule(task, world.random.exponential(meanMs));
+    });
+    world.schedule(task, world.random.exponential(meanMs));
+  }
+
+  #anyone(): SimNode {
+    return this.#world.random.pick(this.#world.nodes);
+  }
+
+  // Nodes
+
+  /** The first start of a node, which for a client may come late. */
+  firstStart(node: SimNode): Task {
+    return new Task(EventCode.start, () => {
+      if (node.peer === undefined) node.start();
+    });
+  }
+
+  /** A client goes, as it should or by a crash. */
+  #clientLeaves(): void {
+    const { random, nodes } = this.#world;
+    const client = random.pick(nodes.filter(({ isMember }) => !isMember));
+    if (client.peer === undefined || client.paused) return;
+    if (client.waist === undefined || random.chance(0.3)) this.#crash(client);
+    else client.waist.leave();
+  }
+
+  /** A client that has gone is there again later, as another. */
+  comesBack(node: SimNode): void {
+    const { random, plan, counters } = this.#world;
+    this.#later(random.next() * plan.chaos.downMaxMs, () => {
+      counters.clientArrivals += 1;
+      this.#start(node);
+    });
+  }
+
+  #crash(node: SimNode): void {
+    const { random, plan } = this.#world;
+    if (node.peer === undefined || node.sleep.isOn) return;
+    node.crash();
+    this.#later(random.chance(0.4) ? 0 : random.next() * plan.chaos.downMaxMs, () => this.#start(node));
+  }
+
+  #blackout(): void {
+    for (const node of this.#world.nodes) this.#crash(node);
+  }
+
+  /** A start must not find the wall clock more than ε below what it showed in an earlier life (A-wall). */
+  #start(node: SimNode): void {
+    const world = this.#world;
+    if (node.peer !== undefined) return;
+    const tooEarly = node.clock.wallAt(world.nowMs) < node.greatestWall - world.settings.maxClockSkewMs;
+    const waits = world.assumptions.wall && node.isMember && world.mistakes.earlyStart !== true;
+    if (waits && tooEarly) this.#later(startAgainMs, () => this.#start(node));
+    else node.start();
+  }
+
+  #pause(): void {
+    const { random, plan } = this.#world;
+    this.#anyone().pause(random.next() * plan.chaos.pauseMaxMs);
+  }
+
+  /** A machine sleeps: nothing happens there and its steady clock stands still. Its wall clock it sets anew when it wakes. */
+  #suspend(): void {
+    const world = this.#world;
+    const { random, plan } = world;
+    // One who holds something has the most to be wrong about.
+    const holders = world.nodes.filter((each) => !each.paused && holdsAny(each, plan.resources));
+    const node = holders.length > 0 && random.chance(0.7) ? random.pick(holders) : this.#anyone();
+    if (node.peer === undefined || node.paused) return;
+    const forMs = random.between(0.1, 1) * plan.chaos.suspendMaxMs;
+    if (world.assumptions.stepsTogether && random.chance(0.5)) {
+      const afterMs = random.next() * forMs;
+      // To about where it fell asleep.
+      const backMs = afterMs + random.between(-0.2, 1) * world.settings.ttlMaxMs;
+      this.#later(afterMs, () => this.#stepTogether(-Math.max(world.settings.maxClockSkewMs, backMs)));
+    }
+    node.sleep.begin(forMs);
+    this.#later(forMs, () => {
+      if (!node.sleep.isOn) return;
+      node.sleep.isOn = false;
+      node.clock.setRate(world.nowMs, 1);
+      if (!world.assumptions.rate && !world.assumptions.wall) node.clock.offsetMs -= forMs; // A machine that was frozen with both its clocks.
+      else if (!world.assumptions.wall) this.#wakeWithWrongWall(node, forMs);
+      this.#clocksChanged();
+    });
+    this.#clocksChanged();
+  }
+
+  /** Anywhere but where the steady clock carries it: that would show nothing (section 1). */
+  #wakeWithWrongWall(node: SimNode, sleptMs: number): void {
+    const { random, plan, settings } = this.#world;
+    const rightMs = node.clock.offsetMs;
+    for (let tries = 0; tries < 20; tries += 1) {
+      // Right, wrong by a step, or as if it had slept for less than a lease.
+      const noticedMs = random.next() * Math.min(sleptMs, settings.ttlMaxMs);
+      const wrongMs = random.pick([
+        0,
+        random.between(-1, 1) * plan.chaos.offsetStepMaxMs,
+        noticedMs - sleptMs,
+      ]);
+      node.clock.offsetMs = rightMs + wrongMs;
+      if (!node.sleep.clocksSeemToAgree()) return;
+    }
+    node.clock.offsetMs = rightMs + farMs;
+  }
+
+  // Network
+
+  #partition(): void {
+    const { random, network, nodes, plan } = this.#world;
+    const inside = nodes.map(() => random.chance(0.4));
+    const outward = random.chance(0.7);
+    const inward = !outward || random.chance(0.6);
+    const cuts: [number, number][] = [];
+    for (const from of nodes) {
+      for (const to of nodes) {
+        const leaves = inside[from.index]! && !inside[to.index]!;
+        const enters = !inside[from.index]! && inside[to.index]!;
+        if ((leaves && outward) || (enters && inward)) cuts.push([from.index, to.index]);
+      }
+    }
+    for (const [from, to] of cuts) network.cut(from, to);
+    this.#later(random.next() * plan.chaos.partitionMaxMs, () => {
+      for (const [from, to] of cuts) network.mend(from, to);
+    });
+  }
+
+  // Clocks
+
+  /** Half of what two clocks may be apart; the granularity of readings is part of ε. */
+  #offsetBoundMs(): number {
+    const { settings, plan } = this.#world;
+    return (settings.maxClockSkewMs - (plan.wholeMs ? 2 : 0)) / 2;
+  }
+
+  #shiftWall(node: SimNode): void {
+    const { random, settings, assumptions, plan } = this.#world;
+    const bound = this.#offsetBoundMs();
+    if (assumptions.wall && node.clock.isSlewing) return;
+    if (assumptions.wall || random.chance(0.2)) {
+      node.clock.offsetMs = random.chance(0.7) ? random.pick([-bound, bound]) : random.between(-bound, bound);
+    } else {
+      const step = random.magnitude(settings.maxClockSkewMs, plan.chaos.offsetStepMaxMs);
+      node.clock.offsetMs += random.pick([-1, 1]) * step;
+    }
+    this.#clocksChanged();
+  }
+
+  #changeRate(node: SimNode): void {
+    const world = this.#world;
+    const { random, settings, assumptions, plan } = world;
+    const error = settings.clockRateError;
+    if (node.sleep.isOn || node.clock.isSlewing) return;
+    if (assumptions.rate) {
+      node.clock.setRate(world.nowMs, 1 + random.pick([-error, error, random.between(-error, error)]));
+    } else {
+      // At rate 0 it is suspended: the steady clock stands still while the node goes on.
+      const suspended = random.chance(0.5);
+      node.clock.setRate(world.nowMs, suspended ? 0 : random.magnitude(0.1, 10));
+      // With both clocks broken as when a virtual machine goes back to a snapshot: both at once.
+      if (suspended && !assumptions.wall)
+        node.clock.offsetMs -= random.magnitude(settings.maxClockSkewMs, plan.chaos.offsetStepMaxMs);
+      this.#later(random.next() * plan.chaos.rateMaxMs, () => {
+        if (!node.sleep.isOn) node.clock.setRate(world.nowMs, 1);
+        this.#clocksChanged();
+      });
+    }
+    this.#clocksChanged();
+  }
+
+  /** Both clocks run at the edge of A-rate, together, until the wall clock is where it was to come, or at the edge of A-wall. */
+  #slew(node: SimNode): void {
+    const world = this.#world;
+    const { random, settings, assumptions, plan } = world;
+    const { clock } = node;
+    if (clock.isSlewing) return;
+    const direction = random.pick([-1, 1]);
+    const room = this.#offsetBoundMs() - direction * clock.offsetMs;
+    const forMs = random.next() * plan.chaos.slewMaxMs;
+    const mayMs = assumptions.wall ? Math.max(0, room) / settings.clockRateError : Infinity;
+    clock.slew(world.nowMs, 1 + direction * settings.clockRateError);
+    world.counters.slews += 1;
+    world.story?.(`the clocks of ${node.name} run at ${clock.rate}`);
+    this.#later(Math.min(forMs, mayMs), () => {
+      if (!clock.isSlewing) return;
+      clock.setRate(world.nowMs, 1);
+      this.#clocksChanged();
+    });
+    this.#clocksChanged();
+  }
+
+  #stepAnywhere(): void {
+    const { random, settings } = this.#world;
+    const step = random.magnitude(settings.maxClockSkewMs, 6 * settings.ttlMaxMs);
+    this.#stepTogether(random.pick([-1, 1]) * step);
+  }
+
+  #stepTogether(byMs: number): void {
+    const { sharedWall } = this.#world;
+    if (this.#world.calm) return;
+    sharedWall.stepBy(byMs);
+    this.#world.story?.(`all wall clocks step together, now ${sharedWall.offsetMs}`);
+    this.#clocksChanged();
+  }
+
+  #clocksChanged(): void {
+    for (const node of this.#world.nodes) node.rearm();
+    this.#world.look(undefined, undefined);
+  }
+
+  #later(delayMs: number, act: () => void): void {
+    this.#world.schedule(new Task(EventCode.start, act), delayMs);
+  }
+}
+
+function holdsAny({ peer }: SimNode, resources: readonly string[]): boolean {
+  return resources.some((resource) => peer?.proposer.slotOf(resource)?.holding === true);
+}

@@ -1,0 +1,27 @@
+import { Operation } from "../../../src/flease/protocol/slot.js";
+import type { SimNode } from "../node.js";
+import type { Hold, Observer, Report, WorldView } from "../observer.js";
+
+/**
+ * L1: between two events whatever a node with programs on the waist holds is some program's. What was granted to a
+ * caller that had given up, or was released and not passed on, would keep others waiting for nobody's sake.
+ */
+export class HeldForNobody implements Observer {
+  readonly #view: WorldView;
+  readonly #report: Report;
+
+  constructor(view: WorldView, report: Report) {
+    this.#view = view;
+    this.#report = report;
+  }
+
+  looked(resource: string, holds: readonly Hold[], actor: SimNode | undefined): void {
+    if (actor !== undefined) return; // In the middle of an event.
+    for (const { node, slot, valid } of holds) {
+      // A renewal under way is waited for before its lease is given back.
+      if (node.waist === undefined || !valid || slot.operation !== Operation.none) continue;
+      if (!this.#view.claims.has(node, resource))
+        this.#report("L1", `${node.name} holds ${resource}, and no program of it does`);
+    }
+  }
+}

@@ -1,0 +1,75 @@
+import { faults } from "#faults";
+import type { ClockAssumptions } from "../../kit/clocks.js";
+import type { Observer, Report, WorldView } from "../observer.js";
+import type { Invariant } from "../../kit/violation.js";
+import { Ballots } from "./ballots.js";
+import { BoundedLeases } from "./bounded-leases.js";
+import { ClockBounds } from "./clock-bounds.js";
+import { Continuity } from "./continuity.js";
+import { Crowding } from "./crowding.js";
+import { Exclusion } from "./exclusion.js";
+import { Guard } from "./guard.js";
+import { HeldForNobody } from "./held-for-nobody.js";
+import { Leaders } from "./leaders.js";
+import { ProgramContinuity } from "./program-continuity.js";
+import { ProgramExclusion } from "./program-exclusion.js";
+import { ProgramThreads } from "./program-threads.js";
+import { ProgramTokens } from "./program-tokens.js";
+import { Promises } from "./promises.js";
+import { QuorumBacked } from "./quorum-backed.js";
+import { Recovery } from "./recovery.js";
+import { ReleaseFinality } from "./release-finality.js";
+import { Silence } from "./silence.js";
+import { Tokens } from "./tokens.js";
+import { Turns } from "./turns.js";
+import { Waiters } from "./waiters.js";
+
+/** All checkers of section 5. */
+export function allCheckers(view: WorldView, report: Report): Observer[] {
+  return [
+    new Exclusion(report),
+    new ProgramThreads(view, report),
+    new Tokens(report),
+    new QuorumBacked(view, report),
+    new Promises(report),
+    new Guard(view, report),
+    new Ballots(view, report),
+    new BoundedLeases(view, report),
+    new Recovery(view, report),
+    new ReleaseFinality(report),
+    new ClockBounds(view, report),
+    new Continuity(view, report),
+    new Silence(view, report),
+    new ProgramExclusion(report),
+    new Turns(report),
+    new ProgramContinuity(report),
+    new ProgramTokens(report),
+    new Leaders(report),
+    new HeldForNobody(view, report),
+    new Waiters(view, report),
+    new Crowding(report),
+  ];
+}
+
+/**
+ * Whether an invariant must hold in a run (7.1): what is promised depends on which assumptions about clocks hold, and
+ * on which of the two nets is on.
+ */
+export function isAsserted(invariant: Invariant, clocks: ClockAssumptions): boolean {
+  switch (invariant) {
+    case "I1":
+    case "I11":
+      return clocks.wall || clocks.rate;
+    case "I2":
+    case "I3":
+      return clocks.wall && !faults.netBOff;
+    case "I4":
+      return (clocks.wall || clocks.rate) && !faults.netGOff;
+    case "I5":
+      return !faults.netBOff;
+    case "I6":
+      return !faults.netGOff;
+    default:
+      return true;
+  }
+}

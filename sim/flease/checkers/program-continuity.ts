@@ -1,0 +1,37 @@
+import { validForMs } from "../../../src/flease/protocol/expiry.js";
+import type { Observer, Report } from "../observer.js";
+import type { Claim, Look } from "../waist/claims.js";
+
+/** Additions of fractions of a millisecond may round. */
+const roundingMs = 0.001;
+
+/**
+ * I14, as programs see it: what was lost or given back is never held again, its signal says so at once, and a lease
+ * never claims more than the hold below it.
+ */
+export class ProgramContinuity implements Observer {
+  readonly #report: Report;
+  readonly #over = new WeakSet<Claim>();
+
+  constructor(report: Report) {
+    this.#report = report;
+  }
+
+  claimLooked({ claim, remainingMs, aborted }: Look): void {
+    const what = `the lease of ${claim.resource} by the token ${claim.token}`;
+    if (remainingMs === 0) {
+      this.#over.add(claim);
+      if (!aborted) this.#report("I14", `${what} is lost, and its signal does not say so`);
+      return;
+    }
+    const { node } = claim;
+    if (this.#over.has(claim)) this.#report("I14", `a program of ${node.name} has ${what} again`);
+    if (claim.endedMs !== undefined)
+      this.#report("I14", `a program of ${node.name} still has ${what}, which it gave back`);
+    const slot = node.peer!.proposer.slotOf(claim.resource);
+    const holds = slot !== undefined && slot.holding && slot.token === claim.token;
+    const leftMs = holds ? validForMs(slot.holdUntil, slot.holdEnd, node.look()) : 0;
+    if (remainingMs > leftMs + roundingMs)
+      this.#report("I14", `${what} promises ${remainingMs} ms, and there are ${leftMs}`);
+  }
+}

@@ -1,0 +1,129 @@
+import { ProgramClock, RenewingThread, SharedThreads, SharedValidity } from "../../../src/flease/threads.js";
+import type { Hold, Observer, Report, WorldView } from "../observer.js";
+import type { SimNode } from "../node.js";
+
+/** The two threads of a node, as where a worker renews: what the one writes into shared memory, and the other reads. */
+class Threads {
+  readonly node: SimNode;
+  readonly #view: WorldView;
+  readonly #threads = new SharedThreads();
+  readonly #renewing: RenewingThread;
+  readonly #validities = new Map<string, SharedValidity>();
+  /** By resource: the end on the steady clock that was written last. */
+  readonly #extended = new Map<string, number>();
+  #clock: ProgramClock | undefined;
+
+  constructor(view: WorldView, node: SimNode) {
+    this.#view = view;
+    this.node = node;
+    this.#renewing = new RenewingThread(this.#threads, node.owner);
+  }
+
+  /** The thread that renews has read its clocks. */
+  note(): void {
+    this.#renewing.note(this.node.look(), this.node.owner);
+  }
+
+  /** A grant, or a renewal of one. First the clock: with a newer end and an older clock the program would believe in too much. */
+  extend({ slot }: Hold): void {
+    if (this.#extended.get(slot.resource) === slot.holdEnd && this.#validities.has(slot.resource)) return;
+    this.note();
+    this.#clockOfEpoch();
+    this.#extended.set(slot.resource, slot.holdEnd);
+    let validity = this.#validities.get(slot.resource);
+    if (validity === undefined) this.#validities.set(slot.resource, (validity = new SharedValidity()));
+    validity.extend(slot.holdUntil, slot.holdEnd, Infinity);
+  }
+
+  finish(resource: string): void {
+    this.#validities.get(resource)?.finish("released");
+    this.#validities.delete(resource);
+  }
+
+  /** The program looks at its lease. */
+  look(): void {
+    this.#clockOfEpoch().read();
+  }
+
+  reliesOn(resource: string): boolean {
+    const validity = this.#validities.get(resource);
+    if (validity === undefined || this.node.sleep.deceives) return false;
+    const clock = this.#clockOfEpoch();
+    return validity.remainingMs(() => clock.peek()) > 0;
+  }
+
+  #clockOfEpoch(): ProgramClock {
+    const { epoch } = this.#threads;
+    if (this.#clock?.epoch === epoch) return this.#clock;
+    // A new epoch has no grants yet: those of before are over.
+    this.#validities.clear();
+    const { clock, peer } = this.node;
+    const monoMs = clock.monoAt(this.#view.nowMs);
+    const start = { epoch, monoMs, carriedMs: peer!.carriedMs(monoMs) };
+    const own = {
+      monotonicMs: () => clock.monoAt(this.#view.nowMs),
+      wallMs: () => clock.wallAt(this.#view.nowMs),
+    };
+    return (this.#clock = new ProgramClock(this.#threads, start, this.#view.settings, own));
+  }
+}
+
+/**
+ * I1, where a worker thread renews and the program's thread judges by shared memory: no program relies on a lease while another
+ * node holds the resource, or another program relies on it.
+ */
+export class ProgramThreads implements Observer {
+  readonly #view: WorldView;
+  readonly #report: Report;
+  readonly #threads = new Map<SimNode, Threads>();
+
+  constructor(view: WorldView, report: Report) {
+    this.#view = view;
+    this.#report = report;
+  }
+
+  started(node: SimNode): void {
+    this.#threads.set(node, new Threads(this.#view, node));
+  }
+
+  crashing(node: SimNode): void {
+    this.#threads.delete(node);
+  }
+
+  renamed(node: SimNode): void {
+    this.#threads.get(node)?.note();
+  }
+
+  clockRead(node: SimNode): void {
+    this.#threads.get(node)?.note();
+  }
+
+  closed(node: SimNode, resource: string): void {
+    this.#threads.get(node)?.finish(resource);
+  }
+
+  looked(resource: string, holds: readonly Hold[], actor: SimNode | undefined): void {
+    const acting = actor && this.#threads.get(actor);
+    if (acting !== undefined) this.#publish(acting, resource, holds);
+    let first = holds.find(({ valid }) => valid)?.node;
+    for (const threads of this.#threads.values()) {
+      const { node } = threads;
+      if (node === first || !threads.reliesOn(resource)) continue;
+      if (first !== undefined) {
+        this.#report("I1", `the program of ${node.name} relies on ${resource}, which ${first.name} holds`);
+        return;
+      }
+      first = node;
+    }
+  }
+
+  #publish(acting: Threads, resource: string, holds: readonly Hold[]): void {
+    const hold = holds.find(({ node, valid }) => valid && node === acting.node);
+    if (hold === undefined) {
+      acting.finish(resource);
+      return;
+    }
+    acting.extend(hold);
+    acting.look();
+  }
+}

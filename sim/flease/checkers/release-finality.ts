@@ -1,0 +1,53 @@
+import type { Message } from "../../../src/flease/protocol/message.js";
+import { Kind } from "../../../src/flease/protocol/message.js";
+import type { Hold, Observer, Report } from "../observer.js";
+import type { SimNode } from "../node.js";
+
+interface ResourceBook {
+  last: number;
+  closed: number;
+}
+
+/** I12: a node never holds by a ballot that it has released or closed. */
+export class ReleaseFinality implements Observer {
+  readonly #report: Report;
+  readonly #books = new Map<SimNode, Map<string, ResourceBook>>();
+
+  constructor(report: Report) {
+    this.#report = report;
+  }
+
+  started(node: SimNode): void {
+    this.#books.set(node, new Map());
+  }
+
+  /** Another owner counts its ballots from the beginning. */
+  renamed(node: SimNode): void {
+    this.#books.set(node, new Map());
+  }
+
+  sent(from: SimNode, _to: number, message: Message): void {
+    if (message.kind > Kind.acquire) return;
+    const book = this.#bookOf(from, message.resource);
+    book.last = Math.max(book.last, message.number);
+  }
+
+  closed(node: SimNode, resource: string): void {
+    const book = this.#bookOf(node, resource);
+    book.closed = book.last;
+  }
+
+  looked(resource: string, holds: readonly Hold[]): void {
+    for (const { node, slot, valid } of holds) {
+      if (valid && slot.holdNumber <= this.#bookOf(node, resource).closed)
+        this.#report("I12", `${node.name} holds ${resource} by the closed ballot ${slot.holdNumber}`);
+    }
+  }
+
+  #bookOf(node: SimNode, resource: string): ResourceBook {
+    const books = this.#books.get(node)!;
+    let book = books.get(resource);
+    if (book === undefined) books.set(resource, (book = { last: 0, closed: 0 }));
+    return book;
+  }
+}

@@ -1,0 +1,449 @@
+import { ownerName } from "../../src/flease/protocol/ballot.js";
+import { emptyReading } from "../../src/flease/protocol/clock.js";
+import type { Reading } from "../../src/flease/protocol/clock.js";
+import { Kind, Message, copyMessage } from "../../src/flease/protocol/message.js";
+import { FleasePeer } from "../../src/flease/peer.js";
+import type { FleasePeerSink } from "../../src/flease/peer.js";
+import type { Lapse, Unanswered } from "../../src/flease/protocol/proposer-sink.js";
+import { Phase } from "../../src/flease/protocol/slot.js";
+import type { Slot } from "../../src/flease/protocol/slot.js";
+import type { Agent } from "./agent.js";
+import type { SimClock } from "../kit/clocks.js";
+import { Echoes } from "./echoes.js";
+import { EventCode, Task } from "../kit/events.js";
+import { Packet } from "./network.js";
+import { emptyEntry } from "./observer.js";
+import type { AcceptorStep } from "./observer.js";
+import { Sleep } from "./sleep.js";
+import { describe } from "../kit/story.js";
+import { Job } from "./waist/job.js";
+import { Program } from "./waist/program.js";
+import { Side } from "./waist/side.js";
+import { SteadyTimers } from "./waist/steady-timers.js";
+import { Waist } from "./waist/waist.js";
+import type { World } from "./world.js";
+
+/** Calls of `maintain` during the longest lease. */
+const maintainsPerLease = 40;
+
+/** A heartbeat goes out at this share of them. */
+const heartbeatRate = 0.2;
+
+/**
+ * One node of the world: a `FleasePeer` with its machine's clocks, driven by events as a host would drive it. It
+ * outlives its incarnations: a crash throws the peer away, a start makes a new one with an empty memory.
+ */
+export class SimNode implements FleasePeerSink {
+  readonly index: number;
+  readonly name: string;
+  readonly isMember: boolean;
+  readonly clock: SimClock;
+  readonly agents: Agent[] = [];
+  /** Resources that programs of this node want, each on the waist; as often as there are programs. */
+  readonly wants: string[] = [];
+  /** Undefined while the node is down. */
+  peer: FleasePeer | undefined;
+  owner = "";
+  incarnation = 0;
+  /** Beside the protocol; only in worlds where somebody asks. */
+  side: Side | undefined;
+  /** What this node's programs use, if it has any that use the waist. */
+  waist: Waist | undefined;
+  /** Something that waits for a promise may go on here when the present event is over. */
+  stirred = false;
+  /** Until when the node is stopped: it handles nothing, and its clocks run on. */
+  pausedUntilMs = 0;
+  /** The greatest reading its wall clock ever gave (see A-wall on starts). */
+  greatestWall = -Infinity;
+  readonly sleep: Sleep;
+  readonly #world: World;
+  readonly #bySlot: (Agent | undefined)[] = [];
+  readonly #wake: Task;
+  readonly #maintain: Task;
+  #timers: SteadyTimers | undefined;
+  readonly #looked = emptyReading();
+  /** The reading of the event being handled. */
+  #now = emptyReading();
+  readonly #echoes = new Echoes();
+  #renameWanted = false;
+  #renames = 0;
+  /** The mistake P38: the reading at the beginning of the turn in which a pause fell. */
+  #readingBeforePause: Reading | undefined;
+  readonly #reply = new Message();
+  readonly #step: AcceptorStep;
+
+  constructor(world: World, index: number, isMember: boolean, clock: SimClock) {
+    this.#world = world;
+    this.index = index;
+    this.isMember = isMember;
+    this.name = isMember ? `m${index}` : `c${index}`;
+    this.clock = clock;
+    this.sleep = new Sleep(world, this);
+    this.#wake = new Task(EventCode.wake, () => this.#onWake());
+    this.#maintain = new Task(EventCode.maintain, () => this.#onMaintain());
+    this.#step = {
+      node: this,
+      request: this.#reply,
+      now: this.#now,
+      before: emptyEntry(),
+      after: undefined,
+      reply: undefined,
+    };
+  }
+
+  get paused(): boolean {
+    return this.pausedUntilMs > this.#world.nowMs;
+  }
+
+  /** The clock as an observer sees it, without disturbing it. One reused record. */
+  look(): Reading {
+    const at = this.#world.nowMs;
+    return this.peer!.peek(this.clock.monoAt(at), this.clock.wallAt(at), this.#looked);
+  }
+
+  // Life
+
+  start(): void {
+    const world = this.#world;
+    this.incarnation += 1;
+    this.owner = world.ownerFor(this, ownerName(this.name, `${this.incarnation}`));
+    this.pausedUntilMs = 0;
+    this.sleep.isOn = false;
+    this.#bySlot.length = 0;
+    this.#echoes.forget();
+    this.#renameWanted = false;
+    this.sleep.look();
+    const wall = this.#readWall();
+    const options = { owner: this.owner, seed: 1 + world.random.below(2 ** 31), acceptor: this.isMember };
+    this.peer = new FleasePeer(world.settingsOf(this), options, this.clock.monoAt(world.nowMs), wall, this);
+    world.story?.(`${this.name} starts as ${this.owner}, wall ${wall}`);
+    for (const started of world.observers.started) started(this);
+    world.schedule(this.#maintain, this.#maintainInMs());
+    for (const agent of this.agents) agent.begin();
+    if (world.hasWaist) this.#startWaist(world);
+  }
+
+  #startWaist(world: World): void {
+    this.#timers = new SteadyTimers(world, this);
+    this.side = new Side(world, this, this.#timers);
+    if (this.wants.length === 0) return;
+    this.waist = new Waist(world, this, this.#timers);
+    for (const resource of this.wants) new Program(world, this.waist, resource).begin();
+    const { waist, resources } = world.plan;
+    for (let each = 0; each < waist.jobsEach; each += 1) new Job(world, this.waist, resources).begin();
+  }
+
+  crash(): void {
+    if (this.peer === undefined) return;
+    this.#world.story?.(`${this.name} crashes`);
+    this.#world.counters.crashes += 1;
+    this.#die();
+  }
+
+  /** The process has ended as it wanted to. */
+  leave(): void {
+    this.#world.story?.(`${this.name} leaves`);
+    this.#world.counters.clientDepartures += 1;
+    this.#die();
+    this.#world.left(this);
+  }
+
+  #die(): void {
+    for (const crashing of this.#world.observers.crashing) crashing(this);
+    this.#world.tenures.crash(this);
+    this.#world.claims.crash(this);
+    this.peer = undefined;
+    this.#world.cancel(this.#wake);
+    this.#world.cancel(this.#maintain);
+    if (this.isMember) for (const other of this.#world.nodes) other.peer?.skew.forget(this.index);
+    for (const agent of this.agents) agent.end();
+    this.#timers?.end();
+    this.side = this.waist = this.#timers = undefined;
+    this.#connectionsLost();
+  }
+
+  /** The others notice it each in an event of its own, when it is not stopped. */
+  #connectionsLost(): void {
+    if (!this.#world.hasWaist) return;
+    for (const other of this.#world.nodes) {
+      const notice = new Task(EventCode.noticed, () => {
+        if (!other.deferred(notice)) other.side?.disconnected(this);
+      });
+      this.#world.schedule(notice, 0);
+    }
+  }
+
+  pause(forMs: number): void {
+    if (this.peer === undefined || this.paused) return;
+    const world = this.#world;
+    world.story?.(`${this.name} is stopped for ${Math.round(forMs)} ms`);
+    world.counters.pauses += 1;
+    this.pausedUntilMs = world.nowMs + forMs;
+    if (world.mistakes.staleReading) this.#readingBeforePause = { ...this.#read() };
+  }
+
+  // Events
+
+  /**
+   * One event of this node: reads the clock once, runs the body, and carries out what follows. `resource` is what
+   * the event may have touched; undefined for any.
+   */
+  step(resource: string | undefined, body: (now: Reading) => void): void {
+    this.#now = this.#read();
+    body(this.#now);
+    this.rearm();
+    this.#world.look(resource, this);
+    if (this.side !== undefined) this.#world.stir(this);
+  }
+
+  /** A fresh reading for what runs in an event of this node, or goes on after it. */
+  now(): Reading {
+    return (this.#now = this.#read());
+  }
+
+  /** Puts off an event while the node is stopped. True when it has. */
+  deferred(event: Task | Packet): boolean {
+    if (!this.paused) return false;
+    this.#world.scheduleAt(event, this.pausedUntilMs);
+    return true;
+  }
+
+  arrive(packet: Packet): void {
+    const { peer } = this;
+    if (peer === undefined || (packet.toIncarnation !== 0 && packet.toIncarnation !== this.incarnation))
+      return;
+    if (this.deferred(packet)) return;
+    this.#now = this.#readForMessage();
+    const { message } = packet;
+    if (!this.#believes(packet, peer)) return;
+    if (packet.note !== "") this.#hear(packet);
+    if (message === undefined) return;
+    if (message.kind <= Kind.query) this.#handleRequest(packet, message, peer);
+    else if (message.kind <= Kind.state) this.#handleReply(packet, message, peer);
+    else peer.receive(packet.from, message, this.#now, this.#reply);
+    this.rearm();
+    this.#world.look(packet.resource, this);
+    if (this.waist !== undefined && message.kind > Kind.query) this.#world.stir(this);
+  }
+
+  #hear(packet: Packet): void {
+    const from = this.#world.nodes[packet.from]!;
+    if (from.incarnation !== packet.fromIncarnation || from.peer === undefined) return;
+    this.side?.hear(from, packet.note);
+    this.#world.stir(this);
+  }
+
+  /** Says something to another beside the protocol. */
+  whisper(to: number, toIncarnation: number, note: string): void {
+    this.#dispatch(to, toIncarnation, "", undefined, note);
+  }
+
+  /** Sets the wake-up to when the peer wants it, by the steady clock as it runs now. */
+  rearm(): void {
+    const { peer } = this;
+    if (peer === undefined) return;
+    const dueMs = this.clock.timeOfMono(peer.nextDueMono);
+    if (dueMs === Infinity) this.#world.cancel(this.#wake);
+    else this.#world.scheduleAt(this.#wake, Math.max(this.#world.nowMs, dueMs, this.pausedUntilMs));
+    this.#timers?.rearm();
+  }
+
+  #onWake(): void {
+    if (this.deferred(this.#wake)) return;
+    this.step(undefined, (now) => this.peer!.tick(now));
+  }
+
+  #onMaintain(): void {
+    if (this.deferred(this.#maintain)) return;
+    const peer = this.peer!;
+    const world = this.#world;
+    this.step(undefined, (now) => {
+      const silent = peer.acceptor?.ready === false ? peer.acceptor : undefined;
+      peer.maintain(now);
+      if (silent?.ready === true) this.#readied();
+      this.side?.calls.maintain(now);
+      if (this.#renameWanted) this.#rename(peer);
+    });
+    for (const clockRead of world.observers.clockRead) clockRead(this);
+    if (world.plan.skewWatch && world.random.chance(heartbeatRate)) this.#beat();
+    world.schedule(this.#maintain, this.#maintainInMs());
+  }
+
+  /** Idle links say that they are there, and what their end's clock shows: else a contradiction would never be taken back. */
+  #beat(): void {
+    for (const { index } of this.#world.nodes)
+      if (index !== this.index) this.#dispatch(index, 0, "", undefined);
+  }
+
+  #readied(): void {
+    this.#world.counters.rejoins += 1;
+    this.#world.story?.(`${this.name} is ready`);
+    for (const readied of this.#world.observers.readied) readied(this);
+  }
+
+  /** As a host does it: a clock fault makes the peer go on as somebody else. */
+  #rename(peer: FleasePeer): void {
+    const world = this.#world;
+    this.#renameWanted = false;
+    this.#renames += 1;
+    this.owner = ownerName(this.name, `${this.incarnation}x${this.#renames}`);
+    this.side?.close();
+    peer.restart(this.owner, this.clock.monoAt(world.nowMs), this.#readWall());
+    this.#connectionsLost();
+    for (const renamed of world.observers.renamed) renamed(this);
+  }
+
+  #handleRequest(packet: Packet, request: Message, peer: FleasePeer): void {
+    const { acceptor } = peer;
+    if (acceptor === undefined) return;
+    const step = this.#step;
+    step.request = request;
+    step.now = this.#now;
+    const before = acceptor.entry(request.resource);
+    step.before.present = before !== undefined;
+    if (before !== undefined) Object.assign(step.before, before);
+    const reply = this.#reply;
+    step.reply = peer.receive(packet.from, request, this.#now, reply) ? reply : undefined;
+    step.after = acceptor.entry(request.resource);
+    for (const handled of this.#world.observers.handled) handled(step);
+    if (step.reply === undefined) return;
+    this.#world.story?.(`  ${this.name} answers ${describe(reply)}`);
+    this.#post(packet.from, packet.fromIncarnation, packet.resource, reply);
+  }
+
+  #handleReply(packet: Packet, reply: Message, peer: FleasePeer): void {
+    const slot = peer.proposer.slotOf(packet.resource);
+    const deciding =
+      slot !== undefined &&
+      reply.kind === Kind.ack &&
+      slot.number === reply.number &&
+      slot.sequence === reply.sequence &&
+      (slot.phase === Phase.writing || slot.phase === Phase.fast);
+    peer.receive(packet.from, reply, this.#now, this.#reply);
+    // A majority has acknowledged, and yet the write has come to nothing: it was over already.
+    if (deciding && slot.number !== reply.number) this.#world.counters.lateDecisions += 1;
+  }
+
+  /** Clock bounds that are impossible, given ours, mean that one of the two clocks is at fault (3.10). */
+  #believes(packet: Packet, peer: FleasePeer): boolean {
+    if (!this.#world.plan.skewWatch || packet.from === this.index) return true;
+    this.#echoes.hear(packet);
+    const { lo, hi, echoLo } = packet;
+    const possible =
+      packet.from < this.#world.settings.members.length
+        ? peer.hearClock(packet.from, lo, hi, echoLo, this.#now)
+        : peer.skew.isPossible(lo, hi, echoLo, this.#now);
+    if (!possible) this.#world.counters.impossibleClocks += 1;
+    return possible;
+  }
+
+  #post(to: number, toIncarnation: number, resource: string, message: Message): void {
+    for (const sent of this.#world.observers.sent) sent(this, to, message);
+    this.#dispatch(to, toIncarnation, resource, copyMessage(message));
+  }
+
+  #dispatch(
+    to: number,
+    toIncarnation: number,
+    resource: string,
+    message: Message | undefined,
+    note = "",
+  ): void {
+    const address = { from: this.index, to, fromIncarnation: this.incarnation, toIncarnation, resource };
+    const packet = new Packet(address, message, this.#world.arrive);
+    packet.note = note;
+    packet.lo = this.#now.lo;
+    packet.hi = this.#now.hi;
+    packet.echoLo = this.#echoes.of(this.#world.nodes[to]!);
+    this.#world.network.send(packet);
+  }
+
+  #readWall(): number {
+    const wall = this.clock.wallAt(this.#world.nowMs);
+    this.greatestWall = Math.max(this.greatestWall, wall);
+    return wall;
+  }
+
+  #read(): Reading {
+    this.sleep.look();
+    return this.peer!.read(this.clock.monoAt(this.#world.nowMs), this.#readWall());
+  }
+
+  #readForMessage(): Reading {
+    const stale = this.#readingBeforePause;
+    if (stale === undefined) return this.#read();
+    if (this.#world.nowMs === this.pausedUntilMs) return stale;
+    this.#readingBeforePause = undefined;
+    return this.#read();
+  }
+
+  #maintainInMs(): number {
+    return (this.#world.settings.ttlMaxMs / maintainsPerLease) * this.#world.random.between(0.5, 1.5);
+  }
+
+  // What the peer writes
+
+  /** Remembers whose operation a slot is. */
+  assign(slot: Slot, agent: Agent): void {
+    this.#bySlot[slot.index] = agent;
+  }
+
+  send(to: number, message: Message): void {
+    const { story } = this.#world;
+    if (story !== undefined && to === 0) story(`  ${this.name} sends ${describe(message)}`);
+    this.#post(to, 0, message.resource, message);
+  }
+
+  tell(to: number, message: Message): boolean {
+    if (this.#world.nodes[to]?.peer === undefined) return false;
+    this.#post(to, 0, message.resource, message);
+    return true;
+  }
+
+  hinted(resource: string): boolean {
+    if (this.waist !== undefined) return this.waist.provider.hinted(resource);
+    return this.agents.find((agent) => agent.resource === resource)?.hinted() ?? false;
+  }
+
+  acquired(slot: Slot): void {
+    const { fast } = this.#world.tenures.begin(this, slot);
+    this.waist?.provider.acquired(slot);
+    this.waist?.granted(slot.resource);
+    this.#bySlot[slot.index]?.acquired(slot, fast);
+  }
+
+  refused(slot: Slot, holder: string, retryInMs: number): void {
+    this.waist?.provider.refused(slot, holder, retryInMs);
+    this.#bySlot[slot.index]?.refused(retryInMs);
+  }
+
+  unanswered(slot: Slot, why: Unanswered): void {
+    this.waist?.provider.unanswered(slot, why);
+    this.#bySlot[slot.index]?.unanswered(why);
+  }
+
+  renewed(slot: Slot, longer: boolean): void {
+    const { counters } = this.#world;
+    if (!longer) counters.failedRenewals += 1;
+    else if (slot.holdSequence > 0) counters.oneTripRenewals += 1;
+    else counters.twoPhaseRenewals += 1;
+    this.waist?.provider.renewed(slot, longer);
+    this.#bySlot[slot.index]?.renewed(longer);
+  }
+
+  lapsed(slot: Slot, why: Lapse): void {
+    this.#world.counters.lapses += 1;
+    if (this.waist === undefined) {
+      this.#bySlot[slot.index]?.lapsed();
+      return;
+    }
+    this.#world.tenures.end(this, slot.resource, "lapsed");
+    this.waist.provider.lapsed(slot, why);
+  }
+
+  clockFault(reason: string): void {
+    this.#world.counters.clockAlarms += 1;
+    this.#world.story?.(`${this.name}: clock fault, ${reason}`);
+    this.#renameWanted = true;
+  }
+}

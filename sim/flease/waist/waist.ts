@@ -1,0 +1,93 @@
+import type { Reading } from "../../../src/flease/protocol/clock.js";
+import type { FleasePeer } from "../../../src/flease/peer.js";
+import { FleaseProvider } from "../../../src/flease/provider.js";
+import type { FleaseDriver } from "../../../src/flease/provider.js";
+import { LeaseManager } from "../../../src/lease/lease-manager.js";
+import type { Clock, Random, Timers } from "../../../src/lease/ports.js";
+import type { Leases } from "../../../src/lease/types.js";
+import { EventCode, Task } from "../../kit/events.js";
+import type { SimNode } from "../node.js";
+import type { World } from "../world.js";
+import { WatchedProvider } from "./watched-provider.js";
+
+/** One life of a node whose programs use the waist: the classes of production, on the clocks and timers of this world. */
+export class Waist implements FleaseDriver {
+  readonly peer: FleasePeer;
+  readonly provider: FleaseProvider;
+  readonly leases: Leases;
+  readonly timers: Timers;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly node: SimNode;
+  /** By resource: who will not want it any more in the very moment in which it is granted. */
+  readonly tooLate = new Map<string, () => void>();
+  /** It has been told to leave. */
+  closing = false;
+  readonly #world: World;
+
+  constructor(world: World, node: SimNode, timers: Timers) {
+    this.#world = world;
+    this.node = node;
+    this.peer = node.peer!;
+    this.timers = timers;
+    this.random = world.random;
+    this.clock = { monotonicMs: () => this.now().mono, wallMs: () => this.now().wall };
+    this.provider = new FleaseProvider(this);
+    const { provider: wrapped, leases: handed } = world.mistakes;
+    const watched = new WatchedProvider(world, node, this.provider);
+    const own = { clock: this.clock, timers, random: this.random };
+    const leases = new LeaseManager(wrapped?.(watched) ?? watched, own);
+    this.leases = handed?.(leases) ?? leases;
+  }
+
+  /** Leaves as a program does that ends: gives back what it has, and says so when nothing is left. */
+  leave(): void {
+    if (this.closing) return;
+    this.closing = true;
+    this.#world.stir(this.node);
+    void this.leases.close();
+  }
+
+  /** The provider has granted, and the waist has not heard of it yet. */
+  granted(resource: string): void {
+    const changesItsMind = this.tooLate.get(resource);
+    this.tooLate.delete(resource);
+    if (changesItsMind !== undefined) void Promise.resolve().then(changesItsMind);
+  }
+
+  now(): Reading {
+    this.#world.stir(this.node);
+    return this.node.now();
+  }
+
+  poke(): void {
+    this.#world.stir(this.node);
+  }
+
+  ask(member: number, method: string, params: object, timeoutMs: number): Promise<unknown> {
+    return this.node.side!.ask(member, method, params, timeoutMs);
+  }
+
+  address(member: number): string {
+    return this.#world.nodes[member]!.name;
+  }
+
+  /** Nothing refuses anybody here. */
+  refusal(): undefined {
+    return undefined;
+  }
+
+  reachable(): number {
+    return this.#world.members.filter(({ peer }) => peer !== undefined).length;
+  }
+
+  close(): Promise<void> {
+    const { incarnation, side } = this.node;
+    side?.close();
+    const leave = new Task(EventCode.start, () => {
+      if (this.node.incarnation === incarnation) this.node.leave();
+    });
+    this.#world.schedule(leave, 0);
+    return Promise.resolve();
+  }
+}

@@ -1,0 +1,75 @@
+import { type CellReading, isCell } from "../record/cell.js";
+import { encodeRecord } from "../record/codec.js";
+import { lookAtClocks, type Protocol } from "../effects.js";
+import type { AskResult, ProtocolEnvironment, Sighting } from "../lease-protocol.js";
+import { readAll } from "../looking.js";
+import type { Observations } from "../observations.js";
+import type { Asked, DeltaRecord } from "../record/record.js";
+import { leaseRegister } from "../record/registers.js";
+import { sightingOf } from "../sighting.js";
+import type { StoreRequest } from "../store.js";
+
+/** The holder may renew between the read and the write; it cannot do so all the time. */
+const triesMax = 5;
+
+/**
+ * Leaves a request in the holder's own record, by compare-and-set, so that it costs a holder nothing until there is one: its next
+ * renewal finds another content than it wrote, and reads. The record's timestamp stays what it is, so that nobody has to wait any
+ * longer for its end.
+ */
+export function* askHolder(
+  environment: ProtocolEnvironment,
+  observations: Observations,
+  resource: string,
+  asked: Asked,
+  withinMs: number,
+): Protocol<AskResult> {
+  const { farm, settings } = environment;
+  const begun = yield lookAtClocks;
+  const endMs = begun.now.monotonicMs + withinMs;
+  let last = begun.now;
+  const register = leaseRegister(resource);
+  const told = new Set<number>();
+  let first: Sighting | undefined;
+  for (let tries = 0; ; tries++) {
+    const cells: (CellReading | undefined)[] = [];
+    // A store that is silent must not take the time in which the others could be told.
+    const lookMs = Math.min(settings.delayMs, (endMs - last.monotonicMs) / 2);
+    const { now, cancelled } = yield* readAll(farm, resource, cells, lookMs, () => false);
+    cells.forEach((cell, store) => {
+      if (isCell(cell) && cell.record !== undefined)
+        observations.see(resource, store, cell.record, now.monotonicMs);
+    });
+    const sighting = sightingOf(farm, resource, cells, observations, now.monotonicMs);
+    first ??= sighting;
+    const holder = first.record;
+    if (holder === undefined) return { sighting: first, stores: 0 };
+    const requests = cells.map((cell, store): StoreRequest | undefined => {
+      if (!isCell(cell) || !isOf(cell.record, holder)) return undefined;
+      if (cell.record.asked?.broken === true || (cell.record.asked !== undefined && !asked.broken)) {
+        told.add(store);
+        return undefined;
+      }
+      const next = encodeRecord({ ...cell.record, asked });
+      return { op: "replace", register, id: farm.idOf(store), expected: cell.content, next };
+    });
+    const leftMs = endMs - now.monotonicMs;
+    const isGivenUp = cancelled || tries >= triesMax || leftMs <= 0;
+    if (isGivenUp || requests.every((request) => request === undefined))
+      return { sighting: first, stores: told.size };
+    const timeoutMs = Math.min(settings.delayMs, leftMs);
+    const written = yield { kind: "ask", requests, timeoutMs, enough: () => false };
+    const { answers } = written;
+    last = written.now;
+    answers.forEach((answer, store) => {
+      if (answer?.kind === "written") told.add(store);
+    });
+    const isOver = last.monotonicMs >= endMs;
+    if (isOver || answers.every((answer) => answer?.kind !== "conflict"))
+      return { sighting: first, stores: told.size };
+  }
+}
+
+function isOf(record: DeltaRecord | undefined, holder: DeltaRecord): record is DeltaRecord {
+  return record?.state === "held" && record.writer === holder.writer && record.epoch === holder.epoch;
+}

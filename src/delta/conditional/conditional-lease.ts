@@ -1,0 +1,386 @@
+import { faults } from "#delta-faults";
+import { LeaseholdError } from "../../lease/errors.js";
+import { type Cell, cellOf, type CellReading, isCell } from "../record/cell.js";
+import { encodeRecord } from "../record/codec.js";
+import { askHolder } from "./conditional-ask.js";
+import { conditionalPromise } from "./conditional-promise.js";
+import { ConditionalTenure } from "./conditional-tenure.js";
+import { lookAtClocks, type Protocol, type Reading, type Resumption } from "../effects.js";
+import { noMajority, tooFewEpochs } from "../failures.js";
+import type {
+  AskResult,
+  AttemptResult,
+  AttemptWish,
+  LeaseProtocol,
+  Listing,
+  ProtocolEnvironment,
+  Sighting,
+} from "../lease-protocol.js";
+import { stretched } from "../../lease/clock-rates.js";
+import { listFarm, lookAtFarm, readAll } from "../looking.js";
+import { Observations } from "../observations.js";
+import type { Asked, DeltaRecord } from "../record/record.js";
+import { leaseRegister } from "../record/registers.js";
+import type { StoreAnswer, StoreRequest } from "../store.js";
+
+/** After so many split votes in a row an attempt answers that others have the resource: whoever waits comes again. */
+const splitsMax = 12;
+
+/** A write that found its own newer record repeats itself with that; a store cannot surprise it for ever. */
+const rewritesMax = 3;
+
+/** The least bound of the random pause after a split vote, ms. */
+const backoffMsMin = 2;
+
+/** What a look at all stores showed of a resource. */
+interface Board {
+  /** Stores whose cell may be replaced. */
+  readonly open: number[];
+  /** Stores with a live lease of another, and for how long. */
+  readonly blocked: { readonly record: DeltaRecord; readonly untilMs: number }[];
+}
+
+/** What a write reached. */
+interface Reach {
+  readonly written: Set<number>;
+  readonly step: Resumption;
+}
+
+/**
+ * The Δ-lease where every store can compare and set. It needs no bound on how long an operation takes: a lease has been
+ * taken when a majority of cells was replaced, each exactly as it had been observed, and a held cell is replaced only when its
+ * observer has seen it unchanged for Δ on its own steady clock. Two majorities have a store in common. There, a successor's
+ * replacement either came after the holder's last renewal, was based on it, and waited its Δ out; or it came before that
+ * renewal, which then found another cell than it expected, and failed.
+ */
+export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
+  readonly promise: LeaseProtocol["promise"];
+  readonly takeoverMsMax: number;
+  /** Time for a renewal that takes its whole δ, and for another when that one fails. */
+  readonly leaseDelaysMin = 3;
+  readonly observations: Observations;
+  readonly #environment: ProtocolEnvironment;
+  #nonce = 0;
+
+  constructor(environment: ProtocolEnvironment) {
+    const { leaseMsMax, pollMs, delayMs, clockRateError } = environment.settings;
+    this.#environment = environment;
+    this.observations = new Observations(clockRateError);
+    this.takeoverMsMax = stretched(leaseMsMax, clockRateError) + pollMs + 3 * delayMs;
+    this.promise = conditionalPromise(environment);
+  }
+
+  *attempt(wish: AttemptWish): Protocol<AttemptResult<ConditionalTenure>> {
+    const { farm, settings, random } = this.#environment;
+    let step = yield lookAtClocks;
+    for (let splits = 0; ; splits++) {
+      const { now: before } = step;
+      const cells: (CellReading | undefined)[] = [];
+      const isPlain = () => {
+        const seen = this.#board(wish.resource, cells, before);
+        return seen.open.length >= farm.majority || this.#isHeld(seen);
+      };
+      step = yield* readAll(farm, wish.resource, cells, this.#timeoutMs(wish, before), isPlain);
+      this.#observe(wish.resource, cells, step.now);
+      if (step.cancelled) return unanswered("the attempt was ended by its caller");
+      const board = this.#board(wish.resource, cells, step.now);
+      const { open, blocked } = board;
+      if (open.length >= farm.majority) {
+        if (!farm.mayTake(this.#greatest(cells).epoch + 1n))
+          return { kind: "unanswered", error: tooFewEpochs };
+        const tenure = yield* this.#take(wish, cells, open, step.now);
+        if (tenure !== undefined) return { kind: "granted", tenure };
+      } else if (open.length + blocked.length < farm.majority) {
+        return { kind: "unanswered", error: this.#noMajority(cells) };
+      } else if (this.#isHeld(board) || open.length + blocked.length < farm.size || splits >= splitsMax) {
+        // With a store that does not say what it holds, split votes cannot be told from a holder's.
+        return this.#held(open.length, blocked);
+      }
+      const roundMs = step.now.monotonicMs - before.monotonicMs;
+      const backoffMs = Math.min(settings.delayMs, Math.max(backoffMsMin, roundMs) * 2 ** splits);
+      step = yield { kind: "delay", delayMs: random.next() * backoffMs };
+      if (step.cancelled) return unanswered("the attempt was ended by its caller");
+      if (step.now.monotonicMs >= wish.deadlineMs)
+        return unanswered("others competed for the resource all the time");
+    }
+  }
+
+  *renew(tenure: ConditionalTenure, leaseMs: number): Protocol<boolean> {
+    const { now } = yield lookAtClocks;
+    if (tenure.remainingMs(now) === 0 || tenure.isBroken) return false;
+    tenure.leaseMsMax = Math.max(tenure.leaseMsMax, leaseMs);
+    tenure.number += 1n;
+    const record = this.#record(tenure.resource, tenure.token, tenure.number, "held", tenure.leaseMsMax);
+    const { written, step } = yield* this.#write(tenure, record, now, true);
+    const { majority } = this.#environment.farm;
+    if (this.#successors(tenure) >= majority) tenure.lost ??= "expired";
+    if (tenure.remainingMs(step.now) === 0 || tenure.isBroken || written.size < majority) return false;
+    const begun = faults.holdFromEndOfWrite ? step.now : now;
+    const gainedMs = begun.monotonicMs + leaseMs - (tenure.hold.begun.monotonicMs + tenure.hold.leaseMs);
+    if (gainedMs <= 0) return false;
+    tenure.hold = { begun, leaseMs };
+    return tenure.remainingMs(step.now) > 0;
+  }
+
+  *release(tenure: ConditionalTenure): Protocol<void> {
+    const { now } = yield lookAtClocks;
+    tenure.lost ??= "released";
+    tenure.number += 1n;
+    const record = this.#record(tenure.resource, tenure.token, tenure.number, "free", tenure.leaseMsMax);
+    yield* this.#write(tenure, record, now, false);
+  }
+
+  *look(resource: string, timeoutMs: number): Protocol<Sighting> {
+    return yield* lookAtFarm(this.#environment, this.observations, resource, timeoutMs);
+  }
+
+  *list(prefix: string, timeoutMs: number): Protocol<Listing> {
+    return yield* listFarm(this.#environment, this.observations, prefix, timeoutMs);
+  }
+
+  *ask(resource: string, asked: Asked, timeoutMs: number): Protocol<AskResult> {
+    return yield* askHolder(this.#environment, this.observations, resource, asked, timeoutMs);
+  }
+
+  /** Replaces the open cells, and tries cells that nobody could read as if they had never been written. */
+  *#take(
+    wish: AttemptWish,
+    cells: readonly (CellReading | undefined)[],
+    open: readonly number[],
+    begun: Reading,
+  ): Protocol<ConditionalTenure | undefined> {
+    const { farm } = this.#environment;
+    const { resource, leaseMs } = wish;
+    const { epoch, number } = this.#greatest(cells);
+    const record = this.#record(resource, epoch + 1n, number + 1n, "held", leaseMs);
+    const beliefs = cells.map((cell) => (isCell(cell) ? cell : undefined));
+    const tenure = new ConditionalTenure(resource, record.epoch, { begun, leaseMs }, record.number, beliefs);
+    const targets = Array.from({ length: farm.size }, (_, store) => store).filter(
+      (store) => open.includes(store) || cells[store] === undefined,
+    );
+    const reach = yield* this.#replace(tenure, record, targets, [], new Set());
+    if (faults.holdFromEndOfWrite) tenure.hold = { begun: reach.step.now, leaseMs };
+    if (reach.written.size >= farm.majority && tenure.remainingMs(reach.step.now) > 0) return tenure;
+    yield* this.#withdraw(tenure, record, targets, reach);
+    return undefined;
+  }
+
+  /** Writes *free* where the lost attempt's record stands or may stand. Best effort: what it misses runs out. */
+  *#withdraw(
+    tenure: ConditionalTenure,
+    record: DeltaRecord,
+    targets: number[],
+    reach: Reach,
+  ): Protocol<void> {
+    tenure.lost ??= "released";
+    const cell: Cell = { content: encodeRecord(record), record };
+    const mine = targets.filter(
+      (store) => reach.written.has(store) || reach.step.answers[store] === undefined,
+    );
+    if (mine.length === 0) return;
+    for (const store of mine) tenure.cells[store] = cell;
+    const free = this.#record(record.resource, record.epoch, record.number + 1n, "free", record.leaseMs);
+    yield* this.#replace(tenure, free, mine, [], new Set());
+  }
+
+  /**
+   * Writes a holder's record over its own cells. With `heals` also over such that a contender might replace: a store that
+   * was silent or has lost a vote then counts again. What it must not write over it reads.
+   */
+  *#write(tenure: ConditionalTenure, record: DeltaRecord, now: Reading, heals: boolean): Protocol<Reach> {
+    const { farm } = this.#environment;
+    const written = new Set<number>();
+    let todo = Array.from({ length: farm.size }, (_, store) => store);
+    let step: Resumption = { now, cancelled: false, answers: [] };
+    for (let rewrites = 0; rewrites < rewritesMax; rewrites++) {
+      const mayReplace = (store: number) => {
+        const cell = tenure.cells[store];
+        if (cell === undefined) return heals;
+        return (
+          this.#isMine(cell, tenure) ||
+          (heals && this.#untilOpenMs(cell, tenure.resource, store, step.now) === 0)
+        );
+      };
+      const targets = todo.filter(mayReplace);
+      const reads = todo.filter((store) => !targets.includes(store));
+      ({ step } = yield* this.#replace(tenure, record, targets, rewrites === 0 ? reads : [], written));
+      if (tenure.isBroken && heals) break;
+      if (written.size >= farm.majority && heals) break;
+      // Only what has answered is repeated: it said what stands there now.
+      todo = todo.filter(
+        (store) => !written.has(store) && step.answers[store] !== undefined && mayReplace(store),
+      );
+      if (todo.length === 0) break;
+    }
+    return { written, step };
+  }
+
+  /** One round of writes. Keeps the tenure's beliefs up to date, also by answers that come after it has ended. */
+  *#replace(
+    tenure: ConditionalTenure,
+    record: DeltaRecord,
+    targets: readonly number[],
+    reads: readonly number[],
+    written: Set<number>,
+  ): Protocol<Reach> {
+    const { farm, settings } = this.#environment;
+    const { resource, cells } = tenure;
+    const next = encodeRecord(record);
+    const register = leaseRegister(resource);
+    const requests: (StoreRequest | undefined)[] = Array.from({ length: farm.size }, () => undefined);
+    for (const store of reads) requests[store] = { op: "read", register };
+    for (const store of targets)
+      requests[store] = {
+        op: "replace",
+        register,
+        id: farm.idOf(store),
+        expected: cells[store]?.content,
+        next,
+      };
+    const before = written.size;
+    const mine: Cell = { content: next, record };
+    const learn = (store: number, answer: StoreAnswer, at: Reading) => {
+      if (answer.kind === "written") cells[store] = mine;
+      else this.#learn(tenure, store, cellOf(answer, resource, farm.nameOf(store)), at);
+    };
+    const wins = (answers: readonly (StoreAnswer | undefined)[]) =>
+      before + targets.filter((store) => answers[store]?.kind === "written").length;
+    // A majority can still be reached. What frees cells goes on without: each one that it finds counts.
+    const hopes = (answers: readonly (StoreAnswer | undefined)[]) =>
+      record.state === "free" ||
+      wins(answers) + targets.filter((store) => answers[store] === undefined).length >= farm.majority;
+    const step = yield {
+      kind: "ask",
+      requests,
+      timeoutMs: settings.delayMs,
+      enough: (answers) => wins(answers) >= farm.majority || !hopes(answers),
+      late: learn,
+    };
+    step.answers.forEach((answer, store) => {
+      if (answer === undefined) return;
+      learn(store, answer, step.now);
+      if (answer.kind === "written" && targets.includes(store)) written.add(store);
+    });
+    return { written, step };
+  }
+
+  #learn(tenure: ConditionalTenure, store: number, cell: CellReading | undefined, now: Reading): void {
+    if (!isCell(cell)) return;
+    tenure.cells[store] = cell;
+    const { record } = cell;
+    if (record === undefined) return;
+    if (record.writer !== this.#environment.writer) {
+      this.observations.see(tenure.resource, store, record, now.monotonicMs);
+    } else if (record.asked !== undefined && record.epoch === tenure.token) {
+      tenure.asked = record.asked.broken ? record.asked : (tenure.asked ?? record.asked);
+    }
+  }
+
+  #observe(resource: string, cells: readonly (CellReading | undefined)[], now: Reading): void {
+    cells.forEach((cell, store) => {
+      if (isCell(cell) && cell.record !== undefined)
+        this.observations.see(resource, store, cell.record, now.monotonicMs);
+    });
+  }
+
+  #board(resource: string, cells: readonly (CellReading | undefined)[], now: Reading): Board {
+    const board: Board = { open: [], blocked: [] };
+    cells.forEach((cell, store) => {
+      if (!isCell(cell)) return;
+      const untilMs = this.#untilOpenMs(cell, resource, store, now);
+      if (untilMs === 0) board.open.push(store);
+      else board.blocked.push({ record: cell.record!, untilMs });
+    });
+    return board;
+  }
+
+  /** How long until a contender may replace the cell, ms; 0 when it may. */
+  #untilOpenMs({ record }: Cell, resource: string, store: number, now: Reading): number {
+    if (record === undefined || record.state === "free") return 0;
+    // What this process wrote itself in an attempt or a tenure that is over: it knows that it does not hold. Unless that
+    // was broken: then the others come first.
+    if (record.writer === this.#environment.writer && record.asked?.broken !== true) return 0;
+    return this.observations.untilOverMs(resource, store, record, now.monotonicMs);
+  }
+
+  #isMine({ record }: Cell, tenure: ConditionalTenure): boolean {
+    return record?.writer === this.#environment.writer && record.epoch === tenure.token;
+  }
+
+  /** One tenure alone stands in the way of every majority. With split votes none does. */
+  #isHeld({ blocked }: Board): boolean {
+    const { size, majority } = this.#environment.farm;
+    return blocked.some(({ record: { writer, epoch } }) => {
+      const same = blocked.filter(({ record }) => record.writer === writer && record.epoch === epoch);
+      return same.length > size - majority;
+    });
+  }
+
+  #held(open: number, blocked: Board["blocked"]): AttemptResult<ConditionalTenure> {
+    const { farm, settings } = this.#environment;
+    const soonest = blocked.toSorted((a, b) => a.untilMs - b.untilMs);
+    const needed = soonest[Math.min(soonest.length, farm.majority - open) - 1]!;
+    const retryInMs = Math.max(1, Math.min(settings.pollMs, needed.untilMs));
+    return { kind: "held", holder: needed.record.writer, retryInMs };
+  }
+
+  /** How many stores have the record of a later tenure. */
+  #successors(tenure: ConditionalTenure): number {
+    return tenure.cells.filter((cell) => (cell?.record?.epoch ?? 0n) > tenure.token).length;
+  }
+
+  #greatest(cells: readonly (CellReading | undefined)[]): { epoch: bigint; number: bigint } {
+    let [epoch, number] = [0n, 0n];
+    for (let store = 0; store < this.#environment.farm.size; store++) {
+      const floor = this.#environment.farm.floorOf(store);
+      const cell = cells[store];
+      const record = isCell(cell) ? cell.record : undefined;
+      epoch = max(epoch, record?.epoch ?? floor.epoch);
+      number = max(number, record?.number ?? floor.number);
+    }
+    return { epoch, number };
+  }
+
+  #record(
+    resource: string,
+    epoch: bigint,
+    number: bigint,
+    state: DeltaRecord["state"],
+    leaseMs: number,
+  ): DeltaRecord {
+    const { writer, label, settings } = this.#environment;
+    this.#nonce += 1;
+    const record = {
+      resource,
+      epoch,
+      number,
+      writer,
+      nonce: this.#nonce,
+      state,
+      leaseMs,
+      delayMs: settings.delayMs,
+    };
+    return label === undefined ? record : { ...record, label };
+  }
+
+  #timeoutMs(wish: AttemptWish, now: Reading): number {
+    return Math.max(1, Math.min(this.#environment.settings.delayMs, wish.deadlineMs - now.monotonicMs));
+  }
+
+  #noMajority(cells: readonly (CellReading | undefined)[]): LeaseholdError {
+    const { size, majority } = this.#environment.farm;
+    const errors = Array.from({ length: size }, (_, store) => {
+      const cell = cells[store];
+      return cell !== undefined && "error" in cell ? cell.error : undefined;
+    });
+    return noMajority(size, majority, cells.filter(isCell).length, errors);
+  }
+}
+
+function max(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
+}
+
+function unanswered(why: string): AttemptResult<ConditionalTenure> {
+  return { kind: "unanswered", error: new LeaseholdError("TIMEOUT", why) };
+}

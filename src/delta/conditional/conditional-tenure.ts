@@ -1,0 +1,23 @@
+import type { Cell } from "../record/cell.js";
+import { Tenure } from "../tenure.js";
+import type { Hold } from "../tenure.js";
+
+/** A tenure of the conditional lease: what its holder believes each cell to be, which is what its next write expects there. */
+export class ConditionalTenure extends Tenure {
+  /** By the index of the store; `undefined` where nothing is known. A belief that is wrong costs a round, never more. */
+  readonly cells: (Cell | undefined)[];
+  /** The record's `number` at the last write. */
+  number: bigint;
+  /**
+   * The greatest Δ that it ever wrote. A record with a smaller one could be waited for and found over while an older, longer
+   * record still counted.
+   */
+  leaseMsMax: number;
+
+  constructor(resource: string, token: bigint, hold: Hold, number: bigint, cells: (Cell | undefined)[]) {
+    super(resource, token, hold);
+    this.number = number;
+    this.leaseMsMax = hold.leaseMs;
+    this.cells = cells;
+  }
+}

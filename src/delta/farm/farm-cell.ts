@@ -1,0 +1,154 @@
+import { LeaseholdError } from "../../lease/errors.js";
+import { greatest } from "../../lease/lists.js";
+import { corrupt, decodeLine, encodeLine, sameBytes } from "../record/line.js";
+
+/** The first word of what stands in a store's {@link farmRegister}. */
+export const farmFormat = "leasehold-farm/2";
+
+/** A list of stores that belong together. A later one takes the place of an earlier one. */
+export interface FarmList {
+  /** One more each time that another store, or one that has forgotten, took a member's place. */
+  readonly generation: number;
+  /** The markers of all stores, sorted. */
+  readonly farm: readonly string[];
+}
+
+/** What every store says of the farm that it belongs to. */
+export interface FarmTerms extends FarmList {
+  /** The longest lease that any user of the farm asks for, ms: so long must be waited when a store has forgotten. */
+  readonly leaseMsMax: number;
+  /** The greatest δ that any user relies on, ms. */
+  readonly delayMsMax: number;
+  /** What a cell counts as that a store may have forgotten: no lease by an earlier list has a greater epoch. */
+  readonly epochFloor: bigint;
+  /** No lease by this list has a greater epoch. It is raised before it is reached. */
+  readonly epochMax: bigint;
+}
+
+/** What each store says of itself and of its farm. */
+export interface FarmCell extends FarmTerms {
+  /** The store's own marker, so that a copy of a store is not taken for it. */
+  readonly id: string;
+  /** `recovering`: it may have forgotten leases that still run, and does not count. */
+  readonly state: "ready" | "recovering";
+  /** The generation in which it came. What was written in an earlier one it may have forgotten. */
+  readonly since: number;
+  /** While it is recovering: at least so long ago a list with it was agreed on, ms by its users' steady clocks. */
+  readonly waitedMs: number;
+}
+
+export function encodeFarmCell(cell: FarmCell): Uint8Array {
+  const { id, state, generation, farm, leaseMsMax, delayMsMax, since, waitedMs } = cell;
+  const [epochFloor, epochMax] = [cell.epochFloor.toString(), cell.epochMax.toString()];
+  const terms = { generation, farm, leaseMsMax, delayMsMax, epochFloor, epochMax };
+  return encodeLine(farmFormat, JSON.stringify({ id, state, since, waitedMs, ...terms }));
+}
+
+/** @throws LeaseholdError `STORE_FOREIGN`, `STORE_CORRUPT`. */
+export function decodeFarmCell(bytes: Uint8Array): FarmCell {
+  const value = decodeLine(farmFormat, bytes);
+  const fields = (value ?? {}) as Record<keyof FarmCell, unknown>;
+  const { id, state, generation, farm, leaseMsMax, delayMsMax, since, waitedMs, epochFloor, epochMax } =
+    fields;
+  const isSound =
+    typeof id === "string" &&
+    (state === "ready" || state === "recovering") &&
+    isCount(generation) &&
+    isCount(since) &&
+    Array.isArray(farm) &&
+    farm.every((item) => typeof item === "string") &&
+    isNumber(leaseMsMax) &&
+    isNumber(delayMsMax) &&
+    isNumber(waitedMs) &&
+    isEpoch(epochFloor) &&
+    isEpoch(epochMax);
+  if (isSound) {
+    const epochs = { epochFloor: BigInt(epochFloor), epochMax: BigInt(epochMax) };
+    const terms = { generation, farm, leaseMsMax, delayMsMax, ...epochs };
+    const cell: FarmCell = { id, state, since, waitedMs, ...terms };
+    if (sameBytes(encodeFarmCell(cell), bytes)) return cell;
+  }
+  throw corrupt("it does not describe a farm", bytes);
+}
+
+function isNumber(value: unknown): value is number {
+  return typeof value === "number" && value >= 0 && value <= Number.MAX_SAFE_INTEGER / 4;
+}
+
+function isCount(value: unknown): value is number {
+  return isNumber(value) && Number.isInteger(value);
+}
+
+function isEpoch(value: unknown): value is string {
+  return typeof value === "string" && /^\d{1,30}$/.test(value);
+}
+
+export function sameList(a: FarmList, b: FarmList): boolean {
+  return a.generation === b.generation && a.farm.join() === b.farm.join();
+}
+
+/**
+ * In one order for all: the later generation first. Two processes that saw different markers of a store that came back twice may each
+ * have written a list for the same generation; of those any will do, as long as all take the same.
+ */
+export function compareLists(a: FarmList, b: FarmList): number {
+  if (a.generation !== b.generation) return b.generation - a.generation;
+  const [one, other] = [a.farm.join(), b.farm.join()];
+  return one < other ? 1 : one > other ? -1 : 0;
+}
+
+/**
+ * The terms of `list` by all cells that were read. Bounds only ever grow. What leases by other lists may have reached is below the floor:
+ * a list is agreed on by a majority, and so was the greatest epoch by which anybody took a lease, so the two have met.
+ */
+export function termsOf({ generation, farm }: FarmList, cells: readonly FarmTerms[]): FarmTerms {
+  const epochs = cells.map((cell) =>
+    sameList(cell, { generation, farm }) ? cell.epochFloor : cell.epochMax,
+  );
+  return {
+    generation,
+    farm,
+    leaseMsMax: greatest(
+      cells.map(({ leaseMsMax }) => leaseMsMax),
+      0,
+    ),
+    delayMsMax: greatest(
+      cells.map(({ delayMsMax }) => delayMsMax),
+      0,
+    ),
+    epochFloor: greatestOf(epochs),
+    epochMax: greatestOf(cells.map(({ epochMax }) => epochMax)),
+  };
+}
+
+export function greatestOf(numbers: readonly bigint[]): bigint {
+  return numbers.reduce((a, b) => (a > b ? a : b), 0n);
+}
+
+/**
+ * One of the cells that several writers of a slotted store have written: what was reached by any of them has been reached, and
+ * bounds only ever grow.
+ *
+ * @throws LeaseholdError `CONFIG_MISMATCH` when two of them have founded it with different stores, or rely on different δ.
+ */
+export function mergeFarmCells(cells: readonly FarmCell[]): FarmCell | undefined {
+  const [latest] = cells.toSorted((a, b) => compareLists(a, b) || rank(b) - rank(a));
+  if (latest === undefined) return undefined;
+  const { generation, delayMsMax } = latest;
+  if (generation === 0 && cells.some((cell) => !sameList(cell, latest)))
+    throw new LeaseholdError(
+      "CONFIG_MISMATCH",
+      "a store is in two farms: it was used with two lists of stores",
+    );
+  if (cells.some((cell) => cell.delayMsMax !== delayMsMax))
+    throw new LeaseholdError("CONFIG_MISMATCH", "a store that can only write was used with different δ");
+  const waitedMs = greatest(
+    cells.filter((cell) => sameList(cell, latest)).map((cell) => cell.waitedMs),
+    0,
+  );
+  return { ...latest, ...termsOf(latest, cells), waitedMs: latest.state === "ready" ? 0 : waitedMs };
+}
+
+function rank({ state }: FarmCell): number {
+  return state === "ready" ? 1 : 0;
+}

@@ -1,0 +1,79 @@
+import { faults } from "#delta-faults";
+import { LeaseholdError } from "../../lease/errors.js";
+import { compareLists, type FarmCell, type FarmTerms, sameList, termsOf } from "./farm-cell.js";
+
+/** What one store answered when it was asked for its farm. */
+export type FarmReading =
+  | { readonly kind: "silent"; readonly error: LeaseholdError }
+  | { readonly kind: "answered"; readonly id: string; readonly cell: FarmCell | undefined };
+
+/** What the readings of all stores come to. */
+export type FarmPlan =
+  /** Nobody has used these stores before, but not all of them answer: no farm can be founded yet. */
+  { readonly kind: "unfounded" } | Founded;
+
+/** A majority has to have these terms before anything else counts. */
+export interface Founded extends FarmTerms {
+  readonly kind: "farm";
+  /** Stores that belong to it, by index. */
+  readonly members: readonly number[];
+  /** Stores in the place of others that have forgotten, or were replaced. */
+  readonly newcomers: readonly number[];
+  /** Stores that belonged to it until a newcomer took their place: this list of stores is out of date. */
+  readonly replaced: readonly number[];
+}
+
+/**
+ * Which farm these stores are. Pure, and the same for everybody who reads the same.
+ *
+ * @throws LeaseholdError `CONFIG_MISMATCH` when they cannot be the stores of one farm.
+ */
+export function planFarm(names: readonly string[], readings: readonly FarmReading[]): FarmPlan {
+  const answered = readings.flatMap((reading, store) =>
+    reading.kind === "answered" ? [{ ...reading, store }] : [],
+  );
+  const twin = answered.find(({ id }, index) => answered.findIndex((other) => other.id === id) !== index);
+  if (twin !== undefined)
+    throw mismatch(`${names[twin.store]} is in the list of stores twice, or is a copy of another of them`);
+  // A cell that names another marker came with a copy of that store.
+  const known = answered.flatMap(({ id, cell }) => (cell !== undefined && cell.id === id ? [cell] : []));
+  const everybody = answered.map(({ store }) => store);
+  const latest = latestOf(known, readings.length);
+  if (latest === undefined) {
+    if (answered.length < readings.length) return { kind: "unfounded" };
+    const terms = termsOf({ generation: 0, farm: answered.map(({ id }) => id).toSorted() }, []);
+    return { kind: "farm", ...terms, members: everybody, newcomers: [], replaced: [] };
+  }
+  const { generation, farm } = latest;
+  if (farm.length !== readings.length)
+    throw mismatch(`their farm has ${farm.length} stores, and ${readings.length} were given`);
+  const isApart = (cell: FarmCell) =>
+    ((generation === 0 || (faults.tiesAreRefused && cell.generation === generation)) &&
+      !sameList(cell, latest)) ||
+    !cell.farm.some((id) => farm.includes(id));
+  if (known.some(isApart)) throw mismatch("they belong to different farms");
+  const members = answered.filter(({ id }) => farm.includes(id)).map(({ store }) => store);
+  const strangers = answered.filter(({ store }) => !members.includes(store));
+  if (strangers.length >= readings.length / 2)
+    throw mismatch(
+      `${strangers.map(({ store }) => names[store]).join(" and ")} do not belong to the farm of the others, or half of the stores have forgotten it`,
+    );
+  // One that another list of the same generation names has lost against this one, and comes anew.
+  const wasMember = ({ id, cell }: (typeof answered)[number]) =>
+    cell?.id === id && (cell.generation < generation || faults.tieLosersAreReplaced);
+  const replaced = strangers.filter(wasMember).map(({ store }) => store);
+  const newcomers = strangers.filter((stranger) => !wasMember(stranger)).map(({ store }) => store);
+  return { kind: "farm", ...termsOf(latest, known), members, newcomers, replaced };
+}
+
+/** The last list; of several for the last generation the one that a majority has, or else the first in their order. */
+function latestOf(known: readonly FarmCell[], size: number): FarmCell | undefined {
+  const inOrder = known.toSorted(compareLists);
+  const last = inOrder.filter(({ generation }) => generation === inOrder[0]!.generation);
+  const agreed = last.find((cell) => 2 * last.filter((other) => sameList(other, cell)).length > size);
+  return agreed ?? last[0];
+}
+
+function mismatch(why: string): LeaseholdError {
+  return new LeaseholdError("CONFIG_MISMATCH", `these stores are not one farm: ${why}`);
+}

@@ -1,0 +1,63 @@
+import { formatDuration } from "../../lease/duration.js";
+import { LeaseholdError } from "../../lease/errors.js";
+import {
+  decodeFarmCell,
+  encodeFarmCell,
+  type FarmCell,
+  type FarmTerms,
+  mergeFarmCells,
+} from "./farm-cell.js";
+import type { FarmReading } from "./farm-plan.js";
+import { sameBytes } from "../record/line.js";
+import type { StoreAnswer, StoreRequest, StoreTraits } from "../store.js";
+
+/** What a look at a farm has read of one store. */
+export type Sight = FarmReading & { readonly content?: Uint8Array | undefined };
+
+/** What the store says under its present marker. */
+export function ownCell(sight: Sight): FarmCell | undefined {
+  return sight.kind === "answered" && sight.cell?.id === sight.id ? sight.cell : undefined;
+}
+
+export function termsIn({
+  generation,
+  farm,
+  leaseMsMax,
+  delayMsMax,
+  epochFloor,
+  epochMax,
+}: FarmTerms): FarmTerms {
+  return { generation, farm, leaseMsMax, delayMsMax, epochFloor, epochMax };
+}
+
+/** The store has all of the plan in its cell. */
+export function knows(sight: Sight, terms: FarmTerms): boolean {
+  const cell = ownCell(sight);
+  return (
+    cell !== undefined && sameBytes(encodeFarmCell(cell), encodeFarmCell({ ...cell, ...termsIn(terms) }))
+  );
+}
+
+/** Nothing was written but how long the store has waited: that is no reason to look again. */
+export function isMereWait(sight: Sight, request: StoreRequest | undefined): boolean {
+  const cell = ownCell(sight);
+  if (cell === undefined || (request?.op !== "replace" && request?.op !== "put")) return false;
+  const { waitedMs: written } = decodeFarmCell(request.next);
+  return sameBytes(encodeFarmCell({ ...cell, waitedMs: written }), request.next);
+}
+
+export function sightOf(answer: StoreAnswer | undefined, traits: StoreTraits): Sight {
+  if (answer?.kind !== "cells") {
+    const silence = `${traits.name}: it did not answer within ${formatDuration(traits.delayMs)}`;
+    const error = answer?.kind === "failed" ? answer.error : new LeaseholdError("STORE_UNAVAILABLE", silence);
+    return { kind: "silent", error };
+  }
+  try {
+    const { id, cells } = answer;
+    const content = traits.kind === "atomic" ? cells[0] : undefined;
+    return { kind: "answered", id, cell: mergeFarmCells(cells.map(decodeFarmCell)), content };
+  } catch (error) {
+    if (error instanceof LeaseholdError) return { kind: "silent", error };
+    throw error;
+  }
+}

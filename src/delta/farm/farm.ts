@@ -1,0 +1,418 @@
+import { faults } from "#delta-faults";
+import { LeaseholdError } from "../../lease/errors.js";
+import type { Driver, Gate } from "../driver.js";
+import { lookAtClocks, type Protocol, type Reading } from "../effects.js";
+import { noMajority } from "../failures.js";
+import { encodeFarmCell, type FarmCell, greatestOf } from "./farm-cell.js";
+import { type Founded, planFarm } from "./farm-plan.js";
+import { isMereWait, knows, ownCell, type Sight, sightOf, termsIn } from "./farm-sight.js";
+import { sameBytes } from "../record/line.js";
+import type { DeltaSettings, FarmView, Floor } from "../lease-protocol.js";
+import { clocksDisagree, stretched } from "../../lease/clock-rates.js";
+import { farmRegister, type StoreAnswer, type StoreRequest, type StoreTraits } from "../store.js";
+import { elapsedMs } from "../tenure.js";
+
+/** Others may change the farm's cells at the same time; they cannot do so all the time. */
+const looksMax = 5;
+
+/** Looks at the farm in the time for which one is good: when one fails there is time for another. */
+const looksPerView = 2;
+
+/** Operations that may still be on their way when a lease of the longest Δ ends: the paper's 6δ, and one for good measure. */
+const delaysOfGrace = 7;
+
+/**
+ * So many more epochs than are in use the farm's cells allow for, so that they have to be raised once in a hundred seconds of the busiest
+ * resource, and a store that forgets costs no more. The paper's lease, whose contending takes a wait, has the writer's name in the
+ * lower 32 bits of an epoch (`paper/site.ts`).
+ */
+export const epochsAheadOf = { atomic: 1n << 20n, slotted: 1n << 42n };
+
+/** Bits for a lease's `number` within one generation. No token has it: it is a timestamp, and grows with each renewal. */
+const numberBits = 77n;
+
+interface Member {
+  readonly traits: StoreTraits;
+  state: "unknown" | "ready" | "recovering";
+  /** Its marker when it was last looked at. */
+  id: string;
+  /** The generation in which it came. */
+  since: number;
+  /**
+   * A list with this marker was agreed on at least `ms` before `atMs` of this process's steady clock. What others have waited stands in
+   * the store's cell: each of them began to count after it had read that, so no time is counted twice.
+   */
+  waited: { readonly ms: number; readonly atMs: number } | undefined;
+  /** How long it has to wait, ms. */
+  waitMs: number;
+  /** Why it is unknown, or why its word does not count once the last look is too old. */
+  error: LeaseholdError;
+}
+
+/**
+ * The stores of a farm, which of them count, and since when. A store that is not the one that it was (its marker is another) has
+ * forgotten, or another was put in its place. Leases may run that it does not know, and processes that have not heard of it yet may
+ * still take some without it: by the old list. Majorities of the old list and of the new one need not meet. So:
+ *
+ * 1. Whoever notices it writes the new list, in a new *generation*, to a majority of the old list's stores: the newcomer itself
+ *    learns of it only when they have it, and nobody begins a next generation before that.
+ * 2. A process asks nothing of the stores unless a look that it began at most V ago has shown it a majority that says what it
+ *    relies on (`refusal`). That majority and the one of 1 have a store in common, so V after 1 nobody takes or renews a lease by the
+ *    old list any more.
+ * 3. The newcomer counts when V and the longest lease have passed since 1, stretched: when every lease of the old list is over. What its
+ *    users have waited, one after the other, stands in its cell, so that also those that never live for so long get it back.
+ * 4. What the newcomer's empty cells count as is greater than any epoch of a lease by the old list (`epochFloor`): a process takes no
+ *    epoch that is above what it has seen a majority agree on (`epochMax`), and that majority and the one of 1 have a store in common.
+ *
+ * V is the longest lease that a process may ask for, which the stores know (`leaseMsMax`).
+ *
+ * A new farm is founded when all of its stores have been seen to agree, so no two lists that share a store can be.
+ */
+export class Farm implements FarmView, Gate {
+  readonly size: number;
+  readonly majority: number;
+  readonly #settings: DeltaSettings;
+  readonly #members: readonly Member[];
+  readonly #epochsAhead: bigint;
+  #isFounded = false;
+  #generation = 0;
+  #epochFloor = 0n;
+  /** Agreed on by a majority. */
+  #epochMax = 0n;
+  /** The greatest that somebody wanted here. */
+  #epochWanted = 0n;
+  /** When the last look began that showed a majority which says what this process relies on. */
+  #confirmed: Reading | undefined;
+  #looking: Promise<void> | undefined;
+  /** Why the last look failed. */
+  #fault: LeaseholdError | undefined;
+  #lookAgainMs = -Infinity;
+
+  constructor(traits: readonly StoreTraits[], settings: DeltaSettings, epochsAhead = epochsAheadOf) {
+    this.size = traits.length;
+    this.majority = Math.floor(traits.length / 2) + 1;
+    this.#settings = settings;
+    this.#epochsAhead = epochsAhead[traits.every(({ kind }) => kind === "atomic") ? "atomic" : "slotted"];
+    this.#members = traits.map((each) => ({
+      traits: each,
+      state: "unknown",
+      id: "",
+      since: 0,
+      waited: undefined,
+      waitMs: Infinity,
+      error: new LeaseholdError("STORE_UNAVAILABLE", `${each.name}: it has not answered yet`),
+    }));
+  }
+
+  idOf(store: number): string {
+    return this.#members[store]!.id;
+  }
+
+  floorOf(): Floor {
+    return { epoch: this.#epochFloor, number: BigInt(this.#generation) << numberBits };
+  }
+
+  mayTake(epoch: bigint): boolean {
+    if (faults.epochsUnbounded) return true;
+    if (epoch > this.#epochWanted) this.#epochWanted = epoch;
+    return epoch <= this.#epochMax;
+  }
+
+  remembers(store: number): boolean {
+    return this.#members[store]!.since === 0 || faults.forgottenRegistersCount;
+  }
+
+  kindOf(store: number): StoreTraits["kind"] {
+    return this.#members[store]!.traits.kind;
+  }
+
+  nameOf(store: number): string {
+    return this.#members[store]!.traits.name;
+  }
+
+  stateOf(store: number): Member["state"] {
+    return this.#members[store]!.state;
+  }
+
+  /** How long until a recovering store counts again, ms. */
+  readyInMs(store: number, nowMs: number): number {
+    return untilReadyMs(this.#members[store]!, nowMs);
+  }
+
+  refusal(store: number, now: Reading): StoreAnswer | undefined {
+    const { state, error, traits } = this.#members[store]!;
+    if (state === "ready" && this.#ageMs(now) < this.#settings.leaseMsMax) return undefined;
+    if (state !== "recovering") return { kind: "failed", error };
+    const why = `${traits.name}: it has forgotten, or is new, and counts when every lease that it may not know of is over`;
+    return { kind: "failed", error: new LeaseholdError("STORE_UNAVAILABLE", why) };
+  }
+
+  admit(store: number, answer: StoreAnswer): StoreAnswer {
+    const member = this.#members[store]!;
+    if (answer.kind === "failed" || answer.id === member.id) return answer;
+    member.state = "unknown";
+    member.error = new LeaseholdError(
+      "STORE_UNAVAILABLE",
+      `${member.traits.name}: it has forgotten everything`,
+    );
+    this.#lookAgainMs = -Infinity;
+    return { kind: "failed", error: member.error };
+  }
+
+  /** Confirms what it relies on, now and then, and looks after stores that do not count. Undefined when there is nothing to do. */
+  tend(driver: Driver): Promise<void> | undefined {
+    if (this.#looking !== undefined) return this.#looking;
+    const look = this.lookDue(driver.now());
+    if (look === undefined) return undefined;
+    this.#looking = this.#run(driver, look);
+    return this.#looking;
+  }
+
+  /** A look at the stores, if one is due now: to be run to its end before this is asked again. */
+  lookDue(now: Reading): Protocol<void> | undefined {
+    const isFresh = this.#ageMs(now) < this.#settings.leaseMsMax / looksPerView;
+    const isSettled = this.#members.every(({ state }) => state === "ready") && !this.#isShortOfEpochs;
+    if ((isFresh && isSettled) || now.monotonicMs < this.#lookAgainMs) return undefined;
+    this.#lookAgainMs = now.monotonicMs + this.#settings.delayMs;
+    return this.look();
+  }
+
+  /** Leaves in a recovering store's cell what has been waited, for those who come later. To be called by whoever ends. */
+  async leave(driver: Driver): Promise<void> {
+    if (!this.#members.some(({ state }) => state === "recovering")) return;
+    await this.#looking;
+    await this.#run(driver, this.look());
+  }
+
+  async #run(driver: Driver, look: Protocol<void>): Promise<void> {
+    this.#fault = undefined;
+    try {
+      await driver.run(look);
+    } catch (error) {
+      if (!(error instanceof LeaseholdError)) throw error;
+      this.#fault = error;
+    } finally {
+      this.#looking = undefined;
+    }
+  }
+
+  /** A majority of the stores knows the farm, and that leases may be as long as here. */
+  get isFounded(): boolean {
+    return this.#isFounded;
+  }
+
+  /** How many stores count. */
+  ready(now: Reading): number {
+    return this.#members.filter((_, store) => this.refusal(store, now) === undefined).length;
+  }
+
+  /** Why no lease can be had. */
+  whyNot(now: Reading): LeaseholdError {
+    if (this.#fault !== undefined) return this.#fault;
+    const errors = this.#members.map((_, store) => {
+      const refusal = this.refusal(store, now);
+      return refusal?.kind === "failed" ? refusal.error : undefined;
+    });
+    return noMajority(this.size, this.majority, this.ready(now), errors);
+  }
+
+  /** Half of those that are left are kept for the time that it takes to raise the bound. */
+  get #isShortOfEpochs(): boolean {
+    return this.#epochWanted + this.#epochsAhead / 2n > this.#epochMax;
+  }
+
+  /** How old the last look is that counts: none does while the clocks disagree. */
+  #ageMs(now: Reading): number {
+    const { leaseMsMax } = this.#settings;
+    if (this.#confirmed === undefined || clocksDisagree(this.#confirmed, now, leaseMsMax)) return Infinity;
+    return elapsedMs(this.#confirmed, now);
+  }
+
+  /**
+   * Reads what every store says of the farm, founds it if nobody has, tells stores what they do not know yet, and lets those
+   * in that have waited long enough. Until there is nothing to tell.
+   *
+   * @throws LeaseholdError `CONFIG_MISMATCH`
+   */
+  *look(): Protocol<void> {
+    for (let looks = 0; looks < looksMax; looks++) {
+      const { now: begun } = yield lookAtClocks;
+      const { sights, now } = yield* this.#read();
+      const names = this.#members.map(({ traits }) => traits.name);
+      const read = planFarm(names, sights);
+      if (read.kind === "unfounded") {
+        for (const member of this.#members)
+          if (member.state === "unknown" && member.id !== "") member.error = waits(member);
+        return;
+      }
+      this.#checkDelay(read);
+      const plan: Founded = { ...read, ...this.#bounds(read) };
+      const knowing = plan.members.filter((store) => knows(sights[store]!, plan)).length;
+      const isAgreed = knowing >= (plan.generation === 0 ? this.size : this.majority);
+      this.#generation = Math.max(this.#generation, plan.generation);
+      this.#epochFloor = greatestOf([this.#epochFloor, plan.epochFloor]);
+      this.#place(plan, sights, now.monotonicMs, isAgreed);
+      if (knowing >= this.majority)
+        [this.#isFounded, this.#confirmed, this.#epochMax] = [true, begun, plan.epochMax];
+      const next = knowing >= this.majority ? this.#admission(plan) : undefined;
+      const hasChanged = yield* this.#tell(next ?? plan, sights, now.monotonicMs, isAgreed);
+      if (!hasChanged) return;
+    }
+  }
+
+  *#read(): Protocol<{ readonly sights: readonly Sight[]; readonly now: Reading }> {
+    const { answers, now } = yield {
+      kind: "ask",
+      requests: this.#members.map(() => ({ op: "read", register: farmRegister })),
+      timeoutMs: this.#settings.delayMs,
+      enough: () => false,
+    };
+    const sights = this.#members.map((member, store): Sight => {
+      const sight = sightOf(answers[store], member.traits);
+      if (sight.kind === "silent") {
+        // One that counts goes on doing so: silence is no reason to distrust what it will say.
+        if (member.state !== "ready") member.state = "unknown";
+        member.error = sight.error;
+      } else if (member.id !== sight.id) {
+        [member.id, member.state, member.waited] = [sight.id, "unknown", undefined];
+      }
+      return sight;
+    });
+    return { sights, now };
+  }
+
+  /**
+   * Where a store can only write, a contender's pause must be as long as the others' writes may take: the very first writes of two
+   * that rely on different δ are not safe, so all are held to the founder's.
+   */
+  #checkDelay({ delayMsMax }: Founded): void {
+    const isSlotted = this.#members.some(({ traits }) => traits.kind === "slotted");
+    const { delayMs } = this.#settings;
+    if (!isSlotted || delayMsMax === 0 || delayMsMax === delayMs) return;
+    throw new LeaseholdError(
+      "CONFIG_MISMATCH",
+      `these stores are used with δ = ${delayMsMax} ms, and not ${delayMs} ms: where one of them can only write, all must rely on the same`,
+    );
+  }
+
+  #bounds({ leaseMsMax, delayMsMax, epochMax }: Founded) {
+    const isShort = this.#epochWanted + this.#epochsAhead / 2n > epochMax;
+    return {
+      epochMax: isShort ? this.#epochWanted + this.#epochsAhead : epochMax,
+      leaseMsMax: Math.max(leaseMsMax, this.#settings.leaseMsMax),
+      delayMsMax: Math.max(delayMsMax, this.#settings.delayMs),
+    };
+  }
+
+  /** Which stores count, by what was read; and when those may that have to wait. */
+  #place(plan: Founded, sights: readonly Sight[], nowMs: number, isAgreed: boolean): void {
+    this.#members.forEach((member, store) => {
+      const sight = sights[store]!;
+      const isIn = plan.farm.includes(member.id);
+      if (!isIn) [member.state, member.waited] = ["unknown", undefined];
+      if (sight.kind === "silent") return;
+      const cell = ownCell(sight);
+      member.since = cell?.since ?? plan.generation;
+      member.waitMs = this.#waitMs(plan, member);
+      if (isIn && isAgreed) {
+        const told = faults.waitIsForgotten ? 0 : (cell?.waitedMs ?? 0);
+        if (told >= waitedMs(member, nowMs)) member.waited = { ms: told, atMs: nowMs };
+      }
+      if (isIn && cell?.state === "ready") member.state = "ready";
+      if (member.state === "ready") member.error = unconfirmed;
+      else if (member.waited !== undefined) member.state = "recovering";
+      else member.error = plan.replaced.includes(store) ? replaced(member) : untold(member);
+    });
+  }
+
+  /** How long a store of the list waits until it counts, from when the list is agreed on. */
+  #waitMs({ generation, leaseMsMax, delayMsMax }: Founded, { traits }: Member): number {
+    if (faults.forgottenStoreCounts) return 0;
+    const { clockRateError } = this.#settings;
+    const leaseMs = leaseMsMax + delaysOfGrace * delayMsMax;
+    if (generation > 0) return stretched(leaseMsMax + leaseMs, clockRateError);
+    // At the first use there is no old list, and nothing to forget for what keeps what it has.
+    // Whether another is new or was emptied nothing tells: not its age, either.
+    return traits.durable ? 0 : stretched(leaseMs, clockRateError);
+  }
+
+  /** The farm with the newcomers in it, in a generation that no lease knows yet. Its old members learn of it first. */
+  #admission(plan: Founded): Founded | undefined {
+    const ids = this.#members.map(({ id }) => id);
+    const others = plan.farm.filter((id) => ids.includes(id));
+    const { newcomers } = plan;
+    // The place of a store that was never seen cannot be told from a newcomer's.
+    if (newcomers.length === 0 || others.length + newcomers.length !== this.size) return undefined;
+    const farm = [...others, ...newcomers.map((store) => ids[store]!)].toSorted();
+    // Whatever leases by the present list reach is below what the newcomers' empty cells count as.
+    const epochs = { epochFloor: plan.epochMax, epochMax: plan.epochMax + this.#epochsAhead };
+    return { ...plan, ...epochs, farm, generation: plan.generation + 1 };
+  }
+
+  /** Writes the farm into each member that does not say so yet. True when a store's cell is another than was read. */
+  *#tell(plan: Founded, sights: readonly Sight[], nowMs: number, isAgreed: boolean): Protocol<boolean> {
+    const requests = this.#members.map((member, store): StoreRequest | undefined => {
+      const sight = sights[store]!;
+      if (!plan.members.includes(store) || sight.kind === "silent") return undefined;
+      // A newcomer's word must not be what others take for a majority that knows of it.
+      if (plan.generation > 0 && ownCell(sight) === undefined && !isAgreed) return undefined;
+      const isReady = member.state === "ready" || untilReadyMs(member, nowMs) === 0;
+      return this.#requestFor(cellFor(plan, member, isReady, nowMs), sight, store);
+    });
+    const { answers } = yield {
+      kind: "ask",
+      requests,
+      timeoutMs: this.#settings.delayMs,
+      enough: () => false,
+    };
+    return answers.some(
+      (answer, store) =>
+        (answer?.kind === "written" && !isMereWait(sights[store]!, requests[store])) ||
+        answer?.kind === "conflict",
+    );
+  }
+
+  #requestFor(cell: FarmCell, sight: Sight, store: number): StoreRequest | undefined {
+    const next = encodeFarmCell(cell);
+    const present =
+      sight.kind === "answered" && sight.cell !== undefined ? encodeFarmCell(sight.cell) : undefined;
+    if (present !== undefined && sameBytes(present, next)) return undefined;
+    if (this.#members[store]!.traits.kind === "slotted") return { op: "put", register: farmRegister, next };
+    return { op: "replace", register: farmRegister, id: cell.id, expected: sight.content, next };
+  }
+}
+
+function waits({ traits }: Member): LeaseholdError {
+  const why = `${traits.name}: it answers, and has never been used; the first use needs all stores`;
+  return new LeaseholdError("STORE_UNAVAILABLE", why);
+}
+
+function untold({ traits }: Member): LeaseholdError {
+  const why = `${traits.name}: it has forgotten, or is new, and not enough of the others know of it yet`;
+  return new LeaseholdError("STORE_UNAVAILABLE", why);
+}
+
+function replaced({ traits }: Member): LeaseholdError {
+  const why = `${traits.name}: another store has taken its place, so this list of stores is out of date; to have this one back, empty it`;
+  return new LeaseholdError("STORE_UNAVAILABLE", why);
+}
+
+const unconfirmed = new LeaseholdError(
+  "STORE_UNAVAILABLE",
+  "no majority has confirmed for a while that these are the stores of the farm",
+);
+
+/** At least so long ago a list with this store was agreed on, ms; -1 when this process knows of none. */
+function waitedMs({ waited }: Member, nowMs: number): number {
+  return waited === undefined ? -1 : waited.ms + nowMs - waited.atMs;
+}
+
+function untilReadyMs(member: Member, nowMs: number): number {
+  return member.waited === undefined ? Infinity : Math.max(0, member.waitMs - waitedMs(member, nowMs));
+}
+
+function cellFor(plan: Founded, member: Member, isReady: boolean, nowMs: number): FarmCell {
+  const { id, since } = member;
+  const waited = isReady ? 0 : Math.floor(Math.max(0, waitedMs(member, nowMs)));
+  return { ...termsIn(plan), id, since, state: isReady ? "ready" : "recovering", waitedMs: waited };
+}

@@ -1,0 +1,225 @@
+import { LeaseholdError } from "../../lease/errors.js";
+import { decodeRecord } from "../record/codec.js";
+import { corrupt, decodeLine, encodeLine, sameBytes } from "../record/line.js";
+import type { DeltaRecord } from "../record/record.js";
+import { leaseRegister, resourceOf } from "../record/registers.js";
+import { compareStamps } from "../record/stamp.js";
+import type { Store, StoreAnswer, StoreRequest, StoreTraits } from "../store.js";
+
+/** The first word of what stands behind a record. */
+const datumFormat = "leasehold-datum/1";
+
+/** Where cells with a datum stand: who reads plain leases on the same store must not stumble over them. */
+const datumPrefix = "datum/";
+
+/** Room that is kept for the record in front of the datum: the longest name, holder and label fit. */
+const recordBytesMax = 4_096;
+
+/** What the line around a datum costs, bytes. */
+const datumLineBytes = 32;
+
+/** Cells that are kept in mind. One that is not costs a read more. */
+const seenMax = 1_000;
+
+const newline = 0x0a;
+
+/** A datum that its holder wants written with its next renewal. */
+export interface Offer {
+  readonly datum: string;
+  /** Of the tenure that may write it. */
+  readonly token: bigint;
+  isWritten: boolean;
+}
+
+/** What stands in a cell: the lease's record, and the datum it guards. */
+export interface GuardedContent {
+  readonly record: DeltaRecord;
+  /** Absent where none was ever written. */
+  readonly datum?: string;
+}
+
+/**
+ * Keeps a datum in the cell of its lease (sections 2.3 and 10 of the paper). The algorithm above sees records as ever; here every
+ * record is written with the datum that stood there, or with the one that its holder offers. As a record is replaced only where it
+ * is exactly what was last seen, so is the datum: who no longer holds cannot write it, whatever its clock says, and a
+ * renewal and a write of the datum are one operation.
+ */
+export class DatumStore implements Store {
+  readonly traits: StoreTraits;
+  readonly #inner: Store;
+  /** What was last seen of each register, whole: a guess at what stands there, which each write puts to the test. */
+  readonly #seen = new Map<string, Uint8Array>();
+  /** The registers that somebody follows, and the latest of what this process has written there, by the store's word. */
+  readonly #followed = new Map<string, { followers: number; latest: GuardedContent | undefined }>();
+  readonly #offers = new Map<string, Offer>();
+
+  constructor(inner: Store) {
+    const { name, durable, pollMs, delayMs } = inner.traits;
+    this.#inner = inner;
+    this.traits = {
+      name,
+      kind: "atomic",
+      durable,
+      pollMs,
+      delayMs,
+      bytesMax: recordBytesMax,
+    };
+  }
+
+  /** The longest datum, in bytes of its JSON text. */
+  get datumBytesMax(): number {
+    return this.#inner.traits.bytesMax - recordBytesMax - datumLineBytes;
+  }
+
+  /** From now on the holder's renewals write the datum, until {@link withdraw}. */
+  offer(resource: string, token: bigint, datum: string): Offer {
+    const offer = { datum, token, isWritten: false };
+    this.#offers.set(resource, offer);
+    return offer;
+  }
+
+  withdraw(resource: string, offer: Offer): void {
+    if (this.#offers.get(resource) === offer) this.#offers.delete(resource);
+  }
+
+  /** From now on {@link written} knows of the resource, until the function that is returned is called. */
+  follow(resource: string): () => void {
+    const register = datumRegister(resource);
+    const followed = this.#followed.get(register) ?? { followers: 0, latest: undefined };
+    this.#followed.set(register, followed);
+    followed.followers++;
+    return () => {
+      followed.followers--;
+      if (followed.followers === 0) this.#followed.delete(register);
+    };
+  }
+
+  /** The latest that this process has written in a tenure since the resource is followed. */
+  written(resource: string, token: bigint): GuardedContent | undefined {
+    const content = this.#followed.get(datumRegister(resource))?.latest;
+    return content?.record.epoch === token ? content : undefined;
+  }
+
+  async perform(request: StoreRequest, signal?: AbortSignal): Promise<StoreAnswer> {
+    try {
+      return await this.#perform(request, signal);
+    } catch (error) {
+      if (error instanceof LeaseholdError) return { kind: "failed", error };
+      throw error;
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#inner.close();
+  }
+
+  async #perform(request: StoreRequest, signal?: AbortSignal): Promise<StoreAnswer> {
+    if (request.op === "list") {
+      const answer = await this.#inner.perform({ ...request, prefix: inside(request.prefix) }, signal);
+      if (answer.kind !== "registers") return answer;
+      const registers = [...answer.registers].map(
+        ([register, cells]) =>
+          [leaseRegister(register.slice(datumPrefix.length)), cells.map(recordPart)] as const,
+      );
+      return { ...answer, registers: new Map(registers) };
+    }
+    const register = inside(request.register);
+    if (register === request.register) return this.#inner.perform(request, signal);
+    if (request.op === "replace") return this.#replace({ ...request, register }, signal);
+    return this.#noted(register, await this.#inner.perform({ ...request, register }, signal));
+  }
+
+  async #replace(
+    request: Extract<StoreRequest, { op: "replace" }>,
+    signal: AbortSignal | undefined,
+  ): Promise<StoreAnswer> {
+    const { register, expected, next } = request;
+    let before = this.#seen.get(register);
+    if (expected !== undefined && (before === undefined || !sameBytes(recordPart(before), expected))) {
+      const answer = await this.#inner.perform({ op: "read", register }, signal);
+      if (answer.kind !== "cells") return answer;
+      before = answer.cells[0];
+      if (before === undefined || !sameBytes(recordPart(before), expected))
+        return this.#noted(register, { ...answer, kind: "conflict" });
+    }
+    const offer = this.#offerFor(register, next);
+    const datum = offer?.datum ?? (expected && before ? contentOf(before).datum : undefined);
+    const whole = datum === undefined ? next : joined(next, datum);
+    const answer = await this.#inner.perform(
+      { ...request, expected: expected && before, next: whole },
+      signal,
+    );
+    if (answer.kind !== "written") return this.#noted(register, answer);
+    if (offer !== undefined) offer.isWritten = true;
+    this.#remember(register, whole);
+    this.#acknowledge(register, contentOf(whole));
+    return answer;
+  }
+
+  /** Only the tenure that offered it writes a datum; another writes what stands there. */
+  #offerFor(register: string, next: Uint8Array): Offer | undefined {
+    const offer = this.#offers.get(register.slice(datumPrefix.length));
+    if (offer === undefined) return undefined;
+    return decodeRecord(next).epoch === offer.token ? offer : undefined;
+  }
+
+  /** Keeps what was seen in mind, and shows the record alone. */
+  #noted(register: string, answer: StoreAnswer): StoreAnswer {
+    if (answer.kind !== "cells" && answer.kind !== "conflict") return answer;
+    const [cell] = answer.cells;
+    if (cell === undefined) this.#seen.delete(register);
+    else this.#remember(register, cell);
+    return { ...answer, cells: answer.cells.map(recordPart) };
+  }
+
+  #remember(register: string, content: Uint8Array): void {
+    this.#seen.delete(register);
+    this.#seen.set(register, content);
+    if (this.#seen.size > seenMax) this.#seen.delete(this.#seen.keys().next().value!);
+  }
+
+  /** The answer to an earlier write may come after that to a later one. */
+  #acknowledge(register: string, content: GuardedContent): void {
+    const followed = this.#followed.get(register);
+    if (followed !== undefined && compareStamps(content.record, followed.latest?.record) > 0)
+      followed.latest = content;
+  }
+}
+
+/** The register of a resource's cell; other registers are the farm's own. */
+export function datumRegister(resource: string): string {
+  return datumPrefix + resource;
+}
+
+function inside(register: string): string {
+  const prefix = leaseRegister("");
+  return register.startsWith(prefix) ? datumPrefix + resourceOf(register) : register;
+}
+
+/**
+ * What stands in a cell.
+ *
+ * @throws LeaseholdError `STORE_FOREIGN`, `STORE_CORRUPT`
+ */
+export function contentOf(cell: Uint8Array): GuardedContent {
+  const line = recordPart(cell);
+  const record = decodeRecord(line);
+  if (line.length === cell.length) return { record };
+  const datum = decodeLine(datumFormat, cell.subarray(line.length + 1));
+  if (typeof datum !== "string") throw corrupt("its datum is no text", cell);
+  return { record, datum };
+}
+
+function recordPart(cell: Uint8Array): Uint8Array {
+  const end = cell.indexOf(newline);
+  return end < 0 ? cell : cell.subarray(0, end);
+}
+
+function joined(record: Uint8Array, datum: string): Uint8Array {
+  const line = encodeLine(datumFormat, JSON.stringify(datum));
+  const cell = new Uint8Array(record.length + 1 + line.length);
+  cell.set(record);
+  cell[record.length] = newline;
+  cell.set(line, record.length + 1);
+  return cell;
+}

@@ -1,0 +1,194 @@
+import { LeaseholdError } from "../../lease/errors.js";
+import type { AcquireOptions, Lease, Leases } from "../../lease/types.js";
+import { checkResourceName } from "../../lease/resource-name.js";
+import type { Timers } from "../../lease/ports.js";
+import type { StoreAnswer, StoreRequest } from "../store.js";
+import { contentOf, datumRegister, type DatumStore } from "./datum-store.js";
+
+/**
+ * A write shares the renewal that is under way if there is one, which began without it: then it needs the
+ * next.
+ */
+const renewalsMax = 3;
+
+/** How long a read waits for the store, ms, in multiples of its δ. */
+const delaysPerRead = 3;
+
+/** What stands beside a lease. */
+export interface GuardedDatum {
+  /** Absent where none was ever written. */
+  readonly datum?: string;
+  /** The token under which the cell was last written; absent where it never was. */
+  readonly token?: bigint;
+}
+
+/** A lease that was taken by {@link GuardedCells.acquire}, with the datum that it guards. */
+export interface GuardedLease extends AsyncDisposable {
+  /** As every lease: it renews itself, and says when it is lost. */
+  readonly lease: Lease;
+  /**
+   * The datum, as the holder knows it: what stood there when it took the lease, or what it has written since.
+   */
+  readonly datum: string | undefined;
+  /**
+   * Replaces the datum and renews the lease, in one operation of the store. Resolves when the store has
+   * acknowledged it. The store itself refuses it once another has taken the lease, however late it arrives.
+   *
+   * @throws LeaseholdError `LEASE_LOST` when the lease is over: nothing was written if it was over before the
+   * call. `NO_QUORUM` when the store did not answer in time: the lease runs on, the datum may or may not have
+   * been written, and the next write settles it. `STORE_FULL` when the datum is too long.
+   *
+   * @example
+   * ```ts
+   * await using cells = await openGuardedCells("delta+memory:guarded-write");
+   * await using guarded = await cells.acquire("counter");
+   * await guarded.write(String(Number(guarded.datum ?? 0) + 1));
+   * ```
+   */
+  write(datum: string): Promise<void>;
+  /** Gives the lease back; the datum stays. Idempotent. */
+  release(): Promise<void>;
+}
+
+/** Leases whose records stand in one cell with the datum that they guard. */
+export interface GuardedCells extends AsyncDisposable {
+  /** The leases as such: who holds what, watching, guarantees. */
+  readonly leases: Leases;
+  /** The longest datum, in bytes of its JSON text. */
+  readonly datumBytesMax: number;
+  /** Waits its turn as `leases.acquire` does, and rejects as that does. */
+  acquire(resource: string, options?: AcquireOptions): Promise<GuardedLease>;
+  /** The datum as it is now, for anybody. Rejects with `STORE_…`. */
+  read(resource: string): Promise<GuardedDatum>;
+  close(): Promise<void>;
+}
+
+class HeldCell implements GuardedLease {
+  readonly lease: Lease;
+  readonly #store: DatumStore;
+  #datum: string | undefined;
+  /** Writes go one after the other, in the order of the calls. */
+  #last: Promise<unknown> = Promise.resolve();
+
+  /** `leave`: called when the lease is over, as nothing that is written later is this holder's. */
+  constructor(lease: Lease, store: DatumStore, leave: () => void) {
+    this.lease = lease;
+    this.#store = store;
+    this.#datum = this.datum;
+    const { signal } = lease;
+    const end = () => {
+      this.#datum = this.datum;
+      leave();
+    };
+    if (signal.aborted) end();
+    else signal.addEventListener("abort", end, { once: true });
+  }
+
+  get datum(): string | undefined {
+    const { resource, token } = this.lease;
+    // A write whose answer was lost shows when the next renewal has found what stands there.
+    const written = this.#store.written(resource, token);
+    return written === undefined ? this.#datum : written.datum;
+  }
+
+  write(datum: string): Promise<void> {
+    const written = this.#last.then(() => this.#write(datum));
+    this.#last = written.catch(() => undefined);
+    return written;
+  }
+
+  release(): Promise<void> {
+    return this.lease.release();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.release();
+  }
+
+  async #write(datum: string): Promise<void> {
+    const { lease } = this;
+    const { resource, token } = lease;
+    const bytes = new TextEncoder().encode(JSON.stringify(datum)).length;
+    const { datumBytesMax, traits } = this.#store;
+    if (bytes > datumBytesMax)
+      throw new LeaseholdError(
+        "STORE_FULL",
+        `${traits.name} takes a datum of ${datumBytesMax} bytes, and this has ${bytes}`,
+      );
+    lease.assertHeld();
+    const offer = this.#store.offer(resource, token, datum);
+    try {
+      for (let renewals = 0; !offer.isWritten && renewals < renewalsMax; renewals++) await lease.renew();
+    } catch (error) {
+      // A lease that ends just then does not undo what the store has acknowledged.
+      if (!offer.isWritten) throw error;
+    } finally {
+      this.#store.withdraw(resource, offer);
+    }
+    this.#datum = this.datum;
+    if (!offer.isWritten)
+      throw new LeaseholdError("NO_QUORUM", `the datum of ${JSON.stringify(resource)} was not written`);
+  }
+}
+
+/** The leases of a farm that is this one store, with the data beside them. */
+export class StoredCells implements GuardedCells {
+  readonly leases: Leases;
+  readonly #store: DatumStore;
+  readonly #timers: Timers;
+
+  constructor(leases: Leases, store: DatumStore, timers: Timers) {
+    this.leases = leases;
+    this.#store = store;
+    this.#timers = timers;
+  }
+
+  get datumBytesMax(): number {
+    return this.#store.datumBytesMax;
+  }
+
+  async acquire(resource: string, options?: AcquireOptions): Promise<GuardedLease> {
+    checkResourceName(resource);
+    const leave = this.#store.follow(resource);
+    try {
+      return new HeldCell(await this.leases.acquire(resource, options), this.#store, leave);
+    } catch (error) {
+      leave();
+      throw error;
+    }
+  }
+
+  async read(resource: string): Promise<GuardedDatum> {
+    checkResourceName(resource);
+    const answer = await this.#ask({ op: "read", register: datumRegister(resource) });
+    if (answer.kind === "failed") throw answer.error;
+    const [cell] = answer.kind === "cells" ? answer.cells : [];
+    if (cell === undefined) return {};
+    const { record, datum } = contentOf(cell);
+    return { token: record.epoch, ...(datum !== undefined && { datum }) };
+  }
+
+  /** A store may never answer. */
+  async #ask(request: StoreRequest): Promise<StoreAnswer> {
+    const { name, delayMs } = this.#store.traits;
+    const giveUp = new AbortController();
+    const timer = this.#timers.after(delaysPerRead * delayMs, () => giveUp.abort());
+    const silence = new Promise<StoreAnswer>((resolve) => {
+      const error = new LeaseholdError("STORE_UNAVAILABLE", `${name}: it does not answer`);
+      giveUp.signal.addEventListener("abort", () => resolve({ kind: "failed", error }));
+    });
+    try {
+      return await Promise.race([this.#store.perform(request, giveUp.signal), silence]);
+    } finally {
+      timer.cancel();
+    }
+  }
+
+  close(): Promise<void> {
+    return this.leases.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}

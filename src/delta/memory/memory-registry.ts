@@ -1,0 +1,66 @@
+import { LeaseholdError } from "../../lease/errors.js";
+import type { World } from "../../lease/ports.js";
+import { MemoryMedium, MemoryStore } from "./memory-store.js";
+import type { Store } from "../store.js";
+
+/** Farms of this process by name. More than this is a program that does not close what it opens. */
+const farmsMax = 1_000;
+
+/** As many as it takes for one to be lost without harm. */
+const storesPerFarm = 3;
+
+/** As servers take it. */
+const bytesMax = 65_536;
+
+interface NamedFarm {
+  readonly media: readonly MemoryMedium[];
+  /** Stores that are open; with the last one the farm goes. */
+  open: number;
+}
+
+const farms = new Map<string, NamedFarm>();
+
+class NamedStore extends MemoryStore {
+  readonly #onClose: () => void;
+  #isClosed = false;
+
+  constructor(medium: MemoryMedium, writer: string, onClose: () => void) {
+    super(medium, writer);
+    this.#onClose = onClose;
+  }
+
+  override close(): Promise<void> {
+    if (!this.#isClosed) this.#onClose();
+    this.#isClosed = true;
+    return super.close();
+  }
+}
+
+/**
+ * Three stores in this process's memory, the same for everybody who opens the name.
+ *
+ * @throws LeaseholdError `INVALID_CONFIG` when too many names are open.
+ */
+export function openMemoryStores(name: string, world: World, writer: string): Store[] {
+  const farm = farms.get(name) ?? found(world);
+  farms.set(name, farm);
+  const closed = () => {
+    farm.open -= 1;
+    if (farm.open === 0) farms.delete(name);
+  };
+  farm.open += farm.media.length;
+  return farm.media.map((medium) => new NamedStore(medium, writer, closed));
+}
+
+function found({ timers, random }: World): NamedFarm {
+  if (farms.size >= farmsMax)
+    throw new LeaseholdError(
+      "INVALID_CONFIG",
+      `${farmsMax} farms in memory are open in this process; close some`,
+    );
+  const media = Array.from(
+    { length: storesPerFarm },
+    (_, index) => new MemoryMedium({ timers, random, name: `memory ${index + 1}`, bytesMax }),
+  );
+  return { media, open: 0 };
+}

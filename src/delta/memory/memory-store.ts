@@ -1,0 +1,216 @@
+import { LeaseholdError } from "../../lease/errors.js";
+import type { Random, Timers } from "../../lease/ports.js";
+import { sameBytes } from "../record/line.js";
+import type { Store, StoreAnswer, StoreRequest, StoreTraits } from "../store.js";
+
+/** How often a resource that is held is looked at: reading memory costs nothing. */
+const pollMsDefault = 5;
+
+export interface MemoryMediumOptions {
+  readonly timers: Timers;
+  readonly random: Random;
+  readonly name: string;
+  readonly kind?: StoreTraits["kind"];
+  readonly durable?: boolean;
+  readonly bytesMax?: number;
+  readonly pollMs?: number;
+  readonly delayMs?: number;
+}
+
+/** Where an operation is when its medium is stopped: before it takes effect, or after, with its answer still to come. */
+export type Stall = "requests" | "answers";
+
+/**
+ * A store's contents in memory, which any number of processes of a simulation, a test, or this program reach through
+ * {@link MemoryStore}s of their own; with switches for bad days.
+ */
+export class MemoryMedium {
+  readonly traits: StoreTraits;
+  /** Operations that took effect, by what they were: what an algorithm costs. */
+  readonly performed = { read: 0, replace: 0, put: 0, list: 0 };
+  /** Reads that were answered without a record, as nothing was announced. */
+  quiet = 0;
+  /** How long a request travels, and then its answer, ms. */
+  latencyMs = { request: 0, answer: 0 };
+  /** Every operation fails so, without effect. */
+  failing: LeaseholdError | undefined;
+  readonly #timers: Timers;
+  readonly #random: Random;
+  /** By register; a slotted medium has a cell for each writer, an atomic one the cell of nobody. */
+  #registers = new Map<string, Map<string, Uint8Array>>();
+  #id: string;
+  #stalled: Stall | undefined;
+  #onResume: (() => void)[] = [];
+  #announcements = 0;
+  /** Operations that began before a crash find another number and end. */
+  #starts = 0;
+
+  constructor(options: MemoryMediumOptions) {
+    this.#timers = options.timers;
+    this.#random = options.random;
+    this.#id = this.#drawId();
+    this.traits = {
+      name: options.name,
+      kind: options.kind ?? "atomic",
+      durable: options.durable ?? true,
+      bytesMax: options.bytesMax ?? 4_096,
+      pollMs: options.pollMs ?? pollMsDefault,
+      delayMs: options.delayMs ?? 100,
+    };
+  }
+
+  get id(): string {
+    return this.#id;
+  }
+
+  /** From now on operations stop before or after they take effect, until {@link resume}: then they go on where they were. */
+  stall(at: Stall): void {
+    this.#stalled = at;
+  }
+
+  resume(): void {
+    this.#stalled = undefined;
+    for (const goOn of this.#onResume.splice(0)) goOn();
+  }
+
+  /** It loses everything, its marker too, as an empty one put in its place. */
+  forget(): void {
+    this.#registers = new Map();
+    this.#id = this.#drawId();
+  }
+
+  /** What is under way is lost, or its answer; contents survive if it is durable. */
+  crash(): void {
+    this.#starts++;
+    if (!this.traits.durable) this.forget();
+    this.resume();
+  }
+
+  /** The cells of a register, to be looked at. */
+  cells(register: string): Uint8Array[] {
+    return [...(this.#registers.get(register)?.values() ?? [])];
+  }
+
+  /** Puts anything into a cell, as something foreign or a fault of the medium would. */
+  plant(register: string, content: Uint8Array, writer = ""): void {
+    this.#announcements += 1;
+    this.#registers.set(register, new Map(this.#registers.get(register)).set(writer, content));
+  }
+
+  async perform(request: StoreRequest, writer: string): Promise<StoreAnswer> {
+    const start = this.#starts;
+    await this.#travel(this.latencyMs.request);
+    while (this.#stalled === "requests") await this.#resumed();
+    if (start !== this.#starts) return this.#failed("it crashed before it was reached");
+    const answer = this.#answer(request, writer);
+    await this.#travel(this.latencyMs.answer);
+    while (this.#stalled === "answers") await this.#resumed();
+    return start === this.#starts ? answer : this.#failed("it crashed before it answered");
+  }
+
+  #answer(request: StoreRequest, writer: string): StoreAnswer {
+    if (this.failing !== undefined) return { kind: "failed", error: this.failing };
+    this.performed[request.op]++;
+    const id = this.#id;
+    switch (request.op) {
+      case "read":
+        return this.#read(request.register, request.quietSince);
+      case "list":
+        return { kind: "registers", id, registers: this.#list(request.prefix, request.registersMax) };
+      case "put":
+        this.#assertKind("slotted");
+        if (request.quiet !== true) this.#announcements += 1;
+        return this.#write(request.register, writer, request.next);
+      case "replace": {
+        this.#assertKind("atomic");
+        const cells = this.cells(request.register);
+        const [cell] = cells;
+        const isExpected =
+          cell === undefined || request.expected === undefined
+            ? cell === request.expected
+            : sameBytes(cell, request.expected);
+        if (!isExpected || id !== request.id) return { kind: "conflict", id, cells };
+        return this.#write(request.register, "", request.next);
+      }
+    }
+  }
+
+  /** One mark for all registers: where something is announced of another one, a holder reads in vain. */
+  #read(register: string, quietSince: string | undefined): StoreAnswer {
+    const [id, cells] = [this.#id, this.cells(register)];
+    if (this.traits.kind === "atomic") return { kind: "cells", id, cells };
+    const mark = `${id} ${this.#announcements}`;
+    if (mark !== quietSince) return { kind: "cells", id, cells, mark };
+    this.quiet += 1;
+    return { kind: "quiet", id };
+  }
+
+  #write(register: string, slot: string, next: Uint8Array): StoreAnswer {
+    if (next.length > this.traits.bytesMax) return this.#failed(`${next.length} bytes are too many`);
+    let cells = this.#registers.get(register);
+    if (cells === undefined) this.#registers.set(register, (cells = new Map()));
+    cells.set(slot, next);
+    return { kind: "written", id: this.#id };
+  }
+
+  #list(prefix: string, registersMax: number): Map<string, readonly Uint8Array[]> {
+    const registers = new Map<string, readonly Uint8Array[]>();
+    for (const register of this.#registers.keys()) {
+      if (registers.size >= registersMax) break;
+      if (register.startsWith(prefix)) registers.set(register, this.cells(register));
+    }
+    return registers;
+  }
+
+  #assertKind(kind: StoreTraits["kind"]): void {
+    if (this.traits.kind !== kind) throw new TypeError(`${this.traits.name} is not ${kind}`);
+  }
+
+  #failed(why: string): StoreAnswer {
+    return {
+      kind: "failed",
+      error: new LeaseholdError("STORE_UNAVAILABLE", `${this.traits.name}: ${why}`),
+    };
+  }
+
+  async #travel(ms: number): Promise<void> {
+    if (ms <= 0) return;
+    await new Promise<void>((resolve) => {
+      this.#timers.after(ms, resolve);
+    });
+  }
+
+  async #resumed(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.#onResume.push(resolve);
+    });
+  }
+
+  #drawId(): string {
+    return Math.floor(this.#random.next() * 2 ** 48).toString(36);
+  }
+}
+
+/** One process's way to a {@link MemoryMedium}. */
+export class MemoryStore implements Store {
+  readonly #medium: MemoryMedium;
+  /** Whose slot it writes, where the medium is slotted. */
+  readonly #writer: string;
+
+  constructor(medium: MemoryMedium, writer: string) {
+    this.#medium = medium;
+    this.#writer = writer;
+  }
+
+  get traits(): StoreTraits {
+    return this.#medium.traits;
+  }
+
+  perform(request: StoreRequest): Promise<StoreAnswer> {
+    return this.#medium.perform(request, this.#writer);
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+}

@@ -1,0 +1,43 @@
+import { LeaseholdError } from "../../lease/errors.js";
+import { decodeRecord } from "./codec.js";
+import { corrupt } from "./line.js";
+import type { DeltaRecord } from "./record.js";
+import { compareStamps } from "./stamp.js";
+import type { StoreAnswer } from "../store.js";
+
+/** What an atomic store's cell holds, as it is known. */
+export interface Cell {
+  /** `undefined`: never written. */
+  readonly content: Uint8Array | undefined;
+  readonly record: DeltaRecord | undefined;
+}
+
+export type CellReading = Cell | { readonly error: LeaseholdError };
+
+/** Cells are in the answer to a read, and in the one to a write that found something else than it expected. */
+export function cellOf(answer: StoreAnswer, resource: string, storeName: string): CellReading | undefined {
+  if (answer.kind === "failed") return { error: answer.error };
+  if (answer.kind !== "cells" && answer.kind !== "conflict") return undefined;
+  return readCells(answer.cells, resource, storeName);
+}
+
+/** Of several slots the one with the greatest timestamp counts. */
+export function readCells(cells: readonly Uint8Array[], resource: string, storeName: string): CellReading {
+  let greatest: Cell = { content: undefined, record: undefined };
+  try {
+    for (const content of cells) {
+      const record = decodeRecord(content);
+      if (record.resource !== resource)
+        throw corrupt(`it stands where that of ${JSON.stringify(resource)} belongs`, content);
+      if (compareStamps(record, greatest.record) > 0) greatest = { content, record };
+    }
+    return greatest;
+  } catch (error) {
+    if (!(error instanceof LeaseholdError)) throw error;
+    return { error: new LeaseholdError(error.code, `${storeName}: ${error.message}`) };
+  }
+}
+
+export function isCell(reading: CellReading | undefined): reading is Cell {
+  return reading !== undefined && !("error" in reading);
+}

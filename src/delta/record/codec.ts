@@ -1,0 +1,101 @@
+import { checkResourceName } from "../../lease/resource-name.js";
+import { corrupt, decodeLine, encodeLine, sameBytes } from "./line.js";
+import type { Asked, DeltaRecord } from "./record.js";
+
+/** The first word of every record. Another number is another format, which this version leaves alone. */
+export const recordFormat = "leasehold-delta/1";
+
+/** The record as the one line of text that stands for it. The same record is always the same bytes. */
+export function encodeRecord(record: DeltaRecord): Uint8Array {
+  const { resource, epoch, number, writer, nonce, state, leaseMs, delayMs, label, readers, asked } = record;
+  return encodeLine(
+    recordFormat,
+    JSON.stringify({
+      resource,
+      epoch: epoch.toString(),
+      number: number.toString(),
+      writer,
+      nonce,
+      state,
+      leaseMs,
+      delayMs,
+      label,
+      readers,
+      asked: asked && { by: asked.by, broken: asked.broken },
+    }),
+  );
+}
+
+/**
+ * The record that these bytes stand for. Never guesses: what is not exactly as {@link encodeRecord} writes it is refused.
+ *
+ * @throws LeaseholdError `STORE_FOREIGN`, `STORE_CORRUPT`.
+ */
+export function decodeRecord(bytes: Uint8Array): DeltaRecord {
+  const record = recordOf(decodeLine(recordFormat, bytes), bytes);
+  if (!sameBytes(encodeRecord(record), bytes)) throw corrupt("it is not written as it should be", bytes);
+  return record;
+}
+
+function recordOf(value: unknown, bytes: Uint8Array): DeltaRecord {
+  const fields = value as Record<keyof DeltaRecord, unknown>;
+  const wrong = (what: string) => corrupt(`its ${what} makes no sense`, bytes);
+  if (typeof value !== "object" || value === null) throw wrong("content");
+  const { resource, writer, nonce, state, leaseMs, delayMs, label, readers, asked } = fields;
+  if (typeof resource !== "string" || !isName(resource)) throw wrong("resource");
+  if (typeof writer !== "string" || writer === "") throw wrong("writer");
+  if (typeof nonce !== "number" || !Number.isSafeInteger(nonce) || nonce < 0) throw wrong("nonce");
+  if (state !== "held" && state !== "free") throw wrong("state");
+  if (!isDuration(leaseMs)) throw wrong("leaseMs");
+  if (!isDuration(delayMs)) throw wrong("delayMs");
+  if (label !== undefined && typeof label !== "string") throw wrong("label");
+  if (readers !== undefined && !isTexts(readers)) throw wrong("readers");
+  if (asked !== undefined && !isAsked(asked)) throw wrong("asked");
+  const [epoch, number] = [bigintOf(fields.epoch), bigintOf(fields.number)];
+  if (epoch === undefined) throw wrong("epoch");
+  if (number === undefined) throw wrong("number");
+  return {
+    resource,
+    epoch,
+    number,
+    writer,
+    nonce,
+    state,
+    leaseMs,
+    delayMs,
+    ...(label !== undefined && { label }),
+    ...(readers !== undefined && { readers }),
+    ...(asked !== undefined && { asked }),
+  };
+}
+
+function isName(text: string): boolean {
+  try {
+    checkResourceName(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The upper bound keeps what is computed with it exact. */
+function isDuration(value: unknown): value is number {
+  return typeof value === "number" && value >= 0 && value <= Number.MAX_SAFE_INTEGER / 4;
+}
+
+function isTexts(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === "string");
+}
+
+function isAsked(value: unknown): value is Asked {
+  const { by, broken } = (value ?? {}) as Record<keyof Asked, unknown>;
+  return typeof by === "string" && typeof broken === "boolean";
+}
+
+/** Numbers that only ever grow by one: longer than this is damage. */
+export const digitsMax = 30;
+
+function bigintOf(value: unknown): bigint | undefined {
+  if (typeof value !== "string" || value.length > digitsMax || !/^\d+$/.test(value)) return undefined;
+  return BigInt(value);
+}

@@ -1,0 +1,82 @@
+import { LeaseholdError } from "../../lease/errors.js";
+import { crc32c } from "./crc32c.js";
+
+/**
+ * What this library writes into stores: one line of text, `<format>/<version> <json> <crc32c>`, that people can read in an
+ * editor or with the store's own tools. The checksum is over everything before it.
+ */
+const encoder = new TextEncoder();
+/** Refuses what is no UTF-8, and leaves a byte-order mark where it is, so that no two byte strings decode to one text. */
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** A space and eight hexadecimal digits. */
+const trailerBytes = 9;
+
+/** The longest part of foreign content that a message repeats. */
+const quotedBytesMax = 24;
+
+export function encodeLine(format: string, json: string): Uint8Array {
+  const body = encoder.encode(`${format} ${json}`);
+  const line = new Uint8Array(body.length + trailerBytes);
+  line.set(body);
+  const checksum = crc32c(body).toString(16).padStart(8, "0");
+  line[body.length] = 0x20;
+  for (let index = 0; index < 8; index++) line[body.length + 1 + index] = checksum.charCodeAt(index);
+  return line;
+}
+
+/**
+ * The JSON text of a line, and its values. Each format has one way to write a value: whoever decodes encodes again and compares.
+ *
+ * @throws LeaseholdError `STORE_FOREIGN` for anything that does not begin as this format and version do, `STORE_CORRUPT` when
+ * the checksum is not right.
+ */
+export function decodeLine(format: string, line: Uint8Array): unknown {
+  const head = encoder.encode(`${format} `);
+  if (!head.every((byte, index) => line[index] === byte)) {
+    throw new LeaseholdError("STORE_FOREIGN", foreign(format, line));
+  }
+  const body = line.subarray(0, Math.max(0, line.length - trailerBytes));
+  try {
+    const trailer = decoder.decode(line.subarray(body.length));
+    const checksum = / ([0-9a-f]{8})$/.exec(trailer)?.[1];
+    if (checksum !== undefined && Number.parseInt(checksum, 16) === crc32c(body)) {
+      return JSON.parse(decoder.decode(body.subarray(head.length)));
+    }
+  } catch {
+    // No UTF-8, or no JSON: whatever it is, it is not what was written.
+  }
+  throw corrupt("its checksum is wrong", line);
+}
+
+/** A format of ours with another version is told from what is not ours at all. */
+function foreign(format: string, line: Uint8Array): string {
+  const [name] = format.split("/");
+  const [found = ""] = textOf(line.subarray(0, format.length + 1)).split(" ");
+  return found.startsWith(`${name}/`)
+    ? `it was written in the format ${found} of another version of Leasehold; this one knows ${format}`
+    : `expected ${format} and found ${quote(line)}`;
+}
+
+export function corrupt(why: string, line: Uint8Array): LeaseholdError {
+  return new LeaseholdError("STORE_CORRUPT", `the record that begins with ${quote(line)} is damaged: ${why}`);
+}
+
+/** True when both have the same bytes. */
+export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
+  if (a === b) return true;
+  if (a.length !== b.length) return false;
+  for (let index = 0; index < a.length; index++) if (a[index] !== b[index]) return false;
+  return true;
+}
+
+function quote(bytes: Uint8Array): string {
+  if (bytes.length === 0) return "nothing";
+  const beginning = textOf(bytes.subarray(0, quotedBytesMax));
+  return JSON.stringify(beginning) + (bytes.length > quotedBytesMax ? "…" : "");
+}
+
+/** One character for each byte. */
+function textOf(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => String.fromCharCode(byte)).join("");
+}

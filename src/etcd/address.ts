@@ -1,0 +1,131 @@
+import { clockRateErrorDefault, stretched, whyNoClockRateError } from "../lease/clock-rates.js";
+import { parseDuration } from "../lease/duration.js";
+import { LeaseholdError } from "../lease/errors.js";
+import { keyPrefixDefault } from "./keys.js";
+
+/** The port on which etcd serves its clients. */
+const portDefault = 2379;
+
+/** As many servers as a core may have, several times over; each that is dead costs a failed attempt. */
+const endpointsMax = 31;
+
+/** A prefix and a resource's name together stay far below what a core takes for a key. */
+const prefixBytesMax = 256;
+
+const ttlMaxMsDefault = 15_000;
+/** A core counts leases in whole seconds. */
+export const ttlMinMs = 1_000;
+/** A crashed holder blocks its resource for as long: more is a mistake, not a lease. */
+const ttlMaxMsLimit = 24 * 3_600_000;
+
+export interface CoreAddress {
+  /** Each `host:port`. */
+  readonly endpoints: readonly string[];
+  /** What the keys begin with. */
+  readonly keyPrefix: string;
+  /** The longest lease, and the default, ms. */
+  readonly ttlMaxMs: number;
+  /** ρ, of the clocks here and of the core's leader. */
+  readonly clockRateError: number;
+}
+
+/** Whether the text is meant as the address of a consistent core. */
+export function isCoreUrl(url: string): boolean {
+  return url.startsWith("core:");
+}
+
+const form = /^core:\/\/([^/?#@]+)(?:\/([^?#]*))?(?:\?([^#]*))?$/;
+
+/**
+ * Reads `core://host:port,host:port/prefix?ttlMax=15s`; several addresses name servers of one core.
+ *
+ * @throws LeaseholdError `INVALID_URL`, `INVALID_DURATION`, `INVALID_CONFIG`
+ */
+export function parseCoreUrls(urls: readonly string[]): CoreAddress {
+  const parsed = urls.map(parseOne);
+  const endpoints = [...new Set(parsed.flatMap((each) => each.endpoints))];
+  if (endpoints.length > endpointsMax)
+    throw invalid(`a core has at most ${endpointsMax} addresses, and these are ${endpoints.length}`);
+  const one = <T>(name: string, values: readonly (T | undefined)[], otherwise: T): T => {
+    const given = [...new Set(values.filter((value) => value !== undefined))];
+    if (given.length > 1) throw invalid(`the addresses contradict each other on ${name}`);
+    return given[0] ?? otherwise;
+  };
+  const ttlMaxMs = one(
+    "ttlMax",
+    parsed.map((each) => each.ttlMaxMs),
+    ttlMaxMsDefault,
+  );
+  const clockRateError = one(
+    "clockRateError",
+    parsed.map((each) => each.clockRateError),
+    clockRateErrorDefault,
+  );
+  if (ttlMaxMs < ttlMinMs || ttlMaxMs > ttlMaxMsLimit)
+    throw new LeaseholdError("INVALID_CONFIG", `ttlMax must be 1s to 24h on a core, and is ${ttlMaxMs} ms`);
+  const wrong = whyNoClockRateError(clockRateError);
+  if (wrong !== undefined) throw new LeaseholdError("INVALID_CONFIG", wrong);
+  const keyPrefix = one(
+    "the prefix",
+    parsed.map((each) => each.keyPrefix),
+    keyPrefixDefault,
+  );
+  return { endpoints, keyPrefix, ttlMaxMs, clockRateError };
+}
+
+/** What the core is asked for, so that a holder of `ttlMs` ends before it, however far both clocks are off. */
+export function wholeSeconds(ttlMs: number, { clockRateError }: Pick<CoreAddress, "clockRateError">): number {
+  return Math.ceil(stretched(ttlMs, clockRateError) / 1_000);
+}
+
+function parseOne(text: string) {
+  const match = form.exec(text);
+  if (match === null)
+    throw invalid(
+      `an address of a consistent core is core://host:port,host:port with an optional /prefix and ?ttlMax=15s; it holds no user or password`,
+    );
+  const query = new URLSearchParams(match[3]);
+  const take = (name: string): string | undefined => {
+    const [value, ...others] = query.getAll(name);
+    if (others.length > 0) throw invalid(`${name} is given more than once`);
+    query.delete(name);
+    return value;
+  };
+  const [ttlMax, clockRateError] = [take("ttlMax"), take("clockRateError")];
+  const [unknown] = query.keys();
+  if (unknown !== undefined)
+    throw invalid(`${JSON.stringify(unknown)} is no setting of a core: these are ttlMax and clockRateError`);
+  return {
+    endpoints: match[1]!.split(",").map(endpointOf),
+    keyPrefix: prefixOf(match[2]),
+    ttlMaxMs: ttlMax === undefined ? undefined : parseDuration(ttlMax, "ttlMax"),
+    clockRateError: clockRateError === undefined ? undefined : Number(clockRateError || "NaN"),
+  };
+}
+
+function endpointOf(text: string): string {
+  const match = /^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::(\d{1,5}))?$/.exec(text);
+  const port = Number(match?.[2] ?? portDefault);
+  if (match === null || port < 1 || port > 65_535)
+    throw invalid(`${JSON.stringify(text)} is no host:port of a core's server`);
+  return `${match[1]}:${port}`;
+}
+
+function prefixOf(path: string | undefined): string | undefined {
+  if (path === undefined || path === "") return undefined;
+  let text: string;
+  try {
+    text = decodeURIComponent(path);
+  } catch {
+    throw invalid("the prefix is not percent-encoded UTF-8");
+  }
+  const prefix = text.endsWith("/") ? text : `${text}/`;
+  if (/\p{Cc}/u.test(prefix)) throw invalid("the prefix has a control character");
+  if (new TextEncoder().encode(prefix).length > prefixBytesMax)
+    throw invalid(`the prefix is longer than ${prefixBytesMax} bytes`);
+  return prefix;
+}
+
+function invalid(why: string): LeaseholdError {
+  return new LeaseholdError("INVALID_URL", why);
+}

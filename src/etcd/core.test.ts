@@ -1,0 +1,14 @@
+import { expect, test } from "vitest";
+import { VirtualWorld } from "../testing/virtual-world.js";
+import { sharedLimits } from "./core.js";
+
+test("operations that share their limits have what is left of the time, and never less than nothing", async () => {
+  const world = new VirtualWorld();
+  const cancellation = { cancelled: false, onCancel: undefined };
+  const limits = sharedLimits({ timeoutMs: 100, cancellation }, world.clock);
+  expect(limits).toMatchObject({ timeoutMs: 100, cancellation });
+  await world.advance(60);
+  expect(limits.timeoutMs).toBe(40);
+  await world.advance(60);
+  expect(limits.timeoutMs).toBe(0);
+});

@@ -1,0 +1,94 @@
+import type { ServiceError } from "@grpc/grpc-js";
+import { formatDuration } from "../lease/duration.js";
+import { type ErrorCode, LeaseholdError } from "../lease/errors.js";
+
+/** The part of gRPC's status codes that means something here. */
+const grpcCode = {
+  invalidArgument: 3,
+  notFound: 5,
+  permissionDenied: 7,
+  resourceExhausted: 8,
+  failedPrecondition: 9,
+  outOfRange: 11,
+  unimplemented: 12,
+  unavailable: 14,
+  unauthenticated: 16,
+} as const;
+
+/** The longest part of what a server said that a message repeats. */
+const detailCharactersMax = 300;
+
+/** Why one server did not give an answer that can be used. */
+export interface Failure {
+  /** `mute`: it may answer the next time, or another server may. `unreachable`: the same, and nothing was sent. */
+  readonly kind: "mute" | "unreachable" | "refused";
+  readonly code: ErrorCode;
+  readonly why: string;
+}
+
+/** What became of a call, from the error and whether the server was connected. */
+export function failureOf(error: ServiceError, isConnected: boolean): Failure {
+  const why = (error.details || error.message)
+    .replace(/ Resolution note: $/, "")
+    .slice(0, detailCharactersMax);
+  const refused = (code: ErrorCode): Failure => ({ kind: "refused", code, why });
+  switch (error.code as number) {
+    case grpcCode.unauthenticated:
+      return refused("UNAUTHENTICATED");
+    case grpcCode.permissionDenied:
+      return refused("PERMISSION_DENIED");
+    case grpcCode.unimplemented:
+      return refused("UNSUPPORTED");
+    case grpcCode.invalidArgument:
+      // A core whose users must give a name says so like this.
+      return refused(/user name is empty/.test(why) ? "UNAUTHENTICATED" : "INVALID_CONFIG");
+    case grpcCode.resourceExhausted:
+      return /space exceeded/.test(why) ? refused("STORE_FULL") : { kind: "mute", code: "NO_QUORUM", why };
+    case grpcCode.notFound:
+    case grpcCode.failedPrecondition:
+    case grpcCode.outOfRange:
+      return refused("NO_QUORUM");
+    default:
+      if (isConnected) return { kind: "mute", code: "NO_QUORUM", why };
+      // The handshake fails before anything is asked; the reason is in the text alone.
+      return {
+        kind: "unreachable",
+        code: /certificate|SSL|TLS|EPROTO/.test(why) ? "UNAUTHENTICATED" : "UNREACHABLE",
+        why,
+      };
+  }
+}
+
+/** The core refused what was asked of it, and would again. */
+export class CoreRefusal extends LeaseholdError {
+  /** gRPC's. */
+  readonly status: number;
+
+  constructor({ code, why }: Failure, endpoint: string, error: ServiceError) {
+    super(code, `the core's server ${endpoint} refuses: ${why}`, { cause: error });
+    this.status = error.code;
+  }
+
+  get isNotFound(): boolean {
+    return this.status === grpcCode.notFound;
+  }
+
+  /** A lease with this id is there already. */
+  get isDuplicate(): boolean {
+    return this.status === grpcCode.failedPrecondition && this.message.includes("lease already exists");
+  }
+}
+
+/** No server gave an answer: what the last tries came to, for each of them. */
+export function noAnswer(failures: ReadonlyMap<string, Failure>, timeoutMs: number): LeaseholdError {
+  const each = [...failures].map(([endpoint, { why }]) => `${endpoint} (${why})`).join(", ");
+  const all = [...failures.values()];
+  if (all.length > 0 && all.every(({ kind }) => kind === "unreachable")) {
+    const code = all.some((failure) => failure.code === "UNAUTHENTICATED")
+      ? "UNAUTHENTICATED"
+      : "UNREACHABLE";
+    return new LeaseholdError(code, `no server of the core could be reached at ${each}`);
+  }
+  const within = formatDuration(Math.round(timeoutMs));
+  return new LeaseholdError("NO_QUORUM", `no answer from the core within ${within}${each && `: ${each}`}`);
+}

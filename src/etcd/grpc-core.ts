@@ -1,0 +1,232 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import type { KeyValue } from "../core/gen/etcd/kv_pb.js";
+import {
+  Compare_CompareResult,
+  Compare_CompareTarget,
+  KV,
+  Lease,
+  LeaseGrantRequestSchema,
+  LeaseRevokeRequestSchema,
+  LeaseTimeToLiveRequestSchema,
+  type RangeRequestSchema as RangeRequestType,
+  RangeRequestSchema,
+  type ResponseHeader,
+  type TxnResponse,
+  TxnRequestSchema,
+} from "../core/gen/etcd/rpc_pb.js";
+import { LeaseholdError } from "../lease/errors.js";
+import type { Clock, World } from "../lease/ports.js";
+import type { Watching } from "../lease/provider.js";
+import {
+  type CallLimits,
+  type Core,
+  type Entry,
+  type Found,
+  type Moment,
+  type WatchListener,
+  sharedLimits,
+} from "./core.js";
+import { CoreRefusal } from "./failure.js";
+import { Servers, type TlsTexts } from "./servers.js";
+import { Watches } from "./watches.js";
+
+/** Keys in one answer: with the longest names and labels it stays below the 4 MiB that gRPC lets through. */
+const pageSize = 2_000;
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+/** A consistent core by etcd's v3 API: an etcd, or our own. */
+export class GrpcCore implements Core {
+  readonly #servers: Servers;
+  readonly #watches: Watches;
+  readonly #clock: Clock;
+
+  constructor(endpoints: readonly string[], tls: TlsTexts | undefined, world: World) {
+    this.#servers = new Servers(endpoints, tls, world);
+    this.#clock = world.clock;
+    this.#watches = new Watches(this.#servers, world, entryOf);
+  }
+
+  /** Resolves when any server answers, with or without a majority. */
+  async connect(limits: CallLimits): Promise<void> {
+    const key = encoder.encode("leasehold");
+    const request = create(RangeRequestSchema, { key, serializable: true, countOnly: true });
+    await this.#servers.ask(KV.method.range, request, limits);
+  }
+
+  async read(key: string, limits: CallLimits): Promise<Found> {
+    const answer = await this.#range({ key: encoder.encode(key) }, limits);
+    return { ...momentOf(answer.header), entry: optional(answer.kvs[0]) };
+  }
+
+  async list(prefix: string, limits: CallLimits): Promise<Moment & { readonly entries: readonly Entry[] }> {
+    const rangeEnd = endOf(encoder.encode(prefix));
+    let key = encoder.encode(prefix);
+    let moment: Moment | undefined;
+    const entries: Entry[] = [];
+    const shared = sharedLimits(limits, this.#clock);
+    for (;;) {
+      // All pages at the first one's revision.
+      const page = { key, rangeEnd, limit: BigInt(pageSize), revision: moment?.revision ?? 0n };
+      const answer = await this.#range(page, shared);
+      moment ??= momentOf(answer.header);
+      for (const kv of answer.kvs) entries.push(entryOf(kv));
+      const last = answer.kvs.at(-1);
+      if (!answer.more || last === undefined) return { ...moment, entries };
+      key = Uint8Array.from([...last.key, 0]);
+    }
+  }
+
+  async create(
+    key: string,
+    value: string,
+    leaseId: bigint,
+    limits: CallLimits,
+  ): Promise<Moment & { readonly entry: Entry }> {
+    const bytes = encoder.encode(key);
+    const look = lookAt(bytes);
+    const put = { key: bytes, value: encoder.encode(value), lease: leaseId };
+    const answer = await this.#transact(
+      {
+        compare: [
+          {
+            key: bytes,
+            target: Compare_CompareTarget.CREATE,
+            result: Compare_CompareResult.EQUAL,
+            targetUnion: { case: "createRevision", value: 0n },
+          },
+        ],
+        success: [{ request: { case: "requestPut", value: put } }, look],
+        failure: [look],
+      },
+      limits,
+    );
+    const { entry, ...moment } = foundIn(answer);
+    if (entry === undefined) throw unexpected("a key that was just looked at is not there");
+    return { ...moment, entry };
+  }
+
+  async replace(seen: Entry, value: string, limits: CallLimits): Promise<Found> {
+    const key = encoder.encode(seen.key);
+    const look = lookAt(key);
+    const put = { key, value: encoder.encode(value), ignoreLease: true };
+    const answer = await this.#transact(
+      {
+        compare: [
+          {
+            key,
+            target: Compare_CompareTarget.MOD,
+            result: Compare_CompareResult.EQUAL,
+            targetUnion: { case: "modRevision", value: seen.modRevision },
+          },
+        ],
+        success: [{ request: { case: "requestPut", value: put } }, look],
+        failure: [look],
+      },
+      limits,
+    );
+    return foundIn(answer);
+  }
+
+  async grantLease(
+    leaseId: bigint,
+    seconds: number,
+    limits: CallLimits,
+  ): Promise<Moment & { readonly seconds: number }> {
+    const request = create(LeaseGrantRequestSchema, { ID: leaseId, TTL: BigInt(seconds) });
+    try {
+      const { header, TTL } = await this.#servers.ask(Lease.method.leaseGrant, request, limits);
+      return { ...momentOf(header), seconds: Number(TTL) };
+    } catch (error) {
+      if (!(error instanceof CoreRefusal) || !error.isDuplicate) throw error;
+      // Nobody else draws this id: it was granted by a request whose answer was lost. A refresh says for how long.
+      return this.refreshLease(leaseId, limits);
+    }
+  }
+
+  async revokeLease(leaseId: bigint, limits: CallLimits): Promise<void> {
+    const request = create(LeaseRevokeRequestSchema, { ID: leaseId });
+    try {
+      await this.#servers.ask(Lease.method.leaseRevoke, request, limits);
+    } catch (error) {
+      if (!(error instanceof CoreRefusal) || !error.isNotFound) throw error;
+    }
+  }
+
+  async refreshLease(leaseId: bigint, limits: CallLimits): Promise<Moment & { readonly seconds: number }> {
+    const { header, TTL } = await this.#servers.refresh(leaseId, limits);
+    return { ...momentOf(header), seconds: Number(TTL) };
+  }
+
+  async leaseLife(leaseId: bigint, limits: CallLimits): Promise<{ readonly seconds: number }> {
+    const request = create(LeaseTimeToLiveRequestSchema, { ID: leaseId });
+    const { TTL } = await this.#servers.ask(Lease.method.leaseTimeToLive, request, limits);
+    return { seconds: Number(TTL) };
+  }
+
+  watch(
+    { key, isPrefix }: { readonly key: string; readonly isPrefix: boolean },
+    fromRevision: bigint,
+    listener: WatchListener,
+  ): Watching {
+    const bytes = encoder.encode(key);
+    return this.#watches.add(bytes, isPrefix ? endOf(bytes) : new Uint8Array(), fromRevision, listener);
+  }
+
+  close(): void {
+    this.#watches.close();
+    this.#servers.close();
+  }
+
+  #range(request: MessageInitShape<typeof RangeRequestType>, limits: CallLimits) {
+    return this.#servers.ask(KV.method.range, create(RangeRequestSchema, request), limits);
+  }
+
+  #transact(request: MessageInitShape<typeof TxnRequestSchema>, limits: CallLimits): Promise<TxnResponse> {
+    return this.#servers.ask(KV.method.txn, create(TxnRequestSchema, request), limits);
+  }
+}
+
+/** A look within a transaction: it sees what the operations before it did. */
+function lookAt(key: Uint8Array<ArrayBuffer>) {
+  return { request: { case: "requestRange", value: { key } } } as const;
+}
+
+/** The look is the last operation of either branch. */
+function foundIn({ header, responses }: TxnResponse): Found {
+  const last = responses.at(-1)?.response;
+  if (last?.case !== "responseRange")
+    throw unexpected("a transaction was answered without the look at its end");
+  return { ...momentOf(header), entry: optional(last.value.kvs[0]) };
+}
+
+function momentOf(header: ResponseHeader | undefined): Moment {
+  if (header === undefined) throw unexpected("an answer has no header");
+  return { revision: header.revision, term: header.raftTerm };
+}
+
+function entryOf(kv: KeyValue): Entry {
+  return {
+    key: decoder.decode(kv.key),
+    value: decoder.decode(kv.value),
+    createRevision: kv.createRevision,
+    modRevision: kv.modRevision,
+    leaseId: kv.lease,
+  };
+}
+
+function optional(kv: KeyValue | undefined): Entry | undefined {
+  return kv === undefined ? undefined : entryOf(kv);
+}
+
+/** The first key after all that begin so. The bytes of UTF-8 are below 0xff. */
+function endOf(prefix: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  const end = prefix.slice();
+  end[end.length - 1]! += 1;
+  return end;
+}
+
+function unexpected(what: string): LeaseholdError {
+  return new LeaseholdError("UNSUPPORTED", `the core does not speak etcd's v3 API: ${what}`);
+}

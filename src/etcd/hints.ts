@@ -1,0 +1,32 @@
+import { LeaseholdError } from "../lease/errors.js";
+import type { HolderHint } from "../lease/types.js";
+import type { CallLimits, Core, Entry } from "./core.js";
+import { decodeRecord } from "./record.js";
+
+/** What a key says, in the form that programs see. Without `lifeMs` the lease may run for as long as it was granted. */
+export function hintOf(entry: Entry, lifeMs?: number): HolderHint {
+  const record = decodeRecord(entry.value);
+  const common = { state: "held", confirmed: true, token: entry.createRevision } as const;
+  if (record === undefined) return { ...common, holder: "unknown (not written by Leasehold)" };
+  const { holder, label, seconds } = record;
+  return {
+    ...common,
+    holder,
+    remainingMs: Math.min(1_000 * seconds, lifeMs ?? Infinity),
+    ...(label !== "" && { label }),
+  };
+}
+
+/** At most so long until the core ends the lease that a key hangs on, unless it is refreshed; undefined when it does not say. */
+export async function lifeMsMax(core: Core, entry: Entry, limits: CallLimits): Promise<number | undefined> {
+  if (entry.leaseId === 0n) return undefined;
+  try {
+    const { seconds } = await core.leaseLife(entry.leaseId, limits);
+    // Rounded down, and so almost a second more.
+    return 1_000 * (Math.max(0, seconds) + 1);
+  } catch (error) {
+    // How long it lasts is not worth failing for.
+    if (error instanceof LeaseholdError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,119 @@
+import { formatDuration } from "../lease/duration.js";
+import { LeaseholdError } from "../lease/errors.js";
+import type { Clock, Timers } from "../lease/ports.js";
+import type { Inspection, Watching } from "../lease/provider.js";
+import type { Explanation, HolderAction, ResourceHint } from "../lease/types.js";
+import { type CallLimits, type Core, type Entry, sharedLimits } from "./core.js";
+import { hintOf, lifeMsMax } from "./hints.js";
+import type { Keys } from "./keys.js";
+import { PrefixWatch } from "./prefix-watch.js";
+import { type Asked, decodeRecord, encodeRecord } from "./record.js";
+
+/** Others change a record as rarely as we do: whoever is in the way is out of it after a few looks. */
+const replacementsMax = 5;
+
+export interface CoreInspectionParts {
+  readonly core: Core;
+  readonly timers: Timers;
+  readonly clock: Clock;
+  readonly keys: Keys;
+  /** Who asks. */
+  readonly holder: string;
+}
+
+/** Watching and asking on a consistent core. */
+export class CoreInspection implements Inspection {
+  readonly #parts: CoreInspectionParts;
+  readonly #watches = new Set<PrefixWatch>();
+
+  constructor(parts: CoreInspectionParts) {
+    this.#parts = parts;
+  }
+
+  watch(prefix: string, told: (hint: ResourceHint) => void): Watching {
+    const watch = new PrefixWatch(this.#parts, prefix, told);
+    this.#watches.add(watch);
+    return {
+      stop: () => {
+        this.#watches.delete(watch);
+        watch.stop();
+      },
+    };
+  }
+
+  async explain(resource: string, timeoutMs: number): Promise<Explanation> {
+    const { core, keys } = this.#parts;
+    const common = { resource, waiting: 0, members: [], broken: false };
+    const limits = this.#limits(timeoutMs);
+    let entry: Entry | undefined;
+    try {
+      ({ entry } = await core.read(keys.of(resource), limits));
+    } catch (error) {
+      if (!(error instanceof LeaseholdError)) throw error;
+      return { ...common, state: "unknown", quorum: false, reasons: [error.message] };
+    }
+    if (entry === undefined)
+      return { ...common, state: "free", confirmed: true, quorum: true, reasons: ["it is free"] };
+    const hint = hintOf(entry, await lifeMsMax(core, entry, limits));
+    const broken = decodeRecord(entry.value)?.asked?.broken === true;
+    return { ...common, ...hint, quorum: true, broken, reasons: [reasonOf(entry, hint.remainingMs, broken)] };
+  }
+
+  requestRelease(resource: string, timeoutMs: number): Promise<HolderAction> {
+    return this.#ask(resource, false, this.#limits(timeoutMs));
+  }
+
+  breakLease(resource: string, timeoutMs: number): Promise<HolderAction> {
+    return this.#ask(resource, true, this.#limits(timeoutMs));
+  }
+
+  close(): void {
+    for (const watch of this.#watches) watch.stop();
+    this.#watches.clear();
+  }
+
+  #limits(timeoutMs: number): CallLimits {
+    return sharedLimits({ timeoutMs }, this.#parts.clock);
+  }
+
+  /**
+   * Leaves the wish in the holder's own record. The key stays, with its lease and the revision of its creation, so nothing is taken
+   * away; the holder sees it by its watch, and at the latest with the look that follows each refresh, which then does not count.
+   */
+  async #ask(resource: string, broken: boolean, limits: CallLimits): Promise<HolderAction> {
+    const { core, keys, holder } = this.#parts;
+    let { entry } = await core.read(keys.of(resource), limits);
+    const token = entry?.createRevision;
+    for (let tries = 0; tries < replacementsMax && entry !== undefined; tries++) {
+      // Another tenure is not the one that was meant.
+      if (entry.createRevision !== token) return { done: false };
+      const record = decodeRecord(entry.value);
+      if (record === undefined) return { done: false, token: entry.createRevision };
+      if (isAsked(record.asked, { by: holder, broken })) return this.#done(entry, limits);
+      const asked = { by: holder, broken: broken || record.asked?.broken === true };
+      ({ entry } = await core.replace(entry, encodeRecord({ ...record, asked }), limits));
+    }
+    return { done: false, ...(entry !== undefined && token !== undefined && { token }) };
+  }
+
+  async #done(entry: Entry, limits: CallLimits): Promise<HolderAction> {
+    const lifeMs = await lifeMsMax(this.#parts.core, entry, limits);
+    const { state: _state, ...whom } = hintOf(entry, lifeMs);
+    return { done: true, ...whom };
+  }
+}
+
+/** Whether the wish stands there already, or one that goes further. */
+function isAsked(standing: Asked | undefined, { by, broken }: Asked): boolean {
+  return standing !== undefined && standing.by === by && (standing.broken || !broken);
+}
+
+function reasonOf(entry: Entry, remainingMs: number | undefined, broken: boolean): string {
+  const record = decodeRecord(entry.value);
+  if (record === undefined) return `its key ${entry.key} holds something that Leasehold did not write`;
+  const who = record.label === "" ? record.holder : `${record.holder} (${record.label})`;
+  const left = formatDuration(Math.round(remainingMs ?? 0));
+  return broken
+    ? `held by ${who}, whose lease was broken: it runs out in at most ${left}`
+    : `held by ${who}, which runs out in at most ${left} unless it is renewed`;
+}

@@ -1,0 +1,61 @@
+import { clientName, labelOf } from "../runtime/participant.js";
+import { randomBytes } from "node:crypto";
+import { textOf } from "../runtime/pem.js";
+import type { OpenOptions } from "../runtime/types.js";
+import { incarnation } from "../runtime/world.js";
+import { parseDuration } from "../lease/duration.js";
+import { LeaseholdError } from "../lease/errors.js";
+import type { World } from "../lease/ports.js";
+import type { Provider } from "../lease/provider.js";
+import { loadPackage } from "../runtime/optional-package.js";
+import { parseCoreUrls } from "./address.js";
+import { CoreProvider } from "./provider.js";
+
+const timeoutDefault = "5s";
+
+/** What only makes sense where there are members to talk to. */
+const memberOptions = ["cluster", "role", "key", "keyFile", "renewInWorker"] as const;
+
+/**
+ * Opens leases of the consistent core at these addresses. Resolves when one of its servers answers.
+ *
+ * Rejects with a `LeaseholdError`: `INVALID_URL`, `INVALID_DURATION`, `INVALID_CONFIG`, `UNSUPPORTED`, `UNREACHABLE`, `NO_QUORUM`,
+ * `UNAUTHENTICATED`, `PERMISSION_DENIED`.
+ */
+export async function openCoreLeases(
+  urls: readonly string[],
+  options: OpenOptions,
+  world: World,
+): Promise<Provider> {
+  const address = parseCoreUrls(urls);
+  const given = memberOptions.find((name) => options[name] !== undefined && options[name] !== false);
+  if (given !== undefined)
+    throw new LeaseholdError(
+      "INVALID_CONFIG",
+      `${given} has no meaning for core://: a core has no members to talk to`,
+    );
+  const timeoutMs = parseDuration(options.timeout ?? timeoutDefault, "timeout");
+  const tls = options.tls === undefined ? undefined : await textsOf(options.tls);
+  await loadPackage("@bufbuild/protobuf", "core://", () => import("@bufbuild/protobuf"));
+  await loadPackage("@grpc/grpc-js", "core://", () => import("@grpc/grpc-js"));
+  const { GrpcCore } = await import("./grpc-core.js");
+  const core = new GrpcCore(address.endpoints, tls, world);
+  try {
+    await core.connect({ timeoutMs });
+  } catch (error) {
+    core.close();
+    throw error;
+  }
+  const holder = `${clientName(options.name)}.${incarnation()}`;
+  return new CoreProvider({ core, world, address, holder, label: labelOf(options.label), drawLeaseId });
+}
+
+async function textsOf({ ca, cert, key }: NonNullable<OpenOptions["tls"]>) {
+  const [caText, certText, keyText] = await Promise.all([textOf(ca), textOf(cert), textOf(key)]);
+  return { ca: caText, cert: certText, key: keyText };
+}
+
+/** Random, so that nobody else has the same: 1 to 2^63 - 1. */
+function drawLeaseId(): bigint {
+  return randomBytes(8).readBigUInt64BE() >> 1n || 1n;
+}

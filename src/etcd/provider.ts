@@ -1,0 +1,288 @@
+import { readBothClocks } from "../lease/both-clocks.js";
+import { relied } from "../lease/clock-rates.js";
+import { LeaseholdError, LeaseLostError } from "../lease/errors.js";
+import type { World } from "../lease/ports.js";
+import type {
+  AttemptOutcome,
+  AttemptRequest,
+  Cancellation,
+  Grant,
+  Provider,
+  ProviderEvents,
+} from "../lease/provider.js";
+import type { Guarantees, HolderHint, ResourceHint } from "../lease/types.js";
+import { wholeSeconds, type CoreAddress } from "./address.js";
+import type { CallLimits, Core, Entry, Found, Moment } from "./core.js";
+import { coreGuarantees } from "./guarantees.js";
+import { hintOf, lifeMsMax } from "./hints.js";
+import { CoreInspection } from "./inspection.js";
+import { Keys } from "./keys.js";
+import { decodeRecord, encodeRecord, type HoldRecord } from "./record.js";
+import { Tenure } from "./tenure.js";
+import { Waiters } from "./waiters.js";
+
+/** How long an attempt that failed tries to take back what it may have left: after that the core's lease runs out by itself. */
+const withdrawMsMax = 1_000;
+
+/** How long a release tries to reach the core; then the lease runs out by itself. */
+const releaseMsMax = 2_000;
+
+/** A renewal may take so much of the ttl: the waist repeats it, and must get to that. */
+const renewalsPerTtl = 3;
+
+/** A renewal that meets a change of leaders is repeated at once; a third change in a row has to wait for the waist. */
+const renewalTriesMax = 2;
+
+/** Waiters are told of a release by a watch. In case that fails they ask again, no sooner than this and no later, ms. */
+const retryMsMin = 1_000;
+const retryMsMax = 15_000;
+
+export interface CoreProviderParts {
+  readonly core: Core;
+  readonly world: World;
+  readonly address: CoreAddress;
+  /** Name and incarnation. */
+  readonly holder: string;
+  readonly label: string;
+  /** A number from 1 to 2^63 - 1 that nobody else draws. */
+  drawLeaseId(): bigint;
+}
+
+/**
+ * Leases of a consistent core as a ground for the waist. A tenure is a key that hangs on a lease of the core: whoever creates the key holds
+ * the resource, the revision at which it was created is the token, and when the core's lease ends the key goes with it.
+ */
+export class CoreProvider implements Provider {
+  readonly guarantees: Guarantees;
+  readonly inspection: CoreInspection;
+  readonly holder: string;
+  readonly #parts: CoreProviderParts;
+  readonly #core: Core;
+  readonly #keys: Keys;
+  readonly #waiters: Waiters;
+  /** What was granted and has not been given back, by resource. */
+  readonly #tenures = new Map<string, Tenure>();
+  #events: ProviderEvents | undefined;
+
+  constructor(parts: CoreProviderParts) {
+    const { core, world, address, holder } = parts;
+    this.#parts = parts;
+    this.#core = core;
+    this.#keys = new Keys(address.keyPrefix);
+    this.holder = holder;
+    this.guarantees = coreGuarantees(address);
+    const { clock, timers, random } = world;
+    const hint = (resource: string) => this.#events?.hint(resource) ?? false;
+    this.#waiters = new Waiters({ core, timers, random, hint });
+    this.inspection = new CoreInspection({ core, clock, timers, keys: this.#keys, holder });
+  }
+
+  attach(events: ProviderEvents): void {
+    this.#events = events;
+  }
+
+  async attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
+    const { resource, timeoutMs } = request;
+    const { clock } = this.#parts.world;
+    const deadlineMs = clock.monotonicMs() + timeoutMs;
+    const limits = () => ({ timeoutMs: Math.max(0, deadlineMs - clock.monotonicMs()), cancellation });
+    // Whoever attempts has given up what it held.
+    this.#end(this.#tenures.get(resource));
+    try {
+      // The look costs a round trip, and a refusal then costs the core no write.
+      const found = await this.#core.read(this.#keys.of(resource), limits());
+      const { entry } = found;
+      if (entry !== undefined && !this.#isLeftover(entry)) return this.#refused(request, found, entry);
+      if (entry !== undefined) await this.#core.revokeLease(entry.leaseId, limits());
+      return await this.#take(request, limits);
+    } catch (error) {
+      return unanswered(error);
+    }
+  }
+
+  async renew(grant: Grant, ttlMs: number): Promise<boolean> {
+    const tenure = own(grant);
+    const { clock } = this.#parts.world;
+    const deadlineMs = clock.monotonicMs() + Math.min(tenure.remainingMs(), ttlMs / renewalsPerTtl);
+    const limits = () => ({ timeoutMs: Math.max(0, deadlineMs - clock.monotonicMs()) });
+    for (let tries = 0; tries < renewalTriesMax; tries++) {
+      if (tenure.isBroken || tenure.remainingMs() === 0) return false;
+      const begun = readBothClocks(clock);
+      const refreshed = await this.#core.refreshLease(tenure.leaseId, limits());
+      if (refreshed.seconds <= 0) return this.#lose(tenure, "the core's lease has ended");
+      const isConfirmed = await this.#confirm(tenure, refreshed, limits());
+      if (tenure.isBroken || tenure.remainingMs() === 0) return false;
+      if (!isConfirmed) continue;
+      tenure.extend(begun, this.#leaseMs(ttlMs, refreshed.seconds));
+      return true;
+    }
+    return false;
+  }
+
+  async release(grant: Grant): Promise<void> {
+    const tenure = own(grant);
+    this.#end(tenure);
+    // The lease is this tenure's alone, so no later tenure's key can go with it.
+    await this.#core.revokeLease(tenure.leaseId, { timeoutMs: releaseMsMax });
+  }
+
+  async query(resource: string, timeoutMs: number): Promise<HolderHint> {
+    try {
+      const { entry } = await this.#core.read(this.#keys.of(resource), { timeoutMs });
+      if (entry === undefined) return { state: "free", confirmed: true };
+      return hintOf(entry, await lifeMsMax(this.#core, entry, { timeoutMs }));
+    } catch (error) {
+      if (error instanceof LeaseholdError) return { state: "unknown" };
+      throw error;
+    }
+  }
+
+  async list(
+    prefix: string,
+    timeoutMs: number,
+    onIncomplete?: (why: string) => void,
+  ): Promise<ResourceHint[]> {
+    try {
+      const { entries } = await this.#core.list(this.#keys.of(prefix), { timeoutMs });
+      return entries.map((entry) => ({ resource: this.#keys.resourceOf(entry.key), ...hintOf(entry) }));
+    } catch (error) {
+      if (onIncomplete === undefined || !(error instanceof LeaseholdError)) throw error;
+      onIncomplete(error.message);
+      return [];
+    }
+  }
+
+  async close(): Promise<void> {
+    this.inspection.close();
+    this.#waiters.close();
+    for (const tenure of this.#tenures.values()) this.#end(tenure);
+    this.#core.close();
+  }
+
+  /** Creates the key, under a lease of its own. */
+  async #take(request: AttemptRequest, limits: () => CallLimits): Promise<AttemptOutcome> {
+    const { resource, ttlMs } = request;
+    const { world, holder, label } = this.#parts;
+    const leaseId = this.#parts.drawLeaseId();
+    const nonce = leaseId.toString(16);
+    const begun = readBothClocks(world.clock);
+    try {
+      const { seconds } = await this.#core.grantLease(
+        leaseId,
+        wholeSeconds(ttlMs, this.#parts.address),
+        limits(),
+      );
+      const record: HoldRecord = {
+        holder,
+        label,
+        nonce,
+        seconds,
+        spreadMs: this.#waiters.handedOnMs(resource),
+      };
+      const found = await this.#core.create(this.#keys.of(resource), encodeRecord(record), leaseId, limits());
+      // An answer that was lost left the key there: whose it is, its content says.
+      const { entry } = found;
+      if (decodeRecord(entry.value)?.nonce !== nonce) {
+        await this.#withdraw(leaseId);
+        return this.#refused(request, found, entry);
+      }
+      const parts = { resource, token: entry.createRevision, nonce, leaseId };
+      const tenure = new Tenure(parts, world.clock, begun, this.#leaseMs(ttlMs, seconds));
+      this.#begin(tenure, entry);
+      return { kind: "granted", grant: tenure };
+    } catch (error) {
+      await this.#withdraw(leaseId);
+      return unanswered(error);
+    }
+  }
+
+  /** The holder ends before the core does, however far both clocks are off. */
+  #leaseMs(ttlMs: number, seconds: number): number {
+    return Math.min(ttlMs, relied(seconds * 1_000, this.#parts.address.clockRateError));
+  }
+
+  /** What stands there is of this process, which gave it up: its release did not reach the core, or an attempt's withdrawal. */
+  #isLeftover({ value, leaseId }: Entry): boolean {
+    return leaseId !== 0n && decodeRecord(value)?.holder === this.holder;
+  }
+
+  #refused({ resource, waiting }: AttemptRequest, { revision }: Moment, entry: Entry): AttemptOutcome {
+    const record = decodeRecord(entry.value);
+    const retryInMs = Math.min(retryMsMax, Math.max(retryMsMin, 1_000 * (record?.seconds ?? 0)));
+    if (waiting) this.#waiters.refused(resource, entry, revision, retryInMs);
+    return { kind: "held", retryInMs, ...(record !== undefined && { holder: record.holder }) };
+  }
+
+  async #withdraw(leaseId: bigint): Promise<void> {
+    try {
+      await this.#core.revokeLease(leaseId, { timeoutMs: withdrawMsMax });
+    } catch (error) {
+      // It runs out by itself, and a later attempt of this process recognises its own.
+      if (!(error instanceof LeaseholdError)) throw error;
+    }
+  }
+
+  #begin(tenure: Tenure, entry: Entry): void {
+    const { resource } = tenure;
+    this.#waiters.forget(resource);
+    this.#tenures.set(resource, tenure);
+    // A convenience: what counts is the look at every renewal. But it tells of a wish, and of a key that was taken away, at once.
+    tenure.watching = this.#core.watch({ key: entry.key, isPrefix: false }, entry.modRevision + 1n, {
+      written: (written) => this.#look(tenure, written),
+      deleted: () => this.#look(tenure, undefined),
+      missed: () => undefined,
+    });
+  }
+
+  /**
+   * A refresh counts only when a look after it finds the key in place, and the term has not changed since before the refresh. The look is
+   * linearizable, so the leader of that term was the leader still when it answered, after the refresh. Without this a leader that was
+   * deposed and does not know it could refresh a lease that its successor is about to end (etcd 15247), or one that has just ended (etcd 14758).
+   */
+  async #confirm(tenure: Tenure, refreshed: Moment, limits: CallLimits): Promise<boolean> {
+    const found: Found = await this.#core.read(this.#keys.of(tenure.resource), limits);
+    this.#look(tenure, found.entry);
+    return found.term === refreshed.term;
+  }
+
+  /** What stands in the key of a tenure now. */
+  #look(tenure: Tenure, entry: Entry | undefined): void {
+    if (tenure.lost !== undefined) return;
+    const record = entry === undefined ? undefined : decodeRecord(entry.value);
+    if (entry?.createRevision !== tenure.token || record?.nonce !== tenure.nonce) {
+      this.#lose(tenure, "its key has gone from the core");
+      return;
+    }
+    const { asked } = record;
+    if (asked === undefined || (asked.by === tenure.asked?.by && asked.broken === tenure.asked.broken))
+      return;
+    // A lease that was broken once stays so.
+    tenure.asked = { by: asked.by, broken: asked.broken || tenure.isBroken };
+    this.#events?.releaseRequested?.({ resource: tenure.resource, ...asked });
+  }
+
+  #lose(tenure: Tenure, why: string): false {
+    if (tenure.remainingMs() > 0) {
+      tenure.lost = "expired";
+      this.#events?.lost(tenure, new LeaseLostError(tenure.resource, "expired", why));
+    }
+    return false;
+  }
+
+  #end(tenure: Tenure | undefined): void {
+    if (tenure === undefined) return;
+    tenure.lost ??= "released";
+    tenure.watching?.stop();
+    if (this.#tenures.get(tenure.resource) === tenure) this.#tenures.delete(tenure.resource);
+  }
+}
+
+function unanswered(error: unknown): AttemptOutcome {
+  if (error instanceof LeaseholdError) return { kind: "unanswered", error };
+  throw error;
+}
+
+function own(grant: Grant): Tenure {
+  if (grant instanceof Tenure) return grant;
+  throw new TypeError("a grant of another provider");
+}

@@ -1,0 +1,259 @@
+import { fromBinary, type DescMessage, type MessageShape, toBinary } from "@bufbuild/protobuf";
+import {
+  type ChannelCredentials,
+  Client,
+  type ClientDuplexStream,
+  connectivityState,
+  credentials,
+  Metadata,
+  type ServiceError,
+} from "@grpc/grpc-js";
+import { LeaseholdError } from "../lease/errors.js";
+import type { World } from "../lease/ports.js";
+import { Lease, type LeaseKeepAliveResponse } from "../core/gen/etcd/rpc_pb.js";
+import type { CallLimits } from "./core.js";
+import { CoreRefusal, type Failure, failureOf, noAnswer } from "./failure.js";
+import { Refreshes, serviceError } from "./refreshes.js";
+
+/** How often nothing at all is done, to keep the process alive: some days, in ms. */
+const keepAliveMs = 2 ** 31 - 1;
+
+/** One server gets so long before another is asked, ms: more than the election of a new leader usually takes. */
+const tryMsMax = 2_000;
+
+/** And at least so long, ms: less could not succeed on a busy machine. */
+const tryMsMin = 100;
+
+/** When every server was asked in vain: a random pause, whose bound doubles up to the maximum, ms. */
+const pauseMsBase = 20;
+const pauseMsMax = 500;
+
+/**
+ * A connection that is silent is asked whether it lives after 10 s (a server may refuse to be asked more often than every 5), and given up
+ * 5 s later. A connection that was refused is tried again soon: another server is asked meanwhile.
+ */
+const channelOptions = {
+  "grpc.keepalive_time_ms": 10_000,
+  "grpc.keepalive_timeout_ms": 5_000,
+  "grpc.initial_reconnect_backoff_ms": 100,
+  "grpc.min_reconnect_backoff_ms": 100,
+  "grpc.max_reconnect_backoff_ms": 2_000,
+};
+
+export interface TlsTexts {
+  readonly ca: string;
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** A method of a service as the generated code describes it. */
+export interface Method<Input extends DescMessage, Output extends DescMessage> {
+  readonly name: string;
+  readonly parent: { readonly typeName: string };
+  readonly input: Input;
+  readonly output: Output;
+}
+
+interface Server {
+  readonly endpoint: string;
+  readonly client: Client;
+  readonly refreshes: Refreshes;
+}
+
+/** A stream of messages to and from one server. */
+export interface Stream<Input extends DescMessage> {
+  send(message: MessageShape<Input>): void;
+  close(): void;
+}
+
+/**
+ * The servers of one core: asks one of them, and goes on to the next when it does not answer. Keeps its process alive until it is closed,
+ * also while no server can be reached.
+ */
+export class Servers {
+  readonly #world: World;
+  readonly #servers: readonly Server[];
+  /** A server without a leader says so at once, instead of letting us wait. */
+  readonly #metadata = new Metadata();
+  /** Counts up; the server that is asked first is this one, modulo their number. */
+  #turn: number;
+  #isClosed = false;
+  readonly #keepAlive: NodeJS.Timeout;
+
+  constructor(endpoints: readonly string[], tls: TlsTexts | undefined, world: World) {
+    this.#world = world;
+    const proof = credentialsOf(tls);
+    this.#metadata.set("hasleader", "true");
+    this.#servers = endpoints.map((endpoint) => {
+      const client = new Client(endpoint, proof, channelOptions);
+      const open = () => duplex(client, Lease.method.leaseKeepAlive, this.#metadata, Infinity);
+      return { endpoint, client, refreshes: new Refreshes(open, world) };
+    });
+    this.#keepAlive = setInterval(() => undefined, keepAliveMs);
+    // Clients spread over the servers.
+    this.#turn = Math.floor(world.random.next() * endpoints.length);
+  }
+
+  /** One request, one answer. Repeated at other servers: it must be safe to carry out more than once. */
+  ask<Input extends DescMessage, Output extends DescMessage>(
+    method: Method<Input, Output>,
+    request: MessageShape<Input>,
+    limits: CallLimits,
+  ): Promise<MessageShape<Output>> {
+    const bytes = toBinary(method.input, request);
+    return this.#reach(limits, ({ client }, deadline, canceller) => {
+      return new Promise((resolve, reject) => {
+        client.makeUnaryRequest(
+          pathOf(method),
+          toBuffer,
+          (answer) => fromBinary(method.output, answer),
+          bytes,
+          this.#metadata,
+          { deadline },
+          (error, answer) => (error === null ? resolve(answer!) : reject(error)),
+        );
+        // The call itself goes on to its answer, or its deadline: servers close a connection on which many are reset.
+        canceller(() => reject(serviceError(1, "Cancelled")));
+      });
+    });
+  }
+
+  /** Refreshes a lease, on the stream that all refreshes at a server share. */
+  refresh(leaseId: bigint, limits: CallLimits): Promise<LeaseKeepAliveResponse> {
+    return this.#reach(limits, ({ refreshes }, deadline, canceller) =>
+      refreshes.ask(leaseId, deadline - Date.now(), canceller),
+    );
+  }
+
+  /** Opens a stream to the server whose turn it is; `ended` is called once, and the next stream goes to the next server. */
+  open<Input extends DescMessage, Output extends DescMessage>(
+    method: Method<Input, Output>,
+    heard: (answer: MessageShape<Output>) => void,
+    ended: () => void,
+  ): Stream<Input> {
+    const turn = this.#turn;
+    const stream = duplex(this.#serverOf(turn).client, method, this.#metadata, Infinity);
+    const end = () => {
+      stream.removeAllListeners("data").removeAllListeners("end").removeAllListeners("error");
+      // What a cancelled call still has to say.
+      stream.on("error", () => undefined);
+      this.#pass(turn);
+      ended();
+    };
+    stream.on("data", heard).on("end", end).on("error", end);
+    return {
+      send: (message) => void stream.write(message),
+      close: () => {
+        stream.removeAllListeners("data").removeAllListeners("end").removeAllListeners("error");
+        stream.on("error", () => undefined);
+        stream.cancel();
+      },
+    };
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearInterval(this.#keepAlive);
+    for (const { client, refreshes } of this.#servers) {
+      refreshes.close();
+      client.close();
+    }
+  }
+
+  async #reach<T>(
+    { timeoutMs, cancellation }: CallLimits,
+    ask: (server: Server, deadline: number, canceller: (cancel: () => void) => void) => Promise<T>,
+  ): Promise<T> {
+    const { clock } = this.#world;
+    const endMs = clock.monotonicMs() + timeoutMs;
+    const failures = new Map<string, Failure>();
+    const canceller = (cancel: () => void) => {
+      if (cancellation !== undefined) cancellation.onCancel = cancel;
+    };
+    const isCancelled = () => cancellation?.cancelled === true;
+    for (let tries = 0; ; tries++) {
+      if (this.#isClosed) throw new LeaseholdError("CLOSED");
+      const leftMs = endMs - clock.monotonicMs();
+      if (isCancelled() || leftMs <= 0) throw noAnswer(failures, timeoutMs);
+      const turn = this.#turn;
+      const server = this.#serverOf(turn);
+      const untried = this.#servers.length - (tries % this.#servers.length);
+      const tryMs = Math.min(leftMs, tryMsMax, Math.max(tryMsMin, leftMs / untried));
+      try {
+        return await ask(server, Date.now() + tryMs, canceller);
+      } catch (error) {
+        if (!isServiceError(error)) throw error;
+        // That says nothing about the server.
+        if (isCancelled()) throw noAnswer(failures, timeoutMs);
+        const isConnected =
+          server.client.getChannel().getConnectivityState(false) === connectivityState.READY;
+        const failure = failureOf(error, isConnected);
+        if (failure.kind === "refused") throw new CoreRefusal(failure, server.endpoint, error);
+        failures.set(server.endpoint, failure);
+        this.#pass(turn);
+      } finally {
+        if (cancellation !== undefined) cancellation.onCancel = undefined;
+      }
+      if (untried === 1)
+        await this.#pause(tries / this.#servers.length, endMs - clock.monotonicMs(), canceller);
+    }
+  }
+
+  #pause(rounds: number, leftMs: number, canceller: (cancel: () => void) => void): Promise<void> {
+    const boundMs = Math.min(pauseMsMax, pauseMsBase * 2 ** rounds);
+    const delayMs = Math.min(Math.max(0, leftMs), this.#world.random.next() * boundMs);
+    return new Promise((resolve) => {
+      const timer = this.#world.timers.after(delayMs, resolve);
+      canceller(() => {
+        timer.cancel();
+        resolve();
+      });
+    });
+  }
+
+  #serverOf(turn: number): Server {
+    return this.#servers[turn % this.#servers.length]!;
+  }
+
+  /** Unless somebody else has noticed it before. */
+  #pass(turn: number): void {
+    if (this.#turn === turn) this.#turn = turn + 1;
+  }
+}
+
+function credentialsOf(tls: TlsTexts | undefined): ChannelCredentials {
+  if (tls === undefined) return credentials.createInsecure();
+  try {
+    return credentials.createSsl(Buffer.from(tls.ca), Buffer.from(tls.key), Buffer.from(tls.cert));
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new LeaseholdError("INVALID_CONFIG", `the certificates or their key cannot be used: ${why}`);
+  }
+}
+
+function duplex<Input extends DescMessage, Output extends DescMessage>(
+  client: Client,
+  method: Method<Input, Output>,
+  metadata: Metadata,
+  deadline: number,
+): ClientDuplexStream<MessageShape<Input>, MessageShape<Output>> {
+  return client.makeBidiStreamRequest(
+    pathOf(method),
+    (request: MessageShape<Input>) => toBuffer(toBinary(method.input, request)),
+    (answer) => fromBinary(method.output, answer),
+    metadata,
+    { deadline },
+  );
+}
+
+function pathOf(method: Method<DescMessage, DescMessage>): string {
+  return `/${method.parent.typeName}/${method.name}`;
+}
+
+function toBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+function isServiceError(error: unknown): error is ServiceError {
+  return error instanceof Error && "details" in error;
+}

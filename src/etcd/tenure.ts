@@ -1,0 +1,70 @@
+import { type BothClocks, readBothClocks } from "../lease/both-clocks.js";
+import { clocksDisagree } from "../lease/clock-rates.js";
+import type { LossReason } from "../lease/errors.js";
+import type { Clock } from "../lease/ports.js";
+import type { Grant, Watching } from "../lease/provider.js";
+import type { Asked } from "./record.js";
+
+export interface TenureParts {
+  readonly resource: string;
+  readonly token: bigint;
+  readonly nonce: string;
+  readonly leaseId: bigint;
+}
+
+/** One holding in the hands of its holder: a lease of the core, used for nothing else, and the key that hangs on it. */
+export class Tenure implements Grant {
+  readonly resource: string;
+  readonly token: bigint;
+  readonly nonce: string;
+  readonly leaseId: bigint;
+  /** Set once, by whoever notices first; nothing re-opens the tenure. */
+  lost: LossReason | undefined;
+  /** The last wish that was seen in the key. */
+  asked: Asked | undefined;
+  /** Tells when somebody asks for the resource, or takes the key away. */
+  watching: Watching | undefined;
+  readonly #clock: Clock;
+  #begun: BothClocks;
+  #leaseMs: number;
+
+  constructor(parts: TenureParts, clock: Clock, begun: BothClocks, leaseMs: number) {
+    this.resource = parts.resource;
+    this.token = parts.token;
+    this.nonce = parts.nonce;
+    this.leaseId = parts.leaseId;
+    this.#clock = clock;
+    this.#begun = begun;
+    this.#leaseMs = leaseMs;
+  }
+
+  get lossReason(): LossReason | undefined {
+    return this.lost;
+  }
+
+  get isBroken(): boolean {
+    return this.asked?.broken === true;
+  }
+
+  /** Held from the reading on, which was taken before the request was sent, for so long. */
+  extend(begun: BothClocks, leaseMs: number): void {
+    this.#begun = begun;
+    this.#leaseMs = leaseMs;
+  }
+
+  /**
+   * Each of the two clocks can end it, and so does their disagreement: the steady one stands still while the machine sleeps, and
+   * the system's may be wrong when it wakes. Once 0, always 0.
+   */
+  remainingMs(): number {
+    if (this.lost !== undefined) return 0;
+    const now = readBothClocks(this.#clock);
+    const elapsedMs = Math.max(now.monotonicMs - this.#begun.monotonicMs, now.wallMs - this.#begun.wallMs);
+    const disagree = clocksDisagree(this.#begun, now, this.#leaseMs);
+    const leftMs = disagree ? 0 : this.#leaseMs - elapsedMs;
+    // Written so that NaN ends it.
+    if (leftMs > 0) return leftMs;
+    this.lost = disagree ? "clock-fault" : this.isBroken ? "broken" : "expired";
+    return 0;
+  }
+}

@@ -1,0 +1,111 @@
+import type { Random, Timer, Timers } from "../lease/ports.js";
+import type { Watching } from "../lease/provider.js";
+import type { Core, Entry } from "./core.js";
+import { Crowd } from "./crowd.js";
+import { decodeRecord } from "./record.js";
+
+/** Resources that one participant waits for at a time with a watch; for more of them it asks again now and then. */
+const waitsMax = 10_000;
+
+/** A wait that nobody has repeated for so many of its pauses is one that its caller has given up. */
+const pausesKept = 2;
+
+export interface WaitersParts {
+  readonly core: Core;
+  readonly timers: Timers;
+  readonly random: Random;
+  /** Tells whoever waits here to try now; false when nobody does. */
+  hint(resource: string): boolean;
+}
+
+interface Wait {
+  readonly crowd: Crowd;
+  readonly watching: Watching;
+  /** A release was seen; the hint follows when this has run. */
+  delay: Timer | undefined;
+  /** The last hint was followed by no answer yet. */
+  isHinted: boolean;
+  /** Ends the wait when nobody repeats it. */
+  end: Timer | undefined;
+}
+
+/**
+ * Those of this participant who wait for resources that others hold. Each resource's key is watched; its deletion is a release or the end of
+ * a lease, and then they are told to try, after a delay that keeps a crowd apart (`crowd.ts`). Whoever sees the next holder's key
+ * meanwhile does not try at all. Nothing of a waiter stands in the core: nothing has to be kept alive or cleaned up there, as with a queue
+ * of keys, and the price is that the order among waiters is chance.
+ */
+export class Waiters {
+  readonly #parts: WaitersParts;
+  readonly #waits = new Map<string, Wait>();
+
+  constructor(parts: WaitersParts) {
+    this.#parts = parts;
+  }
+
+  /** Somebody was refused because of this entry, and waits; without a hint it asks again after `retryInMs`. */
+  refused(resource: string, entry: Entry, revision: bigint, retryInMs: number): void {
+    const wait = this.#waits.get(resource) ?? this.#begin(resource, entry.key, revision);
+    if (wait === undefined) return;
+    if (wait.isHinted) wait.crowd.lost();
+    wait.isHinted = false;
+    wait.crowd.seen(decodeRecord(entry.value)?.spreadMs ?? 0);
+    wait.end?.cancel();
+    wait.end = this.#parts.timers.after(pausesKept * retryInMs, () => this.forget(resource));
+  }
+
+  /** What the record of whoever takes the resource now should say of its crowd, ms. */
+  handedOnMs(resource: string): number {
+    return this.#waits.get(resource)?.crowd.handedOnMs ?? 0;
+  }
+
+  forget(resource: string): void {
+    const wait = this.#waits.get(resource);
+    if (wait === undefined) return;
+    this.#waits.delete(resource);
+    wait.watching.stop();
+    wait.delay?.cancel();
+    wait.end?.cancel();
+  }
+
+  close(): void {
+    for (const resource of this.#waits.keys()) this.forget(resource);
+  }
+
+  #begin(resource: string, key: string, revision: bigint): Wait | undefined {
+    if (this.#waits.size >= waitsMax) return undefined;
+    const watching = this.#parts.core.watch({ key, isPrefix: false }, revision + 1n, {
+      deleted: () => this.#released(resource),
+      missed: () => this.#released(resource),
+      written: (entry) => this.#taken(resource, entry),
+    });
+    const wait: Wait = { crowd: new Crowd(), watching, delay: undefined, isHinted: false, end: undefined };
+    this.#waits.set(resource, wait);
+    return wait;
+  }
+
+  #released(resource: string): void {
+    const wait = this.#waits.get(resource);
+    if (wait === undefined) return;
+    const { timers, random } = this.#parts;
+    wait.delay?.cancel();
+    const delayMs = wait.crowd.delayMs(random);
+    if (delayMs === 0) this.#hint(resource, wait);
+    else wait.delay = timers.after(delayMs, () => this.#hint(resource, wait));
+  }
+
+  #taken(resource: string, entry: Entry): void {
+    const wait = this.#waits.get(resource);
+    if (wait === undefined) return;
+    wait.delay?.cancel();
+    if (wait.delay !== undefined) wait.crowd.spared();
+    wait.delay = undefined;
+    wait.crowd.seen(decodeRecord(entry.value)?.spreadMs ?? 0);
+  }
+
+  #hint(resource: string, wait: Wait): void {
+    wait.isHinted = true;
+    wait.delay = undefined;
+    if (!this.#parts.hint(resource)) this.forget(resource);
+  }
+}

@@ -1,0 +1,55 @@
+import { expect, test } from "vitest";
+import { benchProvider } from "../../../test/support/provider-bench.js";
+import { LeaseholdError } from "../../lease/errors.js";
+
+/** Members that take so long for each answer, as far as they are given the time, and have a lease to tell in each. */
+function slowMembers(answerMs: number, pages: number) {
+  const { world, driver, provider } = benchProvider();
+  const asked: string[] = [];
+  const answerTo = (method: string, page: number): unknown => {
+    if (method === "list") return { held: [leaseOf(`r${page}`)], more: page + 1 < pages };
+    if (method !== "explain") return true;
+    const { owner, until, token } = leaseOf("r0");
+    return { state: "ready", lease: "live", owner, until, token, waiting: 0 };
+  };
+  const leaseOf = (resource: string) => ({
+    resource,
+    owner: "q.1",
+    number: 1,
+    sequence: 0,
+    until: world.clock.wallMs() + 900,
+    token: 1,
+  });
+  driver.ask = (_member, method, params, timeoutMs) =>
+    new Promise((resolve, reject) => {
+      asked.push(method);
+      const { page = 0 } = params as { page?: number };
+      if (timeoutMs >= answerMs) world.timers.after(answerMs, () => resolve(answerTo(method, page)));
+      else world.timers.after(timeoutMs, () => reject(new LeaseholdError("UNREACHABLE", "late")));
+    });
+  return { world, inspection: provider.inspection, asked };
+}
+
+test("a list of many pages takes no longer than its time-out", async () => {
+  const { world, inspection } = slowMembers(100, 4);
+  const enough = inspection.list("", 400, undefined).then((list) => list.length);
+  await world.advance(400);
+  expect(await enough).toBe(4);
+  const told: unknown[] = [];
+  const late = inspection.list("", 399, undefined).catch((error: unknown) => told.push(error));
+  await world.advance(399);
+  expect(told).toMatchObject([{ code: "NO_QUORUM" }]);
+  await late;
+});
+
+test.each(["requestRelease", "breakLease"] as const)(
+  "%s asks several times within one time-out",
+  async (method) => {
+    const { world, inspection, asked } = slowMembers(100, 1);
+    let done: boolean | undefined;
+    const asking = inspection[method]("r0", 250).then((action) => (done = action.done));
+    await world.advance(250);
+    expect([done, new Set(asked).size]).toEqual([true, method === "breakLease" ? 3 : 2]);
+    await asking;
+  },
+);

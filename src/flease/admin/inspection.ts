@@ -1,0 +1,201 @@
+import { LeaseholdError } from "../../lease/errors.js";
+import type { Inspection, Watching } from "../../lease/provider.js";
+import type { Explanation, HolderAction, ResourceHint } from "../../lease/types.js";
+import { Cells } from "../protocol/cells.js";
+import { reasonsOf } from "./explaining.js";
+import { hintOf } from "./hints.js";
+import { listFrom, memberAnswerFrom } from "./side-answers.js";
+import type { ListedLease } from "./listing.js";
+import { mergeListings } from "./listing.js";
+import type { FleaseDriver } from "../provider.js";
+import { ClusterWatch } from "./watching.js";
+import type { Cell } from "../protocol/quorum.js";
+import { timeLeft } from "../../lease/time-left.js";
+import { append, greatest } from "../../lease/lists.js";
+
+/** More pages than this are more leases than a member keeps. */
+const pagesMax = 2_000;
+
+interface CellAnswer {
+  readonly member: number;
+  readonly value?: unknown;
+  readonly error?: unknown;
+}
+
+interface Explained {
+  readonly explanation: Explanation;
+  /** The owner of the unfinished lease with the greatest token, if a member knows of one. */
+  readonly owner: string | undefined;
+}
+
+/** Watching and asking among peers: everything here goes over side calls, beside the protocol, and changes no lease. */
+export class FleaseInspection implements Inspection {
+  readonly #driver: FleaseDriver;
+  readonly #cells: Cells;
+  readonly #watches = new Set<ClusterWatch>();
+  #lastSession = 0;
+
+  constructor(driver: FleaseDriver) {
+    this.#driver = driver;
+    const { members, cellSize } = driver.peer.settings;
+    this.#cells = new Cells(members, cellSize);
+  }
+
+  watch(prefix: string, told: (hint: ResourceHint) => void): Watching {
+    const watch = new ClusterWatch(this.#driver, this.#cells, prefix, told, () => (this.#lastSession += 1));
+    this.#watches.add(watch);
+    watch.begin();
+    return {
+      stop: () => {
+        this.#watches.delete(watch);
+        watch.stop();
+      },
+    };
+  }
+
+  /** @throws LeaseholdError `NO_QUORUM` */
+  async list(
+    prefix: string,
+    timeoutMs: number,
+    onIncomplete: ((why: string) => void) | undefined,
+  ): Promise<ResourceHint[]> {
+    const { members, cellSize } = this.#driver.peer.settings;
+    const everybody = members.map((_, index) => index);
+    const listings = await Promise.allSettled(
+      everybody.map((member) => this.#listAt(member, prefix, timeoutMs)),
+    );
+    const heard = listings.filter((listing) => listing.status === "fulfilled");
+    const missing = everybody.filter((member) => listings[member]!.status === "rejected");
+    // As long as fewer are missing than make a majority impossible, no cell can have lost too many.
+    const sparable = cellSize - (Math.floor(cellSize / 2) + 1);
+    if (missing.length > sparable) {
+      const why = `${heard.length} of the ${members.length} members answered; missing: ${missing.map((member) => members[member]).join(", ")}`;
+      if (onIncomplete === undefined || heard.length === 0) throw this.#noQuorum(why);
+      onIncomplete(`${why}; resources of which most members are missing may not be listed`);
+    }
+    return mergeListings(heard.map(({ value }) => value)).map((lease) => ({
+      ...hintOf(lease, this.#driver.now().wall),
+      confirmed: lease.votes >= this.#cells.of(lease.resource).majority,
+    }));
+  }
+
+  async #listAt(member: number, prefix: string, timeoutMs: number): Promise<ListedLease[]> {
+    const listed: ListedLease[] = [];
+    const leftMs = this.#timeLeft(timeoutMs);
+    const session = (this.#lastSession += 1);
+    for (let page = 0; page < pagesMax; page += 1) {
+      const answer = await this.#driver.ask(member, "list", { session, prefix, page }, leftMs());
+      const { held, more } = listFrom(answer);
+      append(listed, held);
+      if (!more) break;
+    }
+    return listed;
+  }
+
+  async explain(resource: string, timeoutMs: number): Promise<Explanation> {
+    return (await this.#explain(resource, timeoutMs)).explanation;
+  }
+
+  async requestRelease(resource: string, timeoutMs: number): Promise<HolderAction> {
+    const leftMs = this.#timeLeft(timeoutMs);
+    const { cell, owner, action } = await this.#holding(resource, timeoutMs);
+    if (owner === undefined) return action;
+    const answers = await this.#askCell(cell, "requestRelease", { resource, owner }, leftMs());
+    return { ...action, done: countTrue(answers) > 0 };
+  }
+
+  async breakLease(resource: string, timeoutMs: number): Promise<HolderAction> {
+    const leftMs = this.#timeLeft(timeoutMs);
+    const { cell, owner, action } = await this.#holding(resource, timeoutMs);
+    if (owner === undefined) return action;
+    const answers = await this.#askCell(cell, "break", { resource, owner }, leftMs());
+    // Only now: a holder that obeys would release the lease while some are still being told of the bar.
+    await this.#askCell(cell, "requestRelease", { resource, owner, broken: true }, leftMs());
+    return { ...action, done: countTrue(answers) > cell.members.length - cell.majority };
+  }
+
+  close(): void {
+    for (const watch of this.#watches) watch.stop();
+    this.#watches.clear();
+  }
+
+  #timeLeft(timeoutMs: number): () => number {
+    return timeLeft(() => this.#driver.now().mono, timeoutMs);
+  }
+
+  #noQuorum(why: string): LeaseholdError {
+    return this.#driver.refusal() ?? new LeaseholdError("NO_QUORUM", why);
+  }
+
+  /** @throws LeaseholdError `NO_QUORUM` when too few answer to say who holds the resource. */
+  async #holding(
+    resource: string,
+    timeoutMs: number,
+  ): Promise<{ cell: Cell; owner: string | undefined; action: HolderAction }> {
+    const cell = this.#cells.of(resource);
+    const { explanation, owner } = await this.#explain(resource, timeoutMs);
+    if (!explanation.quorum) throw this.#noQuorum(explanation.reasons.join("; "));
+    const { holder, token, remainingMs } = explanation;
+    const known = holder === undefined ? {} : { holder, token: token!, remainingMs: remainingMs! };
+    return { cell, owner, action: { done: false, ...known } };
+  }
+
+  async #explain(resource: string, timeoutMs: number): Promise<Explained> {
+    const cell = this.#cells.of(resource);
+    const answers = await this.#askCell(cell, "explain", { resource }, timeoutMs);
+    const { wall } = this.#driver.now();
+    const { members } = this.#driver.peer.settings;
+    const told = answers.map(({ member, value, error }) =>
+      memberAnswerFrom(members[member]!, this.#driver.address(member), value, error, wall),
+    );
+    const views = told.map(({ view }) => view);
+    const ready = views.filter(({ state }) => state === "ready").length;
+    const live = views.filter(({ lease }) => lease?.state === "live");
+    const [holding] = live.toSorted((one, other) => Number(other.lease!.token - one.lease!.token));
+    const lease = holding?.lease;
+    const same = live.filter(
+      (one) => one.lease!.token === lease?.token && one.lease!.holder === lease.holder,
+    );
+    const barred = views.filter((view) => lease !== undefined && view.barred === lease.holder).length;
+    const quorum = ready >= cell.majority;
+    const state = lease !== undefined ? "held" : quorum ? "free" : "unknown";
+    const label = told.find(({ view }) => view === holding)?.label;
+    const explanation: Omit<Explanation, "reasons"> = {
+      resource,
+      state,
+      quorum,
+      broken: barred > cell.members.length - cell.majority,
+      waiting: greatest(
+        views.map(({ waiting }) => waiting ?? 0),
+        0,
+      ),
+      members: views,
+      confirmed: lease === undefined ? quorum : same.length >= cell.majority,
+      ...(lease !== undefined && {
+        holder: lease.holder,
+        token: lease.token,
+        remainingMs: greatest(same.map((one) => one.lease!.remainingMs)),
+      }),
+      ...(label !== undefined && { label }),
+    };
+    return { explanation: { ...explanation, reasons: reasonsOf(explanation) }, owner: lease?.holder };
+  }
+
+  async #askCell(cell: Cell, method: string, params: object, timeoutMs: number): Promise<CellAnswer[]> {
+    const answers = cell.members.map((member) =>
+      this.#driver.ask(member, method, params, timeoutMs).then(
+        (value): CellAnswer => ({ member, value }),
+        (error: unknown): CellAnswer => ({ member, error }),
+      ),
+    );
+    const settled = await Promise.all(answers);
+    // What a member forbids is no question of how many answered.
+    for (const { error } of settled)
+      if (error instanceof LeaseholdError && error.code === "PERMISSION_DENIED") throw error;
+    return settled;
+  }
+}
+
+function countTrue(answers: readonly CellAnswer[]): number {
+  return answers.filter(({ value }) => value === true).length;
+}

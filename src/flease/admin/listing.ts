@@ -1,0 +1,104 @@
+import { faults } from "#faults";
+import type { Acceptor, Entry } from "../protocol/acceptor.js";
+import type { Reading } from "../protocol/clock.js";
+import { looksPerStep } from "./fair-work.js";
+import type { Steps } from "./fair-work.js";
+
+/** What one acceptor says of one resource whose lease is unfinished; goes over the wire as JSON. */
+export interface ListedLease {
+  readonly resource: string;
+  readonly owner: string;
+  readonly number: number;
+  readonly sequence: number;
+  readonly until: number;
+  readonly token: number;
+  /** What its owner says of itself. */
+  readonly label?: string;
+}
+
+/** A part of what an acceptor knows. */
+export interface ListPage {
+  /** Resources with an unfinished lease. */
+  readonly held: readonly ListedLease[];
+  /** There is more to tell at once. */
+  readonly more: boolean;
+}
+
+/** A page tells of at most this many resources: with the longest names and labels, they must fit into one frame. */
+export const listedMax = 500;
+
+export function listedLease(resource: string, entry: Readonly<Omit<Entry, "leaseEnd">>): ListedLease {
+  return {
+    resource,
+    owner: entry.leaseOwner,
+    number: entry.leaseNumber,
+    sequence: entry.leaseSequence,
+    until: entry.leaseUntil,
+    token: entry.token,
+  };
+}
+
+/**
+ * A place in the unfinished leases below a prefix, in the order in which the acceptor keeps them. That order costs the
+ * acceptor nothing, and the place survives whatever comes and goes: what is there from the beginning to the end of the
+ * scan is met once; what comes or goes meanwhile may be met or not.
+ */
+export class Scan {
+  readonly #prefix: string;
+  readonly #acceptor: Acceptor;
+  readonly #entries: Iterator<[string, Readonly<Entry>]>;
+  readonly #looksPerStep: number;
+  isOver = false;
+
+  constructor(acceptor: Acceptor, prefix: string, looks = looksPerStep) {
+    this.#acceptor = acceptor;
+    this.#prefix = prefix;
+    this.#looksPerStep = looks;
+    this.#entries = acceptor.entries();
+  }
+
+  /** Hands over the next leases, until `taken` says that it has enough. */
+  *go(now: () => Reading, take: (resource: string, entry: Readonly<Entry>) => boolean): Steps<void> {
+    for (;;) {
+      const reading = now();
+      for (let looked = 0; looked < this.#looksPerStep || faults.scansInOneStep; looked += 1) {
+        const next = this.#entries.next();
+        if (next.done === true) {
+          this.isOver = true;
+          return;
+        }
+        const [resource, entry] = next.value;
+        if (!resource.startsWith(this.#prefix) || this.#acceptor.isOver(entry, reading)) continue;
+        if (!take(resource, entry)) return;
+      }
+      yield;
+    }
+  }
+}
+
+/** The next page of a scan. */
+export function* listPage(scan: Scan, now: () => Reading): Steps<ListPage> {
+  const held: ListedLease[] = [];
+  yield* scan.go(now, (resource, entry) => held.push(listedLease(resource, entry)) < listedMax);
+  return { held, more: !scan.isOver };
+}
+
+export interface MergedLease extends ListedLease {
+  /** How many acceptors told of exactly this lease or an earlier write of the same owner. */
+  readonly votes: number;
+}
+
+/** Puts the answers of several acceptors together: of each resource the lease with the highest ballot. */
+export function mergeListings(listings: readonly (readonly ListedLease[])[]): MergedLease[] {
+  const merged = new Map<string, MergedLease>();
+  for (const lease of listings.flat()) {
+    const known = merged.get(lease.resource);
+    const newer =
+      known === undefined ||
+      lease.number > known.number ||
+      (lease.number === known.number && lease.sequence > known.sequence);
+    const votes = known?.owner === lease.owner ? known.votes + 1 : newer ? 1 : known.votes;
+    merged.set(lease.resource, { ...(newer ? lease : known), votes });
+  }
+  return [...merged.values()].sort((left, right) => (left.resource < right.resource ? -1 : 1));
+}

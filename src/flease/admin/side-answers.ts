@@ -1,0 +1,140 @@
+import { LeaseholdError } from "../../lease/errors.js";
+import type { MemberView } from "../../lease/types.js";
+import type { Acceptor, Entry } from "../protocol/acceptor.js";
+import type { Reading } from "../protocol/clock.js";
+import type { LeaseState } from "../protocol/message.js";
+import type { ListedLease, ListPage } from "./listing.js";
+import type { FeedPage } from "./watch-feed.js";
+
+/**
+ * What members answer to side calls, as it is written and as it is read. Whoever reads takes nothing for granted: a
+ * member may run another version, and an answer that is nonsense must harm nothing but itself.
+ */
+
+/** What a member says of one resource; goes over the wire as JSON. */
+export interface ResourceAnswer {
+  readonly state: MemberView["state"];
+  readonly readyInMs: number;
+  readonly promised: number;
+  readonly owner: string;
+  readonly token: number;
+  readonly until: number;
+  /** Of the lease: `none`, `live`, `over`, `released`. */
+  readonly lease: keyof typeof LeaseState;
+  readonly barred: string;
+  readonly waiting: number;
+  readonly label?: string;
+}
+
+/** What an acceptor says of a resource, without what only its host knows. */
+export function answerOn(acceptor: Acceptor, resource: string, now: Reading): ResourceAnswer {
+  const readyInMs = Math.ceil(acceptor.remainingSilenceMs(now));
+  const unknown = { owner: "", token: 0, until: 0, lease: "none", barred: "", waiting: 0 } as const;
+  // What a recovering acceptor knows is too little to be told (I15).
+  if (readyInMs > 0 || !acceptor.ready) return { ...unknown, state: "recovering", readyInMs, promised: 0 };
+  const entry = acceptor.entry(resource);
+  const isLive = entry !== undefined && stateName(acceptor, entry, now) === "live";
+  const behindMs = Math.ceil(acceptor.behindMs(resource, now));
+  // Nobody can have it, so it is not free either; whoever holds it can go on.
+  if (behindMs > 0 && !isLive) return { ...unknown, state: "recovering", readyInMs: behindMs, promised: 0 };
+  if (entry === undefined) return { ...unknown, state: "ready", readyInMs: 0, promised: acceptor.floor };
+  return {
+    state: "ready",
+    readyInMs: 0,
+    promised: entry.promisedNumber,
+    owner: entry.leaseOwner,
+    token: entry.token,
+    until: entry.leaseUntil,
+    lease: stateName(acceptor, entry, now),
+    barred: entry.barredOwner,
+    waiting: 0,
+  };
+}
+
+function stateName(acceptor: Acceptor, entry: Readonly<Entry>, now: Reading): ResourceAnswer["lease"] {
+  if (entry.leaseOwner === "") return "none";
+  if (entry.released) return "released";
+  return acceptor.isOver(entry, now) ? "over" : "live";
+}
+
+/** An answer to `explain` in the form that programs see, or why there is none. */
+export function memberAnswerFrom(
+  id: string,
+  address: string,
+  value: unknown,
+  error: unknown,
+  wall: number,
+): { view: MemberView; label: string | undefined } {
+  const told = error === undefined ? record(value) : undefined;
+  if (told === undefined) {
+    const reason = error instanceof Error ? error.message : "its answer cannot be understood";
+    return { view: { id, address, state: "unreachable", reason }, label: undefined };
+  }
+  const state = told["state"] === "ready" || told["state"] === "clock-fault" ? told["state"] : "recovering";
+  const holder = text(told["owner"]);
+  const lease = told["lease"];
+  const barred = text(told["barred"]);
+  const view: MemberView = {
+    id,
+    address,
+    state,
+    ...(state === "recovering" && { readyInMs: number(told["readyInMs"]) }),
+    ...(state === "ready" && { promised: whole(told["promised"]), waiting: number(told["waiting"]) }),
+    ...(barred !== "" && { barred }),
+    ...((lease === "live" || lease === "over" || lease === "released") && {
+      lease: {
+        holder,
+        token: whole(told["token"]),
+        state: lease,
+        remainingMs: lease === "live" ? Math.max(0, number(told["until"]) - wall) : 0,
+      },
+    }),
+  };
+  return { view, label: typeof told["label"] === "string" ? told["label"] : undefined };
+}
+
+/** @throws LeaseholdError for an answer that is no list. */
+export function listFrom(value: unknown): ListPage {
+  const page = record(value);
+  if (page === undefined || !Array.isArray(page["held"]))
+    throw new LeaseholdError("UNREACHABLE", "a member that recovers lists nothing");
+  return { held: page["held"].map(leaseFrom), more: page["more"] === true };
+}
+
+/** @throws LeaseholdError for an answer that is no page. */
+export function pageFrom(value: unknown): FeedPage {
+  const page = record(value);
+  if (page === undefined || !Array.isArray(page["held"]) || !Array.isArray(page["free"]))
+    throw new LeaseholdError("UNREACHABLE", "a member that recovers tells nothing");
+  const { held, more } = listFrom(page);
+  return { held, free: page["free"].map(text), more, anew: page["anew"] === true };
+}
+
+function leaseFrom(value: unknown): ListedLease {
+  const lease = record(value) ?? {};
+  return {
+    resource: text(lease["resource"]),
+    owner: text(lease["owner"]),
+    number: number(lease["number"]),
+    sequence: number(lease["sequence"]),
+    until: number(lease["until"]),
+    token: Number(whole(lease["token"])),
+    ...(typeof lease["label"] === "string" && { label: lease["label"] }),
+  };
+}
+
+function record(value: unknown): Record<string, unknown> | undefined {
+  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+function number(value: unknown): number {
+  return typeof value === "number" && Number.isFinite(value) ? value : 0;
+}
+
+function whole(value: unknown): bigint {
+  return Number.isSafeInteger(value) ? BigInt(value as number) : 0n;
+}

@@ -1,0 +1,250 @@
+import { LeaseholdError } from "../../lease/errors.js";
+import type { ReleaseRequest } from "../../lease/provider.js";
+import type { Reading } from "../protocol/clock.js";
+import { FairWork } from "./fair-work.js";
+import type { Steps } from "./fair-work.js";
+import { listPage, Scan } from "./listing.js";
+import type { ListPage } from "./listing.js";
+import type { FleasePeer } from "../peer.js";
+import { askIdleMs, ServedWatches } from "./served-watches.js";
+import { answerOn } from "./side-answers.js";
+import type { ResourceAnswer } from "./side-answers.js";
+import type { FeedPage } from "./watch-feed.js";
+
+/**
+ * Lists of one peer that are under way at a time: as many as it may ask for. Of more, the one that has not gone on for
+ * the longest is forgotten.
+ */
+const listsPerLinkMax = 64;
+
+/** How long the holder of a resource may take to confirm that it was told of a request. */
+const PASS_ON_TIMEOUT_MS = 1_000;
+
+/** How often labels of the departed are looked for. */
+const SWEEP_EVERY_MS = 5_000;
+
+/** A connection, as far as side calls care for it. */
+export interface SideLink {
+  /** Owner name of the peer at its end. */
+  readonly owner: string;
+  readonly role: "member" | "client" | "observer";
+}
+
+/** Whoever runs the peer: the host's driver, or the simulator's. */
+export interface SideHost<L extends SideLink> {
+  readonly peer: FleasePeer;
+  /** A fresh reading of the peer's clock. */
+  now(): Reading;
+  readonly provider: { releaseRequested(request: ReleaseRequest): void };
+  /** How this member is, for those who ask. */
+  status(): unknown;
+  /** There is work: call `SideCalls.work` soon, in a turn of its own. */
+  sideWork(): void;
+  readonly transport: {
+    /** A member's connection to itself. */
+    readonly loopback: L | undefined;
+    readonly links: Iterable<L>;
+    call(link: L, method: string, params: object, timeoutMs: number): Promise<unknown>;
+  };
+}
+
+/** What participants say of themselves. */
+export interface SideLabels<L extends SideLink> {
+  set(link: L, label: unknown): boolean;
+  of(owner: string): string | undefined;
+  gone(link: L, nowMs: number): void;
+  sweep(nowMs: number): void;
+}
+
+/** A list under way. */
+interface Listing {
+  readonly scan: Scan;
+  /** The page that its peer asks for next. */
+  page: number;
+  askedMs: number;
+}
+
+type Params = Readonly<Record<string, unknown>>;
+
+/**
+ * What a member answers to side calls about resources, and what a holder does when it is asked to release. All of it is
+ * work that waits for its turn (`FairWork`): acquisitions and renewals go in between.
+ */
+export class SideCalls<L extends SideLink> {
+  readonly #node: SideHost<L>;
+  readonly labels: SideLabels<L>;
+  readonly #work: FairWork<L>;
+  readonly #lists = new Map<L, Map<number, Listing>>();
+  readonly #watches: ServedWatches<L> | undefined;
+  #sweptMs = 0;
+
+  constructor(node: SideHost<L>, labels: SideLabels<L>) {
+    this.#node = node;
+    this.labels = labels;
+    this.#work = new FairWork(() => node.sideWork());
+    const { feed } = node.peer;
+    if (feed === undefined) return;
+    const host = { feed, reading: this.#readyNow, labelled: (page: FeedPage) => this.#labelled(page) };
+    this.#watches = new ServedWatches(host, this.#work);
+  }
+
+  /** Rejects with a LeaseholdError when it cannot be answered. */
+  answer(link: L, method: string, given: unknown): Promise<unknown> {
+    const params = (typeof given === "object" && given !== null ? given : {}) as Params;
+    return this.#work.add(link, this.#steps(link, method, params));
+  }
+
+  /** Does a step of what was asked, and more of it as long as `goOn` says so. True when there is more to do. */
+  work(goOn: () => boolean): boolean {
+    this.#work.run(goOn);
+    return !this.#work.isIdle;
+  }
+
+  *#steps(link: L, method: string, params: Params): Steps<unknown> {
+    switch (method) {
+      case "status":
+        return this.#node.status();
+      case "list":
+        return yield* this.#list(link, params);
+      case "explain":
+        return this.#explain(text(params["resource"]));
+      case "watch":
+        return this.#served().ask(link, Number(params["session"]), text(params["prefix"]));
+      case "unwatch":
+        return this.#served().end(link, Number(params["session"]));
+      case "label":
+        return this.labels.set(link, params["label"]);
+      case "break":
+        return this.#break(text(params["resource"]), text(params["owner"]));
+      case "requestRelease":
+        return this.#passOn(link, text(params["resource"]), text(params["owner"]), params["broken"] === true);
+      case "releaseRequested":
+        return this.#requested(link, params);
+      default:
+        throw new LeaseholdError(
+          "VERSION_MISMATCH",
+          `this member does not know the call ${JSON.stringify(method)}`,
+        );
+    }
+  }
+
+  /** Whatever the peer asked ends with its connection. */
+  disconnected(link: L): void {
+    this.#work.drop(link);
+    this.#lists.delete(link);
+    this.#watches?.endAll(link);
+    this.labels.gone(link, this.#node.now().mono);
+  }
+
+  /** To be called several times a second: tells those who watch what has changed meanwhile, all at once. */
+  maintain(now: Reading): void {
+    this.#watches?.maintain(now.mono);
+    if (now.mono - this.#sweptMs < SWEEP_EVERY_MS) return;
+    this.#sweptMs = now.mono;
+    this.labels.sweep(now.mono);
+    for (const [link, lists] of this.#lists) {
+      for (const [session, { askedMs }] of lists) if (now.mono - askedMs > askIdleMs) lists.delete(session);
+      if (lists.size === 0) this.#lists.delete(link);
+    }
+  }
+
+  /** Everything ends: whoever waits for an answer learns it from the connection. */
+  close(): void {
+    this.#work.dropAll();
+    this.#lists.clear();
+    this.#watches?.close();
+  }
+
+  /** The first page of a session begins a list, the last one ends it. */
+  *#list(link: L, params: Params): Steps<ListPage> {
+    const [session, page] = [Number(params["session"]), Number(params["page"])];
+    const lists = this.#lists.get(link) ?? new Map<number, Listing>();
+    let listing = lists.get(session);
+    const askedMs = this.#readyNow().mono;
+    if (page === 0) {
+      const scan = new Scan(this.#node.peer.acceptor!, text(params["prefix"]));
+      listing = { scan, page, askedMs };
+    } else if (listing?.page !== page) {
+      throw new LeaseholdError("UNREACHABLE", "this list was given up here, as nobody went on with it");
+    }
+    lists.delete(session); // So that the last one to have gone on is the last in the map.
+    const [oldest] = lists.keys();
+    if (lists.size >= listsPerLinkMax && oldest !== undefined) lists.delete(oldest);
+    lists.set(session, Object.assign(listing, { askedMs, page: page + 1 }));
+    this.#lists.set(link, lists);
+    const listed = yield* listPage(listing.scan, this.#readyNow);
+    if (!listed.more) lists.delete(session);
+    return this.#labelled(listed);
+  }
+
+  #explain(resource: string): ResourceAnswer {
+    const { peer } = this.#node;
+    const { acceptor } = peer;
+    if (acceptor === undefined) throw new LeaseholdError("UNREACHABLE", "no member answers here");
+    const answer = answerOn(acceptor, resource, this.#node.now());
+    const label = this.labels.of(answer.owner);
+    return {
+      ...answer,
+      ...(peer.fault !== undefined && { state: "clock-fault" }),
+      waiting: answer.state === "ready" ? peer.waitersFor(resource) : 0,
+      ...(label !== undefined && { label }),
+    };
+  }
+
+  #break(resource: string, owner: string): boolean {
+    return this.#node.peer.acceptor?.bar(resource, owner, this.#node.now()) ?? false;
+  }
+
+  /** True when the holder confirms that it has heard of it. */
+  async #passOn(from: L, resource: string, owner: string, broken: boolean): Promise<boolean> {
+    const { transport, peer } = this.#node;
+    const now = this.#node.now();
+    const entry = peer.acceptor?.entry(resource);
+    if (entry?.leaseOwner !== owner || peer.acceptor?.isOver(entry, now) !== false) return false;
+    const by = this.labels.of(from.owner) ?? from.owner;
+    const to = [transport.loopback, ...transport.links].find((link) => link?.owner === owner);
+    if (to === undefined) return false;
+    const params = { resource, by, broken };
+    if (to === transport.loopback) return this.#requested(to, params);
+    try {
+      return (await transport.call(to, "releaseRequested", params, PASS_ON_TIMEOUT_MS)) === true;
+    } catch {
+      return false; // Another member may reach it.
+    }
+  }
+
+  #requested(from: L, params: Params): boolean {
+    if (from.role !== "member") return false;
+    const { provider } = this.#node;
+    provider.releaseRequested({
+      resource: text(params["resource"]),
+      by: text(params["by"]),
+      broken: params["broken"] === true,
+    });
+    return true;
+  }
+
+  #labelled<P extends ListPage>(page: P): P {
+    const held = page.held.map((lease) => {
+      const label = this.labels.of(lease.owner);
+      return label === undefined ? lease : { ...lease, label };
+    });
+    return { ...page, held };
+  }
+
+  #served(): ServedWatches<L> {
+    if (this.#watches === undefined) throw new LeaseholdError("UNREACHABLE", "no member answers here");
+    return this.#watches;
+  }
+
+  /** What a recovering acceptor knows is too little to be told (I15). */
+  readonly #readyNow = (): Reading => {
+    if (this.#node.peer.acceptor?.ready !== true)
+      throw new LeaseholdError("UNREACHABLE", "a member that recovers tells nothing");
+    return this.#node.now();
+  };
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}

@@ -1,0 +1,120 @@
+import type { Timer } from "../../lease/ports.js";
+import type { ResourceHint } from "../../lease/types.js";
+import type { Cells } from "../protocol/cells.js";
+import { hintOf } from "./hints.js";
+import type { ListedLease } from "./listing.js";
+import type { FleaseDriver } from "../provider.js";
+import { pageFrom } from "./side-answers.js";
+import { WatchView } from "./watch-view.js";
+
+/** A member that has nothing to tell answers after this long, so that both sides know that the other is there. */
+export const watchHoldMs = 5_000;
+
+/** A member that could not be asked is asked again after half of this to all of it. */
+const retryMs = 1_000;
+
+/** Waits for answers that a member holds back on purpose. */
+const answerMsMax = watchHoldMs + 5_000;
+
+/**
+ * One watch over all members: each of them is asked for what has changed, and answers when something has, so that
+ * changes arrive at once and come merged when there are many. A member that was lost is asked for everything again.
+ */
+export class ClusterWatch {
+  readonly #driver: FleaseDriver;
+  readonly #view: WatchView;
+  readonly #prefix: string;
+  readonly #told: (hint: ResourceHint) => void;
+  readonly #newSession: () => number;
+  readonly #pauses = new Map<Timer, () => void>();
+  /** By member: the session under way. */
+  readonly #sessions: (number | undefined)[] = [];
+  #stopped = false;
+
+  constructor(
+    driver: FleaseDriver,
+    cells: Cells,
+    prefix: string,
+    told: (hint: ResourceHint) => void,
+    newSession: () => number,
+  ) {
+    this.#driver = driver;
+    this.#view = new WatchView(cells);
+    this.#prefix = prefix;
+    this.#told = told;
+    this.#newSession = newSession;
+  }
+
+  begin(): void {
+    for (const member of this.#driver.peer.settings.members.keys()) void this.#follow(member);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    for (const [timer, resume] of this.#pauses) {
+      timer.cancel();
+      resume();
+    }
+    this.#pauses.clear();
+    for (const [member, session] of this.#sessions.entries()) {
+      if (session === undefined) continue;
+      // So that the call that the member holds back ends now. If it does not arrive, the member finds out by itself.
+      this.#driver.ask(member, "unwatch", { session }, retryMs).catch(() => undefined);
+    }
+  }
+
+  async #follow(member: number): Promise<void> {
+    while (!this.#stopped) {
+      const session = this.#newSession();
+      this.#sessions[member] = session;
+      try {
+        await this.#run(member, session);
+      } catch {
+        this.#view.forget(member);
+      }
+      this.#sessions[member] = undefined;
+      if (!this.#stopped) await this.#pause();
+    }
+  }
+
+  /** One session with a member; ends by an error, or when the watch is stopped. */
+  async #run(member: number, session: number): Promise<void> {
+    const params = { session, prefix: this.#prefix };
+    // What it tells from the beginning, until that is complete; `undefined` when it tells changes.
+    let first: Map<string, ListedLease> | undefined;
+    while (!this.#stopped) {
+      const page = pageFrom(await this.#driver.ask(member, "watch", params, answerMsMax));
+      if (this.#stopped) return;
+      if (page.anew) first = new Map();
+      if (first === undefined) {
+        this.#judge(this.#view.apply(member, page));
+        continue;
+      }
+      for (const lease of page.held) first.set(lease.resource, lease);
+      for (const resource of page.free) first.delete(resource);
+      if (page.more) continue;
+      this.#judge(this.#view.begin(member, first));
+      first = undefined;
+    }
+  }
+
+  #judge(resources: Iterable<string>): void {
+    const { wall } = this.#driver.now();
+    for (const resource of resources) {
+      const verdict = this.#view.judge(resource);
+      if (verdict?.state === "held") this.#told(hintOf(verdict.lease, wall));
+      else if (verdict?.state === "free") this.#told({ resource, state: "free" });
+    }
+  }
+
+  #pause(): Promise<void> {
+    return new Promise((resolve) => {
+      const delayMs = retryMs * (1 + this.#driver.random.next()) * 0.5;
+      const timer = this.#driver.timers.after(delayMs, () => {
+        this.#pauses.delete(timer);
+        resolve();
+      });
+      this.#pauses.set(timer, resolve);
+    });
+  }
+}

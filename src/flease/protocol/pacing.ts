@@ -1,0 +1,80 @@
+import { faults } from "#faults";
+import { Xorshift } from "../../lease/xorshift.js";
+import type { Reading } from "./clock.js";
+import { notListed } from "./message.js";
+import type { FleaseSettings } from "./settings.js";
+import { Operation } from "./slot.js";
+import type { Slot } from "./slot.js";
+import type { StateHash } from "./state-hash.js";
+
+/** First guess of a round trip, until one has been measured. */
+const roundTripGuessMs = 5;
+
+/** A new round trip weighs this much in the smoothed one. */
+const roundTripWeight = 1 / 8;
+
+/** Doublings of the back-off: beyond, half of the lease is the bound anyway. */
+const doublingsMax = 16;
+
+/** The first of those who wait tries within so many round trips of the lease's end. */
+const firstTryRoundTrips = 4;
+
+/**
+ * The others are told by the acceptors, also of a lease that ran out. They look for themselves only in case all that
+ * was lost: so much of the longest lease later for each one before them, and after so many longest leases at the
+ * latest. A thousand who wait then cost hardly more than ten.
+ */
+const spacing = 1 / 4;
+const spacingsMax = 64;
+
+/** Waiters that are on no list spread over this part of the longest lease. */
+const unlistedSpread = 1 / 2;
+
+/** How long the phase that begins now may wait for its answers. */
+export function phaseTimeoutMs(slot: Slot, now: Reading, settings: FleaseSettings): number {
+  const leftMs = Math.max(0, slot.giveUpAt - now.mono);
+  const isPatient = slot.operation === Operation.renew && !faults.impatientRenewals;
+  return Math.min(leftMs, Math.max(settings.rpcTimeoutMs, isPatient ? leftMs * settings.renewalPatience : 0));
+}
+
+/** When to try again: by chance, and by the round trips seen so far. */
+export class Pacing {
+  readonly #random: Xorshift;
+  #roundTripMs = roundTripGuessMs;
+
+  constructor(seed: number) {
+    this.#random = new Xorshift(seed);
+  }
+
+  measure(roundTripMs: number): void {
+    this.#roundTripMs += (roundTripMs - this.#roundTripMs) * roundTripWeight;
+  }
+
+  /** After contention: a random pause whose bound doubles with each try. */
+  backoffMs(slot: Slot): number {
+    const boundMs = 2 * this.#roundTripMs * 2 ** Math.min(slot.tries, doublingsMax);
+    return this.#random.next() * Math.min(slot.ttl / 2, boundMs);
+  }
+
+  /** After a refusal because another holds: when its lease is over and all who wait before us have had their try. */
+  retryInMs(slot: Slot, now: Reading, settings: FleaseSettings): number {
+    // No lease is longer than this, but clocks that have stepped back make it look so, and may step forward again.
+    const longestMs = settings.ttlMaxMs + 2 * settings.maxClockSkewMs;
+    const leftMs = slot.blockedUntil + settings.maxClockSkewMs - now.lo;
+    const untilOverMs = Math.min(longestMs, Math.max(0, leftMs));
+    if (slot.ahead === notListed)
+      return untilOverMs + this.#random.next() * settings.ttlMaxMs * unlistedSpread;
+    const turnMs = Math.min(slot.ahead, spacingsMax) * spacing * settings.ttlMaxMs;
+    return untilOverMs + turnMs + this.#random.next() * firstTryRoundTrips * this.#roundTripMs;
+  }
+
+  clone(): Pacing {
+    const copy = new Pacing(this.#random.state);
+    copy.#roundTripMs = this.#roundTripMs;
+    return copy;
+  }
+
+  hashInto(hash: StateHash): void {
+    hash.number(this.#random.state).number(this.#roundTripMs);
+  }
+}

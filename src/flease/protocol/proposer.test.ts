@@ -1,0 +1,379 @@
+import { expect, test } from "vitest";
+import {
+  ProposerBench,
+  at,
+  ballot,
+  baseMs,
+  benchSettings,
+  leaseOf,
+} from "../../../test/support/flease-bench.js";
+import { Kind, LeaseState, Refusal, notListed } from "./message.js";
+import { withFaults } from "./planted-faults.js";
+import { Phase } from "./slot.js";
+
+/** Acquisition (section 3.5) and its back-off. Members are 0, 1, 2; times in ms; the time-out is 100. */
+
+test("fast: ACQ to all, decided by a majority of acknowledgements", () => {
+  const bench = new ProposerBench();
+  const slot = bench.begin(0, true);
+  expect(bench.sent[0]!.to).toEqual([0, 1, 2]);
+  expect(bench.last).toMatchObject({
+    kind: Kind.acquire,
+    owner: "p.1",
+    number: ballot(0),
+    sequence: 0,
+    until: baseMs + 500,
+    duration: 500,
+    view: 1,
+  });
+  bench.ack(2, 20);
+  expect(bench.events).toEqual([]);
+  bench.ack(0, 30);
+  expect(bench.events).toEqual(["acquired"]);
+  expect(slot.token).toBe(ballot(0));
+  // The lease counts from before the request was sent.
+  expect([slot.holdUntil - baseMs, slot.holdEnd - baseMs]).toEqual([500, 500]);
+});
+
+test("the end is counted from the lower bound, and validity judged by the upper one", () => {
+  const bench = new ProposerBench();
+  const slot = bench.proposer.acquire("r", 500, 1_000, true, at(0, { lo: -3, hi: 4 }));
+  bench.slot = slot;
+  expect(bench.last.until - baseMs).toBe(497);
+  bench.ack(0, 0);
+  bench.ack(1, 0);
+  expect(bench.proposer.isHeld(slot, at(490, { hi: 496 }))).toBe(true);
+  expect(bench.proposer.isHeld(slot, at(490, { hi: 497 }))).toBe(false);
+});
+
+test("two phases: READ, and the WRITE once a majority has promised", () => {
+  const bench = new ProposerBench();
+  bench.begin(0, false);
+  bench.promise(0, 5);
+  expect(bench.kinds).toEqual(["read"]);
+  bench.promise(2, 8);
+  expect(bench.kinds).toEqual(["read", "write"]);
+  expect(bench.last).toMatchObject({ number: ballot(0), sequence: 0, until: baseMs + 508, token: ballot(0) });
+  bench.promise(1, 9);
+  bench.ack(0, 12);
+  bench.ack(1, 12);
+  expect(bench.events).toEqual(["acquired"]);
+});
+
+test("acceptors are counted, not messages (F15)", () => {
+  const run = (fast: boolean) => {
+    const bench = new ProposerBench();
+    bench.begin(0, fast);
+    const kind = fast ? Kind.ack : Kind.promise;
+    for (let times = 0; times < 5; times += 1) bench.reply(1, kind, times);
+    return [bench.events.length, bench.kinds.length];
+  };
+  expect([run(true), run(false)]).toEqual([
+    [0, 1],
+    [0, 1],
+  ]);
+  expect(withFaults({ acksCountedNotAckers: true }, () => [run(true), run(false)])).toEqual([
+    [1, 1],
+    [0, 2],
+  ]);
+});
+
+test("a refusal counts whenever it arrives, and one alone decides nothing", () => {
+  const first = new ProposerBench();
+  first.begin(0, true);
+  first.nackPromised(0, 1, 5);
+  first.ack(1, 2);
+  first.nackPromised(2, 3, 5);
+  expect(first.kinds).toEqual(["acquire", "release"]);
+  const single = new ProposerBench();
+  single.begin(0, true);
+  single.nackPromised(0, 1, 5);
+  single.nackPromised(0, 1, 5);
+  single.ack(1, 2);
+  single.ack(2, 3);
+  expect(single.events).toEqual(["acquired"]);
+});
+
+test("a majority that names the holder ends the attempt at once, with its withdrawal first", () => {
+  const bench = new ProposerBench();
+  bench.begin(0, true);
+  bench.nackHeld(0, 10, "q.1", 400);
+  bench.nackHeld(1, 10, "q.1", 400);
+  expect(bench.kinds).toEqual(["acquire", "release"]);
+  expect(bench.last).toMatchObject({ number: ballot(0), sequence: 1 });
+  expect(bench.events).toEqual(["refused q.1"]);
+  expect(bench.proposer.slotOf("r")).toBeUndefined();
+});
+
+test("waiters come back one after another when the lease is over, if nobody tells them before", () => {
+  const retry = (ahead: number) => {
+    const bench = new ProposerBench();
+    bench.begin(0, true);
+    for (const from of [0, 1]) bench.nackHeld(from, 10, "q.1", 900, ahead);
+    return bench.retriesMs[0]!;
+  };
+  // The lease is over at 900 and ε, by the own clock. The first comes within four round trips of some 10 ms; the
+  // others only if nobody tells them, a quarter of the longest lease apart, and after sixteen of those at the latest.
+  for (const [ahead, turnMs] of [
+    [0, 0],
+    [1, 250],
+    [20, 5_000],
+    [64, 16_000],
+    [9_999, 16_000],
+  ] as const) {
+    expect(retry(ahead)).toBeGreaterThanOrEqual(890 + turnMs);
+    expect(retry(ahead)).toBeLessThanOrEqual(910 + turnMs + 4 * 10);
+  }
+  // Whoever is on no list comes at some time during half of the longest lease.
+  expect(retry(notListed)).toBeGreaterThanOrEqual(890);
+  expect(retry(notListed)).toBeLessThanOrEqual(910 + 500);
+});
+
+test("a waiter never sleeps longer than any lease can last, however far the clocks have stepped back", () => {
+  const bench = new ProposerBench();
+  bench.begin(0, true);
+  for (const from of [0, 1]) bench.nackHeld(from, 10, "q.1", 66_000);
+  expect(bench.retriesMs[0]!).toBeGreaterThanOrEqual(1_020);
+  expect(bench.retriesMs[0]!).toBeLessThanOrEqual(1_020 + 40);
+});
+
+test("reading: every unfinished lease blocks, not only the one with the highest ballot", () => {
+  const run = () => {
+    const bench = new ProposerBench();
+    bench.begin(500, false);
+    bench.promise(0, 500, leaseOf("q.1", LeaseState.live, 900, 1));
+    bench.promise(1, 500, leaseOf("s.1", LeaseState.released, 900, 2));
+    return bench.events.concat(bench.kinds);
+  };
+  expect(run()).toEqual(["refused q.1", "read"]);
+  expect(withFaults({ onlyHighestBallotIsRead: true }, run)).toEqual(["read", "write"]);
+});
+
+test.each([
+  ["no lease", {}, true],
+  ["a released one", leaseOf("q.1", LeaseState.released, 900), true],
+  ["one's own", leaseOf("p.1", LeaseState.live, 900), true],
+  ["another incarnation's of the same node", leaseOf("p.0", LeaseState.live, 900), false],
+  ["a live one", leaseOf("q.1", LeaseState.live, 900), false],
+  ["one over by the acceptor's word and the own clock", leaseOf("q.1", LeaseState.over, 490), true],
+  [
+    "one over by the acceptor's word, but not past ε on the own clock",
+    leaseOf("q.1", LeaseState.over, 491),
+    false,
+  ],
+  ["one over by the own clock, but not by the acceptor's word", leaseOf("q.1", LeaseState.live, 300), false],
+])("reading: %s", (_which, lease, free) => {
+  const bench = new ProposerBench();
+  bench.begin(500, false);
+  bench.promise(0, 500, lease);
+  bench.promise(1, 500);
+  expect(bench.kinds.includes("write")).toBe(free);
+});
+
+test("late acknowledgements, after a cancellation, are ignored for ever (I12)", () => {
+  const bench = new ProposerBench();
+  const slot = bench.begin(0, true);
+  const request = bench.last;
+  bench.ack(0, 1);
+  bench.proposer.cancel(slot);
+  expect(bench.events).toEqual(["unanswered cancelled"]);
+  expect(bench.kinds).toEqual(["acquire", "release"]);
+  bench.ack(1, 2, request);
+  bench.ack(2, 2, request);
+  expect(bench.events).toEqual(["unanswered cancelled"]);
+  expect(slot.holding).toBe(false);
+});
+
+test("a handle that is used again does not let in replies to its former operation", () => {
+  const bench = new ProposerBench();
+  bench.proposer.cancel(bench.begin(0, true));
+  const old = bench.sent[0]!.message;
+  const slot = bench.begin(0, true);
+  expect(slot.index).toBe(old.slot);
+  bench.ack(0, 1, old);
+  bench.ack(1, 1, old);
+  expect(bench.events).toEqual(["unanswered cancelled"]);
+});
+
+test("replies of another view, of a stranger or to another write are no votes", () => {
+  const bench = new ProposerBench();
+  bench.begin(0, true);
+  for (const from of [0, 1, 2]) {
+    bench.reply(from, Kind.ack, 1, { view: 2 });
+    bench.reply(from, Kind.ack, 1, { sequence: 1 });
+    bench.reply(from, Kind.ack, 1, { number: ballot(1) });
+    bench.reply(from, Kind.ack, 1, { slot: 5 });
+    bench.reply(from + 3, Kind.ack, 1);
+    bench.reply(from, Kind.promise, 1);
+  }
+  expect(bench.events).toEqual([]);
+});
+
+test("a decision that comes when the lease is over already is none (F9)", () => {
+  const run = () => {
+    const bench = new ProposerBench();
+    const slot = bench.begin(0, true);
+    bench.ack(0, 10);
+    bench.ack(1, 500);
+    return slot.holding;
+  };
+  expect(run()).toBe(false);
+  expect(withFaults({ holderIgnoresExpiry: true }, run)).toBe(true);
+});
+
+test("a timed-out fast attempt is withdrawn, backs off, and goes on in two phases with a new ballot", () => {
+  const bench = new ProposerBench();
+  const slot = bench.begin(0, true);
+  bench.ack(0, 1);
+  expect(bench.proposer.nextDueMono).toBe(at(100).mono);
+  bench.proposer.tick(at(99));
+  expect(bench.kinds).toEqual(["acquire"]);
+  bench.proposer.tick(at(100));
+  expect(bench.kinds).toEqual(["acquire", "release"]);
+  expect(slot.phase).toBe(Phase.backoff);
+  bench.proposer.tick(at(400));
+  expect(bench.kinds).toEqual(["acquire", "release", "read"]);
+  expect(bench.last.number).toBe(ballot(400));
+  // The first attempt's acknowledgements no longer count (P17).
+  bench.ack(1, 401, bench.sent[0]!.message);
+  expect(bench.events).toEqual([]);
+});
+
+test("a timed-out READ leaves nothing to withdraw", () => {
+  const bench = new ProposerBench();
+  bench.begin(0, false);
+  bench.promise(0, 1);
+  bench.proposer.tick(at(100));
+  bench.proposer.tick(at(400));
+  expect(bench.kinds).toEqual(["read", "read"]);
+});
+
+test("the back-off is random, doubles with each try, and is never above half a lease", () => {
+  const pauses = (seed: number) => {
+    const bench = new ProposerBench("p.1", benchSettings(), seed);
+    bench.begin(0, false);
+    const result: number[] = [];
+    for (let [tries, ms] = [0, 0]; tries < 10; tries += 1) {
+      ms += 100;
+      bench.proposer.tick(at(ms));
+      const pauseMs = bench.proposer.nextDueMono - at(ms).mono;
+      result.push(pauseMs);
+      ms += Math.ceil(pauseMs);
+      bench.proposer.tick(at(ms));
+    }
+    return result;
+  };
+  const runs = Array.from({ length: 200 }, (_, index) => pauses(index * 7_919 + 1));
+  for (let tries = 0; tries < 10; tries += 1) {
+    const ceiling = Math.min(250, 10 * 2 ** (tries + 1));
+    const longest = Math.max(...runs.map((run) => run[tries]!));
+    expect(longest).toBeLessThanOrEqual(ceiling);
+    expect(longest).toBeGreaterThan(ceiling * 0.8);
+    expect(Math.min(...runs.map((run) => run[tries]!))).toBeLessThan(ceiling * 0.2);
+  }
+});
+
+test("without a majority it gives up at its deadline: no quorum", () => {
+  const bench = new ProposerBench();
+  bench.begin(0, false, 500, 350);
+  for (let ms = 0; ms <= 350; ms += 1) bench.proposer.tick(at(ms));
+  expect(bench.events).toEqual(["unanswered no-quorum"]);
+  expect(bench.proposer.nextDueMono).toBe(Infinity);
+  expect(bench.proposer.size).toBe(0);
+});
+
+test("having heard a majority that went along with others, it gives up: contention", () => {
+  const bench = new ProposerBench();
+  bench.begin(0, false, 500, 350);
+  for (let ms = 0; ms <= 350; ms += 1) {
+    if (bench.slot!.phase === Phase.reading) for (const from of [0, 1]) bench.nackPromised(from, ms, ms);
+    bench.proposer.tick(at(ms));
+  }
+  expect(bench.events).toEqual(["unanswered contention"]);
+});
+
+test("after a refusal the next ballot is above the promise", () => {
+  const bench = new ProposerBench();
+  bench.begin(0, false);
+  for (const from of [0, 1]) bench.nackPromised(from, 1, 9);
+  bench.proposer.tick(at(5));
+  bench.proposer.tick(at(5));
+  bench.proposer.tick(at(8));
+  expect(bench.kinds).toEqual(["read", "read"]);
+  expect(bench.last.number).toBe(ballot(9) + 1);
+});
+
+test("split votes: when no one stands in every majority's way it tries again, up to six times", () => {
+  const bench = new ProposerBench();
+  bench.begin(0, true);
+  let ms = 0;
+  for (; bench.events.length === 0 && ms < 2_000; ms += 1) {
+    const { phase } = bench.slot!;
+    if (phase === Phase.fast || phase === Phase.reading) {
+      bench.nackHeld(0, ms, "q.1", 900);
+      bench.nackHeld(1, ms, "s.1", 901);
+    }
+    bench.proposer.tick(at(ms));
+  }
+  expect(bench.events).toEqual(["refused s.1"]);
+  expect(bench.kinds.filter((kind) => kind === "read")).toHaveLength(5);
+});
+
+test("what a minority says of a holder is forgotten at the time-out: without a majority there is no answer", () => {
+  const bench = new ProposerBench();
+  bench.begin(0, true, 500, 3_000);
+  for (let ms = 0; ms <= 3_000; ms += 1) {
+    const { phase } = bench.slot!;
+    if (phase === Phase.fast || phase === Phase.reading) bench.nackHeld(0, ms, "q.1", 4_000);
+    bench.proposer.tick(at(ms));
+  }
+  expect(bench.kinds.length).toBeGreaterThan(7);
+  expect(bench.events).toEqual(["unanswered no-quorum"]);
+});
+
+test("a refusal for other reasons than a holder or a promise fails the try too", () => {
+  const bench = new ProposerBench();
+  bench.begin(0, true);
+  for (const from of [0, 1]) bench.reply(from, Kind.nack, 1, { refusal: Refusal.stale });
+  expect(bench.kinds).toEqual(["acquire", "release"]);
+  expect(bench.slot!.phase).toBe(Phase.backoff);
+});
+
+test("a majority that keeps as much as it may ends the attempt at once: who waits tries again, not at once", () => {
+  const bench = new ProposerBench();
+  bench.begin(0, true);
+  bench.reply(0, Kind.nack, 1, { refusal: Refusal.full, fullBy: "greedy" });
+  expect(bench.events).toEqual([]);
+  bench.reply(1, Kind.nack, 1, { refusal: Refusal.full, fullBy: "greedy" });
+  expect([bench.events, bench.slot!.fullBy]).toEqual([["unanswered full"], "greedy"]);
+});
+
+test("a resource has one operation or hold at a time", () => {
+  const bench = new ProposerBench();
+  bench.begin(0, true);
+  expect(() => bench.begin(0, true)).toThrow("in use");
+});
+
+test("five members: three acknowledgements, and three refusals against", () => {
+  const settings = benchSettings({ members: ["a", "b", "c", "d", "e"] });
+  const bench = new ProposerBench("p.1", settings);
+  bench.begin(0, true);
+  bench.nackPromised(0, 1, 5);
+  bench.nackPromised(1, 1, 5);
+  bench.ack(2, 1);
+  bench.ack(3, 1);
+  expect(bench.events).toEqual([]);
+  bench.ack(4, 1);
+  expect(bench.events).toEqual(["acquired"]);
+  const losing = new ProposerBench("p.1", settings);
+  losing.begin(0, true);
+  for (const from of [0, 1, 2]) losing.nackPromised(from, 1, 5);
+  expect(losing.kinds).toEqual(["acquire", "release"]);
+});
+
+test("one member is a majority of one", () => {
+  const bench = new ProposerBench("p.1", benchSettings({ members: ["a"] }));
+  bench.begin(0, true);
+  bench.ack(0, 1);
+  expect(bench.events).toEqual(["acquired"]);
+});

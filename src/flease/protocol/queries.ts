@@ -1,0 +1,181 @@
+import type { DeadlineItem } from "../../lease/deadlines.js";
+import { Deadlines } from "../../lease/deadlines.js";
+import { Cells } from "./cells.js";
+import type { Reading } from "./clock.js";
+import { Kind, LeaseState, Message } from "./message.js";
+import { sizeOf } from "./quorum.js";
+import type { Cell } from "./quorum.js";
+import type { FleaseSettings } from "./settings.js";
+
+/** What a majority, or fewer, said of a resource. A hint: it may have been released or renewed meanwhile (3.9). */
+export interface QueryAnswer {
+  /** False when fewer than a majority answered in time. */
+  readonly answered: boolean;
+  readonly held: boolean;
+  /** The whole majority told of the same unfinished lease. */
+  readonly confirmed: boolean;
+  readonly owner: string;
+  readonly token: number;
+  /** When the lease ends on the wall clock; it may block others up to ε longer. */
+  readonly until: number;
+}
+
+/** What one acceptor said of the lease that it knows. */
+interface Told {
+  readonly state: LeaseState;
+  readonly owner: string;
+  readonly number: number;
+  readonly sequence: number;
+  readonly until: number;
+  readonly token: number;
+}
+
+class Query implements DeadlineItem {
+  answers = 0;
+  /** By those that know of a lease at all. */
+  readonly told: Told[] = [];
+  dueMs = 0;
+  heapIndex = -1;
+  heapSequence = 0;
+  readonly handle: number;
+  readonly cell: Cell;
+  readonly done: (answer: QueryAnswer) => void;
+
+  constructor(handle: number, cell: Cell, done: (answer: QueryAnswer) => void) {
+    this.handle = handle;
+    this.cell = cell;
+    this.done = done;
+  }
+
+  get answered(): boolean {
+    return sizeOf(this.answers) >= this.cell.majority;
+  }
+
+  /** How many told of exactly this. */
+  votesFor(lease: Told): number {
+    return this.told.filter(
+      (one) => isSameBallot(one, lease) && one.sequence === lease.sequence && one.state === lease.state,
+    ).length;
+  }
+
+  /**
+   * The unfinished lease with the highest ballot; `undefined` when there is none. A finished one with a higher ballot
+   * may be an attempt that a minority accepted and that was withdrawn, so it hides nothing but what its own ballot had.
+   */
+  holding(): Told | undefined {
+    return this.told
+      .filter((lease) => lease.state === LeaseState.live && !this.#isEnded(lease))
+      .reduce<Told | undefined>((one, other) => (one && !isHigher(other, one) ? one : other), undefined);
+  }
+
+  #isEnded(lease: Told): boolean {
+    return this.told.some(
+      (one) => one.state !== LeaseState.live && isSameBallot(one, lease) && isHigher(one, lease),
+    );
+  }
+}
+
+const nothing: Told = { state: LeaseState.none, owner: "", number: 0, sequence: 0, until: 0, token: 0 };
+
+function isHigher(one: Told, other: Told): boolean {
+  return one.number > other.number || (one.number === other.number && one.sequence > other.sequence);
+}
+
+function isSameBallot(one: Told, other: Told): boolean {
+  return one.number === other.number && one.owner === other.owner;
+}
+
+/**
+ * Asking who holds a resource (3.9): all acceptors of its cell are asked, and of a majority's answers an unfinished
+ * lease counts before a finished one, and then the highest ballot. It changes nothing and writes nothing back (repair
+ * F8), and nothing is ever based on it.
+ */
+export class Queries {
+  readonly #settings: FleaseSettings;
+  readonly #cells: Cells;
+  readonly #send: (to: number, message: Message) => void;
+  readonly #open = new Map<number, Query>();
+  readonly #deadlines = new Deadlines<Query>();
+  readonly #out = new Message();
+  #lastHandle = 0;
+
+  constructor(settings: FleaseSettings, send: (to: number, message: Message) => void) {
+    this.#settings = settings;
+    this.#send = send;
+    this.#cells = new Cells(settings.members, settings.cellSize);
+  }
+
+  get nextDueMono(): number {
+    return this.#deadlines.nextDueMs();
+  }
+
+  ask(
+    resource: string,
+    owner: string,
+    timeoutMs: number,
+    now: Reading,
+    done: (answer: QueryAnswer) => void,
+  ): void {
+    const handle = (this.#lastHandle = (this.#lastHandle % 0xffff_ffff) + 1);
+    const query = new Query(handle, this.#cells.of(resource), done);
+    this.#open.set(handle, query);
+    this.#deadlines.schedule(query, now.mono + timeoutMs);
+    const out = this.#out;
+    out.kind = Kind.query;
+    out.view = this.#settings.view;
+    out.slot = handle;
+    out.resource = resource;
+    out.owner = owner;
+    out.number = 0;
+    out.sequence = 0;
+    for (const member of query.cell.members) this.#send(member, out);
+  }
+
+  receive(from: number, reply: Message, now: Reading): void {
+    const query = this.#open.get(reply.slot);
+    const position = query?.cell.members.indexOf(from) ?? -1;
+    if (query === undefined || position === -1) return;
+    const bit = 1 << position;
+    if ((query.answers & bit) !== 0) return;
+    query.answers |= bit;
+    if (reply.leaseState !== LeaseState.none) {
+      query.told.push({
+        state: reply.leaseState,
+        owner: reply.leaseOwner,
+        number: reply.leaseNumber,
+        sequence: reply.leaseSequence,
+        until: reply.leaseUntil,
+        token: reply.leaseToken,
+      });
+    }
+    if (query.answered) this.#close(query, now);
+  }
+
+  tick(now: Reading): void {
+    for (;;) {
+      const query = this.#deadlines.popDue(now.mono);
+      if (query === undefined) return;
+      this.#close(query, now);
+    }
+  }
+
+  /** Ends all that wait, with what they have heard so far. */
+  closeAll(now: Reading): void {
+    for (const query of this.#open.values()) this.#close(query, now);
+  }
+
+  #close(query: Query, now: Reading): void {
+    this.#open.delete(query.handle);
+    this.#deadlines.cancel(query);
+    const lease = query.holding();
+    const { owner, token, until } = lease ?? nothing;
+    query.done({
+      answered: query.answered,
+      held: lease !== undefined && now.lo < until + this.#settings.maxClockSkewMs,
+      confirmed: lease !== undefined && query.votesFor(lease) >= query.cell.majority,
+      owner,
+      token,
+      until,
+    });
+  }
+}

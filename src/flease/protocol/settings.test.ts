@@ -1,0 +1,108 @@
+import { expect, test } from "vitest";
+import { canonicalSettings, fleaseSettings, settingsAdvice } from "./settings.js";
+import type { FleaseSettingsInput } from "./settings.js";
+import { LeaseholdError } from "../../lease/errors.js";
+
+const input: FleaseSettingsInput = {
+  members: ["a", "b", "c"],
+  maxClockSkewMs: 100,
+  ttlMaxMs: 5_000,
+  rpcTimeoutMs: 200,
+};
+
+function refusal(more: Partial<FleaseSettingsInput>): string {
+  try {
+    fleaseSettings({ ...input, ...more });
+  } catch (error) {
+    if (error instanceof LeaseholdError && error.code === "INVALID_CONFIG") return error.message;
+    throw error;
+  }
+  return "accepted";
+}
+
+test("what follows from the input is filled in", () => {
+  const settings = fleaseSettings({ ...input, members: ["c", "a", "b"] });
+  expect(settings.members).toEqual(["a", "b", "c"]);
+  expect(settings.mutualRateError).toBeCloseTo(0.2 / 0.9, 12);
+  expect(settings.waitWallMs).toBe(5_300);
+  expect(settings.waitRateMs).toBe(5_000 * (1 + settings.mutualRateError));
+  expect(settings.floorLeadMs).toBe(200);
+  expect(settings.ttlMinMs).toBe(1_001);
+});
+
+test.each<[string, Partial<FleaseSettingsInput>, string[]]>([
+  ["ε ≥ 2 ms", { maxClockSkewMs: 1 }, ["maxClockSkew", "≥ 2 ms", "is 1 ms"]],
+  [
+    "tmax > ε",
+    { maxClockSkewMs: 5_000 },
+    ["ttlMax > maxClockSkew", "ttlMax is 5000 ms", "maxClockSkew 5000 ms"],
+  ],
+  [
+    "4·rpcTimeout + 2ε < tmax",
+    { rpcTimeoutMs: 1_200 },
+    ["4·rpcTimeout + 2·maxClockSkew < ttlMax", "4·1200 ms + 2·100 ms = 5000 ms", "ttlMax is 5000 ms"],
+  ],
+  [
+    "waitWall ≥ tmax + 2ε",
+    { waitWallMs: 5_199 },
+    ["waitWall ≥ ttlMax + 2·maxClockSkew", "waitWall is 5199 ms", "= 5200 ms"],
+  ],
+  [
+    "waitRate ≥ tmax·(1+ρ̂)",
+    { waitRateMs: 5_005, clockRateError: 0.001 },
+    ["waitRate ≥ ttlMax·(1+ρ̂)", "waitRate is 5005 ms", "= 5010.01"],
+  ],
+  ["floorLead ≥ 2ε", { floorLeadMs: 199 }, ["floorLead ≥ 2·maxClockSkew", "floorLead is 199 ms", "= 200 ms"]],
+  [
+    "floorLead ≤ waitWall - ε",
+    { floorLeadMs: 5_201 },
+    ["floorLead ≤ waitWall - maxClockSkew", "floorLead is 5201 ms", "= 5200 ms"],
+  ],
+  ["rpcTimeout > 0", { rpcTimeoutMs: 0 }, ["rpcTimeout > 0", "0 ms"]],
+  ["0 ≤ ρ < 0.5", { clockRateError: 0.5 }, ["clockRateError", "below 0.5", "is 0.5"]],
+  ["ρ ≥ 0", { clockRateError: -0.001 }, ["clockRateError", "at least 0", "is -0.001"]],
+  ["numbers", { ttlMaxMs: Number.NaN }, ["ttlMaxMs", "NaN"]],
+  ["finite numbers", { waitWallMs: Infinity }, ["waitWallMs", "Infinity"]],
+  ["some member", { members: [] }, ["at least one member"]],
+  ["at most 31 members", { members: Array.from({ length: 32 }, (_, index) => `m${index}`) }, ["31", "32"]],
+  ["each member once", { members: ["a", "b", "a"] }, ['"a"', "twice"]],
+  ["cells of at most all members", { cellSize: 4 }, ["cellSize", "3", "is 4"]],
+  ["cells of at least one member", { cellSize: 0 }, ["cellSize", "is 0"]],
+  ["cells of whole members", { cellSize: 1.5 }, ["cellSize", "is 1.5"]],
+  ["names of members", { members: ["a", "b.c"] }, ['"b.c"', "1 to 64 characters"]],
+])("refuses what breaks %s, and says so with the numbers", (_rule, more, parts) => {
+  const message = refusal(more);
+  for (const part of parts) expect(message).toContain(part);
+});
+
+test("each bound itself is accepted", () => {
+  expect(refusal({ maxClockSkewMs: 2 })).toBe("accepted");
+  expect(refusal({ rpcTimeoutMs: 1_199 })).toBe("accepted");
+  expect(refusal({ waitWallMs: 5_200 })).toBe("accepted");
+  expect(refusal({ waitRateMs: 5_000, clockRateError: 0 })).toBe("accepted");
+  expect(refusal({ floorLeadMs: 5_200 })).toBe("accepted");
+  expect(refusal({ members: Array.from({ length: 31 }, (_, index) => `m${index}`) })).toBe("accepted");
+});
+
+test("advises leases of at least ten times the skew", () => {
+  expect(settingsAdvice(fleaseSettings(input))).toEqual([]);
+  const advice = settingsAdvice(fleaseSettings({ ...input, maxClockSkewMs: 501 }));
+  expect(advice).toHaveLength(1);
+  expect(advice[0]).toContain("501 ms");
+});
+
+test("settings that must be alike have one text, in whatever order members are listed", () => {
+  const text = canonicalSettings(fleaseSettings(input));
+  expect(canonicalSettings(fleaseSettings({ ...input, members: ["b", "c", "a"] }))).toBe(text);
+  const others: Partial<FleaseSettingsInput>[] = [
+    { maxClockSkewMs: 101 },
+    { ttlMaxMs: 5_001 },
+    { clockRateError: 0.002 },
+    { members: ["a", "b", "d"] },
+    { waitWallMs: 6_000 },
+    { waitRateMs: 7_000 },
+    { floorLeadMs: 300 },
+  ];
+  for (const other of others)
+    expect(canonicalSettings(fleaseSettings({ ...input, ...other }))).not.toBe(text);
+});

@@ -1,0 +1,178 @@
+import { cellFunctionVersion, cellSizeDefaultMax } from "./cells.js";
+import { clockRateErrorDefault, whyNoClockRateError } from "../../lease/clock-rates.js";
+import { LeaseholdError } from "../../lease/errors.js";
+
+/** The constants of section 3.1, which all members of a cluster must have alike. Times in ms. */
+export interface FleaseSettings {
+  /** Ids of all members, sorted: a member's index in this list is its name in the protocol. */
+  readonly members: readonly string[];
+  /** How many members coordinate one resource: all of them, or a cell of them. */
+  readonly cellSize: number;
+  /** Number of this membership. */
+  readonly view: number;
+  /** ε: bound on the difference of any two wall clocks, with 2 ms for the granularity of readings. */
+  readonly maxClockSkewMs: number;
+  /** ρ: bound on the error of a steady clock's rate. */
+  readonly clockRateError: number;
+  /** ρ̂ = 2ρ/(1-ρ): the same for a round trip between two clocks. */
+  readonly mutualRateError: number;
+  /** t_max: the longest lease. */
+  readonly ttlMaxMs: number;
+  /** The shortest lease that leaves time for a renewal. */
+  readonly ttlMinMs: number;
+  /** How long a phase waits for a majority. */
+  readonly rpcTimeoutMs: number;
+  /**
+   * A phase of a renewal waits for this part of what is left of the hold, if that is longer. Whoever does not answer in time has
+   * too much to do: another request would not be answered sooner, and would make an answer to the first one useless.
+   */
+  readonly renewalPatience: number;
+  /** Recovery wait on the wall clock. */
+  readonly waitWallMs: number;
+  /** Recovery wait on the steady clock. */
+  readonly waitRateMs: number;
+  /** How far the ballot floor of a rejoining acceptor lies ahead of its start. */
+  readonly floorLeadMs: number;
+  /** An idle resource is forgotten this long after 3ε. */
+  readonly discardAfterMs: number;
+  /** An acceptor keeps at most this many resources, those with long names counted as several; it refuses further ones. */
+  readonly resourcesMax: number;
+}
+
+export interface FleaseSettingsInput {
+  readonly members: readonly string[];
+  readonly cellSize?: number;
+  readonly view?: number;
+  readonly maxClockSkewMs: number;
+  readonly clockRateError?: number;
+  readonly ttlMaxMs: number;
+  readonly rpcTimeoutMs: number;
+  /** 0 where what has no answer by `rpcTimeoutMs` never gets one. */
+  readonly renewalPatience?: number;
+  readonly waitWallMs?: number;
+  readonly waitRateMs?: number;
+  readonly floorLeadMs?: number;
+  readonly resourcesMax?: number;
+}
+
+/** Sets of acceptors are bit masks of 32 bits. */
+const membersMax = 31;
+
+const defaultRenewalPatience = 1 / 3;
+
+/** At most some 300 MB at an acceptor: one with a long name counts as several (`quotas.ts`). */
+const defaultResourcesMax = 1_000_000;
+
+/** Granularity of a wall-clock reading: 1 ms on either side. */
+export const granularityMs = 2;
+
+/** Fills in what follows from the input, and refuses a configuration in which an inequality of section 3.1 does not hold. */
+export function fleaseSettings(input: FleaseSettingsInput): FleaseSettings {
+  const ε = input.maxClockSkewMs;
+  const ρ = input.clockRateError ?? clockRateErrorDefault;
+  const wrong = whyNoClockRateError(ρ);
+  require(wrong === undefined, wrong ?? "");
+  const mutualRateError = (2 * ρ) / (1 - ρ);
+  const ttlMaxMs = input.ttlMaxMs;
+  const settings: FleaseSettings = {
+    members: [...input.members].sort(),
+    cellSize: input.cellSize ?? Math.min(input.members.length, cellSizeDefaultMax),
+    view: input.view ?? 1,
+    maxClockSkewMs: ε,
+    clockRateError: ρ,
+    mutualRateError,
+    ttlMaxMs,
+    ttlMinMs: Math.floor(4 * input.rpcTimeoutMs + 2 * ε) + 1,
+    rpcTimeoutMs: input.rpcTimeoutMs,
+    renewalPatience: input.renewalPatience ?? defaultRenewalPatience,
+    waitWallMs: input.waitWallMs ?? ttlMaxMs + 3 * ε,
+    waitRateMs: input.waitRateMs ?? ttlMaxMs * (1 + mutualRateError),
+    floorLeadMs: input.floorLeadMs ?? 2 * ε,
+    discardAfterMs: 1_000,
+    resourcesMax: input.resourcesMax ?? defaultResourcesMax,
+  };
+  checkMembers(settings.members);
+  checkCellSize(settings);
+  checkTimes(settings);
+  require(Number.isInteger(settings.resourcesMax) &&
+    settings.resourcesMax >=
+      1, `resourcesMax must be a whole number of 1 or more, and is ${settings.resourcesMax}`);
+  return settings;
+}
+
+function checkMembers(members: readonly string[]): void {
+  require(members.length > 0, "a cluster needs at least one member");
+  require(members.length <=
+    membersMax, `a cluster has at most ${membersMax} members, and this one has ${members.length}`);
+  for (const [index, id] of members.entries()) {
+    require(/^[A-Za-z0-9_-]{1,64}$/.test(
+      id,
+    ), `a member's id is 1 to 64 characters of A-Z a-z 0-9 _ -, and ${JSON.stringify(id)} is not`);
+    require(id !== members[index - 1], `the member ${JSON.stringify(id)} is listed twice`);
+  }
+}
+
+function checkCellSize({ cellSize, members }: FleaseSettings): void {
+  require(Number.isInteger(cellSize) &&
+    cellSize >= 1 &&
+    cellSize <=
+      members.length, `cellSize must be a whole number from 1 to the number of members, ${members.length}, and is ${cellSize}`);
+}
+
+/** The inequalities of section 3.1, each with its numbers when it does not hold. */
+function checkTimes(s: FleaseSettings): void {
+  for (const [name, value] of Object.entries(s)) {
+    if (typeof value === "number")
+      require(Number.isFinite(value) && value >= 0, `${name} must be a number of 0 or more, and is ${value}`);
+  }
+  const ε = s.maxClockSkewMs;
+  require(ε >=
+    granularityMs, `maxClockSkew (ε) ≥ ${granularityMs} ms does not hold: maxClockSkew is ${ε} ms`);
+  require(s.rpcTimeoutMs > 0, "rpcTimeout > 0 does not hold: rpcTimeout is 0 ms");
+  require(s.ttlMaxMs >
+    ε, `ttlMax > maxClockSkew does not hold: ttlMax is ${s.ttlMaxMs} ms, maxClockSkew ${ε} ms`);
+  require(4 * s.rpcTimeoutMs + 2 * ε < s.ttlMaxMs &&
+    s.ttlMinMs <=
+      s.ttlMaxMs, `4·rpcTimeout + 2·maxClockSkew < ttlMax does not hold: 4·${s.rpcTimeoutMs} ms + 2·${ε} ms = ${4 * s.rpcTimeoutMs + 2 * ε} ms, ttlMax is ${s.ttlMaxMs} ms`);
+  require(s.waitWallMs >=
+    s.ttlMaxMs +
+      2 *
+        ε, `waitWall ≥ ttlMax + 2·maxClockSkew does not hold: waitWall is ${s.waitWallMs} ms, ${s.ttlMaxMs} ms + 2·${ε} ms = ${s.ttlMaxMs + 2 * ε} ms`);
+  const waitRateMin = s.ttlMaxMs * (1 + s.mutualRateError);
+  require(s.waitRateMs >=
+    waitRateMin, `waitRate ≥ ttlMax·(1+ρ̂) does not hold: waitRate is ${s.waitRateMs} ms, ${s.ttlMaxMs} ms·(1+${s.mutualRateError}) = ${waitRateMin} ms`);
+  require(s.floorLeadMs >=
+    2 *
+      ε, `floorLead ≥ 2·maxClockSkew does not hold: floorLead is ${s.floorLeadMs} ms, 2·${ε} ms = ${2 * ε} ms`);
+  require(s.floorLeadMs <=
+    s.waitWallMs -
+      ε, `floorLead ≤ waitWall - maxClockSkew does not hold: floorLead is ${s.floorLeadMs} ms, ${s.waitWallMs} ms - ${ε} ms = ${s.waitWallMs - ε} ms`);
+}
+
+function require(holds: boolean, message: string): asserts holds {
+  if (!holds) throw new LeaseholdError("INVALID_CONFIG", message);
+}
+
+/** What is sound but unwise, in sentences for a log. */
+export function settingsAdvice(s: FleaseSettings): string[] {
+  if (s.ttlMaxMs >= 10 * s.maxClockSkewMs) return [];
+  return [
+    `ttlMax (${s.ttlMaxMs} ms) is less than ten times maxClockSkew (${s.maxClockSkewMs} ms): much of each lease is spent on clock uncertainty`,
+  ];
+}
+
+/** What must be alike everywhere, as text to be hashed: two participants with different texts refuse each other (repair F18). */
+export function canonicalSettings(s: FleaseSettings): string {
+  return JSON.stringify([
+    "flease-1",
+    s.maxClockSkewMs,
+    s.ttlMaxMs,
+    s.clockRateError,
+    s.waitWallMs,
+    s.waitRateMs,
+    s.floorLeadMs,
+    s.members,
+    s.cellSize,
+    cellFunctionVersion,
+  ]);
+}

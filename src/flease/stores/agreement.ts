@@ -1,0 +1,56 @@
+import type { Protocol } from "../../delta/effects.js";
+import { encodeLine, sameBytes } from "../../delta/record/line.js";
+import type { FleaseSettings } from "../protocol/settings.js";
+import { LeaseholdError } from "../../lease/errors.js";
+import { settingsRegister } from "./registers.js";
+import { ask, cellsIn } from "./visit.js";
+
+const settingsFormat = "leasehold-flease-settings/1";
+
+const decoder = new TextDecoder();
+
+/**
+ * That all users of a farm have the same settings (repair F18): participants among peers compare them when they connect; here the
+ * first one writes them into each store, once, and the others read them before anything else. A store with others is refused.
+ */
+export class Agreement {
+  readonly #stores: number;
+  readonly #timeoutMs: number;
+  readonly #line: Uint8Array;
+  /** By store: the marker under which it was found to have these settings. */
+  readonly #agreed: (string | undefined)[] = [];
+
+  constructor(settings: FleaseSettings, stores: number) {
+    const { maxClockSkewMs, ttlMaxMs, clockRateError, rpcTimeoutMs } = settings;
+    this.#stores = stores;
+    this.#timeoutMs = rpcTimeoutMs;
+    this.#line = encodeLine(
+      settingsFormat,
+      JSON.stringify({ maxClockSkewMs, ttlMaxMs, clockRateError, stores }),
+    );
+  }
+
+  /** Why the store with this marker must not be used. */
+  *at(store: number, id: string): Protocol<LeaseholdError | undefined> {
+    if (this.#agreed[store] === id) return undefined;
+    const at = { stores: this.#stores, timeoutMs: this.#timeoutMs };
+    const register = settingsRegister;
+    let cells = cellsIn(yield* ask(at, store, { op: "read", register }));
+    if (cells instanceof LeaseholdError) return cells;
+    if (cells.length === 0) {
+      const replace = { op: "replace", register, id, expected: undefined, next: this.#line } as const;
+      const answer = yield* ask(at, store, replace);
+      cells = answer?.kind === "written" ? [this.#line] : cellsIn(answer);
+      if (cells instanceof LeaseholdError) return cells;
+    }
+    if (cells.length !== 1 || !sameBytes(cells[0]!, this.#line)) {
+      const found = cells.map((cell) => decoder.decode(cell)).join(" ");
+      return new LeaseholdError(
+        "CONFIG_MISMATCH",
+        `a store is used with other settings: it says ${found}, and here they are ${decoder.decode(this.#line)}`,
+      );
+    }
+    this.#agreed[store] = id;
+    return undefined;
+  }
+}

@@ -1,0 +1,121 @@
+import { corrupt, decodeLine, encodeLine, sameBytes } from "../../delta/record/line.js";
+import type { Entry } from "../protocol/acceptor.js";
+import { checkResourceName } from "../../lease/resource-name.js";
+import type { EntryRecord, Request } from "./record.js";
+
+/** The first word of every record. Another number is another format, which this version leaves alone. */
+export const entryFormat = "leasehold-flease/1";
+
+/** The longest record, with names and labels as long as they may be and every second byte in need of a backslash. */
+export const recordBytesMax = 3_072;
+
+/** The record as the one line of text that stands for it. The same record is always the same bytes. */
+export function encodeEntry({ resource, entry, label, asked }: EntryRecord): Uint8Array {
+  const hasLease = entry.leaseOwner !== "";
+  return encodeLine(
+    entryFormat,
+    JSON.stringify({
+      resource,
+      promised: { number: entry.promisedNumber, owner: entry.promisedOwner },
+      lease: hasLease
+        ? {
+            owner: entry.leaseOwner,
+            number: entry.leaseNumber,
+            sequence: entry.leaseSequence,
+            until: entry.leaseUntil,
+            released: entry.released,
+            token: entry.token,
+          }
+        : undefined,
+      barred: entry.barredOwner === "" ? undefined : entry.barredOwner,
+      label,
+      asked: asked && { by: asked.by, broken: asked.broken, heard: asked.heard },
+    }),
+  );
+}
+
+/**
+ * The record that these bytes stand for. Never guesses: what is not exactly as {@link encodeEntry} writes it is refused.
+ *
+ * @throws LeaseholdError `STORE_FOREIGN`, `STORE_CORRUPT`.
+ */
+export function decodeEntry(bytes: Uint8Array): EntryRecord {
+  const record = recordOf(decodeLine(entryFormat, bytes), bytes);
+  if (!sameBytes(encodeEntry(record), bytes)) throw corrupt("it is not written as it should be", bytes);
+  return record;
+}
+
+function recordOf(value: unknown, bytes: Uint8Array): EntryRecord {
+  const wrong = (what: string) => corrupt(`its ${what} makes no sense`, bytes);
+  if (!isObject(value)) throw wrong("content");
+  const { resource, promised, lease, barred, label, asked } = value;
+  if (typeof resource !== "string" || !isName(resource)) throw wrong("resource");
+  if (!isObject(promised)) throw wrong("promise");
+  const { number, owner } = promised;
+  if (!isCount(number) || typeof owner !== "string") throw wrong("promise");
+  if (barred !== undefined && !isText(barred)) throw wrong("bar");
+  if (label !== undefined && typeof label !== "string") throw wrong("label");
+  if (asked !== undefined && !isRequest(asked)) throw wrong("request");
+  const held = lease === undefined ? noLease : leaseOf(lease);
+  if (held === undefined) throw wrong("lease");
+  const entry = { promisedNumber: number, promisedOwner: owner, ...held, barredOwner: barred ?? "" };
+  return {
+    resource,
+    entry,
+    ...(label !== undefined && { label }),
+    ...(asked !== undefined && { asked }),
+  };
+}
+
+type LeaseFields = Omit<Entry, "promisedNumber" | "promisedOwner" | "barredOwner" | "leaseEnd">;
+
+const noLease: LeaseFields = {
+  leaseOwner: "",
+  leaseNumber: 0,
+  leaseSequence: 0,
+  leaseUntil: 0,
+  released: false,
+  token: 0,
+};
+
+function leaseOf(value: unknown): LeaseFields | undefined {
+  if (!isObject(value)) return undefined;
+  const { owner, number, sequence, until, released, token } = value;
+  if (!isText(owner) || !isCount(number) || !isCount(sequence) || !isCount(token)) return undefined;
+  if (typeof until !== "number" || until < 0 || typeof released !== "boolean") return undefined;
+  return {
+    leaseOwner: owner,
+    leaseNumber: number,
+    leaseSequence: sequence,
+    leaseUntil: until,
+    released,
+    token,
+  };
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isName(text: string): boolean {
+  try {
+    checkResourceName(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+function isRequest(value: unknown): value is Request {
+  if (!isObject(value)) return false;
+  const { by, broken, heard } = value;
+  return typeof by === "string" && typeof broken === "boolean" && typeof heard === "boolean";
+}

@@ -1,0 +1,105 @@
+import type { Protocol } from "../../delta/effects.js";
+import { copyMessage } from "../protocol/message.js";
+import type { Message } from "../protocol/message.js";
+import type { LeaseholdError } from "../../lease/errors.js";
+import type { Request } from "./record.js";
+import { visit } from "./visit.js";
+import type { Revision, Seen, Visit, Visiting } from "./visit.js";
+
+/** Runs a visit to its end. */
+export type RunVisit = (protocol: Protocol<Revision<Visit>>, done: (came: Revision<Visit>) => void) => void;
+
+/**
+ * Requests for one resource that wait at one store for the visit before them. A proposer has one phase under way and
+ * withdraws what it gave up, so more are late ones of a store that is slow, and are lost like messages.
+ */
+const waitingMax = 8;
+
+/** Resources with visits under way at one store, at a time: with the longest names some 100 megabytes. Further ones are lost. */
+const resourcesMax = 65_536;
+
+/** Registers whose content is kept in mind for each store: a renewal of each such lease costs no read. Some 50 megabytes. */
+const seenMax = 32_768;
+
+export interface MediumSink {
+  /** An acceptor has answered, and what it says is in its store. */
+  deliver(store: number, reply: Message): void;
+  /** Somebody wants a resource from this process, which holds it. */
+  heard(resource: string, request: Request): void;
+  /** A visit has ended. Without an error the store has taken what it was asked. */
+  visited(store: number, resource: string, error: LeaseholdError | undefined): void;
+}
+
+/**
+ * Carries a proposer's requests to acceptors on stores, and their answers back. As a network it may lose and delay; unlike
+ * one it keeps the order of requests for one resource at one store, so that a release never overtakes the write that it
+ * takes back.
+ */
+export class StoreMedium {
+  readonly #visiting: Visiting;
+  readonly #run: RunVisit;
+  readonly #sink: MediumSink;
+  /** By store, then by resource: what waits for the visit under way. */
+  readonly #waiting: readonly Map<string, Message[]>[];
+  /** By store, then by resource; what was seen last comes last. */
+  readonly #seen: readonly Map<string, Seen>[];
+
+  constructor(visiting: Visiting, run: RunVisit, sink: MediumSink) {
+    this.#visiting = visiting;
+    this.#run = run;
+    this.#sink = sink;
+    const stores = Array.from({ length: visiting.stores });
+    this.#waiting = stores.map(() => new Map());
+    this.#seen = stores.map(() => new Map());
+  }
+
+  /** Resources with visits under way, over all stores. */
+  get busy(): number {
+    return this.#waiting.reduce((sum, resources) => sum + resources.size, 0);
+  }
+
+  /** Stores with visits under way for a resource. */
+  busyWith(resource: string): number {
+    return this.#waiting.filter((resources) => resources.has(resource)).length;
+  }
+
+  /** Takes a copy of the message, which is reused. */
+  send(store: number, message: Message): void {
+    const resources = this.#waiting[store]!;
+    const waiting = resources.get(message.resource);
+    if (waiting !== undefined) {
+      if (waiting.length < waitingMax) waiting.push(copyMessage(message));
+      return;
+    }
+    if (resources.size >= resourcesMax) return;
+    resources.set(message.resource, []);
+    this.#visit(store, copyMessage(message));
+  }
+
+  #visit(store: number, request: Message): void {
+    const { resource } = request;
+    const seen = this.#seen[store]!.get(resource);
+    this.#run(visit(this.#visiting, store, request, seen), (came) => {
+      this.#keep(store, resource, came.seen);
+      const next = this.#waiting[store]!.get(resource)!.shift();
+      if (next === undefined) this.#waiting[store]!.delete(resource);
+      if ("error" in came) {
+        this.#sink.visited(store, resource, came.error);
+      } else {
+        const { reply, heard } = came.value;
+        if (reply !== undefined) this.#sink.deliver(store, reply);
+        if (heard !== undefined) this.#sink.heard(resource, heard);
+        this.#sink.visited(store, resource, undefined);
+      }
+      if (next !== undefined) this.#visit(store, next);
+    });
+  }
+
+  #keep(store: number, resource: string, seen: Seen | undefined): void {
+    const kept = this.#seen[store]!;
+    kept.delete(resource);
+    if (seen === undefined) return;
+    kept.set(resource, seen);
+    if (kept.size > seenMax) kept.delete(kept.keys().next().value!);
+  }
+}

@@ -1,0 +1,229 @@
+import type { Protocol } from "../../delta/effects.js";
+import { listedLease } from "../admin/listing.js";
+import type { ListedLease } from "../admin/listing.js";
+import { answerOn } from "../admin/side-answers.js";
+import type { ResourceAnswer } from "../admin/side-answers.js";
+import type { FeedPage } from "../admin/watch-feed.js";
+import { watchHoldMs } from "../admin/watching.js";
+import { LeaseholdError } from "../../lease/errors.js";
+import type { Timer, Timers } from "../../lease/ports.js";
+import { entryRegister, resourceOf } from "./registers.js";
+import { ask, revise, seenIn } from "./visit.js";
+import type { Revision, Visiting } from "./visit.js";
+
+/** Registers of one store that a list looks at, those of free resources too. */
+const listedMax = 100_000;
+
+/** A watch compares lists: so rarely at the most, ms, since each list reads all that lies below its prefix. */
+const watchEveryMsMin = 100;
+
+/** Between two lists a watch rests for so many times as long as a list has taken: many resources cost it promptness. */
+const restFactor = 4;
+
+/** Records that are looked at before whatever else waits in this process has its turn: a millisecond or two. */
+const looksPerTurn = 500;
+
+export interface SideCallsOptions {
+  readonly visiting: Visiting;
+  readonly run: <T>(protocol: Protocol<T>) => Promise<T>;
+  readonly timers: Timers;
+  readonly pollMs: number;
+  /** Who asks, for the holder to read. */
+  readonly by: () => string;
+}
+
+type Params = Readonly<Record<string, unknown>>;
+
+/** What one watch was told of one store's leases: by resource, owner and token. */
+type Told = Map<string, { readonly owner: string; readonly token: number }>;
+
+/**
+ * What a member answers beside the protocol, for stores, which cannot answer: whoever asks looks for itself. A change is
+ * noticed by looking again, and a request to the holder lies in its record until it renews.
+ */
+export class StoreSideCalls {
+  readonly #options: SideCallsOptions;
+  /** By store and session. */
+  readonly #watches = new Map<string, Told>();
+  readonly #pauses = new Map<Timer, () => void>();
+  #isClosed = false;
+
+  constructor(options: SideCallsOptions) {
+    this.#options = options;
+  }
+
+  async answer(store: number, method: string, given: object, timeoutMs: number): Promise<unknown> {
+    const params = given as Params;
+    const resource = text(params["resource"]);
+    switch (method) {
+      case "list":
+        return { held: await this.#list(store, text(params["prefix"])), more: false };
+      case "explain":
+        return this.#explain(store, resource);
+      case "break":
+        return this.#break(store, resource, text(params["owner"]));
+      case "requestRelease":
+        return this.#requestRelease(
+          store,
+          resource,
+          text(params["owner"]),
+          params["broken"] === true,
+          timeoutMs,
+        );
+      case "watch":
+        return this.#watch(store, Number(params["session"]), text(params["prefix"]));
+      case "unwatch":
+        return this.#watches.delete(`${store}/${Number(params["session"])}`);
+      default:
+        throw new Error(`assertion failed: ${method} is no side call`);
+    }
+  }
+
+  /** What still waits ends now. */
+  close(): void {
+    this.#isClosed = true;
+    this.#watches.clear();
+    for (const [timer, resume] of this.#pauses) {
+      timer.cancel();
+      resume();
+    }
+    this.#pauses.clear();
+  }
+
+  async #list(store: number, prefix: string): Promise<ListedLease[]> {
+    const { visiting, run } = this.#options;
+    const { acceptor } = visiting;
+    const request = { op: "list", prefix: entryRegister(prefix), registersMax: listedMax } as const;
+    const answer = await run(ask(visiting, store, request));
+    if (answer?.kind === "failed") throw answer.error;
+    if (answer?.kind !== "registers")
+      throw new LeaseholdError("STORE_UNAVAILABLE", "a store did not list in time");
+    if (answer.registers.size >= listedMax)
+      throw new LeaseholdError(
+        "WATCH_TOO_WIDE",
+        `a store has ${listedMax} resources or more below the prefix`,
+      );
+    const listed: ListedLease[] = [];
+    let looked = 0;
+    for (const [register, cells] of answer.registers) {
+      looked += 1;
+      if (looked % looksPerTurn === 0) await this.#pause(0);
+      const resource = resourceOf(register);
+      // What cannot be read is nobody's lease as far as a list can tell; `explain` and `acquire` say why.
+      const seen = seenIn(visiting, { kind: "cells", id: answer.id, cells }, resource);
+      if ("error" in seen || seen.record === undefined) continue;
+      if (!acceptor.isLive(seen.record, visiting.now())) continue;
+      const { label, entry } = seen.record;
+      listed.push({ ...listedLease(resource, entry), ...(label !== undefined && { label }) });
+    }
+    return listed;
+  }
+
+  async #explain(store: number, resource: string): Promise<ResourceAnswer> {
+    const { visiting } = this.#options;
+    return this.#revise(store, resource, (record, now) => {
+      const answer = answerOn(visiting.acceptor.load(resource, record, now), resource, now);
+      const label = record?.label;
+      return { next: undefined, value: { ...answer, ...(label !== undefined && { label }) } };
+    });
+  }
+
+  #break(store: number, resource: string, owner: string): Promise<boolean> {
+    const { acceptor } = this.#options.visiting;
+    return this.#revise(store, resource, (record, now) => {
+      const loaded = acceptor.load(resource, record, now);
+      if (record === undefined || !loaded.bar(resource, owner, now)) return { next: undefined, value: false };
+      return { next: { ...record, entry: loaded.entry(resource)! }, value: true };
+    });
+  }
+
+  /**
+   * True when the holder has seen it, which it does when it renews, or has gone since it was asked. One whose lease was broken
+   * is not waited for.
+   */
+  async #requestRelease(
+    store: number,
+    resource: string,
+    owner: string,
+    broken: boolean,
+    timeoutMs: number,
+  ): Promise<boolean> {
+    const { visiting, pollMs, by } = this.#options;
+    let wasAsked = false;
+    for (let waitedMs = 0; ; waitedMs += pollMs) {
+      const came = await this.#revise(store, resource, (record, now) => {
+        const isHeld = record?.entry.leaseOwner === owner && visiting.acceptor.isLive(record, now);
+        if (!isHeld) return { next: undefined, value: "gone" };
+        const { asked } = record;
+        const value = asked?.heard === true ? "heard" : "left";
+        if (asked !== undefined && (asked.broken || !broken)) return { next: undefined, value };
+        return { next: { ...record, asked: { by: by(), broken, heard: false } }, value: "left" };
+      });
+      if (came !== "left" || broken) return wasAsked || came !== "gone";
+      wasAsked = true;
+      if (waitedMs >= timeoutMs || this.#isClosed) return false;
+      await this.#pause(pollMs);
+    }
+  }
+
+  /** The first answer of a session tells of everything, a later one of what has changed, as soon as something has. */
+  async #watch(store: number, session: number, prefix: string): Promise<FeedPage> {
+    const name = `${store}/${session}`;
+    const everyMs = Math.max(watchEveryMsMin, this.#options.pollMs);
+    const isFirst = !this.#watches.has(name);
+    if (isFirst) this.#watches.set(name, new Map());
+    try {
+      const now = () => this.#options.visiting.now().mono;
+      const untilMs = now() + watchHoldMs;
+      for (;;) {
+        const beganMs = now();
+        const held = await this.#list(store, prefix);
+        const tookMs = now() - beganMs;
+        const told = this.#watches.get(name);
+        if (told === undefined || this.#isClosed) return { held: [], free: [], more: false, anew: false };
+        const page = pageOf(told, held);
+        if (isFirst) return { ...page, anew: true };
+        if (page.held.length + page.free.length > 0 || now() >= untilMs) return page;
+        await this.#pause(Math.max(everyMs, restFactor * tookMs));
+      }
+    } catch (error) {
+      this.#watches.delete(name);
+      throw error;
+    }
+  }
+
+  /** @throws LeaseholdError */
+  async #revise<T>(store: number, resource: string, change: Parameters<typeof revise<T>>[4]): Promise<T> {
+    const { visiting, run } = this.#options;
+    const came: Revision<T> = await run(revise(visiting, store, resource, undefined, change));
+    if ("error" in came) throw came.error;
+    return came.value;
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = this.#options.timers.after(ms, () => {
+        this.#pauses.delete(timer);
+        resolve();
+      });
+      this.#pauses.set(timer, resolve);
+    });
+  }
+}
+
+/** What has changed since the last page, which it becomes. */
+function pageOf(told: Told, held: readonly ListedLease[]): FeedPage {
+  const changed = held.filter(({ resource, owner, token }) => {
+    const before = told.get(resource);
+    return before?.owner !== owner || before.token !== token;
+  });
+  const resources = new Set(held.map(({ resource }) => resource));
+  const free = [...told.keys()].filter((resource) => !resources.has(resource));
+  for (const resource of free) told.delete(resource);
+  for (const { resource, owner, token } of changed) told.set(resource, { owner, token });
+  return { held: changed, free, more: false, anew: false };
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}

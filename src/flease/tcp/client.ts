@@ -1,0 +1,96 @@
+import { clientName, labelOf } from "../../runtime/participant.js";
+import { parseDuration } from "../../lease/duration.js";
+import { cellFunctionVersion } from "../protocol/cells.js";
+import type { World } from "../../lease/ports.js";
+import { parseAddress } from "../../runtime/address.js";
+import { type Discovery, discover } from "./discovery.js";
+import { FleaseNode } from "./flease-node.js";
+import { silent } from "../../runtime/logger.js";
+import { opening } from "./opening.js";
+import { loadCredentials } from "./security/load.js";
+import type { Claims, Role } from "./transport/transport-handler.js";
+import type { OpenOptions } from "../../runtime/types.js";
+
+const defaultTimeout = "5s";
+
+/**
+ * Connects to a cluster of which some addresses are known, as a client. Resolves as soon as a majority of the members
+ * is connected, or, with fewer, when `timeout` is over: the others may come later.
+ *
+ * @throws LeaseholdError `INVALID_URL`, before anything is opened; `UNREACHABLE`, `INVALID_CONFIG` for credentials that cannot be used, why every member that answered refused, or
+ * why so many did that there is no majority: `CONFIG_MISMATCH` when members have different settings and no majority has the same.
+ */
+export async function openFleaseClient(
+  addresses: readonly string[],
+  options: OpenOptions,
+  world: World,
+): Promise<FleaseNode> {
+  const timeoutMs = parseDuration(options.timeout ?? defaultTimeout);
+  for (const address of addresses) parseAddress(address);
+  const deadline = world.clock.monotonicMs() + timeoutMs;
+  const logger = options.logger ?? silent;
+  const label = labelOf(options.label);
+  return opening(async (onFailure) => {
+    const owner = {
+      role: options.role,
+      ...(options.cluster === undefined ? {} : { cluster: options.cluster }),
+    };
+    const credentials = await loadCredentials(options, owner, world, logger);
+    onFailure(() => credentials?.close());
+    const role = options.role ?? credentials?.participant ?? "client";
+    const claims = discovererOf(options, role);
+    const [first, ...others] = await discover(addresses, claims, timeoutMs, world, credentials);
+    const nodeId = clientName(options.name);
+    const connect = async ({ cluster, addresses: known }: Discovery): Promise<FleaseNode> => {
+      const node = new FleaseNode({
+        world,
+        cluster,
+        role,
+        nodeId,
+        label,
+        logger,
+        transport: { credentials },
+      });
+      onFailure(() => node.close());
+      node.dialMembers(known);
+      await majorityOf(node, Math.max(0, deadline - world.clock.monotonicMs()), world);
+      return node;
+    };
+    let node = await connect(first!);
+    for (const other of others) {
+      if (node.refusal() === undefined) break;
+      await node.close();
+      node = await connect(other);
+    }
+    const refusal = node.refusal();
+    if (refusal !== undefined) throw refusal;
+    return node;
+  });
+}
+
+/** Who a client or observer is as long as it knows nothing of its cluster. */
+function discovererOf(options: OpenOptions, role: Role): Claims {
+  return {
+    role,
+    nodeId: clientName(options.name),
+    cluster: options.cluster ?? "",
+    configHash: "",
+    view: 0,
+    cellFunction: cellFunctionVersion,
+  };
+}
+
+function majorityOf(node: FleaseNode, timeoutMs: number, world: World): Promise<void> {
+  const majority = Math.floor(node.cluster.settings.members.length / 2) + 1;
+  return new Promise((resolve) => {
+    const finish = () => {
+      timer.cancel();
+      node.onMembersChanged = () => {};
+      resolve();
+    };
+    const timer = world.timers.after(timeoutMs, finish);
+    node.onMembersChanged = () => {
+      if (node.reachable() >= majority || node.refusal() !== undefined) finish();
+    };
+  });
+}

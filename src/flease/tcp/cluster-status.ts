@@ -1,0 +1,52 @@
+import type { World } from "../../lease/ports.js";
+import { openFleaseClient } from "./client.js";
+import type { FleaseNode } from "./flease-node.js";
+import type { MemberReport, MemberStatus, OpenOptions } from "../../runtime/types.js";
+
+/** A member that has not answered when the others have gets this much longer. */
+const stragglerMs = 500;
+
+/** Asks every member of a cluster how it is. */
+export async function askClusterStatus(
+  addresses: readonly string[],
+  options: OpenOptions,
+  world: World,
+): Promise<MemberReport[]> {
+  const node = await openFleaseClient(addresses, options, world);
+  try {
+    await everybodyOf(node, world);
+    const { settings } = node.cluster;
+    return await Promise.all(settings.members.map((_, index) => report(node, index)));
+  } finally {
+    await node.close();
+  }
+}
+
+function everybodyOf(node: FleaseNode, world: World): Promise<void> {
+  return new Promise((resolve) => {
+    const finish = () => {
+      timer.cancel();
+      node.onMembersChanged = () => {};
+      resolve();
+    };
+    const timer = world.timers.after(stragglerMs, finish);
+    const look = () => {
+      if (node.reachable() === node.cluster.settings.members.length) finish();
+    };
+    node.onMembersChanged = look;
+    look();
+  });
+}
+
+async function report(node: FleaseNode, index: number): Promise<MemberReport> {
+  const id = node.cluster.settings.members[index]!;
+  const address = node.cluster.addresses[index]!;
+  const link = node.link(index);
+  if (link === undefined) return { id, address, reachable: false, reason: node.whyUnlinked(index).message };
+  try {
+    const status = (await node.transport.call(link, "status", {}, stragglerMs * 4)) as MemberStatus;
+    return { id, address, reachable: true, status };
+  } catch (error) {
+    return { id, address, reachable: false, reason: error instanceof Error ? error.message : String(error) };
+  }
+}

@@ -1,0 +1,144 @@
+import { LeaseholdError } from "../../lease/errors.js";
+import type { Timer, World } from "../../lease/ports.js";
+import { readClusterDocument } from "./cluster.js";
+import type { Cluster } from "./cluster.js";
+import type { Link } from "./transport/link.js";
+import type { Credentials } from "./security/credentials.js";
+import { Transport } from "./transport/transport.js";
+import type { Claims, TransportHandler } from "./transport/transport-handler.js";
+
+/** When a member has answered, the others get this much longer to say whether their settings are the same. */
+const graceMs = 250;
+
+/** A cluster as members describe it. */
+export interface Discovery {
+  readonly cluster: Cluster;
+  /** Where members that say so were really found, by their ids. */
+  readonly addresses: Map<string, string>;
+}
+
+/**
+ * Asks the addresses for the cluster. One member that answers tells all of it; but one with other settings than the rest tells of a cluster
+ * that there is not. So what a majority of its members says is taken at once, and otherwise, when all have answered or some time has passed,
+ * each description in turn, what most say first. There is at least one.
+ */
+export function discover(
+  addresses: readonly string[],
+  claims: Claims,
+  timeoutMs: number,
+  world: World,
+  credentials: Credentials | undefined,
+): Promise<readonly Discovery[]> {
+  return new Promise((resolve, reject) => {
+    const failures = new Map<string, LeaseholdError>();
+    const answered = new Set<string>();
+    const found = new Map<string, Discovery>();
+    let grace: Timer | undefined;
+    const finish = (settle: () => void) => {
+      timer.cancel();
+      grace?.cancel();
+      void transport.close().then(settle);
+    };
+    const succeed = () => {
+      const byVotes = [...found.values()].sort((one, other) => other.addresses.size - one.addresses.size);
+      finish(() => resolve(byVotes));
+    };
+    const timer = world.timers.after(timeoutMs, () => finish(() => reject(unreachable(addresses, failures))));
+    const failed = (address: string, error: LeaseholdError) => {
+      failures.set(address, error);
+      answered.add(address);
+      const refusals = [...failures.values()].filter((failure) => failure.code !== "UNREACHABLE");
+      if (found.size > 0 && answered.size >= addresses.length) succeed();
+      // Members that refuse this client will refuse it again: there is nothing to wait for.
+      else if (refusals.length === addresses.length) finish(() => reject(refusals[0]!));
+    };
+    const connected = ({ address, peerId, clusterDocument }: Link) => {
+      let cluster: Cluster;
+      try {
+        cluster = readClusterDocument(clusterDocument);
+      } catch (error) {
+        failed(address, error as LeaseholdError);
+        return;
+      }
+      answered.add(address);
+      const known = found.get(cluster.configHash) ?? { cluster, addresses: new Map<string, string>() };
+      found.set(cluster.configHash, known);
+      known.addresses.set(peerId, address);
+      const isMajority = known.addresses.size > cluster.settings.members.length / 2;
+      if (isMajority || answered.size >= addresses.length) succeed();
+      else grace ??= world.timers.after(graceMs, succeed);
+    };
+    const transport = new Transport(claims, world, new Discoverer({ found: connected, failed }, world), {
+      credentials,
+    });
+    try {
+      for (const address of addresses) transport.dial(address);
+    } catch (error) {
+      finish(() => reject(error));
+    }
+  });
+}
+
+function unreachable(
+  addresses: readonly string[],
+  failures: ReadonlyMap<string, LeaseholdError>,
+): LeaseholdError {
+  const refusal = [...failures.values()].find((failure) => failure.code !== "UNREACHABLE");
+  if (refusal !== undefined) return refusal;
+  const causes = addresses.map((address) => `${address} (${failures.get(address)?.message ?? "no answer"})`);
+  return new LeaseholdError("UNREACHABLE", `no member could be reached at ${causes.join(", ")}`);
+}
+
+/** The transport's owner while a client does not know its cluster: it waits for the first member, and has nothing to say. */
+class Discoverer implements TransportHandler {
+  readonly #found: (link: Link) => void;
+  readonly #failed: (address: string, error: LeaseholdError) => void;
+  readonly #world: World;
+
+  constructor(
+    outcome: { found: (link: Link) => void; failed: (address: string, error: LeaseholdError) => void },
+    world: World,
+  ) {
+    this.#found = outcome.found;
+    this.#failed = outcome.failed;
+    this.#world = world;
+  }
+
+  connected(link: Link): void {
+    this.#found(link);
+  }
+
+  refused(address: string, error: LeaseholdError): void {
+    this.#failed(address, error);
+  }
+
+  unreachable(address: string, reason: string): void {
+    this.#failed(address, new LeaseholdError("UNREACHABLE", reason));
+  }
+
+  stamp(into: { monoMs: number; loMs: number; hiMs: number }): void {
+    into.monoMs = this.#world.clock.monotonicMs();
+    into.loMs = into.hiMs = this.#world.clock.wallMs();
+  }
+
+  admit(): undefined {
+    return undefined;
+  }
+
+  clusterDocument(): string {
+    return "";
+  }
+
+  answer(): unknown {
+    return null;
+  }
+
+  repelled(): void {}
+  twin(): void {}
+  rival(): void {}
+  disconnected(): void {}
+  chunk(): void {}
+  stamped(): void {}
+  message(): void {}
+  chunkEnd(): void {}
+}

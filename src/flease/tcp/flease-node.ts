@@ -1,0 +1,446 @@
+import { cellFunctionVersion } from "../protocol/cells.js";
+import { readBothClocks } from "../../lease/both-clocks.js";
+import { LeaseholdError } from "../../lease/errors.js";
+import type { Random, Timer, Timers, World } from "../../lease/ports.js";
+import type { Reading } from "../protocol/clock.js";
+import { ownerName } from "../protocol/ballot.js";
+import { isRequest, Message } from "../protocol/message.js";
+import { FleasePeer } from "../peer.js";
+import type { FleasePeerSink } from "../peer.js";
+import { FleaseProvider, outcomesFor } from "../provider.js";
+import type { FleaseDriver } from "../provider.js";
+import { Refusals } from "./refusals.js";
+import { SideCalls } from "../admin/side-calls.js";
+import { writeClusterDocument } from "./cluster.js";
+import type { Cluster } from "./cluster.js";
+import { firstLink } from "./transport/first-link.js";
+import type { Rejection } from "./wire/hello.js";
+import { labelKeepLeases, Labels } from "./labels.js";
+import type { Link } from "./transport/link.js";
+import { listenAgain } from "./transport/listen-again.js";
+import { LogLimit } from "../../runtime/log-limit.js";
+import { Membership } from "./membership.js";
+import { observerCalls } from "./security/roles.js";
+import { SideTurns } from "./side-turns.js";
+import { memberStatus } from "./status.js";
+import { Transport } from "./transport/transport.js";
+import { transportDefaults } from "./transport/transport-options.js";
+import type {
+  Claims,
+  ClockStamp,
+  Echo,
+  Identity,
+  Role,
+  TransportHandler,
+  TransportOptions,
+} from "./transport/transport-handler.js";
+import type { Logger, MemberStatus } from "../../runtime/types.js";
+
+export interface FleaseNodeOptions {
+  readonly world: World;
+  readonly cluster: Cluster;
+  readonly role: Role;
+  readonly nodeId: string;
+  readonly logger: Logger;
+  /** What it says of itself, at most 256 bytes. */
+  readonly label?: string;
+  readonly transport?: Partial<TransportOptions>;
+}
+
+/** Members are known by their index, clients by numbers from here on. */
+const firstClientHandle = 1_000;
+
+/** How long a member may take to confirm a label. */
+const introduceTimeoutMs = 5_000;
+
+/** How often the peer looks after itself: recovery, idle resources, clock faults. */
+const maintainEveryMs = 100;
+
+/**
+ * Runs a {@link FleasePeer} on the real world: reads the clocks for it, carries its messages, wakes it when it is
+ * due, and answers for it what is beside the protocol.
+ */
+export class FleaseNode implements TransportHandler, FleaseDriver {
+  readonly peer: FleasePeer;
+  readonly provider: FleaseProvider;
+  readonly cluster: Cluster;
+  readonly nodeId: string;
+  transport: Transport;
+  readonly #options: FleaseNodeOptions;
+  readonly #world: World;
+  /** Links to members, by their index in the cluster. */
+  readonly #members: (Link | undefined)[] = [];
+  /** Links to clients, by a number of their own. */
+  readonly #clients = new Map<number, Link>();
+  #nextClient = firstClientHandle;
+  /** Links whose last batch contradicted our clock. */
+  readonly #distrusted = new Set<Link>();
+  readonly membership: Membership;
+  readonly #refusals = new Refusals();
+  readonly #reply = new Message();
+  readonly #logLimit = new LogLimit();
+  readonly #sideCalls: SideCalls<Link>;
+  readonly #sideTurns: SideTurns;
+  readonly #startedMono: number;
+  #now: Reading;
+  readonly #clocks = { monotonicMs: 0, wallMs: 0 };
+  /** Whether requests of the chunk in hand are answered. */
+  #votes = false;
+  #listening: string | undefined;
+  /** Where members were really found, by their ids. */
+  #knownAddresses: ReadonlyMap<string, string> = new Map();
+  /** When the host will wake the peer, on the steady clock. */
+  #wakeAt = Infinity;
+  #wakeTimer: Timer | undefined;
+  #maintainTimer: Timer | undefined;
+  #closed: Promise<void> | undefined;
+  readonly #ending = new AbortController();
+  /** Called whenever a member has been connected or lost. */
+  onMembersChanged: () => void = () => {};
+  readonly status = (): MemberStatus => memberStatus(this, this.#listening ?? "");
+
+  constructor(options: FleaseNodeOptions) {
+    this.#options = options;
+    this.#world = options.world;
+    this.cluster = options.cluster;
+    this.nodeId = options.nodeId;
+    const { clock, random } = options.world;
+    this.transport = this.#makeTransport();
+    const { heartbeatMs = transportDefaults.heartbeatMs } = options.transport ?? {};
+    this.membership = new Membership(this, heartbeatMs, (cause, text) =>
+      this.#complain("error", cause, text),
+    );
+    const first = {
+      owner: this.#ownerName(),
+      seed: Math.floor(random.next() * 0x1_0000_0000),
+      acceptor: options.role === "member",
+    };
+    const { monotonicMs, wallMs } = readBothClocks(clock);
+    this.peer = new FleasePeer(options.cluster.settings, first, monotonicMs, wallMs, this.#sink());
+    this.#now = this.now();
+    this.#startedMono = this.#now.mono;
+    this.provider = new FleaseProvider(this);
+    this.#sideTurns = new SideTurns(options.world, (goOn) => this.#sideCalls.work(goOn));
+    this.#sideCalls = new SideCalls(this, new Labels(labelKeepLeases * this.peer.settings.ttlMaxMs));
+    this.#attachLoopback();
+    this.#maintain();
+  }
+
+  /** Starts to listen, for a member; resolves with the address. */
+  async listen(address: string): Promise<string> {
+    this.#listening = await this.transport.listen(address);
+    return this.#listening;
+  }
+
+  /** Connects to all other members; a dialed address may be known better than the cluster knows it. */
+  dialMembers(known: ReadonlyMap<string, string> = this.#knownAddresses): void {
+    this.#knownAddresses = known;
+    for (const [index, id] of this.cluster.settings.members.entries()) {
+      if (this.#options.role === "member" && id === this.nodeId) continue;
+      this.transport.dial(known.get(id) ?? this.cluster.addresses[index]!, id);
+    }
+  }
+
+  /** Aborts when this participant is closed. */
+  get ended(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  get role(): Role {
+    return this.#options.role;
+  }
+
+  link(member: number): Link | undefined {
+    return this.#members[member];
+  }
+
+  now(): Reading {
+    const { monotonicMs, wallMs } = readBothClocks(this.#world.clock, this.#clocks);
+    return this.peer.read(monotonicMs, wallMs);
+  }
+
+  poke(): void {
+    const dueAt = this.peer.nextDueMono;
+    if (dueAt >= this.#wakeAt || this.#closed !== undefined) return;
+    this.#wakeTimer?.cancel();
+    this.#wakeAt = dueAt;
+    this.#wakeTimer = this.#world.timers.after(dueAt - this.#world.clock.monotonicMs(), () => {
+      this.#wakeAt = Infinity;
+      this.peer.tick(this.now());
+      this.poke();
+    });
+  }
+
+  sideWork(): void {
+    if (this.#closed === undefined) this.#sideTurns.wanted();
+  }
+
+  reachable(): number {
+    return this.#members.filter((link) => link !== undefined).length;
+  }
+
+  refusal(): LeaseholdError | undefined {
+    return this.#refusals.ofMajority(this.cluster.settings.members.length);
+  }
+
+  get timers(): Timers {
+    return this.#world.timers;
+  }
+
+  get random(): Random {
+    return this.#world.random;
+  }
+
+  address(member: number): string {
+    return this.cluster.addresses[member]!;
+  }
+
+  /** Why a member is not connected. */
+  whyUnlinked(member: number): LeaseholdError {
+    const known = this.#knownAddresses.get(this.cluster.settings.members[member]!);
+    return this.#refusals.why(known ?? this.address(member));
+  }
+
+  async ask(member: number, method: string, params: object, timeoutMs: number): Promise<unknown> {
+    const linked = () => this.#members[member];
+    const isOpen = () => this.#closed === undefined;
+    const link = linked() ?? (await firstLink(linked, isOpen, this.#startedMono, this.#world));
+    if (link === undefined) throw this.whyUnlinked(member);
+    if (link === this.transport.loopback) return this.answer(link, method, params);
+    return this.transport.call(link, method, params, timeoutMs);
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#shutDown();
+    return this.#closed;
+  }
+
+  async #shutDown(): Promise<void> {
+    this.#ending.abort();
+    this.#wakeTimer?.cancel();
+    this.#maintainTimer?.cancel();
+    this.#sideCalls.close();
+    this.#sideTurns.stop();
+    await this.transport.close();
+    this.#options.transport?.credentials?.close();
+  }
+
+  connected(link: Link): void {
+    this.peer.acceptor?.quotas?.introduce(link.owner, link.account);
+    const index = link.role === "member" ? this.cluster.settings.members.indexOf(link.peerId) : -1;
+    if (index === -1) {
+      link.handle = this.#nextClient;
+      this.#nextClient += 1;
+      this.#clients.set(link.handle, link);
+      return;
+    }
+    link.handle = index;
+    this.#members[index] = link;
+    if (this.role === "member") this.membership.connected(link);
+    this.#refusals.acceptedBy(link.address);
+    this.#introduce(link);
+    this.#options.logger.info(`connected to member ${link.peerId} at ${link.address}`);
+    this.onMembersChanged();
+  }
+
+  /** Says once for each connection who we are: members show it to those who ask who holds what. */
+  #introduce(link: Link): void {
+    const { label } = this.#options;
+    if (label === undefined) return;
+    this.transport.call(link, "label", { label }, introduceTimeoutMs).catch(() => {
+      // Then this member shows the name alone.
+    });
+  }
+
+  disconnected(link: Link, reason: string): void {
+    this.#distrusted.delete(link);
+    this.#sideCalls.disconnected(link);
+    this.peer.acceptor?.quotas?.gone(link.owner);
+    if (this.#clients.delete(link.handle)) this.peer.forget(link.handle);
+    this.membership.disconnected(link);
+    if (this.#members[link.handle] !== link) return;
+    this.#members[link.handle] = undefined;
+    this.peer.forget(link.handle);
+    this.#options.logger.warn(`lost member ${link.peerId}: ${reason}`);
+    this.onMembersChanged();
+  }
+
+  refused(address: string, error: LeaseholdError): void {
+    this.#refusals.refusedBy(address, error);
+    this.onMembersChanged();
+    this.#complain(
+      "error",
+      `${error.code} ${address}`,
+      `this ${this.#options.role} cannot connect to ${error.message}`,
+    );
+  }
+
+  twin(memberId: string, text: string): void {
+    this.membership.refusedBy(memberId, text);
+  }
+
+  rival(link: Link, address: string): void {
+    if (link !== this.transport.loopback) this.membership.warn(link, address);
+  }
+
+  repelled(address: string, cause: string, text: string): void {
+    this.#complain("warn", cause, `no connection from ${address}: ${text}`);
+  }
+
+  /** What others can bring about is logged once a minute for each cause, however often they do. */
+  #complain(level: "warn" | "error", cause: string, text: string): void {
+    const line = this.#logLimit.line(cause, text, this.#world.clock.monotonicMs());
+    if (line !== undefined) this.#options.logger[level](line);
+  }
+
+  /** Said once, by `disconnected`; the transport keeps trying and counts. */
+  unreachable(): void {}
+
+  admit(peer: Identity): Rejection | undefined {
+    if (peer.role !== "member") return undefined;
+    if (!this.cluster.settings.members.includes(peer.nodeId))
+      return { reason: "notAdmitted", text: `${JSON.stringify(peer.nodeId)} is no member of this cluster` };
+    const objection = this.membership.objection(peer);
+    return objection === undefined ? undefined : { reason: "twin", text: objection };
+  }
+
+  clusterDocument(): string {
+    return writeClusterDocument(this.cluster);
+  }
+
+  stamp(into: ClockStamp): void {
+    const now = this.now();
+    into.monoMs = now.mono;
+    into.loMs = now.lo;
+    into.hiMs = now.hi;
+  }
+
+  chunk(): void {
+    this.#now = this.now();
+    this.#votes = this.membership.votes(this.#now);
+  }
+
+  stamped(link: Link, stamp: ClockStamp, echo: Echo): void {
+    const { peer } = this;
+    if (link.handle < firstClientHandle) this.membership.heard(link, echo, this.#now.mono);
+    const possible =
+      link.handle >= firstClientHandle
+        ? peer.skew.isPossible(stamp.loMs, stamp.hiMs, echo.loMs, this.#now)
+        : peer.hearClock(link.handle, stamp.loMs, stamp.hiMs, echo.loMs, this.#now);
+    if (possible) this.#distrusted.delete(link);
+    else this.#distrusted.add(link);
+  }
+
+  message(link: Link, message: Message): void {
+    // A pair whose clocks contradict each other does not count for each other's quorums (3.10).
+    if (this.#distrusted.has(link)) return;
+    if (!this.#votes && isRequest(message.kind)) return;
+    if (this.peer.receive(link.handle, message, this.#now, this.#reply))
+      this.transport.send(link, this.#reply);
+  }
+
+  chunkEnd(): void {
+    this.poke();
+  }
+
+  answer(link: Link, method: string, params: unknown): unknown {
+    if (link.role === "observer" && !observerCalls.has(method)) {
+      throw new LeaseholdError("PERMISSION_DENIED", `an observer may not call ${JSON.stringify(method)}`);
+    }
+    if (method === "rival") return this.membership.warned(link, params);
+    if (method === "connected") return this.membership.hear(link, params);
+    return this.#sideCalls.answer(link, method, params);
+  }
+
+  // The peer's effects
+
+  #sink(): FleasePeerSink {
+    return {
+      send: (to, message) => {
+        const link = this.#members[to];
+        if (link !== undefined) this.transport.send(link, message);
+      },
+      ...outcomesFor(() => this.provider),
+      tell: (to, message) => {
+        const link = this.#members[to] ?? this.#clients.get(to);
+        if (link === undefined) return false;
+        this.transport.send(link, message);
+        return true;
+      },
+      hinted: (resource) => this.provider.hinted(resource),
+      clockFault: (reason) => this.#restart(reason),
+    };
+  }
+
+  /** Goes on as another owner, which every peer has to be told: with new connections (3.2, 3.10). */
+  #restart(reason: string): void {
+    this.#options.logger.error(`clock fault: ${reason}; every lease of this process is lost`);
+    const before = this.transport;
+    // What we were still saying to ourselves belongs to the former clock, which the new one would contradict.
+    before.loopback?.close("clock fault");
+    this.#members.length = 0;
+    this.#clients.clear();
+    this.peer.acceptor?.quotas?.everybodyGone();
+    this.#distrusted.clear();
+    this.membership.restarted();
+    this.#sideCalls.close();
+    this.transport = this.#makeTransport();
+    const { monotonicMs, wallMs } = readBothClocks(this.#world.clock);
+    this.peer.restart(this.#ownerName(), monotonicMs, wallMs);
+    this.#attachLoopback();
+    void this.#reconnect(before);
+  }
+
+  async #reconnect(before: Transport): Promise<void> {
+    const { transport } = this; // Another fault may follow meanwhile, with a transport and a call of its own.
+    const isWanted = () => this.#closed === undefined && this.transport === transport;
+    await before.close();
+    if (!isWanted()) return;
+    this.dialMembers();
+    if (this.#listening === undefined) return;
+    await listenAgain(transport, this.#listening, isWanted, this.#world.timers, this.#options.logger);
+  }
+
+  #makeTransport(): Transport {
+    const { cluster, role, nodeId, world, transport } = this.#options;
+    const claims: Claims = {
+      role,
+      nodeId,
+      cluster: cluster.name,
+      configHash: cluster.configHash,
+      view: cluster.settings.view,
+      cellFunction: cellFunctionVersion,
+    };
+    return new Transport(claims, world, this, transport);
+  }
+
+  #ownerName(): string {
+    return ownerName(this.nodeId, this.transport.identity.incarnation);
+  }
+
+  #attachLoopback(): void {
+    const { loopback } = this.transport;
+    if (loopback === undefined) return;
+    const index = this.cluster.settings.members.indexOf(this.nodeId);
+    loopback.handle = index;
+    this.peer.acceptor?.quotas?.introduce(loopback.owner, loopback.account);
+    this.#members[index] = loopback;
+    this.#sideCalls.labels.set(loopback, this.#options.label);
+  }
+
+  #maintain(): void {
+    if (this.#closed !== undefined) return;
+    const now = this.now();
+    this.peer.maintain(now);
+    // After the acceptor may have become ready: from then on everybody who is connected counts, also if one goes in this moment.
+    const { acceptor } = this.peer;
+    if (acceptor !== undefined && this.membership.maintain(now, acceptor.ready)) acceptor.silence(now);
+    this.#sideCalls.maintain(now);
+    this.poke();
+    const dueMono = now.mono + maintainEveryMs;
+    this.#maintainTimer = this.#world.timers.after(maintainEveryMs, () => {
+      this.peer.admission.look(this.#world.clock.monotonicMs() - dueMono);
+      this.#maintain();
+    });
+  }
+}

@@ -1,0 +1,72 @@
+import { labelOf } from "../../runtime/participant.js";
+import { parseDuration } from "../../lease/duration.js";
+import { LeaseholdError } from "../../lease/errors.js";
+import { LeaseManager } from "../../lease/lease-manager.js";
+import { fleaseSettings, settingsAdvice } from "../protocol/settings.js";
+import { parseAddress } from "../../runtime/address.js";
+import { defineCluster } from "./cluster.js";
+import type { Cluster } from "./cluster.js";
+import { FleaseNode } from "./flease-node.js";
+import { silent } from "../../runtime/logger.js";
+import { loadCredentials } from "./security/load.js";
+import { opening } from "./opening.js";
+import { whenReady } from "./ready.js";
+import { memberState } from "./status.js";
+import type { Member, MemberOptions } from "../../runtime/types.js";
+import { realWorld } from "../../runtime/world.js";
+
+/** Makes this process a member: its acceptor answers everybody, its proposer serves `leases`. */
+export async function startFleaseMember(options: MemberOptions): Promise<Member> {
+  const { id } = options;
+  const listen = options.listen ?? options.members[id]!;
+  const cluster = clusterOf(options);
+  parseAddress(listen);
+  const label = labelOf(options.label);
+  const logger = options.logger ?? silent;
+  for (const advice of settingsAdvice(cluster.settings)) logger.warn(advice);
+  const world = realWorld();
+  return opening(async (onFailure) => {
+    const owner = { role: "member", memberId: id, cluster: cluster.name } as const;
+    const credentials = await loadCredentials(options, owner, world, logger);
+    onFailure(() => credentials?.close());
+    const transport = { insecure: options.insecure ?? false, credentials };
+    const node = new FleaseNode({ world, cluster, role: "member", nodeId: id, label, logger, transport });
+    onFailure(() => node.close());
+    const address = await node.listen(listen);
+    node.dialMembers();
+    const leases = new LeaseManager(node.provider, world);
+    const recovering = { isReady: () => memberState(node) === "ready", ended: node.ended };
+    return {
+      id,
+      address,
+      leases,
+      status: () => node.status(),
+      ready: (given = {}) => whenReady(recovering, given, world),
+      close: () => leases.close(),
+    };
+  });
+}
+
+function clusterOf(options: MemberOptions): Cluster {
+  const { id, members } = options;
+  if (!Object.hasOwn(members, id)) {
+    throw new LeaseholdError(
+      "INVALID_CONFIG",
+      `the member ${JSON.stringify(id)} is not among the members listed`,
+    );
+  }
+  const ttlMaxMs = parseDuration(options.ttlMax ?? "15s");
+  const settings = fleaseSettings({
+    members: Object.keys(members),
+    ...(options.cellSize === undefined ? {} : { cellSize: options.cellSize }),
+    ttlMaxMs,
+    maxClockSkewMs: parseDuration(options.maxClockSkew ?? "500ms"),
+    rpcTimeoutMs:
+      options.rpcTimeout === undefined
+        ? Math.min(1_000, Math.max(50, ttlMaxMs / 15))
+        : parseDuration(options.rpcTimeout),
+    ...(options.resourcesMax === undefined ? {} : { resourcesMax: options.resourcesMax }),
+    ...(options.clockRateError === undefined ? {} : { clockRateError: options.clockRateError }),
+  });
+  return defineCluster(options.cluster ?? "leasehold", settings, members);
+}

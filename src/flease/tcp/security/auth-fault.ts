@@ -1,0 +1,112 @@
+import type { RejectReason, Rejection } from "../wire/hello.js";
+
+/** Why somebody was not believed. The names are stable: counters carry them, and each is logged once a minute. */
+export const authCauses = [
+  /** No certificate was shown. */
+  "noCertificate",
+  /** The certificate was signed by itself, or by an authority that we do not trust. */
+  "untrusted",
+  "expired",
+  "notYetValid",
+  /** Any other fault of a certificate: a purpose that does not fit, no name of ours in it. */
+  "certificate",
+  /** The credentials are for another cluster. */
+  "cluster",
+  /** The credentials do not allow the role that was claimed. */
+  "role",
+  /** The credentials are another member's. */
+  "memberId",
+  /** It has not the key of the incarnation that it claims to be. */
+  "incarnation",
+  /** The cluster key differs. */
+  "key",
+  /** Plain bytes where TLS should be. */
+  "plain",
+  /** One side uses certificates and the other a key, or a version of TLS that the other does not speak. */
+  "method",
+  /** What else can go wrong before a TLS connection stands. */
+  "tls",
+] as const;
+
+export type AuthCause = (typeof authCauses)[number];
+
+export interface AuthFault {
+  readonly cause: AuthCause;
+  /** One sentence for people. */
+  readonly text: string;
+}
+
+const reasonOf: Partial<Record<AuthCause, RejectReason>> = { cluster: "cluster", role: "forbidden" };
+
+export function authRejection(cause: AuthCause, text: string): Rejection {
+  return { auth: cause, reason: reasonOf[cause] ?? "unauthenticated", text };
+}
+
+/** What OpenSSL found wrong with a certificate. `whose` begins the sentence. */
+export function certificateFault(code: string, whose: string): AuthFault {
+  switch (code) {
+    case "DEPTH_ZERO_SELF_SIGNED_CERT":
+      return {
+        cause: "untrusted",
+        text: `${whose} is self-signed, and not by the authority of this cluster`,
+      };
+    case "SELF_SIGNED_CERT_IN_CHAIN":
+    case "UNABLE_TO_GET_ISSUER_CERT":
+    case "UNABLE_TO_GET_ISSUER_CERT_LOCALLY":
+    case "UNABLE_TO_VERIFY_LEAF_SIGNATURE":
+    case "CERT_SIGNATURE_FAILURE":
+      return { cause: "untrusted", text: `${whose} was signed by an authority that is not this cluster's` };
+    case "CERT_HAS_EXPIRED":
+      return { cause: "expired", text: `${whose} has expired, or its authority's has` };
+    case "CERT_NOT_YET_VALID":
+      return { cause: "notYetValid", text: `${whose} is not valid yet: is a clock wrong?` };
+    case "INVALID_PURPOSE":
+      return {
+        cause: "certificate",
+        text: `${whose} was not made for this side of a connection (extendedKeyUsage)`,
+      };
+    default:
+      return { cause: "certificate", text: `${whose} is refused: ${code}` };
+  }
+}
+
+/** Which side of a connection we are. */
+export type Side = "accepting" | "dialing";
+
+/** A failed handshake as one of the sides sees it; the texts follow from the side. */
+type Sentence = readonly [cause: AuthCause, text: string];
+
+const atAcceptingSide: Readonly<Record<string, Sentence>> = {
+  ERR_SSL_DECRYPTION_FAILED_OR_BAD_RECORD_MAC: ["key", "its key is not ours"],
+  ERR_SSL_DIGEST_CHECK_FAILED: ["key", "its key is not ours"],
+  ERR_SSL_PSK_IDENTITY_NOT_FOUND: ["key", "it names a key that we do not have"],
+  ERR_SSL_WRONG_VERSION_NUMBER: ["plain", "it does not speak TLS"],
+  ERR_SSL_HTTP_REQUEST: ["plain", "it does not speak TLS"],
+  ERR_SSL_HTTPS_PROXY_REQUEST: ["plain", "it does not speak TLS"],
+  ERR_SSL_NO_SHARED_CIPHER: ["method", "it uses a certificate where we use a key, or no cipher that we use"],
+  ERR_SSL_UNSUPPORTED_PROTOCOL: [
+    "method",
+    "it uses a key where we use certificates, or too old a version of TLS",
+  ],
+};
+
+const atDialingSide: Readonly<Record<string, Sentence>> = {
+  ERR_SSL_SSLV3_ALERT_BAD_RECORD_MAC: ["key", "the key there is not ours"],
+  ERR_SSL_TLSV1_ALERT_DECRYPT_ERROR: ["key", "the key there is not ours"],
+  ERR_SSL_DECRYPTION_FAILED_OR_BAD_RECORD_MAC: ["key", "the key there is not ours"],
+  ERR_SSL_TLSV1_ALERT_UNKNOWN_PSK_IDENTITY: ["key", "there is no key for our role there"],
+  ERR_SSL_WRONG_VERSION_NUMBER: ["plain", "what answers there does not speak TLS"],
+  ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE: ["method", "a key is used there, and a certificate here"],
+  ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION: ["method", "certificates are used there, and a key here"],
+};
+
+/** What a TLS handshake failed of, by the error's code; `undefined` for what is no fault of TLS (a reset, say). */
+export function handshakeFault(error: Error, side: Side): AuthFault | undefined {
+  const { code, reason } = error as Error & { code?: unknown; reason?: unknown };
+  if (typeof code !== "string" || !code.startsWith("ERR_SSL_")) return undefined;
+  // Node 22 and later name the alerts that TLS has from SSL 3 after both.
+  const name = code.replace("ERR_SSL_SSL/TLS_ALERT_", "ERR_SSL_SSLV3_ALERT_");
+  const known = (side === "accepting" ? atAcceptingSide : atDialingSide)[name];
+  if (known !== undefined) return { cause: known[0], text: known[1] };
+  return { cause: "tls", text: `no TLS connection: ${typeof reason === "string" ? reason : code}` };
+}

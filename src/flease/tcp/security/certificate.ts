@@ -1,0 +1,67 @@
+import type { X509Certificate } from "node:crypto";
+import type { AuthFault } from "./auth-fault.js";
+import type { Proof } from "./proof.js";
+import { roles, rolesWithin } from "./roles.js";
+import type { Role } from "../transport/transport-handler.js";
+
+/**
+ * What a certificate says of its owner, in a URI among its subject's alternative names:
+ * `leasehold://CLUSTER/member/ID`, `leasehold://CLUSTER/client` or `leasehold://CLUSTER/observer`. CLUSTER and ID are
+ * percent-encoded.
+ */
+const nameOfOurs = /^leasehold:\/\/([^/?#]+)\/(?:member\/([^/?#]+)|(client|observer))$/;
+
+/** Reads who a certificate is for. Whether it can be trusted is for the TLS layer to say, not for this. */
+export function proofOfCertificate(certificate: X509Certificate): Proof | AuthFault {
+  const by = describeCertificate(certificate);
+  if (certificate.ca) {
+    return {
+      cause: "certificate",
+      text: `${by} is an authority's: its owner could make others, so it proves nothing`,
+    };
+  }
+  const ours = urisOf(certificate.subjectAltName).filter((uri) => uri.startsWith("leasehold:"));
+  if (ours.length !== 1) {
+    const found = ours.length === 0 ? "no name of Leasehold" : "more than one name of Leasehold";
+    return { cause: "certificate", text: `${by} has ${found} among its URIs; see docs/security.md` };
+  }
+  const proof = proofOfName(ours[0]!, by, certificate.subject ? by : certificate.fingerprint256);
+  return (
+    proof ?? {
+      cause: "certificate",
+      text: `${by} has the name ${ours[0]}, which says no role; see docs/security.md`,
+    }
+  );
+}
+
+function proofOfName(uri: string, by: string, account: string): Proof | undefined {
+  const match = nameOfOurs.exec(uri);
+  if (match === null) return undefined;
+  try {
+    const cluster = decodeURIComponent(match[1]!);
+    if (match[2] !== undefined)
+      return { roles, cluster, memberId: decodeURIComponent(match[2]), by, account };
+    return { roles: rolesWithin(match[3] as Role), cluster, by, account };
+  } catch {
+    // Not percent-encoded UTF-8.
+    return undefined;
+  }
+}
+
+/** `the certificate of CN=a`, in one line and quoted, as strangers choose what is in it. */
+export function describeCertificate(certificate: X509Certificate): string {
+  return `the certificate ${JSON.stringify((certificate.subject ?? "").replaceAll("\n", ", ").slice(0, 200))}`;
+}
+
+/**
+ * The URIs in Node's text form of the extension, `DNS:a, URI:b`. A value with characters that could be taken for the
+ * beginning of another one is quoted there as JSON, and is not looked into.
+ */
+export function urisOf(subjectAltName: string | undefined): string[] {
+  const uris: string[] = [];
+  const entry = /(?:^|, )([A-Za-z ]+):("(?:[^"\\]|\\.)*"|[^,]*)/gy;
+  for (const [, kind, value] of (subjectAltName ?? "").matchAll(entry)) {
+    if (kind === "URI" && !value!.startsWith('"')) uris.push(value!);
+  }
+  return uris;
+}

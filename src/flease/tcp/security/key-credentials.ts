@@ -1,0 +1,93 @@
+import type { ConnectionOptions, TlsOptions as TlsServerOptions, TLSSocket } from "node:tls";
+import type { AuthFault, Side } from "./auth-fault.js";
+import { keyFor } from "./cluster-key.js";
+import type { ClusterKeys } from "./cluster-key.js";
+import type { Credentials } from "./credentials.js";
+import type { FileWatch } from "./file-watch.js";
+import type { Proof } from "./proof.js";
+import { roles, rolesWithin } from "./roles.js";
+import { secureOptions } from "./tls-bounds.js";
+import type { Identity, Role } from "../transport/transport-handler.js";
+
+/**
+ * The one suite for pre-shared keys with forward secrecy, authenticated encryption and no parameters to choose
+ * (RFC 7905). `node:tls` offers pre-shared keys up to TLS 1.2.
+ */
+const CIPHER = "ECDHE-PSK-CHACHA20-POLY1305";
+
+const suite = {
+  ciphers: CIPHER,
+  minVersion: "TLSv1.2",
+  maxVersion: "TLSv1.2",
+  secureOptions,
+} as const;
+
+/** `ROLE@CLUSTER`: the role names the key. The cluster is there for messages only; HELLO is what it is judged by. */
+function pskIdentity(name: Role, cluster: string): string {
+  return `${name}@${cluster}`;
+}
+
+/** A cluster key, by TLS-PSK. */
+export class KeyCredentials implements Credentials {
+  readonly #watch: FileWatch<ClusterKeys>;
+  readonly #claims = new WeakMap<TLSSocket, string>();
+  /** The server side's options do not change with the key: it is looked up for each connection. */
+  readonly version = 0;
+
+  constructor(watch: FileWatch<ClusterKeys>) {
+    this.#watch = watch;
+  }
+
+  get participant(): "client" | "observer" {
+    return keyFor(this.#watch.current, "client") === undefined ? "observer" : "client";
+  }
+
+  serverOptions(): TlsServerOptions {
+    return {
+      ...suite,
+      pskCallback: (socket, identity) => {
+        this.#claims.set(socket, identity);
+        const role = roleNamed(identity);
+        return role === undefined ? null : (this.#watch.current.get(role) ?? null);
+      },
+    };
+  }
+
+  dialOptions(identity: Identity): ConnectionOptions {
+    return {
+      ...suite,
+      // There is no certificate, so there is no name in it to compare with.
+      checkServerIdentity: () => undefined,
+      pskCallback: () => {
+        const chosen = keyFor(this.#watch.current, identity.role);
+        return chosen === undefined
+          ? null
+          : { psk: chosen.key, identity: pskIdentity(chosen.name, identity.cluster) };
+      },
+    };
+  }
+
+  proofOf(socket: TLSSocket, side: Side): Proof | AuthFault {
+    // A handshake of this suite is done only between two that have the key. Anything else must not come here.
+    if (socket.getCipher().name !== CIPHER) return { cause: "method", text: "no cluster key was used" };
+    if (socket.isSessionReused()) return { cause: "tls", text: "sessions are not resumed here" };
+    // Whom we dialed has a key that we have; more than that a key cannot say.
+    if (side === "dialing") return { roles, by: "the cluster key" };
+    const role = roleNamed(this.#claims.get(socket) ?? "");
+    if (role === undefined) return { cause: "key", text: "it names a key that we do not have" };
+    return { roles: rolesWithin(role), by: `the ${role} key` };
+  }
+
+  claimOf(socket: TLSSocket): string | undefined {
+    return this.#claims.get(socket);
+  }
+
+  close(): void {
+    this.#watch.close();
+  }
+}
+
+function roleNamed(identity: string): Role | undefined {
+  const name = identity.split("@", 1)[0];
+  return roles.find((role) => role === name);
+}

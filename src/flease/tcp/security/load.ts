@@ -1,0 +1,108 @@
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import { createSecureContext } from "node:tls";
+import { LeaseholdError } from "../../../lease/errors.js";
+import type { World } from "../../../lease/ports.js";
+import { isPem, textOf } from "../../../runtime/pem.js";
+import type { Logger, SecurityOptions, TlsFiles } from "../../../runtime/types.js";
+import { CertificateCredentials, certificateTls } from "./certificate-credentials.js";
+import type { CertificateSet } from "./certificate-credentials.js";
+import { proofOfCertificate } from "./certificate.js";
+import { KeyCredentials } from "./key-credentials.js";
+import { keyFor, parseClusterKeys } from "./cluster-key.js";
+import type { ClusterKeys } from "./cluster-key.js";
+import type { Credentials } from "./credentials.js";
+import { FileWatch, WATCH_EVERY_MS } from "./file-watch.js";
+import type { Role } from "../transport/transport-handler.js";
+
+/** Whoever the credentials are for. What is not known yet is not compared. */
+export interface Owner {
+  readonly role: Role | undefined;
+  readonly memberId?: string;
+  readonly cluster?: string;
+}
+
+/**
+ * Reads the credentials that the options name, and goes on watching their files. `undefined` when there are none:
+ * plain TCP.
+ *
+ * @throws LeaseholdError `INVALID_CONFIG`: unreadable, does not fit together, or not for this owner.
+ */
+export async function loadCredentials(
+  options: SecurityOptions,
+  owner: Owner,
+  world: World,
+  logger: Logger,
+  everyMs = WATCH_EVERY_MS,
+): Promise<Credentials | undefined> {
+  const { tls, key, keyFile } = options;
+  if ([tls, key, keyFile].filter((each) => each !== undefined).length > 1) {
+    throw invalid("of `tls`, `key` and `keyFile` only one can be used");
+  }
+  if (tls !== undefined) {
+    const paths = [tls.ca, tls.cert, tls.key].filter((each) => !isPem(each));
+    const read = () => readCertificates(tls, owner);
+    return new CertificateCredentials(await FileWatch.start({ paths, read, world, logger, everyMs }));
+  }
+  if (key === undefined && keyFile === undefined) return undefined;
+  const paths = keyFile === undefined ? [] : [keyFile];
+  const read = async () => {
+    const text = keyFile === undefined ? key! : await textOf(keyFile);
+    return checkKeys(parseClusterKeys(text, keyFile ?? "key"), keyFile ?? "key", owner);
+  };
+  return new KeyCredentials(await FileWatch.start({ paths, read, world, logger, everyMs }));
+}
+
+async function readCertificates(files: TlsFiles, owner: Owner): Promise<CertificateSet> {
+  const [ca, cert, key] = await Promise.all([textOf(files.ca), textOf(files.cert), textOf(files.key)]);
+  const name = (what: keyof TlsFiles): string => (isPem(files[what]) ? `tls.${what}` : files[what]);
+  const authority = attempt(`${name("ca")} holds no certificate`, () => new X509Certificate(ca));
+  const own = attempt(`${name("cert")} holds no certificate`, () => new X509Certificate(cert));
+  const secret = attempt(`${name("key")} holds no private key without a passphrase`, () =>
+    createPrivateKey(key),
+  );
+  if (!own.checkPrivateKey(secret)) throw invalid(`${name("key")} is not the key of ${name("cert")}`);
+  if (!authority.ca) throw invalid(`${name("ca")} is no authority's certificate (basicConstraints CA:TRUE)`);
+  checkOwn(own, name("cert"), owner);
+  const context = attempt("the certificates do not fit together", () =>
+    createSecureContext({ ...certificateTls, ca, cert, key }),
+  );
+  return { ca, cert, key, own, context };
+}
+
+function attempt<T>(what: string, run: () => T): T {
+  try {
+    return run();
+  } catch (cause) {
+    throw invalid(`${what}: ${(cause as Error).message}`, cause);
+  }
+}
+
+/** A certificate with which everybody would refuse us is refused here, where somebody sees it. */
+function checkOwn(own: X509Certificate, name: string, owner: Owner): void {
+  const proof = proofOfCertificate(own);
+  if ("cause" in proof) throw invalid(`${name}: ${proof.text}`);
+  if (Date.parse(own.validTo) < Date.now()) throw invalid(`${name} expired on ${own.validTo}`);
+  const { role, memberId, cluster } = owner;
+  if (role !== undefined && !proof.roles.includes(role)) {
+    throw invalid(`${name} does not allow to be a ${role}, only ${proof.roles.join(" or ")}`);
+  }
+  const differs = (what: string, here: string | undefined, there: string | undefined): void => {
+    if (here === undefined || here === there) return;
+    throw invalid(
+      `${name} is good for the ${what} ${JSON.stringify(there)} and not for ${JSON.stringify(here)}`,
+    );
+  };
+  differs("cluster", cluster, proof.cluster);
+  if (role === "member") differs("member", memberId, proof.memberId);
+}
+
+function checkKeys(keys: ClusterKeys, source: string, owner: Owner): ClusterKeys {
+  if (owner.role !== undefined && keyFor(keys, owner.role) === undefined) {
+    throw invalid(`${source} has no key that allows to be a ${owner.role}`);
+  }
+  return keys;
+}
+
+function invalid(message: string, cause?: unknown): LeaseholdError {
+  return new LeaseholdError("INVALID_CONFIG", message, { cause });
+}

@@ -1,0 +1,19 @@
+import type { Role } from "../transport/transport-handler.js";
+
+/** From the one that may do most. Whoever may be one of them may also be all that follow. */
+export const roles = ["member", "client", "observer"] as const satisfies readonly Role[];
+
+/** What credentials for `role` allow their owner to be: a member may do all that a client does, and a client may ask. */
+export function rolesWithin(role: Role): readonly Role[] {
+  return roles.slice(roles.indexOf(role));
+}
+
+/** What an observer may ask beside the protocol. Anything new is not for observers until it stands here. */
+export const observerCalls: ReadonlySet<string> = new Set([
+  "status",
+  "list",
+  "explain",
+  "watch",
+  "unwatch",
+  "label",
+]);

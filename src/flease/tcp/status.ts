@@ -1,0 +1,57 @@
+import type { FleaseNode } from "./flease-node.js";
+import type { MemberStatus, PeerStatus } from "../../runtime/types.js";
+
+/** How a member is, as it tells those who ask. */
+export function memberStatus(node: FleaseNode, address: string): MemberStatus {
+  const { peer, cluster, transport } = node;
+  const now = node.now();
+  const { acceptor } = peer;
+  const behindMs = acceptor?.behindMs("", now) ?? 0;
+  const readyInMs = Math.ceil(Math.max(acceptor?.remainingSilenceMs(now) ?? 0, behindMs));
+  const notice = peer.fault ?? node.membership.notice(now.mono);
+  const usage = process.cpuUsage();
+  return {
+    id: node.nodeId,
+    address,
+    cluster: cluster.name,
+    view: cluster.settings.view,
+    incarnation: transport.identity.incarnation,
+    state: memberState(node),
+    ...(notice === undefined ? {} : { notice }),
+    readyInMs,
+    resources: acceptor?.size ?? 0,
+    waiters: peer.waiterCount,
+    ttlMaxMs: cluster.settings.ttlMaxMs,
+    maxClockSkewMs: cluster.settings.maxClockSkewMs,
+    peers: peerStatuses(node),
+    clients: [...transport.links].filter((link) => link.role !== "member").length,
+    counters: { ...transport.counters },
+    cpuMs: (usage.user + usage.system) / 1_000,
+    rssBytes: process.memoryUsage.rss(),
+  };
+}
+
+export function memberState(node: FleaseNode): MemberStatus["state"] {
+  if (node.peer.fault !== undefined) return "clock-fault";
+  if (node.membership.isTwin) return "twin";
+  // Not by the clocks: when the wait is over the acceptor still has to notice.
+  return node.peer.acceptor?.ready === true && node.membership.votes(node.now()) ? "ready" : "recovering";
+}
+
+function peerStatuses(node: FleaseNode): PeerStatus[] {
+  const statuses: PeerStatus[] = [];
+  for (const [index, id] of node.cluster.settings.members.entries()) {
+    if (id === node.nodeId) continue;
+    const link = node.link(index);
+    const roundTripMs = link?.roundTripMs;
+    const skewMs = link === undefined ? undefined : node.peer.skew.skewMs(index);
+    statuses.push({
+      id,
+      address: node.cluster.addresses[index]!,
+      connected: link !== undefined,
+      ...(roundTripMs === undefined ? {} : { roundTripMs }),
+      ...(skewMs === undefined ? {} : { skewMs }),
+    });
+  }
+  return statuses;
+}

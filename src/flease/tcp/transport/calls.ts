@@ -1,0 +1,140 @@
+import { LeaseholdError } from "../../../lease/errors.js";
+import type { Timer, Timers } from "../../../lease/ports.js";
+import type { Counters } from "./counters.js";
+import type { Link } from "./link.js";
+import type { AnswerFrame, CallFrame } from "../wire/side-frames.js";
+import type { TransportHandler } from "./transport-handler.js";
+
+/** Calls of one peer that are being answered at the same time, watches among them; a further one is answered with an error. */
+const RUNNING_CALLS_MAX = 64;
+
+/**
+ * Calls of one peer whose answers we wait for: more than it takes at a time, as answers are on their way for a while. Each peer has a
+ * number of its own, so one that does not answer takes no room from what others are asked.
+ */
+const ASKED_CALLS_MAX = 256;
+
+/** Made once: a stack for each would cost more than all the rest of a refusal, of which one read may ask for thousands. */
+const tooManyCalls = new LeaseholdError(
+  "UNREACHABLE",
+  `${RUNNING_CALLS_MAX} calls are being answered already`,
+);
+
+const ERROR_TEXT_LENGTH_MAX = 4096;
+
+interface PendingCall {
+  readonly link: Link;
+  readonly timer: Timer;
+  readonly settle: (answer: AnswerFrame) => void;
+}
+
+/** Both sides of the rare questions beside the protocol: those we asked, and those we are asked. */
+export class Calls {
+  readonly #handler: TransportHandler;
+  readonly #counters: Counters;
+  readonly #timers: Timers;
+  readonly #pending = new Map<number, PendingCall>();
+  /** How many we have asked of each link, and answer to it. */
+  readonly #asked = new WeakMap<Link, number>();
+  readonly #running = new WeakMap<Link, number>();
+  #lastId = 0;
+
+  constructor(handler: TransportHandler, counters: Counters, timers: Timers) {
+    this.#handler = handler;
+    this.#counters = counters;
+    this.#timers = timers;
+  }
+
+  call(link: Link, method: string, params: unknown, timeoutMs: number): Promise<unknown> {
+    const asked = this.#asked.get(link) ?? 0;
+    if (asked >= ASKED_CALLS_MAX)
+      return unreachable(link, `${ASKED_CALLS_MAX} calls already wait for its answer`);
+    this.#lastId = (this.#lastId + 1) >>> 0;
+    const id = this.#lastId;
+    if (!link.sendCall({ id, method, params })) {
+      return unreachable(link, link.open ? "the call has no room" : "the link is closed");
+    }
+    this.#counters["calls.sent"]++;
+    this.#asked.set(link, asked + 1);
+    return new Promise((resolve, reject) => {
+      const timer = this.#timers.after(timeoutMs, () => {
+        this.answered(link, { id, error: unreachableError(link, `no answer within ${timeoutMs} ms`) });
+      });
+      const settle = (answer: AnswerFrame): void => {
+        if (answer.error === undefined) resolve(answer.value);
+        else reject(answer.error);
+      };
+      this.#pending.set(id, { link, timer, settle });
+    });
+  }
+
+  /** An answer that nobody waits for any longer, or that comes from another than was asked, is dropped. */
+  answered(link: Link, answer: AnswerFrame): void {
+    const pending = this.#pending.get(answer.id);
+    if (pending === undefined || pending.link !== link) {
+      this.#counters["answers.dropped"]++;
+      return;
+    }
+    this.#pending.delete(answer.id);
+    this.#asked.set(link, this.#asked.get(link)! - 1);
+    pending.timer.cancel();
+    pending.settle(answer);
+  }
+
+  /** Ends what waits for this link, or for all. */
+  fail(link: Link | undefined, error: (link: Link) => LeaseholdError): void {
+    for (const [id, pending] of this.#pending) {
+      if (link === undefined || pending.link === link) {
+        this.answered(pending.link, { id, error: error(pending.link) });
+      }
+    }
+  }
+
+  linkClosed(link: Link, reason: string): void {
+    this.fail(link, () => unreachableError(link, reason));
+  }
+
+  called(link: Link, call: CallFrame): void {
+    const running = this.#running.get(link) ?? 0;
+    if (running >= RUNNING_CALLS_MAX) {
+      this.#counters["calls.refused"]++;
+      this.#send(link, { id: call.id, error: tooManyCalls });
+      return;
+    }
+    this.#running.set(link, running + 1);
+    void this.#answer(link, call);
+  }
+
+  async #answer(link: Link, call: CallFrame): Promise<void> {
+    const { id } = call;
+    try {
+      const answer = this.#handler.answer(link, call.method, call.params);
+      this.#send(link, { id, value: await answer });
+    } catch (error) {
+      // Also what was refused at once counts until this turn ends: one read asks for so much of it and no more.
+      await undefined;
+      this.#send(link, { id, error: asLeaseholdError(error) });
+    } finally {
+      this.#running.set(link, this.#running.get(link)! - 1);
+    }
+  }
+
+  #send(link: Link, answer: AnswerFrame): void {
+    if (link.sendAnswer(answer)) this.#counters["calls.answered"]++;
+    else this.#counters["answers.dropped"]++;
+  }
+}
+
+function unreachableError(link: Link, why: string): LeaseholdError {
+  return new LeaseholdError("UNREACHABLE", `${link.peerId} at ${link.address} did not answer: ${why}`);
+}
+
+function unreachable(link: Link, why: string): Promise<never> {
+  return Promise.reject(unreachableError(link, why));
+}
+
+/** Whatever it was, it has to fit into an answer. */
+function asLeaseholdError(error: unknown): LeaseholdError {
+  const message = (error instanceof Error ? error.message : String(error)).slice(0, ERROR_TEXT_LENGTH_MAX);
+  return new LeaseholdError(error instanceof LeaseholdError ? error.code : "UNREACHABLE", message);
+}

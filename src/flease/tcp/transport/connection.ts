@@ -1,0 +1,289 @@
+import type { Socket } from "node:net";
+import type { Timer, World } from "../../../lease/ports.js";
+import { accountOf } from "./account.js";
+import { ByteReader, ByteWriter } from "../wire/bytes.js";
+import type { Counters } from "./counters.js";
+import { FrameDecoder, FrameKind } from "../wire/frame.js";
+import { FrameError } from "../wire/frame-error.js";
+import { Handshake } from "../wire/handshake.js";
+import type { Self } from "../wire/handshake.js";
+import { decodeHello, decodeProof, decodeReject, decodeWelcome, encodeReject } from "../wire/hello.js";
+import type { DecodedIdentity, DecodedWelcome, Rejection } from "../wire/hello.js";
+import type { Carrier, Link, LinkOrigin } from "./link.js";
+import { authRejection, handshakeFault } from "../security/auth-fault.js";
+import type { AuthFault } from "../security/auth-fault.js";
+import type { Proof } from "../security/proof.js";
+import type { Identity, TransportHandler } from "./transport-handler.js";
+
+/** How long a connection that we end may take to take its last bytes and to end itself, ms. */
+const LINGER_MS = 500;
+
+/** The first buffer of a REJECT, which nearly always fits. */
+const REJECT_BYTES = 512;
+
+/** Whoever dialed, and is told how it went. */
+export interface Dialing {
+  readonly address: string;
+  /** Who has to answer there. */
+  readonly expectedId: string | undefined;
+  opened(peerId: string): void;
+  refused(): void;
+  /** The connection is over. Returns true when its owner should be told that nobody was reached. */
+  closed(opened: boolean): boolean;
+}
+
+/** What a connection asks of the transport that it belongs to. */
+export interface ConnectionOwner extends Self {
+  identity(): Identity;
+  readonly world: World;
+  readonly handler: TransportHandler;
+  readonly counters: Counters;
+  readonly handshakeTimeoutMs: number;
+  /**
+   * Holds a peer's HELLO or WELCOME against what we are: a reason to refuse it, or nothing. Asked before the peer has proven
+   * that it is the one, so that nothing may be done in its name here, and again when it has.
+   */
+  judge(connection: Connection, peer: DecodedIdentity): Rejection | undefined;
+  newLink(carrier: Carrier, origin: LinkOrigin): Link;
+  /** The handshake is done: the link takes the place of an older one, and the handler is told. */
+  established(connection: Connection, link: Link): void;
+  /** A connection was refused before it was a link, by either side. */
+  refused(connection: Connection, rejection: Rejection, by: "us" | "them"): void;
+  /** The link has ended; the socket may still linger. */
+  unlinked(link: Link, reason: string): void;
+  /** The connection is over, and `opened` says whether its handshake had been done. The last call. */
+  closed(connection: Connection, reason: string, opened: boolean): void;
+}
+
+type State = "handshake" | "linked" | "closing";
+
+/**
+ * One socket, from its first byte: the handshake, then a link's frames, then the end. A frame that is not as it
+ * should be ends this connection and nothing else.
+ */
+export class Connection implements Carrier {
+  readonly address: string;
+  /** `undefined` for accepted connections. */
+  readonly dialing: Dialing | undefined;
+  readonly #owner: ConnectionOwner;
+  readonly #socket: Socket;
+  readonly #decoder: FrameDecoder;
+  readonly #handshake: Handshake;
+  /** Ends the handshake, or the lingering, when it takes too long. */
+  #timer: Timer;
+  #state: State = "handshake";
+  /** What the other side has proven. Until then nothing that it sends is looked at. */
+  #proof: Proof | undefined;
+  #link: Link | undefined;
+  #reason = "closed by the peer";
+  /** True while the chunk in hand has been announced to the handler. */
+  #inChunk = false;
+
+  constructor(owner: ConnectionOwner, socket: Socket, address: string, dialing?: Dialing) {
+    this.#owner = owner;
+    this.#socket = socket;
+    this.address = address;
+    this.dialing = dialing;
+    this.#decoder = new FrameDecoder(this.#frame);
+    this.#handshake = new Handshake(owner, socket);
+    this.#timer = owner.world.timers.after(owner.handshakeTimeoutMs, this.#handshakeTimedOut);
+    socket.setNoDelay(true);
+    socket.on("error", this.#failed);
+    socket.on("close", this.#socketClosed);
+  }
+
+  get proof(): Proof | undefined {
+    return this.#proof;
+  }
+
+  /** Who the other side should be, or says that it is. */
+  get peerId(): string | undefined {
+    return this.dialing?.expectedId ?? this.#handshake.claimant?.identity.nodeId;
+  }
+
+  /** From here on the other side is listened to. The dialing side speaks first. */
+  begin(proof: Proof): void {
+    this.#proof = proof;
+    if (this.dialing !== undefined) this.write(this.#handshake.hello());
+  }
+
+  /** The other side is told why it is not listened to. */
+  distrust(fault: AuthFault): void {
+    this.reject(authRejection(fault.cause, fault.text));
+  }
+
+  get ready(): boolean {
+    return this.#socket.writableLength === 0;
+  }
+
+  write(buffer: ByteWriter): boolean {
+    const socket = this.#socket;
+    socket.write(buffer.bytes.subarray(0, buffer.length), this.#written);
+    // Nothing left in the socket means that the kernel has copied it all already, and the buffer is ours again.
+    return socket.writableLength === 0;
+  }
+
+  readonly #written = (): void => {
+    if (this.ready) this.#link?.written();
+  };
+
+  /** Bytes from the socket; the chunk is the caller's again when this returns. */
+  readonly receive = (chunk: Buffer, length: number): void => {
+    // While the connection ends, what still arrives is read and thrown away: unread bytes would make the kernel
+    // reset the connection, and the peer would lose the reason that we have just given.
+    if (this.#state === "closing") return;
+    if (this.#proof === undefined) {
+      this.close("it spoke before it was known who it is");
+      return;
+    }
+    const { counters, handler } = this.#owner;
+    counters["bytes.received"] += length;
+    if (this.#link !== undefined) this.#beginChunk(this.#link);
+    try {
+      this.#decoder.push(chunk, length);
+    } catch (error) {
+      if (!(error instanceof FrameError)) throw error;
+      counters[`frames.refused.${error.cause}`]++;
+      this.#malformed(error);
+    } finally {
+      if (this.#inChunk) {
+        this.#inChunk = false;
+        handler.chunkEnd(this.#link!);
+      }
+    }
+  };
+
+  #beginChunk(link: Link): void {
+    this.#inChunk = true;
+    link.heard(this.#owner.world.clock.monotonicMs());
+    this.#owner.handler.chunk(link);
+  }
+
+  readonly #frame = (kind: FrameKind, bytes: Buffer, start: number, end: number): void => {
+    if (this.#link !== undefined) {
+      this.#link.frame(kind, bytes, start, end);
+      return;
+    }
+    const reader = new ByteReader();
+    reader.reset(bytes, start, end);
+    if (kind === FrameKind.reject) {
+      const rejection = decodeReject(reader);
+      this.#owner.counters["rejects.received"]++;
+      this.#owner.refused(this, rejection, "them");
+      this.close(rejection.text);
+      return;
+    }
+    const body = bytes.subarray(start, end);
+    const { claimant } = this.#handshake;
+    if (kind === FrameKind.hello && this.dialing === undefined && claimant === undefined) {
+      this.#greeted(decodeHello(reader), body);
+    } else if (kind === FrameKind.proof && claimant !== undefined) {
+      const unproven = this.#handshake.checkProof(decodeProof(reader));
+      if (!this.#refuses(unproven ?? this.#owner.judge(this, claimant)))
+        this.#established(claimant.identity, "");
+    } else if (kind === FrameKind.welcome && this.dialing !== undefined) {
+      this.#welcomed(decodeWelcome(reader), body);
+    } else {
+      throw new FrameError("kind", `a frame of kind ${kind} in the handshake`);
+    }
+  };
+
+  #greeted(hello: DecodedIdentity, body: Uint8Array): void {
+    if (this.#refuses(this.#owner.judge(this, hello)) || hello.identity === undefined) return;
+    const document = hello.identity.role !== "member" ? this.#owner.handler.clusterDocument() : "";
+    this.write(this.#handshake.welcome(body, hello, document));
+  }
+
+  #welcomed(welcome: DecodedWelcome, body: Uint8Array): void {
+    if (this.#refuses(this.#owner.judge(this, welcome)) || welcome.identity === undefined) return;
+    if (this.#refuses(this.#handshake.checkWelcome(body, welcome, welcome.signature))) return;
+    this.write(this.#handshake.proof(body));
+    this.#established(welcome.identity, welcome.clusterDocument);
+  }
+
+  #refuses(rejection: Rejection | undefined): boolean {
+    if (rejection !== undefined) this.reject(rejection);
+    return rejection !== undefined;
+  }
+
+  #established(peer: Identity, clusterDocument: string): void {
+    this.#timer.cancel();
+    this.#state = "linked";
+    const link = this.#owner.newLink(this, {
+      peer,
+      address: this.address,
+      dialed: this.dialing !== undefined,
+      clusterDocument,
+      account: accountOf(this.#proof!, peer, this.address),
+    });
+    this.#link = link;
+    this.#owner.established(this, link);
+    // Messages may follow in the same chunk, and must not be handled before the handler has read its clock.
+    if (link.open) this.#beginChunk(link);
+  }
+
+  /** Says why, then ends the connection. */
+  reject(rejection: Rejection): void {
+    if (this.#state === "closing") return;
+    this.#owner.counters[`rejects.sent.${rejection.reason}`]++;
+    if (this.#state === "handshake" || this.dialing === undefined) this.#owner.refused(this, rejection, "us");
+    const frame = new ByteWriter(REJECT_BYTES);
+    encodeReject(frame, rejection);
+    this.write(frame);
+    this.#linger(rejection.text);
+  }
+
+  #malformed(error: FrameError): void {
+    this.reject({ reason: "badFrame", text: `not a frame of this protocol (${error.message})` });
+  }
+
+  /** Ends the connection after what has been written; one whose handshake is not done has nothing to wait for. */
+  end(reason: string): void {
+    if (this.#state === "linked") this.#linger(reason);
+    else this.close(reason);
+  }
+
+  /** The peer gets a short while to take what has been written. */
+  #linger(reason: string): void {
+    this.#unlink(reason);
+    this.#socket.end();
+    this.#timer = this.#owner.world.timers.after(LINGER_MS, () => this.#socket.destroy());
+  }
+
+  /** Ends the connection at once. */
+  close(reason: string): void {
+    if (this.#state === "closing") return;
+    this.#unlink(reason);
+    this.#socket.destroy();
+  }
+
+  #unlink(reason: string): void {
+    this.#state = "closing";
+    this.#reason = reason;
+    this.#timer.cancel();
+    this.#decoder.stop();
+    const link = this.#link;
+    if (link === undefined) return;
+    link.closed();
+    this.#owner.unlinked(link, reason);
+  }
+
+  readonly #failed = (error: Error): void => {
+    this.#reason = error.message;
+    const fault = this.#proof === undefined ? handshakeFault(error, "dialing") : undefined;
+    if (fault === undefined || this.#state === "closing") return;
+    this.#owner.refused(this, authRejection(fault.cause, fault.text), "us");
+    this.close(fault.text);
+  };
+
+  readonly #handshakeTimedOut = (): void => {
+    this.#owner.counters["handshakes.timedOut"]++;
+    this.close(`no handshake within ${this.#owner.handshakeTimeoutMs} ms`);
+  };
+
+  readonly #socketClosed = (): void => {
+    if (this.#state !== "closing") this.#unlink(this.#reason);
+    this.#timer.cancel();
+    this.#owner.closed(this, this.#reason, this.#link !== undefined);
+  };
+}

@@ -1,0 +1,141 @@
+import { connect } from "node:net";
+import type { TcpNetConnectOpts } from "node:net";
+import { connect as connectSecurely } from "node:tls";
+import type { TLSSocket } from "node:tls";
+import type { Timer } from "../../../lease/ports.js";
+import { parseAddress } from "../../../runtime/address.js";
+import { Connection } from "./connection.js";
+import type { ConnectionOwner, Dialing } from "./connection.js";
+import type { Credentials } from "../security/credentials.js";
+import { nothingAsked } from "../security/proof.js";
+import type { TransportOptions } from "./transport-handler.js";
+
+/** What a dialed connection reads into, again and again. */
+const READ_BUFFER_BYTES = 64 * 1024;
+
+/** After the first refusal: what it was for may pass within a moment, as members hear of each other's connections. */
+const FIRST_REFUSED_RETRY_MS = 50;
+
+/** A connection that lived shorter than this counts as another failed attempt, so that a quarrel cannot spin. */
+const STABLE_MS = 1000;
+
+export interface DialerOwner extends ConnectionOwner {
+  readonly options: TransportOptions;
+  /** True when a member of this name is connected already, by another address. */
+  isLinked(peerId: string): boolean;
+  connecting(connection: Connection): void;
+}
+
+/** Keeps a connection to one address: exponential backoff with full jitter between the attempts, without end. */
+export class Dialer implements Dialing {
+  readonly address: string;
+  expectedId: string | undefined;
+  /** Who answered there last. */
+  #answeredId: string | undefined;
+  readonly #owner: DialerOwner;
+  readonly #readBuffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
+  #connection: Connection | undefined;
+  #timer: Timer | undefined;
+  #failures = 0;
+  /** Refusals since it was let in last. */
+  #refusals = 0;
+  #refused = false;
+  readonly #standsBy: boolean;
+  #openedMs = 0;
+  #stopped = false;
+
+  /** @param standsBy the other side dials as well, and sooner: we only do when it cannot */
+  constructor(owner: DialerOwner, address: string, expectedId: string | undefined, standsBy: boolean) {
+    this.#standsBy = standsBy;
+    this.#owner = owner;
+    this.address = address;
+    this.expectedId = expectedId;
+  }
+
+  start(): void {
+    if (this.#standsBy) this.#retry(this.#standByMs());
+    else this.#connect();
+  }
+
+  readonly #connect = (): void => {
+    // A member that has two addresses needs one connection; the other address waits for the case that it breaks.
+    const peerId = this.expectedId ?? this.#answeredId;
+    if (peerId !== undefined && this.#owner.isLinked(peerId)) {
+      this.#retry(this.#standByMs());
+      return;
+    }
+    this.#refused = false;
+    const { credentials } = this.#owner.options;
+    const target: TcpNetConnectOpts = {
+      ...parseAddress(this.address),
+      onread: {
+        buffer: this.#readBuffer,
+        callback: (length: number) => {
+          connection.receive(this.#readBuffer, length);
+          return true;
+        },
+      },
+    };
+    const socket = credentials === undefined ? connect(target) : this.#secure(credentials, target);
+    const connection = new Connection(this.#owner, socket, this.address, this);
+    this.#connection = connection;
+    this.#owner.connecting(connection);
+    if (credentials === undefined) connection.begin(nothingAsked);
+  };
+
+  #secure(credentials: Credentials, target: TcpNetConnectOpts): TLSSocket {
+    const socket = connectSecurely({ ...target, ...credentials.dialOptions(this.#owner.identity()) });
+    return socket.once("secureConnect", () => {
+      const proof = credentials.proofOf(socket, "dialing");
+      if ("cause" in proof) this.#connection?.distrust(proof);
+      else this.#connection?.begin(proof);
+    });
+  }
+
+  opened(peerId: string): void {
+    this.#answeredId = peerId;
+    this.#openedMs = this.#owner.world.clock.monotonicMs();
+    this.#refusals = 0;
+  }
+
+  refused(): void {
+    this.#refused = true;
+    this.#refusals += 1;
+  }
+
+  /** Another attempt follows. A refusal has explained itself already. */
+  closed(opened: boolean): boolean {
+    if (this.#stopped) return false;
+    const livedMs = opened ? this.#owner.world.clock.monotonicMs() - this.#openedMs : 0;
+    this.#failures = livedMs >= STABLE_MS ? 0 : this.#failures + 1;
+    const delayMs = this.#refused ? this.#refusedDelayMs() : this.#delayMs();
+    this.#retry(this.#standsBy ? Math.max(delayMs, this.#standByMs()) : delayMs);
+    return !opened && !this.#refused;
+  }
+
+  stop(reason: string): void {
+    this.#stopped = true;
+    this.#timer?.cancel();
+    this.#connection?.end(reason);
+  }
+
+  #retry(delayMs: number): void {
+    this.#timer = this.#owner.world.timers.after(delayMs, this.#connect);
+  }
+
+  #delayMs(): number {
+    const { dialBackoffMs, dialBackoffMsMax } = this.#owner.options;
+    const boundMs = Math.min(dialBackoffMsMax, dialBackoffMs * 2 ** Math.min(this.#failures, 30));
+    return boundMs * this.#owner.world.random.next();
+  }
+
+  #refusedDelayMs(): number {
+    const { refusedRetryMs } = this.#owner.options;
+    const boundMs = Math.min(refusedRetryMs, FIRST_REFUSED_RETRY_MS * 2 ** Math.min(this.#refusals, 30));
+    return boundMs * (0.5 + 0.5 * this.#owner.world.random.next());
+  }
+
+  #standByMs(): number {
+    return this.#owner.options.standByMs * (1 + this.#owner.world.random.next());
+  }
+}

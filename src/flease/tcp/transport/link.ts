@@ -1,0 +1,261 @@
+import { isRequest, Kind, Message } from "../../protocol/message.js";
+import { ByteReader } from "../wire/bytes.js";
+import type { ByteWriter } from "../wire/bytes.js";
+import type { Counters } from "./counters.js";
+import { decodeBatchHeader, decodeMessage } from "../wire/codec.js";
+import { FrameKind } from "../wire/frame.js";
+import { FrameError } from "../wire/frame-error.js";
+import { ownerOf } from "./identity.js";
+import { Outbox } from "./outbox.js";
+import { RoundTrip } from "./round-trip.js";
+import { decodeAnswer, decodeCall, encodeAnswer, encodeCall } from "../wire/side-frames.js";
+import type { AnswerFrame, CallFrame } from "../wire/side-frames.js";
+import type { ClockStamp, Echo, Identity, Role, TransportHandler } from "./transport-handler.js";
+
+/** What carries a link's bytes: a socket, or a member's way to itself. */
+export interface Carrier {
+  /** False while an earlier write is still on its way. */
+  readonly ready: boolean;
+  /** Sends the whole buffer. True when it may be used again at once; else the link's `written` is called later. */
+  write(buffer: ByteWriter): boolean;
+  close(reason: string): void;
+}
+
+/** What all links of a transport share. */
+export interface LinkOwner {
+  readonly role: Role;
+  /** The view that a heartbeat carries. */
+  readonly view: number;
+  readonly handler: TransportHandler;
+  readonly counters: Counters;
+  readonly linkBytesMax: number;
+  /** The link has something to send: flush it at the end of this turn. */
+  markDirty(link: Link): void;
+  called(link: Link, call: CallFrame): void;
+  answered(link: Link, answer: AnswerFrame): void;
+}
+
+/** Where a link came from. */
+export interface LinkOrigin {
+  readonly peer: Identity;
+  readonly address: string;
+  readonly dialed: boolean;
+  readonly clusterDocument: string;
+  /** Whom the peer's resources are charged to: what it has proven to be, or where it is. */
+  readonly account: string;
+}
+
+// One of each serves all links of the process: they are in use only within a single call of `frame`, and such calls
+// never nest.
+const reader = new ByteReader();
+const message = new Message();
+const receivedStamp: ClockStamp = { monoMs: 0, loMs: 0, hiMs: 0 };
+const receivedEcho: Echo = { monoMs: 0, loMs: 0, heldMs: 0, roundTripMs: -1 };
+
+/** Renewals may wait up to this much beside all the rest, so that a flood of new requests costs no lease that is held. */
+const URGENT_BYTES_MAX = 1024 * 1024;
+
+/** One peer, connected. */
+export class Link {
+  readonly role: Role;
+  readonly peerId: string;
+  /** 32 hexadecimal digits. */
+  readonly incarnation: string;
+  /** `peerId.incarnation`: the owner of every ballot in this peer's requests. */
+  readonly owner: string;
+  /** All that the peer said of itself when it was connected. */
+  readonly peer: Identity;
+  /** The address that was dialed, or the one the connection came from. */
+  readonly address: string;
+  /** Whom the peer's resources are charged to: what it has proven to be, or where it is. */
+  readonly account: string;
+  /** True when this process dialed. */
+  readonly dialed: boolean;
+  /** What the accepting member said of the cluster, JSON; `""` unless a client dialed. */
+  readonly clusterDocument: string;
+  /** The protocol side's own number for this peer. The transport does not look at it. */
+  handle = -1;
+
+  readonly #owner: LinkOwner;
+  readonly #carrier: Carrier;
+  readonly #outbox = new Outbox();
+  readonly #roundTrip = new RoundTrip();
+  /** The buffer on its way, and its size. */
+  #inFlight: ByteWriter | undefined;
+  #open = true;
+  #dirty = false;
+  #sentSinceTick = false;
+  #silentTicks = 0;
+
+  constructor(owner: LinkOwner, carrier: Carrier, origin: LinkOrigin) {
+    this.#owner = owner;
+    this.#carrier = carrier;
+    this.peer = origin.peer;
+    this.role = origin.peer.role;
+    this.peerId = origin.peer.nodeId;
+    this.incarnation = origin.peer.incarnation;
+    this.owner = ownerOf(origin.peer);
+    this.address = origin.address;
+    this.account = origin.account;
+    this.dialed = origin.dialed;
+    this.clusterDocument = origin.clusterDocument;
+  }
+
+  /** False as soon as the link is closed. */
+  get open(): boolean {
+    return this.#open;
+  }
+
+  /** The smallest of the recent round trips, ms; `undefined` before the first. */
+  get roundTripMs(): number | undefined {
+    return this.#roundTrip.smallestMs;
+  }
+
+  /** Bytes that wait for this peer, in the socket and before it. */
+  get waitingBytes(): number {
+    return this.#outbox.length + (this.#inFlight?.length ?? 0);
+  }
+
+  /** Closes the connection; `disconnected` is called with the reason. A dialed address is dialed again. */
+  close(reason: string): void {
+    this.#carrier.close(reason);
+  }
+
+  /** The carrier is gone: nothing is sent or handed over from here on. */
+  closed(): void {
+    this.#open = false;
+  }
+
+  /** Appends a message to what this turn sends. Never throws. */
+  send(message: Message): void {
+    const { counters } = this.#owner;
+    if (!this.#open) {
+      counters["messages.dropped.closed"]++;
+      return;
+    }
+    const renews = message.renewing && isRequest(message.kind);
+    const room = renews
+      ? this.#outbox.urgentLength < URGENT_BYTES_MAX
+      : this.waitingBytes < this.#owner.linkBytesMax;
+    if (!room) {
+      counters["messages.dropped.congested"]++;
+      return;
+    }
+    if (renews) this.#outbox.addUrgent(message);
+    else this.#outbox.add(message);
+    counters["messages.sent"]++;
+    this.#markDirty();
+  }
+
+  /**
+   * False when there is no room, or the call is too large.
+   *
+   * @throws TypeError for what JSON cannot hold.
+   */
+  sendCall(call: CallFrame): boolean {
+    if (!this.#open || this.waitingBytes >= this.#owner.linkBytesMax) return false;
+    if (!encodeCall(this.#outbox.frames, call)) return false;
+    this.#markDirty();
+    return true;
+  }
+
+  /**
+   * False when there is no room.
+   *
+   * @throws TypeError or RangeError for what an answer cannot hold.
+   */
+  sendAnswer(answer: AnswerFrame): boolean {
+    if (!this.#open || this.waitingBytes >= this.#owner.linkBytesMax) return false;
+    encodeAnswer(this.#outbox.frames, answer);
+    this.#markDirty();
+    return true;
+  }
+
+  #markDirty(): void {
+    if (this.#dirty) return;
+    this.#dirty = true;
+    this.#owner.markDirty(this);
+  }
+
+  /**
+   * Sends what waits, as one write. While an earlier write is on its way it goes on waiting: what has to wait
+   * anyway waits where it still can be counted, and leaves with the clocks of the moment at which it leaves.
+   */
+  flush(stamp: ClockStamp): void {
+    this.#dirty = false;
+    if (!this.#open || this.#outbox.length === 0 || !this.#carrier.ready) return;
+    const { counters } = this.#owner;
+    const buffer = this.#outbox.take(stamp, this.#roundTrip.echoAt(stamp.monoMs));
+    this.#sentSinceTick = true;
+    counters.writes++;
+    counters["bytes.sent"] += buffer.length;
+    this.#inFlight = buffer;
+    if (this.#carrier.write(buffer)) this.#released();
+  }
+
+  /** The carrier has done with the buffer of the last write. */
+  written(): void {
+    if (this.#inFlight === undefined) return;
+    this.#released();
+    if (this.#open && this.#outbox.length > 0) this.#markDirty();
+  }
+
+  #released(): void {
+    this.#outbox.giveBack(this.#inFlight!);
+    this.#inFlight = undefined;
+  }
+
+  /** Bytes have arrived, at this time of our steady clock. */
+  heard(monoMs: number): void {
+    this.#silentTicks = 0;
+    this.#roundTrip.heard(monoMs);
+  }
+
+  /** Once a heartbeat. Returns for how many of them nothing has arrived. */
+  tick(): number {
+    this.#roundTrip.tick();
+    if (!this.#sentSinceTick && this.#outbox.length === 0 && this.#inFlight === undefined) {
+      this.#outbox.addHeartbeat(this.#owner.view);
+      this.#markDirty();
+    }
+    this.#sentSinceTick = false;
+    return this.#silentTicks++;
+  }
+
+  /**
+   * Takes in one frame of the peer.
+   *
+   * @throws FrameError
+   */
+  frame(kind: FrameKind, bytes: Buffer, start: number, end: number): void {
+    if (!this.#open) return;
+    reader.reset(bytes, start, end);
+    if (kind === FrameKind.batch) this.#batch();
+    else if (kind === FrameKind.call) this.#owner.called(this, decodeCall(reader));
+    else if (kind === FrameKind.answer) this.#owner.answered(this, decodeAnswer(reader));
+    else throw new FrameError("kind", `a frame of kind ${kind} after the handshake`);
+  }
+
+  #batch(): void {
+    const { handler, counters, role } = this.#owner;
+    const view = decodeBatchHeader(reader, receivedStamp, receivedEcho);
+    counters["batches.received"]++;
+    this.#roundTrip.received(receivedStamp, receivedEcho);
+    handler.stamped(this, receivedStamp, receivedEcho);
+    const requestsOnly = this.role !== "member";
+    const repliesOnly = role !== "member";
+    const queriesOnly = this.role === "observer";
+    while (this.#open && reader.remaining > 0) {
+      decodeMessage(reader, message, view, this.owner);
+      const request = isRequest(message.kind);
+      if (request ? repliesOnly : requestsOnly) {
+        throw new FrameError("direction", `a message of kind ${message.kind} from a ${this.role}`);
+      }
+      if (queriesOnly && message.kind !== Kind.query) {
+        throw new FrameError("role", `a message of kind ${message.kind} from an observer`);
+      }
+      counters["messages.received"]++;
+      handler.message(this, message);
+    }
+  }
+}

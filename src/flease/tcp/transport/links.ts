@@ -1,0 +1,175 @@
+import { leavesRoom } from "../../protocol/quotas.js";
+import type { World } from "../../../lease/ports.js";
+import { Calls } from "./calls.js";
+import type { Counters } from "./counters.js";
+import { linkKeyOf } from "./identity.js";
+import { Link } from "./link.js";
+import type { Carrier, LinkOrigin, LinkOwner } from "./link.js";
+import { loopbackLink } from "./loopback.js";
+import type { AnswerFrame, CallFrame } from "../wire/side-frames.js";
+import type { ClockStamp, Identity, Role, TransportHandler, TransportOptions } from "./transport-handler.js";
+
+/**
+ * What a member says to itself within one flush may lead to more of it: a request, its answer, the next phase's
+ * request and answer. The bound only keeps a mistake from spinning; the rest goes on in the next turn.
+ */
+const LOOPBACK_ROUNDS_MAX = 8;
+
+/** All links of a transport: who is connected, what is flushed at the end of the turn, who has gone silent. */
+export class Links implements LinkOwner {
+  readonly role: Role;
+  readonly handler: TransportHandler;
+  readonly counters: Counters;
+  readonly linkBytesMax: number;
+  readonly calls: Calls;
+  /** A member's link to itself. */
+  readonly loopback: Link | undefined;
+
+  readonly #identity: () => Identity;
+  readonly #silentTicksMax: number;
+  readonly #clientsMax: number;
+  readonly #byKey = new Map<string, Link>();
+  readonly #dirty: Link[] = [];
+  readonly #stamp: ClockStamp = { monoMs: 0, loMs: 0, hiMs: 0 };
+  #loopbackDirty = false;
+  #flush: NodeJS.Immediate | undefined;
+  #flushing = false;
+  #clients = 0;
+  /** Of them, those of each account. */
+  readonly #clientsOf = new Map<string, number>();
+
+  constructor(
+    identity: () => Identity,
+    world: World,
+    handler: TransportHandler,
+    counters: Counters,
+    options: TransportOptions,
+  ) {
+    this.#identity = identity;
+    this.role = identity().role;
+    this.handler = handler;
+    this.counters = counters;
+    this.linkBytesMax = options.linkBytesMax;
+    this.#silentTicksMax = options.silentHeartbeatsMax;
+    this.#clientsMax = options.clientsMax;
+    this.calls = new Calls(handler, counters, world.timers);
+    this.loopback = this.role === "member" ? loopbackLink(this, world.clock, identity()) : undefined;
+  }
+
+  get view(): number {
+    return this.#identity().view;
+  }
+
+  /** Whether one more client may come: one account alone gets most of the places, and never the last of them. */
+  hasRoomFor(account: string): boolean {
+    return leavesRoom(this.#clientsOf.get(account) ?? 0, this.#clientsMax - this.#clients);
+  }
+
+  #countClient({ role, account }: Link, more: 1 | -1): void {
+    if (role === "member") return;
+    this.#clients += more;
+    const count = (this.#clientsOf.get(account) ?? 0) + more;
+    if (count === 0) this.#clientsOf.delete(account);
+    else this.#clientsOf.set(account, count);
+  }
+
+  values(): Iterable<Link> {
+    return this.#byKey.values();
+  }
+
+  get(peer: Identity): Link | undefined {
+    return this.#byKey.get(linkKeyOf(peer));
+  }
+
+  /** The link to a member of this name. */
+  member(nodeId: string): Link | undefined {
+    return this.#byKey.get(linkKeyOf({ ...this.#identity(), role: "member", nodeId }));
+  }
+
+  newLink(carrier: Carrier, origin: LinkOrigin): Link {
+    return new Link(this, carrier, origin);
+  }
+
+  /** A link whose handshake is done. An older one of the same peer is closed first: the peer knows best which it uses. */
+  add(link: Link): void {
+    const key = linkKeyOf(link.peer);
+    const older = this.#byKey.get(key);
+    if (older !== undefined) {
+      this.counters["connections.replaced"]++;
+      older.close("replaced by a newer connection of the same peer");
+    }
+    this.#byKey.set(key, link);
+    this.#countClient(link, 1);
+    this.counters["connections.opened"]++;
+  }
+
+  remove(link: Link, reason: string): void {
+    this.counters["connections.closed"]++;
+    if (this.#byKey.get(linkKeyOf(link.peer)) === link) this.#byKey.delete(linkKeyOf(link.peer));
+    this.#countClient(link, -1);
+    this.calls.linkClosed(link, reason);
+  }
+
+  called(link: Link, call: CallFrame): void {
+    this.calls.called(link, call);
+  }
+
+  answered(link: Link, answer: AnswerFrame): void {
+    this.calls.answered(link, answer);
+  }
+
+  markDirty(link: Link): void {
+    if (link === this.loopback) this.#loopbackDirty = true;
+    else this.#dirty.push(link);
+    if (!this.#flushing) this.#flush ??= setImmediate(this.flush);
+  }
+
+  /** What this turn has produced leaves, with one write for each peer. */
+  readonly flush = (): void => {
+    clearImmediate(this.#flush);
+    this.#flush = undefined;
+    this.#flushing = true;
+    try {
+      // First what is said to ourselves, as the answers to it may be for others.
+      this.#flushLoopback();
+      this.#flushDirty();
+    } finally {
+      this.#flushing = false;
+      if (this.#loopbackDirty) this.#flush = setImmediate(this.flush);
+    }
+  };
+
+  #flushLoopback(): void {
+    for (let round = 0; this.#loopbackDirty && round < LOOPBACK_ROUNDS_MAX; round++) {
+      this.#loopbackDirty = false;
+      this.handler.stamp(this.#stamp);
+      this.loopback!.flush(this.#stamp);
+    }
+  }
+
+  #flushDirty(): void {
+    const dirty = this.#dirty;
+    if (dirty.length === 0) return;
+    this.handler.stamp(this.#stamp);
+    for (const link of dirty) link.flush(this.#stamp);
+    dirty.length = 0;
+  }
+
+  /** Once a heartbeat: idle links say that they are there, and silent ones are closed. */
+  tick(): void {
+    for (const link of this.#byKey.values()) {
+      // Counted in ticks, not in time: a process that was stopped wakes with one tick, before it has read what waits.
+      if (link.tick() >= this.#silentTicksMax) {
+        this.counters["connections.silent"]++;
+        link.close(`nothing was heard for ${this.#silentTicksMax} heartbeats`);
+      }
+    }
+  }
+
+  /** No immediate is left behind, and nothing more is said to ourselves. */
+  stop(): void {
+    this.loopback?.close("closed");
+    clearImmediate(this.#flush);
+    this.#flush = undefined;
+  }
+}

@@ -1,0 +1,38 @@
+import { expect, test } from "vitest";
+import { VirtualWorld } from "../../../testing/virtual-world.js";
+import { listenAgain } from "./listen-again.js";
+import type { Transport } from "./transport.js";
+
+function failing(times: number) {
+  const attempts: string[] = [];
+  const transport = {
+    listen: (address: string) => {
+      attempts.push(address);
+      return attempts.length <= times ? Promise.reject(new Error("in use")) : Promise.resolve(address);
+    },
+  } as unknown as Transport;
+  const errors: string[] = [];
+  const logger = { info: () => {}, warn: () => {}, error: (text: string) => void errors.push(text) };
+  return { attempts, errors, transport, logger };
+}
+
+test("a member that cannot listen any more tries until it can, and says so each time", async () => {
+  const world = new VirtualWorld();
+  const { attempts, errors, transport, logger } = failing(2);
+  const done = listenAgain(transport, "h:1", () => true, world.timers, logger);
+  await world.advance("3s");
+  await done;
+  expect([attempts.length, errors.length]).toEqual([3, 2]);
+});
+
+test("it stops when it is not wanted any more", async () => {
+  const world = new VirtualWorld();
+  const { attempts, transport, logger } = failing(99);
+  let wanted = true;
+  const done = listenAgain(transport, "h:1", () => wanted, world.timers, logger);
+  await world.advance("2500ms");
+  wanted = false;
+  await world.advance("2s");
+  await done;
+  expect(attempts.length).toBe(3);
+});

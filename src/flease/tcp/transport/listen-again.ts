@@ -1,0 +1,29 @@
+import type { Timers } from "../../../lease/ports.js";
+import type { Transport } from "./transport.js";
+import type { Logger } from "../../../runtime/types.js";
+
+/** Between two attempts. */
+const listenAgainMs = 1_000;
+
+/**
+ * Listens where a former transport of this process listened. Nobody could reach a member that does not: it tries until
+ * it does, or is not wanted any more.
+ */
+export async function listenAgain(
+  transport: Transport,
+  address: string,
+  isWanted: () => boolean,
+  timers: Timers,
+  logger: Logger,
+): Promise<void> {
+  while (isWanted()) {
+    try {
+      await transport.listen(address);
+      return;
+    } catch (error) {
+      if (!isWanted()) return;
+      logger.error(`cannot listen on ${address} any more, and tries again: ${String(error)}`);
+      await new Promise<void>((resolve) => timers.after(listenAgainMs, resolve));
+    }
+  }
+}

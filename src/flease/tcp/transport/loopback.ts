@@ -1,0 +1,49 @@
+import type { ByteWriter } from "../wire/bytes.js";
+import { FrameDecoder } from "../wire/frame.js";
+import { Link } from "./link.js";
+import type { Carrier, LinkOwner } from "./link.js";
+import type { Clock } from "../../../lease/ports.js";
+import type { Identity } from "./transport-handler.js";
+
+/**
+ * A member's way to itself: what is written is decoded and handed over before the write returns, by the same codec
+ * and in the same order of calls as bytes from a socket, so that the protocol knows no special case.
+ */
+class LoopbackCarrier implements Carrier {
+  readonly ready = true;
+  readonly #owner: LinkOwner;
+  readonly #clock: Clock;
+  readonly #decoder: FrameDecoder;
+  link: Link | undefined;
+
+  constructor(owner: LinkOwner, clock: Clock) {
+    this.#owner = owner;
+    this.#clock = clock;
+    this.#decoder = new FrameDecoder((kind, bytes, start, end) => this.link!.frame(kind, bytes, start, end));
+  }
+
+  write(buffer: ByteWriter): boolean {
+    const link = this.link!;
+    link.heard(this.#clock.monotonicMs());
+    this.#owner.handler.chunk(link);
+    this.#decoder.push(buffer.bytes, buffer.length);
+    this.#owner.handler.chunkEnd(link);
+    return true;
+  }
+
+  close(): void {
+    this.link!.closed();
+  }
+}
+
+export function loopbackLink(owner: LinkOwner, clock: Clock, self: Identity): Link {
+  const carrier = new LoopbackCarrier(owner, clock);
+  carrier.link = new Link(owner, carrier, {
+    peer: self,
+    address: "loopback",
+    dialed: false,
+    clusterDocument: "",
+    account: `member ${self.nodeId}`,
+  });
+  return carrier.link;
+}

@@ -1,0 +1,367 @@
+import type { Socket } from "node:net";
+import { LeaseholdError } from "../../../lease/errors.js";
+import type { Message } from "../../protocol/message.js";
+import type { Timer, World } from "../../../lease/ports.js";
+import { accountOf } from "./account.js";
+import { parseAddress } from "../../../runtime/address.js";
+import { Connection } from "./connection.js";
+import { newCounters } from "./counters.js";
+import type { Counters } from "./counters.js";
+import { Dialer } from "./dialer.js";
+import type { DialerOwner } from "./dialer.js";
+import type { DecodedIdentity, Rejection } from "../wire/hello.js";
+import { checkIdentity, mismatch, refusalError } from "./identity.js";
+import type { Carrier, Link, LinkOrigin } from "./link.js";
+import { Links } from "./links.js";
+import { Listener } from "./listener.js";
+import { authRejection } from "../security/auth-fault.js";
+import { Gate } from "../security/gate.js";
+import { IncarnationKey } from "../security/incarnation-key.js";
+import { nothingAsked, unprovenClaim } from "../security/proof.js";
+import { transportDefaults } from "./transport-options.js";
+import type { Claims, Identity, TransportHandler, TransportOptions } from "./transport-handler.js";
+
+/**
+ * A read of at least this size, some two hundred messages, is all that one peer may say in a turn of the event loop. Without
+ * that the runtime goes on reading from whoever sends fastest, thirty-two such reads in a row.
+ */
+const SHARE_BYTES = 16 * 1024;
+
+/** How often nothing at all is done, to keep the process alive: some days, in ms. */
+const KEEP_ALIVE_MS = 2 ** 30;
+
+/**
+ * TCP between one participant and its peers: one connection for each pair, all that a turn of the event loop
+ * produced sent as one write for each peer. An open transport keeps its process alive, also while nobody can be
+ * reached; `close` ends that.
+ */
+export class Transport {
+  /** What was refused, dropped and counted, by stable names (`docs/wire-protocol.md`, Counters). */
+  readonly counters: Counters = newCounters();
+  readonly #world: World;
+  readonly #handler: TransportHandler;
+  readonly #options: TransportOptions;
+  readonly #links: Links;
+  readonly #connections = new Set<Connection>();
+  readonly #dialers = new Map<string, Dialer>();
+  readonly #connectionOwner: DialerOwner;
+  readonly #keepAlive = setInterval(() => {}, KEEP_ALIVE_MS);
+  readonly #key: IncarnationKey;
+  #identity: Identity;
+  readonly #gate: Gate | undefined;
+  #listener: Listener | undefined;
+  #heartbeat: Timer;
+  /** Accepted connections whose handshake is not done, in the order in which they last got on: in TLS, or after it. */
+  readonly #strangers = new Set<Socket | Connection>();
+  #closing: Promise<void> | undefined;
+  #lastConnectionClosed: (() => void) | undefined;
+
+  /**
+   * @param world its clock stamps receptions; `handler.stamp` must use the same one
+   * @param key of the incarnation that this participant is: its own, unless a test wants two transports of one incarnation
+   * @throws LeaseholdError `INVALID_CONFIG` for an identity that cannot be told to peers.
+   */
+  constructor(
+    claims: Claims,
+    world: World,
+    handler: TransportHandler,
+    options: Partial<TransportOptions> = {},
+    key: IncarnationKey = new IncarnationKey(),
+  ) {
+    const identity: Identity = { ...claims, incarnation: key.incarnation };
+    try {
+      checkIdentity(identity);
+    } catch (error) {
+      clearInterval(this.#keepAlive);
+      throw error;
+    }
+    this.#key = key;
+    this.#identity = identity;
+    this.#world = world;
+    this.#handler = handler;
+    this.#options = { ...transportDefaults, ...options };
+    this.#links = new Links(() => this.#identity, world, handler, this.counters, this.#options);
+    const { credentials, handshakeTimeoutMs } = this.#options;
+    if (credentials !== undefined) this.#gate = new Gate(credentials, world.timers, handshakeTimeoutMs);
+    this.#connectionOwner = this.#newConnectionOwner();
+    this.#heartbeat = world.timers.after(this.#options.heartbeatMs, this.#tick);
+  }
+
+  get identity(): Identity {
+    return this.#identity;
+  }
+
+  /** A member's link to itself: the same codec without a socket. `undefined` for clients. */
+  get loopback(): Link | undefined {
+    return this.#links.loopback;
+  }
+
+  /** Every link whose handshake is done, without the loopback. */
+  get links(): Iterable<Link> {
+    return this.#links.values();
+  }
+
+  /** A client has learnt which cluster it is in: later handshakes say so and insist on it. */
+  adopt(known: Pick<Identity, "cluster" | "configHash" | "view" | "cellFunction">): void {
+    const { cluster, configHash, view, cellFunction } = known;
+    const identity = { ...this.#identity, cluster, configHash, view, cellFunction };
+    checkIdentity(identity);
+    this.#identity = identity;
+  }
+
+  /**
+   * Accepts connections. Resolves with the address it really listens on, `host:port`.
+   *
+   * @throws LeaseholdError `INVALID_CONFIG` beyond loopback without credentials or `insecure`, or when the address cannot be had;
+   * `INVALID_URL`; `CLOSED`.
+   */
+  async listen(address: string): Promise<string> {
+    if (this.#closing !== undefined) throw new LeaseholdError("CLOSED");
+    const listener = new Listener(this.#accepted);
+    const { insecure, credentials } = this.#options;
+    const bound = await listener.listen(address, insecure || credentials !== undefined);
+    if (this.#closing !== undefined) {
+      await listener.close();
+      throw new LeaseholdError("CLOSED");
+    }
+    this.#listener = listener;
+    return bound;
+  }
+
+  /**
+   * Keeps a connection to an address until `undial` or `close`. Of two members the one with the smaller id dials at once, and
+   * the other only when it is not dialed for `standByMs`, so that they need not choose between two connections. A
+   * peer that answers under another id than `peerId` is refused. Idempotent.
+   *
+   * @throws LeaseholdError `INVALID_URL`.
+   */
+  dial(address: string, peerId?: string): void {
+    parseAddress(address);
+    if (this.#closing !== undefined) return;
+    const { role, nodeId } = this.#identity;
+    if (role === "member" && peerId === nodeId) return;
+    const known = this.#dialers.get(address);
+    if (known !== undefined) {
+      known.expectedId = peerId ?? known.expectedId;
+      return;
+    }
+    const standsBy = role === "member" && peerId !== undefined && peerId < nodeId;
+    const dialer = new Dialer(this.#connectionOwner, address, peerId, standsBy);
+    this.#dialers.set(address, dialer);
+    dialer.start();
+  }
+
+  /** Ends the connection to an address and the attempts to reach it. */
+  undial(address: string): void {
+    const dialer = this.#dialers.get(address);
+    this.#dialers.delete(address);
+    dialer?.stop("no longer wanted");
+  }
+
+  /** Appends to the link's batch, which leaves at the end of this turn. Never throws; what has no room is dropped and counted. */
+  send(link: Link, message: Message): void {
+    link.send(message);
+  }
+
+  /**
+   * Asks a peer something beside the protocol.
+   *
+   * @throws LeaseholdError `UNREACHABLE` (no answer in time, the link closed, too many calls), `CLOSED`, or what the
+   * peer's handler threw.
+   */
+  async call(link: Link, method: string, params: unknown, timeoutMs: number): Promise<unknown> {
+    if (this.#closing !== undefined) throw new LeaseholdError("CLOSED");
+    return this.#links.calls.call(link, method, params, timeoutMs);
+  }
+
+  /** Sends what is waiting, ends every link and leaves no handle open. Idempotent. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    // Lets `closing` be seen by whatever the steps below call.
+    await Promise.resolve();
+    this.#heartbeat.cancel();
+    this.#links.flush();
+    this.#links.stop();
+    this.#links.calls.fail(undefined, () => new LeaseholdError("CLOSED"));
+    this.#gate?.close();
+    for (const dialer of this.#dialers.values()) dialer.stop("closed");
+    for (const connection of this.#connections) connection.end("closed");
+    const listening = this.#listener?.close();
+    if (this.#connections.size > 0) {
+      await new Promise<void>((resolve) => {
+        this.#lastConnectionClosed = resolve;
+      });
+    }
+    await listening;
+    clearInterval(this.#keepAlive);
+  }
+
+  readonly #tick = (): void => {
+    this.#links.tick();
+    this.#heartbeat = this.#world.timers.after(this.#options.heartbeatMs, this.#tick);
+  };
+
+  readonly #accepted = (socket: Socket, address: string): void => {
+    if (this.#closing !== undefined) {
+      socket.destroy();
+      return;
+    }
+    if (this.#strangers.size >= this.#options.handshakesMax) this.#giveUpOldest();
+    if (this.#gate === undefined) this.#open(socket, address).begin(nothingAsked);
+    else this.#enter(this.#gate, socket, address);
+  };
+
+  /** Nobody keeps others out by waiting: who means it is done with its handshake long before so many others have come. */
+  #giveUpOldest(): void {
+    const [oldest] = this.#strangers;
+    this.counters["handshakes.givenUp"]++;
+    this.#strangers.delete(oldest!);
+    if (oldest instanceof Connection) oldest.close("others wait to be let in");
+    else oldest!.destroy();
+  }
+
+  #open(socket: Socket, address: string): Connection {
+    const connection = new Connection(this.#connectionOwner, socket, address);
+    this.#connections.add(connection);
+    this.#strangers.add(connection);
+    socket.on("data", (chunk: Buffer) => {
+      connection.receive(chunk, chunk.length);
+      if (chunk.length >= SHARE_BYTES) this.#putOff(socket);
+    });
+    return connection;
+  }
+
+  /** The rest waits in the kernel, and its sender with it, until everybody else has been heard once. */
+  #putOff(socket: Socket): void {
+    this.counters["reads.putOff"]++;
+    socket.pause();
+    setImmediate(() => socket.resume());
+  }
+
+  #enter(gate: Gate, socket: Socket, address: string): void {
+    this.#strangers.add(socket);
+    gate.enter(socket, {
+      passed: (secured, proof) => {
+        this.#strangers.delete(socket);
+        const connection = this.#open(secured, address);
+        if ("cause" in proof) connection.distrust(proof);
+        else connection.begin(proof);
+      },
+      failed: (reason) => {
+        this.#strangers.delete(socket);
+        if (reason === "timeout") this.counters["handshakes.timedOut"]++;
+        else if (reason !== undefined)
+          this.#repelled(address, authRejection(reason.cause, reason.text), "us");
+      },
+    });
+  }
+
+  #newConnectionOwner(): DialerOwner {
+    return {
+      identity: () => this.#identity,
+      key: this.#key,
+      world: this.#world,
+      handler: this.#handler,
+      counters: this.counters,
+      options: this.#options,
+      handshakeTimeoutMs: this.#options.handshakeTimeoutMs,
+      connecting: (connection) => this.#connections.add(connection),
+      isLinked: (peerId) => this.#links.member(peerId) !== undefined,
+      judge: (connection, peer) => this.#judge(connection, peer),
+      newLink: (carrier: Carrier, origin: LinkOrigin) => this.#links.newLink(carrier, origin),
+      established: (connection, link) => this.#established(connection, link),
+      refused: (connection, rejection, by) => this.#refused(connection, rejection, by),
+      unlinked: (link, reason) => this.#unlinked(link, reason),
+      closed: (connection, reason, opened) => this.#closed(connection, reason, opened),
+    };
+  }
+
+  #judge(connection: Connection, decoded: DecodedIdentity): Rejection | undefined {
+    const ours = this.#identity;
+    const differs = mismatch(ours, decoded);
+    const theirs = decoded.identity;
+    if (differs !== undefined || theirs === undefined) return differs;
+    const unproven = unprovenClaim(connection.proof!, ours, theirs);
+    if (unproven !== undefined) return unproven;
+    const expected = connection.dialing?.expectedId;
+    if (connection.dialing !== undefined && theirs.role !== "member") {
+      return {
+        reason: "notAdmitted",
+        text: `${JSON.stringify(theirs.nodeId)} accepts connections but is no member`,
+      };
+    }
+    if (theirs.role === "member" && ours.role === "member" && theirs.nodeId === ours.nodeId) {
+      return { reason: "duplicate", text: `both sides are the member ${JSON.stringify(ours.nodeId)}` };
+    }
+    if (expected !== undefined && expected !== theirs.nodeId) {
+      return {
+        reason: "notAdmitted",
+        text: `the member there should be ${JSON.stringify(expected)} and is ${JSON.stringify(theirs.nodeId)}`,
+      };
+    }
+    const older = this.#links.get(theirs);
+    const known = older !== undefined;
+    // As long as the connection stands: its other end relies on that, also when nothing has been heard for a while.
+    if (known && older.incarnation !== theirs.incarnation && older.open) {
+      this.#handler.rival(older, connection.address);
+      const id = JSON.stringify(theirs.nodeId);
+      return {
+        reason: "twin",
+        text: `another process is the member ${id} already, from ${older.address}; two processes must not be one member`,
+      };
+    }
+    const account = accountOf(connection.proof!, theirs, connection.address);
+    if (theirs.role !== "member" && !known && !this.#links.hasRoomFor(account)) {
+      return { reason: "full", text: `as many clients as there may be of ${account} are connected already` };
+    }
+    return this.#handler.admit(theirs);
+  }
+
+  #established(connection: Connection, link: Link): void {
+    this.#strangers.delete(connection);
+    connection.dialing?.opened(link.peerId);
+    this.#links.add(link);
+    this.#handler.connected(link);
+  }
+
+  #refused(connection: Connection, rejection: Rejection, by: "us" | "them"): void {
+    const { dialing, address } = connection;
+    const { peerId } = connection;
+    if (rejection.reason === "twin" && by === "them" && peerId !== undefined && this.#closing === undefined)
+      this.#handler.twin(peerId, rejection.text);
+    if (dialing === undefined) {
+      this.#repelled(address, rejection, by);
+      return;
+    }
+    if (rejection.auth !== undefined) this.counters[`auth.refused.${rejection.auth}`]++;
+    dialing.refused();
+    if (this.#closing === undefined) this.#handler.refused(address, refusalError(address, rejection, by));
+  }
+
+  #repelled(address: string, { auth, reason, text }: Rejection, by: "us" | "them"): void {
+    if (auth !== undefined) this.counters[`auth.refused.${auth}`]++;
+    if (this.#closing !== undefined) return;
+    if (by === "us") this.#handler.repelled(address, auth ?? reason, text);
+    else this.#handler.repelled(address, `refused: ${reason}`, `it refuses us: ${text}`);
+  }
+
+  #unlinked(link: Link, reason: string): void {
+    this.#links.remove(link, reason);
+    if (this.#closing === undefined) this.#handler.disconnected(link, reason);
+  }
+
+  #closed(connection: Connection, reason: string, opened: boolean): void {
+    this.#connections.delete(connection);
+    this.#strangers.delete(connection);
+    const { dialing } = connection;
+    if (dialing?.closed(opened) === true) {
+      this.counters["dials.failed"]++;
+      this.#handler.unreachable(dialing.address, reason);
+    }
+    if (this.#connections.size === 0) this.#lastConnectionClosed?.();
+  }
+}

@@ -1,0 +1,178 @@
+import { isRequest, Kind, LeaseState, Refusal } from "../../protocol/message.js";
+import type { Message } from "../../protocol/message.js";
+import { RESOURCE_NAME_BYTES_MAX } from "../../../lease/resource-name.js";
+import type { ByteReader, ByteWriter } from "./bytes.js";
+import { FRAME_HEADER_BYTES, FrameKind } from "./frame.js";
+import { FrameError } from "./frame-error.js";
+import type { ClockStamp, Echo } from "../transport/transport-handler.js";
+
+/** `nodeId.incarnation`, bytes of UTF-8. */
+const OWNER_BYTES_MAX = 255;
+
+/** The fields of a message but for its texts, rounded up. */
+const MESSAGE_FIXED_BYTES_MAX = 80;
+
+/** A UTF-16 unit becomes at most so many bytes of UTF-8. */
+const UTF8_BYTES_PER_UNIT = 3;
+
+/** view, three clock readings, two echoed ones, and how long the echo was held. */
+export const BATCH_HEADER_BYTES = 4 + 6 * 8;
+
+/** From the beginning of the frame to its clock stamp. */
+const STAMP_OFFSET = FRAME_HEADER_BYTES + 4;
+
+/** No message takes more than this, so a writer can tell beforehand whether it fits. */
+export function messageBytesMax(message: Message): number {
+  return (
+    MESSAGE_FIXED_BYTES_MAX +
+    UTF8_BYTES_PER_UNIT * (message.resource.length + message.leaseOwner.length + message.fullBy.length)
+  );
+}
+
+/** Begins a batch. Its length and its clocks are filled in later, when it leaves (`stampBatch`). Returns where it begins. */
+export function openBatch(to: ByteWriter, view: number): number {
+  const start = to.length;
+  to.reserve(FRAME_HEADER_BYTES + BATCH_HEADER_BYTES);
+  to.u32(0);
+  to.u8(FrameKind.batch);
+  to.u32(view);
+  to.length += BATCH_HEADER_BYTES - 4;
+  return start;
+}
+
+/** Writes the clocks of the moment at which it leaves into the batch that begins at `start`. */
+export function stampBatch(to: ByteWriter, start: number, stamp: ClockStamp, echo: Echo): void {
+  const { view } = to;
+  const at = start + STAMP_OFFSET;
+  view.setFloat64(at, stamp.monoMs);
+  view.setFloat64(at + 8, stamp.loMs);
+  view.setFloat64(at + 16, stamp.hiMs);
+  view.setFloat64(at + 24, echo.monoMs);
+  view.setFloat64(at + 32, echo.loMs);
+  view.setFloat64(at + 40, echo.heldMs);
+}
+
+/** Appends one message to the batch at the end of the buffer. The view is the batch's, the owner the connection's. */
+export function encodeMessage(to: ByteWriter, message: Message): void {
+  to.reserve(messageBytesMax(message));
+  const { kind } = message;
+  to.u8(kind);
+  to.u32(message.slot);
+  if (namesResource(kind)) to.text16(message.resource);
+  to.f64(message.number);
+  to.u32(message.sequence);
+  if (asksForLease(kind)) to.u8(intentOf(message));
+  if (kind === Kind.write || kind === Kind.acquire) {
+    to.f64(message.until);
+    to.f64(message.duration);
+    if (kind === Kind.write) to.f64(message.token);
+    return;
+  }
+  if (!tellsLease(kind)) return;
+  if (kind === Kind.nack) {
+    to.u8(message.refusal);
+    to.u16(message.ahead);
+    if (message.refusal === Refusal.full) to.text8(message.fullBy);
+  }
+  if (kind !== Kind.promise) to.f64(message.promised);
+  to.u8(message.leaseState);
+  if (message.leaseState === LeaseState.none) return;
+  to.text8(message.leaseOwner);
+  to.f64(message.leaseNumber);
+  to.u32(message.leaseSequence);
+  to.f64(message.leaseUntil);
+  to.f64(message.leaseToken);
+}
+
+/** Reads the head of a batch; what remains of the frame is messages. Returns the view. */
+export function decodeBatchHeader(from: ByteReader, stamp: ClockStamp, echo: Echo): number {
+  const view = from.u32();
+  stamp.monoMs = from.time();
+  stamp.loMs = from.time();
+  stamp.hiMs = from.time();
+  echo.monoMs = from.time();
+  echo.loMs = from.time();
+  echo.heldMs = from.time();
+  return view;
+}
+
+/** Reads the next message in place. `view` and `owner` are those of the batch and of the connection; all fields are written. */
+export function decodeMessage(from: ByteReader, into: Message, view: number, owner: string): void {
+  const kind = from.u8();
+  if (kind < Kind.read || kind > Kind.pass) throw new FrameError("code", `a message of kind ${kind}`);
+  into.kind = kind as Kind;
+  into.view = view;
+  into.slot = from.u32();
+  into.resource = namesResource(into.kind) ? from.name16(1, RESOURCE_NAME_BYTES_MAX) : "";
+  into.owner = isRequest(into.kind) ? owner : "";
+  into.number = from.whole();
+  into.sequence = from.u32();
+  const intent = asksForLease(into.kind) ? from.u8() : 0;
+  if (intent > Intent.renews) throw new FrameError("code", `an intent ${intent}`);
+  into.waiting = intent === Intent.waits;
+  into.renewing = intent === Intent.renews;
+  const leased = kind === Kind.write || kind === Kind.acquire;
+  into.until = leased ? from.time() : 0;
+  into.duration = leased ? from.time() : 0;
+  into.token = tokenOf(from, into);
+  into.refusal = kind === Kind.nack ? refusalOf(from.u8()) : Refusal.none;
+  into.ahead = kind === Kind.nack ? from.u16() : 0;
+  into.fullBy = into.refusal === Refusal.full ? from.name8(0, OWNER_BYTES_MAX) : "";
+  into.promised = kind === Kind.nack || kind === Kind.state ? from.whole() : 0;
+  into.leaseState = tellsLease(into.kind) ? leaseStateOf(from.u8()) : LeaseState.none;
+  if (into.leaseState === LeaseState.none) {
+    into.leaseOwner = "";
+    into.leaseNumber = 0;
+    into.leaseSequence = 0;
+    into.leaseUntil = 0;
+    into.leaseToken = 0;
+  } else {
+    into.leaseOwner = from.name8(1, OWNER_BYTES_MAX);
+    into.leaseNumber = from.whole();
+    into.leaseSequence = from.u32();
+    into.leaseUntil = from.time();
+    into.leaseToken = boundedToken(from.whole(), into.leaseNumber);
+  }
+}
+
+function namesResource(kind: Kind): boolean {
+  return isRequest(kind) || kind === Kind.hint;
+}
+
+function asksForLease(kind: Kind): boolean {
+  return kind === Kind.read || kind === Kind.acquire;
+}
+
+function tellsLease(kind: Kind): boolean {
+  return kind === Kind.promise || kind === Kind.nack || kind === Kind.state;
+}
+
+/** What whoever asks for a lease will do: take it or leave it, wait if it is refused, or renew what it holds. */
+const Intent = { once: 0, waits: 1, renews: 2 } as const;
+
+function intentOf(message: Message): number {
+  if (message.renewing) return Intent.renews;
+  return message.waiting ? Intent.waits : Intent.once;
+}
+
+/** The token of an acquisition is its ballot number and does not travel twice. */
+function tokenOf(from: ByteReader, message: Message): number {
+  if (message.kind === Kind.write) return boundedToken(from.whole(), message.number);
+  return message.kind === Kind.acquire ? message.number : 0;
+}
+
+/** A tenure's token is the number of the ballot that began it, and its later ballots have greater ones. */
+function boundedToken(token: number, number: number): number {
+  if (token > number) throw new FrameError("number", `a token ${token} in the ballot ${number}`);
+  return token;
+}
+
+function refusalOf(code: number): Refusal {
+  if (code > Refusal.busy) throw new FrameError("code", `a refusal ${code}`);
+  return code as Refusal;
+}
+
+function leaseStateOf(code: number): LeaseState {
+  if (code > LeaseState.released) throw new FrameError("code", `a state ${code} of a lease`);
+  return code as LeaseState;
+}

@@ -1,0 +1,154 @@
+import { FrameError } from "./frame-error.js";
+import { greatest } from "../../../lease/lists.js";
+
+/** The kinds of frames. */
+export const FrameKind = {
+  hello: 1,
+  welcome: 2,
+  reject: 3,
+  batch: 4,
+  call: 5,
+  answer: 6,
+  proof: 7,
+} as const;
+export type FrameKind = (typeof FrameKind)[keyof typeof FrameKind];
+
+/** u32 length of what follows, u8 kind. */
+export const FRAME_HEADER_BYTES = 5;
+
+/** Before a peer has said who it is, it gets little of our memory: a handshake is a few hundred bytes, a cluster document at most 32 KiB. */
+export const HANDSHAKE_FRAME_BYTES_MAX = 64 * 1024;
+
+/** A batch of 512 messages with long names is below this; a sender begins another batch before it gets there. */
+export const BATCH_FRAME_BYTES_MAX = 1024 * 1024;
+
+/**
+ * Calls are small questions; the largest tells of thirty members. What is kept of one while it waits is up to twenty times as much, as
+ * JSON can be, for each call of each connection.
+ */
+export const CALL_FRAME_BYTES_MAX = 4 * 1024;
+
+/** Answers are lists of up to some thousand resources. */
+export const ANSWER_FRAME_BYTES_MAX = 1024 * 1024;
+
+/** The largest length prefix (kind and body) for each kind of frame. */
+const lengthMaxOf: readonly number[] = [
+  0,
+  HANDSHAKE_FRAME_BYTES_MAX,
+  HANDSHAKE_FRAME_BYTES_MAX,
+  HANDSHAKE_FRAME_BYTES_MAX,
+  BATCH_FRAME_BYTES_MAX,
+  CALL_FRAME_BYTES_MAX,
+  ANSWER_FRAME_BYTES_MAX,
+  HANDSHAKE_FRAME_BYTES_MAX,
+];
+
+const LENGTH_MAX = greatest(lengthMaxOf);
+
+/** The buffer for the beginning of a frame whose end has not arrived yet starts at this size. */
+const PARTIAL_BYTES_MIN = 4 * 1024;
+
+/** Called with each complete frame: its body is `bytes[start, end)`, valid during the call only. */
+export type FrameSink = (kind: FrameKind, bytes: Buffer, start: number, end: number) => void;
+
+/**
+ * Cuts a stream of bytes into frames. Frames that lie within one chunk are handed over where they are; only a frame
+ * that is spread over several chunks is put together in a buffer, which grows with what has arrived, not with what a
+ * length prefix promises.
+ */
+export class FrameDecoder {
+  readonly #sink: FrameSink;
+  #partial: Buffer | undefined;
+  #partialLength = 0;
+  #stopped = false;
+
+  constructor(sink: FrameSink) {
+    this.#sink = sink;
+  }
+
+  /** Bytes of an unfinished frame. */
+  get pendingBytes(): number {
+    return this.#partialLength;
+  }
+
+  /** Nothing is handed over from here on, also not what the current chunk still holds. */
+  stop(): void {
+    this.#stopped = true;
+    this.#partial = undefined;
+    this.#partialLength = 0;
+  }
+
+  /**
+   * Takes in the next chunk, which stays the caller's.
+   *
+   * @throws FrameError `length` or `kind`, or what the sink throws. The stream is of no use afterwards.
+   */
+  push(chunk: Buffer, length: number = chunk.length): void {
+    let offset = this.#partialLength > 0 ? this.#complete(chunk, length) : 0;
+    while (offset < length && !this.#stopped) {
+      const frameBytes = frameBytesAt(chunk, offset, length);
+      if (frameBytes === 0 || offset + frameBytes > length) {
+        this.#keep(chunk, offset, length);
+        return;
+      }
+      this.#emit(chunk, offset, frameBytes);
+      offset += frameBytes;
+    }
+  }
+
+  /** Takes from the chunk what the unfinished frame lacks. Returns how much that was. */
+  #complete(chunk: Buffer, length: number): number {
+    let offset = 0;
+    if (this.#partialLength < FRAME_HEADER_BYTES) {
+      offset = Math.min(FRAME_HEADER_BYTES - this.#partialLength, length);
+      this.#keep(chunk, 0, offset);
+    }
+    const frameBytes = frameBytesAt(this.#partial!, 0, this.#partialLength);
+    if (frameBytes === 0) return offset;
+    const take = Math.min(frameBytes - this.#partialLength, length - offset);
+    this.#keep(chunk, offset, offset + take);
+    offset += take;
+    if (this.#partialLength === frameBytes) {
+      const partial = this.#partial!;
+      // Frames spread over chunks come in bursts of large ones: a small buffer stays, a large one goes.
+      if (partial.length > PARTIAL_BYTES_MIN) this.#partial = undefined;
+      this.#partialLength = 0;
+      this.#emit(partial, 0, frameBytes);
+    }
+    return offset;
+  }
+
+  #keep(chunk: Buffer, start: number, end: number): void {
+    const needed = this.#partialLength + (end - start);
+    if (this.#partial === undefined || this.#partial.length < needed) {
+      const grown = Buffer.allocUnsafeSlow(Math.max(PARTIAL_BYTES_MIN, 2 * needed));
+      this.#partial?.copy(grown, 0, 0, this.#partialLength);
+      this.#partial = grown;
+    }
+    chunk.copy(this.#partial, this.#partialLength, start, end);
+    this.#partialLength = needed;
+  }
+
+  #emit(bytes: Buffer, offset: number, frameBytes: number): void {
+    this.#sink(bytes[offset + 4] as FrameKind, bytes, offset + FRAME_HEADER_BYTES, offset + frameBytes);
+  }
+}
+
+/**
+ * The size of the frame that begins at `offset`, its prefix included; 0 when the prefix is not complete. An
+ * impossible length is refused as soon as its four bytes are there.
+ */
+function frameBytesAt(bytes: Buffer, offset: number, end: number): number {
+  if (end - offset < 4) return 0;
+  const length = bytes.readUInt32BE(offset);
+  // A TLS record, of a handshake or an alert, in any version: its first bytes make a length beyond every bound.
+  if (length >>> 16 === 0x1603 || length >>> 16 === 0x1503)
+    throw new FrameError("tls", "it speaks TLS, and we do not");
+  if (length === 0 || length > LENGTH_MAX) throw new FrameError("length", `a frame of ${length} bytes`);
+  if (end - offset < FRAME_HEADER_BYTES) return 0;
+  const kind = bytes[offset + 4]!;
+  const lengthMax = lengthMaxOf[kind] ?? 0;
+  if (lengthMax === 0) throw new FrameError("kind", `a frame of kind ${kind}`);
+  if (length > lengthMax) throw new FrameError("length", `a frame of kind ${kind} with ${length} bytes`);
+  return 4 + length;
+}

@@ -1,0 +1,98 @@
+import type { Socket } from "node:net";
+import { ByteWriter } from "./bytes.js";
+import { FRAME_HEADER_BYTES } from "./frame.js";
+import { encodeHello, encodeProof, encodeWelcome } from "./hello.js";
+import type { DecodedIdentity, Introduction, Rejection } from "./hello.js";
+import { authRejection } from "../security/auth-fault.js";
+import type { Side } from "../security/auth-fault.js";
+import { isSignedBy, newNonce, SIGNATURE_BYTES } from "../security/incarnation-key.js";
+import type { IncarnationKey } from "../security/incarnation-key.js";
+import { Transcript } from "../security/transcript.js";
+import type { Claims } from "../transport/transport-handler.js";
+
+/** The first buffer of a handshake's frame: most fit. */
+const HANDSHAKE_BYTES = 1024;
+
+/** Who we are at this moment, and the key that proves it. */
+export interface Self {
+  identity(): Claims;
+  readonly key: IncarnationKey;
+}
+
+/** A HELLO or WELCOME of our version. */
+export type Introduced = Extract<DecodedIdentity, { readonly publicKey: Buffer }>;
+
+/**
+ * HELLO, WELCOME, PROOF: each side shows that it has the key of its incarnation, by signing all that both have said
+ * (`security/transcript.ts`). Until a peer has, it is nobody, and nothing is done in its name.
+ */
+export class Handshake {
+  readonly #self: Self;
+  readonly #socket: Socket;
+  #transcript: Transcript | undefined;
+  #welcome: Uint8Array = new Uint8Array();
+  /** At the side that accepts: who said HELLO, and has proven nothing yet. */
+  claimant: Introduced | undefined;
+
+  constructor(self: Self, socket: Socket) {
+    this.#self = self;
+    this.#socket = socket;
+  }
+
+  hello(): ByteWriter {
+    const frame = new ByteWriter(HANDSHAKE_BYTES);
+    encodeHello(frame, this.#introduction());
+    this.#transcript = new Transcript(this.#socket, bodyOf(frame));
+    return frame;
+  }
+
+  /** The answer to a HELLO. */
+  welcome(hello: Uint8Array, from: Introduced, clusterDocument: string): ByteWriter {
+    const transcript = new Transcript(this.#socket, hello);
+    const frame = new ByteWriter(HANDSHAKE_BYTES);
+    encodeWelcome(frame, this.#introduction(), clusterDocument, (body) =>
+      this.#self.key.sign(transcript.statement("accepting", body)),
+    );
+    this.#transcript = transcript;
+    this.#welcome = bodyOf(frame);
+    this.claimant = from;
+    return frame;
+  }
+
+  /** The answer to a WELCOME. */
+  proof(welcome: Uint8Array): ByteWriter {
+    const frame = new ByteWriter(FRAME_HEADER_BYTES + SIGNATURE_BYTES);
+    encodeProof(frame, this.#self.key.sign(this.#transcript!.statement("dialing", welcome)));
+    return frame;
+  }
+
+  /** Whether the WELCOME was signed by whom it names. */
+  checkWelcome(welcome: Uint8Array, from: Introduced, signature: Uint8Array): Rejection | undefined {
+    const body = welcome.subarray(0, welcome.length - SIGNATURE_BYTES);
+    return check("accepting", from, this.#transcript!.statement("accepting", body), signature);
+  }
+
+  /** Whether the one who said HELLO is whom it named. */
+  checkProof(signature: Uint8Array): Rejection | undefined {
+    return check("dialing", this.claimant!, this.#transcript!.statement("dialing", this.#welcome), signature);
+  }
+
+  #introduction(): Introduction {
+    return { claims: this.#self.identity(), publicKey: this.#self.key.publicKey, nonce: newNonce() };
+  }
+}
+
+function check(
+  side: Side,
+  { identity, publicKey }: Introduced,
+  statement: Uint8Array,
+  signature: Uint8Array,
+): Rejection | undefined {
+  if (isSignedBy(publicKey, statement, signature)) return undefined;
+  const who = JSON.stringify(`${identity.nodeId}.${identity.incarnation}`);
+  return authRejection("incarnation", `the ${side} side does not prove that it is ${who}`);
+}
+
+function bodyOf(frame: ByteWriter): Uint8Array {
+  return frame.bytes.subarray(FRAME_HEADER_BYTES, frame.length);
+}

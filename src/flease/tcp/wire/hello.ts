@@ -1,0 +1,200 @@
+import type { ByteReader, ByteWriter } from "./bytes.js";
+import { FRAME_HEADER_BYTES, FrameKind } from "./frame.js";
+import { FrameError } from "./frame-error.js";
+import type { AuthCause } from "../security/auth-fault.js";
+import {
+  incarnationOf,
+  NONCE_BYTES,
+  PUBLIC_KEY_BYTES,
+  SIGNATURE_BYTES,
+} from "../security/incarnation-key.js";
+import { roles } from "../security/roles.js";
+import type { Claims, Identity, Role } from "../transport/transport-handler.js";
+
+/** "LSHD": what every HELLO and WELCOME begins with, so that a stranger is noticed at its first bytes. */
+const MAGIC = 0x4c534844;
+
+/**
+ * The version of everything in `docs/wire-protocol.md`. The framing, REJECT, and HELLO up to its version stay as
+ * they are in every later version, so that two versions can tell each other that they differ.
+ */
+export const PROTOCOL_VERSION = 2;
+
+export const NODE_ID_BYTES_MAX = 128;
+export const CLUSTER_BYTES_MAX = 128;
+export const CLUSTER_DOCUMENT_BYTES_MAX = 32 * 1024;
+const REJECT_TEXT_BYTES_MAX = 1024;
+
+const CONFIG_HASH_BYTES = 16;
+const UNKNOWN_HASH = "0".repeat(2 * CONFIG_HASH_BYTES);
+
+export const RoleCode = { member: 1, client: 2, observer: 3 } as const satisfies Record<Role, number>;
+
+/** Fixed fields, both names, and the lengths before them. */
+const HELLO_BYTES_MAX =
+  FRAME_HEADER_BYTES + 64 + PUBLIC_KEY_BYTES + NONCE_BYTES + NODE_ID_BYTES_MAX + CLUSTER_BYTES_MAX;
+
+/** Why a connection was refused, as REJECT carries it. */
+export const RejectCode = {
+  version: 1,
+  cluster: 2,
+  config: 3,
+  view: 4,
+  duplicate: 5,
+  notAdmitted: 6,
+  full: 7,
+  badFrame: 8,
+  unauthenticated: 9,
+  forbidden: 10,
+  twin: 11,
+} as const;
+export type RejectReason = keyof typeof RejectCode;
+
+export interface Rejection {
+  readonly reason: RejectReason;
+  /** One sentence for people, naming what each side has. */
+  readonly text: string;
+  /** What was wrong with the credentials, if that was it. It is counted and not sent. */
+  readonly auth?: AuthCause;
+}
+
+/** The frame was begun at `start`: now its length is known. */
+function closeFrame(to: ByteWriter, start: number): void {
+  to.view.setUint32(start, to.length - start - 4);
+}
+
+/** How one side begins a handshake: what it says of itself, and the key that it will prove to have. */
+export interface Introduction {
+  readonly claims: Claims;
+  readonly publicKey: Uint8Array;
+  /** Drawn for this handshake alone. */
+  readonly nonce: Uint8Array;
+}
+
+function encodeIntroduction(to: ByteWriter, kind: FrameKind, introduction: Introduction): number {
+  const { claims, publicKey, nonce } = introduction;
+  const start = to.length;
+  to.reserve(HELLO_BYTES_MAX + 2 * (claims.nodeId.length + claims.cluster.length));
+  to.u32(0);
+  to.u8(kind);
+  to.u32(MAGIC);
+  to.u8(PROTOCOL_VERSION);
+  to.u8(RoleCode[claims.role]);
+  to.u16(claims.cellFunction);
+  to.u32(claims.view);
+  to.raw(publicKey);
+  to.raw(nonce);
+  to.raw(Buffer.from(claims.configHash === "" ? UNKNOWN_HASH : claims.configHash, "hex"));
+  to.text8(claims.cluster);
+  to.text8(claims.nodeId);
+  return start;
+}
+
+export function encodeHello(to: ByteWriter, introduction: Introduction): void {
+  closeFrame(to, encodeIntroduction(to, FrameKind.hello, introduction));
+}
+
+/** @param sign is given the body as far as the signature, and makes it */
+export function encodeWelcome(
+  to: ByteWriter,
+  introduction: Introduction,
+  clusterDocument: string,
+  sign: (body: Uint8Array) => Uint8Array,
+): void {
+  const start = encodeIntroduction(to, FrameKind.welcome, introduction);
+  to.reserve(4 + 3 * clusterDocument.length + SIGNATURE_BYTES);
+  to.text32(clusterDocument);
+  to.raw(sign(to.bytes.subarray(start + FRAME_HEADER_BYTES, to.length)));
+  closeFrame(to, start);
+}
+
+/** The answer to WELCOME: the side that dialed signs, too. */
+export function encodeProof(to: ByteWriter, signature: Uint8Array): void {
+  const start = to.length;
+  to.reserve(FRAME_HEADER_BYTES + SIGNATURE_BYTES);
+  to.u32(0);
+  to.u8(FrameKind.proof);
+  to.raw(signature);
+  closeFrame(to, start);
+}
+
+export function encodeReject(to: ByteWriter, rejection: Rejection): void {
+  const start = to.length;
+  const text = rejection.text.slice(0, REJECT_TEXT_BYTES_MAX / 3);
+  to.reserve(FRAME_HEADER_BYTES + 3 + REJECT_TEXT_BYTES_MAX);
+  to.u32(0);
+  to.u8(FrameKind.reject);
+  to.u8(RejectCode[rejection.reason]);
+  to.text16(text);
+  closeFrame(to, start);
+}
+
+/** What a HELLO or WELCOME says; of one in another version only that. */
+export type DecodedIdentity =
+  | { readonly version: typeof PROTOCOL_VERSION; readonly identity: Identity; readonly publicKey: Buffer }
+  | { readonly version: number; readonly identity?: undefined };
+
+/** Reads a HELLO, or the beginning of a WELCOME. */
+export function decodeIdentity(from: ByteReader): DecodedIdentity {
+  if (from.u32() !== MAGIC) throw new FrameError("magic", "the first bytes are not Leasehold's");
+  const version = from.u8();
+  if (version !== PROTOCOL_VERSION) return { version };
+  const roleCode = from.u8();
+  const role = roles.find((each) => RoleCode[each] === roleCode);
+  if (role === undefined) throw new FrameError("code", `a role ${roleCode}`);
+  const cellFunction = from.u16();
+  const view = from.u32();
+  const publicKey = from.raw(PUBLIC_KEY_BYTES);
+  from.raw(NONCE_BYTES); // It counts as a part of what is signed.
+  const hash = from.hex(CONFIG_HASH_BYTES);
+  const cluster = from.name8(role === "member" ? 1 : 0, CLUSTER_BYTES_MAX);
+  const nodeId = from.name8(1, NODE_ID_BYTES_MAX);
+  const configHash = hash === UNKNOWN_HASH ? "" : hash;
+  const incarnation = incarnationOf(publicKey);
+  return {
+    version,
+    publicKey,
+    identity: { role, nodeId, incarnation, cluster, configHash, view, cellFunction },
+  };
+}
+
+export function decodeHello(from: ByteReader): DecodedIdentity {
+  const decoded = decodeIdentity(from);
+  if (decoded.identity !== undefined) from.finish();
+  return decoded;
+}
+
+/** What a WELCOME says; of one in another version only that. */
+export type DecodedWelcome =
+  | (DecodedIdentity & {
+      readonly identity: Identity;
+      readonly clusterDocument: string;
+      readonly signature: Buffer;
+    })
+  | { readonly version: number; readonly identity?: undefined };
+
+export function decodeWelcome(from: ByteReader): DecodedWelcome {
+  const decoded = decodeIdentity(from);
+  if (decoded.identity === undefined) return decoded;
+  const clusterDocument = from.text32(0, CLUSTER_DOCUMENT_BYTES_MAX);
+  const signature = from.raw(SIGNATURE_BYTES);
+  from.finish();
+  return { ...decoded, clusterDocument, signature };
+}
+
+/** Reads the signature of a PROOF. */
+export function decodeProof(from: ByteReader): Buffer {
+  const signature = from.raw(SIGNATURE_BYTES);
+  from.finish();
+  return signature;
+}
+
+export function decodeReject(from: ByteReader): Rejection {
+  const code = from.u8();
+  const reason = (Object.keys(RejectCode) as RejectReason[]).find((name) => RejectCode[name] === code);
+  if (reason === undefined) throw new FrameError("code", `a rejection ${code}`);
+  const text = from.text16(0, REJECT_TEXT_BYTES_MAX);
+  from.finish();
+  // It ends in logs and on terminals, where control characters would do something.
+  return { reason, text: text.replaceAll(/\p{Cc}/gu, " ") };
+}

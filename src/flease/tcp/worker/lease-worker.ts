@@ -1,0 +1,48 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { openFleaseClient } from "../client.js";
+import { realWorld } from "../../../runtime/world.js";
+import { LeaseServer } from "./lease-server.js";
+import { plainError } from "./messages.js";
+import type { FromWorker, ToWorker, WorkerOrders } from "./messages.js";
+import { SharedThreads } from "../../threads.js";
+import { sharedMonotonicMs } from "./steady-clock.js";
+
+/** The thread that renews, from its start: opens a client of the cluster and serves the leases of the program. */
+
+/** How often the other thread is told how this one reads the time. */
+const noteClockEveryMs = 100;
+
+async function main(): Promise<void> {
+  const port = parentPort;
+  if (port === null) throw new Error("this file is started as a worker thread by leasehold itself");
+  const { addresses, options, threads: buffer, busyMsMax } = workerData as WorkerOrders;
+  const post = (message: FromWorker) => port.postMessage(message);
+  const say = (level: "info" | "warn" | "error") => (message: string) =>
+    post({ type: "log", level, message });
+  const logger = { info: say("info"), warn: say("warn"), error: say("error") };
+  const world = realWorld(sharedMonotonicMs);
+  try {
+    const node = await openFleaseClient(addresses, { ...options, logger }, world);
+    const { provider: flease } = node;
+    const threads = new SharedThreads(buffer);
+    const server = new LeaseServer({ flease, world, now: () => node.now(), threads, busyMsMax, post });
+    server.noteClock();
+    const clock = setInterval(() => server.noteClock(), noteClockEveryMs);
+    port.on("message", (message: ToWorker) => {
+      if (message.type !== "close") {
+        server.receive(message);
+        return;
+      }
+      clearInterval(clock);
+      void flease.close().then(() => port.close());
+    });
+    const { maxClockSkewMs, clockRateError } = node.peer.settings;
+    const clocks = { maxClockSkewMs, clockRateError };
+    post({ type: "opened", holder: flease.holder, guarantees: flease.guarantees, clocks });
+  } catch (error) {
+    post({ type: "failed", error: plainError(error) });
+    port.close();
+  }
+}
+
+await main();

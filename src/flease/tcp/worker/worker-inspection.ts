@@ -1,0 +1,80 @@
+import type { LeaseholdError } from "../../../lease/errors.js";
+import type { Inspection, Watching } from "../../../lease/provider.js";
+import type { Explanation, HolderAction, ResourceHint } from "../../../lease/types.js";
+import type { AnswerValue, CallWithoutNumber, ToWorker } from "./messages.js";
+
+/** What the inspection asks of the provider whose thread it lives beside. */
+export interface WorkerCaller {
+  call(call: CallWithoutNumber): Promise<AnswerValue>;
+  post(message: ToWorker): void;
+}
+
+interface Watcher {
+  readonly told: (hint: ResourceHint) => void;
+  readonly failed: (error: LeaseholdError) => void;
+}
+
+/** The leases of others, as the client in the other thread sees them. */
+export class WorkerInspection implements Inspection {
+  readonly #caller: WorkerCaller;
+  readonly #watches = new Map<number, Watcher>();
+  #nextWatch = 1;
+  #gone: LeaseholdError | undefined;
+
+  constructor(caller: WorkerCaller) {
+    this.#caller = caller;
+  }
+
+  watch(
+    prefix: string,
+    told: (hint: ResourceHint) => void,
+    failed: (error: LeaseholdError) => void,
+  ): Watching {
+    const gone = this.#gone;
+    if (gone !== undefined) {
+      void Promise.resolve().then(() => failed(gone));
+      return { stop: () => undefined };
+    }
+    const watch = this.#nextWatch++;
+    this.#watches.set(watch, { told, failed });
+    this.#caller.post({ type: "watch", watch, prefix });
+    return {
+      stop: () => {
+        if (this.#watches.delete(watch)) this.#caller.post({ type: "unwatch", watch });
+      },
+    };
+  }
+
+  /** From the other thread. */
+  told(watch: number, hint: ResourceHint): void {
+    this.#watches.get(watch)?.told(hint);
+  }
+
+  /** The other thread has ended. */
+  end(why: LeaseholdError): void {
+    this.#gone = why;
+    const watches = [...this.#watches.values()];
+    this.#watches.clear();
+    for (const { failed } of watches) failed(why);
+  }
+
+  async explain(resource: string, timeoutMs: number): Promise<Explanation> {
+    return (await this.#inspect("explain", resource, timeoutMs)) as Explanation;
+  }
+
+  async requestRelease(resource: string, timeoutMs: number): Promise<HolderAction> {
+    return (await this.#inspect("requestRelease", resource, timeoutMs)) as HolderAction;
+  }
+
+  async breakLease(resource: string, timeoutMs: number): Promise<HolderAction> {
+    return (await this.#inspect("breakLease", resource, timeoutMs)) as HolderAction;
+  }
+
+  #inspect(
+    method: "explain" | "requestRelease" | "breakLease",
+    resource: string,
+    timeoutMs: number,
+  ): Promise<AnswerValue> {
+    return this.#caller.call({ type: "inspect", method, resource, timeoutMs });
+  }
+}

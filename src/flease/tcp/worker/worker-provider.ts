@@ -1,0 +1,332 @@
+import { Worker } from "node:worker_threads";
+import { LeaseholdError, LeaseLostError } from "../../../lease/errors.js";
+import type { LossReason } from "../../../lease/errors.js";
+import type { Timer, World } from "../../../lease/ports.js";
+import type {
+  AttemptOutcome,
+  AttemptRequest,
+  Cancellation,
+  Grant,
+  Provider,
+  ProviderEvents,
+} from "../../../lease/provider.js";
+import type { Guarantees, HolderHint, ResourceHint } from "../../../lease/types.js";
+import { silent } from "../../../runtime/logger.js";
+import type { Logger, OpenOptions } from "../../../runtime/types.js";
+import { leaseholdError, realError } from "./messages.js";
+import type {
+  AnswerValue,
+  AttemptAnswer,
+  CallWithoutNumber,
+  FromWorker,
+  ListAnswer,
+  PlainError,
+  ToWorker,
+  WorkerOrders,
+} from "./messages.js";
+import { WorkerInspection } from "./worker-inspection.js";
+import { ProgramClock, SharedThreads, SharedValidity } from "../../threads.js";
+import type { ClockStart } from "../../threads.js";
+import { sharedClock, sharedMonotonicMs } from "./steady-clock.js";
+
+/** How often this thread says that it is alive. */
+const signOfLifeEveryMs = 1_000;
+
+/** A thread that does not end within this time after it was told to is terminated, ms. */
+const closeMsMax = 2_000;
+
+/** A grant whose renewals happen in the other thread. */
+class WorkerGrant implements Grant {
+  readonly id: number;
+  readonly resource: string;
+  readonly token: bigint;
+  ended = false;
+  /** By this thread's look it ended before its time. */
+  early = false;
+  #disagreed = false;
+  readonly #validity: SharedValidity;
+  readonly #clock: ProgramClock;
+
+  constructor(resource: string, answer: AttemptAnswer & { kind: "granted" }, clock: ProgramClock) {
+    this.id = answer.grant;
+    this.resource = resource;
+    this.token = answer.token;
+    this.#validity = new SharedValidity(answer.validity);
+    this.#clock = clock;
+  }
+
+  get lossReason(): LossReason | undefined {
+    if (this.#disagreed) return "clock-fault";
+    const told = this.#validity.lossReason;
+    return told === "max-hold" && this.early ? "expired" : told;
+  }
+
+  remainingMs(): number {
+    if (this.ended) return 0;
+    const leftMs = this.#validity.remainingMs(() => this.#clock.read());
+    if (leftMs > 0) return leftMs;
+    this.ended = true;
+    this.#disagreed = this.#clock.read().clocksDisagree;
+    this.early = this.#validity.lastsAt(sharedMonotonicMs());
+    return 0;
+  }
+}
+
+interface PendingCall {
+  readonly resolve: (value: AnswerValue) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/**
+ * Leases of a Flease client that lives in a thread of its own. What has to be asked is asked by messages; whether a
+ * lease is held is read from memory that both threads share, by this thread's own look at the clocks.
+ */
+export class WorkerProvider implements Provider {
+  readonly guarantees: Guarantees;
+  readonly renewsByItself = true;
+  readonly inspection = new WorkerInspection({
+    call: (call) => this.#call(call),
+    post: (message) => this.#post(message),
+  });
+  readonly #worker: Worker;
+  readonly #threads: SharedThreads;
+  readonly #world: World;
+  readonly #logger: Logger;
+  readonly #calls = new Map<number, PendingCall>();
+  readonly #grants = new Map<number, WorkerGrant>();
+  readonly #exited: Promise<void>;
+  #holder: string;
+  readonly #clocks: (FromWorker & { type: "opened" })["clocks"];
+  #clock: ProgramClock | undefined;
+  #nextCall = 1;
+  #events: ProviderEvents | undefined;
+  #signOfLife: Timer | undefined;
+  #gone: LeaseholdError | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(started: StartedWorker, opened: FromWorker & { type: "opened" }, world: World, logger: Logger) {
+    this.#worker = started.worker;
+    this.#threads = started.threads;
+    this.#world = world;
+    this.#logger = logger;
+    this.guarantees = opened.guarantees;
+    this.#clocks = opened.clocks;
+    this.#holder = opened.holder;
+    this.#worker.on("message", (message: FromWorker) => this.#receive(message));
+    this.#worker.on("error", (error) => this.#failed(error));
+    this.#exited = new Promise((resolve) => {
+      this.#worker.once("exit", () => {
+        this.#failed(undefined);
+        resolve();
+      });
+    });
+    this.#giveSignOfLife();
+  }
+
+  get holder(): string {
+    return this.#holder;
+  }
+
+  attach(events: ProviderEvents): void {
+    this.#events = events;
+  }
+
+  async attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
+    const number = this.#nextCall;
+    const { autoRenew = true, maxHoldMs = Infinity } = request.upkeep ?? {};
+    const answered = this.#call({
+      type: "attempt",
+      request: { ...request, upkeep: { autoRenew, maxHoldMs } },
+    });
+    if (cancellation !== undefined) {
+      cancellation.onCancel = () => this.#post({ type: "cancel", call: number });
+      if (cancellation.cancelled) cancellation.onCancel();
+    }
+    try {
+      const answer = (await answered) as AttemptAnswer;
+      if (answer.kind === "held") return answer;
+      if (answer.kind === "unanswered") return { kind: "unanswered", error: leaseholdError(answer.error) };
+      const grant = new WorkerGrant(request.resource, answer, this.#clockOf(answer.clock));
+      this.#grants.set(grant.id, grant);
+      return { kind: "granted", grant };
+    } catch (error) {
+      if (error instanceof LeaseholdError) return { kind: "unanswered", error };
+      throw error;
+    } finally {
+      if (cancellation !== undefined) cancellation.onCancel = undefined;
+    }
+  }
+
+  /** One for all grants of an epoch. */
+  #clockOf(start: ClockStart): ProgramClock {
+    if (this.#clock?.epoch !== start.epoch)
+      this.#clock = new ProgramClock(this.#threads, start, this.#clocks, sharedClock);
+    return this.#clock;
+  }
+
+  async renew(grant: Grant): Promise<boolean> {
+    const { id } = grant as WorkerGrant;
+    return (await this.#call({ type: "renew", grant: id })) === true;
+  }
+
+  /** In this order (MUST): first the grant ends here, and only then does the other thread hear of it. */
+  async release(grant: Grant): Promise<void> {
+    const given = grant as WorkerGrant;
+    given.ended = true;
+    this.#grants.delete(given.id);
+    await this.#call({ type: "release", grant: given.id, early: given.early });
+  }
+
+  async query(resource: string, timeoutMs: number): Promise<HolderHint> {
+    return (await this.#call({ type: "query", resource, timeoutMs })) as HolderHint;
+  }
+
+  async list(
+    prefix: string,
+    timeoutMs: number,
+    onIncomplete?: (why: string) => void,
+  ): Promise<ResourceHint[]> {
+    const partial = onIncomplete !== undefined;
+    const answer = (await this.#call({ type: "list", prefix, timeoutMs, partial })) as ListAnswer;
+    if (answer.incomplete !== undefined) onIncomplete?.(answer.incomplete);
+    return answer.hints;
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#signOfLife?.cancel();
+    this.#post({ type: "close" });
+    const timer = this.#world.timers.after(closeMsMax, () => void this.#worker.terminate());
+    await this.#exited;
+    timer.cancel();
+  }
+
+  #call(call: CallWithoutNumber): Promise<AnswerValue> {
+    const number = this.#nextCall++;
+    return new Promise((resolve, reject) => {
+      if (this.#gone !== undefined) {
+        reject(this.#gone);
+        return;
+      }
+      this.#calls.set(number, { resolve, reject });
+      this.#post({ ...call, call: number });
+    });
+  }
+
+  #post(message: ToWorker): void {
+    this.#worker.postMessage(message);
+  }
+
+  #receive(message: FromWorker): void {
+    switch (message.type) {
+      case "answer":
+        this.#take(message.call)?.resolve(message.value);
+        return;
+      case "thrown":
+        this.#take(message.call)?.reject(realError(message.error));
+        return;
+      case "holder":
+        this.#holder = message.holder;
+        return;
+      case "lost":
+        this.#lost(message.grant, message.error);
+        return;
+      case "hint":
+        this.#events?.hint(message.resource);
+        return;
+      case "releaseRequested":
+        this.#events?.releaseRequested?.(message.request);
+        return;
+      case "told":
+        this.inspection.told(message.watch, message.hint);
+        return;
+      case "log":
+        this.#logger[message.level](message.message);
+        return;
+      case "opened":
+      case "failed":
+        // Only before this provider was made.
+        return;
+    }
+  }
+
+  #take(call: number): PendingCall | undefined {
+    const pending = this.#calls.get(call);
+    this.#calls.delete(call);
+    return pending;
+  }
+
+  #lost(id: number, plain: PlainError): void {
+    const grant = this.#grants.get(id);
+    if (grant === undefined) return;
+    grant.ended = true;
+    const error = realError(plain);
+    this.#events?.lost(
+      grant,
+      error instanceof LeaseLostError ? error : new LeaseLostError(grant.resource, "expired", plain.message),
+    );
+  }
+
+  /** The thread has ended, asked or not: what is held runs out by its own clocks, and nothing new can be had. */
+  #failed(error: Error | undefined): void {
+    this.#signOfLife?.cancel();
+    if (this.#gone !== undefined) return;
+    const cause = error === undefined ? "" : `: ${error.message}`;
+    this.#gone = new LeaseholdError("CLOSED", `the thread that renews leases has ended${cause}`);
+    if (this.#closing === undefined) this.#logger.error(this.#gone.message);
+    for (const { reject } of this.#calls.values()) reject(this.#gone);
+    this.#calls.clear();
+    this.inspection.end(this.#gone);
+  }
+
+  #giveSignOfLife(): void {
+    this.#threads.signOfLifeMs = sharedMonotonicMs();
+    this.#signOfLife = this.#world.timers.after(signOfLifeEveryMs, () => this.#giveSignOfLife());
+  }
+}
+
+interface StartedWorker {
+  readonly worker: Worker;
+  readonly threads: SharedThreads;
+}
+
+/**
+ * Opens a client of a cluster in a thread of its own.
+ *
+ * @param busyMsMax for how long this thread may be busy, without a sign of life, before its leases are not renewed any more
+ * @throws LeaseholdError as `openFleaseClient`; `CLOSED` when the thread can't be run.
+ */
+export function openInWorker(
+  addresses: readonly string[],
+  options: OpenOptions,
+  world: World,
+  busyMsMax: number,
+): Promise<WorkerProvider> {
+  const { logger = silent, renewInWorker: _, ...rest } = options;
+  const threads = new SharedThreads();
+  threads.signOfLifeMs = sharedMonotonicMs();
+  const workerData: WorkerOrders = { addresses, options: rest, threads: threads.buffer, busyMsMax };
+  const worker = new Worker(new URL("./lease-worker.js", import.meta.url), { workerData, name: "leasehold" });
+  return new Promise((resolve, reject) => {
+    const settle = (act: () => void) => {
+      worker.off("error", failed).off("exit", exited).off("message", heard);
+      act();
+    };
+    const failed = (error: Error) => {
+      const message = `the thread that renews could not be started: ${error.message}`;
+      settle(() => reject(new LeaseholdError("CLOSED", message, { cause: error })));
+    };
+    const exited = () => failed(new Error("it ended at once"));
+    const heard = (message: FromWorker) => {
+      if (message.type === "log") logger[message.level](message.message);
+      else if (message.type === "failed") settle(() => reject(leaseholdError(message.error)));
+      else if (message.type === "opened")
+        settle(() => resolve(new WorkerProvider({ worker, threads }, message, world, logger)));
+    };
+    worker.on("error", failed).on("exit", exited).on("message", heard);
+  });
+}

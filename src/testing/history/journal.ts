@@ -1,0 +1,105 @@
+import { LeaseholdError } from "../../lease/errors.js";
+import { type HistoryEntry, type HistoryHeader, type Nanoseconds, stampOf } from "./format.js";
+import { type Refuse, parseEntry, parseHeader } from "./parse.js";
+
+/** A journal was refused (code `BAD_HISTORY`), so nothing is judged. The message begins with `source:line:`. */
+export class HistoryError extends LeaseholdError {
+  readonly source: string;
+  /** Counted from 1. */
+  readonly line: number;
+
+  constructor(source: string, line: number, problem: string) {
+    super("BAD_HISTORY", `${source}:${line}: ${problem}`);
+    this.name = "HistoryError";
+    this.source = source;
+    this.line = line;
+  }
+}
+
+/** Who takes what a journal says; it throws what `refuse` makes of what it cannot believe. */
+export interface JournalSink {
+  header(header: HistoryHeader, refuse: Refuse): void;
+  entry(entry: HistoryEntry, refuse: Refuse): void;
+  refused(error: HistoryError): void;
+  ended(): void;
+}
+
+/** A line is a few hundred characters; a file without newlines must not be gathered in memory as if it were one. */
+const lineCharsMax = 65_536;
+
+/**
+ * One journal, read piece by piece. Made by `HistoryJudge.journal`. Call `feed` with each piece, and `end` when there
+ * are no more.
+ */
+export class JournalReader {
+  readonly #source: string;
+  readonly #sink: JournalSink;
+  readonly #refuse: Refuse = (problem) => this.#refusal(problem);
+  /** What has come of a line whose newline has not. */
+  #rest = "";
+  /** Of the line that is looked at. */
+  #line = 0;
+  #hasHeader = false;
+  #stamp: Nanoseconds = 0n;
+
+  constructor(source: string, sink: JournalSink) {
+    this.#source = source;
+    this.#sink = sink;
+  }
+
+  /**
+   * Takes the next piece of the journal's text, of any length.
+   *
+   * @throws HistoryError at the first line that cannot be believed.
+   */
+  feed(text: string): void {
+    let from = 0;
+    for (let to = text.indexOf("\n"); to !== -1; to = text.indexOf("\n", from)) {
+      this.#read(this.#rest + text.slice(from, to));
+      this.#rest = "";
+      from = to + 1;
+    }
+    this.#rest += text.slice(from);
+    if (this.#rest.length <= lineCharsMax) return;
+    this.#line += 1;
+    throw this.#refuse(`longer than ${lineCharsMax} characters`);
+  }
+
+  /**
+   * The journal ends here.
+   *
+   * @throws HistoryError when its last line has no newline, or when it is empty.
+   */
+  end(): void {
+    if (this.#rest !== "") {
+      this.#line += 1;
+      throw this.#refuse("cut off: the last line has no newline, so the file is not whole");
+    }
+    if (!this.#hasHeader) {
+      this.#line = 1;
+      throw this.#refuse("empty: not even a header");
+    }
+    this.#sink.ended();
+  }
+
+  #read(line: string): void {
+    this.#line += 1;
+    if (!this.#hasHeader) {
+      this.#sink.header(parseHeader(line, this.#refuse), this.#refuse);
+      this.#hasHeader = true;
+      return;
+    }
+    const entry = parseEntry(line, this.#refuse);
+    const stamp = stampOf(entry);
+    if (stamp < this.#stamp)
+      throw this.#refuse(`out of order: its stamp ${stamp} is before ${this.#stamp} of the line above`);
+    this.#stamp = stamp;
+    this.#sink.entry(entry, this.#refuse);
+  }
+
+  #refusal(problem: string): HistoryError {
+    const error = new HistoryError(this.#source, this.#line, problem);
+    this.#sink.refused(error);
+    return error;
+  }
+}

@@ -1,0 +1,373 @@
+import { Acceptor } from "../../../src/flease/protocol/acceptor.js";
+import { ownerName } from "../../../src/flease/protocol/ballot.js";
+import { FleaseClock, emptyReading } from "../../../src/flease/protocol/clock.js";
+import type { Reading } from "../../../src/flease/protocol/clock.js";
+import { Kind, Message, copyMessage } from "../../../src/flease/protocol/message.js";
+import { Proposer } from "../../../src/flease/protocol/proposer.js";
+import type { ProposerSink } from "../../../src/flease/protocol/proposer-sink.js";
+import { fleaseSettings } from "../../../src/flease/protocol/settings.js";
+import type { FleaseSettings } from "../../../src/flease/protocol/settings.js";
+import type { Slot } from "../../../src/flease/protocol/slot.js";
+import { ballotText, printReply, printRequest, startWallMs, timeText } from "./print.js";
+
+/** The one resource of a script. */
+const resource = "r";
+
+/** Two clocks of one participant, set by hand. */
+class Node {
+  readonly name: string;
+  readonly #skewMs: number;
+  #clock: FleaseClock;
+  wall: number;
+  mono: number;
+
+  constructor(name: string, settings: FleaseSettings, timeMs: number) {
+    this.name = name;
+    this.#skewMs = settings.maxClockSkewMs;
+    this.wall = startWallMs + timeMs;
+    this.mono = 10_000 + timeMs;
+    this.#clock = this.#startClock();
+  }
+
+  #startClock(): FleaseClock {
+    return new FleaseClock(this.mono, this.wall, this.#skewMs, 0);
+  }
+
+  /** A new process: its clock module starts anew. */
+  bootClock(): void {
+    this.#clock = this.#startClock();
+  }
+
+  now(): Reading {
+    return this.#clock.read(this.mono, this.wall, emptyReading());
+  }
+}
+
+class AcceptorNode extends Node {
+  acceptor: Acceptor | undefined;
+}
+
+class ProposerNode extends Node {
+  incarnation = 0;
+  proposer: Proposer | undefined;
+  /** How many broadcasts of each kind it has sent, which gives them their names. */
+  readonly sent = new Map<Kind, number>();
+
+  get slot(): Slot | undefined {
+    return this.proposer?.slotOf(resource);
+  }
+}
+
+/** One broadcast of a proposer. It stays in flight for ever: it may arrive late, repeatedly or never. */
+interface Broadcast {
+  readonly name: string;
+  readonly from: ProposerNode;
+  readonly message: Message;
+  readonly targets: Set<number>;
+  /** The newest reply of each acceptor. */
+  readonly replies: Map<number, Message>;
+}
+
+const kindNames: Partial<Record<Kind, string>> = {
+  [Kind.read]: "read",
+  [Kind.write]: "write",
+  [Kind.acquire]: "acq",
+  [Kind.release]: "rel",
+};
+
+/**
+ * A cluster whose messages and clocks are moved by hand: it runs the real acceptors and proposers, delivers exactly
+ * what it is told to deliver, and writes down what happens.
+ */
+export class World {
+  readonly #settings: FleaseSettings;
+  readonly #acceptors: AcceptorNode[];
+  readonly #proposers = new Map<string, ProposerNode>();
+  readonly #broadcasts = new Map<string, Broadcast>();
+  readonly #sameIncarnation: boolean;
+  #time = 0;
+  #output: string[] = [];
+  #holders = "none";
+  /** The greatest number of simultaneous holders so far. */
+  holdersMax = 0;
+
+  constructor(names: readonly string[], options: Record<string, number>, sameIncarnation: boolean) {
+    this.#sameIncarnation = sameIncarnation;
+    this.#settings = fleaseSettings({
+      members: names,
+      maxClockSkewMs: options["skew"] ?? 10,
+      clockRateError: 0,
+      ttlMaxMs: options["ttlMax"] ?? 1_000,
+      rpcTimeoutMs: options["timeout"] ?? 100,
+    });
+    this.#time = -this.#settings.waitWallMs;
+    this.#acceptors = this.#settings.members.map(
+      (name) => new AcceptorNode(name, this.#settings, this.#time),
+    );
+    for (const node of this.#acceptors) node.acceptor = new Acceptor(this.#settings, node.now());
+    this.advance(this.#settings.waitWallMs, new Map());
+  }
+
+  /** What has been written since the last call. */
+  takeOutput(): string[] {
+    const output = this.#output;
+    this.#output = [];
+    return output;
+  }
+
+  addProposers(names: readonly string[]): void {
+    for (const name of names) {
+      const node = new ProposerNode(name, this.#settings, this.#time);
+      this.#proposers.set(name, node);
+      this.#bootProposer(node);
+    }
+  }
+
+  // Clocks
+
+  /** Moves the wall clock of one participant. */
+  setWall(name: string, aheadMs: number): void {
+    const node = this.#node(name);
+    node.wall = startWallMs + this.#time + aheadMs;
+    if (node instanceof ProposerNode && node.slot === undefined) node.bootClock();
+    this.#say(`${name}: wall clock ${timeText(node.wall)}, true time ${this.#time}`);
+  }
+
+  /** Time passes; for those named in `own`, their clocks move by another amount. */
+  advance(byMs: number, own: ReadonlyMap<string, number>): void {
+    this.#time += byMs;
+    for (const node of [...this.#acceptors, ...this.#proposers.values()]) {
+      const ownMs = own.get(node.name) ?? byMs;
+      node.wall += ownMs;
+      node.mono += ownMs;
+    }
+    this.#say(`time ${this.#time}`);
+    for (const node of this.#acceptors) {
+      if (node.acceptor === undefined || node.acceptor.ready) continue;
+      node.acceptor.wake(node.now());
+      this.#sayState(node);
+    }
+  }
+
+  // Acceptors
+
+  crash(name: string): void {
+    const node = this.#node(name);
+    if (node instanceof AcceptorNode) node.acceptor = undefined;
+    if (node instanceof ProposerNode) node.proposer = undefined;
+  }
+
+  restart(name: string): void {
+    const node = this.#node(name);
+    node.bootClock();
+    if (node instanceof AcceptorNode) {
+      node.acceptor = new Acceptor(this.#settings, node.now());
+      this.#sayState(node);
+    }
+    if (node instanceof ProposerNode) this.#bootProposer(node);
+  }
+
+  discard(name: string): void {
+    const node = this.#node(name);
+    if (node instanceof AcceptorNode) node.acceptor?.discardIdle(node.now(), 100);
+    this.show(name);
+  }
+
+  /** A lease is broken: the acceptor bars the proposer that has it. */
+  bar(name: string, holder: string): void {
+    const node = this.#node(name);
+    const owner = this.#proposer(holder).proposer?.owner ?? "";
+    if (!(node instanceof AcceptorNode) || node.acceptor === undefined) return;
+    const barred = node.acceptor.bar(resource, owner, node.now());
+    if (barred) this.show(name);
+    else this.#say(`${name}: knows no unfinished lease of ${owner}`);
+  }
+
+  show(name: string): void {
+    const node = this.#node(name);
+    if (!(node instanceof AcceptorNode) || node.acceptor === undefined) return;
+    const { acceptor } = node;
+    const entry = acceptor.entry(resource);
+    if (entry === undefined) {
+      this.#say(`${name}: keeps nothing of ${resource}, floor ${ballotText(acceptor.floor)}`);
+      return;
+    }
+    const lease =
+      entry.leaseOwner === ""
+        ? "no lease"
+        : `lease of ${entry.leaseOwner} in ${ballotText(entry.leaseNumber)}/${entry.leaseSequence} until ${timeText(entry.leaseUntil)}`;
+    const finished = entry.released ? ", released" : acceptor.isOver(entry, node.now()) ? ", over" : "";
+    this.#say(
+      `${name}: promised ${ballotText(entry.promisedNumber)}, ${lease}${finished}${entry.barredOwner === "" ? "" : `, ${entry.barredOwner} is barred`}`,
+    );
+  }
+
+  // Proposers
+
+  act(name: string, action: string, options: Record<string, number>): void {
+    const node = this.#proposer(name);
+    const { proposer, slot } = node;
+    const now = node.now();
+    const ttl = options["ttl"] ?? this.#settings.ttlMaxMs;
+    if (proposer === undefined) this.#say(`${name} is down`);
+    else if (action === "fast" || action === "two-phase") this.#acquire(node, ttl, action === "fast");
+    else if (action === "tick") proposer.tick(now);
+    else if (slot === undefined) this.#say(`${name} has nothing to ${action}`);
+    else if (action === "renew") proposer.renew(slot, ttl, now);
+    else if (action === "release") proposer.release(slot, now);
+    else if (action === "cancel") proposer.cancel(slot);
+    else throw new Error(`no such action: ${action}`);
+  }
+
+  #acquire(node: ProposerNode, ttlMs: number, fast: boolean): void {
+    if (node.slot?.holding === true) this.#say(`${node.name} holds it already`);
+    else if (node.slot !== undefined) this.#say(`${node.name} is at it already`);
+    else node.proposer!.acquire(resource, ttlMs, 100 * this.#settings.ttlMaxMs, fast, node.now());
+  }
+
+  // Messages
+
+  /** The request reaches the acceptors named; what they answer is in flight from then on. False if there is none. */
+  deliver(broadcastName: string, to: readonly string[]): boolean {
+    const broadcast = this.#broadcast(broadcastName);
+    if (broadcast === undefined) return false;
+    for (const [index, node] of this.#targets(to)) {
+      if (!broadcast.targets.has(index)) throw new Error(`${broadcastName} to ${node.name} was dropped`);
+      if (node.acceptor === undefined) {
+        this.#say(`${node.name} is down`);
+        continue;
+      }
+      const reply = new Message();
+      if (node.acceptor.receive(broadcast.message, node.now(), reply)) {
+        broadcast.replies.set(index, reply);
+        this.#say(`${node.name} -> ${broadcast.from.name}  ${printReply(reply)}`);
+      } else if (!node.acceptor.ready) {
+        this.#say(`${node.name} is silent`);
+      } else {
+        this.show(node.name);
+      }
+    }
+    return true;
+  }
+
+  /** The newest answers of the acceptors named reach the proposer that asked, unless that is another by now. */
+  return(broadcastName: string, from: readonly string[]): void {
+    const broadcast = this.#broadcast(broadcastName);
+    if (broadcast === undefined) return;
+    const { proposer } = broadcast.from;
+    for (const [index, node] of this.#targets(from)) {
+      const reply = broadcast.replies.get(index);
+      if (reply === undefined) {
+        continue;
+      }
+      if (proposer?.owner === broadcast.message.owner)
+        proposer.receive(index, copyMessage(reply), broadcast.from.now());
+      else this.#say(`(the answer of ${node.name} finds no ${broadcast.message.owner})`);
+    }
+  }
+
+  drop(broadcastName: string, to: readonly string[]): void {
+    const broadcast = this.#broadcast(broadcastName);
+    if (broadcast === undefined) return;
+    for (const [index] of this.#targets(to)) broadcast.targets.delete(index);
+  }
+
+  // The oracle
+
+  /** Asks every program whether it holds the resource, as it would ask itself, and writes down a change. */
+  checkHolders(): string {
+    const holders: string[] = [];
+    for (const node of this.#proposers.values()) {
+      const { proposer, slot } = node;
+      if (proposer !== undefined && slot !== undefined && proposer.isHeld(slot, node.now()))
+        holders.push(node.name);
+    }
+    this.holdersMax = Math.max(this.holdersMax, holders.length);
+    const text = holders.length === 0 ? "none" : holders.join(" ");
+    if (text !== this.#holders)
+      this.#say(`HOLDERS ${text}${holders.length > 1 ? "   !!! TWO HOLDERS !!!" : ""}`);
+    this.#holders = text;
+    return text;
+  }
+
+  // Bookkeeping
+
+  #bootProposer(node: ProposerNode): void {
+    if (node.incarnation === 0 || !this.#sameIncarnation) node.incarnation += 1;
+    const owner = ownerName(node.name, String(node.incarnation));
+    node.proposer = new Proposer(this.#settings, owner, 1, this.#sinkOf(node));
+    if (node.sent.size > 0) this.#say(`${node.name}: starts as ${owner}`);
+  }
+
+  #sinkOf(node: ProposerNode): ProposerSink {
+    const { name } = node;
+    let open: Broadcast | undefined;
+    return {
+      send: (to, message) => {
+        // A proposer addresses the members one after the other: the first one opens the next broadcast.
+        if (to === 0) open = this.#open(node, message);
+        open?.targets.add(to);
+      },
+      acquired: (slot) =>
+        this.#say(`${name}: acquired, token ${ballotText(slot.token)}, until ${timeText(slot.holdUntil)}`),
+      refused: (_slot, holder) => this.#say(`${name}: refused, ${holder} has it`),
+      unanswered: (_slot, why) => this.#say(`${name}: no answer (${why})`),
+      renewed: (slot, longer) =>
+        this.#say(longer ? `${name}: renewed until ${timeText(slot.holdUntil)}` : `${name}: not renewed`),
+      lapsed: (_slot, why) => this.#say(`${name}: the tenure is over (${why})`),
+    };
+  }
+
+  #open(node: ProposerNode, message: Message): Broadcast {
+    const count = (node.sent.get(message.kind) ?? 0) + 1;
+    node.sent.set(message.kind, count);
+    const name = `${node.name}.${kindNames[message.kind]}${count}`;
+    const broadcast = {
+      name,
+      from: node,
+      message: copyMessage(message),
+      targets: new Set<number>(),
+      replies: new Map(),
+    };
+    this.#broadcasts.set(name, broadcast);
+    this.#say(`${name} sent: ${printRequest(message)}`);
+    return broadcast;
+  }
+
+  #sayState(node: AcceptorNode): void {
+    const { acceptor, name } = node;
+    if (acceptor === undefined) return;
+    const remaining = acceptor.remainingSilenceMs(node.now());
+    if (acceptor.ready) this.#say(`${name}: ready, floor ${ballotText(acceptor.floor)}`);
+    else this.#say(`${name}: silent for ${remaining} more`);
+  }
+
+  #broadcast(name: string): Broadcast | undefined {
+    const broadcast = this.#broadcasts.get(name);
+    if (broadcast === undefined) this.#say(`(there is no ${name})`);
+    return broadcast;
+  }
+
+  #targets(names: readonly string[]): [number, AcceptorNode][] {
+    if (names.length === 0) return [...this.#acceptors.entries()];
+    return names.map((name) => {
+      const index = this.#acceptors.findIndex((node) => node.name === name);
+      if (index === -1) throw new Error(`no such acceptor: ${name}`);
+      return [index, this.#acceptors[index]!];
+    });
+  }
+
+  #proposer(name: string): ProposerNode {
+    const node = this.#proposers.get(name);
+    if (node === undefined) throw new Error(`no such proposer: ${name}`);
+    return node;
+  }
+
+  #node(name: string): AcceptorNode | ProposerNode {
+    return this.#acceptors.find((node) => node.name === name) ?? this.#proposer(name);
+  }
+
+  #say(line: string): void {
+    this.#output.push(line);
+  }
+}

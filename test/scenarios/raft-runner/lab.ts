@@ -1,0 +1,196 @@
+import type { RaftLimits, Recovered } from "../../../src/core/raft/api.js";
+import { founding, joining } from "../../../src/core/raft/options.js";
+import { Raft } from "../../../src/core/raft/raft.js";
+import { nobody } from "../../../src/core/raft/types.js";
+import type { Entry, MemberId, Message, Ready, SnapshotMeta } from "../../../src/core/raft/types.js";
+import { bytesOf, Server, textOf } from "./server.js";
+import type { Envelope, Observer } from "./server.js";
+
+/** Always the shortest election timeout: tests say themselves who stands first. */
+export const shortest = { next: () => 0 };
+
+/** Entries by their terms: `log(1, 1, 4)` has terms 1, 1 and 4 at indices 2, 3 and 4 (1 is the founding snapshot). */
+export function log(...terms: readonly number[]): Entry[] {
+  return terms.map((term, offset) => ({
+    kind: "normal",
+    index: offset + 2,
+    term,
+    data: bytesOf(`${term}.${offset + 2}`),
+  }));
+}
+
+/** A disk with a log, after the founding of `voters`. */
+export function disk(
+  voters: readonly MemberId[],
+  entries: readonly Entry[],
+  state: { term?: number; votedFor?: MemberId; commit?: number } = {},
+): Recovered {
+  const { term = entries.at(-1)?.term ?? 1, votedFor = nobody, commit = 1 } = state;
+  return { ...founding(voters), hardState: { term, votedFor, commit }, entries };
+}
+
+/** One server, and a host that takes what it hands out, when the test says so. */
+export class Single {
+  readonly raft: Raft;
+
+  constructor(id: MemberId, recovered: Recovered, limits: Partial<RaftLimits> = {}) {
+    this.raft = new Raft({ id, recovered, random: shortest, limits });
+  }
+
+  /** Everything that there is to do, with every write done at once. */
+  drain(): Omit<Ready, "persist" | "leadership"> {
+    const all = { early: [], messages: [], committed: [], reads: [] } as Record<string, unknown[]>;
+    for (let ready = this.raft.ready(); ready !== undefined; ready = this.raft.ready()) {
+      if (ready.persist !== undefined) this.raft.persisted(ready.persist.sequence);
+      if (ready.persist?.snapshot !== undefined) this.raft.applied(ready.persist.snapshot.index);
+      if (ready.committed.length > 0) this.raft.applied(ready.committed.at(-1)!.index);
+      for (const key of ["early", "messages", "committed", "reads"] as const) all[key]!.push(...ready[key]);
+    }
+    return all as unknown as Omit<Ready, "persist" | "leadership">;
+  }
+
+  /** Hands in a message, and takes what is sent because of it. */
+  exchange(message: Message): Message[] {
+    this.raft.step(message);
+    const { early, messages } = this.drain();
+    return [...early, ...messages];
+  }
+
+  tick(count = 1): Message[] {
+    const sent: Message[] = [];
+    for (let tick = 0; tick < count; tick += 1) {
+      this.raft.tick();
+      const { early, messages } = this.drain();
+      sent.push(...early, ...messages);
+    }
+    return sent;
+  }
+}
+
+/** A cluster whose messages wait until the test delivers them, and whose disks can be slow. */
+export class Lab implements Observer {
+  readonly servers = new Map<MemberId, Server>();
+  network: Envelope[] = [];
+  /** Everything that was handed out as readable: server, id, index. */
+  readonly reads: { server: MemberId; id: number; index: number }[] = [];
+  /** Messages between these do not arrive, either way: "1-2". */
+  readonly cut = new Set<string>();
+  readonly limits: Partial<RaftLimits>;
+  readonly delivered: Message[] = [];
+
+  constructor(disks: Readonly<Record<number, Recovered>>, limits: Partial<RaftLimits> = {}) {
+    this.limits = limits;
+    for (const [id, recovered] of Object.entries(disks)) this.add(BigInt(id), recovered);
+  }
+
+  /** `count` founders. */
+  static of(count: number, limits: Partial<RaftLimits> = {}): Lab {
+    const voters = Array.from({ length: count }, (_, index) => BigInt(index + 1));
+    return new Lab(Object.fromEntries(voters.map((id) => [Number(id), founding(voters)])), limits);
+  }
+
+  add(id: MemberId, recovered: Recovered = joining()): Server {
+    const { limits } = this;
+    const server = new Server({ id, recovered, random: shortest, limits, slowDisk: false, observer: this });
+    this.servers.set(id, server);
+    return server;
+  }
+
+  server(id: number): Server {
+    return this.servers.get(BigInt(id))!;
+  }
+
+  raft(id: number): Raft {
+    return this.server(id).raft!;
+  }
+
+  status(id: number): ReturnType<Raft["status"]> {
+    return this.raft(id).status();
+  }
+
+  tick(id: number, count = 1): void {
+    for (let tick = 0; tick < count; tick += 1) this.server(id).act((raft) => raft.tick());
+  }
+
+  /** Time passes for all. */
+  pass(count: number): void {
+    for (let tick = 0; tick < count; tick += 1) {
+      for (const server of this.servers.values()) server.act((raft) => raft.tick());
+      this.deliver();
+    }
+  }
+
+  /** The others have heard nothing for long enough; this one stands, and what follows from it happens. */
+  elect(id: number): void {
+    for (const server of this.servers.values())
+      if (server.id !== BigInt(id)) for (let tick = 0; tick < 10; tick += 1) this.#tickSilently(server);
+    this.tick(id, 10);
+    this.deliver();
+  }
+
+  #tickSilently(server: Server): void {
+    if (server.raft?.status().role === "leader") return;
+    server.act((raft) => raft.tick());
+    this.network = this.network.filter(({ message }) => message.from !== server.id);
+  }
+
+  propose(id: number, ...texts: readonly string[]): boolean {
+    return this.server(id).act((raft) => raft.propose(texts.map(bytesOf)))!.accepted;
+  }
+
+  change(id: number, kind: "add-voter" | "add-learner" | "promote" | "remove", member: number): string {
+    const proposed = this.server(id).act((raft) =>
+      raft.proposeChange({ kind, member: BigInt(member) }, new Uint8Array(0)),
+    )!;
+    return proposed.accepted ? "accepted" : proposed.reason;
+  }
+
+  partition(...sides: readonly (readonly number[])[]): void {
+    for (const [index, side] of sides.entries())
+      for (const other of sides.slice(index + 1))
+        for (const one of side) for (const two of other) this.cut.add(`${one}-${two}`).add(`${two}-${one}`);
+  }
+
+  heal(): void {
+    this.cut.clear();
+  }
+
+  /** Delivers all that is in flight and all that follows, or only what `which` lets through; the rest is lost. */
+  deliver(which: (message: Message) => boolean = () => true): void {
+    for (let count = 0; this.network.length > 0; count += 1) {
+      if (count > 10_000) throw new Error("this never ends");
+      const envelope = this.network.shift()!;
+      const { from, to, kind } = envelope.message;
+      const arrives = !this.cut.has(`${from}-${to}`) && which(envelope.message);
+      const receiver = this.servers.get(to);
+      if (arrives && receiver?.isUp === true) {
+        this.delivered.push(envelope.message);
+        receiver.receive(envelope);
+      } else if (kind === "snapshot") this.servers.get(from)?.act((raft) => raft.reportSnapshot(to, false));
+    }
+  }
+
+  /** What is in the log of a server, as text. */
+  log(id: number): string[] {
+    return this.server(id).log.map(textOf);
+  }
+
+  /** What a server has applied, as text. */
+  applied(id: number): string[] {
+    return [...this.server(id).history.values()];
+  }
+
+  snapshotOf(id: number): SnapshotMeta {
+    return this.server(id).logBase;
+  }
+
+  sent(envelope: Envelope): void {
+    this.network.push(envelope);
+  }
+
+  handedOut(): void {}
+
+  ready(server: Server, { reads }: Ready): void {
+    for (const { id, index } of reads) this.reads.push({ server: server.id, id, index });
+  }
+}
