@@ -1,11 +1,16 @@
-import { existsSync, readFileSync, readdirSync } from "node:fs";
+import { readFileSync, readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { noFaults } from "../src/flease/protocol/faults.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const text = readFileSync(`${root}docs/flease.md`, "utf8");
-const scripts = readdirSync(`${root}test/scripts`);
+const scenarios = readdirSync(`${root}test/scenarios/flease`);
+const sources = ["src/flease", "src/flease/admin", "src/flease/protocol"].flatMap((folder) =>
+  readdirSync(`${root}${folder}`, { withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ name }) => ({ name, path: `${root}${folder}/${name}` })),
+);
 
 test("every switch that plants a mistake is explained, and none that does not exist", () => {
   const missing = Object.keys(noFaults).filter((name) => !text.includes(`\`${name}\``));
@@ -22,7 +27,7 @@ test("every finding has a row that names what shows it, and what it names exists
     const shown = [...row.matchAll(/`([\w-]+\.(?:test\.ts|txt))`/g)].map((match) => match[1]!);
     expect([number, shown.length > 0]).toEqual([number, true]);
     const absent = shown.filter(
-      (name) => !scripts.includes(name) && !existsSync(`${root}src/flease/${name}`),
+      (shower) => !scenarios.includes(shower) && !sources.some(({ name }) => name === shower),
     );
     expect(absent).toEqual([]);
   }
@@ -30,9 +35,9 @@ test("every finding has a row that names what shows it, and what it names exists
 
 test("every section that the code cites exists", () => {
   const cited = new Set<string>();
-  for (const name of readdirSync(`${root}src/flease`)) {
+  for (const { name, path } of sources) {
     if (name.endsWith(".test.ts")) continue;
-    const source = readFileSync(`${root}src/flease/${name}`, "utf8");
+    const source = readFileSync(path, "utf8");
     for (const match of source.matchAll(/(?:section |\()(3\.\d+)/g)) cited.add(match[1]!);
   }
   expect(cited.size).toBeGreaterThan(5);

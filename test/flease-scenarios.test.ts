@@ -5,7 +5,7 @@ import { formatScript, idleCommands, parseScript, runScript } from "./scenarios/
 
 /**
  * Golden scripts: each file in `test/scripts` is a list of commands, with what they print below them. The protocol's
- * real acceptors and proposers run them. `UPDATE_SCRIPTS=1 npx vitest run test/scripts.test.ts` writes the printed
+ * real acceptors and proposers run them. `UPDATE_SCRIPTS=1 npx vitest run test/flease-scenarios.test.ts` writes the printed
  * parts anew; the outcomes, which are stated in the header of each file and here, it leaves alone.
  */
 const directory = fileURLToPath(new URL("./scenarios/flease/", import.meta.url));

@@ -5,7 +5,7 @@ import { runScript } from "./scenarios/raft-runner/script.js";
 
 /**
  * Golden scripts of the replicated log: each file in `test/raft-scripts` is a list of commands, with what they print below
- * them. `UPDATE_SCRIPTS=1 npx vitest run test/raft-scripts.test.ts` writes the printed parts anew.
+ * them. `UPDATE_SCRIPTS=1 npx vitest run test/raft-scenarios.test.ts` writes the printed parts anew.
  */
 const directory = fileURLToPath(new URL("./scenarios/raft/", import.meta.url));
 
