@@ -8,6 +8,7 @@ import {
   Metadata,
   type ServiceError,
 } from "@grpc/grpc-js";
+import { backOffMs } from "../lease/back-off.js";
 import { LeaseholdError } from "../lease/errors.js";
 import type { World } from "../lease/ports.js";
 import { Lease, type LeaseKeepAliveResponse } from "../core/gen/etcd/rpc_pb.js";
@@ -200,8 +201,8 @@ export class Servers {
   }
 
   #pause(rounds: number, leftMs: number, canceller: (cancel: () => void) => void): Promise<void> {
-    const boundMs = Math.min(pauseMsMax, pauseMsBase * 2 ** rounds);
-    const delayMs = Math.min(Math.max(0, leftMs), this.#world.random.next() * boundMs);
+    const pauseMs = backOffMs(this.#world.random, rounds, pauseMsBase, pauseMsMax);
+    const delayMs = Math.min(Math.max(0, leftMs), pauseMs);
     return new Promise((resolve) => {
       const timer = this.#world.timers.after(delayMs, resolve);
       canceller(() => {

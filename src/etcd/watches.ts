@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { backOffMs } from "../lease/back-off.js";
 import { Event_EventType, type KeyValue } from "../core/gen/etcd/kv_pb.js";
 import {
   Watch,
@@ -97,8 +98,8 @@ export class Watches {
   #lost(): void {
     this.#stream = undefined;
     if (this.#watched.size === 0) return;
-    const boundMs = Math.min(pauseMsMax, pauseMsBase * 2 ** this.#failures++);
-    this.#timer = this.#world.timers.after(this.#world.random.next() * boundMs, () => this.#open());
+    const delayMs = backOffMs(this.#world.random, this.#failures++, pauseMsBase, pauseMsMax);
+    this.#timer = this.#world.timers.after(delayMs, () => this.#open());
   }
 
   /** Gives it a number of its own: a server does not take one anew on the same stream, not even when it has cancelled that watch itself. */

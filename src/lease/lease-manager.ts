@@ -1,5 +1,6 @@
 import { faults } from "#lease-faults";
 import { unlessAborted, unwatchAbort, watchAbort } from "./abort-watch.js";
+import { backOffBoundMs } from "./back-off.js";
 import { Contender } from "./contender.js";
 import { formatDuration, parseDuration } from "./duration.js";
 import { type ErrorCode, LeaseholdError, LeaseLostError } from "./errors.js";
@@ -359,7 +360,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
 
   /** Whoever was told when to come back does so about then, and not all at once. */
   #backoffMs(failures: number, retryInMs = 0): number {
-    const boundMs = Math.min(BACKOFF_MS_MAX, BACKOFF_MS_BASE * 2 ** failures);
+    const boundMs = backOffBoundMs(failures, BACKOFF_MS_BASE, BACKOFF_MS_MAX);
     return retryInMs / 2 + this.world.random.next() * Math.max(boundMs, retryInMs);
   }
 

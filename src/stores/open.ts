@@ -5,6 +5,7 @@ import type { OpenedStore, OpenStoreOptions, OpenStore } from "./contract.js";
 import type { Scheme, StorePlace } from "./farm-address.js";
 import { type AssumedTraits, LateStore } from "./late-store.js";
 import { greatest } from "../lease/lists.js";
+import { majorityOf } from "../lease/majority.js";
 
 /** A kind of store: its adapter, loaded when the first one is opened, and what is assumed of one that is out of reach. */
 interface Kind extends Omit<AssumedTraits, "name"> {
@@ -124,7 +125,8 @@ function untilEnough(
         () => {
           settled += 1;
           if (settled === stores.length) end(resolve);
-          else if (settled > stores.length / 2) pending.push(timers.after(graceMs, () => end(resolve)));
+          else if (settled >= majorityOf(stores.length))
+            pending.push(timers.after(graceMs, () => end(resolve)));
         },
         (error: unknown) => end(() => reject(error)),
       );

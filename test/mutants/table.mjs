@@ -168,7 +168,7 @@ export const mutants = [
   {
     name: "mixed settings: who is refused by a majority hears of no quorum",
     file: "src/flease/tcp/refusals.ts",
-    find: "    if (first === undefined || members - size > members / 2) return undefined;",
+    find: "    if (first === undefined || members - size >= majorityOf(members)) return undefined;",
     replace: "    if (first === undefined || members - size > 0) return undefined;",
     caughtBy: mixedSettings,
   },

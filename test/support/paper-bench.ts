@@ -1,3 +1,4 @@
+import { majorityOf } from "../../src/lease/majority.js";
 import { Driver } from "../../src/delta/driver.js";
 import type { Protocol, Reading, Resumption } from "../../src/delta/effects.js";
 import { type FarmView, noFloor, type ProtocolEnvironment } from "../../src/delta/lease-protocol.js";
@@ -33,7 +34,7 @@ export class PaperBench {
     const ids = this.media.map(({ id }) => id);
     this.farm = {
       size: kinds.length,
-      majority: Math.floor(kinds.length / 2) + 1,
+      majority: majorityOf(kinds.length),
       kindOf: (store) => kinds[store]!,
       idOf: (store) => ids[store]!,
       nameOf: (store) => `store ${store}`,

@@ -1,4 +1,5 @@
 import { formatDuration } from "../../lease/duration.js";
+import { majorityOf } from "../../lease/majority.js";
 import type { FarmAddress } from "../../stores/farm-address.js";
 import type { FarmReport, StoreReport } from "../../stores/examine.js";
 import type { Latencies } from "../../stores/measure.js";
@@ -115,7 +116,7 @@ function farmLines(
 ): string[] {
   const size = stores.length;
   const answered = stores.filter(({ id }) => id !== undefined).length;
-  const majority = Math.floor(size / 2) + 1;
+  const majority = majorityOf(size);
   const lines = [
     `${answered} of ${size} stores answer; ${majority} are needed, so ${size - majority} may be missing`,
     `algorithm: ${algorithmOf(stores, ground)}`,

@@ -1,3 +1,4 @@
+import { majorityOf } from "../../lease/majority.js";
 import type { MemberReport, PeerStatus } from "../../runtime/types.js";
 import { clusterStatus } from "../../index.js";
 import { isFarmUrl } from "../../stores/farm-address.js";
@@ -29,7 +30,7 @@ export async function status(options: SharedOptions): Promise<number> {
 
 function hasQuorum(reports: readonly MemberReport[]): boolean {
   const ready = reports.filter((report) => report.reachable && report.status.state === "ready");
-  return ready.length > reports.length / 2;
+  return ready.length >= majorityOf(reports.length);
 }
 
 export function presentStatus(reports: readonly MemberReport[]): Presentation {

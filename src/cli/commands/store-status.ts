@@ -1,3 +1,4 @@
+import { majorityOf } from "../../lease/majority.js";
 import type { MemberView } from "../../lease/types.js";
 import { withLeases } from "../connection.js";
 import { exitCode } from "../exit-codes.js";
@@ -20,7 +21,7 @@ export async function storeStatus(settings: Settings): Promise<number> {
 }
 
 function hasMajority(stores: readonly MemberView[]): boolean {
-  return stores.filter(({ state }) => state === "ready").length > stores.length / 2;
+  return stores.filter(({ state }) => state === "ready").length >= majorityOf(stores.length);
 }
 
 export function presentStores(stores: readonly MemberView[]): Presentation {

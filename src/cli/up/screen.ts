@@ -3,6 +3,7 @@ import { cellsOf, cut, pad, printable } from "../output/cells.js";
 import { shortTime } from "../output/present.js";
 import type { Change, LeaseRow, MemberRow } from "./board.js";
 import { greatest } from "../../lease/lists.js";
+import { majorityOf } from "../../lease/majority.js";
 
 /** Everything that the screen shows. */
 export interface ScreenState {
@@ -85,7 +86,9 @@ function headLines(state: ScreenState, width: number, paint: Paint): string[] {
   const members = state.members.map((member) => memberLine(member, state.nowMs, width, paint));
   const ready = state.members.filter((member) => member.state === "ready").length;
   const waiting =
-    ready <= state.members.length / 2 ? "no lease can be had until a majority of the members is ready" : "";
+    ready < majorityOf(state.members.length)
+      ? "no lease can be had until a majority of the members is ready"
+      : "";
   const notice = state.notice ?? waiting;
   return [paint("bold", title), ...members, ...(notice === "" ? [] : [paint("yellow", cut(notice, width))])];
 }

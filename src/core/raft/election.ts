@@ -1,4 +1,4 @@
-import { majorityOf } from "./quorum.js";
+import { majorityOf } from "../../lease/majority.js";
 import type { MemberId } from "./types.js";
 
 /** The votes for one candidate, or pre-candidate, of one term. A second answer of the same voter changes nothing. */

@@ -2,8 +2,9 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { disk, log, Single } from "../../../test/scenarios/raft-runner/lab.js";
 import { LeaseholdError } from "../../lease/errors.js";
+import { majorityOf } from "../../lease/majority.js";
 import { founding } from "./options.js";
-import { majorityOf, reachedByMajority } from "./quorum.js";
+import { reachedByMajority } from "./quorum.js";
 import { Raft } from "./raft.js";
 import type { AppendRequest, Message } from "./types.js";
 

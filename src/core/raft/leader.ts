@@ -1,11 +1,12 @@
 import { faults } from "#raft-faults";
+import { majorityOf } from "../../lease/majority.js";
 import type { FollowerStatus, Proposed, Refused, RefusalReason } from "./api.js";
 import { Follower } from "./follower.js";
 import { sizeOf } from "./log.js";
 import type { RaftLog } from "./log.js";
 import { changed, isMember } from "./membership.js";
 import type { RaftSettings } from "./options.js";
-import { majorityOf, reachedByMajority } from "./quorum.js";
+import { reachedByMajority } from "./quorum.js";
 import { Reads } from "./reads.js";
 import type {
   AppendAnswer,

@@ -1,7 +1,4 @@
-/** How many make a majority of `count`. Of nobody there is none. */
-export function majorityOf(count: number): number {
-  return Math.floor(count / 2) + 1;
-}
+import { majorityOf } from "../../lease/majority.js";
 
 /**
  * The greatest value that a majority has reached: of the indices that voters have on disk this is what is replicated, of

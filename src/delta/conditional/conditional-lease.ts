@@ -1,4 +1,5 @@
 import { faults } from "#delta-faults";
+import { backOffMs } from "../../lease/back-off.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import { type Cell, cellOf, type CellReading, isCell } from "../record/cell.js";
 import { encodeRecord } from "../record/codec.js";
@@ -97,8 +98,8 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
         return this.#held(open.length, blocked);
       }
       const roundMs = step.now.monotonicMs - before.monotonicMs;
-      const backoffMs = Math.min(settings.delayMs, Math.max(backoffMsMin, roundMs) * 2 ** splits);
-      step = yield { kind: "delay", delayMs: random.next() * backoffMs };
+      const delayMs = backOffMs(random, splits, Math.max(backoffMsMin, roundMs), settings.delayMs);
+      step = yield { kind: "delay", delayMs };
       if (step.cancelled) return unanswered("the attempt was ended by its caller");
       if (step.now.monotonicMs >= wish.deadlineMs)
         return unanswered("others competed for the resource all the time");

@@ -9,6 +9,7 @@ import { isMereWait, knows, ownCell, type Sight, sightOf, termsIn } from "./farm
 import { sameBytes } from "../record/line.js";
 import type { DeltaSettings, FarmView, Floor } from "../lease-protocol.js";
 import { clocksDisagree, stretched } from "../../lease/clock-rates.js";
+import { majorityOf } from "../../lease/majority.js";
 import { farmRegister, type StoreAnswer, type StoreRequest, type StoreTraits } from "../store.js";
 import { elapsedMs } from "../tenure.js";
 
@@ -90,7 +91,7 @@ export class Farm implements FarmView, Gate {
 
   constructor(traits: readonly StoreTraits[], settings: DeltaSettings, epochsAhead = epochsAheadOf) {
     this.size = traits.length;
-    this.majority = Math.floor(traits.length / 2) + 1;
+    this.majority = majorityOf(traits.length);
     this.#settings = settings;
     this.#epochsAhead = epochsAhead[traits.every(({ kind }) => kind === "atomic") ? "atomic" : "slotted"];
     this.#members = traits.map((each) => ({

@@ -1,4 +1,5 @@
 import { formatDuration } from "../../lease/duration.js";
+import { majorityOf } from "../../lease/majority.js";
 import type { Explanation, MemberView } from "../../lease/types.js";
 
 /** Why a resource is not to be had, or that it is, in sentences. */
@@ -6,7 +7,7 @@ export function reasonsOf(explanation: Omit<Explanation, "reasons">): string[] {
   const { quorum, members, waiting } = explanation;
   const reasons = [holdingOf(explanation)];
   if (!quorum) {
-    const majority = Math.floor(members.length / 2) + 1;
+    const majority = majorityOf(members.length);
     const ready = members.filter(({ state }) => state === "ready").length;
     reasons.push(
       `no quorum: ${ready} of the ${members.length} members that coordinate it can answer, and ${majority} are needed`,

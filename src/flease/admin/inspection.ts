@@ -12,6 +12,7 @@ import { ClusterWatch } from "./watching.js";
 import type { Cell } from "../protocol/quorum.js";
 import { timeLeft } from "../../lease/time-left.js";
 import { append, greatest } from "../../lease/lists.js";
+import { majorityOf } from "../../lease/majority.js";
 
 /** More pages than this are more leases than a member keeps. */
 const pagesMax = 2_000;
@@ -67,7 +68,7 @@ export class FleaseInspection implements Inspection {
     const heard = listings.filter((listing) => listing.status === "fulfilled");
     const missing = everybody.filter((member) => listings[member]!.status === "rejected");
     // As long as fewer are missing than make a majority impossible, no cell can have lost too many.
-    const sparable = cellSize - (Math.floor(cellSize / 2) + 1);
+    const sparable = cellSize - majorityOf(cellSize);
     if (missing.length > sparable) {
       const why = `${heard.length} of the ${members.length} members answered; missing: ${missing.map((member) => members[member]).join(", ")}`;
       if (onIncomplete === undefined || heard.length === 0) throw this.#noQuorum(why);

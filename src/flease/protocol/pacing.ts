@@ -1,4 +1,5 @@
 import { faults } from "#faults";
+import { backOffMs } from "../../lease/back-off.js";
 import { Xorshift } from "../../lease/xorshift.js";
 import type { Reading } from "./clock.js";
 import { notListed } from "./message.js";
@@ -12,9 +13,6 @@ const roundTripGuessMs = 5;
 
 /** A new round trip weighs this much in the smoothed one. */
 const roundTripWeight = 1 / 8;
-
-/** Doublings of the back-off: beyond, half of the lease is the bound anyway. */
-const doublingsMax = 16;
 
 /** The first of those who wait tries within so many round trips of the lease's end. */
 const firstTryRoundTrips = 4;
@@ -52,8 +50,7 @@ export class Pacing {
 
   /** After contention: a random pause whose bound doubles with each try. */
   backoffMs(slot: Slot): number {
-    const boundMs = 2 * this.#roundTripMs * 2 ** Math.min(slot.tries, doublingsMax);
-    return this.#random.next() * Math.min(slot.ttl / 2, boundMs);
+    return backOffMs(this.#random, slot.tries, 2 * this.#roundTripMs, slot.ttl / 2);
   }
 
   /** After a refusal because another holds: when its lease is over and all who wait before us have had their try. */

@@ -1,3 +1,5 @@
+import { majorityOf } from "../../lease/majority.js";
+
 import { faults } from "#faults";
 
 /** The members that coordinate one resource, as indices into the cluster's member list. */
@@ -7,7 +9,7 @@ export interface Cell {
 }
 
 export function cellOf(members: readonly number[]): Cell {
-  const majority = Math.floor(members.length / 2) + 1;
+  const majority = majorityOf(members.length);
   return { members, majority: faults.smallQuorum ? Math.max(1, majority - 1) : majority };
 }
 

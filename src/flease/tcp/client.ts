@@ -1,5 +1,6 @@
 import { clientName, labelOf } from "../../runtime/participant.js";
 import { parseDuration } from "../../lease/duration.js";
+import { majorityOf } from "../../lease/majority.js";
 import { cellFunctionVersion } from "../protocol/cells.js";
 import type { World } from "../../lease/ports.js";
 import { parseAddress } from "../../runtime/address.js";
@@ -53,7 +54,7 @@ export async function openFleaseClient(
       });
       onFailure(() => node.close());
       node.dialMembers(known);
-      await majorityOf(node, Math.max(0, deadline - world.clock.monotonicMs()), world);
+      await untilMajority(node, Math.max(0, deadline - world.clock.monotonicMs()), world);
       return node;
     };
     let node = await connect(first!);
@@ -80,8 +81,8 @@ function discovererOf(options: OpenOptions, role: Role): Claims {
   };
 }
 
-function majorityOf(node: FleaseNode, timeoutMs: number, world: World): Promise<void> {
-  const majority = Math.floor(node.cluster.settings.members.length / 2) + 1;
+function untilMajority(node: FleaseNode, timeoutMs: number, world: World): Promise<void> {
+  const majority = majorityOf(node.cluster.settings.members.length);
   return new Promise((resolve) => {
     const finish = () => {
       timer.cancel();

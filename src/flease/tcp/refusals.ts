@@ -1,4 +1,5 @@
 import { LeaseholdError } from "../../lease/errors.js";
+import { majorityOf } from "../../lease/majority.js";
 
 /** Why members refuse this participant, by their addresses, until they accept it. Members alone are dialed, so there are no more than those. */
 export class Refusals {
@@ -22,7 +23,7 @@ export class Refusals {
   ofMajority(members: number): LeaseholdError | undefined {
     const [first] = this.#byAddress.values();
     const { size } = this.#byAddress;
-    if (first === undefined || members - size > members / 2) return undefined;
+    if (first === undefined || members - size >= majorityOf(members)) return undefined;
     const text = `${size} of the ${members} members refuse this participant: ${first.message}`;
     return new LeaseholdError(first.code, text);
   }

@@ -1,3 +1,5 @@
+import { majorityOf } from "../../lease/majority.js";
+
 /**
  * Guards against two processes under one member's id (`docs/operations.md`). Quorums count ids, so a majority with the one
  * and a majority with the other need not meet: that would be two holders. Pure: it is told the time, on the steady clock.
@@ -54,7 +56,7 @@ export class TwinWatch {
   #votesUntilMs = -Infinity;
 
   constructor(options: TwinWatchOptions) {
-    const majority = Math.floor(options.members / 2) + 1;
+    const majority = majorityOf(options.members);
     this.#lapseMs = options.lapseMs;
     this.#others = majority - 1;
     this.#blocking = options.members - majority + 1;

@@ -2,6 +2,7 @@ import { connect } from "node:net";
 import type { TcpNetConnectOpts } from "node:net";
 import { connect as connectSecurely } from "node:tls";
 import type { TLSSocket } from "node:tls";
+import { backOffBoundMs, backOffMs } from "../../../lease/back-off.js";
 import type { Timer } from "../../../lease/ports.js";
 import { parseAddress } from "../../../runtime/address.js";
 import { Connection } from "./connection.js";
@@ -125,13 +126,12 @@ export class Dialer implements Dialing {
 
   #delayMs(): number {
     const { dialBackoffMs, dialBackoffMsMax } = this.#owner.options;
-    const boundMs = Math.min(dialBackoffMsMax, dialBackoffMs * 2 ** Math.min(this.#failures, 30));
-    return boundMs * this.#owner.world.random.next();
+    return backOffMs(this.#owner.world.random, this.#failures, dialBackoffMs, dialBackoffMsMax);
   }
 
   #refusedDelayMs(): number {
     const { refusedRetryMs } = this.#owner.options;
-    const boundMs = Math.min(refusedRetryMs, FIRST_REFUSED_RETRY_MS * 2 ** Math.min(this.#refusals, 30));
+    const boundMs = backOffBoundMs(this.#refusals, FIRST_REFUSED_RETRY_MS, refusedRetryMs);
     return boundMs * (0.5 + 0.5 * this.#owner.world.random.next());
   }
 

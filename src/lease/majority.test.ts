@@ -1,0 +1,13 @@
+import { expect, test } from "vitest";
+import { majorityOf } from "./majority.js";
+
+test("any two majorities have a member in common, and of no smaller number is that true", () => {
+  for (let count = 1; count <= 1_000; count++) {
+    expect(2 * majorityOf(count)).toBeGreaterThan(count);
+    expect(2 * (majorityOf(count) - 1)).toBeLessThanOrEqual(count);
+  }
+});
+
+test("of nobody there is no majority", () => {
+  expect(majorityOf(0)).toBeGreaterThan(0);
+});
