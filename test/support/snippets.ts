@@ -20,7 +20,6 @@ const publicSources = [
   "src/lease/types.ts",
   "src/runtime/types.ts",
   "src/testing",
-  "src/history",
 ];
 
 /** All that is written for people. */
