@@ -9,19 +9,17 @@ import { copyMessage, Kind, Message } from "../../src/flease/protocol/message.js
 import { parseAddress } from "../../src/runtime/address.js";
 import { ByteReader, ByteWriter } from "../../src/flease/tcp/wire/bytes.js";
 import { FrameDecoder, FrameKind } from "../../src/flease/tcp/wire/frame.js";
-import { Handshake } from "../../src/flease/tcp/wire/handshake.js";
+import { Handshake } from "../../src/flease/tcp/security/handshake.js";
+import { incarnationOf } from "../../src/flease/tcp/wire/identity.js";
+import type { Claims, Identity } from "../../src/flease/tcp/wire/identity.js";
+import type { TransportOptions } from "../../src/flease/tcp/transport/transport-options.js";
 import { decodeReject, encodeHello } from "../../src/flease/tcp/wire/hello.js";
 import type { Introduction, Rejection } from "../../src/flease/tcp/wire/hello.js";
 import { Outbox } from "../../src/flease/tcp/transport/outbox.js";
 import type { Link } from "../../src/flease/tcp/transport/link.js";
 import { Transport } from "../../src/flease/tcp/transport/transport.js";
-import { incarnationOf, IncarnationKey, newNonce } from "../../src/flease/tcp/security/incarnation-key.js";
-import type {
-  Claims,
-  Identity,
-  TransportHandler,
-  TransportOptions,
-} from "../../src/flease/tcp/transport/transport-handler.js";
+import { IncarnationKey, newNonce } from "../../src/flease/tcp/security/incarnation-key.js";
+import type { TransportHandler } from "../../src/flease/tcp/transport/transport-handler.js";
 import { realWorld } from "../../src/runtime/world.js";
 
 /** What the tests of the transport share: participants that note what happens to them, and strangers on a raw socket. */

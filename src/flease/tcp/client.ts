@@ -9,7 +9,7 @@ import { FleaseNode } from "./flease-node.js";
 import { silent } from "../../runtime/logger.js";
 import { opening } from "./opening.js";
 import { loadCredentials } from "./security/load.js";
-import type { Claims, Role } from "./transport/transport-handler.js";
+import type { Claims, Role } from "./wire/identity.js";
 import type { OpenOptions } from "../../runtime/types.js";
 
 const defaultTimeout = "5s";

@@ -5,7 +5,8 @@ import type { Cluster } from "./cluster.js";
 import type { Link } from "./transport/link.js";
 import type { Credentials } from "./security/credentials.js";
 import { Transport } from "./transport/transport.js";
-import type { Claims, TransportHandler } from "./transport/transport-handler.js";
+import type { Claims } from "./wire/identity.js";
+import type { TransportHandler } from "./transport/transport-handler.js";
 
 /** When a member has answered, the others get this much longer to say whether their settings are the same. */
 const graceMs = 250;

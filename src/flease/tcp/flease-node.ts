@@ -25,15 +25,10 @@ import { SideTurns } from "./side-turns.js";
 import { memberStatus } from "./status.js";
 import { Transport } from "./transport/transport.js";
 import { transportDefaults } from "./transport/transport-options.js";
-import type {
-  Claims,
-  ClockStamp,
-  Echo,
-  Identity,
-  Role,
-  TransportHandler,
-  TransportOptions,
-} from "./transport/transport-handler.js";
+import type { TransportOptions } from "./transport/transport-options.js";
+import type { TransportHandler } from "./transport/transport-handler.js";
+import type { ClockStamp, Echo } from "./wire/codec.js";
+import type { Claims, Identity, Role } from "./wire/identity.js";
 import type { Logger, MemberStatus } from "../../runtime/types.js";
 
 export interface FleaseNodeOptions {

@@ -2,7 +2,8 @@ import type { Reading } from "../protocol/clock.js";
 import type { Cluster } from "./cluster.js";
 import type { Link } from "./transport/link.js";
 import type { Transport } from "./transport/transport.js";
-import type { Echo, Identity } from "./transport/transport-handler.js";
+import type { Echo } from "./wire/codec.js";
+import type { Identity } from "./wire/identity.js";
 import { TwinWatch } from "./twin-watch.js";
 
 /** Time for a member to answer that it has heard what it was told. */

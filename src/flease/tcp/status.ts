@@ -1,8 +1,25 @@
-import type { FleaseNode } from "./flease-node.js";
+import type { FleasePeer } from "../peer.js";
+import type { Reading } from "../protocol/clock.js";
+import type { Cluster } from "./cluster.js";
+import type { Membership } from "./membership.js";
+import type { Link } from "./transport/link.js";
+import type { Transport } from "./transport/transport.js";
 import type { MemberStatus, PeerStatus } from "../../runtime/types.js";
 
+/** The parts of a member that its status is read from. */
+export interface StatusSource {
+  readonly nodeId: string;
+  readonly cluster: Cluster;
+  readonly peer: FleasePeer;
+  readonly membership: Membership;
+  readonly transport: Transport;
+  now(): Reading;
+  /** The link to a member, by its index in the cluster. */
+  link(member: number): Link | undefined;
+}
+
 /** How a member is, as it tells those who ask. */
-export function memberStatus(node: FleaseNode, address: string): MemberStatus {
+export function memberStatus(node: StatusSource, address: string): MemberStatus {
   const { peer, cluster, transport } = node;
   const now = node.now();
   const { acceptor } = peer;
@@ -31,14 +48,14 @@ export function memberStatus(node: FleaseNode, address: string): MemberStatus {
   };
 }
 
-export function memberState(node: FleaseNode): MemberStatus["state"] {
+export function memberState(node: StatusSource): MemberStatus["state"] {
   if (node.peer.fault !== undefined) return "clock-fault";
   if (node.membership.isTwin) return "twin";
   // Not by the clocks: when the wait is over the acceptor still has to notice.
   return node.peer.acceptor?.ready === true && node.membership.votes(node.now()) ? "ready" : "recovering";
 }
 
-function peerStatuses(node: FleaseNode): PeerStatus[] {
+function peerStatuses(node: StatusSource): PeerStatus[] {
   const statuses: PeerStatus[] = [];
   for (const [index, id] of node.cluster.settings.members.entries()) {
     if (id === node.nodeId) continue;

@@ -8,7 +8,7 @@ import { defineCluster } from "./cluster.js";
 import { FleaseNode } from "./flease-node.js";
 import { silent } from "../../runtime/logger.js";
 import { memberState } from "./status.js";
-import type { TransportOptions } from "./transport/transport-handler.js";
+import type { TransportOptions } from "./transport/transport-options.js";
 import { TwinWatch } from "./twin-watch.js";
 
 /**

@@ -38,7 +38,13 @@ export interface AuthFault {
 
 const reasonOf: Partial<Record<AuthCause, RejectReason>> = { cluster: "cluster", role: "forbidden" };
 
-export function authRejection(cause: AuthCause, text: string): Rejection {
+/** A rejection as this side knows it. */
+export interface LocalRejection extends Rejection {
+  /** What was wrong with the credentials, if that was it. It is counted and not sent. */
+  readonly auth?: AuthCause;
+}
+
+export function authRejection(cause: AuthCause, text: string): LocalRejection {
   return { auth: cause, reason: reasonOf[cause] ?? "unauthenticated", text };
 }
 

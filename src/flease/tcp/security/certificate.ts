@@ -1,8 +1,9 @@
 import type { X509Certificate } from "node:crypto";
 import type { AuthFault } from "./auth-fault.js";
 import type { Proof } from "./proof.js";
-import { roles, rolesWithin } from "./roles.js";
-import type { Role } from "../transport/transport-handler.js";
+import { rolesWithin } from "./roles.js";
+import { roles } from "../wire/identity.js";
+import type { Role } from "../wire/identity.js";
 
 /**
  * What a certificate says of its owner, in a URI among its subject's alternative names:

@@ -1,6 +1,6 @@
 import { LeaseholdError } from "../../../lease/errors.js";
-import { roles } from "./roles.js";
-import type { Role } from "../transport/transport-handler.js";
+import { roles } from "../wire/identity.js";
+import type { Role } from "../wire/identity.js";
 
 /** 256 bits: nobody guesses them, also not from recorded handshakes, which a short key would allow. */
 const KEY_BYTES_MIN = 32;

@@ -1,7 +1,7 @@
 import type { ConnectionOptions, TlsOptions as TlsServerOptions, TLSSocket } from "node:tls";
 import type { AuthFault, Side } from "./auth-fault.js";
 import type { Proof } from "./proof.js";
-import type { Identity, Role } from "../transport/transport-handler.js";
+import type { Identity, Role } from "../wire/identity.js";
 
 /**
  * What a participant proves itself with, and what it demands of others: certificates or a cluster key. All

@@ -24,12 +24,13 @@ import { openFleaseClient } from "../client.js";
 import { defineCluster } from "../cluster.js";
 import { FleaseNode } from "../flease-node.js";
 import { FrameDecoder, FrameKind } from "../wire/frame.js";
-import { Handshake } from "../wire/handshake.js";
-import type { Introduced } from "../wire/handshake.js";
-import { decodeHello } from "../wire/hello.js";
+import { Handshake } from "./handshake.js";
+import type { Introduced } from "./handshake.js";
+import { incarnationOf } from "../wire/identity.js";
+import type { Claims } from "../wire/identity.js";
+import { decodeHello, PUBLIC_KEY_BYTES, SIGNATURE_BYTES } from "../wire/hello.js";
 import { ByteReader } from "../wire/bytes.js";
 import { silent } from "../../../runtime/logger.js";
-import type { Claims } from "../transport/transport-handler.js";
 import { realWorld } from "../../../runtime/world.js";
 import * as keys from "./incarnation-key.js";
 import { loadCredentials } from "./load.js";
@@ -132,7 +133,7 @@ function releaseOf(stage: Stage, lease: Lease): Message {
 function stolen(publicKey: Buffer, signature: () => Buffer): keys.IncarnationKey {
   return {
     publicKey,
-    incarnation: keys.incarnationOf(publicKey),
+    incarnation: incarnationOf(publicKey),
     sign: signature,
   } as unknown as keys.IncarnationKey;
 }
@@ -162,7 +163,7 @@ async function addressOf(server: Server): Promise<string> {
 
 /** The public key of whoever said this HELLO. */
 function keyIn(hello: Buffer): Buffer {
-  return hello.subarray(17, 17 + keys.PUBLIC_KEY_BYTES);
+  return hello.subarray(17, 17 + PUBLIC_KEY_BYTES);
 }
 
 /** One way to speak in another's name. Resolves when everything has been said. */
@@ -230,11 +231,11 @@ async function stageWithVictim() {
   node.transport.undial(before.address);
   node.transport.dial(tap.address, "b");
   await until(() => node.link(1) !== undefined && node.link(1) !== before);
-  const proofBytes = 5 + keys.SIGNATURE_BYTES;
+  const proofBytes = 5 + SIGNATURE_BYTES;
   const helloBytes = () => 4 + tap.said().readUInt32BE(0);
   await until(() => tap.said().length >= helloBytes() + proofBytes);
   const recorded = tap.said().subarray(0, helloBytes() + proofBytes);
-  expect(keys.incarnationOf(keyIn(recorded))).toBe(node.transport.identity.incarnation);
+  expect(incarnationOf(keyIn(recorded))).toBe(node.transport.identity.incarnation);
   const { leases: third } = await clientOf(stage, "third");
   return { stage, node, lease, recorded, third };
 }

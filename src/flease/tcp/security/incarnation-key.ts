@@ -1,26 +1,7 @@
-import { createHash, createPublicKey, generateKeyPairSync, randomBytes, sign, verify } from "node:crypto";
+import { createPublicKey, generateKeyPairSync, randomBytes, sign, verify } from "node:crypto";
 import type { KeyObject } from "node:crypto";
-
-/** An Ed25519 public key, and a signature, as they travel. */
-export const PUBLIC_KEY_BYTES = 32;
-export const SIGNATURE_BYTES = 64;
-
-/** What each side adds to a handshake, so that no two handshakes are alike. */
-export const NONCE_BYTES = 32;
-
-/**
- * To speak in another's name somebody would have to find a second key with the same incarnation: some 2^128 keys tried, or
- * 2^98 to meet any of a billion owners. The 64 bits of a random incarnation would be 2^64, which large machines can do.
- */
-const INCARNATION_BYTES = 16;
-
-/** The incarnation of whoever has this key. */
-export function incarnationOf(publicKey: Uint8Array): string {
-  return createHash("sha256")
-    .update(publicKey)
-    .digest("hex")
-    .slice(0, 2 * INCARNATION_BYTES);
-}
+import { NONCE_BYTES } from "../wire/hello.js";
+import { incarnationOf } from "../wire/identity.js";
 
 /**
  * Who one proposer instance is: a key pair drawn at its start and kept nowhere. Its incarnation is a hash of the public key, so

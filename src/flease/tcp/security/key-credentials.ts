@@ -5,9 +5,10 @@ import type { ClusterKeys } from "./cluster-key.js";
 import type { Credentials } from "./credentials.js";
 import type { FileWatch } from "./file-watch.js";
 import type { Proof } from "./proof.js";
-import { roles, rolesWithin } from "./roles.js";
+import { rolesWithin } from "./roles.js";
 import { secureOptions } from "./tls-bounds.js";
-import type { Identity, Role } from "../transport/transport-handler.js";
+import { roles } from "../wire/identity.js";
+import type { Identity, Role } from "../wire/identity.js";
 
 /**
  * The one suite for pre-shared keys with forward secrecy, authenticated encryption and no parameters to choose

@@ -12,7 +12,7 @@ import { keyFor, parseClusterKeys } from "./cluster-key.js";
 import type { ClusterKeys } from "./cluster-key.js";
 import type { Credentials } from "./credentials.js";
 import { FileWatch, WATCH_EVERY_MS } from "./file-watch.js";
-import type { Role } from "../transport/transport-handler.js";
+import type { Role } from "../wire/identity.js";
 
 /** Whoever the credentials are for. What is not known yet is not compared. */
 export interface Owner {

@@ -1,7 +1,7 @@
 import { authRejection } from "./auth-fault.js";
-import { roles } from "./roles.js";
-import type { Rejection } from "../wire/hello.js";
-import type { Identity, Role } from "../transport/transport-handler.js";
+import type { LocalRejection } from "./auth-fault.js";
+import { roles } from "../wire/identity.js";
+import type { Identity, Role } from "../wire/identity.js";
 
 /** What the other side of a connection has proven before its first frame is looked at. */
 export interface Proof {
@@ -21,7 +21,7 @@ export interface Proof {
 export const nothingAsked: Proof = { roles, by: "plain TCP" };
 
 /** Holds what a peer says of itself against what it has proven: a reason to refuse it, or nothing. */
-export function unprovenClaim(proof: Proof, ours: Identity, theirs: Identity): Rejection | undefined {
+export function unprovenClaim(proof: Proof, ours: Identity, theirs: Identity): LocalRejection | undefined {
   const cluster = theirs.cluster === "" ? ours.cluster : theirs.cluster;
   if (proof.cluster !== undefined && proof.cluster !== cluster) {
     return authRejection(

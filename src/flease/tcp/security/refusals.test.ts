@@ -23,7 +23,8 @@ import { parseAddress } from "../../../runtime/address.js";
 import { FrameKind } from "../wire/frame.js";
 import { silent } from "../../../runtime/logger.js";
 import type { SecurityOptions, TlsFiles } from "../../../runtime/types.js";
-import type { Identity, TransportOptions } from "../transport/transport-handler.js";
+import type { Identity } from "../wire/identity.js";
+import type { TransportOptions } from "../transport/transport-options.js";
 import type { AuthCause } from "./auth-fault.js";
 import { loadCredentials } from "./load.js";
 

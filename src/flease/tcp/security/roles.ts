@@ -1,7 +1,5 @@
-import type { Role } from "../transport/transport-handler.js";
-
-/** From the one that may do most. Whoever may be one of them may also be all that follow. */
-export const roles = ["member", "client", "observer"] as const satisfies readonly Role[];
+import { roles } from "../wire/identity.js";
+import type { Role } from "../wire/identity.js";
 
 /** What credentials for `role` allow their owner to be: a member may do all that a client does, and a client may ask. */
 export function rolesWithin(role: Role): readonly Role[] {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { accountOf, networkOf } from "./account.js";
 import { nothingAsked } from "../security/proof.js";
-import type { Identity, Role } from "./transport-handler.js";
+import type { Identity, Role } from "../wire/identity.js";
 
 const peer = (role: Role, nodeId: string): Identity => ({
   role,

@@ -5,15 +5,16 @@ import { ByteReader, ByteWriter } from "../wire/bytes.js";
 import type { Counters } from "./counters.js";
 import { FrameDecoder, FrameKind } from "../wire/frame.js";
 import { FrameError } from "../wire/frame-error.js";
-import { Handshake } from "../wire/handshake.js";
-import type { Self } from "../wire/handshake.js";
+import { Handshake } from "../security/handshake.js";
+import type { Self } from "../security/handshake.js";
 import { decodeHello, decodeProof, decodeReject, decodeWelcome, encodeReject } from "../wire/hello.js";
-import type { DecodedIdentity, DecodedWelcome, Rejection } from "../wire/hello.js";
+import type { DecodedIdentity, DecodedWelcome } from "../wire/hello.js";
 import type { Carrier, Link, LinkOrigin } from "./link.js";
 import { authRejection, handshakeFault } from "../security/auth-fault.js";
-import type { AuthFault } from "../security/auth-fault.js";
+import type { AuthFault, LocalRejection } from "../security/auth-fault.js";
 import type { Proof } from "../security/proof.js";
-import type { Identity, TransportHandler } from "./transport-handler.js";
+import type { Identity } from "../wire/identity.js";
+import type { TransportHandler } from "./transport-handler.js";
 
 /** How long a connection that we end may take to take its last bytes and to end itself, ms. */
 const LINGER_MS = 500;
@@ -43,12 +44,12 @@ export interface ConnectionOwner extends Self {
    * Holds a peer's HELLO or WELCOME against what we are: a reason to refuse it, or nothing. Asked before the peer has proven
    * that it is the one, so that nothing may be done in its name here, and again when it has.
    */
-  judge(connection: Connection, peer: DecodedIdentity): Rejection | undefined;
+  judge(connection: Connection, peer: DecodedIdentity): LocalRejection | undefined;
   newLink(carrier: Carrier, origin: LinkOrigin): Link;
   /** The handshake is done: the link takes the place of an older one, and the handler is told. */
   established(connection: Connection, link: Link): void;
   /** A connection was refused before it was a link, by either side. */
-  refused(connection: Connection, rejection: Rejection, by: "us" | "them"): void;
+  refused(connection: Connection, rejection: LocalRejection, by: "us" | "them"): void;
   /** The link has ended; the socket may still linger. */
   unlinked(link: Link, reason: string): void;
   /** The connection is over, and `opened` says whether its handshake had been done. The last call. */
@@ -201,7 +202,7 @@ export class Connection implements Carrier {
     this.#established(welcome.identity, welcome.clusterDocument);
   }
 
-  #refuses(rejection: Rejection | undefined): boolean {
+  #refuses(rejection: LocalRejection | undefined): boolean {
     if (rejection !== undefined) this.reject(rejection);
     return rejection !== undefined;
   }
@@ -223,7 +224,7 @@ export class Connection implements Carrier {
   }
 
   /** Says why, then ends the connection. */
-  reject(rejection: Rejection): void {
+  reject(rejection: LocalRejection): void {
     if (this.#state === "closing") return;
     this.#owner.counters[`rejects.sent.${rejection.reason}`]++;
     if (this.#state === "handshake" || this.dialing === undefined) this.#owner.refused(this, rejection, "us");

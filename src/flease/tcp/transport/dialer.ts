@@ -9,7 +9,7 @@ import { Connection } from "./connection.js";
 import type { ConnectionOwner, Dialing } from "./connection.js";
 import type { Credentials } from "../security/credentials.js";
 import { nothingAsked } from "../security/proof.js";
-import type { TransportOptions } from "./transport-handler.js";
+import type { TransportOptions } from "./transport-options.js";
 
 /** What a dialed connection reads into, again and again. */
 const READ_BUFFER_BYTES = 64 * 1024;

@@ -1,16 +1,17 @@
+import { ownerName } from "../../protocol/ballot.js";
 import { isRequest, Kind, Message } from "../../protocol/message.js";
 import { ByteReader } from "../wire/bytes.js";
 import type { ByteWriter } from "../wire/bytes.js";
 import type { Counters } from "./counters.js";
 import { decodeBatchHeader, decodeMessage } from "../wire/codec.js";
+import type { ClockStamp, Echo } from "../wire/codec.js";
 import { FrameKind } from "../wire/frame.js";
 import { FrameError } from "../wire/frame-error.js";
-import { ownerOf } from "./identity.js";
 import { Outbox } from "./outbox.js";
 import { RoundTrip } from "./round-trip.js";
 import { decodeAnswer, decodeCall, encodeAnswer, encodeCall } from "../wire/side-frames.js";
 import type { AnswerFrame, CallFrame } from "../wire/side-frames.js";
-import type { ClockStamp, Echo, Identity, Role, TransportHandler } from "./transport-handler.js";
+import type { Identity, Role } from "../wire/identity.js";
 
 /** What carries a link's bytes: a socket, or a member's way to itself. */
 export interface Carrier {
@@ -21,12 +22,30 @@ export interface Carrier {
   close(reason: string): void;
 }
 
+/** Who takes what a link receives. It is called synchronously, and may not throw. */
+export interface LinkHandler {
+  /**
+   * Bytes have been received from this link, and none of their messages has been handled: the place to read the
+   * clock once for all of them.
+   */
+  chunk(link: Link): void;
+  /** Once for each batch, before its messages. Both records are reused. */
+  stamped(link: Link, stamp: ClockStamp, echo: Echo): void;
+  /**
+   * One message. The record is reused: it counts during this call only. In requests `owner` is `link.owner`.
+   * Clients are handed replies only, and what clients send is requests only: anything else closed their connection.
+   */
+  message(link: Link, message: Message): void;
+  /** All messages of the chunk have been handled. Also called when the chunk ended in a refused frame. */
+  chunkEnd(link: Link): void;
+}
+
 /** What all links of a transport share. */
 export interface LinkOwner {
   readonly role: Role;
   /** The view that a heartbeat carries. */
   readonly view: number;
-  readonly handler: TransportHandler;
+  readonly handler: LinkHandler;
   readonly counters: Counters;
   readonly linkBytesMax: number;
   /** The link has something to send: flush it at the end of this turn. */
@@ -94,7 +113,7 @@ export class Link {
     this.role = origin.peer.role;
     this.peerId = origin.peer.nodeId;
     this.incarnation = origin.peer.incarnation;
-    this.owner = ownerOf(origin.peer);
+    this.owner = ownerName(origin.peer.nodeId, origin.peer.incarnation);
     this.address = origin.address;
     this.account = origin.account;
     this.dialed = origin.dialed;

@@ -2,12 +2,15 @@ import { leavesRoom } from "../../protocol/quotas.js";
 import type { World } from "../../../lease/ports.js";
 import { Calls } from "./calls.js";
 import type { Counters } from "./counters.js";
-import { linkKeyOf } from "./identity.js";
 import { Link } from "./link.js";
 import type { Carrier, LinkOrigin, LinkOwner } from "./link.js";
 import { loopbackLink } from "./loopback.js";
 import type { AnswerFrame, CallFrame } from "../wire/side-frames.js";
-import type { ClockStamp, Identity, Role, TransportHandler, TransportOptions } from "./transport-handler.js";
+import type { ClockStamp } from "../wire/codec.js";
+import { ownerName } from "../../protocol/ballot.js";
+import type { Identity, Role } from "../wire/identity.js";
+import type { TransportHandler } from "./transport-handler.js";
+import type { TransportOptions } from "./transport-options.js";
 
 /**
  * What a member says to itself within one flush may lead to more of it: a request, its answer, the next phase's
@@ -172,4 +175,9 @@ export class Links implements LinkOwner {
     clearImmediate(this.#flush);
     this.#flush = undefined;
   }
+}
+
+/** Under which name a peer can have one connection at most: a member by its id, all others by their incarnation too. */
+function linkKeyOf({ role, nodeId, incarnation }: Identity): string {
+  return role === "member" ? `member ${nodeId}` : `${role} ${ownerName(nodeId, incarnation)}`;
 }

@@ -3,7 +3,7 @@ import { FrameDecoder } from "../wire/frame.js";
 import { Link } from "./link.js";
 import type { Carrier, LinkOwner } from "./link.js";
 import type { Clock } from "../../../lease/ports.js";
-import type { Identity } from "./transport-handler.js";
+import type { Identity } from "../wire/identity.js";
 
 /**
  * A member's way to itself: what is written is decoded and handed over before the write returns, by the same codec

@@ -2,7 +2,7 @@ import type { Message } from "../../protocol/message.js";
 import { ByteWriter } from "../wire/bytes.js";
 import { encodeMessage, messageBytesMax, openBatch, stampBatch } from "../wire/codec.js";
 import { FrameKind } from "../wire/frame.js";
-import type { ClockStamp, Echo } from "./transport-handler.js";
+import type { ClockStamp, Echo } from "../wire/codec.js";
 
 /** What one turn produces for one peer usually fits. */
 const BUFFER_BYTES_MIN = 4 * 1024;

@@ -1,4 +1,4 @@
-import type { ClockStamp, Echo } from "./transport-handler.js";
+import type { ClockStamp, Echo } from "../wire/codec.js";
 
 /** The smallest round trip is looked for among the samples of the last one to two windows of so many heartbeats. */
 const WINDOW_TICKS = 16;

@@ -12,10 +12,10 @@ import { RESOURCE_NAME_BYTES_MAX } from "../../../lease/resource-name.js";
 import { ByteWriter } from "../wire/bytes.js";
 import { defineCluster } from "../cluster.js";
 import { FleaseNode } from "../flease-node.js";
-import { NODE_ID_BYTES_MAX } from "../wire/hello.js";
+import { NODE_ID_BYTES_MAX } from "../wire/identity.js";
+import type { Role } from "../wire/identity.js";
 import { silent } from "../../../runtime/logger.js";
 import { encodeAnswer } from "../wire/side-frames.js";
-import type { Role } from "./transport-handler.js";
 import { realWorld } from "../../../runtime/world.js";
 
 /**

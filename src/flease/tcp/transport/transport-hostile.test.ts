@@ -18,8 +18,10 @@ import {
 import { parseAddress } from "../../../runtime/address.js";
 import type { CounterName } from "./counters.js";
 import { FrameKind } from "../wire/frame.js";
-import { IncarnationKey, SIGNATURE_BYTES } from "../security/incarnation-key.js";
-import type { Claims, TransportOptions } from "./transport-handler.js";
+import { IncarnationKey } from "../security/incarnation-key.js";
+import { SIGNATURE_BYTES } from "../wire/hello.js";
+import type { Claims } from "../wire/identity.js";
+import type { TransportOptions } from "./transport-options.js";
 import { transportDefaults } from "./transport-options.js";
 
 /** A member with a peer connected to it that has done nothing wrong. */

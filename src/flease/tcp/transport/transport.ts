@@ -9,17 +9,21 @@ import { newCounters } from "./counters.js";
 import type { Counters } from "./counters.js";
 import { Dialer } from "./dialer.js";
 import type { DialerOwner } from "./dialer.js";
-import type { DecodedIdentity, Rejection } from "../wire/hello.js";
-import { checkIdentity, mismatch, refusalError } from "./identity.js";
+import type { DecodedIdentity } from "../wire/hello.js";
+import { checkIdentity } from "../wire/identity.js";
+import type { Claims, Identity } from "../wire/identity.js";
+import { mismatch, refusalError } from "./judge.js";
 import type { Carrier, Link, LinkOrigin } from "./link.js";
 import { Links } from "./links.js";
 import { Listener } from "./listener.js";
 import { authRejection } from "../security/auth-fault.js";
+import type { LocalRejection } from "../security/auth-fault.js";
 import { Gate } from "../security/gate.js";
 import { IncarnationKey } from "../security/incarnation-key.js";
 import { nothingAsked, unprovenClaim } from "../security/proof.js";
 import { transportDefaults } from "./transport-options.js";
-import type { Claims, Identity, TransportHandler, TransportOptions } from "./transport-handler.js";
+import type { TransportOptions } from "./transport-options.js";
+import type { TransportHandler } from "./transport-handler.js";
 
 /**
  * A read of at least this size, some two hundred messages, is all that one peer may say in a turn of the event loop. Without
@@ -280,7 +284,7 @@ export class Transport {
     };
   }
 
-  #judge(connection: Connection, decoded: DecodedIdentity): Rejection | undefined {
+  #judge(connection: Connection, decoded: DecodedIdentity): LocalRejection | undefined {
     const ours = this.#identity;
     const differs = mismatch(ours, decoded);
     const theirs = decoded.identity;
@@ -328,7 +332,7 @@ export class Transport {
     this.#handler.connected(link);
   }
 
-  #refused(connection: Connection, rejection: Rejection, by: "us" | "them"): void {
+  #refused(connection: Connection, rejection: LocalRejection, by: "us" | "them"): void {
     const { dialing, address } = connection;
     const { peerId } = connection;
     if (rejection.reason === "twin" && by === "them" && peerId !== undefined && this.#closing === undefined)
@@ -342,7 +346,7 @@ export class Transport {
     if (this.#closing === undefined) this.#handler.refused(address, refusalError(address, rejection, by));
   }
 
-  #repelled(address: string, { auth, reason, text }: Rejection, by: "us" | "them"): void {
+  #repelled(address: string, { auth, reason, text }: LocalRejection, by: "us" | "them"): void {
     if (auth !== undefined) this.counters[`auth.refused.${auth}`]++;
     if (this.#closing !== undefined) return;
     if (by === "us") this.#handler.repelled(address, auth ?? reason, text);

@@ -4,7 +4,30 @@ import { RESOURCE_NAME_BYTES_MAX } from "../../../lease/resource-name.js";
 import type { ByteReader, ByteWriter } from "./bytes.js";
 import { FRAME_HEADER_BYTES, FrameKind } from "./frame.js";
 import { FrameError } from "./frame-error.js";
-import type { ClockStamp, Echo } from "../transport/transport-handler.js";
+
+/** The sender's clocks when a batch left. Reused: copy what is to be kept. */
+export interface ClockStamp {
+  /** `world.clock.monotonicMs()` of the sender. */
+  monoMs: number;
+  /** The sender's `lo` and `hi` (section 3.2 of the protocol), ms. */
+  loMs: number;
+  hiMs: number;
+}
+
+/**
+ * What the peer said of the last batch that it had received from us when it sent this one. Reused: copy what is to
+ * be kept.
+ */
+export interface Echo {
+  /** Our steady clock when that batch left, ms; counts only when `loMs` is not 0. */
+  monoMs: number;
+  /** Our `lo` when that batch left, ms; 0 when the peer had not received any batch. */
+  loMs: number;
+  /** How long the peer kept the echo before it sent this batch, by its steady clock, ms. */
+  heldMs: number;
+  /** The round trip without the time at the peer, ms, at least 0; -1 when there is no echo. */
+  roundTripMs: number;
+}
 
 /** `nodeId.incarnation`, bytes of UTF-8. */
 const OWNER_BYTES_MAX = 255;

@@ -11,6 +11,7 @@ import { FrameDecoder, FrameKind } from "./frame.js";
 import { FrameError, frameErrorCauses } from "./frame-error.js";
 import type { FrameErrorCause } from "./frame-error.js";
 import {
+  SIGNATURE_BYTES,
   decodeHello,
   decodeProof,
   decodeReject,
@@ -22,7 +23,6 @@ import {
 } from "./hello.js";
 import { Link } from "../transport/link.js";
 import { Outbox } from "../transport/outbox.js";
-import { SIGNATURE_BYTES } from "../security/incarnation-key.js";
 import { encodeAnswer, encodeCall } from "./side-frames.js";
 import type { TransportHandler } from "../transport/transport-handler.js";
 

@@ -6,6 +6,10 @@ import { ByteReader, ByteWriter } from "./bytes.js";
 import { FRAME_HEADER_BYTES } from "./frame.js";
 import { FrameError } from "./frame-error.js";
 import {
+  PROTOCOL_VERSION,
+  PUBLIC_KEY_BYTES,
+  RejectCode,
+  SIGNATURE_BYTES,
   decodeHello,
   decodeProof,
   decodeReject,
@@ -14,13 +18,12 @@ import {
   encodeProof,
   encodeReject,
   encodeWelcome,
-  PROTOCOL_VERSION,
-  RejectCode,
 } from "./hello.js";
 import type { RejectReason } from "./hello.js";
-import { mismatch } from "../transport/identity.js";
-import { incarnationOf, newNonce, PUBLIC_KEY_BYTES, SIGNATURE_BYTES } from "../security/incarnation-key.js";
-import type { Claims, Identity } from "../transport/transport-handler.js";
+import { mismatch } from "../transport/judge.js";
+import { incarnationOf } from "./identity.js";
+import type { Claims, Identity } from "./identity.js";
+import { newNonce } from "../security/incarnation-key.js";
 
 const hex = (digits: number) =>
   fc.string({ unit: fc.constantFrom(..."0123456789abcdef"), minLength: digits, maxLength: digits });

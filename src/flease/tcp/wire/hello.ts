@@ -1,15 +1,8 @@
 import type { ByteReader, ByteWriter } from "./bytes.js";
 import { FRAME_HEADER_BYTES, FrameKind } from "./frame.js";
 import { FrameError } from "./frame-error.js";
-import type { AuthCause } from "../security/auth-fault.js";
-import {
-  incarnationOf,
-  NONCE_BYTES,
-  PUBLIC_KEY_BYTES,
-  SIGNATURE_BYTES,
-} from "../security/incarnation-key.js";
-import { roles } from "../security/roles.js";
-import type { Claims, Identity, Role } from "../transport/transport-handler.js";
+import { CLUSTER_BYTES_MAX, incarnationOf, NODE_ID_BYTES_MAX, roles } from "./identity.js";
+import type { Claims, Identity, Role } from "./identity.js";
 
 /** "LSHD": what every HELLO and WELCOME begins with, so that a stranger is noticed at its first bytes. */
 const MAGIC = 0x4c534844;
@@ -20,8 +13,13 @@ const MAGIC = 0x4c534844;
  */
 export const PROTOCOL_VERSION = 2;
 
-export const NODE_ID_BYTES_MAX = 128;
-export const CLUSTER_BYTES_MAX = 128;
+/** An Ed25519 public key, and a signature, as they travel. */
+export const PUBLIC_KEY_BYTES = 32;
+export const SIGNATURE_BYTES = 64;
+
+/** What each side adds to a handshake, so that no two handshakes are alike. */
+export const NONCE_BYTES = 32;
+
 export const CLUSTER_DOCUMENT_BYTES_MAX = 32 * 1024;
 const REJECT_TEXT_BYTES_MAX = 1024;
 
@@ -54,8 +52,6 @@ export interface Rejection {
   readonly reason: RejectReason;
   /** One sentence for people, naming what each side has. */
   readonly text: string;
-  /** What was wrong with the credentials, if that was it. It is counted and not sent. */
-  readonly auth?: AuthCause;
 }
 
 /** The frame was begun at `start`: now its length is known. */

@@ -1,50 +1,8 @@
 import { LeaseholdError } from "../../../lease/errors.js";
 import type { ErrorCode } from "../../../lease/errors.js";
-import { CLUSTER_BYTES_MAX, NODE_ID_BYTES_MAX, PROTOCOL_VERSION } from "../wire/hello.js";
+import { PROTOCOL_VERSION } from "../wire/hello.js";
 import type { Rejection, RejectReason } from "../wire/hello.js";
-import type { Identity } from "./transport-handler.js";
-
-/** `nodeId.incarnation`: who a ballot belongs to. */
-export function ownerOf(identity: Identity): string {
-  return `${identity.nodeId}.${identity.incarnation}`;
-}
-
-/** Under which name the peer can have one connection at most: a member by its id, all others by their incarnation too. */
-export function linkKeyOf(identity: Identity): string {
-  return identity.role === "member" ? `member ${identity.nodeId}` : `${identity.role} ${ownerOf(identity)}`;
-}
-
-/**
- * Refuses an identity that cannot be written into a HELLO.
- *
- * @throws LeaseholdError `INVALID_CONFIG`.
- */
-export function checkIdentity(identity: Identity): void {
-  const invalid = (what: string): never => {
-    throw new LeaseholdError("INVALID_CONFIG", `${what} of ${JSON.stringify(identity.nodeId)}`);
-  };
-  const known = identity.role === "member";
-  checkText("a node's name", identity.nodeId, 1, NODE_ID_BYTES_MAX);
-  checkText("a cluster's name", identity.cluster, known ? 1 : 0, CLUSTER_BYTES_MAX);
-  const hashFits = /^[0-9a-f]{32}$/.test(identity.configHash) || (!known && identity.configHash === "");
-  if (!hashFits) invalid("32 hexadecimal digits make the configuration hash");
-  if (!Number.isInteger(identity.view) || identity.view < (known ? 1 : 0) || identity.view > 0xffff_ffff) {
-    invalid(`the view ${identity.view} is not a number from 1 to 2^32 - 1: the view`);
-  }
-}
-
-function checkText(what: string, text: string, bytesMin: number, bytesMax: number): void {
-  const bytes = Buffer.byteLength(text);
-  if (bytes < bytesMin || bytes > bytesMax) {
-    throw new LeaseholdError(
-      "INVALID_CONFIG",
-      `${what} has ${bytes} bytes where ${bytesMin} to ${bytesMax} are allowed: ${JSON.stringify(text)}`,
-    );
-  }
-  if (/\p{Cc}/u.test(text)) {
-    throw new LeaseholdError("INVALID_CONFIG", `${what} has a control character: ${JSON.stringify(text)}`);
-  }
-}
+import type { Identity } from "../wire/identity.js";
 
 /**
  * Holds a peer's identity against ours. What a client does not know yet is not compared; a member knows everything,

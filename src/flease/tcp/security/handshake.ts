@@ -1,14 +1,14 @@
 import type { Socket } from "node:net";
-import { ByteWriter } from "./bytes.js";
-import { FRAME_HEADER_BYTES } from "./frame.js";
-import { encodeHello, encodeProof, encodeWelcome } from "./hello.js";
-import type { DecodedIdentity, Introduction, Rejection } from "./hello.js";
-import { authRejection } from "../security/auth-fault.js";
-import type { Side } from "../security/auth-fault.js";
-import { isSignedBy, newNonce, SIGNATURE_BYTES } from "../security/incarnation-key.js";
-import type { IncarnationKey } from "../security/incarnation-key.js";
-import { Transcript } from "../security/transcript.js";
-import type { Claims } from "../transport/transport-handler.js";
+import { ByteWriter } from "../wire/bytes.js";
+import { FRAME_HEADER_BYTES } from "../wire/frame.js";
+import { encodeHello, encodeProof, encodeWelcome, SIGNATURE_BYTES } from "../wire/hello.js";
+import type { DecodedIdentity, Introduction } from "../wire/hello.js";
+import { authRejection } from "./auth-fault.js";
+import type { LocalRejection, Side } from "./auth-fault.js";
+import { isSignedBy, newNonce } from "./incarnation-key.js";
+import type { IncarnationKey } from "./incarnation-key.js";
+import { Transcript } from "./transcript.js";
+import type { Claims } from "../wire/identity.js";
 
 /** The first buffer of a handshake's frame: most fit. */
 const HANDSHAKE_BYTES = 1024;
@@ -67,13 +67,13 @@ export class Handshake {
   }
 
   /** Whether the WELCOME was signed by whom it names. */
-  checkWelcome(welcome: Uint8Array, from: Introduced, signature: Uint8Array): Rejection | undefined {
+  checkWelcome(welcome: Uint8Array, from: Introduced, signature: Uint8Array): LocalRejection | undefined {
     const body = welcome.subarray(0, welcome.length - SIGNATURE_BYTES);
     return check("accepting", from, this.#transcript!.statement("accepting", body), signature);
   }
 
   /** Whether the one who said HELLO is whom it named. */
-  checkProof(signature: Uint8Array): Rejection | undefined {
+  checkProof(signature: Uint8Array): LocalRejection | undefined {
     return check("dialing", this.claimant!, this.#transcript!.statement("dialing", this.#welcome), signature);
   }
 
@@ -87,7 +87,7 @@ function check(
   { identity, publicKey }: Introduced,
   statement: Uint8Array,
   signature: Uint8Array,
-): Rejection | undefined {
+): LocalRejection | undefined {
   if (isSignedBy(publicKey, statement, signature)) return undefined;
   const who = JSON.stringify(`${identity.nodeId}.${identity.incarnation}`);
   return authRejection("incarnation", `the ${side} side does not prove that it is ${who}`);

@@ -1,0 +1,78 @@
+import { createHash } from "node:crypto";
+import { LeaseholdError } from "../../../lease/errors.js";
+
+/** What a participant may be, from the one that may do most. Each may also do what all that follow may do. */
+export const roles = ["member", "client", "observer"] as const;
+
+/** A member is an acceptor (and usually a proposer); a client is a proposer only; an observer asks and holds nothing. */
+export type Role = (typeof roles)[number];
+
+/** What one side of a connection says of itself before anything else (`docs/wire-protocol.md`, HELLO). */
+export interface Identity {
+  readonly role: Role;
+  /** 1 to 128 bytes of UTF-8. Unique among members; clients may share one, their incarnations differ. */
+  readonly nodeId: string;
+  /** 32 hexadecimal digits: a hash of the key that was drawn for this proposer instance. */
+  readonly incarnation: string;
+  /** Name of the cluster, 1 to 128 bytes of UTF-8. A client that does not know it yet says `""`. */
+  readonly cluster: string;
+  /** 16 bytes as 32 hexadecimal digits. A client that does not know it yet says `""` (all zero on the wire). */
+  readonly configHash: string;
+  /** Number of the membership view. A client that does not know it yet says 0. */
+  readonly view: number;
+  /** Version of the function that maps a resource to its cell; 0 as long as every resource has all members. */
+  readonly cellFunction: number;
+}
+
+/** What a participant says of itself. Its incarnation follows from the key that it proves to have. */
+export type Claims = Omit<Identity, "incarnation">;
+
+export const NODE_ID_BYTES_MAX = 128;
+export const CLUSTER_BYTES_MAX = 128;
+
+/**
+ * To speak in another's name somebody would have to find a second key with the same incarnation: some 2^128 keys
+ * tried, or 2^98 to meet any of a billion owners. The 64 bits of a random incarnation would be 2^64, which large
+ * machines can do.
+ */
+const INCARNATION_BYTES = 16;
+
+/** The incarnation of the participant that has the private key of `publicKey`. */
+export function incarnationOf(publicKey: Uint8Array): string {
+  return createHash("sha256")
+    .update(publicKey)
+    .digest("hex")
+    .slice(0, 2 * INCARNATION_BYTES);
+}
+
+/**
+ * Refuses an identity that cannot be written into a HELLO.
+ *
+ * @throws LeaseholdError `INVALID_CONFIG`.
+ */
+export function checkIdentity(identity: Identity): void {
+  const invalid = (what: string): never => {
+    throw new LeaseholdError("INVALID_CONFIG", `${what} of ${JSON.stringify(identity.nodeId)}`);
+  };
+  const known = identity.role === "member";
+  checkText("a node's name", identity.nodeId, 1, NODE_ID_BYTES_MAX);
+  checkText("a cluster's name", identity.cluster, known ? 1 : 0, CLUSTER_BYTES_MAX);
+  const hashFits = /^[0-9a-f]{32}$/.test(identity.configHash) || (!known && identity.configHash === "");
+  if (!hashFits) invalid("32 hexadecimal digits make the configuration hash");
+  if (!Number.isInteger(identity.view) || identity.view < (known ? 1 : 0) || identity.view > 0xffff_ffff) {
+    invalid(`the view ${identity.view} is not a number from 1 to 2^32 - 1: the view`);
+  }
+}
+
+function checkText(what: string, text: string, bytesMin: number, bytesMax: number): void {
+  const bytes = Buffer.byteLength(text);
+  if (bytes < bytesMin || bytes > bytesMax) {
+    throw new LeaseholdError(
+      "INVALID_CONFIG",
+      `${what} has ${bytes} bytes where ${bytesMin} to ${bytesMax} are allowed: ${JSON.stringify(text)}`,
+    );
+  }
+  if (/\p{Cc}/u.test(text)) {
+    throw new LeaseholdError("INVALID_CONFIG", `${what} has a control character: ${JSON.stringify(text)}`);
+  }
+}
