@@ -3,6 +3,8 @@ import { LeaseholdError } from "../lease/errors.js";
 import type { Timer, Timers } from "../lease/ports.js";
 import type { Inspection, Watching } from "../lease/provider.js";
 import type { Explanation, HolderAction, MemberView, ResourceHint } from "../lease/types.js";
+import { PrefixView } from "../lease/prefix-view.js";
+import { WatchSet } from "../lease/watch-set.js";
 import type { Protocol, Reading } from "./effects.js";
 import type { Farm } from "./farm/farm.js";
 import { noMajority } from "./failures.js";
@@ -30,21 +32,14 @@ export interface DeltaInspectionParts {
 /** Watching and asking on a farm. Stores tell nobody of a change: a watch is a list that is asked for again and again. */
 export class DeltaInspection implements Inspection {
   readonly #parts: DeltaInspectionParts;
-  readonly #watches = new Set<PollingWatch>();
+  readonly #watches = new WatchSet();
 
   constructor(parts: DeltaInspectionParts) {
     this.#parts = parts;
   }
 
   watch(prefix: string, told: (hint: ResourceHint) => void): Watching {
-    const watch = new PollingWatch(this.#parts, prefix, told);
-    this.#watches.add(watch);
-    return {
-      stop: () => {
-        this.#watches.delete(watch);
-        watch.stop();
-      },
-    };
+    return this.#watches.add(new PollingWatch(this.#parts, prefix, told));
   }
 
   async explain(resource: string, timeoutMs: number): Promise<Explanation> {
@@ -74,8 +69,7 @@ export class DeltaInspection implements Inspection {
   }
 
   close(): void {
-    for (const watch of this.#watches) watch.stop();
-    this.#watches.clear();
+    this.#watches.close();
   }
 
   async #ask(resource: string, broken: boolean, timeoutMs: number) {
@@ -108,24 +102,22 @@ export class DeltaInspection implements Inspection {
   }
 }
 
-/** One watch: what it has told, to find out what is new. */
+/** One watch: lists its prefix again and again. */
 class PollingWatch implements Watching {
   readonly #parts: DeltaInspectionParts;
   readonly #prefix: string;
-  readonly #told: (hint: ResourceHint) => void;
-  #held = new Set<string>();
+  readonly #view: PrefixView;
   #timer: Timer | undefined;
-  #isStopped = false;
 
   constructor(parts: DeltaInspectionParts, prefix: string, told: (hint: ResourceHint) => void) {
     this.#parts = parts;
     this.#prefix = prefix;
-    this.#told = told;
+    this.#view = new PrefixView(told);
     this.#lookIn(0);
   }
 
   stop(): void {
-    this.#isStopped = true;
+    this.#view.stop();
     this.#timer?.cancel();
   }
 
@@ -135,20 +127,12 @@ class PollingWatch implements Watching {
 
   async #look(): Promise<void> {
     try {
-      this.#tell(await this.#parts.list(this.#prefix, watchTimeoutMs));
+      this.#view.list(await this.#parts.list(this.#prefix, watchTimeoutMs));
     } catch (error) {
       // Too few stores answered to know what is held. Nothing is told, and the next look may see more.
       if (!(error instanceof LeaseholdError)) throw error;
     }
-    if (!this.#isStopped) this.#lookIn(Math.max(watchMsMin, this.#parts.pollMs));
-  }
-
-  #tell(hints: readonly ResourceHint[]): void {
-    if (this.#isStopped) return;
-    const held = new Set(hints.map(({ resource }) => resource));
-    for (const resource of this.#held) if (!held.has(resource)) this.#told({ resource, state: "free" });
-    this.#held = held;
-    for (const hint of hints) this.#told(hint);
+    if (!this.#view.isStopped) this.#lookIn(Math.max(watchMsMin, this.#parts.pollMs));
   }
 }
 

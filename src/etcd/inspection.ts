@@ -3,6 +3,7 @@ import { LeaseholdError } from "../lease/errors.js";
 import type { Clock, Timers } from "../lease/ports.js";
 import type { Inspection, Watching } from "../lease/provider.js";
 import type { Explanation, HolderAction, ResourceHint } from "../lease/types.js";
+import { WatchSet } from "../lease/watch-set.js";
 import { type CallLimits, type Core, type Entry, sharedLimits } from "./core.js";
 import { hintOf, lifeMsMax } from "./hints.js";
 import type { Keys } from "./keys.js";
@@ -24,21 +25,14 @@ export interface CoreInspectionParts {
 /** Watching and asking on a consistent core. */
 export class CoreInspection implements Inspection {
   readonly #parts: CoreInspectionParts;
-  readonly #watches = new Set<PrefixWatch>();
+  readonly #watches = new WatchSet();
 
   constructor(parts: CoreInspectionParts) {
     this.#parts = parts;
   }
 
   watch(prefix: string, told: (hint: ResourceHint) => void): Watching {
-    const watch = new PrefixWatch(this.#parts, prefix, told);
-    this.#watches.add(watch);
-    return {
-      stop: () => {
-        this.#watches.delete(watch);
-        watch.stop();
-      },
-    };
+    return this.#watches.add(new PrefixWatch(this.#parts, prefix, told));
   }
 
   async explain(resource: string, timeoutMs: number): Promise<Explanation> {
@@ -68,8 +62,7 @@ export class CoreInspection implements Inspection {
   }
 
   close(): void {
-    for (const watch of this.#watches) watch.stop();
-    this.#watches.clear();
+    this.#watches.close();
   }
 
   #limits(timeoutMs: number): CallLimits {

@@ -1,8 +1,9 @@
 import { LeaseholdError } from "../lease/errors.js";
 import type { Timer, Timers } from "../lease/ports.js";
+import { PrefixView } from "../lease/prefix-view.js";
 import type { Watching } from "../lease/provider.js";
 import type { ResourceHint } from "../lease/types.js";
-import type { Core } from "./core.js";
+import type { Core, Entry } from "./core.js";
 import { hintOf } from "./hints.js";
 import type { Keys } from "./keys.js";
 
@@ -22,22 +23,19 @@ export interface PrefixWatchParts {
 export class PrefixWatch implements Watching {
   readonly #parts: PrefixWatchParts;
   readonly #prefix: string;
-  readonly #told: (hint: ResourceHint) => void;
-  /** What was told to be held. */
-  readonly #held = new Set<string>();
+  readonly #view: PrefixView;
   #watching: Watching | undefined;
   #timer: Timer | undefined;
-  #isStopped = false;
 
   constructor(parts: PrefixWatchParts, prefix: string, told: (hint: ResourceHint) => void) {
     this.#parts = parts;
     this.#prefix = prefix;
-    this.#told = told;
+    this.#view = new PrefixView(told);
     this.#lookIn(0);
   }
 
   stop(): void {
-    this.#isStopped = true;
+    this.#view.stop();
     this.#watching?.stop();
     this.#timer?.cancel();
   }
@@ -54,32 +52,21 @@ export class PrefixWatch implements Watching {
     const key = keys.of(this.#prefix);
     try {
       const { entries, revision } = await core.list(key, { timeoutMs: listMsMax });
-      if (this.#isStopped) return;
-      const now = new Set(entries.map((entry) => keys.resourceOf(entry.key)));
-      for (const resource of this.#held) if (!now.has(resource)) this.#free(resource);
-      for (const entry of entries) this.#isHeld(keys.resourceOf(entry.key), hintOf(entry));
-      if (this.#isStopped) return;
+      this.#view.list(entries.map((entry) => this.#hintOf(entry)));
+      if (this.#view.isStopped) return;
       this.#watching = core.watch({ key, isPrefix: true }, revision + 1n, {
-        written: (entry) => this.#isHeld(keys.resourceOf(entry.key), hintOf(entry)),
-        deleted: (gone) => this.#free(keys.resourceOf(gone)),
+        written: (entry) => this.#view.held(this.#hintOf(entry)),
+        deleted: (gone) => this.#view.free(keys.resourceOf(gone)),
         missed: () => this.#lookIn(0),
       });
     } catch (error) {
       // Nothing is told meanwhile, and the next look may see more.
       if (!(error instanceof LeaseholdError)) throw error;
-      if (!this.#isStopped) this.#lookIn(retryMs);
+      if (!this.#view.isStopped) this.#lookIn(retryMs);
     }
   }
 
-  #isHeld(resource: string, hint: ReturnType<typeof hintOf>): void {
-    if (this.#isStopped) return;
-    this.#held.add(resource);
-    this.#told({ resource, ...hint });
-  }
-
-  #free(resource: string): void {
-    if (this.#isStopped) return;
-    this.#held.delete(resource);
-    this.#told({ resource, state: "free" });
+  #hintOf(entry: Entry): ResourceHint {
+    return { resource: this.#parts.keys.resourceOf(entry.key), ...hintOf(entry) };
   }
 }

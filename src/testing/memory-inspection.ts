@@ -1,6 +1,8 @@
 import { LeaseholdError } from "../lease/errors.js";
 import { formatDuration } from "../lease/duration.js";
+import { least } from "../lease/lists.js";
 import type { Timer, Timers } from "../lease/ports.js";
+import { PrefixView } from "../lease/prefix-view.js";
 import type { Inspection, Watching } from "../lease/provider.js";
 import type { Explanation, HolderAction, ResourceHint } from "../lease/types.js";
 import { describeTenure, type MemoryGround, type MemoryTenure } from "./memory-ground.js";
@@ -15,16 +17,10 @@ export interface MemoryReach {
   reaches(timeoutMs: number): Promise<boolean>;
 }
 
-/** One watch: what it has told, to find out what is new. */
-class MemoryWatch {
+/** One watch. */
+interface MemoryWatch {
   readonly prefix: string;
-  readonly told: (hint: ResourceHint) => void;
-  readonly held = new Set<string>();
-
-  constructor(prefix: string, told: (hint: ResourceHint) => void) {
-    this.prefix = prefix;
-    this.told = told;
-  }
+  readonly view: PrefixView;
 }
 
 /** Watching and asking on a {@link MemoryGround}. */
@@ -43,12 +39,13 @@ export class MemoryInspection implements Inspection {
   }
 
   watch(prefix: string, told: (hint: ResourceHint) => void): Watching {
-    const watch = new MemoryWatch(prefix, told);
+    const watch = { prefix, view: new PrefixView(told) };
     this.#watches.add(watch);
     this.look();
     return {
       stop: () => {
         this.#watches.delete(watch);
+        watch.view.stop();
         if (this.#watches.size === 0) this.close();
       },
     };
@@ -129,14 +126,8 @@ export class MemoryInspection implements Inspection {
     let nextEndMs = Infinity;
     for (const watch of this.#watches) {
       const hints = this.#ground.list(watch.prefix);
-      const held = new Set(hints.map((hint) => hint.resource));
-      for (const resource of watch.held) if (!held.has(resource)) watch.told({ resource, state: "free" });
-      watch.held.clear();
-      for (const hint of hints) {
-        watch.held.add(hint.resource);
-        nextEndMs = Math.min(nextEndMs, hint.remainingMs ?? Infinity);
-        watch.told(hint);
-      }
+      nextEndMs = least([nextEndMs, ...hints.map(({ remainingMs = Infinity }) => remainingMs)]);
+      watch.view.list(hints);
     }
     // A lease that runs out is noticed by looking: nobody says so. A cut-off that ends in between is, too.
     if (this.#watches.size > 0) this.#wakeIn(Math.min(nextEndMs, 10 * RETRY_MS));

@@ -13,6 +13,7 @@ import type { Cell } from "../protocol/quorum.js";
 import { timeLeft } from "../../lease/time-left.js";
 import { append, greatest } from "../../lease/lists.js";
 import { majorityOf } from "../../lease/majority.js";
+import { WatchSet } from "../../lease/watch-set.js";
 
 /** More pages than this are more leases than a member keeps. */
 const pagesMax = 2_000;
@@ -33,7 +34,7 @@ interface Explained {
 export class FleaseInspection implements Inspection {
   readonly #driver: FleaseDriver;
   readonly #cells: Cells;
-  readonly #watches = new Set<ClusterWatch>();
+  readonly #watches = new WatchSet();
   #lastSession = 0;
 
   constructor(driver: FleaseDriver) {
@@ -44,14 +45,8 @@ export class FleaseInspection implements Inspection {
 
   watch(prefix: string, told: (hint: ResourceHint) => void): Watching {
     const watch = new ClusterWatch(this.#driver, this.#cells, prefix, told, () => (this.#lastSession += 1));
-    this.#watches.add(watch);
     watch.begin();
-    return {
-      stop: () => {
-        this.#watches.delete(watch);
-        watch.stop();
-      },
-    };
+    return this.#watches.add(watch);
   }
 
   /** @throws LeaseholdError `NO_QUORUM` */
@@ -116,8 +111,7 @@ export class FleaseInspection implements Inspection {
   }
 
   close(): void {
-    for (const watch of this.#watches) watch.stop();
-    this.#watches.clear();
+    this.#watches.close();
   }
 
   #timeLeft(timeoutMs: number): () => number {
