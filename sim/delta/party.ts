@@ -56,6 +56,7 @@ export class SimParty {
     onResult: (result: Result) => void = () => undefined,
     isGated = true,
   ): void {
+    let lookAgain = () => {};
     const resume = (answers: readonly (StoreAnswer | undefined)[]): void => {
       for (let given = answers; ; given = []) {
         const step = protocol.next({ now: this.look(), cancelled: false, answers: given });
@@ -64,7 +65,8 @@ export class SimParty {
           return;
         }
         if (step.value.kind === "delay" && step.value.delayMs <= 0) continue;
-        this.#begin(step.value, isGated, (found) => this.#guarded(() => resume(found)));
+        const onEnd = (found: readonly (StoreAnswer | undefined)[]) => this.#guarded(() => resume(found));
+        lookAgain = this.#begin(step.value, isGated, onEnd, () => lookAgain());
         return;
       }
     };
@@ -96,14 +98,16 @@ export class SimParty {
     this.#world.at(this.clock.timeOfMono(monotonicMs + delayMs), () => this.#awake(body));
   }
 
+  /** Returns what looks again whether a question has been answered. */
   #begin(
     effect: Effect,
     isGated: boolean,
     resume: (answers: readonly (StoreAnswer | undefined)[]) => void,
-  ): void {
+    onLate: () => void,
+  ): () => void {
     if (effect.kind === "delay") {
       this.after(effect.delayMs, () => resume([]));
-      return;
+      return () => {};
     }
     const answers: (StoreAnswer | undefined)[] = effect.requests.map(() => undefined);
     let pending = effect.requests.filter((request) => request !== undefined).length;
@@ -113,14 +117,19 @@ export class SimParty {
       over = true;
       resume(answers.slice());
     };
+    const endIfOver = () => {
+      if (!over && (pending === 0 || effect.enough(answers))) end();
+    };
     const take = (store: number, answer: StoreAnswer) => {
       pending -= 1;
       if (over) {
-        effect.late?.(store, answer, this.look());
+        if (effect.late === undefined) return;
+        effect.late(store, answer, this.look());
+        onLate();
         return;
       }
       answers[store] = answer;
-      if (pending === 0 || effect.enough(answers)) end();
+      endIfOver();
     };
     const reached = this.#world.tears(this, effect.requests);
     for (const [store, request] of effect.requests.entries()) {
@@ -133,6 +142,7 @@ export class SimParty {
         );
     }
     this.after(Math.max(0, effect.timeoutMs), end);
+    return endIfOver;
   }
 
   #guarded(body: () => void): void {

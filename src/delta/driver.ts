@@ -70,6 +70,8 @@ class Run {
   #isCancelled = false;
   /** Ends the present wait if a cancellation may. */
   #interrupt: (() => void) | undefined;
+  /** The last question: what is late for an earlier one may be enough for it. */
+  #wait: Wait | undefined;
 
   constructor(driver: Driver, lanes: readonly Lane[], protocol: Protocol<unknown>, options: RunOptions) {
     this.#driver = driver;
@@ -134,7 +136,14 @@ class Run {
   }
 
   #ask(ask: Ask): void {
-    const wait = new Wait(ask, this.#driver, this.#gate, (answers) => this.resume(answers));
+    const wait = new Wait(
+      ask,
+      this.#driver,
+      this.#gate,
+      (answers) => this.resume(answers),
+      () => this.#wait?.endIfOver(),
+    );
+    this.#wait = wait;
     wait.begin(this.#lanes);
     const isRead = ask.requests.every((request) => request?.op !== "replace" && request?.op !== "put");
     if (!isRead) return;
@@ -149,6 +158,7 @@ class Wait {
   readonly #driver: Driver;
   readonly #gate: Gate | undefined;
   readonly #onEnd: (answers: readonly (StoreAnswer | undefined)[]) => void;
+  readonly #onLate: () => void;
   readonly #answers: (StoreAnswer | undefined)[];
   readonly #operations: { readonly lane: Lane; readonly operation: Operation }[] = [];
   readonly #controller = new AbortController();
@@ -162,11 +172,13 @@ class Wait {
     driver: Driver,
     gate: Gate | undefined,
     onEnd: (answers: readonly (StoreAnswer | undefined)[]) => void,
+    onLate: () => void,
   ) {
     this.#ask = ask;
     this.#driver = driver;
     this.#gate = gate;
     this.#onEnd = onEnd;
+    this.#onLate = onLate;
     this.#answers = ask.requests.map(() => undefined);
   }
 
@@ -183,6 +195,10 @@ class Wait {
     this.#hasBegun = true;
     // Not from within this call: an algorithm whose every question is refused must not recurse.
     if (this.#isOver()) void Promise.resolve().then(() => this.end());
+  }
+
+  endIfOver(): void {
+    if (this.#hasBegun && !this.#hasEnded && this.#isOver()) this.end();
   }
 
   /** Stops waiting; what is under way goes on. */
@@ -204,11 +220,13 @@ class Wait {
     this.#pending--;
     if (this.#pending === 0) this.#timer?.cancel();
     if (this.#hasEnded) {
-      this.#ask.late?.(store, answer, this.#driver.now());
+      if (this.#ask.late === undefined) return;
+      this.#ask.late(store, answer, this.#driver.now());
+      this.#onLate();
       return;
     }
     this.#answers[store] = answer;
-    if (this.#hasBegun && this.#isOver()) this.end();
+    this.endIfOver();
   }
 
   #isOver(): boolean {

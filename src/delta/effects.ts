@@ -18,7 +18,10 @@ export interface Ask {
   readonly enough: (answers: readonly (StoreAnswer | undefined)[]) => boolean;
   /** Ends the wait, whatever has come. What is under way then goes on, and may still take effect. */
   readonly timeoutMs: number;
-  /** Told of each answer that comes after the wait has ended, as long as the driver still follows the operation. */
+  /**
+   * Told of each answer that comes after the wait has ended, as long as the driver still follows the operation. Then `enough` of what
+   * the same algorithm waits for now is called, too.
+   */
   readonly late?: (store: number, answer: StoreAnswer, now: Reading) => void;
 }
 

@@ -23,6 +23,10 @@ export const noFaults = {
   noReRead: false,
   /** A reader does not remember what it returned. */
   flickeringReader: false,
+  /** What a store wrote for an earlier round counts for nothing, and is asked for again. */
+  lateAnswersForgotten: false,
+  /** What is known to stand in a store that compares and sets is forgotten before each write. */
+  contentsForgotten: false,
   /** An old write replaces a newer one. */
   blindOverwrite: false,
   /** A release is a write like any other, and wins over the record of a successor. */

@@ -96,6 +96,14 @@ export const stored: readonly Stored[] = [
     seed: 9,
   },
   {
+    // Each costs a renewal time that the other saves: both must go.
+    name: "S: what stands in stores, and what they acknowledge after their round, is forgotten",
+    faults: { contentsForgotten: true, lateAnswersForgotten: true },
+    ground: "always-bounded",
+    breaks: "renewal",
+    seed: 401,
+  },
+  {
     name: "S: a release over a successor",
     faults: { releaseOverSuccessor: true },
     ground: "paper",

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { atomic, PaperBench, recordOf, slotted } from "../../../test/support/paper-bench.js";
-import { encodeRecord } from "../record/codec.js";
+import { decodeRecord, encodeRecord } from "../record/codec.js";
 import { duringFaults } from "../planted-faults.js";
 import type { DeltaRecord } from "../record/record.js";
 import { leaseRegister } from "../record/registers.js";
@@ -102,6 +102,30 @@ describe.each(Object.entries({ atomic, slotted }))("the regular register on %s s
     const seen = await bench.wait(alice.run(alice.site().register.read(bench.now())));
     expect(seen.kind).toBe("unanswered");
   });
+});
+
+test("what a store had before it came back empty does not pass for a write that it was not asked for", async () => {
+  const bench = new PaperBench(atomic);
+  const [first, second, third] = bench.media;
+  const alice = bench.player("alice");
+  const site = alice.site();
+  // Only a refusal tells of the greater content: no read of this process counts that store.
+  third!.plant(x, written({ number: 9n, writer: "bob" }));
+  third!.latencyMs.answer = 5;
+  first!.stall("requests");
+  const refused = alice.run(site.register.send(recordOf({ writer: "alice" }), () => false, bench.now()));
+  await bench.world.advance(10);
+  first!.resume();
+  expect(await bench.wait(refused)).toMatchObject({ kind: "done" });
+  third!.plant(x, written({ number: 0n }));
+  for (const medium of bench.media) medium.latencyMs.answer = medium === third ? 20 : 10;
+  const writing = alice.run(write(bench, site, 2));
+  await bench.world.advance(9);
+  first!.stall("requests");
+  third!.latencyMs.answer = 5;
+  expect(await bench.wait(writing)).toMatchObject({ kind: "done" });
+  for (const medium of [second!, third!])
+    expect(medium.cells(x).map(decodeRecord)).toMatchObject([{ number: 2n, writer: "alice" }]);
 });
 
 test("on stores that can only write, each writer has a slot, and a read looks at all of them", async () => {

@@ -224,10 +224,19 @@ export class RegularRegister<Value extends Stamp> {
     const { delayMs: timeoutMs } = this;
     const contents = this.#contents;
     const change = { register: this.#name, contents, step, begun, timeoutMs, ...how };
-    for (const store of this.#shown.keys()) contents[store] = undefined;
+    for (const store of contents.keys()) if (!this.#isKnown(store)) contents[store] = undefined;
     const updated = yield* update(this.#farm, change);
     for (const store of this.#shown.keys()) if (contents[store] !== undefined) this.#wroteTo(store, wanted);
     return updated;
+  }
+
+  /**
+   * Is it known what an atomic store has? What the last read did not count may be long gone, also with the store, and must
+   * not pass for something greater that stands there already.
+   */
+  #isKnown(store: number): boolean {
+    const isAtomic = this.#farm.kindOf(store) === "atomic" && !faults.contentsForgotten;
+    return isAtomic && this.#counted.includes(store);
   }
 
   #readRequest(store: number, byHolder: boolean): StoreRequest {

@@ -118,6 +118,18 @@ test("on stores that compare and set, a release of what was renewed since frees 
   expect(await read()).toEqual(renewed.record);
 });
 
+test("on stores that compare and set, a write over what its read has found is not refused there", async () => {
+  const renewalMs = async () => {
+    const { bench, alice, site, held } = await stage(atomic);
+    for (const medium of bench.media) medium.latencyMs = { request: 4, answer: 4 };
+    const begunMs = bench.nowMs;
+    expect((await bench.wait(alice.run(renewND(site, held)))).state).toBe("hold");
+    return bench.nowMs - begunMs;
+  };
+  expect(await renewalMs()).toBe(16);
+  await duringFaults({ contentsForgotten: true }, async () => expect(await renewalMs()).toBe(24));
+});
+
 describe("a holder whose operation took δ or longer has lost at once", () => {
   const bench = new PaperBench(slotted);
   const site = bench.player("alice").site();

@@ -1,3 +1,4 @@
+import { faults } from "#delta-faults";
 import type { FarmView } from "../lease-protocol.js";
 import type { Protocol, Reading } from "../effects.js";
 import type { StoreAnswer, StoreRequest } from "../store.js";
@@ -39,6 +40,11 @@ const roundsMax = 12;
 /**
  * Brings a majority of the stores to where `step` wants them: compare-and-set on atomic ones, redone when another was
  * faster; a plain write into one's own slot on slotted ones. Never waits for a particular store.
+ *
+ * The paper's write (section 3; Fig. 2, line 9) has no rounds: it ends when a majority has acknowledged it. So a store that
+ * acknowledges an earlier round counts like one that acknowledges this round. What it has written it wrote since `begun`, over
+ * content that `step` had allowed, which compare-and-set makes sure of; and what `step` wants may change between rounds only
+ * for stores without it (`MayReplace`). Each store counts once, by what it acknowledged first, however often it was asked.
  */
 export function* update(farm: FarmView, wanted: Update): Protocol<Updated> {
   const { register, contents, step, begun, timeoutMs } = wanted;
@@ -46,28 +52,38 @@ export function* update(farm: FarmView, wanted: Update): Protocol<Updated> {
   const failures: StoreAnswer[] = [];
   const count = (state: "done" | "refused") => states.filter((one) => one === state).length;
   let ended = begun;
+  let isOver = false;
   for (let round = 0; round < roundsMax; round += 1) {
     const requests = Array.from({ length: farm.size }, (_, store) => requestFor(store));
-    if (count("done") >= farm.majority) return { kind: "done", failures, ended };
-    if (farm.size - count("refused") < farm.majority && wanted.bestEffort !== true)
-      return { kind: "refused", failures, ended };
+    if (count("done") >= farm.majority) return end("done");
+    if (farm.size - count("refused") < farm.majority && wanted.bestEffort !== true) return end("refused");
     const leftMs = timeoutMs - elapsedMs(begun, ended);
     if (leftMs <= 0 || requests.every((request) => request === undefined)) break;
-    const { answers, now } = yield { kind: "ask", requests, enough: roundIsOver, timeoutMs: leftMs };
+    const late = (store: number, answer: StoreAnswer) => {
+      if (answer.kind === "written" && !isOver && !faults.lateAnswersForgotten)
+        take(store, requests[store], answer);
+    };
+    const { answers, now } = yield { kind: "ask", requests, enough: roundIsOver, timeoutMs: leftMs, late };
     ended = now;
     for (const [store, answer] of answers.entries()) take(store, requests[store], answer);
 
     function roundIsOver(soFar: readonly (StoreAnswer | undefined)[]): boolean {
-      const written = soFar.filter((answer) => answer?.kind === "written").length;
-      const conflicts = soFar.filter((answer) => answer?.kind === "conflict").length;
+      const open = soFar.filter((_, store) => states[store] === undefined);
+      const written = open.filter((answer) => answer?.kind === "written").length;
+      const conflicts = open.filter((answer) => answer?.kind === "conflict").length;
       const doneNow = count("done") + written;
       if (doneNow >= farm.majority) return true;
       // Going on is worth it once those who can be asked again make up what is missing.
       if (conflicts > 0 && doneNow + conflicts >= farm.majority) return true;
-      return requests.every((request, store) => request === undefined || soFar[store] !== undefined);
+      return open.every((answer) => answer !== undefined);
     }
   }
-  return { kind: "unanswered", failures, ended };
+  return end("unanswered");
+
+  function end(kind: Updated["kind"]): Updated {
+    isOver = true;
+    return { kind, failures, ended };
+  }
 
   function requestFor(store: number): StoreRequest | undefined {
     if (states[store] !== undefined) return undefined;
@@ -83,8 +99,8 @@ export function* update(farm: FarmView, wanted: Update): Protocol<Updated> {
   }
 
   function take(store: number, request: StoreRequest | undefined, answer: StoreAnswer | undefined): void {
-    if (answer === undefined || request === undefined || request.op === "read" || request.op === "list")
-      return;
+    if (answer === undefined || states[store] !== undefined) return;
+    if (request === undefined || request.op === "read" || request.op === "list") return;
     if (answer.kind === "failed" || answer.id !== farm.idOf(store)) {
       states[store] = "failed";
       failures.push(answer);
