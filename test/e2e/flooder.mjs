@@ -27,7 +27,7 @@ function flood(link) {
     message.until = Date.now() + 1_000;
     message.duration = 1_000;
     message.waiting = false;
-    transport.send(link, message);
+    link.send(message);
   }
   setImmediate(flood, link);
 }

@@ -125,7 +125,7 @@ export class Participant implements TransportHandler {
     if (this.answering && message.kind === Kind.acquire) {
       const reply = copyMessage(message);
       reply.kind = Kind.ack;
-      this.transport.send(link, reply);
+      link.send(reply);
     }
   }
   chunkEnd(): void {

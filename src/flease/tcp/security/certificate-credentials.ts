@@ -9,10 +9,10 @@ import type {
 import { certificateFault } from "./auth-fault.js";
 import type { AuthFault } from "./auth-fault.js";
 import { describeCertificate, proofOfCertificate } from "./certificate.js";
+import { secureOptions } from "./credentials.js";
 import type { Credentials } from "./credentials.js";
 import type { FileWatch } from "./file-watch.js";
 import type { Proof } from "./proof.js";
-import { secureOptions } from "./tls-bounds.js";
 
 /** Certificates as they were read last. */
 export interface CertificateSet {

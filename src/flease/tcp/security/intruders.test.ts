@@ -168,7 +168,7 @@ it(`${tries} tries of all kinds get nowhere, cost no memory and disturb nobody`,
   const worker = async (): Promise<void> => {
     for (let slot = 1; todo.tries > 0; slot++) {
       const fromMs = performance.now();
-      good.transport.send(good.links[0]!, acquire(slot));
+      good.links[0]!.send(acquire(slot));
       while (good.count < slot && performance.now() - fromMs < 10 * answerMsMax) {
         await new Promise((resolve) => {
           setTimeout(resolve, 1);
@@ -239,7 +239,7 @@ describe("what was recorded of a good connection is worth nothing", () => {
     const good = new Participant(clientIdentity("good"), await credentialsOf(theirs));
     good.transport.dial(wire.address, "b");
     await until(() => good.links.length === 1);
-    good.transport.send(good.links[0]!, acquire(1));
+    good.links[0]!.send(acquire(1));
     await until(() => member.received.length === 1);
 
     const bytes = wire.bytes();

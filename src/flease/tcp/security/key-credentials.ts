@@ -2,11 +2,11 @@ import type { ConnectionOptions, TlsOptions as TlsServerOptions, TLSSocket } fro
 import type { AuthFault, Side } from "./auth-fault.js";
 import { keyFor } from "./cluster-key.js";
 import type { ClusterKeys } from "./cluster-key.js";
+import { secureOptions } from "./credentials.js";
 import type { Credentials } from "./credentials.js";
 import type { FileWatch } from "./file-watch.js";
 import type { Proof } from "./proof.js";
 import { rolesWithin } from "./roles.js";
-import { secureOptions } from "./tls-bounds.js";
 import { roles } from "../wire/identity.js";
 import type { Identity, Role } from "../wire/identity.js";
 

@@ -185,7 +185,7 @@ describe("a member refuses a certificate", () => {
     expect(member.repelledBy).toMatchObject([expect.stringMatching(new RegExp(`^${cause}: `))]);
     expect(stranger.kinds).toEqual([FrameKind.reject]);
     expect(member.received).toEqual([]);
-    peer.transport.send(peer.links[0]!, acquire(1));
+    peer.links[0]!.send(acquire(1));
     await until(() => member.received.length === 1, "the good client goes on");
   });
 

@@ -9,7 +9,8 @@ import { Handshake } from "../security/handshake.js";
 import type { Self } from "../security/handshake.js";
 import { decodeHello, decodeProof, decodeReject, decodeWelcome, encodeReject } from "../wire/hello.js";
 import type { DecodedIdentity, DecodedWelcome } from "../wire/hello.js";
-import type { Carrier, Link, LinkOrigin } from "./link.js";
+import { Link } from "./link.js";
+import type { Carrier, LinkOwner } from "./link.js";
 import { authRejection, handshakeFault } from "../security/auth-fault.js";
 import type { AuthFault, LocalRejection } from "../security/auth-fault.js";
 import type { Proof } from "../security/proof.js";
@@ -45,7 +46,8 @@ export interface ConnectionOwner extends Self {
    * that it is the one, so that nothing may be done in its name here, and again when it has.
    */
   judge(connection: Connection, peer: DecodedIdentity): LocalRejection | undefined;
-  newLink(carrier: Carrier, origin: LinkOrigin): Link;
+  /** What the links of its connections share. */
+  readonly links: LinkOwner;
   /** The handshake is done: the link takes the place of an older one, and the handler is told. */
   established(connection: Connection, link: Link): void;
   /** A connection was refused before it was a link, by either side. */
@@ -210,7 +212,7 @@ export class Connection implements Carrier {
   #established(peer: Identity, clusterDocument: string): void {
     this.#timer.cancel();
     this.#state = "linked";
-    const link = this.#owner.newLink(this, {
+    const link = new Link(this.#owner.links, this, {
       peer,
       address: this.address,
       dialed: this.dialing !== undefined,

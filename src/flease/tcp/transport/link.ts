@@ -50,8 +50,11 @@ export interface LinkOwner {
   readonly linkBytesMax: number;
   /** The link has something to send: flush it at the end of this turn. */
   markDirty(link: Link): void;
-  called(link: Link, call: CallFrame): void;
-  answered(link: Link, answer: AnswerFrame): void;
+  /** Who takes the calls of peers, and their answers to ours. */
+  readonly calls: {
+    called(link: Link, call: CallFrame): void;
+    answered(link: Link, answer: AnswerFrame): void;
+  };
 }
 
 /** Where a link came from. */
@@ -145,7 +148,10 @@ export class Link {
     this.#open = false;
   }
 
-  /** Appends a message to what this turn sends. Never throws. */
+  /**
+   * Appends a message to the batch that leaves at the end of this turn. Never throws: a message for which there is no
+   * room, or whose link is closed, is dropped and counted.
+   */
   send(message: Message): void {
     const { counters } = this.#owner;
     if (!this.#open) {
@@ -250,8 +256,8 @@ export class Link {
     if (!this.#open) return;
     reader.reset(bytes, start, end);
     if (kind === FrameKind.batch) this.#batch();
-    else if (kind === FrameKind.call) this.#owner.called(this, decodeCall(reader));
-    else if (kind === FrameKind.answer) this.#owner.answered(this, decodeAnswer(reader));
+    else if (kind === FrameKind.call) this.#owner.calls.called(this, decodeCall(reader));
+    else if (kind === FrameKind.answer) this.#owner.calls.answered(this, decodeAnswer(reader));
     else throw new FrameError("kind", `a frame of kind ${kind} after the handshake`);
   }
 

@@ -2,10 +2,8 @@ import { leavesRoom } from "../../protocol/quotas.js";
 import type { World } from "../../../lease/ports.js";
 import { Calls } from "./calls.js";
 import type { Counters } from "./counters.js";
-import { Link } from "./link.js";
-import type { Carrier, LinkOrigin, LinkOwner } from "./link.js";
+import type { Link, LinkOwner } from "./link.js";
 import { loopbackLink } from "./loopback.js";
-import type { AnswerFrame, CallFrame } from "../wire/side-frames.js";
 import type { ClockStamp } from "../wire/codec.js";
 import { ownerName } from "../../protocol/ballot.js";
 import type { Identity, Role } from "../wire/identity.js";
@@ -89,10 +87,6 @@ export class Links implements LinkOwner {
     return this.#byKey.get(linkKeyOf({ ...this.#identity(), role: "member", nodeId }));
   }
 
-  newLink(carrier: Carrier, origin: LinkOrigin): Link {
-    return new Link(this, carrier, origin);
-  }
-
   /** A link whose handshake is done. An older one of the same peer is closed first: the peer knows best which it uses. */
   add(link: Link): void {
     const key = linkKeyOf(link.peer);
@@ -111,14 +105,6 @@ export class Links implements LinkOwner {
     if (this.#byKey.get(linkKeyOf(link.peer)) === link) this.#byKey.delete(linkKeyOf(link.peer));
     this.#countClient(link, -1);
     this.calls.linkClosed(link, reason);
-  }
-
-  called(link: Link, call: CallFrame): void {
-    this.calls.called(link, call);
-  }
-
-  answered(link: Link, answer: AnswerFrame): void {
-    this.calls.answered(link, answer);
   }
 
   markDirty(link: Link): void {

@@ -35,7 +35,7 @@ async function memberWithPeer(options: Partial<TransportOptions> = {}) {
   const unharmed = async (): Promise<void> => {
     expect(link.open).toBe(true);
     const before = member.count;
-    peer.transport.send(link, acquire(1));
+    link.send(acquire(1));
     await until(() => member.count === before + 1, "the other link goes on");
   };
   return { member, address, peer, unharmed };
@@ -341,7 +341,7 @@ describe("a peer that", () => {
     const perRound = 1000;
     let waitingMax = 0;
     for (let round = 0; round < rounds; round++) {
-      for (let slot = 0; slot < perRound; slot++) member.transport.send(link, acquire(slot, resource));
+      for (let slot = 0; slot < perRound; slot++) link.send(acquire(slot, resource));
       waitingMax = Math.max(waitingMax, link.waitingBytes);
       await new Promise((resolve) => {
         setImmediate(resolve);
@@ -357,7 +357,7 @@ describe("a peer that", () => {
     // When it reads again it gets what was kept, in whole frames, and fresh messages after that.
     lazy.socket.resume();
     await until(() => link.waitingBytes === 0);
-    member.transport.send(link, acquire(1));
+    link.send(acquire(1));
     await until(() => link.waitingBytes === 0);
     expect(link.open).toBe(true);
     expect(lazy.rejections).toEqual([]);

@@ -27,7 +27,7 @@ describe("links", () => {
   it("carry messages both ways, with the sender's owner and view", async () => {
     const { a, b } = await pair();
     b.answering = true;
-    a.transport.send(a.links[0]!, acquire(7, "réports/nightly"));
+    a.links[0]!.send(acquire(7, "réports/nightly"));
     await until(() => a.received.length === 1);
     const request = b.received[0]!;
     expect(request).toEqual({
@@ -48,8 +48,8 @@ describe("links", () => {
   it("say first that a chunk has come, then the clocks, then the messages, then the end", async () => {
     const { a, b } = await pair();
     b.trace = [];
-    a.transport.send(a.links[0]!, acquire(1));
-    a.transport.send(a.links[0]!, acquire(2));
+    a.links[0]!.send(acquire(1));
+    a.links[0]!.send(acquire(2));
     await until(() => b.count === 2);
     const trace = b.trace.join(" ");
     expect(trace).toContain("chunk stamped message message chunkEnd");
@@ -60,9 +60,9 @@ describe("links", () => {
     const { a, b } = await pair();
     const write = vi.spyOn(Socket.prototype, "write");
     const sentBefore = a.transport.counters.writes;
-    for (let slot = 0; slot < 1000; slot++) a.transport.send(a.links[0]!, acquire(slot));
+    for (let slot = 0; slot < 1000; slot++) a.links[0]!.send(acquire(slot));
     await Promise.resolve();
-    a.transport.send(a.links[0]!, acquire(1000));
+    a.links[0]!.send(acquire(1000));
     expect(write.mock.calls.length).toBe(0);
     await new Promise((resolve) => {
       setImmediate(resolve);
@@ -79,7 +79,7 @@ describe("links", () => {
 
   it("split what is too much for a batch and lose nothing", async () => {
     const { a, b } = await pair();
-    for (let slot = 0; slot < 6000; slot++) a.transport.send(a.links[0]!, acquire(slot, "x".repeat(500)));
+    for (let slot = 0; slot < 6000; slot++) a.links[0]!.send(acquire(slot, "x".repeat(500)));
     await until(() => b.count === 6000);
     expect(b.received.every((message, slot) => message.slot === slot)).toBe(true);
     expect(a.transport.counters["messages.dropped.congested"]).toBe(0);
@@ -88,7 +88,7 @@ describe("links", () => {
 
   it("begin another batch when the view changes, and each message arrives with its own", async () => {
     const { a, b } = await pair();
-    for (const view of [1, 1, 2, 1]) a.transport.send(a.links[0]!, Object.assign(acquire(view), { view }));
+    for (const view of [1, 1, 2, 1]) a.links[0]!.send(Object.assign(acquire(view), { view }));
     await until(() => b.count === 4);
     expect(b.received.map((message) => message.view)).toEqual([1, 1, 2, 1]);
   });
@@ -106,7 +106,7 @@ describe("links", () => {
     self.answering = true;
     self.trace = [];
     const { loopback } = self.transport;
-    self.transport.send(loopback!, acquire(3));
+    loopback!.send(acquire(3));
     await new Promise((resolve) => {
       setImmediate(resolve);
     });
@@ -114,7 +114,7 @@ describe("links", () => {
     expect(self.received[0]!.owner).toBe(`a.${self.transport.identity.incarnation}`);
     expect(self.trace.join(" ")).toBe(Array(2).fill("chunk stamped message chunkEnd").join(" "));
     await self.transport.close();
-    self.transport.send(loopback!, acquire(4));
+    loopback!.send(acquire(4));
     expect(self.transport.counters["messages.dropped.closed"]).toBe(1);
     expect(new Participant(clientIdentity("c")).transport.loopback).toBeUndefined();
   });
@@ -316,7 +316,7 @@ describe("listening", () => {
 describe("close", () => {
   it("sends what waits, can be called twice, and later calls find it closed", async () => {
     const { a, b } = await pair();
-    a.transport.send(a.links[0]!, acquire(1));
+    a.links[0]!.send(acquire(1));
     await Promise.all([a.transport.close(), a.transport.close()]);
     await until(() => b.count === 1 && b.links.length === 0);
     expect(a.events).toEqual(["connected b"]);

@@ -13,7 +13,7 @@ import type { DecodedIdentity } from "../wire/hello.js";
 import { checkIdentity } from "../wire/identity.js";
 import type { Claims, Identity } from "../wire/identity.js";
 import { mismatch, refusalError } from "./judge.js";
-import type { Carrier, Link, LinkOrigin } from "./link.js";
+import type { Link } from "./link.js";
 import { Links } from "./links.js";
 import { Listener } from "./listener.js";
 import { authRejection } from "../security/auth-fault.js";
@@ -276,7 +276,7 @@ export class Transport {
       connecting: (connection) => this.#connections.add(connection),
       isLinked: (peerId) => this.#links.member(peerId) !== undefined,
       judge: (connection, peer) => this.#judge(connection, peer),
-      newLink: (carrier: Carrier, origin: LinkOrigin) => this.#links.newLink(carrier, origin),
+      links: this.#links,
       established: (connection, link) => this.#established(connection, link),
       refused: (connection, rejection, by) => this.#refused(connection, rejection, by),
       unlinked: (link, reason) => this.#unlinked(link, reason),

@@ -52,8 +52,7 @@ class Receiver {
         counters: newCounters(),
         linkBytesMax: 1,
         markDirty: () => {},
-        called: (_link, call) => note(call),
-        answered: (_link, answer) => note(answer),
+        calls: { called: (_link, call) => note(call), answered: (_link, answer) => note(answer) },
       },
       { ready: true, write: () => true, close: () => {} },
       {
