@@ -1,3 +1,5 @@
+import { isRecord } from "../lease/json.js";
+
 /** Somebody wants the resource from its holder. */
 export interface Asked {
   readonly by: string;
@@ -35,7 +37,7 @@ export function decodeRecord(text: string): HoldRecord | undefined {
   } catch {
     return undefined;
   }
-  if (!isObject(value)) return undefined;
+  if (!isRecord(value)) return undefined;
   const { holder, label, nonce, seconds, spreadMs, asked } = value;
   if (typeof holder !== "string" || typeof label !== "string" || typeof nonce !== "string") return undefined;
   if (!isAmount(seconds) || !isAmount(spreadMs)) return undefined;
@@ -44,13 +46,9 @@ export function decodeRecord(text: string): HoldRecord | undefined {
 }
 
 function askedOf(value: unknown): Asked | undefined {
-  if (!isObject(value)) return undefined;
+  if (!isRecord(value)) return undefined;
   const { by, broken } = value;
   return typeof by === "string" ? { by, broken: broken === true } : undefined;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null;
 }
 
 function isAmount(value: unknown): value is number {

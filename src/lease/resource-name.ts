@@ -17,6 +17,16 @@ export function checkResourceName(name: string): void {
   checkResourcePrefix(name);
 }
 
+/** Whether {@link checkResourceName} lets it pass. */
+export function isResourceName(name: string): boolean {
+  try {
+    checkResourceName(name);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** As {@link checkResourceName}, for the beginning of names, which may be empty. */
 export function checkResourcePrefix(prefix: string): void {
   if (typeof prefix !== "string") throw invalid(String(prefix), "it is not text");

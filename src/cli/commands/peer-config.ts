@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
+import { isRecord } from "../../lease/json.js";
 import type { MemberOptions } from "../../runtime/types.js";
 import { usageError } from "../failure.js";
 import { type SecurityFlags, securityOf } from "../security-options.js";
@@ -75,9 +76,7 @@ function readConfig(path: string): object {
   } catch (error) {
     throw usageError(`${path} is not JSON: ${(error as Error).message}`);
   }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw usageError(`${path}: the settings must be one JSON object`);
-  }
+  if (!isRecord(value)) throw usageError(`${path}: the settings must be one JSON object`);
   return value;
 }
 

@@ -1,4 +1,5 @@
-import { checkResourceName } from "../../lease/resource-name.js";
+import { isCount, isRecord } from "../../lease/json.js";
+import { isResourceName } from "../../lease/resource-name.js";
 import { corrupt, decodeLine, encodeLine, sameBytes } from "./line.js";
 import type { Asked, DeltaRecord } from "./record.js";
 
@@ -38,20 +39,19 @@ export function decodeRecord(bytes: Uint8Array): DeltaRecord {
 }
 
 function recordOf(value: unknown, bytes: Uint8Array): DeltaRecord {
-  const fields = value as Record<keyof DeltaRecord, unknown>;
   const wrong = (what: string) => corrupt(`its ${what} makes no sense`, bytes);
-  if (typeof value !== "object" || value === null) throw wrong("content");
-  const { resource, writer, nonce, state, leaseMs, delayMs, label, readers, asked } = fields;
-  if (typeof resource !== "string" || !isName(resource)) throw wrong("resource");
+  if (!isRecord(value)) throw wrong("content");
+  const { resource, writer, nonce, state, leaseMs, delayMs, label, readers, asked } = value;
+  if (typeof resource !== "string" || !isResourceName(resource)) throw wrong("resource");
   if (typeof writer !== "string" || writer === "") throw wrong("writer");
-  if (typeof nonce !== "number" || !Number.isSafeInteger(nonce) || nonce < 0) throw wrong("nonce");
+  if (!isCount(nonce)) throw wrong("nonce");
   if (state !== "held" && state !== "free") throw wrong("state");
   if (!isDuration(leaseMs)) throw wrong("leaseMs");
   if (!isDuration(delayMs)) throw wrong("delayMs");
   if (label !== undefined && typeof label !== "string") throw wrong("label");
   if (readers !== undefined && !isTexts(readers)) throw wrong("readers");
   if (asked !== undefined && !isAsked(asked)) throw wrong("asked");
-  const [epoch, number] = [bigintOf(fields.epoch), bigintOf(fields.number)];
+  const [epoch, number] = [bigintOf(value["epoch"]), bigintOf(value["number"])];
   if (epoch === undefined) throw wrong("epoch");
   if (number === undefined) throw wrong("number");
   return {
@@ -69,15 +69,6 @@ function recordOf(value: unknown, bytes: Uint8Array): DeltaRecord {
   };
 }
 
-function isName(text: string): boolean {
-  try {
-    checkResourceName(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 /** The upper bound keeps what is computed with it exact. */
 function isDuration(value: unknown): value is number {
   return typeof value === "number" && value >= 0 && value <= Number.MAX_SAFE_INTEGER / 4;
@@ -88,7 +79,8 @@ function isTexts(value: unknown): value is string[] {
 }
 
 function isAsked(value: unknown): value is Asked {
-  const { by, broken } = (value ?? {}) as Record<keyof Asked, unknown>;
+  if (!isRecord(value)) return false;
+  const { by, broken } = value;
   return typeof by === "string" && typeof broken === "boolean";
 }
 

@@ -1,4 +1,5 @@
 import { LeaseholdError } from "../../lease/errors.js";
+import { isRecord, recordOrEmpty, textOrEmpty } from "../../lease/json.js";
 import type { MemberView } from "../../lease/types.js";
 import type { Acceptor, Entry } from "../protocol/acceptor.js";
 import type { Reading } from "../protocol/clock.js";
@@ -65,15 +66,15 @@ export function memberAnswerFrom(
   error: unknown,
   wall: number,
 ): { view: MemberView; label: string | undefined } {
-  const told = error === undefined ? record(value) : undefined;
+  const told = error === undefined && isRecord(value) ? value : undefined;
   if (told === undefined) {
     const reason = error instanceof Error ? error.message : "its answer cannot be understood";
     return { view: { id, address, state: "unreachable", reason }, label: undefined };
   }
   const state = told["state"] === "ready" || told["state"] === "clock-fault" ? told["state"] : "recovering";
-  const holder = text(told["owner"]);
+  const holder = textOrEmpty(told["owner"]);
   const lease = told["lease"];
-  const barred = text(told["barred"]);
+  const barred = textOrEmpty(told["barred"]);
   const view: MemberView = {
     id,
     address,
@@ -95,40 +96,32 @@ export function memberAnswerFrom(
 
 /** @throws LeaseholdError for an answer that is no list. */
 export function listFrom(value: unknown): ListPage {
-  const page = record(value);
-  if (page === undefined || !Array.isArray(page["held"]))
+  const page = recordOrEmpty(value);
+  if (!Array.isArray(page["held"]))
     throw new LeaseholdError("UNREACHABLE", "a member that recovers lists nothing");
   return { held: page["held"].map(leaseFrom), more: page["more"] === true };
 }
 
 /** @throws LeaseholdError for an answer that is no page. */
 export function pageFrom(value: unknown): FeedPage {
-  const page = record(value);
-  if (page === undefined || !Array.isArray(page["held"]) || !Array.isArray(page["free"]))
+  const page = recordOrEmpty(value);
+  if (!Array.isArray(page["held"]) || !Array.isArray(page["free"]))
     throw new LeaseholdError("UNREACHABLE", "a member that recovers tells nothing");
   const { held, more } = listFrom(page);
-  return { held, free: page["free"].map(text), more, anew: page["anew"] === true };
+  return { held, free: page["free"].map(textOrEmpty), more, anew: page["anew"] === true };
 }
 
 function leaseFrom(value: unknown): ListedLease {
-  const lease = record(value) ?? {};
+  const lease = recordOrEmpty(value);
   return {
-    resource: text(lease["resource"]),
-    owner: text(lease["owner"]),
+    resource: textOrEmpty(lease["resource"]),
+    owner: textOrEmpty(lease["owner"]),
     number: number(lease["number"]),
     sequence: number(lease["sequence"]),
     until: number(lease["until"]),
     token: Number(whole(lease["token"])),
     ...(typeof lease["label"] === "string" && { label: lease["label"] }),
   };
-}
-
-function record(value: unknown): Record<string, unknown> | undefined {
-  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
-}
-
-function text(value: unknown): string {
-  return typeof value === "string" ? value : "";
 }
 
 function number(value: unknown): number {

@@ -1,4 +1,5 @@
 import { LeaseholdError } from "../../lease/errors.js";
+import { recordOrEmpty, textOrEmpty } from "../../lease/json.js";
 import type { ReleaseRequest } from "../../lease/provider.js";
 import type { Reading } from "../protocol/clock.js";
 import { FairWork } from "./fair-work.js";
@@ -90,8 +91,7 @@ export class SideCalls<L extends SideLink> {
 
   /** Rejects with a LeaseholdError when it cannot be answered. */
   answer(link: L, method: string, given: unknown): Promise<unknown> {
-    const params = (typeof given === "object" && given !== null ? given : {}) as Params;
-    return this.#work.add(link, this.#steps(link, method, params));
+    return this.#work.add(link, this.#steps(link, method, recordOrEmpty(given)));
   }
 
   /** Does a step of what was asked, and more of it as long as `goOn` says so. True when there is more to do. */
@@ -107,17 +107,22 @@ export class SideCalls<L extends SideLink> {
       case "list":
         return yield* this.#list(link, params);
       case "explain":
-        return this.#explain(text(params["resource"]));
+        return this.#explain(textOrEmpty(params["resource"]));
       case "watch":
-        return this.#served().ask(link, Number(params["session"]), text(params["prefix"]));
+        return this.#served().ask(link, Number(params["session"]), textOrEmpty(params["prefix"]));
       case "unwatch":
         return this.#served().end(link, Number(params["session"]));
       case "label":
         return this.labels.set(link, params["label"]);
       case "break":
-        return this.#break(text(params["resource"]), text(params["owner"]));
+        return this.#break(textOrEmpty(params["resource"]), textOrEmpty(params["owner"]));
       case "requestRelease":
-        return this.#passOn(link, text(params["resource"]), text(params["owner"]), params["broken"] === true);
+        return this.#passOn(
+          link,
+          textOrEmpty(params["resource"]),
+          textOrEmpty(params["owner"]),
+          params["broken"] === true,
+        );
       case "releaseRequested":
         return this.#requested(link, params);
       default:
@@ -162,7 +167,7 @@ export class SideCalls<L extends SideLink> {
     let listing = lists.get(session);
     const askedMs = this.#readyNow().mono;
     if (page === 0) {
-      const scan = new Scan(this.#node.peer.acceptor!, text(params["prefix"]));
+      const scan = new Scan(this.#node.peer.acceptor!, textOrEmpty(params["prefix"]));
       listing = { scan, page, askedMs };
     } else if (listing?.page !== page) {
       throw new LeaseholdError("UNREACHABLE", "this list was given up here, as nobody went on with it");
@@ -217,8 +222,8 @@ export class SideCalls<L extends SideLink> {
     if (from.role !== "member") return false;
     const { provider } = this.#node;
     provider.releaseRequested({
-      resource: text(params["resource"]),
-      by: text(params["by"]),
+      resource: textOrEmpty(params["resource"]),
+      by: textOrEmpty(params["by"]),
       broken: params["broken"] === true,
     });
     return true;
@@ -243,8 +248,4 @@ export class SideCalls<L extends SideLink> {
       throw new LeaseholdError("UNREACHABLE", "a member that recovers tells nothing");
     return this.#node.now();
   };
-}
-
-function text(value: unknown): string {
-  return typeof value === "string" ? value : "";
 }

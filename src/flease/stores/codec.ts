@@ -1,6 +1,7 @@
 import { corrupt, decodeLine, encodeLine, sameBytes } from "../../delta/record/line.js";
 import type { Entry } from "../protocol/acceptor.js";
-import { checkResourceName } from "../../lease/resource-name.js";
+import { isCount, isRecord } from "../../lease/json.js";
+import { isResourceName } from "../../lease/resource-name.js";
 import type { EntryRecord, Request } from "./record.js";
 
 /** The first word of every record. Another number is another format, which this version leaves alone. */
@@ -47,10 +48,10 @@ export function decodeEntry(bytes: Uint8Array): EntryRecord {
 
 function recordOf(value: unknown, bytes: Uint8Array): EntryRecord {
   const wrong = (what: string) => corrupt(`its ${what} makes no sense`, bytes);
-  if (!isObject(value)) throw wrong("content");
+  if (!isRecord(value)) throw wrong("content");
   const { resource, promised, lease, barred, label, asked } = value;
-  if (typeof resource !== "string" || !isName(resource)) throw wrong("resource");
-  if (!isObject(promised)) throw wrong("promise");
+  if (typeof resource !== "string" || !isResourceName(resource)) throw wrong("resource");
+  if (!isRecord(promised)) throw wrong("promise");
   const { number, owner } = promised;
   if (!isCount(number) || typeof owner !== "string") throw wrong("promise");
   if (barred !== undefined && !isText(barred)) throw wrong("bar");
@@ -79,7 +80,7 @@ const noLease: LeaseFields = {
 };
 
 function leaseOf(value: unknown): LeaseFields | undefined {
-  if (!isObject(value)) return undefined;
+  if (!isRecord(value)) return undefined;
   const { owner, number, sequence, until, released, token } = value;
   if (!isText(owner) || !isCount(number) || !isCount(sequence) || !isCount(token)) return undefined;
   if (typeof until !== "number" || until < 0 || typeof released !== "boolean") return undefined;
@@ -93,29 +94,12 @@ function leaseOf(value: unknown): LeaseFields | undefined {
   };
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function isName(text: string): boolean {
-  try {
-    checkResourceName(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 function isText(value: unknown): value is string {
   return typeof value === "string" && value !== "";
 }
 
-function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
-}
-
 function isRequest(value: unknown): value is Request {
-  if (!isObject(value)) return false;
+  if (!isRecord(value)) return false;
   const { by, broken, heard } = value;
   return typeof by === "string" && typeof broken === "boolean" && typeof heard === "boolean";
 }

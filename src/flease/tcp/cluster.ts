@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { isRecord } from "../../lease/json.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import { parseAddress } from "../../runtime/address.js";
 import { canonicalSettings, fleaseSettings } from "../protocol/settings.js";
@@ -75,7 +76,7 @@ export function readClusterDocument(text: string): Cluster {
   return cluster;
 }
 
-function parse(text: string): Record<string, unknown> {
+function parse(text: string): Readonly<Record<string, unknown>> {
   try {
     return record(JSON.parse(text));
   } catch (cause) {
@@ -86,10 +87,8 @@ function parse(text: string): Record<string, unknown> {
   }
 }
 
-function record(value: unknown): Record<string, unknown> {
-  if (typeof value === "object" && value !== null && !Array.isArray(value))
-    return value as Record<string, unknown>;
-  return misfit("an object", value);
+function record(value: unknown): Readonly<Record<string, unknown>> {
+  return isRecord(value) ? value : misfit("an object", value);
 }
 
 function list(value: unknown): unknown[] {

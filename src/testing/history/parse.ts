@@ -1,3 +1,4 @@
+import { isRecord } from "../../lease/json.js";
 import { historyVersion } from "./format.js";
 import type { HistoryEntry, HistoryHeader, Holding, Nanoseconds } from "./format.js";
 
@@ -72,8 +73,8 @@ class Fields {
     } catch {
       throw refuse("not a line of JSON");
     }
-    if (typeof value !== "object" || value === null) throw refuse("not an object");
-    this.#fields = value as Record<string, unknown>;
+    if (!isRecord(value)) throw refuse("not an object");
+    this.#fields = value;
     this.#refuse = refuse;
   }
 

@@ -1,5 +1,6 @@
 import { errorCodes, LeaseholdError } from "../../../lease/errors.js";
 import type { ErrorCode } from "../../../lease/errors.js";
+import { recordOrEmpty } from "../../../lease/json.js";
 import type { ByteReader, ByteWriter } from "./bytes.js";
 import { ANSWER_FRAME_BYTES_MAX, CALL_FRAME_BYTES_MAX, FRAME_HEADER_BYTES, FrameKind } from "./frame.js";
 import { FrameError } from "./frame-error.js";
@@ -99,10 +100,7 @@ function json(from: ByteReader, bytesMax: number): unknown {
 }
 
 function errorOf(value: unknown): LeaseholdError {
-  const { code, message } = (typeof value === "object" && value !== null ? value : {}) as {
-    code?: unknown;
-    message?: unknown;
-  };
+  const { code, message } = recordOrEmpty(value);
   const known = typeof code === "string" && Object.hasOwn(errorCodes, code);
   return new LeaseholdError(
     known ? (code as ErrorCode) : "UNREACHABLE",
