@@ -9,11 +9,12 @@ import type {
   ReleaseRequest,
 } from "../lease/provider.js";
 import type { Guarantees, HolderHint, ResourceHint } from "../lease/types.js";
+import { majorityOf } from "../lease/majority.js";
 import type { DeadlineItem } from "../lease/deadlines.js";
-import type { Random, Timers } from "../lease/ports.js";
 import { BUSY_RETRY_MS } from "./admission.js";
 import type { Reading } from "./protocol/clock.js";
 import { fleaseGuarantees } from "./guarantees.js";
+import type { AdminDriver } from "./admin/driver.js";
 import { FleaseInspection } from "./admin/inspection.js";
 import type { FleasePeer } from "./peer.js";
 import type { Lapse, ProposerSink, Unanswered } from "./protocol/proposer-sink.js";
@@ -22,23 +23,13 @@ import { Operation } from "./protocol/slot.js";
 import type { ClockStart } from "./threads.js";
 import type { Slot } from "./protocol/slot.js";
 
-/** What runs a {@link FleasePeer}: the host's driver, or the simulator's. */
-export interface FleaseDriver {
+/** What runs a {@link FleasePeer}, among peers, on stores or in a simulation. */
+export interface FleaseDriver extends AdminDriver {
   readonly peer: FleasePeer;
-  /** A fresh reading of the peer's clock. */
-  now(): Reading;
   /** Something was asked of the peer: send what it wrote, and look when it is due next. */
   poke(): void;
-  /** Asks a member something beside the protocol (a side call); rejects when it does not answer. */
-  ask(member: number, method: string, params: object, timeoutMs: number): Promise<unknown>;
-  /** Where members are, for people. */
-  address(member: number): string;
-  readonly timers: Timers;
-  readonly random: Random;
   /** How many members are connected, for error messages. */
   reachable(): number;
-  /** Why so many members refuse this participant for good that there is no majority for it; `undefined` otherwise. */
-  refusal(): LeaseholdError | undefined;
   close(): Promise<void>;
 }
 
@@ -312,13 +303,14 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
   }
 
   get #reachesMajority(): boolean {
-    return this.#driver.reachable() > this.#driver.peer.settings.members.length / 2;
+    return this.#driver.reachable() >= majorityOf(this.#driver.peer.settings.members.length);
   }
 
   #whyNoQuorum(): string {
     const total = this.#driver.peer.settings.members.length;
     const connected = this.#driver.reachable();
-    const silent = connected > total / 2 ? "; those that have just started are silent for a while" : "";
+    const silent =
+      connected >= majorityOf(total) ? "; those that have just started are silent for a while" : "";
     return `no majority of the ${total} members answered in time: ${connected} are connected${silent}`;
   }
 

@@ -2,18 +2,9 @@ import type { Store } from "../delta/store.js";
 import { atomicCases } from "./conformance/atomic-cases.js";
 import { commonCases } from "./conformance/common-cases.js";
 import { slottedCases } from "./conformance/slotted-cases.js";
-import { StoreStage } from "./conformance/stage.js";
+import { type StoreGround, StoreStage } from "./conformance/stage.js";
 
-/** What the suite needs of the medium that it is held against. Each case gets an empty one, or at least names of its own. */
-export interface StoreGround {
-  readonly kind: Store["traits"]["kind"];
-  /** Opens the same medium as another process would. The suite closes what it opens. */
-  open(writer: string): Promise<Store>;
-  /** Puts an empty medium in the place of this one, as a lost disk or a restored backup would; stores that are open go on with it. */
-  forget?(): Promise<void>;
-  /** Removes the medium. */
-  close(): Promise<void>;
-}
+export type { StoreGround };
 
 export interface StoreCase {
   readonly name: string;

@@ -7,7 +7,7 @@ import { hintOf } from "./hints.js";
 import { listFrom, memberAnswerFrom } from "./side-answers.js";
 import type { ListedLease } from "./listing.js";
 import { mergeListings } from "./listing.js";
-import type { FleaseDriver } from "../provider.js";
+import type { AdminDriver } from "./driver.js";
 import { ClusterWatch } from "./watching.js";
 import type { Cell } from "../protocol/quorum.js";
 import { timeLeft } from "../../lease/time-left.js";
@@ -32,12 +32,12 @@ interface Explained {
 
 /** Watching and asking among peers: everything here goes over side calls, beside the protocol, and changes no lease. */
 export class FleaseInspection implements Inspection {
-  readonly #driver: FleaseDriver;
+  readonly #driver: AdminDriver;
   readonly #cells: Cells;
   readonly #watches = new WatchSet();
   #lastSession = 0;
 
-  constructor(driver: FleaseDriver) {
+  constructor(driver: AdminDriver) {
     this.#driver = driver;
     const { members, cellSize } = driver.peer.settings;
     this.#cells = new Cells(members, cellSize);

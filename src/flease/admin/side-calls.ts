@@ -1,16 +1,16 @@
 import { LeaseholdError } from "../../lease/errors.js";
 import { recordOrEmpty, textOrEmpty } from "../../lease/json.js";
 import type { ReleaseRequest } from "../../lease/provider.js";
+import type { Acceptor } from "../protocol/acceptor.js";
 import type { Reading } from "../protocol/clock.js";
 import { FairWork } from "./fair-work.js";
 import type { Steps } from "./fair-work.js";
 import { listPage, Scan } from "./listing.js";
 import type { ListPage } from "./listing.js";
-import type { FleasePeer } from "../peer.js";
 import { askIdleMs, ServedWatches } from "./served-watches.js";
 import { answerOn } from "./side-answers.js";
 import type { ResourceAnswer } from "./side-answers.js";
-import type { FeedPage } from "./watch-feed.js";
+import type { FeedPage, WatchFeed } from "./watch-feed.js";
 
 /**
  * Lists of one peer that are under way at a time: as many as it may ask for. Of more, the one that has not gone on for
@@ -31,9 +31,19 @@ export interface SideLink {
   readonly role: "member" | "client" | "observer";
 }
 
-/** Whoever runs the peer: the host's driver, or the simulator's. */
+/** A member's peer, as far as these calls concern it. */
+export interface AskedPeer {
+  readonly acceptor: Acceptor | undefined;
+  readonly feed: WatchFeed | undefined;
+  /** Why it does not trust its own clock at present. */
+  readonly fault: string | undefined;
+  /** Those who wait, at this acceptor, for one resource. */
+  waitersFor(resource: string): number;
+}
+
+/** The driver that runs the peer, in production or in a simulation. */
 export interface SideHost<L extends SideLink> {
-  readonly peer: FleasePeer;
+  readonly peer: AskedPeer;
   /** A fresh reading of the peer's clock. */
   now(): Reading;
   readonly provider: { releaseRequested(request: ReleaseRequest): void };

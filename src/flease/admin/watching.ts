@@ -3,7 +3,7 @@ import type { ResourceHint } from "../../lease/types.js";
 import type { Cells } from "../protocol/cells.js";
 import { hintOf } from "./hints.js";
 import type { ListedLease } from "./listing.js";
-import type { FleaseDriver } from "../provider.js";
+import type { AdminDriver } from "./driver.js";
 import { pageFrom } from "./side-answers.js";
 import { WatchView } from "./watch-view.js";
 
@@ -21,7 +21,7 @@ const answerMsMax = watchHoldMs + 5_000;
  * changes arrive at once and come merged when there are many. A member that was lost is asked for everything again.
  */
 export class ClusterWatch {
-  readonly #driver: FleaseDriver;
+  readonly #driver: AdminDriver;
   readonly #view: WatchView;
   readonly #prefix: string;
   readonly #told: (hint: ResourceHint) => void;
@@ -32,7 +32,7 @@ export class ClusterWatch {
   #stopped = false;
 
   constructor(
-    driver: FleaseDriver,
+    driver: AdminDriver,
     cells: Cells,
     prefix: string,
     told: (hint: ResourceHint) => void,

@@ -3,7 +3,7 @@ import { encodeLine, sameBytes } from "../../delta/record/line.js";
 import type { FleaseSettings } from "../protocol/settings.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import { settingsRegister } from "./registers.js";
-import { ask, cellsIn } from "./visit.js";
+import { ask, cellsIn } from "./ask.js";
 
 const settingsFormat = "leasehold-flease-settings/1";
 

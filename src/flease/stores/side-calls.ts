@@ -8,7 +8,8 @@ import { watchHoldMs } from "../admin/watching.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { Timer, Timers } from "../../lease/ports.js";
 import { entryRegister, resourceOf } from "./registers.js";
-import { ask, revise, seenIn } from "./visit.js";
+import { ask } from "./ask.js";
+import { revise, seenIn } from "./visit.js";
 import type { Revision, Visiting } from "./visit.js";
 
 /** Registers of one store that a list looks at, those of free resources too. */

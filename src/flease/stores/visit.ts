@@ -1,10 +1,11 @@
 import type { Protocol } from "../../delta/effects.js";
 import { corrupt, sameBytes } from "../../delta/record/line.js";
-import type { StoreAnswer, StoreRequest } from "../../delta/store.js";
+import type { StoreAnswer } from "../../delta/store.js";
 import type { Reading } from "../protocol/clock.js";
 import { Kind, Message } from "../protocol/message.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { Agreement } from "./agreement.js";
+import { type Asking, ask, cellsIn } from "./ask.js";
 import { decodeEntry, encodeEntry } from "./codec.js";
 import type { EntryRecord, Request } from "./record.js";
 import { entryRegister } from "./registers.js";
@@ -14,17 +15,13 @@ import type { StoreAcceptor } from "./store-acceptor.js";
 const redosMax = 16;
 
 /** What it takes to visit the acceptors of one farm. */
-export interface Visiting {
+export interface Visiting extends Asking {
   readonly acceptor: StoreAcceptor;
   readonly agreement: Agreement;
-  /** n */
-  readonly stores: number;
   /** The marker that `replace` has to name. */
   idOf(store: number): string;
   /** A fresh reading of this process's clocks. */
   now(): Reading;
-  /** How long one operation on a store is waited for, ms. */
-  readonly timeoutMs: number;
 }
 
 /** What a register is known to have held. */
@@ -116,18 +113,6 @@ export function* revise<T>(
   return { error: new LeaseholdError("STORE_UNAVAILABLE", "others wrote to the register all the time") };
 }
 
-/** Asks one store. */
-export function* ask(
-  at: Pick<Visiting, "stores" | "timeoutMs">,
-  store: number,
-  request: StoreRequest,
-): Protocol<StoreAnswer | undefined> {
-  const requests = Array.from({ length: at.stores }, (_, index) => (index === store ? request : undefined));
-  const enough = (answers: readonly (StoreAnswer | undefined)[]) => answers[store] !== undefined;
-  const { answers } = yield { kind: "ask", requests, enough, timeoutMs: at.timeoutMs };
-  return answers[store];
-}
-
 /** What the answer to a read, or to a write that found something else, says of a resource's register. */
 export function seenIn(
   at: Pick<Visiting, "acceptor" | "now">,
@@ -149,12 +134,4 @@ export function seenIn(
     if (error instanceof LeaseholdError) return { error };
     throw error;
   }
-}
-
-/** The cells in an answer, or why there are none. */
-export function cellsIn(answer: StoreAnswer | undefined): readonly Uint8Array[] | LeaseholdError {
-  if (answer === undefined) return new LeaseholdError("STORE_UNAVAILABLE", "a store did not answer in time");
-  if (answer.kind === "failed") return answer.error;
-  if (answer.kind === "cells" || answer.kind === "conflict") return answer.cells;
-  throw new Error(`assertion failed: ${answer.kind} tells no cells`);
 }

@@ -1,0 +1,27 @@
+import type { Protocol } from "../../delta/effects.js";
+import type { StoreAnswer, StoreRequest } from "../../delta/store.js";
+import { LeaseholdError } from "../../lease/errors.js";
+
+/** What it takes to ask one store of a farm. */
+export interface Asking {
+  /** n */
+  readonly stores: number;
+  /** How long one operation on a store is waited for, ms. */
+  readonly timeoutMs: number;
+}
+
+/** Asks one store. */
+export function* ask(at: Asking, store: number, request: StoreRequest): Protocol<StoreAnswer | undefined> {
+  const requests = Array.from({ length: at.stores }, (_, index) => (index === store ? request : undefined));
+  const enough = (answers: readonly (StoreAnswer | undefined)[]) => answers[store] !== undefined;
+  const { answers } = yield { kind: "ask", requests, enough, timeoutMs: at.timeoutMs };
+  return answers[store];
+}
+
+/** The cells in an answer, or why there are none. */
+export function cellsIn(answer: StoreAnswer | undefined): readonly Uint8Array[] | LeaseholdError {
+  if (answer === undefined) return new LeaseholdError("STORE_UNAVAILABLE", "a store did not answer in time");
+  if (answer.kind === "failed") return answer.error;
+  if (answer.kind === "cells" || answer.kind === "conflict") return answer.cells;
+  throw new Error(`assertion failed: ${answer.kind} tells no cells`);
+}
