@@ -1,44 +1,32 @@
 /**
- * Leasehold: exclusive, time-bounded ownership of a named resource in a distributed system. This file is the
- * composition root, the one place that knows every ground and the real host.
+ * Leasehold: exclusive, time-bounded ownership of a named resource in a distributed system. This file loads of
+ * the grounds what it is asked for: `entry` has a file for each, which is a subpath of its own as well.
  */
-import { isCoreUrl } from "./etcd/address.js";
-import { openCoreLeases } from "./etcd/open.js";
-import { openFleaseClient } from "./flease/tcp/client.js";
-import { askClusterStatus } from "./flease/tcp/cluster-status.js";
-import { startFleaseMember } from "./flease/tcp/member.js";
 import type { GuardedCells } from "./delta/guarded/guarded.js";
-import type { Member, MemberOptions, MemberReport, OpenOptions } from "./runtime/types.js";
-import { ObserverProvider } from "./flease/tcp/observer.js";
-import { openInWorker } from "./flease/tcp/worker/worker-provider.js";
-import { realWorld } from "./runtime/world.js";
-import { LeaseholdError } from "./lease/errors.js";
-import { parseDuration } from "./lease/duration.js";
-import { LeaseManager } from "./lease/lease-manager.js";
+import { isCoreUrl } from "./etcd/address.js";
+import type { FleaseOptions, Member, MemberOptions, MemberReport } from "./flease/tcp/types.js";
 import type { Leases } from "./lease/types.js";
+import type { MemoryOptions, OpenOptions, OptionsOf } from "./open-options.js";
+import { splitArguments, type UrlsAndOptions } from "./runtime/options.js";
 import { isFarmUrl } from "./stores/farm-address.js";
-import { openCells, openFarmLeases } from "./stores/farm-leases.js";
-import { openMemory } from "./testing/memory-registry.js";
+import type { FarmOptions } from "./stores/farm-leases.js";
 
 export type * from "./lease/types.js";
+export type * from "./open-options.js";
 export type {
-  Logger,
   Member,
   MemberOptions,
   MemberReport,
   MemberStatus,
-  OpenOptions,
   PeerStatus,
   ReadyOptions,
-  SecurityOptions,
-  TlsFiles,
-} from "./runtime/types.js";
+} from "./flease/tcp/types.js";
+export type { SecurityOptions } from "./flease/tcp/security/options.js";
+export type { Logger } from "./runtime/logger.js";
+export type { TlsFiles } from "./runtime/options.js";
 export type { GuardedCells, GuardedDatum, GuardedLease } from "./delta/guarded/guarded.js";
 export { errorCodes, LeaseholdError, LeaseLostError } from "./lease/errors.js";
 export type { ErrorCode, LossReason } from "./lease/errors.js";
-
-/** How long a program with `renewInWorker` may be busy before it counts as hung. */
-const busyDefault = "5m";
 
 /**
  * Opens the leases of a ground:
@@ -73,24 +61,16 @@ const busyDefault = "5m";
  * }
  * ```
  */
-export async function open(...args: [...urls: string[], options: OpenOptions] | string[]): Promise<Leases> {
-  const { urls, options } = split(args);
-  const world = realWorld();
-  if (urls.length === 1 && urls[0]!.startsWith("memory:")) {
-    return openMemory(urls[0]!.slice("memory:".length), world, options.name);
-  }
-  if (urls.some(isCoreUrl)) return new LeaseManager(await openCoreLeases(urls, options, world), world);
-  if (urls.some(isFarmUrl)) return new LeaseManager(await openFarmLeases(urls, options, world), world);
-  const { renewInWorker = false } = options;
-  if (renewInWorker !== false) {
-    const busyMsMax = parseDuration(renewInWorker === true ? busyDefault : renewInWorker, "renewInWorker");
-    return new LeaseManager(await openInWorker(fleaseAddresses(urls), options, world, busyMsMax), world);
-  }
-  const node = await openFleaseClient(fleaseAddresses(urls), options, world);
-  return new LeaseManager(
-    node.role === "observer" ? new ObserverProvider(node.provider) : node.provider,
-    world,
-  );
+export function open<Url extends string>(...urls: Url[]): Promise<Leases>;
+export function open<Url extends string>(...args: [...urls: Url[], options: OptionsOf<Url>]): Promise<Leases>;
+export async function open(...args: UrlsAndOptions<OpenOptions>): Promise<Leases> {
+  const { urls, options } = splitArguments<OpenOptions>(args);
+  const [url] = urls;
+  if (url?.startsWith("memory:") && urls.length === 1)
+    return openMemory(url.slice("memory:".length), options);
+  if (urls.some(isCoreUrl)) return (await import("./entry/etcd.js")).openEtcd(urls, options);
+  if (urls.some(isFarmUrl)) return (await import("./entry/delta.js")).openFarm(urls, options);
+  return (await import("./entry/flease.js")).openFlease(urls, options);
 }
 
 /**
@@ -109,8 +89,8 @@ export async function open(...args: [...urls: string[], options: OpenOptions] | 
  * await using lease = await member.leases.acquire("reports/nightly");
  * ```
  */
-export function startMember(options: MemberOptions): Promise<Member> {
-  return startFleaseMember(options);
+export async function startMember(options: MemberOptions): Promise<Member> {
+  return (await import("./entry/flease.js")).startFleaseMember(options);
 }
 
 /**
@@ -125,11 +105,9 @@ export function startMember(options: MemberOptions): Promise<Member> {
  * }
  * ```
  */
-export function clusterStatus(
-  ...args: [...urls: string[], options: OpenOptions] | string[]
-): Promise<MemberReport[]> {
-  const { urls, options } = split(args);
-  return askClusterStatus(fleaseAddresses(urls), options, realWorld());
+export async function clusterStatus(...args: UrlsAndOptions<FleaseOptions>): Promise<MemberReport[]> {
+  const { urls, options } = splitArguments<FleaseOptions>(args);
+  return (await import("./entry/flease.js")).fleaseStatus(urls, options);
 }
 
 /**
@@ -148,29 +126,14 @@ export function clusterStatus(
  * await guarded.write(String(number + 1)); // one operation: writes the datum, renews the lease
  * ```
  */
-export function openGuardedCells(url: string, options: OpenOptions = {}): Promise<GuardedCells> {
-  return openCells(url, options, realWorld());
+export async function openGuardedCells(url: string, options: FarmOptions = {}): Promise<GuardedCells> {
+  return (await import("./entry/delta.js")).openCells(url, options);
 }
 
-function split(args: readonly (string | OpenOptions)[]): { urls: string[]; options: OpenOptions } {
-  const last = args.at(-1);
-  const options = typeof last === "object" ? last : {};
-  return { urls: args.filter((arg) => typeof arg === "string"), options };
-}
-
-function fleaseAddresses(urls: readonly string[]): string[] {
-  if (urls.length === 0) throw new LeaseholdError("INVALID_URL", "at least one address is needed");
-  return urls.map((url) => {
-    const address = /^flease:\/\/([^/]+)\/?$/.exec(url)?.[1];
-    if (address !== undefined) return address;
-    if (isCoreUrl(url))
-      throw new LeaseholdError(
-        "UNSUPPORTED",
-        `${url} is a core, which has no members to ask for their status`,
-      );
-    throw new LeaseholdError(
-      "INVALID_URL",
-      `${JSON.stringify(url)} is not an address of leases: it should be flease://host:port, delta+KIND:… for stores, core://host:port or, alone, memory:name`,
-    );
-  });
+async function openMemory(name: string, options: MemoryOptions): Promise<Leases> {
+  const [{ openMemory: openNamed }, { realWorld }] = await Promise.all([
+    import("./testing/memory-registry.js"),
+    import("./runtime/world.js"),
+  ]);
+  return openNamed(name, realWorld(), options.name);
 }

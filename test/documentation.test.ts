@@ -109,18 +109,30 @@ function writeProject(): void {
   for (const name of ["@types/node", "vitest"])
     symlinkSync(join(root, "node_modules", name), join(project, "node_modules", name));
   // What the compiled examples import is the built library, but for its doors.
-  const library = (path: string) => pathToFileURL(join(dist, path)).href;
-  const doors = ["open", "openGuardedCells", "startMember", "clusterStatus"].map(
-    (name) => `export const ${name} = (...args) => globalThis.leaseholdTheatre.${name}(...args);`,
-  );
+  const doors: Record<string, string[]> = {
+    ".": ["open", "openGuardedCells", "startMember", "clusterStatus"],
+    "./flease": ["openFlease"],
+    "./etcd": ["openEtcd"],
+  };
   const shim = "out/node_modules/leasehold";
-  write(
-    `${shim}/package.json`,
-    '{ "type": "module", "exports": { ".": "./index.js", "./testing": "./testing.js", "./delta": "./delta.js" } }',
+  write(`${shim}/package.json`, '{ "type": "module", "exports": { ".": "./index.js", "./*": "./*.js" } }');
+  for (const [subpath, path] of subpaths()) {
+    const ours = (doors[subpath] ?? []).map(
+      (name) => `export const ${name} = (...args) => globalThis.leaseholdTheatre.${name}(...args);`,
+    );
+    const from = `export * from "${pathToFileURL(join(dist, path)).href}";`;
+    write(`${shim}/${subpath === "." ? "index" : subpath}.js`, [from, ...ours].join("\n"));
+  }
+}
+
+/** What the package exports, and the file of each below `dist/src`. */
+function subpaths(): [string, string][] {
+  const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+    exports: Record<string, string | { default: string }>;
+  };
+  return Object.entries(exports).flatMap(([subpath, file]) =>
+    typeof file === "string" ? [] : [[subpath, file.default.replace("./dist/src/", "")]],
   );
-  write(`${shim}/index.js`, [`export * from "${library("index.js")}";`, ...doors].join("\n"));
-  write(`${shim}/delta.js`, `export * from "${library("delta-stack.js")}";`);
-  write(`${shim}/testing.js`, `export * from "${library("testing/index.js")}";`);
 }
 
 async function perform(): Promise<Verdict[]> {
@@ -192,9 +204,12 @@ describe("the text", () => {
 
   test("docs/settings.md has every setting", () => {
     const settings = readFileSync(join(root, "docs/settings.md"), "utf8");
-    const sources = ["src/runtime/types.ts", "src/lease/types.ts"].map((path) =>
-      readFileSync(join(root, path), "utf8"),
-    );
+    const sources = [
+      "src/runtime/options.ts",
+      "src/flease/tcp/types.ts",
+      "src/flease/tcp/security/options.ts",
+      "src/lease/types.ts",
+    ].map((path) => readFileSync(join(root, path), "utf8"));
     const bodies = sources.flatMap((source) => [
       ...source.matchAll(/^export interface \w+Options [^{]*\{\n([\s\S]*?)^\}/gm),
     ]);

@@ -1,6 +1,7 @@
 import { Option } from "commander";
 import type { Command } from "commander";
-import type { OpenOptions, SecurityOptions } from "../runtime/types.js";
+import type { SecurityOptions } from "../flease/tcp/security/options.js";
+import type { FleaseOptions } from "../flease/tcp/types.js";
 import { usageError } from "./failure.js";
 
 /** How to prove who we are, as commander hands it over. */
@@ -9,7 +10,7 @@ export interface SecurityFlags {
   readonly tlsCert?: string;
   readonly tlsKey?: string;
   readonly keyFile?: string;
-  readonly role?: NonNullable<OpenOptions["role"]>;
+  readonly role?: NonNullable<FleaseOptions["role"]>;
 }
 
 const fileOptions = [

@@ -1,5 +1,6 @@
 import { parseDuration } from "../lease/duration.js";
-import type { OpenOptions, SecurityOptions } from "../runtime/types.js";
+import type { SecurityOptions } from "../flease/tcp/security/options.js";
+import type { FleaseOptions } from "../flease/tcp/types.js";
 import { isCoreUrl } from "../etcd/address.js";
 import { isFarmUrl } from "../stores/farm-address.js";
 import { usageError } from "./failure.js";
@@ -15,7 +16,7 @@ export interface Settings {
   readonly cluster?: string;
   /** What others read of the leases that this command holds. */
   readonly label?: string;
-  readonly security: SecurityOptions & Pick<OpenOptions, "role">;
+  readonly security: SecurityOptions & Pick<FleaseOptions, "role">;
 }
 
 /** The options as commander hands them over: text that nobody has looked at yet. */
@@ -79,7 +80,7 @@ function withScheme(endpoint: string): string {
   return /^[a-z][a-z0-9+]*:(?!\d+$)/i.test(endpoint) ? endpoint : `flease://${endpoint}`;
 }
 
-export function openOptions(settings: Settings): OpenOptions {
+export function openOptions(settings: Settings): FleaseOptions {
   return {
     timeout: settings.timeoutMs,
     ...(settings.cluster !== undefined && { cluster: settings.cluster }),

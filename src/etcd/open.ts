@@ -1,10 +1,9 @@
 import { clientName, labelOf } from "../runtime/participant.js";
 import { randomBytes } from "node:crypto";
 import { textOf } from "../runtime/pem.js";
-import type { OpenOptions } from "../runtime/types.js";
+import { type ParticipantOptions, refuseOptions, type TlsFiles } from "../runtime/options.js";
 import { incarnation } from "../runtime/world.js";
 import { parseDuration } from "../lease/duration.js";
-import { LeaseholdError } from "../lease/errors.js";
 import type { World } from "../lease/ports.js";
 import type { Provider } from "../lease/provider.js";
 import { loadPackage } from "../runtime/optional-package.js";
@@ -13,8 +12,14 @@ import { CoreProvider } from "./provider.js";
 
 const timeoutDefault = "5s";
 
+/** What a client of a consistent core understands: `core://…`. */
+export interface CoreOptions extends ParticipantOptions {
+  /** Certificates, where the core's servers ask for them. */
+  tls?: TlsFiles;
+}
+
 /** What only makes sense where there are members to talk to. */
-const memberOptions = ["cluster", "role", "key", "keyFile", "renewInWorker"] as const;
+const memberOptions = ["cluster", "role", "key", "keyFile", "renewInWorker"];
 
 /**
  * Opens leases of the consistent core at these addresses. Resolves when one of its servers answers.
@@ -24,16 +29,11 @@ const memberOptions = ["cluster", "role", "key", "keyFile", "renewInWorker"] as 
  */
 export async function openCoreLeases(
   urls: readonly string[],
-  options: OpenOptions,
+  options: CoreOptions,
   world: World,
 ): Promise<Provider> {
   const address = parseCoreUrls(urls);
-  const given = memberOptions.find((name) => options[name] !== undefined && options[name] !== false);
-  if (given !== undefined)
-    throw new LeaseholdError(
-      "INVALID_CONFIG",
-      `${given} has no meaning for core://: a core has no members to talk to`,
-    );
+  refuseOptions(options, memberOptions, "core://: a core has no members to talk to");
   const timeoutMs = parseDuration(options.timeout ?? timeoutDefault, "timeout");
   const tls = options.tls === undefined ? undefined : await textsOf(options.tls);
   await loadPackage("@bufbuild/protobuf", "core://", () => import("@bufbuild/protobuf"));
@@ -50,7 +50,7 @@ export async function openCoreLeases(
   return new CoreProvider({ core, world, address, holder, label: labelOf(options.label), drawLeaseId });
 }
 
-async function textsOf({ ca, cert, key }: NonNullable<OpenOptions["tls"]>) {
+async function textsOf({ ca, cert, key }: TlsFiles) {
   const [caText, certText, keyText] = await Promise.all([textOf(ca), textOf(cert), textOf(key)]);
   return { ca: caText, cert: certText, key: keyText };
 }

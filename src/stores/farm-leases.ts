@@ -5,8 +5,7 @@ import { openMemoryStores } from "../delta/memory/memory-registry.js";
 import { openFarm, openParts } from "../delta/open.js";
 import type { FarmParts } from "../delta/parts.js";
 import type { Store } from "../delta/store.js";
-import { openGrid } from "../flease/stores/open.js";
-import type { OpenOptions } from "../runtime/types.js";
+import { type ParticipantOptions, refuseOptions } from "../runtime/options.js";
 import { incarnation } from "../runtime/world.js";
 import { parseDuration } from "../lease/duration.js";
 import { LeaseholdError } from "../lease/errors.js";
@@ -18,8 +17,11 @@ import { openStores } from "./open.js";
 
 const timeoutDefault = "5s";
 
+/** What users of stores understand: `delta+…` and `flease+…`. How stores are reached stands in their addresses. */
+export type FarmOptions = ParticipantOptions;
+
 /** What only makes sense where there are members to talk to. */
-const memberOptions = ["cluster", "role", "tls", "key", "keyFile", "renewInWorker"] as const;
+const memberOptions = ["cluster", "role", "tls", "key", "keyFile", "renewInWorker"];
 
 /**
  * Opens leases on the stores that these addresses name: `delta+…` or `flease+…`.
@@ -29,7 +31,7 @@ const memberOptions = ["cluster", "role", "tls", "key", "keyFile", "renewInWorke
  */
 export async function openFarmLeases(
   urls: readonly string[],
-  options: OpenOptions,
+  options: FarmOptions,
   world: World,
 ): Promise<Provider> {
   const address = parseFarmUrls(urls);
@@ -41,6 +43,7 @@ export async function openFarmLeases(
   const { ttlMaxMs, maxStoreLatencyMs: delayMs, maxClockSkewMs, clockRateError } = address.settings;
   if (address.ground === "delta")
     return openFarm(stores, world, { holder, label, leaseMsMax: ttlMaxMs, delayMs, clockRateError });
+  const { openGrid } = await import("../flease/stores/open.js");
   const settings = { ttlMaxMs, delayMs, maxClockSkewMs, clockRateError };
   const onFault = (reason: string) => options.logger?.error(`clock fault: ${reason}`);
   return openGrid(stores, world, { name, label, incarnation, onFault, ...settings });
@@ -53,7 +56,7 @@ export async function openFarmLeases(
  */
 export async function openFarmParts(
   urls: readonly string[],
-  options: OpenOptions,
+  options: FarmOptions,
   world: World,
 ): Promise<FarmParts> {
   const address = parseFarmUrls(urls);
@@ -70,7 +73,7 @@ export async function openFarmParts(
 async function storesOf(
   { places }: FarmAddress,
   writer: string,
-  options: OpenOptions,
+  options: FarmOptions,
   world: World,
 ): Promise<readonly Store[]> {
   const [first] = places;
@@ -79,13 +82,10 @@ async function storesOf(
   return openStores(places, { writer, world, timeoutMs });
 }
 
-function refuseMemberOptions(options: OpenOptions, { ground, places }: FarmAddress): void {
-  const given = memberOptions.find((name) => options[name] !== undefined && options[name] !== false);
-  if (given === undefined) return;
-  throw new LeaseholdError(
-    "INVALID_CONFIG",
-    `${given} has no meaning for ${ground}+${places[0]!.scheme}: stores are reached with their own credentials, and there are no members`,
-  );
+function refuseMemberOptions(options: FarmOptions, { ground, places }: FarmAddress): void {
+  const kind = `${ground}+${places[0]!.scheme}`;
+  const why = `${kind}: stores are reached with their own credentials, and there are no members`;
+  refuseOptions(options, memberOptions, why);
 }
 
 /**
@@ -93,7 +93,7 @@ function refuseMemberOptions(options: OpenOptions, { ground, places }: FarmAddre
  *
  * Rejects as {@link openFarmLeases}, with `UNSUPPORTED` for more than one store, or one that cannot compare and set.
  */
-export async function openCells(url: string, options: OpenOptions, world: World): Promise<StoredCells> {
+export async function openStoredCells(url: string, options: FarmOptions, world: World): Promise<StoredCells> {
   const address = parseFarmUrls([url]);
   refuseMemberOptions(options, address);
   const holder = `${clientName(options.name)}.${incarnation()}`;

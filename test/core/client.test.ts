@@ -216,5 +216,6 @@ test("where nobody listens, opening ends with UNREACHABLE and names the server",
 });
 
 test("options of members have no meaning there", async () => {
-  await expect(open("core://127.0.0.1:1", { key: "00".repeat(32) })).rejects.toThrow(code("INVALID_CONFIG"));
+  const url: string = "core://127.0.0.1:1";
+  await expect(open(url, { key: "00".repeat(32) })).rejects.toThrow(code("INVALID_CONFIG"));
 });

@@ -80,6 +80,15 @@ export class Theatre {
     return leases;
   }
 
+  openFlease(urls: readonly string[]): Promise<Leases> {
+    return this.open(...urls);
+  }
+
+  /** At members: no core runs here. */
+  openEtcd(urls: readonly string[]): Promise<Leases> {
+    return this.open(...urls);
+  }
+
   /** Instead of `openGuardedCells`: on a store in memory. */
   openGuardedCells(): ReturnType<Library["openGuardedCells"]> {
     return this.#library.openGuardedCells("delta+memory:examples-cells");

@@ -16,9 +16,12 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 /** Files whose exports users see. */
 const publicSources = [
   "src/index.ts",
-  "src/delta-stack.ts",
+  "src/open-options.ts",
+  "src/entry",
   "src/lease/types.ts",
-  "src/runtime/types.ts",
+  "src/runtime/options.ts",
+  "src/flease/tcp/types.ts",
+  "src/flease/tcp/security/options.ts",
   "src/testing",
 ];
 

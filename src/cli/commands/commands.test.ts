@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { MemberReport, MemberStatus } from "../../runtime/types.js";
+import type { MemberReport, MemberStatus } from "../../flease/tcp/types.js";
 import { plain } from "../output/ansi.js";
 import { toJson } from "../output/present.js";
 import { examineMembers } from "./doctor-members.js";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CoreFlags } from "../../core/server/config.js";
-import type { Logger } from "../../runtime/types.js";
+import type { Logger } from "../../runtime/logger.js";
 import { loadPackage } from "../../runtime/optional-package.js";
 import { exitCode } from "../exit-codes.js";
 import { sayError, sayLine } from "../say.js";

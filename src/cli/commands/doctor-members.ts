@@ -1,4 +1,4 @@
-import type { MemberReport, PeerStatus } from "../../runtime/types.js";
+import type { MemberReport, PeerStatus } from "../../flease/tcp/types.js";
 import { type Presentation, shortTime } from "../output/present.js";
 import { presentStatus } from "./status.js";
 import { greatest } from "../../lease/lists.js";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
 import { isRecord } from "../../lease/json.js";
-import type { MemberOptions } from "../../runtime/types.js";
+import type { MemberOptions } from "../../flease/tcp/types.js";
 import { usageError } from "../failure.js";
 import { type SecurityFlags, securityOf } from "../security-options.js";
 

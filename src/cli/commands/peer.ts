@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Member, Logger } from "../../runtime/types.js";
+import type { Member } from "../../flease/tcp/types.js";
+import type { Logger } from "../../runtime/logger.js";
 import { startMember } from "../../index.js";
 import { exitCode } from "../exit-codes.js";
 import { shortTime, toJson } from "../output/present.js";

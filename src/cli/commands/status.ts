@@ -1,5 +1,5 @@
 import { majorityOf } from "../../lease/majority.js";
-import type { MemberReport, PeerStatus } from "../../runtime/types.js";
+import type { MemberReport, PeerStatus } from "../../flease/tcp/types.js";
 import { clusterStatus } from "../../index.js";
 import { isFarmUrl } from "../../stores/farm-address.js";
 import { exitCode } from "../exit-codes.js";

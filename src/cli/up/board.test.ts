@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import type { MemberReport, MemberStatus } from "../../runtime/types.js";
+import type { MemberReport, MemberStatus } from "../../flease/tcp/types.js";
 import type { ResourceHint } from "../../lease/types.js";
 import { Board, type Change } from "./board.js";
 

@@ -1,4 +1,4 @@
-import type { MemberReport } from "../../runtime/types.js";
+import type { MemberReport } from "../../flease/tcp/types.js";
 import type { ResourceHint } from "../../lease/types.js";
 import { shortTime } from "../output/present.js";
 import type { WorkerNews } from "./news.js";

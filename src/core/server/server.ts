@@ -3,7 +3,7 @@ import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { LeaseholdError } from "../../lease/errors.js";
 import { LogLimit } from "../../runtime/log-limit.js";
-import type { Logger } from "../../runtime/types.js";
+import type { Logger } from "../../runtime/logger.js";
 import type { InstallSnapshot } from "../raft/types.js";
 import { defaultLimits } from "../replica/options.js";
 import { Replica } from "../replica/replica.js";

@@ -10,7 +10,7 @@ import { silent } from "../../runtime/logger.js";
 import { opening } from "./opening.js";
 import { loadCredentials } from "./security/load.js";
 import type { Claims, Role } from "./wire/identity.js";
-import type { OpenOptions } from "../../runtime/types.js";
+import type { FleaseOptions } from "./types.js";
 
 const defaultTimeout = "5s";
 
@@ -23,7 +23,7 @@ const defaultTimeout = "5s";
  */
 export async function openFleaseClient(
   addresses: readonly string[],
-  options: OpenOptions,
+  options: FleaseOptions,
   world: World,
 ): Promise<FleaseNode> {
   const timeoutMs = parseDuration(options.timeout ?? defaultTimeout);
@@ -70,7 +70,7 @@ export async function openFleaseClient(
 }
 
 /** Who a client or observer is as long as it knows nothing of its cluster. */
-function discovererOf(options: OpenOptions, role: Role): Claims {
+function discovererOf(options: FleaseOptions, role: Role): Claims {
   return {
     role,
     nodeId: clientName(options.name),

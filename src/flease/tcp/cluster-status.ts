@@ -1,7 +1,7 @@
 import type { World } from "../../lease/ports.js";
 import { openFleaseClient } from "./client.js";
 import type { FleaseNode } from "./flease-node.js";
-import type { MemberReport, MemberStatus, OpenOptions } from "../../runtime/types.js";
+import type { MemberReport, MemberStatus, FleaseOptions } from "./types.js";
 
 /** A member that has not answered when the others have gets this much longer. */
 const stragglerMs = 500;
@@ -9,7 +9,7 @@ const stragglerMs = 500;
 /** Asks every member of a cluster how it is. */
 export async function askClusterStatus(
   addresses: readonly string[],
-  options: OpenOptions,
+  options: FleaseOptions,
   world: World,
 ): Promise<MemberReport[]> {
   const node = await openFleaseClient(addresses, options, world);

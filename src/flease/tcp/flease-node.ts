@@ -29,7 +29,8 @@ import type { TransportOptions } from "./transport/transport-options.js";
 import type { TransportHandler } from "./transport/transport-handler.js";
 import type { ClockStamp, Echo } from "./wire/codec.js";
 import type { Claims, Identity, Role } from "./wire/identity.js";
-import type { Logger, MemberStatus } from "../../runtime/types.js";
+import type { Logger } from "../../runtime/logger.js";
+import type { MemberStatus } from "./types.js";
 
 export interface FleaseNodeOptions {
   readonly world: World;

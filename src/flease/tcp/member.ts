@@ -12,7 +12,7 @@ import { loadCredentials } from "./security/load.js";
 import { opening } from "./opening.js";
 import { whenReady } from "./ready.js";
 import { memberState } from "./status.js";
-import type { Member, MemberOptions } from "../../runtime/types.js";
+import type { Member, MemberOptions } from "./types.js";
 import { realWorld } from "../../runtime/world.js";
 
 /** Makes this process a member: its acceptor answers everybody, its proposer serves `leases`. */

@@ -2,7 +2,7 @@ import { unwatchAbort, watchAbort } from "../../lease/abort-watch.js";
 import { parseDuration } from "../../lease/duration.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { World } from "../../lease/ports.js";
-import type { ReadyOptions } from "../../runtime/types.js";
+import type { ReadyOptions } from "./types.js";
 
 /** How often one looks whether the recovery wait is over. */
 const lookEveryMs = 50;

@@ -4,7 +4,7 @@ import type { Cluster } from "./cluster.js";
 import type { Membership } from "./membership.js";
 import type { Link } from "./transport/link.js";
 import type { Transport } from "./transport/transport.js";
-import type { MemberStatus, PeerStatus } from "../../runtime/types.js";
+import type { MemberStatus, PeerStatus } from "./types.js";
 
 /** The parts of a member that its status is read from. */
 export interface StatusSource {

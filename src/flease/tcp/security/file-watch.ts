@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 import type { Timer, World } from "../../../lease/ports.js";
-import type { Logger } from "../../../runtime/types.js";
+import type { Logger } from "../../../runtime/logger.js";
 
 /** How often the files are looked at: a new certificate counts within this time, and a look costs microseconds. */
 export const WATCH_EVERY_MS = 5_000;

@@ -22,7 +22,7 @@ import { parseAddress } from "../../../runtime/address.js";
 import { FrameKind } from "../wire/frame.js";
 import type { Link } from "../transport/link.js";
 import { silent } from "../../../runtime/logger.js";
-import type { SecurityOptions } from "../../../runtime/types.js";
+import type { SecurityOptions } from "./options.js";
 import { loadCredentials } from "./load.js";
 
 /**

@@ -12,7 +12,9 @@ import {
   until,
   world,
 } from "../../../../test/support/transport.js";
-import type { Logger, SecurityOptions, TlsFiles } from "../../../runtime/types.js";
+import type { Logger } from "../../../runtime/logger.js";
+import type { SecurityOptions } from "./options.js";
+import type { TlsFiles } from "../../../runtime/options.js";
 import { loadCredentials } from "./load.js";
 
 /** Credentials that change while they are in use. */

@@ -1,6 +1,6 @@
 import type { Timers } from "../../../lease/ports.js";
 import type { Transport } from "./transport.js";
-import type { Logger } from "../../../runtime/types.js";
+import type { Logger } from "../../../runtime/logger.js";
 
 /** Between two attempts. */
 const listenAgainMs = 1_000;

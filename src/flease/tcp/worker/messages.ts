@@ -10,14 +10,15 @@ import { LeaseholdError, LeaseLostError } from "../../../lease/errors.js";
 import type { ErrorCode, LossReason } from "../../../lease/errors.js";
 import type { FleaseSettings } from "../../protocol/settings.js";
 import type { ClockStart } from "../../threads.js";
-import type { Logger, OpenOptions } from "../../../runtime/types.js";
+import type { Logger } from "../../../runtime/logger.js";
+import type { FleaseOptions } from "../types.js";
 
 /** What the thread of the program and the thread that renews say to each other. Times of leases are not among it. */
 
 /** What the thread is started with. */
 export interface WorkerOrders {
   readonly addresses: readonly string[];
-  readonly options: Omit<OpenOptions, "logger" | "renewInWorker">;
+  readonly options: Omit<FleaseOptions, "logger" | "renewInWorker">;
   /** Buffer of `SharedThreads`. */
   readonly threads: SharedArrayBuffer;
   /** Without a sign of life from the program's thread for this long, nothing is renewed any more, ms. */

@@ -12,7 +12,8 @@ import type {
 } from "../../../lease/provider.js";
 import type { Guarantees, HolderHint, ResourceHint } from "../../../lease/types.js";
 import { silent } from "../../../runtime/logger.js";
-import type { Logger, OpenOptions } from "../../../runtime/types.js";
+import type { Logger } from "../../../runtime/logger.js";
+import type { FleaseOptions } from "../types.js";
 import { leaseholdError, realError } from "./messages.js";
 import type {
   AnswerValue,
@@ -302,7 +303,7 @@ interface StartedWorker {
  */
 export function openInWorker(
   addresses: readonly string[],
-  options: OpenOptions,
+  options: FleaseOptions,
   world: World,
   busyMsMax: number,
 ): Promise<WorkerProvider> {

@@ -1,44 +1,10 @@
-import type { Duration, Leases } from "../lease/types.js";
+import type { Duration, Leases } from "../../lease/types.js";
+import type { Logger } from "../../runtime/logger.js";
+import type { ParticipantOptions } from "../../runtime/options.js";
+import type { SecurityOptions } from "./security/options.js";
 
-/** Where the library says what it notices. `console` fits, and so does a pino logger. Default: silence. */
-export interface Logger {
-  info(message: string): void;
-  warn(message: string): void;
-  error(message: string): void;
-}
-
-/**
- * Certificates for TLS with mutual authentication: each PEM text, or the path of a PEM file
- * (`docs/security.md`).
- */
-export interface TlsFiles {
-  /** The authorities whose certificates count, and no others. */
-  ca: string;
-  /** This participant's certificate, followed by those between it and the authority, if there are any. */
-  cert: string;
-  /** The private key of that certificate, without a passphrase. */
-  key: string;
-}
-
-/**
- * How a participant proves who it is, and what it demands of others: certificates or a cluster key, the same
- * way in the whole cluster. Without either, plain TCP. Files are read anew within some seconds of a change,
- * and new connections use what is in them then.
- */
-export interface SecurityOptions {
-  tls?: TlsFiles;
-  /** The cluster key, 64 to 128 hexadecimal digits, or lines of `role: digits` with one key for each role. */
-  key?: string;
-  /** A file that holds what `key` would. */
-  keyFile?: string;
-}
-
-export interface OpenOptions extends SecurityOptions {
-  /**
-   * Name under which this participant holds leases; an incarnation is appended. Default: host name and
-   * process id.
-   */
-  name?: string;
+/** What a client of members understands: `flease://…`. */
+export interface FleaseOptions extends ParticipantOptions, SecurityOptions {
   /** Name of the cluster. Default: whatever the first member that answers says. */
   cluster?: string;
   /**
@@ -47,20 +13,12 @@ export interface OpenOptions extends SecurityOptions {
    */
   role?: "client" | "observer";
   /**
-   * What those read who ask who holds what, after this machine's name and the process id: a note of up to
-   * about 200 bytes. Anybody can write anything; nothing rests on it.
-   */
-  label?: string;
-  /** How long to look for a first member that answers. Default `"5s"`. */
-  timeout?: Duration;
-  /**
    * Renews leases in a worker thread, which runs the whole client, so that they outlast a busy event loop
    * (`docs/embedding.md`). `remaining()` and `assertHeld()` stay as right as without. A duration says how
    * long this thread may be busy before it counts as hung and its leases run out; `true` means `"5m"`.
    * Default false.
    */
   renewInWorker?: boolean | Duration;
-  logger?: Logger;
 }
 
 export interface MemberOptions extends SecurityOptions {
@@ -68,7 +26,7 @@ export interface MemberOptions extends SecurityOptions {
   id: string;
   /** All members, 1 to 31, this one among them: id to `host:port`. The ids are the same on every member. */
   members: Record<string, string>;
-  /** As in {@link OpenOptions}, for the leases that this process takes. */
+  /** As in {@link FleaseOptions}, for the leases that this process takes. */
   label?: string;
   /** Address to listen on, `host:port`. Default: this member's entry in `members`. */
   listen?: string;

@@ -1,0 +1,77 @@
+/**
+ * Flease, leases among peers: `leasehold/flease`. What `leasehold` loads when it is asked for, this loads at
+ * once, and a bundle of it has no other ground.
+ */
+import { openFleaseClient } from "../flease/tcp/client.js";
+import { askClusterStatus } from "../flease/tcp/cluster-status.js";
+import { ObserverProvider } from "../flease/tcp/observer.js";
+import type { FleaseOptions, MemberReport } from "../flease/tcp/types.js";
+import { openInWorker } from "../flease/tcp/worker/worker-provider.js";
+import { parseDuration } from "../lease/duration.js";
+import { LeaseholdError } from "../lease/errors.js";
+import { LeaseManager } from "../lease/lease-manager.js";
+import type { Leases } from "../lease/types.js";
+import { realWorld } from "../runtime/world.js";
+
+export { startFleaseMember } from "../flease/tcp/member.js";
+export type {
+  FleaseOptions,
+  Member,
+  MemberOptions,
+  MemberReport,
+  MemberStatus,
+  PeerStatus,
+  ReadyOptions,
+} from "../flease/tcp/types.js";
+export type { SecurityOptions } from "../flease/tcp/security/options.js";
+
+/** How long a program with `renewInWorker` may be busy before it counts as hung. */
+const busyDefault = "5m";
+
+/**
+ * Opens the leases of the members at these addresses, `flease://host:port`, as `open` of `leasehold` does.
+ *
+ * @throws LeaseholdError as `open`.
+ * @example
+ * ```ts
+ * import { openFlease } from "leasehold/flease";
+ *
+ * await using leases = await openFlease(["flease://10.0.0.1:7400"], { name: "importer" });
+ * await using lease = await leases.acquire("reports/nightly");
+ * ```
+ */
+export async function openFlease(urls: readonly string[], options: FleaseOptions = {}): Promise<Leases> {
+  const [addresses, world] = [addressesOf(urls), realWorld()];
+  const { renewInWorker = false } = options;
+  if (renewInWorker !== false) {
+    const busyMsMax = parseDuration(renewInWorker === true ? busyDefault : renewInWorker, "renewInWorker");
+    return new LeaseManager(await openInWorker(addresses, options, world, busyMsMax), world);
+  }
+  const { role, provider } = await openFleaseClient(addresses, options, world);
+  return new LeaseManager(role === "observer" ? new ObserverProvider(provider) : provider, world);
+}
+
+/** What `clusterStatus` of `leasehold` tells of the members at these addresses. */
+export async function fleaseStatus(
+  urls: readonly string[],
+  options: FleaseOptions = {},
+): Promise<MemberReport[]> {
+  return askClusterStatus(addressesOf(urls), options, realWorld());
+}
+
+function addressesOf(urls: readonly string[]): string[] {
+  if (urls.length === 0) throw new LeaseholdError("INVALID_URL", "at least one address is needed");
+  return urls.map((url) => {
+    const address = /^flease:\/\/([^/]+)\/?$/.exec(url)?.[1];
+    if (address !== undefined) return address;
+    if (url.startsWith("core:"))
+      throw new LeaseholdError(
+        "UNSUPPORTED",
+        `${url} is a core, which has no members to ask for their status`,
+      );
+    throw new LeaseholdError(
+      "INVALID_URL",
+      `${JSON.stringify(url)} is not an address of leases: it should be flease://host:port, delta+KIND:… for stores, core://host:port or, alone, memory:name`,
+    );
+  });
+}

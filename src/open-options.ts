@@ -1,0 +1,26 @@
+import type { CoreOptions } from "./etcd/open.js";
+import type { FleaseOptions } from "./flease/tcp/types.js";
+import type { ParticipantOptions } from "./runtime/options.js";
+import type { FarmOptions } from "./stores/farm-leases.js";
+
+export type { CoreOptions, FarmOptions, FleaseOptions, ParticipantOptions };
+
+/** Leases in memory understand what every ground does. */
+export type MemoryOptions = ParticipantOptions;
+
+/** The options of all grounds, for a program that is told where to open its leases when it runs. */
+export type OpenOptions = FleaseOptions & FarmOptions & CoreOptions & MemoryOptions;
+
+/**
+ * The options of the ground that an address names. `OpenOptions` where the scheme is not known before the
+ * program runs: each ground then refuses what it has no meaning for, with `INVALID_CONFIG`.
+ */
+export type OptionsOf<Url extends string> = [Url] extends [`flease://${string}`]
+  ? FleaseOptions
+  : [Url] extends [`delta+${string}` | `flease+${string}`]
+    ? FarmOptions
+    : [Url] extends [`core://${string}`]
+      ? CoreOptions
+      : [Url] extends [`memory:${string}`]
+        ? MemoryOptions
+        : OpenOptions;

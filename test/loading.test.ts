@@ -1,0 +1,75 @@
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { describe, expect, test } from "vitest";
+
+/** What a program loads of the built package: of the grounds only what it asks for. */
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+
+/** A program that only imports the package loads fewer modules than this. */
+const importedMax = 40;
+
+/** Loader hooks that name each module on standard error, before the program runs. */
+const hooks = `
+  import { writeSync } from "node:fs";
+  export async function load(url, context, next) {
+    if (url.startsWith("file:")) writeSync(2, url + "\\n");
+    return next(url, context);
+  }`;
+const asUrl = (code: string) => `data:text/javascript,${encodeURIComponent(code)}`;
+const registration = asUrl(
+  `import { register } from "node:module"; register(${JSON.stringify(asUrl(hooks))});`,
+);
+
+/** Modules of the package, below `dist/src`, and of others by their whole address. */
+async function loadedBy(program: string): Promise<string[]> {
+  const words = ["--import", registration, "--input-type=module", "--eval", program];
+  const { stderr } = await promisify(execFile)(process.execPath, words, { cwd: root });
+  return stderr
+    .split("\n")
+    .filter((line) => line.startsWith("file:"))
+    .map((url) => url.replace(/^.*\/dist\/src\//, ""));
+}
+
+const opening = (url: string) =>
+  `import { open } from "leasehold"; const leases = await open("${url}"); await leases.close();`;
+const foldersOf = (modules: readonly string[]) => new Set(modules.map((path) => path.split("/")[0]));
+
+describe("a program loads", () => {
+  test(`fewer than ${importedMax} modules when it imports the package, and none that holds a lease`, async () => {
+    const modules = await loadedBy('import "leasehold";');
+    expect(modules).toContain("index.js");
+    expect(modules.length).toBeLessThan(importedMax);
+    expect(modules).not.toContain("lease/lease-manager.js");
+  });
+
+  test("no ground but memory for leases in memory", async () => {
+    const modules = await loadedBy(opening("memory:loading"));
+    expect(modules).toContain("lease/lease-manager.js");
+    expect(modules.length).toBeLessThan(importedMax);
+    expect(foldersOf(modules)).not.toContain("flease");
+    expect(foldersOf(modules)).not.toContain("delta");
+  });
+
+  test("no Flease for Δ-leases", async () => {
+    const modules = await loadedBy(opening("delta+memory:loading"));
+    expect(modules).toContain("delta/provider.js");
+    expect(foldersOf(modules)).not.toContain("flease");
+  });
+
+  test("no stores for Flease, which is loaded before an address is found wrong", async () => {
+    const modules = await loadedBy(
+      'import { open } from "leasehold"; await open("flease://").catch(() => undefined);',
+    );
+    expect(modules).toContain("flease/tcp/client.js");
+    expect(foldersOf(modules)).not.toContain("delta");
+    expect(foldersOf(modules)).not.toContain("testing");
+  });
+
+  test("neither a server of a core nor gRPC with its client, before a core is opened", async () => {
+    const modules = await loadedBy('import "leasehold/etcd";');
+    expect(modules).toContain("etcd/provider.js");
+    expect(modules.filter((path) => /^core\/|node_modules/.test(path))).toEqual([]);
+  });
+});
