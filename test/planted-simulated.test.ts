@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { failureText } from "../sim/flease/run.js";
-import { invariants } from "../sim/kit/violation.js";
+import { invariants } from "../sim/flease/invariants.js";
 import { search } from "./planted/find.js";
 import { simulated } from "./planted/simulated.js";
 

@@ -5,7 +5,7 @@ import type { Version } from "../../src/core/state/revisions.js";
 import { type Applied, CoreState } from "../../src/core/state/state.js";
 import { finish } from "../../src/core/state/steps.js";
 import type { SimServer } from "./server.js";
-import { CoreViolationError } from "./violation.js";
+import type { CoreReport } from "./invariants.js";
 import { append } from "../../src/lease/lists.js";
 
 /** Hears of each command of the log once, in order, as soon as the first server has applied it. */
@@ -20,7 +20,8 @@ export interface ReferenceObserver {
 export class Reference {
   readonly state = new CoreState();
   readonly changes: Version[] = [];
-  readonly #observers: readonly ReferenceObserver[];
+  readonly #observers: ReferenceObserver[] = [];
+  readonly #report: CoreReport;
   /** By index: what a server has to look like that has applied it. */
   readonly #marks = new Map<number, string>();
   readonly #terms = new Map<number, number>();
@@ -29,9 +30,13 @@ export class Reference {
   #index = 1;
   #term = 1;
 
-  constructor(observers: readonly ReferenceObserver[]) {
-    this.#observers = observers;
+  constructor(report: CoreReport) {
+    this.#report = report;
     this.#marks.set(1, markOf(this.state.revisions.current, this.state.leases.size, 0));
+  }
+
+  attach(observer: ReferenceObserver): void {
+    this.#observers.push(observer);
   }
 
   get index(): number {
@@ -52,7 +57,7 @@ export class Reference {
     const mark = markOf(revision, leases, keys);
     const expected = this.#marks.get(applied);
     if (applied > 0 && mark !== expected)
-      throw new CoreViolationError("agreement", `${server.id} at ${applied} is ${mark}, and not ${expected}`);
+      this.#report("agreement", `${server.id} at ${applied} is ${mark}, and not ${expected}`);
   }
 
   #takeFrom(server: SimServer, from: number, applied: number): void {
@@ -60,7 +65,7 @@ export class Reference {
     for (const entry of server.disk.recovered.entries)
       if (entry.index > after && entry.index <= applied) this.#take(server, entry);
     if (this.#index < applied)
-      throw new CoreViolationError(
+      this.#report(
         "durability",
         `${server.id} has applied ${applied}, and has on disk up to ${this.#index} only`,
       );
@@ -69,7 +74,7 @@ export class Reference {
   #take(server: SimServer, entry: Entry): void {
     const term = this.#terms.get(entry.index);
     if (term !== undefined && term !== entry.term)
-      throw new CoreViolationError(
+      this.#report(
         "agreement",
         `${server.id} has applied ${entry.index} of term ${entry.term}, and others of term ${term}`,
       );

@@ -1,4 +1,6 @@
+import { addCounters } from "../kit/counters.js";
 import { SimRandom } from "../kit/random.js";
+import type { Violation } from "../kit/violation.js";
 import { CoreChaos } from "./chaos.js";
 import { LeaseKeys } from "./checkers/lease-keys.js";
 import { LeaseLife } from "./checkers/lease-life.js";
@@ -9,20 +11,20 @@ import { Ranges } from "./checkers/ranges.js";
 import { Refreshes } from "./checkers/refreshes.js";
 import { checkSpace } from "./checkers/space.js";
 import { Watches } from "./checkers/watches.js";
-import { CoreCounters } from "./counters.js";
+import { type CoreCounters, coreCounters } from "./counters.js";
 import { type CorePlan, drawCorePlan } from "./plan.js";
 import { BulkClient, bulkPrefix } from "./programs/bulk-client.js";
 import { LeaseClient } from "./programs/lease-client.js";
 import { RegisterClient } from "./programs/register-client.js";
 import { compact } from "./programs/requests.js";
 import { WatchClient } from "./programs/watch-client.js";
-import type { CoreInvariant, CoreViolation } from "./violation.js";
+import type { CoreInvariant } from "./invariants.js";
 import { CoreWorld, drawRate } from "./world.js";
 
 export interface CoreSimOptions {
   readonly seed: number;
-  /** Ends the run only at a violation of this one. */
-  readonly only?: CoreInvariant | undefined;
+  /** Ends the run only at violations of these. */
+  readonly only?: readonly CoreInvariant[] | undefined;
   /** What is different from the drawn plan. */
   readonly plan?: Partial<CorePlan> | undefined;
   readonly story?: ((line: string) => void) | undefined;
@@ -30,7 +32,7 @@ export interface CoreSimOptions {
 
 export interface CoreSimResult {
   readonly plan: CorePlan;
-  readonly violation: CoreViolation | undefined;
+  readonly violation: Violation<CoreInvariant> | undefined;
   readonly traceHash: string;
   readonly counters: CoreCounters;
 }
@@ -46,12 +48,14 @@ export function simulateCore({ seed, only, plan: changed, story }: CoreSimOption
   const random = new SimRandom(seed);
   const rates = new SimRandom(seed + rateStream);
   const plan = { ...drawCorePlan(seed, random), ...changed };
-  const life = new LeaseLife(() => world.nowMs, plan.clockRateError);
-  const observers = [life, new LeaseKeys(), new LeaseNames()];
-  const world: CoreWorld = new CoreWorld(plan, random, { observers, story, only });
-  const history = new Linearizability();
-  const refreshes = new Refreshes(() => world);
-  const watches = new Watches(() => world);
+  const asserted = only && ((invariant: CoreInvariant) => only.includes(invariant));
+  const world = new CoreWorld(plan, random, { story, asserted });
+  const { report, reference } = world;
+  const life = new LeaseLife(report, () => world.nowMs, plan.clockRateError);
+  for (const observer of [life, new LeaseKeys(report), new LeaseNames(report)]) reference.attach(observer);
+  const history = new Linearizability(report);
+  const refreshes = new Refreshes(world);
+  const watches = new Watches(world);
   const watchers = Array.from(
     { length: plan.watchClients },
     (_, index) =>
@@ -62,7 +66,7 @@ export function simulateCore({ seed, only, plan: changed, story }: CoreSimOption
   for (let index = 0; index < plan.leaseClients; index += 1)
     new LeaseClient(world, life, refreshes, `l${index}`, drawRate(rates, plan.clockRateError)).begin();
   for (const watcher of watchers) watcher.begin();
-  if (plan.bulkKeys > 0) new BulkClient(world, new Ranges(() => world)).begin();
+  if (plan.bulkKeys > 0) new BulkClient(world, new Ranges(world)).begin();
   compactOften(world);
   new CoreChaos(world).begin();
   world.runUntil(plan.endMs);
@@ -104,10 +108,10 @@ export function simulateCoreMany(
   },
 ): CoreBatch {
   const { firstSeed, goOn, ...rest } = options;
-  const counters = new CoreCounters();
+  const counters = coreCounters();
   for (let runs = 0; goOn(runs); runs += 1) {
     const result = simulateCore({ ...rest, seed: firstSeed + runs });
-    counters.add(result.counters);
+    addCounters(counters, result.counters);
     if (result.violation !== undefined) return { counters, failed: result };
   }
   return { counters, failed: undefined };

@@ -10,11 +10,12 @@ import { CoreState } from "../../src/core/state/state.js";
 import type { Random } from "../../src/lease/ports.js";
 import type { SimRandom } from "../kit/random.js";
 import { type PendingWrite, SimDisk, type StoredSnapshot } from "./disk.js";
-import { CoreViolationError } from "./violation.js";
+import type { CoreReport } from "./invariants.js";
 import { greatest } from "../../src/lease/lists.js";
 
 /** What a simulated server needs from its world. */
 export interface ServerWorld {
+  readonly report: CoreReport;
   send(message: PeerMessage, snapshot: StoredSnapshot | undefined): void;
   answered(server: SimServer, answer: Answer): void;
   watched(server: SimServer, answer: WatchAnswer): void;
@@ -198,7 +199,7 @@ export class SimServer {
     const { snapshotPieceBytes = Infinity } = this.plan.limits;
     const tooLarge = pieces.find(({ length }) => length > 2 * snapshotPieceBytes);
     if (tooLarge !== undefined)
-      throw new CoreViolationError("durability", `a snapshot has a piece of ${tooLarge.length} bytes`);
+      this.#world.report("durability", `a snapshot has a piece of ${tooLarge.length} bytes`);
     return restoreState(pieces);
   }
 

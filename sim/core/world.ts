@@ -9,16 +9,14 @@ import type {
 import { defaultLimits } from "../../src/core/replica/options.js";
 import { CoreError } from "../../src/core/state/errors.js";
 import type { WatchRequest, WatchResponse } from "../../src/core/gen/etcd/rpc_pb.js";
-import { StateHash } from "../../src/flease/protocol/state-hash.js";
-import { Deadlines } from "../../src/lease/deadlines.js";
-import { EventCode, Task } from "../kit/events.js";
 import type { SimRandom } from "../kit/random.js";
-import { CoreCounters } from "./counters.js";
+import { SimWorld } from "../kit/world.js";
+import { type CoreCounters, coreCounters } from "./counters.js";
 import type { StoredSnapshot } from "./disk.js";
+import type { CoreInvariant } from "./invariants.js";
 import type { CorePlan } from "./plan.js";
-import { Reference, type ReferenceObserver } from "./reference.js";
+import { Reference } from "./reference.js";
 import { type ServerWorld, SimServer } from "./server.js";
-import { type CoreInvariant, type CoreViolation, CoreViolationError } from "./violation.js";
 
 /** What a client learns: an answer, or that it will learn nothing. */
 export type Outcome = ClientResponse | CoreError | "lost";
@@ -53,38 +51,26 @@ interface OpenWatch {
 }
 
 export interface CoreWorldOptions {
-  readonly observers?: readonly ReferenceObserver[] | undefined;
   readonly story?: ((line: string) => void) | undefined;
-  /** Ends the run only at a violation of this one. */
-  readonly only?: CoreInvariant | undefined;
+  readonly asserted?: ((invariant: CoreInvariant) => boolean) | undefined;
 }
 
-/** Servers of a core, their disks and network, clients, and true time. The order of events decides the run. */
-export class CoreWorld implements ServerWorld {
+/** Servers of a core, their disks and network, and clients. */
+export class CoreWorld extends SimWorld<CoreInvariant, CoreCounters> implements ServerWorld {
   readonly plan: CorePlan;
-  readonly random: SimRandom;
-  readonly counters = new CoreCounters();
-  readonly hash = new StateHash();
   readonly reference: Reference;
   readonly servers: SimServer[] = [];
-  nowMs = 0;
-  violation: CoreViolation | undefined;
   /** Servers that hear each other have the same number. */
   readonly side = new Map<MemberId, number>();
-  readonly #events = new Deadlines<Task>();
-  readonly #only: CoreInvariant | undefined;
-  readonly #story: ((line: string) => void) | undefined;
   readonly #calls = new Map<number, Call>();
   readonly #watches = new Map<number, OpenWatch>();
   #number = 0;
   readonly #slowDisk: number;
 
-  constructor(plan: CorePlan, random: SimRandom, { observers = [], story, only }: CoreWorldOptions = {}) {
+  constructor(plan: CorePlan, random: SimRandom, { story, asserted }: CoreWorldOptions = {}) {
+    super({ random, counters: coreCounters(), story, asserted });
     this.plan = plan;
-    this.random = random;
-    this.#story = story;
-    this.#only = only;
-    this.reference = new Reference(observers);
+    this.reference = new Reference(this.report);
     this.#slowDisk = random.below(plan.servers);
     const voters = Array.from({ length: plan.servers }, (_, index) => BigInt(index + 1));
     for (const id of voters) this.#add(id, voters);
@@ -120,44 +106,26 @@ export class CoreWorld implements ServerWorld {
 
   // Time
 
-  at(atMs: number, body: () => void): void {
-    this.#events.schedule(new Task(EventCode.agent, body), atMs);
-  }
-
-  after(delayMs: number, body: () => void): void {
-    this.at(this.nowMs + delayMs, body);
-  }
-
   /** Until then, or until something is found that must not be. */
   runUntil(endMs: number): void {
-    while (this.violation === undefined) {
-      const dueMs = this.#events.nextDueMs();
-      if (dueMs > endMs) break;
-      this.nowMs = dueMs;
-      const task = this.#events.popDue(dueMs)!;
-      this.hash.number(dueMs).number(this.reference.index);
-      this.counters.events += 1;
-      this.guard(() => task.run());
+    for (let event = this.next(endMs); event !== undefined; event = this.next(endMs)) {
+      this.hash.number(this.reference.index);
+      this.guard(() => event.run());
     }
     this.nowMs = Math.max(this.nowMs, endMs);
   }
 
-  /** What a checker finds, and what a server notices of itself, ends the run. */
+  /** What a server notices of itself ends the run, too. */
   guard(body: () => void): void {
     try {
       body();
     } catch (error) {
-      if (this.violation !== undefined) return;
-      const invariant = error instanceof CoreViolationError ? error.invariant : "agreement";
-      if (this.#only !== undefined && this.#only !== invariant) return;
-      const text = error instanceof Error ? error.message : String(error);
-      this.violation = { invariant, atMs: this.nowMs, event: this.counters.events, text };
-      this.say(`VIOLATION of ${invariant}: ${text}`);
+      this.report("agreement", error instanceof Error ? error.message : String(error));
     }
   }
 
   say(line: string): void {
-    this.#story?.(`${this.nowMs.toFixed(1).padStart(9)} ${line}`);
+    this.story?.(line);
   }
 
   // Servers
@@ -276,14 +244,14 @@ export class CoreWorld implements ServerWorld {
   stepped(server: SimServer): void {
     const { requestsLeftBehind } = server.replica!;
     if (requestsLeftBehind > 0)
-      throw new CoreViolationError("space", `${server.id} keeps ${requestsLeftBehind} requests too many`);
+      this.report("space", `${server.id} keeps ${requestsLeftBehind} requests too many`);
     this.reference.observe(server);
   }
 
   worked({ id, plan }: SimServer, units: number): void {
     const { unitsPerTurn } = { ...defaultLimits, ...plan.limits };
     if (units > kindsOfWork * unitsPerTurn + unitsOfOneCommandMax)
-      throw new CoreViolationError("turn", `${id} has looked at ${units} things in one turn`);
+      this.report("turn", `${id} has looked at ${units} things in one turn`);
   }
 
   hasMore(server: SimServer): void {

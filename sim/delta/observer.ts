@@ -1,7 +1,8 @@
 import type { Stamp } from "../../src/delta/record/stamp.js";
 import type { SimParty } from "./party.js";
 import type { StoragePlan } from "./plan.js";
-import type { StorageInvariant } from "./violation.js";
+import type { Report } from "../kit/violation.js";
+import type { StorageInvariant } from "./invariants.js";
 
 /** A holding as its process sees it. */
 export interface Claim {
@@ -29,7 +30,7 @@ export interface WorldView {
   readonly processes: readonly SimParty[];
 }
 
-export type Report = (invariant: StorageInvariant, text: string) => void;
+export type StorageReport = Report<StorageInvariant>;
 
 /** What checkers are told. They change nothing. */
 export interface StorageObserver {

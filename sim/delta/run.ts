@@ -1,9 +1,11 @@
 import { SimRandom } from "../kit/random.js";
 import { allStorageCheckers } from "./checkers/index.js";
-import { StorageCounters } from "./counters.js";
+import { addCounters } from "../kit/counters.js";
+import type { Violation } from "../kit/violation.js";
+import { type StorageCounters, storageCounters } from "./counters.js";
 import { type StorageFeature, withoutStorageFeatures } from "./features.js";
 import { type Ground, type StoragePlan, drawStoragePlan, grounds } from "./plan.js";
-import type { StorageInvariant, StorageViolation } from "./violation.js";
+import type { StorageInvariant } from "./invariants.js";
 import { StorageWorld } from "./world.js";
 
 export interface StorageSimOptions {
@@ -20,7 +22,7 @@ export interface StorageSimOptions {
 
 export interface StorageSimResult {
   readonly plan: StoragePlan;
-  readonly violation: StorageViolation | undefined;
+  readonly violation: Violation<StorageInvariant> | undefined;
   readonly traceHash: string;
   readonly counters: StorageCounters;
 }
@@ -36,10 +38,8 @@ export function simulateStorage(options: StorageSimOptions): StorageSimResult {
     plan,
     random,
     story,
-    checkers: (view, report) =>
-      allStorageCheckers(view, (invariant, text) => {
-        if (only === undefined || only.includes(invariant)) report(invariant, text);
-      }),
+    checkers: allStorageCheckers,
+    asserted: only && ((invariant) => only.includes(invariant)),
   });
   world.run();
   return { plan, violation: world.violation, traceHash: world.hash.digest(), counters: world.counters };
@@ -60,10 +60,10 @@ export function simulateStorageMany(
   },
 ): StorageBatch {
   const { firstSeed, goOn, ...rest } = options;
-  const counters = new StorageCounters();
+  const counters = storageCounters();
   for (let runs = 0; goOn(runs); runs += 1) {
     const result = simulateStorage({ ...rest, seed: firstSeed + runs });
-    counters.add(result.counters);
+    addCounters(counters, result.counters);
     if (result.violation !== undefined) return { counters, failed: result };
   }
   return { counters, failed: undefined };

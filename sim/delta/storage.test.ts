@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { withFaults } from "../../src/delta/planted-faults.js";
-import { StorageCounters, type StorageCounterName } from "./counters.js";
+import { addCounters } from "../kit/counters.js";
+import { type StorageCounterName, storageCounters } from "./counters.js";
 import { grounds } from "./plan.js";
 import { simulateStorage, simulateStorageMany, storageFailureText } from "./run.js";
 
@@ -30,7 +31,7 @@ const minima: Partial<Record<StorageCounterName, number>> = {
 };
 
 describe("random runs on shared storage", () => {
-  const total = new StorageCounters();
+  const total = storageCounters();
 
   it.each(grounds)("break nothing on the ground %s", (ground) => {
     const { counters, failed } = simulateStorageMany({
@@ -39,7 +40,7 @@ describe("random runs on shared storage", () => {
       goOn: (runs) => runs < runsEach,
     });
     expect(failed && storageFailureText(failed)).toBeUndefined();
-    total.add(counters);
+    addCounters(total, counters);
   });
 
   it("see all that matters", () => {

@@ -4,64 +4,54 @@ import { decodeFarmCell, type FarmCell, mergeFarmCells } from "../../src/delta/f
 import type { DeltaSettings, ProtocolEnvironment } from "../../src/delta/lease-protocol.js";
 import { clockRateErrorDefault, stretched } from "../../src/lease/clock-rates.js";
 import { farmRegister, type StoreAnswer } from "../../src/delta/store.js";
-import { StateHash } from "../../src/flease/protocol/state-hash.js";
-import { Deadlines } from "../../src/lease/deadlines.js";
 import type { LeaseholdError } from "../../src/lease/errors.js";
 import { SharedWall, SimClock } from "../kit/clocks.js";
-import { Task } from "../kit/events.js";
 import type { SimRandom } from "../kit/random.js";
+import { SimWorld } from "../kit/world.js";
 import { StorageChaos } from "./chaos.js";
-import { StorageCounters } from "./counters.js";
+import { type StorageCounters, storageCounters } from "./counters.js";
+import type { StorageInvariant } from "./invariants.js";
 import { Latency } from "./latency.js";
-import type { Claim, Report, StorageObserver, WorldView } from "./observer.js";
+import type { Claim, StorageReport, StorageObserver, WorldView } from "./observer.js";
 import type { StoragePlan } from "./plan.js";
 import { SimParty } from "./party.js";
 import { startProgram } from "./programs/index.js";
 import { guardDelayMs } from "./programs/holder.js";
 import type { Stage } from "./programs/stage.js";
 import { SimStore } from "./store.js";
-import type { StorageViolation } from "./violation.js";
 
 export interface StorageWorldOptions {
   readonly plan: StoragePlan;
   readonly random: SimRandom;
-  readonly checkers: (view: WorldView, report: Report) => readonly StorageObserver[];
+  readonly checkers: (view: WorldView, report: StorageReport) => readonly StorageObserver[];
   readonly story?: ((line: string) => void) | undefined;
+  readonly asserted?: ((invariant: StorageInvariant) => boolean) | undefined;
 }
 
 /** As few as may be, so that they have to be raised all the time. */
 const epochsAhead = { atomic: 4n, slotted: 4n << 32n };
 
-/** Stores, processes and true time. Everything that happens is an event; the order of events decides the run. */
-export class StorageWorld implements WorldView {
+/** Stores and processes. */
+export class StorageWorld extends SimWorld<StorageInvariant, StorageCounters> implements WorldView {
   readonly plan: StoragePlan;
-  readonly random: SimRandom;
-  readonly counters = new StorageCounters();
-  readonly hash = new StateHash();
   readonly claims = new Set<Claim>();
   readonly processes: SimParty[] = [];
   readonly stores: readonly SimStore[];
   readonly waitMs: number;
   readonly settledMs: number;
-  nowMs = 0;
-  violation: StorageViolation | undefined;
-  readonly #events = new Deadlines<Task>();
   readonly #observers: readonly StorageObserver[];
-  readonly #report: Report;
   /** Looked at often, and seldom changed. */
   readonly #cells = new WeakMap<Uint8Array, FarmCell>();
   readonly #settings: DeltaSettings;
-  readonly #story: ((line: string) => void) | undefined;
   readonly #latency: Latency;
   readonly #wall = new SharedWall();
   readonly #leaders = new Map<SimParty, () => boolean>();
   readonly #chaos = new StorageChaos(this);
   #guardToken = 0n;
 
-  constructor({ plan, random, checkers, story }: StorageWorldOptions) {
+  constructor({ plan, random, checkers, story, asserted }: StorageWorldOptions) {
+    super({ random, counters: storageCounters(), story, asserted });
     this.plan = plan;
-    this.random = random;
-    this.#story = story;
     this.stores = plan.kinds.map((kind, index) => new SimStore(kind, `s${index}`));
     this.#latency = new Latency(plan, random);
     this.waitMs = plan.leaseMs + 6 * plan.delayMs;
@@ -74,12 +64,7 @@ export class StorageWorld implements WorldView {
       pollMs: Math.max(1, plan.delayMs / 3),
       clockRateError: plan.clockRateError,
     };
-    this.#report = (invariant, text) => {
-      if (this.violation !== undefined) return;
-      this.violation = { invariant, atMs: this.nowMs, event: this.counters.events, text };
-      this.say(`VIOLATION of ${invariant}: ${text}`);
-    };
-    this.#observers = checkers(this, this.#report);
+    this.#observers = checkers(this, this.report);
     this.#found();
   }
 
@@ -109,28 +94,14 @@ export class StorageWorld implements WorldView {
   }
 
   run(): void {
-    const { plan, counters } = this;
+    const { plan } = this;
     for (let index = 0; index < plan.processes; index += 1) this.start(index, 0);
     this.#chaos.begin();
     this.#look();
-    for (;;) {
-      const dueMs = this.#events.nextDueMs();
-      if (dueMs > plan.endMs || this.violation !== undefined) break;
-      this.nowMs = dueMs;
-      const task = this.#events.popDue(dueMs)!;
-      counters.events += 1;
-      this.hash.number(dueMs).number(task.code);
-      task.run();
-    }
-    if (this.violation === undefined) {
-      this.nowMs = plan.endMs;
-      this.tell((observer) => observer.over?.());
-    }
-    counters.runs = 1;
-  }
-
-  at(timeMs: number, body: () => void): void {
-    if (timeMs !== Infinity) this.#events.schedule(new Task(1, body), Math.max(timeMs, this.nowMs));
+    for (let event = this.next(plan.endMs); event !== undefined; event = this.next(plan.endMs)) event.run();
+    if (this.violation !== undefined) return;
+    this.nowMs = plan.endMs;
+    this.tell((observer) => observer.over?.());
   }
 
   tell(told: (observer: StorageObserver) => void): void {
@@ -139,7 +110,7 @@ export class StorageWorld implements WorldView {
 
   say(text: string): void {
     this.hash.text(text);
-    this.#story?.(`${this.nowMs.toFixed(3).padStart(12)}  ${text}`);
+    this.story?.(text);
   }
 
   /** Starts a process, or the next incarnation of one. */
@@ -162,7 +133,7 @@ export class StorageWorld implements WorldView {
   failed(from: SimParty, error: LeaseholdError): void {
     this.say(`${from.writer}: ${error.code}`);
     this.counters.errors += 1;
-    if (error.code !== "STORE_FORGOTTEN") this.#report("one-farm", `${from.writer}: ${error.message}`);
+    if (error.code !== "STORE_FORGOTTEN") this.report("one-farm", `${from.writer}: ${error.message}`);
   }
 
   crash(party: SimParty): void {

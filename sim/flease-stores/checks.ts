@@ -3,7 +3,6 @@ import type { Slot } from "../../src/flease/protocol/slot.js";
 import { decodeEntry } from "../../src/flease/stores/codec.js";
 import type { EntryRecord } from "../../src/flease/stores/record.js";
 import { entryRegister } from "../../src/flease/stores/registers.js";
-import type { Invariant, Violation } from "../kit/violation.js";
 import type { GridClient } from "./client.js";
 import type { GridWorld } from "./world.js";
 
@@ -15,19 +14,6 @@ interface Tenure {
 
 /** Looks after every event whether the grid's invariants hold. */
 export class GridChecks {
-  violation: Violation | undefined;
-  readonly counters = {
-    tenures: 0,
-    renewals: 0,
-    releases: 0,
-    refusals: 0,
-    takeovers: 0,
-    crashes: 0,
-    pauses: 0,
-    forgets: 0,
-    clockFaults: 0,
-    ghosts: 0,
-  };
   readonly #world: GridWorld;
   /** By resource: tenures that a program believes in. */
   readonly #tenures = new Map<string, Tenure[]>();
@@ -44,15 +30,18 @@ export class GridChecks {
 
   begins(client: GridClient, slot: Slot): void {
     const { resource, token } = slot;
-    const tenure = { client, token, sinceMs: this.#world.timeMs };
-    this.counters.tenures += 1;
+    const tenure = { client, token, sinceMs: this.#world.nowMs };
+    this.#world.counters.tenures += 1;
     const before = this.#greatest.get(resource);
     if (before !== undefined && before.client.isDown && before.client !== client)
-      this.counters.takeovers += 1;
+      this.#world.counters.takeovers += 1;
     if (before !== undefined && token <= before.token)
-      this.#found("I2", `${client.name} got the token ${token} for ${resource} after ${before.token}`);
+      this.#world.report("I2", `${client.name} got the token ${token} for ${resource} after ${before.token}`);
     if (this.#ended.has(`${client.peer.proposer.owner}/${token}`))
-      this.#found("I12", `${client.name} holds ${resource} by the ballot ${token} that it had given up`);
+      this.#world.report(
+        "I12",
+        `${client.name} holds ${resource} by the ballot ${token} that it had given up`,
+      );
     this.#greatest.set(resource, tenure);
     this.#tenures.set(resource, [...(this.#tenures.get(resource) ?? []), tenure]);
   }
@@ -73,7 +62,10 @@ export class GridChecks {
       if (up.length !== tenures.length) this.#tenures.set(resource, up);
       const holders = up.filter(({ client }) => this.#holds(client, resource));
       if (holders.length > 1)
-        this.#found("I1", `${holders.map(({ client }) => client.name).join(" and ")} hold ${resource}`);
+        this.#world.report(
+          "I1",
+          `${holders.map(({ client }) => client.name).join(" and ")} hold ${resource}`,
+        );
       for (const { client } of holders) this.#checkBacking(client, resource);
     }
   }
@@ -88,13 +80,13 @@ export class GridChecks {
     const slot = client.peer.proposer.slotOf(resource)!;
     const owner = client.peer.proposer.owner;
     const backing = this.#world.stores.filter(({ forgotAtMs }, store) => {
-      if (forgotAtMs > this.#world.timeMs - 2 * this.#world.plan.settings.waitWallMs) return true;
+      if (forgotAtMs > this.#world.nowMs - 2 * this.#world.plan.settings.waitWallMs) return true;
       const entry = this.#entryIn(store, resource);
       if (entry === undefined) return false;
       return entry.leaseOwner === owner && !entry.released && entry.leaseUntil >= slot.holdUntil;
     });
     if (2 * backing.length > this.#world.stores.length) return;
-    this.#found("I4", `${client.name} holds ${resource} by ${backing.length} stores only`);
+    this.#world.report("I4", `${client.name} holds ${resource} by ${backing.length} stores only`);
   }
 
   #entryIn(store: number, resource: string): EntryRecord["entry"] | undefined {
@@ -103,10 +95,5 @@ export class GridChecks {
     let record = this.#decoded.get(content);
     if (record === undefined) this.#decoded.set(content, (record = decodeEntry(content)));
     return record.entry;
-  }
-
-  #found(invariant: Invariant, text: string): void {
-    const { timeMs: atMs, events: event } = this.#world;
-    if (this.#world.plan.asserted.includes(invariant)) this.violation ??= { invariant, atMs, event, text };
   }
 }

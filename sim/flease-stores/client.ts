@@ -39,9 +39,9 @@ export class GridClient {
     this.name = name;
     this.clock = new SimClock(world.shared, random.between(0, 1e6), true);
     this.clock.offsetMs = world.randomOffsetMs();
-    if (!plan.wildRates) this.clock.setRate(world.timeMs, 1 + random.between(-1, 1) * plan.clockDrift);
+    if (!plan.wildRates) this.clock.setRate(world.nowMs, 1 + random.between(-1, 1) * plan.clockDrift);
     const first = { owner: this.#ownerName(), seed: random.below(2 ** 32), acceptor: false };
-    const [mono, wall] = [this.clock.monoAt(world.timeMs), this.clock.wallAt(world.timeMs)];
+    const [mono, wall] = [this.clock.monoAt(world.nowMs), this.clock.wallAt(world.nowMs)];
     this.peer = new FleasePeer(settings, first, mono, wall, this.#sink());
     const path = new StorePath(world, this);
     const visiting = {
@@ -63,18 +63,18 @@ export class GridClient {
   }
 
   get isPaused(): boolean {
-    return this.#world.timeMs < this.#pausedUntilMs;
+    return this.#world.nowMs < this.#pausedUntilMs;
   }
 
   now(): Reading {
-    const { timeMs } = this.#world;
-    return this.peer.read(this.clock.monoAt(timeMs), this.clock.wallAt(timeMs));
+    const { nowMs } = this.#world;
+    return this.peer.read(this.clock.monoAt(nowMs), this.clock.wallAt(nowMs));
   }
 
   /** What it would read, without a trace: for those who check. */
   peek(): Reading {
-    const { timeMs } = this.#world;
-    return this.peer.peek(this.clock.monoAt(timeMs), this.clock.wallAt(timeMs), this.#peeked);
+    const { nowMs } = this.#world;
+    return this.peer.peek(this.clock.monoAt(nowMs), this.clock.wallAt(nowMs), this.#peeked);
   }
 
   /** A reading leaves its trace in `hi`. */
@@ -95,7 +95,7 @@ export class GridClient {
 
   crash(): void {
     this.isDown = true;
-    this.#world.schedule(this.#wake, Infinity);
+    this.#world.cancel(this.#wake);
   }
 
   /** Stops it; what arrives meanwhile it finds in any order. */
@@ -120,21 +120,21 @@ export class GridClient {
 
   #rearm(): void {
     if (this.isDown) return;
-    this.#world.schedule(this.#wake, this.clock.timeOfMono(this.peer.nextDueMono));
+    this.#world.wake(this.#wake, this.clock.timeOfMono(this.peer.nextDueMono));
   }
 
   #maintain(): void {
     if (this.isDown) return;
     this.act(() => this.peer.maintain(this.now()));
-    this.#world.at(this.#world.timeMs + maintainEveryMs, () => this.#maintain());
+    this.#world.at(this.#world.nowMs + maintainEveryMs, () => this.#maintain());
   }
 
   // The program
 
   #want(resource: string): void {
-    const { random, plan, timeMs } = this.#world;
+    const { random, plan, nowMs } = this.#world;
     const pauseMs = random.exponential(plan.settings.ttlMaxMs / 4);
-    this.#world.at(timeMs + pauseMs, () => this.act(() => this.#acquire(resource)));
+    this.#world.at(nowMs + pauseMs, () => this.act(() => this.#acquire(resource)));
   }
 
   #acquire(resource: string): void {
@@ -150,7 +150,7 @@ export class GridClient {
     const slot = this.peer.proposer.acquire(resource, ttlMs, giveUpMs, random.chance(0.5), this.now());
     this.#wanted.set(slot.index, resource);
     if (random.chance(0.05)) {
-      this.#world.at(this.#world.timeMs + random.exponential(plan.latencyMs), () =>
+      this.#world.at(this.#world.nowMs + random.exponential(plan.latencyMs), () =>
         this.act(() => this.#cancel(resource)),
       );
     }
@@ -163,8 +163,8 @@ export class GridClient {
 
   /** Renews now and then, and at last gives back, or just stops renewing. */
   #work(slot: Slot, token: number): void {
-    const { random, timeMs } = this.#world;
-    const nextMs = timeMs + random.between(0, slot.ttl / 2);
+    const { random, nowMs } = this.#world;
+    const nextMs = nowMs + random.between(0, slot.ttl / 2);
     this.#world.at(nextMs, () =>
       this.act(() => {
         if (slot.token !== token || !slot.holding) return;
@@ -182,13 +182,13 @@ export class GridClient {
   #end(slot: Slot): void {
     const { resource } = slot;
     this.#world.checks.ends(this, resource);
-    this.#world.checks.counters.releases += 1;
+    this.#world.counters.releases += 1;
     this.peer.proposer.release(slot, this.now());
     this.#want(resource);
   }
 
   #sink(): FleasePeerSink {
-    const soon = (body: () => void) => this.#world.at(this.#world.timeMs, () => this.act(body));
+    const soon = (body: () => void) => this.#world.at(this.#world.nowMs, () => this.act(body));
     return {
       send: (to, message) => this.#medium.send(to, message),
       acquired: (slot) => {
@@ -196,12 +196,12 @@ export class GridClient {
         this.#work(slot, slot.token);
       },
       refused: (slot) => {
-        this.#world.checks.counters.refusals += 1;
+        this.#world.counters.refusals += 1;
         this.#want(this.#wanted.get(slot.index)!);
       },
       unanswered: (slot) => this.#want(this.#wanted.get(slot.index)!),
       renewed: (_slot, longer) => {
-        if (longer) this.#world.checks.counters.renewals += 1;
+        if (longer) this.#world.counters.renewals += 1;
       },
       lapsed: (slot) => {
         this.#world.checks.ends(this, slot.resource);
@@ -210,9 +210,9 @@ export class GridClient {
       tell: () => false,
       hinted: () => false,
       clockFault: () => {
-        const { timeMs } = this.#world;
-        this.#world.checks.counters.clockFaults += 1;
-        this.peer.restart(this.#ownerName(), this.clock.monoAt(timeMs), this.clock.wallAt(timeMs));
+        const { nowMs } = this.#world;
+        this.#world.counters.clockFaults += 1;
+        this.peer.restart(this.#ownerName(), this.clock.monoAt(nowMs), this.clock.wallAt(nowMs));
       },
     };
   }

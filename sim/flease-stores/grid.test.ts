@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
 import { withFaults } from "../../src/flease/protocol/planted-faults.js";
-import type { Invariant } from "../kit/violation.js";
+import type { Invariant } from "../flease/invariants.js";
 import type { GridMistake } from "./plan.js";
-import { type GridCounters, runGrid } from "./run.js";
+import type { GridCounters } from "./counters.js";
+import { runGrid } from "./run.js";
 
 /** Many seeds: `LEASEHOLD_SEEDS=5000 npx vitest run src/sim/grid`. */
 const seeds = Number(process.env["LEASEHOLD_SEEDS"] ?? 24);

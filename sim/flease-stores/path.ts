@@ -58,13 +58,13 @@ export class StorePath {
       random.chance(plan.lateness)
         ? random.exponential(plan.settings.ttlMaxMs)
         : random.exponential(plan.latencyMs);
-    this.#world.at(this.#world.timeMs + late(), () => {
+    this.#world.at(this.#world.nowMs + late(), () => {
       const target = this.#world.stores[store]!;
-      if (this.#world.timeMs < target.silentUntilMs && random.chance(0.5)) return;
+      if (this.#world.nowMs < target.silentUntilMs && random.chance(0.5)) return;
       const answer = target.perform(this.#asSent(store, request));
-      if (this.#client.isDown) this.#world.checks.counters.ghosts += 1;
-      if (this.#world.timeMs < target.silentUntilMs) return;
-      this.#world.at(this.#world.timeMs + late(), () => answered(answer));
+      if (this.#client.isDown) this.#world.counters.ghosts += 1;
+      if (this.#world.nowMs < target.silentUntilMs) return;
+      this.#world.at(this.#world.nowMs + late(), () => answered(answer));
     });
   }
 
@@ -84,8 +84,8 @@ export class StorePath {
   /** On the client's steady clock, as it is now; a timer may be late, and says nothing about time. */
   #later(ms: number, body: () => void): void {
     const { clock } = this.#client;
-    const { timeMs } = this.#world;
-    const dueMs = clock.timeOfMono(clock.monoAt(timeMs) + ms);
-    this.#world.at(Number.isFinite(dueMs) ? dueMs : timeMs + ms, () => this.#client.act(body));
+    const { nowMs } = this.#world;
+    const dueMs = clock.timeOfMono(clock.monoAt(nowMs) + ms);
+    this.#world.at(Number.isFinite(dueMs) ? dueMs : nowMs + ms, () => this.#client.act(body));
   }
 }

@@ -20,10 +20,10 @@ export class SimStore {
   }
 
   /** It loses all, and its marker with it. */
-  forget(timeMs: number): void {
+  forget(nowMs: number): void {
     this.#cells.clear();
     this.#id += 1;
-    this.forgotAtMs = timeMs;
+    this.forgotAtMs = nowMs;
   }
 
   perform(request: StoreRequest): StoreAnswer {

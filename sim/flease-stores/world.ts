@@ -1,9 +1,11 @@
 import { forgettingWaitMs } from "../../src/flease/stores/store-acceptor.js";
-import { Deadlines } from "../../src/lease/deadlines.js";
 import { SharedWall } from "../kit/clocks.js";
-import { EventCode, type SimEvent, Task } from "../kit/events.js";
+import type { Task } from "../kit/events.js";
 import { SimRandom } from "../kit/random.js";
+import { SimWorld } from "../kit/world.js";
+import type { Invariant } from "../flease/invariants.js";
 import { GridChecks } from "./checks.js";
+import { type GridCounters, gridCounters } from "./counters.js";
 import { GridClient } from "./client.js";
 import type { GridPlan } from "./plan.js";
 import { SimStore } from "./store.js";
@@ -11,24 +13,25 @@ import { SimStore } from "./store.js";
 /** How far a store's wait after it has forgotten may come short, if the steady clock that counts it is wild. */
 const someMoreMs = 1;
 
-/** Stores, clients and what happens to them, in one queue of events. */
-export class GridWorld {
+/** Stores, clients and what happens to them. */
+export class GridWorld extends SimWorld<Invariant, GridCounters> {
   readonly plan: GridPlan;
-  readonly random: SimRandom;
   readonly shared = new SharedWall();
   readonly stores: SimStore[];
   readonly checks: GridChecks;
   /** The markers that everybody goes by, since stores that forgot have waited. */
   readonly knownIds: string[];
   clients: GridClient[] = [];
-  timeMs = 0;
-  events = 0;
   #born = 0;
-  readonly #queue = new Deadlines<SimEvent>();
 
   constructor(plan: GridPlan) {
+    const { asserted } = plan;
+    super({
+      random: new SimRandom(plan.seed + 1),
+      counters: gridCounters(),
+      asserted: (invariant) => asserted.includes(invariant),
+    });
     this.plan = plan;
-    this.random = new SimRandom(plan.seed + 1);
     this.stores = plan.settings.members.map(() => new SimStore());
     this.knownIds = this.stores.map(({ id }) => id);
     this.checks = new GridChecks(this);
@@ -43,25 +46,17 @@ export class GridWorld {
 
   /** Runs until the end, or until something is wrong. */
   run(): void {
-    for (;;) {
-      const event = this.#queue.popDue(this.plan.durationMs);
-      if (event === undefined || this.checks.violation !== undefined) return;
-      this.timeMs = Math.max(this.timeMs, event.dueMs);
-      this.events += 1;
+    const { durationMs } = this.plan;
+    for (let event = this.next(durationMs); event !== undefined; event = this.next(durationMs)) {
       event.run();
       this.checks.afterEvent();
     }
   }
 
-  at(timeMs: number, body: () => void): Task {
-    const task = new Task(EventCode.chaos, body);
-    this.schedule(task, timeMs);
-    return task;
-  }
-
-  schedule(task: Task, timeMs: number): void {
-    if (timeMs === Infinity) this.#queue.cancel(task);
-    else this.#queue.schedule(task, Math.max(this.timeMs, timeMs));
+  /** By the clock of a process; it may have passed already. */
+  wake(task: Task, atMs: number): void {
+    if (atMs === Infinity) this.cancel(task);
+    else this.scheduleAt(task, Math.max(this.nowMs, atMs));
   }
 
   #start(): void {
@@ -71,7 +66,7 @@ export class GridWorld {
 
   #often(meanMs: number, body: () => void): void {
     if (meanMs === Infinity) return;
-    this.at(this.timeMs + this.random.exponential(meanMs), () => {
+    this.at(this.nowMs + this.random.exponential(meanMs), () => {
       body();
       this.#often(meanMs, body);
     });
@@ -81,20 +76,20 @@ export class GridWorld {
     const victim = this.random.pick(this.clients);
     victim.crash();
     this.clients = this.clients.filter((client) => client !== victim);
-    this.checks.counters.crashes += 1;
+    this.counters.crashes += 1;
     this.#start();
   }
 
   #pause(): void {
     const victim = this.random.pick(this.clients);
-    victim.pause(this.timeMs + this.random.exponential(this.plan.settings.ttlMaxMs));
-    this.checks.counters.pauses += 1;
+    victim.pause(this.nowMs + this.random.exponential(this.plan.settings.ttlMaxMs));
+    this.counters.pauses += 1;
   }
 
   /** Any store, and at times all of them: progress is not what is looked at here. */
   #silence(): void {
     const store = this.random.pick(this.stores);
-    store.silentUntilMs = this.timeMs + this.random.exponential(this.plan.settings.ttlMaxMs);
+    store.silentUntilMs = this.nowMs + this.random.exponential(this.plan.settings.ttlMaxMs);
   }
 
   /** Within the assumption: fewer than a majority have forgotten and do not count yet. */
@@ -102,10 +97,10 @@ export class GridWorld {
     const store = this.random.below(this.stores.length);
     const missing = this.stores.filter(({ id }, index) => id !== this.knownIds[index]).length;
     if (this.knownIds[store] !== this.stores[store]!.id || missing + 1 > (this.stores.length - 1) / 2) return;
-    this.stores[store]!.forget(this.timeMs);
-    this.checks.counters.forgets += 1;
+    this.stores[store]!.forget(this.nowMs);
+    this.counters.forgets += 1;
     const { id } = this.stores[store]!;
-    this.at(this.timeMs + this.#forgettingWaitMs(), () => {
+    this.at(this.nowMs + this.#forgettingWaitMs(), () => {
       this.knownIds[store] = id;
     });
   }
@@ -127,7 +122,7 @@ export class GridWorld {
     const { maxClockSkewMs } = plan.settings;
     const client = random.pick(this.clients);
     client.clock.offsetMs = this.randomOffsetMs();
-    if (plan.wildRates) client.clock.setRate(this.timeMs, random.chance(0.2) ? 0 : random.magnitude(0.3, 3));
+    if (plan.wildRates) client.clock.setRate(this.nowMs, random.chance(0.2) ? 0 : random.magnitude(0.3, 3));
     // What steps back unseen while a process is stopped and its steady clock is wrong too is not covered by anything (section 1).
     const missing = this.stores.some(({ id }, index) => id !== this.knownIds[index]);
     const isSeen = !missing && this.clients.every((each) => !each.isPaused);

@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { duringFaults } from "../../src/flease/protocol/planted-faults.js";
-import { Counters } from "./counters.js";
+import { addCounters } from "../kit/counters.js";
+import { fleaseCounters } from "./counters.js";
 import { failureText, simulateMany } from "./run.js";
 
 /**
@@ -19,7 +20,7 @@ it.runIf(minutes > 0)(
   `finds nothing in ${minutes} minutes`,
   async () => {
     const endMs = performance.now() + minutes * 60_000;
-    const counters = new Counters();
+    const counters = fleaseCounters();
     const failures: string[] = [];
     for (let seed = firstSeed, turn = 0; performance.now() < endMs; turn += 1) {
       const faults = nets[turn % nets.length]!;
@@ -27,7 +28,7 @@ it.runIf(minutes > 0)(
       const batch = await duringFaults(faults, () =>
         simulateMany({ firstSeed: seed, goOn: (runs) => (done = runs) < runsInTurn }),
       );
-      counters.add(batch.counters);
+      addCounters(counters, batch.counters);
       if (batch.failed !== undefined) failures.push(`${JSON.stringify(faults)} ${failureText(batch.failed)}`);
       // A failure ends its batch: go on after it, in step with the clock modes.
       seed += batch.failed === undefined ? runsInTurn : done + 1;

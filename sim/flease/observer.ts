@@ -5,7 +5,8 @@ import type { FleaseSettings } from "../../src/flease/protocol/settings.js";
 import type { Slot } from "../../src/flease/protocol/slot.js";
 import type { ClockAssumptions } from "../kit/clocks.js";
 import type { SimNode } from "./node.js";
-import type { Invariant } from "../kit/violation.js";
+import type { Report } from "../kit/violation.js";
+import type { Invariant } from "./invariants.js";
 import type { Claim, Look, Waiter } from "./waist/claims.js";
 
 /** What an observer may see of the world. */
@@ -24,7 +25,7 @@ export interface WorldView {
 /** What a waist asks of its provider. */
 export type WaistRequest = "attempt" | "renew" | "release";
 
-export type Report = (invariant: Invariant, text: string) => void;
+export type FleaseReport = Report<Invariant>;
 
 /** A write as it was sent, with its end on its owner's steady clock. */
 export interface SentWrite {

@@ -1,13 +1,15 @@
 import { allCheckers, isAsserted } from "./checkers/index.js";
 import { assumptionsOf, clockModes } from "../kit/clocks.js";
 import type { ClockMode } from "../kit/clocks.js";
-import { Counters } from "./counters.js";
+import { type FleaseCounters, fleaseCounters } from "./counters.js";
 import { withoutFeatures } from "./features.js";
 import type { Feature } from "./features.js";
 import { drawFairWeather, drawPlan, withGreedyClient } from "./plan.js";
 import type { RunPlan } from "./plan.js";
 import { SimRandom } from "../kit/random.js";
-import type { Invariant, Violation } from "../kit/violation.js";
+import { addCounters } from "../kit/counters.js";
+import type { Violation } from "../kit/violation.js";
+import type { Invariant } from "./invariants.js";
 import { World } from "./world.js";
 import type { WorldMistakes } from "./world.js";
 
@@ -28,10 +30,10 @@ export interface SimOptions {
 
 export interface SimResult {
   readonly plan: RunPlan;
-  readonly violation: Violation | undefined;
+  readonly violation: Violation<Invariant> | undefined;
   /** Of every event of the run: two runs of one seed must agree. */
   readonly traceHash: string;
-  readonly counters: Counters;
+  readonly counters: FleaseCounters;
 }
 
 /** One run. The seed decides everything in it. */
@@ -54,17 +56,14 @@ export async function simulate(options: SimOptions): Promise<SimResult> {
     ...(story && { story }),
   });
   await world.run();
-  let { violation } = world;
   const { counters } = world;
-  if (fair !== undefined && violation === undefined && counters.lapses > 0) {
-    const text = `${counters.lapses} holders lapsed though nothing went wrong`;
-    violation = { invariant: "L2", atMs: world.nowMs, event: counters.events, text };
-  }
-  return { plan, violation, traceHash: world.hash.digest(), counters };
+  if (fair !== undefined && counters.lapses > 0)
+    world.report("L2", `${counters.lapses} holders lapsed though nothing went wrong`);
+  return { plan, violation: world.violation, traceHash: world.hash.digest(), counters };
 }
 
 export interface BatchResult {
-  readonly counters: Counters;
+  readonly counters: FleaseCounters;
   /** The first run that failed. */
   readonly failed: SimResult | undefined;
 }
@@ -79,10 +78,10 @@ export interface BatchOptions extends Omit<SimOptions, "seed" | "mode" | "story"
 /** Runs seed after seed, over the clock modes in turn, until one fails or it is told to stop. */
 export async function simulateMany(options: BatchOptions): Promise<BatchResult> {
   const { firstSeed, goOn, modes = clockModes, ...rest } = options;
-  const counters = new Counters();
+  const counters = fleaseCounters();
   for (let runs = 0; goOn(runs); runs += 1) {
     const result = await simulate({ ...rest, seed: firstSeed + runs, mode: modes[runs % modes.length]! });
-    counters.add(result.counters);
+    addCounters(counters, result.counters);
     if (result.violation !== undefined) return { counters, failed: result };
   }
   return { counters, failed: undefined };

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Faults } from "../../src/flease/protocol/faults.js";
 import { duringFaults } from "../../src/flease/protocol/planted-faults.js";
 import { clockModes } from "../kit/clocks.js";
-import { Counters } from "./counters.js";
+import type { FleaseCounters } from "./counters.js";
 import type { CounterName } from "./counters.js";
 import type { Feature } from "./features.js";
 import { drawPlan } from "./plan.js";
@@ -118,7 +118,7 @@ describe("in fair weather", () => {
     expect(failed && failureText(failed)).toBeUndefined();
     return counters;
   };
-  const meanHandOverMs = (counters: Counters) => counters.handOverMs / counters.handOvers;
+  const meanHandOverMs = (counters: FleaseCounters) => counters.handOverMs / counters.handOvers;
 
   it("contenders never starve the holder, and a released resource changes hands at once (P44)", async () => {
     const sound = await hammer({});

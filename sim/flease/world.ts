@@ -1,26 +1,26 @@
 import type { Provider } from "../../src/lease/provider.js";
 import type { Leases } from "../../src/lease/types.js";
 import type { FleaseSettings } from "../../src/flease/protocol/settings.js";
-import { StateHash } from "../../src/flease/protocol/state-hash.js";
-import { Deadlines } from "../../src/lease/deadlines.js";
 import { Accounts } from "./accounts.js";
 import { Agent } from "./agent.js";
 import { Chaos } from "./chaos.js";
 import { SharedWall, SimClock, assumptionsOf } from "../kit/clocks.js";
 import type { ClockAssumptions } from "../kit/clocks.js";
-import { Counters, Counting } from "./counters.js";
+import { fleaseCounters, type FleaseCounters } from "./counters.js";
+import { Counting } from "./counting.js";
 import { EventCode, Task } from "../kit/events.js";
 import type { SimEvent } from "../kit/events.js";
 import { Network, Packet } from "./network.js";
+import type { Invariant } from "./invariants.js";
 import { Observers } from "./observer.js";
-import type { Hold, Observer, Report, WorldView } from "./observer.js";
+import type { Hold, Observer, FleaseReport, WorldView } from "./observer.js";
 import type { RunPlan, WorkloadPlan } from "./plan.js";
 import { SimNode } from "./node.js";
 import type { SimRandom } from "../kit/random.js";
 import { Tenures } from "./tenures.js";
 import { Claims } from "./waist/claims.js";
 import { turnsMs } from "./waist/waist-plan.js";
-import type { Invariant, Violation } from "../kit/violation.js";
+import { SimWorld } from "../kit/world.js";
 import { Writes } from "./writes.js";
 
 /** Mistakes of whoever runs the protocol, which can be planted in the world only. */
@@ -46,13 +46,10 @@ export interface WorldOptions {
   /** Gets each thing that happens as a line of text. */
   readonly story?: (line: string) => void;
   /** Builds the checkers, which report what must not be. */
-  readonly checkers: (view: WorldView, report: Report) => Observer[];
+  readonly checkers: (view: WorldView, report: FleaseReport) => Observer[];
   /** Runs stop at the first violation that this asks for. */
   readonly asserted: (invariant: Invariant) => boolean;
 }
-
-/** A run takes this many events at most; one that needs more has run wild. */
-const eventsMax = 4_000_000;
 
 /** What waits for promises is taken to be at rest when it has asked nothing of the world for so many turns: eight would do today. */
 const quietTurns = 24;
@@ -61,14 +58,12 @@ const quietTurns = 24;
 const turnsMax = 20_000;
 
 /** One deterministic run: nodes, network, clocks and programs on virtual time, driven by one random generator. */
-export class World implements WorldView {
+export class World extends SimWorld<Invariant, FleaseCounters> implements WorldView {
   readonly plan: RunPlan;
   readonly settings: FleaseSettings;
   readonly workload: WorkloadPlan;
   readonly assumptions: ClockAssumptions;
-  readonly random: SimRandom;
   readonly mistakes: WorldMistakes;
-  readonly counters = new Counters();
   readonly sharedWall = new SharedWall();
   readonly nodes: readonly SimNode[];
   readonly members: readonly SimNode[];
@@ -79,14 +74,8 @@ export class World implements WorldView {
   /** Some nodes have programs on the waist. */
   readonly hasWaist: boolean;
   readonly observers: Observers;
-  readonly story: ((line: string) => void) | undefined;
-  readonly hash = new StateHash();
-  nowMs = 0;
   /** Nothing goes wrong any more. */
   calm = false;
-  violation: Violation | undefined;
-  readonly #asserted: (invariant: Invariant) => boolean;
-  readonly #queue = new Deadlines<SimEvent>();
   readonly #chaos: Chaos;
   readonly #holds: Hold[] = [];
   readonly #stirred: SimNode[] = [];
@@ -95,16 +84,14 @@ export class World implements WorldView {
   #failure: { readonly error: unknown } | undefined;
 
   constructor(options: WorldOptions) {
-    const { plan, random, story } = options;
+    const { plan, random, story, asserted } = options;
+    super({ random, counters: fleaseCounters(), story, asserted });
     this.plan = plan;
     this.settings = plan.settings;
     this.hasWaist = plan.waist.nodes.length > 0;
     this.workload = plan.workload;
     this.assumptions = assumptionsOf[plan.mode];
-    this.random = random;
     this.mistakes = options.mistakes ?? {};
-    this.story = story && ((line) => story(`${this.nowMs.toFixed(3)} ${line}`));
-    this.#asserted = options.asserted;
     const members = plan.settings.members.length;
     const size = members + plan.clients;
     this.nodes = Array.from({ length: size }, (_, index) => {
@@ -116,13 +103,12 @@ export class World implements WorldView {
     this.tenures = new Tenures(this, size);
     this.claims = new Claims(this);
     this.writes = new Writes();
-    const report: Report = (invariant, text) => this.#report(invariant, text);
     const counting = new Counting(this.counters);
     this.observers = new Observers([
       this.writes,
       counting,
       new Accounts(),
-      ...options.checkers(this, report),
+      ...options.checkers(this, this.report),
     ]);
     this.#chaos = new Chaos(this);
     for (const { node, resource } of plan.agents) {
@@ -135,7 +121,6 @@ export class World implements WorldView {
   /** Runs to the end, or to the first violation. */
   async run(): Promise<void> {
     const { plan } = this;
-    this.counters.runs = 1;
     this.#chaos.begin();
     for (const node of this.nodes) this.schedule(this.#chaos.firstStart(node), this.#startInMs(node));
     this.schedule(new Task(EventCode.chaos, () => this.#calmDown()), plan.stormMs);
@@ -147,11 +132,8 @@ export class World implements WorldView {
   /** Runs events until one has stirred what waits for promises. False at the end of the run. */
   #runUntilStirred(endMs: number): boolean {
     for (;;) {
-      const event = this.#queue.popDue(endMs);
-      if (event === undefined || this.violation !== undefined) return false;
-      if (++this.counters.events > eventsMax) throw new Error(`seed ${this.plan.seed} runs wild`);
-      this.nowMs = Math.max(this.nowMs, event.dueMs);
-      this.hash.number(this.nowMs).number(event.code);
+      const event = this.next(endMs);
+      if (event === undefined) return false;
       if (event instanceof Packet) this.#hashPacket(event);
       event.run();
       if (this.#stirred.length > 0 && !this.#goesOnReading()) return true;
@@ -160,7 +142,7 @@ export class World implements WorldView {
 
   /** A host handles all messages that it finds in one turn, and what waits for promises goes on after the last. */
   #goesOnReading(): boolean {
-    return this.plan.network.readEveryMs > 0 && this.#queue.nextDueMs() <= this.nowMs;
+    return this.plan.network.readEveryMs > 0 && this.nextDueMs <= this.nowMs;
   }
 
   #deliver(packet: SimEvent, delayMs: number): void {
@@ -228,19 +210,6 @@ export class World implements WorldView {
     return { ...settings, cellSize: settings.members.length - 2 };
   }
 
-  schedule(event: SimEvent, delayMs: number): void {
-    this.#queue.schedule(event, this.nowMs + delayMs);
-  }
-
-  scheduleAt(event: SimEvent, dueMs: number): void {
-    if (event.heapIndex !== -1 && event.dueMs === dueMs) return;
-    this.#queue.schedule(event, dueMs);
-  }
-
-  cancel(event: SimEvent): void {
-    this.#queue.cancel(event);
-  }
-
   readonly arrive = (packet: Packet): void => {
     this.nodes[packet.to]!.arrive(packet);
   };
@@ -278,13 +247,7 @@ export class World implements WorldView {
   #checkProgress(): void {
     for (const calmEnded of this.observers.calmEnded) calmEnded();
     const idle = this.tenures.idleSince(this.plan.stormMs, this.plan.resources);
-    if (idle !== undefined) this.#report("L1", `nobody acquires ${idle} though nothing goes wrong any more`);
-  }
-
-  #report(invariant: Invariant, text: string): void {
-    if (this.violation !== undefined || !this.#asserted(invariant)) return;
-    this.story?.(`VIOLATION ${invariant}: ${text}`);
-    this.violation = { invariant, atMs: this.nowMs, event: this.counters.events, text };
+    if (idle !== undefined) this.report("L1", `nobody acquires ${idle} though nothing goes wrong any more`);
   }
 
   #hashPacket(packet: Packet): void {

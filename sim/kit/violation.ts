@@ -1,27 +1,5 @@
-/** The invariants of section 5, and the two of liveness that a timed run can check. */
-export const invariants = [
-  "I1",
-  "I2",
-  "I3",
-  "I4",
-  "I5",
-  "I6",
-  "I7",
-  "I8",
-  "I9",
-  "I10",
-  "I11",
-  "I12",
-  "I13",
-  "I14",
-  "I15",
-  "L1",
-  "L2",
-] as const;
-export type Invariant = (typeof invariants)[number];
-
 /** An invariant that did not hold. */
-export interface Violation {
+export interface Violation<Invariant extends string = string> {
   readonly invariant: Invariant;
   /** True time in the run. */
   readonly atMs: number;
@@ -29,3 +7,6 @@ export interface Violation {
   readonly event: number;
   readonly text: string;
 }
+
+/** How a checker says that an invariant does not hold. */
+export type Report<Invariant extends string> = (invariant: Invariant, text: string) => void;

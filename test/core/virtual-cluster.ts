@@ -56,7 +56,8 @@ export class VirtualCluster {
 
   constructor(changed: Partial<CorePlan> = {}, observers: readonly ReferenceObserver[] = []) {
     const plan = { ...quiet, ...changed };
-    this.world = new CoreWorld(plan, new SimRandom(plan.seed), { observers });
+    this.world = new CoreWorld(plan, new SimRandom(plan.seed));
+    for (const observer of observers) this.world.reference.attach(observer);
   }
 
   /** @throws Error with what a checker has found */

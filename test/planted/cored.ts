@@ -6,7 +6,7 @@ import { withFaults as withWaistFaults } from "../../src/lease/planted-faults.js
 import { withFaults } from "../../src/core/state/planted-faults.js";
 import { bulky, type CorePlan } from "../../sim/core/plan.js";
 import { type CoreBatch, simulateCoreMany } from "../../sim/core/run.js";
-import type { CoreInvariant } from "../../sim/core/violation.js";
+import type { CoreInvariant } from "../../sim/core/invariants.js";
 
 /** A mistake in the consistent core, where it shows, and the seed that shows it. */
 export interface Cored {
@@ -237,6 +237,6 @@ export function searchCore({
   plan,
 }: Cored): CoreBatch {
   const search = () =>
-    simulateCoreMany({ firstSeed: seed, only: breaks, plan, goOn: (runs) => runs < runsMax });
+    simulateCoreMany({ firstSeed: seed, only: [breaks], plan, goOn: (runs) => runs < runsMax });
   return withFaults(faults, () => withRaftFaults(raftFaults, () => withWaistFaults(waistFaults, search)));
 }

@@ -3,7 +3,7 @@ import { withFaults } from "../../src/flease/protocol/planted-faults.js";
 import { fleaseSettings } from "../../src/flease/protocol/settings.js";
 import type { GridMistake, GridPlan } from "../../sim/flease-stores/plan.js";
 import { type GridResult, runGrid } from "../../sim/flease-stores/run.js";
-import type { Invariant } from "../../sim/kit/violation.js";
+import type { Invariant } from "../../sim/flease/invariants.js";
 
 /** A mistake in how acceptors are kept in stores, or in what they decide there, and the invariant that sees it. */
 export interface Gridded {

@@ -2,7 +2,7 @@ import type { Faults } from "../../src/flease/protocol/faults.js";
 import type { Faults as WaistFaults } from "../../src/lease/faults.js";
 import type { ClockMode } from "../../sim/kit/clocks.js";
 import type { Feature } from "../../sim/flease/features.js";
-import type { Invariant } from "../../sim/kit/violation.js";
+import type { Invariant } from "../../sim/flease/invariants.js";
 import type { WorldMistakes } from "../../sim/flease/world.js";
 import {
   abortKeepsTheTurn,

@@ -2,7 +2,7 @@ import type { Faults } from "../../src/delta/faults.js";
 import { withFaults } from "../../src/delta/planted-faults.js";
 import { type Ground, type StoragePlan, slewed } from "../../sim/delta/plan.js";
 import { type StorageBatch, simulateStorageMany } from "../../sim/delta/run.js";
-import type { StorageInvariant } from "../../sim/delta/violation.js";
+import type { StorageInvariant } from "../../sim/delta/invariants.js";
 
 /** A mistake on shared storage, where it shows, and the seed that shows it. */
 export interface Stored {

@@ -3,21 +3,26 @@ import type { Key } from "../../../src/core/state/keys.js";
 import { isDeletion, type Version } from "../../../src/core/state/revisions.js";
 import type { Applied } from "../../../src/core/state/state.js";
 import type { ReferenceObserver } from "../reference.js";
-import { CoreViolationError } from "../violation.js";
+import type { CoreReport } from "../invariants.js";
 
 /** Every key that hangs on a lease when it ends is gone in one revision, which is no other lease's, and no other key. */
 export class LeaseKeys implements ReferenceObserver {
+  readonly #report: CoreReport;
   readonly #keys = new Map<Key, bigint>();
+
+  constructor(report: CoreReport) {
+    this.#report = report;
+  }
 
   applied({ changes, ended }: Applied, { body }: Command): void {
     const deleted = new Set(changes.filter((change) => isDeletion(change)).map(({ key }) => key));
     for (const [key, lease] of this.#keys)
       if (ended.includes(lease) && !deleted.has(key))
-        throw new CoreViolationError("lease-keys", `lease ${lease} ended, and its key ${key} stayed`);
+        this.#report("lease-keys", `lease ${lease} ended, and its key ${key} stayed`);
     const isByEnd = body.case === "leaseExpire" || body.case === "leaseRevoke";
     for (const key of isByEnd ? deleted : [])
       if (!ended.includes(this.#keys.get(key) ?? 0n))
-        throw new CoreViolationError("lease-keys", `${key} went with a lease that it did not hang on`);
+        this.#report("lease-keys", `${key} went with a lease that it did not hang on`);
     if (isByEnd) this.#checkRevisions(changes);
     for (const change of changes)
       if (isDeletion(change) || change.lease === 0n) this.#keys.delete(change.key);
@@ -31,9 +36,9 @@ export class LeaseKeys implements ReferenceObserver {
       const before = revisionOf.get(lease) ?? modified;
       revisionOf.set(lease, modified);
       if (before !== modified)
-        throw new CoreViolationError("lease-keys", `lease ${lease} ended in ${before}, and in ${modified}`);
+        this.#report("lease-keys", `lease ${lease} ended in ${before}, and in ${modified}`);
     }
     if (new Set(revisionOf.values()).size !== revisionOf.size)
-      throw new CoreViolationError("lease-keys", "two leases ended in one revision");
+      this.#report("lease-keys", "two leases ended in one revision");
   }
 }

@@ -1,20 +1,22 @@
 import type { Command } from "../../../src/core/gen/leasehold/command_pb.js";
 import type { Applied } from "../../../src/core/state/state.js";
 import type { ReferenceObserver } from "../reference.js";
-import { CoreViolationError } from "../violation.js";
+import type { CoreReport } from "../invariants.js";
 
 /**
  * No lease ends before its last acknowledged refresh, or its grant, plus its time to live: counted from before the request was
  * sent, and by the fastest of the servers' clocks; nor while its holder relies on it, by whatever clock that has.
  */
 export class LeaseLife implements ReferenceObserver {
+  readonly #report: CoreReport;
   readonly #nowMs: () => number;
   readonly #rateMax: number;
   readonly #promisedMs = new Map<bigint, number>();
   readonly #expiredMs = new Map<bigint, number>();
   ended = 0;
 
-  constructor(nowMs: () => number, clockRateError: number) {
+  constructor(report: CoreReport, nowMs: () => number, clockRateError: number) {
+    this.#report = report;
     this.#nowMs = nowMs;
     this.#rateMax = 1 + clockRateError;
   }
@@ -34,10 +36,7 @@ export class LeaseLife implements ReferenceObserver {
   denied(id: bigint): void {
     const untilMs = this.#promisedMs.get(id) ?? -Infinity;
     if (this.#nowMs() < untilMs)
-      throw new CoreViolationError(
-        "lease-life",
-        `lease ${id} is said to be over before ${untilMs.toFixed(0)} ms`,
-      );
+      this.#report("lease-life", `lease ${id} is said to be over before ${untilMs.toFixed(0)} ms`);
   }
 
   applied({ ended }: Applied, { body }: Command): void {
@@ -53,7 +52,7 @@ export class LeaseLife implements ReferenceObserver {
     const expiredMs = this.#expiredMs.get(id) ?? Infinity;
     const untilMs = this.#promisedMs.get(id) ?? -Infinity;
     if (expiredMs < untilMs)
-      throw new CoreViolationError(
+      this.#report(
         "lease-life",
         `lease ${id} ended at ${expiredMs.toFixed(0)} ms, and was promised until ${untilMs.toFixed(0)}`,
       );

@@ -2,18 +2,17 @@ import type { RangeRequest, RangeResponse } from "../../../src/core/gen/etcd/rpc
 import { keyOf } from "../../../src/core/state/keys.js";
 import { finish } from "../../../src/core/state/steps.js";
 import type { CoreWorld } from "../world.js";
-import { CoreViolationError } from "../violation.js";
 
 /** The answer about many keys is what stood there at one revision, however many turns it took to put it together. */
 export class Ranges {
-  readonly #world: () => CoreWorld;
+  readonly #world: CoreWorld;
 
-  constructor(world: () => CoreWorld) {
+  constructor(world: CoreWorld) {
     this.#world = world;
   }
 
   heard(request: RangeRequest, response: RangeResponse): void {
-    const { state } = this.#world().reference;
+    const { state } = this.#world.reference;
     const revision = request.revision > 0n ? request.revision : response.header!.revision;
     // Nothing can be known of it any more.
     if (Number(revision) < state.revisions.compacted) return;
@@ -22,7 +21,6 @@ export class Ranges {
       ({ count, kvs }) =>
         `${count}: ${kvs.map(({ key, modRevision }) => `${keyOf(key)}@${modRevision}`).join()}`,
     );
-    if (got !== should)
-      throw new CoreViolationError("range", `at revision ${revision} came ${got}, and not ${should}`);
+    if (got !== should) this.#world.report("range", `at revision ${revision} came ${got}, and not ${should}`);
   }
 }

@@ -2,16 +2,15 @@ import type { ResponseHeader } from "../../../src/core/gen/etcd/rpc_pb.js";
 import { keyOf } from "../../../src/core/state/keys.js";
 import { bytes } from "../programs/requests.js";
 import type { CoreWorld } from "../world.js";
-import { CoreViolationError } from "../violation.js";
 
 /**
  * An acknowledged refresh implies that the lease's keys stood at the revision of its header, and that whoever answered had
  * not been deposed when the client asked.
  */
 export class Refreshes {
-  readonly #world: () => CoreWorld;
+  readonly #world: CoreWorld;
 
-  constructor(world: () => CoreWorld) {
+  constructor(world: CoreWorld) {
     this.#world = world;
   }
 
@@ -23,12 +22,12 @@ export class Refreshes {
     termBefore: number,
   ): void {
     if (raftTerm < BigInt(termBefore))
-      throw new CoreViolationError("refresh", `refreshed in term ${raftTerm}, after ${termBefore} had begun`);
-    const { revisions } = this.#world().reference.state;
+      this.#world.report("refresh", `refreshed in term ${raftTerm}, after ${termBefore} had begun`);
+    const { revisions } = this.#world.reference.state;
     const at = Number(revision);
     // Nothing is known of the key, or nothing can be known any more.
     if (keyRevision === undefined || revision < keyRevision || at < revisions.compacted) return;
     if (revisions.getAt(keyOf(bytes(key)), at) === undefined)
-      throw new CoreViolationError("refresh", `refreshed at revision ${revision}, where ${key} was gone`);
+      this.#world.report("refresh", `refreshed at revision ${revision}, where ${key} was gone`);
   }
 }

@@ -1,13 +1,13 @@
-import type { Report, StorageObserver } from "../observer.js";
+import type { StorageReport, StorageObserver } from "../observer.js";
 import type { SimParty } from "../party.js";
 
 /** Uniform agreement and validity (Fig. 8, Lemma 11): all that ever decide decide the same, and somebody had proposed it. */
 export class Agreement implements StorageObserver {
-  readonly #report: Report;
+  readonly #report: StorageReport;
   readonly #proposed = new Set<string>();
   #value: string | undefined;
 
-  constructor(report: Report) {
+  constructor(report: StorageReport) {
     this.#report = report;
   }
 

@@ -1,14 +1,14 @@
-import type { Report, StorageObserver, WorldView } from "../observer.js";
+import type { StorageReport, StorageObserver, WorldView } from "../observer.js";
 import type { SimParty } from "../party.js";
 
 /** Every correct process decides once delays are bounded (Fig. 8, Lemma 11). */
 export class Decision implements StorageObserver {
   readonly #view: WorldView;
-  readonly #report: Report;
+  readonly #report: StorageReport;
   readonly #decided = new Set<SimParty>();
   #crashedMs = 0;
 
-  constructor(view: WorldView, report: Report) {
+  constructor(view: WorldView, report: StorageReport) {
     this.#view = view;
     this.#report = report;
   }

@@ -1,4 +1,4 @@
-import type { Claim, Report, StorageObserver, WorldView } from "../observer.js";
+import type { Claim, StorageReport, StorageObserver, WorldView } from "../observer.js";
 
 /**
  * Exclusion: no two hold at one instant, each by its own clocks, unless both are readers. On the conditional lease always; on
@@ -7,9 +7,9 @@ import type { Claim, Report, StorageObserver, WorldView } from "../observer.js";
  */
 export class Exclusion implements StorageObserver {
   readonly #view: WorldView;
-  readonly #report: Report;
+  readonly #report: StorageReport;
 
-  constructor(view: WorldView, report: Report) {
+  constructor(view: WorldView, report: StorageReport) {
     this.#view = view;
     this.#report = report;
   }

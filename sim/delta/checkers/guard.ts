@@ -1,15 +1,15 @@
-import type { Claim, Report, StorageObserver } from "../observer.js";
+import type { Claim, StorageReport, StorageObserver } from "../observer.js";
 
 /**
  * What is fenced is never harmed, whatever the delays: once it has taken the write of another tenure, it takes none of an
  * earlier one any more, also while two believe that they hold.
  */
 export class Guard implements StorageObserver {
-  readonly #report: Report;
+  readonly #report: StorageReport;
   #writing: Claim | undefined;
   readonly #past = new Set<Claim>();
 
-  constructor(report: Report) {
+  constructor(report: StorageReport) {
     this.#report = report;
   }
 

@@ -1,4 +1,4 @@
-import type { Report, StorageObserver, WorldView } from "../observer.js";
+import type { StorageReport, StorageObserver, WorldView } from "../observer.js";
 import { Agreement } from "./agreement.js";
 import { Decision } from "./decision.js";
 import { Exclusion } from "./exclusion.js";
@@ -15,7 +15,7 @@ import { UniqueLeader } from "./unique-leader.js";
  * All checkers of shared storage. Properties 1 to 6 of the paper and the claims of its lemmas are named by their meaning in
  * the design; each checker says which it stands for.
  */
-export function allStorageCheckers(view: WorldView, report: Report): StorageObserver[] {
+export function allStorageCheckers(view: WorldView, report: StorageReport): StorageObserver[] {
   return [
     new Exclusion(view, report),
     new Renewal(view, report),

@@ -1,14 +1,14 @@
 import { type Stamp, compareStamps } from "../../../src/delta/record/stamp.js";
-import type { Report, StorageObserver } from "../observer.js";
+import type { StorageReport, StorageObserver } from "../observer.js";
 import type { SimParty } from "../party.js";
 import { stampText } from "../programs/stage.js";
 
 /** What one reader reads never goes back: a write that its writer left half done would otherwise come and go for ever. */
 export class NoFlicker implements StorageObserver {
-  readonly #report: Report;
+  readonly #report: StorageReport;
   readonly #last = new Map<SimParty, Stamp>();
 
-  constructor(report: Report) {
+  constructor(report: StorageReport) {
     this.#report = report;
   }
 

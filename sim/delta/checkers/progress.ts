@@ -1,5 +1,5 @@
 import { stretched } from "../../../src/lease/clock-rates.js";
-import type { Claim, Report, StorageObserver, WorldView } from "../observer.js";
+import type { Claim, StorageReport, StorageObserver, WorldView } from "../observer.js";
 import type { SimParty } from "../party.js";
 
 /** Losing a claim to another costs a wait; so many in a row, without anybody winning, are too many. */
@@ -11,11 +11,11 @@ const waitsMax = 4;
  */
 export class Progress implements StorageObserver {
   readonly #view: WorldView;
-  readonly #report: Report;
+  readonly #report: StorageReport;
   readonly #wanting = new Set<SimParty>();
   #sinceMs = Infinity;
 
-  constructor(view: WorldView, report: Report) {
+  constructor(view: WorldView, report: StorageReport) {
     this.#view = view;
     this.#report = report;
   }

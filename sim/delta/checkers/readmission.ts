@@ -1,5 +1,5 @@
 import { stretched } from "../../../src/lease/clock-rates.js";
-import type { Report, StorageObserver, WorldView } from "../observer.js";
+import type { StorageReport, StorageObserver, WorldView } from "../observer.js";
 
 /** So many times what it has to wait is too long, if delays are bounded and somebody is always there to wait. */
 const waitsMax = 5;
@@ -7,9 +7,9 @@ const waitsMax = 5;
 /** A store that has forgotten counts again after a while, however short its users live. */
 export class Readmission implements StorageObserver {
   readonly #view: WorldView;
-  readonly #report: Report;
+  readonly #report: StorageReport;
 
-  constructor(view: WorldView, report: Report) {
+  constructor(view: WorldView, report: StorageReport) {
     this.#view = view;
     this.#report = report;
   }

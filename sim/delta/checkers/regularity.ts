@@ -1,15 +1,15 @@
 import { type Stamp, compareStamps } from "../../../src/delta/record/stamp.js";
-import type { Report, StorageObserver } from "../observer.js";
+import type { StorageReport, StorageObserver } from "../observer.js";
 import type { SimParty } from "../party.js";
 import { stampText } from "../programs/stage.js";
 
 /** The register is regular, whatever the delays: a read returns no value older than one written before it began. */
 export class Regularity implements StorageObserver {
-  readonly #report: Report;
+  readonly #report: StorageReport;
   #written: Stamp | undefined;
   readonly #least = new Map<SimParty, Stamp | undefined>();
 
-  constructor(report: Report) {
+  constructor(report: StorageReport) {
     this.#report = report;
   }
 

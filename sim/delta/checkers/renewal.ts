@@ -1,6 +1,6 @@
 import { faults } from "#delta-faults";
 import { stretched } from "../../../src/lease/clock-rates.js";
-import type { Claim, Report, StorageObserver, WorldView } from "../observer.js";
+import type { Claim, StorageReport, StorageObserver, WorldView } from "../observer.js";
 import type { SimParty } from "../party.js";
 import { renewalDelays } from "../programs/holder.js";
 
@@ -10,10 +10,10 @@ import { renewalDelays } from "../programs/holder.js";
  */
 export class Renewal implements StorageObserver {
   readonly #view: WorldView;
-  readonly #report: Report;
+  readonly #report: StorageReport;
   readonly #inTime = new Set<SimParty>();
 
-  constructor(view: WorldView, report: Report) {
+  constructor(view: WorldView, report: StorageReport) {
     this.#view = view;
     this.#report = report;
   }

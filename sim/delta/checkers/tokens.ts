@@ -1,4 +1,4 @@
-import type { Claim, Report, StorageObserver, WorldView } from "../observer.js";
+import type { Claim, StorageReport, StorageObserver, WorldView } from "../observer.js";
 
 /**
  * Tokens: no two tenures ever have the same, whatever the delays, except readers of one time; and each is greater than
@@ -6,12 +6,12 @@ import type { Claim, Report, StorageObserver, WorldView } from "../observer.js";
  */
 export class Tokens implements StorageObserver {
   readonly #view: WorldView;
-  readonly #report: Report;
+  readonly #report: StorageReport;
   /** Whether a reader's. */
   readonly #given = new Map<bigint, boolean>();
   #greatest = 0n;
 
-  constructor(view: WorldView, report: Report) {
+  constructor(view: WorldView, report: StorageReport) {
     this.#view = view;
     this.#report = report;
   }

@@ -1,5 +1,5 @@
 import { stretched } from "../../../src/lease/clock-rates.js";
-import type { Report, StorageObserver, WorldView } from "../observer.js";
+import type { StorageReport, StorageObserver, WorldView } from "../observer.js";
 import type { SimParty } from "../party.js";
 
 /** In this many waits after the last crash one process must have become leader. */
@@ -11,13 +11,13 @@ const waitsMax = 4;
  */
 export class UniqueLeader implements StorageObserver {
   readonly #view: WorldView;
-  readonly #report: Report;
+  readonly #report: StorageReport;
   #leader: SimParty | undefined;
   /** It has been told to stop, and may lead until the renewal that it had begun has come to an end. */
   #stopping: SimParty | undefined;
   #sinceMs = 0;
 
-  constructor(view: WorldView, report: Report) {
+  constructor(view: WorldView, report: StorageReport) {
     this.#view = view;
     this.#report = report;
   }

@@ -1,7 +1,7 @@
 import { numberAt } from "../../../src/flease/protocol/ballot.js";
 import { Kind } from "../../../src/flease/protocol/message.js";
 import type { Message } from "../../../src/flease/protocol/message.js";
-import type { Observer, Report, WorldView } from "../observer.js";
+import type { Observer, FleaseReport, WorldView } from "../observer.js";
 import type { SimNode } from "../node.js";
 
 interface OwnerBook {
@@ -19,10 +19,10 @@ interface OwnerBook {
  */
 export class Ballots implements Observer {
   readonly #view: WorldView;
-  readonly #report: Report;
+  readonly #report: FleaseReport;
   readonly #owners = new Map<string, OwnerBook>();
 
-  constructor(view: WorldView, report: Report) {
+  constructor(view: WorldView, report: FleaseReport) {
     this.#view = view;
     this.#report = report;
   }

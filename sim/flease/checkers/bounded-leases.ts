@@ -1,12 +1,12 @@
 import { Kind } from "../../../src/flease/protocol/message.js";
-import type { AcceptorStep, Observer, Report, WorldView } from "../observer.js";
+import type { AcceptorStep, Observer, FleaseReport, WorldView } from "../observer.js";
 
 /** I10: no acceptor takes a lease that is longer than the longest, or that ends later than one granted now could. */
 export class BoundedLeases implements Observer {
   readonly #view: WorldView;
-  readonly #report: Report;
+  readonly #report: FleaseReport;
 
-  constructor(view: WorldView, report: Report) {
+  constructor(view: WorldView, report: FleaseReport) {
     this.#view = view;
     this.#report = report;
   }

@@ -1,4 +1,4 @@
-import type { Observer, Report, WorldView } from "../observer.js";
+import type { Observer, FleaseReport, WorldView } from "../observer.js";
 import type { SimNode } from "../node.js";
 
 /**
@@ -7,10 +7,10 @@ import type { SimNode } from "../node.js";
  */
 export class ClockBounds implements Observer {
   readonly #view: WorldView;
-  readonly #report: Report;
+  readonly #report: FleaseReport;
   readonly #hi = new Map<SimNode, number>();
 
-  constructor(view: WorldView, report: Report) {
+  constructor(view: WorldView, report: FleaseReport) {
     this.#view = view;
     this.#report = report;
   }

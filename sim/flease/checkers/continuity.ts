@@ -1,4 +1,4 @@
-import type { Hold, Observer, Report, Tenure, WorldView } from "../observer.js";
+import type { Hold, Observer, FleaseReport, Tenure, WorldView } from "../observer.js";
 import type { SimNode } from "../node.js";
 
 /**
@@ -7,10 +7,10 @@ import type { SimNode } from "../node.js";
  */
 export class Continuity implements Observer {
   readonly #view: WorldView;
-  readonly #report: Report;
+  readonly #report: FleaseReport;
   readonly #lapsed = new WeakSet<Tenure>();
 
-  constructor(view: WorldView, report: Report) {
+  constructor(view: WorldView, report: FleaseReport) {
     this.#view = view;
     this.#report = report;
   }

@@ -1,12 +1,12 @@
 import { Kind, Refusal } from "../../../src/flease/protocol/message.js";
-import type { AcceptorStep, Observer, Report } from "../observer.js";
+import type { AcceptorStep, Observer, FleaseReport } from "../observer.js";
 import { isGreedy } from "../plan.js";
 
 /** L1, where one client wants more than members keep: the others want little, so no member is ever full for them. */
 export class Crowding implements Observer {
-  readonly #report: Report;
+  readonly #report: FleaseReport;
 
-  constructor(report: Report) {
+  constructor(report: FleaseReport) {
     this.#report = report;
   }
 

@@ -1,10 +1,10 @@
-import type { Hold, Observer, Report } from "../observer.js";
+import type { Hold, Observer, FleaseReport } from "../observer.js";
 
 /** I1: no two nodes hold one resource at one instant, each by its own clocks. */
 export class Exclusion implements Observer {
-  readonly #report: Report;
+  readonly #report: FleaseReport;
 
-  constructor(report: Report) {
+  constructor(report: FleaseReport) {
     this.#report = report;
   }
 

@@ -1,11 +1,11 @@
-import type { AcceptorStep, Observer, Report, WorldView } from "../observer.js";
+import type { AcceptorStep, Observer, FleaseReport, WorldView } from "../observer.js";
 
 /** I6: a lease changes its owner at an acceptor only when it was over there. I7: its owner's later writes never shorten it. */
 export class Guard implements Observer {
   readonly #view: WorldView;
-  readonly #report: Report;
+  readonly #report: FleaseReport;
 
-  constructor(view: WorldView, report: Report) {
+  constructor(view: WorldView, report: FleaseReport) {
     this.#view = view;
     this.#report = report;
   }

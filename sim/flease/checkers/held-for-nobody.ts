@@ -1,6 +1,6 @@
 import { Operation } from "../../../src/flease/protocol/slot.js";
 import type { SimNode } from "../node.js";
-import type { Hold, Observer, Report, WorldView } from "../observer.js";
+import type { Hold, Observer, FleaseReport, WorldView } from "../observer.js";
 
 /**
  * L1: between two events whatever a node with programs on the waist holds is some program's. What was granted to a
@@ -8,9 +8,9 @@ import type { Hold, Observer, Report, WorldView } from "../observer.js";
  */
 export class HeldForNobody implements Observer {
   readonly #view: WorldView;
-  readonly #report: Report;
+  readonly #report: FleaseReport;
 
-  constructor(view: WorldView, report: Report) {
+  constructor(view: WorldView, report: FleaseReport) {
     this.#view = view;
     this.#report = report;
   }

@@ -1,7 +1,7 @@
 import { faults } from "#faults";
 import type { ClockAssumptions } from "../../kit/clocks.js";
-import type { Observer, Report, WorldView } from "../observer.js";
-import type { Invariant } from "../../kit/violation.js";
+import type { Observer, FleaseReport, WorldView } from "../observer.js";
+import type { Invariant } from "../invariants.js";
 import { Ballots } from "./ballots.js";
 import { BoundedLeases } from "./bounded-leases.js";
 import { ClockBounds } from "./clock-bounds.js";
@@ -25,7 +25,7 @@ import { Turns } from "./turns.js";
 import { Waiters } from "./waiters.js";
 
 /** All checkers of section 5. */
-export function allCheckers(view: WorldView, report: Report): Observer[] {
+export function allCheckers(view: WorldView, report: FleaseReport): Observer[] {
   return [
     new Exclusion(report),
     new ProgramThreads(view, report),

@@ -1,12 +1,12 @@
-import type { Observer, Report } from "../observer.js";
+import type { Observer, FleaseReport } from "../observer.js";
 import type { Claim } from "../waist/claims.js";
 
 /** I1 for elections: the work of a leader has ended before the same campaign leads again. */
 export class Leaders implements Observer {
-  readonly #report: Report;
+  readonly #report: FleaseReport;
   readonly #working = new Map<object, Claim>();
 
-  constructor(report: Report) {
+  constructor(report: FleaseReport) {
     this.#report = report;
   }
 

@@ -1,5 +1,5 @@
 import { validForMs } from "../../../src/flease/protocol/expiry.js";
-import type { Observer, Report } from "../observer.js";
+import type { Observer, FleaseReport } from "../observer.js";
 import type { Claim, Look } from "../waist/claims.js";
 
 /** Additions of fractions of a millisecond may round. */
@@ -10,10 +10,10 @@ const roundingMs = 0.001;
  * never claims more than the hold below it.
  */
 export class ProgramContinuity implements Observer {
-  readonly #report: Report;
+  readonly #report: FleaseReport;
   readonly #over = new WeakSet<Claim>();
 
-  constructor(report: Report) {
+  constructor(report: FleaseReport) {
     this.#report = report;
   }
 

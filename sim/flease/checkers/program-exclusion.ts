@@ -1,4 +1,4 @@
-import type { Observer, Report } from "../observer.js";
+import type { Observer, FleaseReport } from "../observer.js";
 import type { Claim, Look } from "../waist/claims.js";
 
 /** Claims of one resource that are kept to be compared: the newest ones. What is older is over for long. */
@@ -9,10 +9,10 @@ const claimsKept = 64;
  * it held, and no two of these times overlap.
  */
 export class ProgramExclusion implements Observer {
-  readonly #report: Report;
+  readonly #report: FleaseReport;
   readonly #claims = new Map<string, Claim[]>();
 
-  constructor(report: Report) {
+  constructor(report: FleaseReport) {
     this.#report = report;
   }
 

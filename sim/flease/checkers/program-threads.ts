@@ -1,5 +1,5 @@
 import { ProgramClock, RenewingThread, SharedThreads, SharedValidity } from "../../../src/flease/threads.js";
-import type { Hold, Observer, Report, WorldView } from "../observer.js";
+import type { Hold, Observer, FleaseReport, WorldView } from "../observer.js";
 import type { SimNode } from "../node.js";
 
 /** The two threads of a node, as where a worker renews: what the one writes into shared memory, and the other reads. */
@@ -74,10 +74,10 @@ class Threads {
  */
 export class ProgramThreads implements Observer {
   readonly #view: WorldView;
-  readonly #report: Report;
+  readonly #report: FleaseReport;
   readonly #threads = new Map<SimNode, Threads>();
 
-  constructor(view: WorldView, report: Report) {
+  constructor(view: WorldView, report: FleaseReport) {
     this.#view = view;
     this.#report = report;
   }

@@ -1,12 +1,12 @@
-import type { Observer, Report } from "../observer.js";
+import type { Observer, FleaseReport } from "../observer.js";
 import type { Claim } from "../waist/claims.js";
 
 /** I2, as programs see it: each is given a greater token than everybody before it. */
 export class ProgramTokens implements Observer {
-  readonly #report: Report;
+  readonly #report: FleaseReport;
   readonly #greatest = new Map<string, number>();
 
-  constructor(report: Report) {
+  constructor(report: FleaseReport) {
     this.#report = report;
   }
 

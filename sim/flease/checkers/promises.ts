@@ -1,4 +1,4 @@
-import type { AcceptorStep, Observer, Report } from "../observer.js";
+import type { AcceptorStep, Observer, FleaseReport } from "../observer.js";
 import type { SimNode } from "../node.js";
 
 /**
@@ -6,10 +6,10 @@ import type { SimNode } from "../node.js";
  * no lease has a greater ballot than what is promised.
  */
 export class Promises implements Observer {
-  readonly #report: Report;
+  readonly #report: FleaseReport;
   readonly #promised = new Map<SimNode, Map<string, number>>();
 
-  constructor(report: Report) {
+  constructor(report: FleaseReport) {
     this.#report = report;
   }
 

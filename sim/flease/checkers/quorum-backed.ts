@@ -1,5 +1,5 @@
 import { Cells } from "../../../src/flease/protocol/cells.js";
-import type { Hold, Observer, Report, WorldView } from "../observer.js";
+import type { Hold, Observer, FleaseReport, WorldView } from "../observer.js";
 import type { SimNode } from "../node.js";
 
 /** Steady clocks are compared through true time; this much is rounding. */
@@ -11,10 +11,10 @@ const roundingMs = 0.01;
  */
 export class QuorumBacked implements Observer {
   readonly #view: WorldView;
-  readonly #report: Report;
+  readonly #report: FleaseReport;
   readonly #cells: Cells;
 
-  constructor(view: WorldView, report: Report) {
+  constructor(view: WorldView, report: FleaseReport) {
     this.#view = view;
     this.#report = report;
     this.#cells = new Cells(view.settings.members, view.settings.cellSize);

@@ -1,5 +1,5 @@
 import { Kind } from "../../../src/flease/protocol/message.js";
-import type { AcceptorStep, Observer, Report, WorldView } from "../observer.js";
+import type { AcceptorStep, Observer, FleaseReport, WorldView } from "../observer.js";
 import type { SimNode } from "../node.js";
 
 interface Forgotten {
@@ -15,13 +15,13 @@ interface Forgotten {
  */
 export class Recovery implements Observer {
   readonly #view: WorldView;
-  readonly #report: Report;
+  readonly #report: FleaseReport;
   readonly #kept = new Map<SimNode, Forgotten[]>();
   readonly #forgotten = new Map<SimNode, Forgotten[]>();
   readonly #promised = new Map<SimNode, number>();
   readonly #promisedEarlier = new Map<SimNode, number>();
 
-  constructor(view: WorldView, report: Report) {
+  constructor(view: WorldView, report: FleaseReport) {
     this.#view = view;
     this.#report = report;
   }

@@ -1,6 +1,6 @@
 import type { Message } from "../../../src/flease/protocol/message.js";
 import { Kind } from "../../../src/flease/protocol/message.js";
-import type { Hold, Observer, Report } from "../observer.js";
+import type { Hold, Observer, FleaseReport } from "../observer.js";
 import type { SimNode } from "../node.js";
 
 interface ResourceBook {
@@ -10,10 +10,10 @@ interface ResourceBook {
 
 /** I12: a node never holds by a ballot that it has released or closed. */
 export class ReleaseFinality implements Observer {
-  readonly #report: Report;
+  readonly #report: FleaseReport;
   readonly #books = new Map<SimNode, Map<string, ResourceBook>>();
 
-  constructor(report: Report) {
+  constructor(report: FleaseReport) {
     this.#report = report;
   }
 

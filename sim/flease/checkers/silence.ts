@@ -1,14 +1,14 @@
-import type { AcceptorStep, Observer, Report, WorldView } from "../observer.js";
+import type { AcceptorStep, Observer, FleaseReport, WorldView } from "../observer.js";
 import type { SimNode } from "../node.js";
 
 /** I15: an acceptor in its recovery wait answers nothing, and the wait is as long as it must be on both clocks. */
 export class Silence implements Observer {
   readonly #view: WorldView;
-  readonly #report: Report;
+  readonly #report: FleaseReport;
   /** When the present life began, on the steady clock. */
   readonly #began = new Map<SimNode, number>();
 
-  constructor(view: WorldView, report: Report) {
+  constructor(view: WorldView, report: FleaseReport) {
     this.#view = view;
     this.#report = report;
   }

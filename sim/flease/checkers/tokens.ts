@@ -1,12 +1,12 @@
-import type { Observer, Report, Tenure } from "../observer.js";
+import type { Observer, FleaseReport, Tenure } from "../observer.js";
 
 /** I2: each tenure of a resource has a greater token than every earlier one. I3: no two have the same. */
 export class Tokens implements Observer {
-  readonly #report: Report;
+  readonly #report: FleaseReport;
   readonly #greatest = new Map<string, number>();
   readonly #seen = new Map<string, Set<number>>();
 
-  constructor(report: Report) {
+  constructor(report: FleaseReport) {
     this.#report = report;
   }
 

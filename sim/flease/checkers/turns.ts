@@ -1,15 +1,15 @@
-import type { Observer, Report, WaistRequest } from "../observer.js";
+import type { Observer, FleaseReport, WaistRequest } from "../observer.js";
 
 /**
  * I1 among the callers of one process: its waist has one request at a time under way for a resource, and tries to acquire
  * nothing that it has and has not given back. No provider excludes callers of its own process from each other.
  */
 export class Turns implements Observer {
-  readonly #report: Report;
+  readonly #report: FleaseReport;
   /** By life of a node and resource: what is under way, or that it is granted. */
   readonly #busy = new Map<string, WaistRequest | "grant">();
 
-  constructor(report: Report) {
+  constructor(report: FleaseReport) {
     this.#report = report;
   }
 

@@ -1,4 +1,4 @@
-import type { Observer, Report, WorldView } from "../observer.js";
+import type { Observer, FleaseReport, WorldView } from "../observer.js";
 
 /**
  * L1 for those who wait on the waist. When the storm is over everybody wants its resource once more, keeps it briefly,
@@ -6,9 +6,9 @@ import type { Observer, Report, WorldView } from "../observer.js";
  */
 export class Waiters implements Observer {
   readonly #view: WorldView;
-  readonly #report: Report;
+  readonly #report: FleaseReport;
 
-  constructor(view: WorldView, report: Report) {
+  constructor(view: WorldView, report: FleaseReport) {
     this.#view = view;
     this.#report = report;
   }

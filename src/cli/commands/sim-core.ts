@@ -1,4 +1,4 @@
-import { coreLivenessInvariants } from "../../../sim/core/violation.js";
+import { coreLivenessInvariants } from "../../../sim/core/invariants.js";
 import { loadPackage } from "../../runtime/optional-package.js";
 import { usageError } from "../failure.js";
 import { packageVersion } from "../version.js";

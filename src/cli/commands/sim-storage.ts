@@ -2,7 +2,7 @@ import { runGrid } from "../../../sim/flease-stores/run.js";
 import { isStorageFeature, type StorageFeature, storageFeatures } from "../../../sim/delta/features.js";
 import { simulateStorage, storageFailureText } from "../../../sim/delta/run.js";
 import { shortenStorage } from "../../../sim/delta/shorten.js";
-import { livenessInvariants } from "../../../sim/delta/violation.js";
+import { livenessInvariants } from "../../../sim/delta/invariants.js";
 import { exitCode } from "../exit-codes.js";
 import { usageError } from "../failure.js";
 import { type Presentation, present } from "../output/present.js";
@@ -134,8 +134,9 @@ function onDelta(
 }
 
 function onGrid(seed: number): Run {
-  const { events, counters, violation } = runGrid(seed);
-  const run = { events, counts: { ...counters } };
+  const { counters, violation, traceHash } = runGrid(seed);
+  const { runs: _runs, events, ...counts } = counters;
+  const run = { events, counts, traceHash };
   if (violation === undefined) return run;
   const { invariant, text, atMs, event } = violation;
   const what = `${invariant}: ${text} (seed ${seed}, ${atMs.toFixed(1)} ms, event ${event})`;

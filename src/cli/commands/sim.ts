@@ -1,5 +1,6 @@
 import { type ClockAssumptions, type ClockMode, assumptionsOf, clockModes } from "../../../sim/kit/clocks.js";
-import { Counters, type CounterName } from "../../../sim/flease/counters.js";
+import { addCounters } from "../../../sim/kit/counters.js";
+import { type CounterName, type FleaseCounters, fleaseCounters } from "../../../sim/flease/counters.js";
 import { type Feature, features, isFeature } from "../../../sim/flease/features.js";
 import { type SimOptions, type SimResult, failureText, simulate } from "../../../sim/flease/run.js";
 import { shorten } from "../../../sim/flease/shorten.js";
@@ -34,7 +35,7 @@ interface Summary {
   readonly events: number;
   readonly seconds: number;
   readonly eventsPerSecond: number;
-  readonly counters: Counters;
+  readonly counters: FleaseCounters;
   /** Of the only run. */
   readonly traceHash?: string;
   readonly hardlyHappened: readonly CounterName[];
@@ -58,7 +59,7 @@ export async function sim(options: SimCommandOptions): Promise<number> {
   const batch = new Batch(options);
   const { firstSeed, isOne, story, told } = batch;
   const without = parseFeatures(options.without);
-  const counters = new Counters();
+  const counters = fleaseCounters();
   let last: { readonly options: SimOptions; readonly result: SimResult } | undefined;
   while (last?.result.violation === undefined && batch.goOn(counters)) {
     const seed = firstSeed + counters.runs;
@@ -68,7 +69,7 @@ export async function sim(options: SimCommandOptions): Promise<number> {
     } catch (error) {
       throw simulatorFailed(error, replayOf(one));
     }
-    counters.add(last.result.counters);
+    addCounters(counters, last.result.counters);
   }
   const { seconds } = batch;
   const showsAll = counters.runs < runsThatShowAll || without.length > 0;
@@ -107,7 +108,7 @@ function parseFeatures(text: string | undefined): readonly Feature[] {
   });
 }
 
-function hardlyHappened(counters: Counters, mode: ClockMode | undefined): CounterName[] {
+function hardlyHappened(counters: FleaseCounters, mode: ClockMode | undefined): CounterName[] {
   const names = Object.keys(counters) as CounterName[];
   return names.filter((name) => counters[name] * runsForOnce < counters.runs && canHappen(name, mode));
 }
@@ -158,7 +159,7 @@ function presentSummary(summary: Summary): Presentation {
       const hardly = summary.hardlyHappened.map(wordsOf).join(", ");
       const lines = [
         `${runs} runs from seed ${firstSeed}, ${events} events in ${seconds.toFixed(1)} s: ${eventsPerSecond} events a second`,
-        ...countLines({ ...withMeans(counters) }, widthMax),
+        ...countLines(withMeans(counters), widthMax),
       ];
       if (traceHash !== undefined) lines.push(`trace ${traceHash}`);
       if (summary.hardlyHappened.length > 0)
@@ -175,9 +176,6 @@ function presentSummary(summary: Summary): Presentation {
 }
 
 /** People want to know how long a hand-over takes, and not how long all of them took together. */
-function withMeans(counters: Counters): Counters {
-  const shown = new Counters();
-  shown.add(counters);
-  shown.handOverMs /= Math.max(1, counters.handOvers);
-  return shown;
+function withMeans(counters: FleaseCounters): FleaseCounters {
+  return { ...counters, handOverMs: counters.handOverMs / Math.max(1, counters.handOvers) };
 }

@@ -15,14 +15,6 @@ export const storageInvariants = [
 ] as const;
 export type StorageInvariant = (typeof storageInvariants)[number];
 
-export interface StorageViolation {
-  readonly invariant: StorageInvariant;
-  /** True time in the run. */
-  readonly atMs: number;
-  readonly event: number;
-  readonly text: string;
-}
-
 /** Violations of these are a lack of progress; of the others, a lack of safety. */
 export const livenessInvariants: ReadonlySet<StorageInvariant> = new Set([
   "progress",
