@@ -35,6 +35,8 @@ export type StorageReport = Report<StorageInvariant>;
 /** What checkers are told. They change nothing. */
 export interface StorageObserver {
   wants?(party: SimParty, wants: boolean): void;
+  /** The caller of an attempt wants no more: what that has written may stand, and be waited for. */
+  gaveUp?(): void;
   began?(claim: Claim): void;
   /** A renewal begins. `leftMs`: what was left then. */
   renewing?(claim: Claim, leftMs: number): void;

@@ -2,7 +2,10 @@ import { stretched } from "../../../src/lease/clock-rates.js";
 import type { Claim, StorageReport, StorageObserver, WorldView } from "../observer.js";
 import type { SimParty } from "../party.js";
 
-/** Losing a claim to another costs a wait; so many in a row, without anybody winning, are too many. */
+/**
+ * Losing a claim to another costs a wait; so many in a row, without anybody winning, are too many. A claim whose caller gave up costs
+ * one, too, and may not be held against those who want it.
+ */
 const waitsMax = 4;
 
 /**
@@ -14,6 +17,7 @@ export class Progress implements StorageObserver {
   readonly #report: StorageReport;
   readonly #wanting = new Set<SimParty>();
   #sinceMs = Infinity;
+  #givenUp = 0;
 
   constructor(view: WorldView, report: StorageReport) {
     this.#view = view;
@@ -23,6 +27,10 @@ export class Progress implements StorageObserver {
   wants(party: SimParty, wants: boolean): void {
     if (wants) this.#wanting.add(party);
     else this.#wanting.delete(party);
+  }
+
+  gaveUp(): void {
+    this.#givenUp += 1;
   }
 
   began(): void {
@@ -38,8 +46,8 @@ export class Progress implements StorageObserver {
     const { nowMs, settledMs, claims, waitMs, plan } = this.#view;
     const isHeld = [...claims].some((claim: Claim) => claim.remainingMs() > 0);
     if (nowMs < settledMs || this.#wanting.size === 0 || isHeld) this.#sinceMs = Infinity;
-    else if (this.#sinceMs === Infinity) this.#sinceMs = nowMs;
-    else if (nowMs - this.#sinceMs > stretched(waitsMax * waitMs, plan.clockRateError))
+    else if (this.#sinceMs === Infinity) [this.#sinceMs, this.#givenUp] = [nowMs, 0];
+    else if (nowMs - this.#sinceMs > stretched((waitsMax + this.#givenUp) * waitMs, plan.clockRateError))
       this.#report("progress", `nobody has got it for ${Math.round(nowMs - this.#sinceMs)} ms`);
   }
 }

@@ -29,7 +29,8 @@ export function* holder(stage: Stage, acquire: () => Protocol<Holding | undefine
     yield* sleep(random.exponential(plan.thinkMeanMs));
     stage.tell((observer) => observer.wants?.(stage.party, true));
     let holding: Holding | undefined;
-    while (holding === undefined) holding = yield* perhapsCancelled(stage, acquire());
+    const gaveUp = () => stage.tell((observer) => observer.gaveUp?.());
+    while (holding === undefined) holding = yield* perhapsCancelled(stage, acquire(), gaveUp);
     stage.tell((observer) => observer.wants?.(stage.party, false));
     counters.tenures += 1;
     if (holding.shared) counters.sharedTenures += 1;
