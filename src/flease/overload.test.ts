@@ -11,6 +11,7 @@ import { duringFaults } from "./protocol/planted-faults.js";
 import { FleaseProvider } from "./provider.js";
 import type { FleaseDriver } from "./provider.js";
 import { fleaseSettings } from "./protocol/settings.js";
+import { FleaseRunner } from "./runner.js";
 
 // Members whose every message costs time: what comes in waits, by connection, and a turn takes a part of each. Virtual time.
 
@@ -37,26 +38,16 @@ interface Letter {
 abstract class Node {
   readonly index: number;
   readonly world: VirtualWorld;
-  readonly peer: FleasePeer;
   readonly nodes: Node[];
 
-  constructor(world: VirtualWorld, nodes: Node[], name: string, acceptor: boolean) {
+  constructor(world: VirtualWorld, nodes: Node[]) {
     this.world = world;
     this.nodes = nodes;
     this.index = nodes.length;
-    const { clock } = world;
-    const options = { owner: `${name}.1`, seed: this.index + 1, acceptor };
-    this.peer = new FleasePeer(settings, options, clock.monotonicMs(), clock.wallMs(), this.sink());
     nodes.push(this);
   }
 
-  abstract sink(): FleasePeerSink;
   abstract arrive(letter: Letter): void;
-
-  now() {
-    const { clock } = this.world;
-    return this.peer.read(clock.monotonicMs(), clock.wallMs());
-  }
 
   post(to: number, message: Message): void {
     const letter = { from: this as Node, message: copyMessage(message) };
@@ -72,9 +63,14 @@ class SlowMember extends Node {
   #working = false;
   #maintainDueMs = Infinity;
   readonly #reply = new Message();
+  readonly #peer: FleasePeer;
 
-  sink(): FleasePeerSink {
-    return {
+  constructor(world: VirtualWorld, nodes: Node[], name: string) {
+    super(world, nodes);
+    const { clock } = world;
+    const options = { owner: `${name}.1`, seed: this.index + 1, acceptor: true };
+    // Its own proposer has nothing to do.
+    const sink: FleasePeerSink = {
       send: () => {},
       tell: () => true,
       acquired: () => {},
@@ -85,6 +81,12 @@ class SlowMember extends Node {
       hinted: () => false,
       clockFault: () => {},
     };
+    this.#peer = new FleasePeer(settings, options, clock.monotonicMs(), clock.wallMs(), sink);
+  }
+
+  #now() {
+    const { clock } = this.world;
+    return this.#peer.read(clock.monotonicMs(), clock.wallMs());
   }
 
   begin(): void {
@@ -108,7 +110,7 @@ class SlowMember extends Node {
     // As the event loop does: of each connection as much as one read takes.
     const read = [...this.#inboxes.values()].flatMap((inbox) => inbox.splice(0, READ_MESSAGES_MAX));
     for (const { from, message } of read) {
-      const replies = this.peer.receive(from.index, message, this.now(), this.#reply);
+      const replies = this.#peer.receive(from.index, message, this.#now(), this.#reply);
       const isRefusal = replies && this.#reply.refusal === Refusal.busy;
       costMs += this.#costMs * (isRefusal ? REFUSAL_COST : 1);
       if (replies) this.post(from.index, this.#reply);
@@ -129,47 +131,37 @@ class SlowMember extends Node {
   }
 
   #look(): void {
-    this.peer.admission.look(this.world.clock.monotonicMs() - this.#maintainDueMs);
-    this.peer.maintain(this.now());
+    this.#peer.admission.look(this.world.clock.monotonicMs() - this.#maintainDueMs);
+    this.#peer.maintain(this.#now());
     this.#maintain();
   }
 }
 
 class Client extends Node implements FleaseDriver {
-  readonly provider = new FleaseProvider(this);
-  readonly leases = new LeaseManager(this.provider, this.world);
-  readonly timers = this.world.timers;
-  readonly random = this.world.random;
-  #wakeAt = Infinity;
+  readonly runner: FleaseRunner;
+  readonly leases: LeaseManager;
 
-  sink(): FleasePeerSink {
-    return {
-      send: (to, message) => this.post(to, message),
-      tell: (to, message) => (this.post(to, message), true),
-      acquired: (slot) => this.provider.acquired(slot),
-      refused: (slot, holder, retryInMs) => this.provider.refused(slot, holder, retryInMs),
-      unanswered: (slot, why) => this.provider.unanswered(slot, why),
-      renewed: (slot, longer) => this.provider.renewed(slot, longer),
-      lapsed: (slot, why) => this.provider.lapsed(slot, why),
-      hinted: (resource) => this.provider.hinted(resource),
+  constructor(world: VirtualWorld, nodes: Node[], name: string) {
+    super(world, nodes);
+    this.runner = new FleaseRunner({
+      settings,
+      acceptor: false,
+      world,
+      medium: {
+        send: (to, message) => this.post(to, message),
+        tell: (to, message) => (this.post(to, message), true),
+      },
+      owner: () => `${name}.1`,
       clockFault: () => {},
-    };
+      maintained: () => {},
+    });
+    this.leases = new LeaseManager(new FleaseProvider(this), world);
   }
 
   arrive({ from, message }: Letter): void {
-    this.peer.receive(from.index, message, this.now(), message);
-    this.poke();
-  }
-
-  poke(): void {
-    const dueAt = this.peer.nextDueMono;
-    if (dueAt >= this.#wakeAt) return;
-    this.#wakeAt = dueAt;
-    this.world.timers.after(dueAt - this.world.clock.monotonicMs(), () => {
-      this.#wakeAt = Infinity;
-      this.peer.tick(this.now());
-      this.poke();
-    });
+    this.runner.arrived();
+    this.runner.receive(from.index, message);
+    this.runner.poke();
   }
 
   ask(): Promise<unknown> {
@@ -201,12 +193,9 @@ const LOOPS = 600;
 async function overload() {
   const world = new VirtualWorld();
   const nodes: Node[] = [];
-  const members = settings.members.map((name) => new SlowMember(world, nodes, name, true));
+  const members = settings.members.map((name) => new SlowMember(world, nodes, name));
   for (const member of members) member.begin();
-  const [holder, looper] = [
-    new Client(world, nodes, "holder", false),
-    new Client(world, nodes, "looper", false),
-  ];
+  const [holder, looper] = [new Client(world, nodes, "holder"), new Client(world, nodes, "looper")];
   await world.advance(settings.waitWallMs + 1_000);
   const held: Lease[] = [];
   const holding = Array.from({ length: HELD }, async (_, each) => {

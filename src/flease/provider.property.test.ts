@@ -79,20 +79,17 @@ class Stage {
 
   /** Calls follow each other without a turn between them, but where the script has one. */
   run(step: Step): Promise<void> | void {
-    const { world, peer, driver, provider } = this.bench;
+    const { world, peer, runner, provider } = this.bench;
     switch (step.do) {
       case "turn":
         return world.advance(0);
       case "pass":
-        return world.advance(step.ms).then(() => {
-          // Nobody wakes the peer once it is closed, and nobody hears the members.
-          if (!this.#closed) peer.tick(driver.now());
-        });
+        return world.advance(step.ms);
       case "step-wall":
         world.stepWall(step.ms);
         break;
       case "restart":
-        peer.restart(`p.${(this.#incarnation += 1)}`, driver.now().mono, world.clock.wallMs());
+        peer.restart(`p.${(this.#incarnation += 1)}`, runner.now().mono, world.clock.wallMs());
         break;
       case "close":
         this.#closed = true;

@@ -16,18 +16,16 @@ import type { Reading } from "./protocol/clock.js";
 import { fleaseGuarantees } from "./guarantees.js";
 import type { AdminDriver } from "./admin/driver.js";
 import { FleaseInspection } from "./admin/inspection.js";
-import type { FleasePeer } from "./peer.js";
-import type { Lapse, ProposerSink, Unanswered } from "./protocol/proposer-sink.js";
+import type { Lapse, Unanswered } from "./protocol/proposer-sink.js";
 import { RENEWALS_PER_TURN, RenewalQueue } from "./renewal-queue.js";
+import type { FleaseRunner, Outcomes } from "./runner.js";
 import { Operation } from "./protocol/slot.js";
 import type { ClockStart } from "./threads.js";
 import type { Slot } from "./protocol/slot.js";
 
-/** What runs a {@link FleasePeer}, among peers, on stores or in a simulation. */
+/** What a provider stands on: what runs the peer, and the way to the members beside the protocol. */
 export interface FleaseDriver extends AdminDriver {
-  readonly peer: FleasePeer;
-  /** Something was asked of the peer: send what it wrote, and look when it is due next. */
-  poke(): void;
+  readonly runner: Pick<FleaseRunner, "peer" | "world" | "now" | "poke" | "attach">;
   /** How many members are connected, for error messages. */
   reachable(): number;
   close(): Promise<void>;
@@ -45,18 +43,18 @@ class FleaseGrant implements Grant, DeadlineItem {
   dueMs = 0;
   heapIndex = -1;
   heapSequence = 0;
-  readonly #driver: FleaseDriver;
+  readonly #runner: FleaseDriver["runner"];
 
-  constructor(slot: Slot, driver: FleaseDriver) {
+  constructor(slot: Slot, runner: FleaseDriver["runner"]) {
     this.resource = slot.resource;
     this.token = BigInt(slot.token);
     this.slot = slot;
-    this.#driver = driver;
+    this.#runner = runner;
   }
 
   remainingMs(): number {
     if (this.ended) return 0;
-    return this.#driver.peer.proposer.remainingMs(this.slot, this.#driver.now());
+    return this.#runner.peer.proposer.remainingMs(this.slot, this.#runner.now());
   }
 
   settleRenewal(longer: boolean): void {
@@ -79,10 +77,11 @@ interface PendingAttempt {
 }
 
 /** Leases among peers, as a ground for the waist: turns its calls into operations of a proposer, and outcomes into promises. */
-export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
+export class FleaseProvider implements Provider, Outcomes {
   readonly guarantees: Guarantees;
   readonly inspection: FleaseInspection;
   readonly #driver: FleaseDriver;
+  readonly #runner: FleaseDriver["runner"];
   /** By slot handle. */
   readonly #attempts: (PendingAttempt | undefined)[] = [];
   readonly #grants: (FleaseGrant | undefined)[] = [];
@@ -94,12 +93,14 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
 
   constructor(driver: FleaseDriver) {
     this.#driver = driver;
-    this.guarantees = fleaseGuarantees(driver.peer.settings);
+    this.#runner = driver.runner;
+    this.guarantees = fleaseGuarantees(driver.runner.peer.settings);
     this.inspection = new FleaseInspection(driver);
+    driver.runner.attach(this);
   }
 
   get holder(): string {
-    return this.#driver.peer.proposer.owner;
+    return this.#runner.peer.proposer.owner;
   }
 
   attach(events: ProviderEvents): void {
@@ -107,11 +108,11 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
   }
 
   attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
-    const { peer } = this.#driver;
+    const { peer } = this.#runner;
     const fault = peer.fault;
     if (fault !== undefined)
       return Promise.resolve({ kind: "unanswered", error: new LeaseholdError("CLOCK_SKEW", fault) });
-    const now = this.#driver.now();
+    const now = this.#runner.now();
     if (this.#renewals.isLate(now.mono) && this.#reachesMajority)
       return Promise.resolve({ kind: "unanswered", error: renewsTooLate(), retryInMs: BUSY_RETRY_MS });
     const lapsed = peer.proposer.slotOf(request.resource);
@@ -123,11 +124,11 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
       if (cancellation !== undefined) {
         cancellation.onCancel = () => {
           peer.proposer.cancel(slot);
-          this.#driver.poke();
+          this.#runner.poke();
         };
         if (cancellation.cancelled) cancellation.onCancel();
       }
-      this.#driver.poke();
+      this.#runner.poke();
     });
   }
 
@@ -159,23 +160,23 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
 
   /** As many as one turn may begin; the rest when the answers that are here have been read. */
   readonly #beginRenewals = (): void => {
-    const { peer, timers } = this.#driver;
+    const { peer, world } = this.#runner;
     for (let begun = 0; begun < RENEWALS_PER_TURN; begun += 1) {
       const held = this.#renewals.next();
       if (held === undefined) break;
-      peer.proposer.renew(held.slot, held.renewTtlMs, this.#driver.now());
+      peer.proposer.renew(held.slot, held.renewTtlMs, this.#runner.now());
     }
-    this.#driver.poke();
+    this.#runner.poke();
     // Still put off while they begin: one that ends at once must not begin a second round beside this one.
     this.#renewalsPutOff = this.#renewals.mayBegin;
-    if (this.#renewalsPutOff) timers.after(0, this.#beginRenewals);
+    if (this.#renewalsPutOff) world.timers.after(0, this.#beginRenewals);
   };
 
   release(grant: Grant): Promise<void> {
     const held = grant as FleaseGrant;
     if (!held.ended) {
-      this.#letGo(held.slot, this.#driver.now());
-      this.#driver.poke();
+      this.#letGo(held.slot, this.#runner.now());
+      this.#runner.poke();
     }
     return Promise.resolve();
   }
@@ -192,13 +193,13 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
 
   /** What every other thread needs to make readings of its own as this peer does. */
   clockStart(epoch: number): ClockStart {
-    const monoMs = this.#driver.now().mono;
-    return { epoch, monoMs, carriedMs: this.#driver.peer.carriedMs(monoMs) };
+    const monoMs = this.#runner.now().mono;
+    return { epoch, monoMs, carriedMs: this.#runner.peer.carriedMs(monoMs) };
   }
 
   /** Another thread has found that the clocks disagree: everything held is gone. */
   distrustClocks(): void {
-    this.#driver.peer.distrustClocks();
+    this.#runner.peer.distrustClocks();
   }
 
   /** The grant ended before its time by somebody's look: its release tells nobody, as a program may still rely on what it was told. */
@@ -208,15 +209,15 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
   }
 
   async query(resource: string, timeoutMs: number): Promise<HolderHint> {
-    const { peer } = this.#driver;
+    const { peer } = this.#runner;
     const answer = await new Promise<Parameters<Parameters<typeof peer.queries.ask>[4]>[0]>((done) => {
-      peer.queries.ask(resource, peer.proposer.owner, timeoutMs, this.#driver.now(), done);
-      this.#driver.poke();
+      peer.queries.ask(resource, peer.proposer.owner, timeoutMs, this.#runner.now(), done);
+      this.#runner.poke();
     });
     if (!answer.answered) return { state: "unknown" };
     if (!answer.held) return { state: "free", confirmed: true };
     const { owner, token, until, confirmed } = answer;
-    const remainingMs = Math.max(0, until - this.#driver.now().wall);
+    const remainingMs = Math.max(0, until - this.#runner.now().wall);
     return { state: "held", confirmed, holder: owner, token: BigInt(token), remainingMs };
   }
 
@@ -228,7 +229,7 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
   close(): Promise<void> {
     this.#closed = true;
     this.inspection.close();
-    this.#driver.peer.queries.closeAll(this.#driver.now());
+    this.#runner.peer.queries.closeAll(this.#runner.now());
     for (const grant of this.#grants) {
       if (grant === undefined) continue;
       this.forgoRenewal(grant);
@@ -243,7 +244,7 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
       this.forgoRenewal(grant);
       grant.ended = true;
     }
-    this.#driver.peer.proposer.release(slot, now);
+    this.#runner.peer.proposer.release(slot, now);
     this.#grants[slot.index] = undefined;
   }
 
@@ -260,7 +261,7 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
   // Outcomes, written by the proposer in the middle of a step
 
   acquired(slot: Slot): void {
-    const grant = new FleaseGrant(slot, this.#driver);
+    const grant = new FleaseGrant(slot, this.#runner);
     this.#grants[slot.index] = grant;
     this.#settle(slot, { kind: "granted", grant });
   }
@@ -303,11 +304,11 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
   }
 
   get #reachesMajority(): boolean {
-    return this.#driver.reachable() >= majorityOf(this.#driver.peer.settings.members.length);
+    return this.#driver.reachable() >= majorityOf(this.#runner.peer.settings.members.length);
   }
 
   #whyNoQuorum(): string {
-    const total = this.#driver.peer.settings.members.length;
+    const total = this.#runner.peer.settings.members.length;
     const connected = this.#driver.reachable();
     const silent =
       connected >= majorityOf(total) ? "; those that have just started are silent for a while" : "";
@@ -341,18 +342,7 @@ export class FleaseProvider implements Provider, Omit<ProposerSink, "send"> {
       case "barred":
         return new LeaseholdError("LEASE_BROKEN");
       case "clock-fault":
-        return new LeaseholdError("CLOCK_SKEW", this.#driver.peer.fault);
+        return new LeaseholdError("CLOCK_SKEW", this.#runner.peer.fault);
     }
   }
-}
-
-/** The part of a peer's sink that is its provider's, which is made after the peer. */
-export function outcomesFor(provider: () => FleaseProvider): Omit<ProposerSink, "send"> {
-  return {
-    acquired: (slot) => provider().acquired(slot),
-    refused: (slot, holder, retryInMs) => provider().refused(slot, holder, retryInMs),
-    unanswered: (slot, why) => provider().unanswered(slot, why),
-    renewed: (slot, longer) => provider().renewed(slot, longer),
-    lapsed: (slot, why) => provider().lapsed(slot, why),
-  };
 }

@@ -1,9 +1,8 @@
 import type { Reading } from "../../../src/flease/protocol/clock.js";
-import type { FleasePeer } from "../../../src/flease/peer.js";
 import { FleaseProvider } from "../../../src/flease/provider.js";
 import type { FleaseDriver } from "../../../src/flease/provider.js";
 import { LeaseManager } from "../../../src/lease/lease-manager.js";
-import type { Clock, Random, Timers } from "../../../src/lease/ports.js";
+import type { Clock, Timers } from "../../../src/lease/ports.js";
 import type { Leases } from "../../../src/lease/types.js";
 import { EventCode, Task } from "../../kit/events.js";
 import type { SimNode } from "../node.js";
@@ -12,12 +11,11 @@ import { WatchedProvider } from "./watched-provider.js";
 
 /** One life of a node whose programs use the waist: the classes of production, on the clocks and timers of this world. */
 export class Waist implements FleaseDriver {
-  readonly peer: FleasePeer;
+  readonly runner: FleaseDriver["runner"];
+  readonly timers: Timers;
   readonly provider: FleaseProvider;
   readonly leases: Leases;
-  readonly timers: Timers;
   readonly clock: Clock;
-  readonly random: Random;
   readonly node: SimNode;
   /** By resource: who will not want it any more in the very moment in which it is granted. */
   readonly tooLate = new Map<string, () => void>();
@@ -28,15 +26,20 @@ export class Waist implements FleaseDriver {
   constructor(world: World, node: SimNode, timers: Timers) {
     this.#world = world;
     this.node = node;
-    this.peer = node.peer!;
     this.timers = timers;
-    this.random = world.random;
-    this.clock = { monotonicMs: () => this.now().mono, wallMs: () => this.now().wall };
+    const { random } = world;
+    this.clock = { monotonicMs: () => this.#now().mono, wallMs: () => this.#now().wall };
+    this.runner = {
+      peer: node.peer!,
+      world: { clock: this.clock, timers, random },
+      now: () => this.#now(),
+      poke: () => this.#world.stir(this.node),
+      attach: () => {},
+    };
     this.provider = new FleaseProvider(this);
     const { provider: wrapped, leases: handed } = world.mistakes;
     const watched = new WatchedProvider(world, node, this.provider);
-    const own = { clock: this.clock, timers, random: this.random };
-    const leases = new LeaseManager(wrapped?.(watched) ?? watched, own);
+    const leases = new LeaseManager(wrapped?.(watched) ?? watched, this.runner.world);
     this.leases = handed?.(leases) ?? leases;
   }
 
@@ -55,13 +58,9 @@ export class Waist implements FleaseDriver {
     if (changesItsMind !== undefined) void Promise.resolve().then(changesItsMind);
   }
 
-  now(): Reading {
+  #now(): Reading {
     this.#world.stir(this.node);
     return this.node.now();
-  }
-
-  poke(): void {
-    this.#world.stir(this.node);
   }
 
   ask(member: number, method: string, params: object, timeoutMs: number): Promise<unknown> {

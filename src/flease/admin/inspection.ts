@@ -39,7 +39,7 @@ export class FleaseInspection implements Inspection {
 
   constructor(driver: AdminDriver) {
     this.#driver = driver;
-    const { members, cellSize } = driver.peer.settings;
+    const { members, cellSize } = driver.runner.peer.settings;
     this.#cells = new Cells(members, cellSize);
   }
 
@@ -55,7 +55,7 @@ export class FleaseInspection implements Inspection {
     timeoutMs: number,
     onIncomplete: ((why: string) => void) | undefined,
   ): Promise<ResourceHint[]> {
-    const { members, cellSize } = this.#driver.peer.settings;
+    const { members, cellSize } = this.#driver.runner.peer.settings;
     const everybody = members.map((_, index) => index);
     const listings = await Promise.allSettled(
       everybody.map((member) => this.#listAt(member, prefix, timeoutMs)),
@@ -70,7 +70,7 @@ export class FleaseInspection implements Inspection {
       onIncomplete(`${why}; resources of which most members are missing may not be listed`);
     }
     return mergeListings(heard.map(({ value }) => value)).map((lease) => ({
-      ...hintOf(lease, this.#driver.now().wall),
+      ...hintOf(lease, this.#driver.runner.now().wall),
       confirmed: lease.votes >= this.#cells.of(lease.resource).majority,
     }));
   }
@@ -115,7 +115,7 @@ export class FleaseInspection implements Inspection {
   }
 
   #timeLeft(timeoutMs: number): () => number {
-    return timeLeft(() => this.#driver.now().mono, timeoutMs);
+    return timeLeft(() => this.#driver.runner.now().mono, timeoutMs);
   }
 
   #noQuorum(why: string): LeaseholdError {
@@ -138,8 +138,8 @@ export class FleaseInspection implements Inspection {
   async #explain(resource: string, timeoutMs: number): Promise<Explained> {
     const cell = this.#cells.of(resource);
     const answers = await this.#askCell(cell, "explain", { resource }, timeoutMs);
-    const { wall } = this.#driver.now();
-    const { members } = this.#driver.peer.settings;
+    const { wall } = this.#driver.runner.now();
+    const { members } = this.#driver.runner.peer.settings;
     const told = answers.map(({ member, value, error }) =>
       memberAnswerFrom(members[member]!, this.#driver.address(member), value, error, wall),
     );

@@ -46,7 +46,7 @@ export class ClusterWatch {
   }
 
   begin(): void {
-    for (const member of this.#driver.peer.settings.members.keys()) void this.#follow(member);
+    for (const member of this.#driver.runner.peer.settings.members.keys()) void this.#follow(member);
   }
 
   stop(): void {
@@ -99,7 +99,7 @@ export class ClusterWatch {
   }
 
   #judge(resources: Iterable<string>): void {
-    const { wall } = this.#driver.now();
+    const { wall } = this.#driver.runner.now();
     for (const resource of resources) {
       const verdict = this.#view.judge(resource);
       if (verdict?.state === "held") this.#told(hintOf(verdict.lease, wall));
@@ -109,8 +109,8 @@ export class ClusterWatch {
 
   #pause(): Promise<void> {
     return new Promise((resolve) => {
-      const delayMs = retryMs * (1 + this.#driver.random.next()) * 0.5;
-      const timer = this.#driver.timers.after(delayMs, () => {
+      const delayMs = retryMs * (1 + this.#driver.runner.world.random.next()) * 0.5;
+      const timer = this.#driver.runner.world.timers.after(delayMs, () => {
         this.#pauses.delete(timer);
         resolve();
       });

@@ -1,6 +1,7 @@
 import type { Protocol } from "../../delta/effects.js";
 import { copyMessage } from "../protocol/message.js";
 import type { Message } from "../protocol/message.js";
+import type { Medium } from "../runner.js";
 import type { LeaseholdError } from "../../lease/errors.js";
 import type { Request } from "./record.js";
 import { visit } from "./visit.js";
@@ -35,7 +36,7 @@ export interface MediumSink {
  * one it keeps the order of requests for one resource at one store, so that a release never overtakes the write that it
  * takes back.
  */
-export class StoreMedium {
+export class StoreMedium implements Medium {
   readonly #visiting: Visiting;
   readonly #run: RunVisit;
   readonly #sink: MediumSink;
@@ -74,6 +75,11 @@ export class StoreMedium {
     if (resources.size >= resourcesMax) return;
     resources.set(message.resource, []);
     this.#visit(store, copyMessage(message));
+  }
+
+  /** Nobody waits on a store's behalf, or asks for a hint. */
+  tell(): boolean {
+    return false;
   }
 
   #visit(store: number, request: Message): void {

@@ -6,8 +6,8 @@ import type { FleaseSettings } from "../protocol/settings.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { World } from "../../lease/ports.js";
 import { recordBytesMax } from "./codec.js";
-import { GridNode } from "./grid-node.js";
-import type { GridProvider } from "./grid-provider.js";
+import { StoresNode } from "./stores-node.js";
+import type { StoresProvider } from "./stores-provider.js";
 import { forgettingWaitMs } from "./store-acceptor.js";
 import { greatest } from "../../lease/lists.js";
 
@@ -50,7 +50,7 @@ export async function openGrid(
   stores: readonly Store[],
   world: World,
   options: GridOpenOptions,
-): Promise<GridProvider> {
+): Promise<StoresProvider> {
   const driver = new Driver(stores, world);
   try {
     checkFitness(stores);
@@ -71,7 +71,7 @@ export async function openGrid(
     if (!farm.isFounded) throw farm.whyNot(driver.now());
     const { name, label, incarnation, onFault } = options;
     const told = onFault && { onFault };
-    const node = new GridNode({ settings, driver, farm, pollMs, name, label, incarnation, ...told });
+    const node = new StoresNode({ settings, driver, farm, pollMs, name, label, incarnation, ...told });
     await node.agree();
     return node.provider;
   } catch (error) {

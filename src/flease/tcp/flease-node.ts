@@ -1,14 +1,15 @@
 import { cellFunctionVersion } from "../protocol/cells.js";
-import { readBothClocks } from "../../lease/both-clocks.js";
 import { LeaseholdError } from "../../lease/errors.js";
-import type { Random, Timer, Timers, World } from "../../lease/ports.js";
+import type { World } from "../../lease/ports.js";
 import type { Reading } from "../protocol/clock.js";
 import { ownerName } from "../protocol/ballot.js";
-import { isRequest, Message } from "../protocol/message.js";
-import { FleasePeer } from "../peer.js";
-import type { FleasePeerSink } from "../peer.js";
-import { FleaseProvider, outcomesFor } from "../provider.js";
+import { isRequest } from "../protocol/message.js";
+import type { Message } from "../protocol/message.js";
+import type { FleasePeer } from "../peer.js";
+import { FleaseProvider } from "../provider.js";
 import type { FleaseDriver } from "../provider.js";
+import { FleaseRunner } from "../runner.js";
+import type { Medium } from "../runner.js";
 import { Refusals } from "./refusals.js";
 import { SideCalls } from "../admin/side-calls.js";
 import { writeClusterDocument } from "./cluster.js";
@@ -49,14 +50,11 @@ const firstClientHandle = 1_000;
 /** How long a member may take to confirm a label. */
 const introduceTimeoutMs = 5_000;
 
-/** How often the peer looks after itself: recovery, idle resources, clock faults. */
-const maintainEveryMs = 100;
-
 /**
- * Runs a {@link FleasePeer} on the real world: reads the clocks for it, carries its messages, wakes it when it is
- * due, and answers for it what is beside the protocol.
+ * A participant over TCP: carries the messages of a {@link FleasePeer}, and answers for it what is beside the protocol.
  */
-export class FleaseNode implements TransportHandler, FleaseDriver {
+export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
+  readonly runner: FleaseRunner;
   readonly peer: FleasePeer;
   readonly provider: FleaseProvider;
   readonly cluster: Cluster;
@@ -73,22 +71,15 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   readonly #distrusted = new Set<Link>();
   readonly membership: Membership;
   readonly #refusals = new Refusals();
-  readonly #reply = new Message();
   readonly #logLimit = new LogLimit();
   readonly #sideCalls: SideCalls<Link>;
   readonly #sideTurns: SideTurns;
   readonly #startedMono: number;
-  #now: Reading;
-  readonly #clocks = { monotonicMs: 0, wallMs: 0 };
   /** Whether requests of the chunk in hand are answered. */
   #votes = false;
   #listening: string | undefined;
   /** Where members were really found, by their ids. */
   #knownAddresses: ReadonlyMap<string, string> = new Map();
-  /** When the host will wake the peer, on the steady clock. */
-  #wakeAt = Infinity;
-  #wakeTimer: Timer | undefined;
-  #maintainTimer: Timer | undefined;
   #closed: Promise<void> | undefined;
   readonly #ending = new AbortController();
   /** Called whenever a member has been connected or lost. */
@@ -100,26 +91,27 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     this.#world = options.world;
     this.cluster = options.cluster;
     this.nodeId = options.nodeId;
-    const { clock, random } = options.world;
     this.transport = this.#makeTransport();
     const { heartbeatMs = transportDefaults.heartbeatMs } = options.transport ?? {};
     this.membership = new Membership(this, heartbeatMs, (cause, text) =>
       this.#complain("error", cause, text),
     );
-    const first = {
-      owner: this.#ownerName(),
-      seed: Math.floor(random.next() * 0x1_0000_0000),
+    this.runner = new FleaseRunner({
+      settings: options.cluster.settings,
       acceptor: options.role === "member",
-    };
-    const { monotonicMs, wallMs } = readBothClocks(clock);
-    this.peer = new FleasePeer(options.cluster.settings, first, monotonicMs, wallMs, this.#sink());
-    this.#now = this.now();
-    this.#startedMono = this.#now.mono;
+      world: options.world,
+      medium: this,
+      owner: () => ownerName(this.nodeId, this.transport.identity.incarnation),
+      clockFault: (reason) => this.#beginAgain(reason),
+      maintained: (now) => this.#maintain(now),
+    });
+    this.peer = this.runner.peer;
+    this.#startedMono = this.now().mono;
     this.provider = new FleaseProvider(this);
     this.#sideTurns = new SideTurns(options.world, (goOn) => this.#sideCalls.work(goOn));
     this.#sideCalls = new SideCalls(this, new Labels(labelKeepLeases * this.peer.settings.ttlMaxMs));
     this.#attachLoopback();
-    this.#maintain();
+    this.runner.maintain();
   }
 
   /** Starts to listen, for a member; resolves with the address. */
@@ -151,20 +143,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   }
 
   now(): Reading {
-    const { monotonicMs, wallMs } = readBothClocks(this.#world.clock, this.#clocks);
-    return this.peer.read(monotonicMs, wallMs);
-  }
-
-  poke(): void {
-    const dueAt = this.peer.nextDueMono;
-    if (dueAt >= this.#wakeAt || this.#closed !== undefined) return;
-    this.#wakeTimer?.cancel();
-    this.#wakeAt = dueAt;
-    this.#wakeTimer = this.#world.timers.after(dueAt - this.#world.clock.monotonicMs(), () => {
-      this.#wakeAt = Infinity;
-      this.peer.tick(this.now());
-      this.poke();
-    });
+    return this.runner.now();
   }
 
   sideWork(): void {
@@ -177,14 +156,6 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
 
   refusal(): LeaseholdError | undefined {
     return this.#refusals.ofMajority(this.cluster.settings.members.length);
-  }
-
-  get timers(): Timers {
-    return this.#world.timers;
-  }
-
-  get random(): Random {
-    return this.#world.random;
   }
 
   address(member: number): string {
@@ -213,8 +184,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
 
   async #shutDown(): Promise<void> {
     this.#ending.abort();
-    this.#wakeTimer?.cancel();
-    this.#maintainTimer?.cancel();
+    this.runner.end();
     this.#sideCalls.close();
     this.#sideTurns.stop();
     await this.transport.close();
@@ -312,18 +282,12 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
   }
 
   chunk(): void {
-    this.#now = this.now();
-    this.#votes = this.membership.votes(this.#now);
+    this.#votes = this.membership.votes(this.runner.arrived());
   }
 
   stamped(link: Link, stamp: ClockStamp, echo: Echo): void {
-    const { peer } = this;
-    if (link.handle < firstClientHandle) this.membership.heard(link, echo, this.#now.mono);
-    const possible =
-      link.handle >= firstClientHandle
-        ? peer.skew.isPossible(stamp.loMs, stamp.hiMs, echo.loMs, this.#now)
-        : peer.hearClock(link.handle, stamp.loMs, stamp.hiMs, echo.loMs, this.#now);
-    if (possible) this.#distrusted.delete(link);
+    if (link.handle < firstClientHandle) this.membership.heard(link, echo, this.runner.arrivedAtMono);
+    if (this.runner.believes(link.handle, stamp.loMs, stamp.hiMs, echo.loMs)) this.#distrusted.delete(link);
     else this.#distrusted.add(link);
   }
 
@@ -331,12 +295,12 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     // A pair whose clocks contradict each other does not count for each other's quorums (3.10).
     if (this.#distrusted.has(link)) return;
     if (!this.#votes && isRequest(message.kind)) return;
-    if (this.peer.receive(link.handle, message, this.#now, this.#reply))
-      this.transport.send(link, this.#reply);
+    const reply = this.runner.receive(link.handle, message);
+    if (reply !== undefined) this.transport.send(link, reply);
   }
 
   chunkEnd(): void {
-    this.poke();
+    this.runner.poke();
   }
 
   answer(link: Link, method: string, params: unknown): unknown {
@@ -348,28 +312,22 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     return this.#sideCalls.answer(link, method, params);
   }
 
-  // The peer's effects
+  // What the peer says
 
-  #sink(): FleasePeerSink {
-    return {
-      send: (to, message) => {
-        const link = this.#members[to];
-        if (link !== undefined) this.transport.send(link, message);
-      },
-      ...outcomesFor(() => this.provider),
-      tell: (to, message) => {
-        const link = this.#members[to] ?? this.#clients.get(to);
-        if (link === undefined) return false;
-        this.transport.send(link, message);
-        return true;
-      },
-      hinted: (resource) => this.provider.hinted(resource),
-      clockFault: (reason) => this.#restart(reason),
-    };
+  send(to: number, message: Message): void {
+    const link = this.#members[to];
+    if (link !== undefined) this.transport.send(link, message);
   }
 
-  /** Goes on as another owner, which every peer has to be told: with new connections (3.2, 3.10). */
-  #restart(reason: string): void {
+  tell(to: number, message: Message): boolean {
+    const link = this.#members[to] ?? this.#clients.get(to);
+    if (link === undefined) return false;
+    this.transport.send(link, message);
+    return true;
+  }
+
+  /** Every peer has to be told of the incarnation that begins: with new connections (3.2, 3.10). */
+  #beginAgain(reason: string): void {
     this.#options.logger.error(`clock fault: ${reason}; every lease of this process is lost`);
     const before = this.transport;
     // What we were still saying to ourselves belongs to the former clock, which the new one would contradict.
@@ -381,8 +339,6 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     this.membership.restarted();
     this.#sideCalls.close();
     this.transport = this.#makeTransport();
-    const { monotonicMs, wallMs } = readBothClocks(this.#world.clock);
-    this.peer.restart(this.#ownerName(), monotonicMs, wallMs);
     this.#attachLoopback();
     void this.#reconnect(before);
   }
@@ -410,10 +366,6 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     return new Transport(claims, world, this, transport);
   }
 
-  #ownerName(): string {
-    return ownerName(this.nodeId, this.transport.identity.incarnation);
-  }
-
   #attachLoopback(): void {
     const { loopback } = this.transport;
     if (loopback === undefined) return;
@@ -424,19 +376,10 @@ export class FleaseNode implements TransportHandler, FleaseDriver {
     this.#sideCalls.labels.set(loopback, this.#options.label);
   }
 
-  #maintain(): void {
-    if (this.#closed !== undefined) return;
-    const now = this.now();
-    this.peer.maintain(now);
+  #maintain(now: Reading): void {
     // After the acceptor may have become ready: from then on everybody who is connected counts, also if one goes in this moment.
     const { acceptor } = this.peer;
     if (acceptor !== undefined && this.membership.maintain(now, acceptor.ready)) acceptor.silence(now);
     this.#sideCalls.maintain(now);
-    this.poke();
-    const dueMono = now.mono + maintainEveryMs;
-    this.#maintainTimer = this.#world.timers.after(maintainEveryMs, () => {
-      this.peer.admission.look(this.#world.clock.monotonicMs() - dueMono);
-      this.#maintain();
-    });
   }
 }

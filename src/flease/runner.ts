@@ -1,0 +1,159 @@
+import { readBothClocks } from "../lease/both-clocks.js";
+import type { Timer, World } from "../lease/ports.js";
+import { FleasePeer } from "./peer.js";
+import type { FleasePeerSink } from "./peer.js";
+import type { Reading } from "./protocol/clock.js";
+import { Message } from "./protocol/message.js";
+import type { FleaseSettings } from "./protocol/settings.js";
+
+/** How often a peer looks after itself, ms: recovery, idle resources, clock faults. */
+const maintainEveryMs = 100;
+
+/** Carries messages to members, which are known by their index, and to others that are connected. */
+export interface Medium {
+  /** Sends a copy of a message, which is reused, to a member; one that is not connected does not get it. */
+  send(to: number, message: Message): void;
+  /** Like `send`, also to those that are no members. False when that participant is not connected. */
+  tell(to: number, message: Message): boolean;
+}
+
+/** What is told of operations, in the middle of a step: do not call the peer back from there. */
+export type Outcomes = Omit<FleasePeerSink, "send" | "tell" | "clockFault">;
+
+export interface RunnerOptions {
+  readonly settings: FleaseSettings;
+  /** A member has an acceptor; a client is a proposer only. */
+  readonly acceptor: boolean;
+  readonly world: World;
+  readonly medium: Medium;
+  /** The owner name of the incarnation that begins. It must differ from those of all before. */
+  owner(): string;
+  /** The clocks are at fault, and the next incarnation begins: connections of the former one must end. */
+  clockFault(reason: string): void;
+  /** The peer has looked after itself: what else is to be done several times a second. */
+  maintained(now: Reading): void;
+}
+
+/**
+ * Runs a {@link FleasePeer}: reads the clocks for it, wakes it when it is due, lets it look after itself, and begins a new
+ * incarnation after a clock fault. It knows the world as ports only: the same code runs over TCP, on stores and in the simulators.
+ */
+export class FleaseRunner {
+  readonly peer: FleasePeer;
+  readonly world: World;
+  readonly #options: RunnerOptions;
+  readonly #clocks = { monotonicMs: 0, wallMs: 0 };
+  readonly #reply = new Message();
+  #now: Reading;
+  #outcomes: Outcomes | undefined;
+  /** When the peer will be woken, on the steady clock. */
+  #wakeAt = Infinity;
+  #wakeTimer: Timer | undefined;
+  #maintainTimer: Timer | undefined;
+  #ended = false;
+
+  constructor(options: RunnerOptions) {
+    const { settings, acceptor, world } = options;
+    this.#options = options;
+    this.world = world;
+    const seed = Math.floor(world.random.next() * 0x1_0000_0000);
+    const first = { owner: options.owner(), seed, acceptor };
+    const { monotonicMs, wallMs } = readBothClocks(world.clock, this.#clocks);
+    this.peer = new FleasePeer(settings, first, monotonicMs, wallMs, this.#sink());
+    this.#now = this.now();
+  }
+
+  /** Says who is told of operations. */
+  attach(outcomes: Outcomes): void {
+    this.#outcomes = outcomes;
+  }
+
+  /** Looks after the peer, now and from now on. */
+  maintain(): void {
+    if (this.#ended) return;
+    const now = this.now();
+    this.peer.maintain(now);
+    this.#options.maintained(now);
+    this.poke();
+    const dueMono = now.mono + maintainEveryMs;
+    this.#maintainTimer = this.world.timers.after(maintainEveryMs, () => {
+      this.peer.admission.look(this.world.clock.monotonicMs() - dueMono);
+      this.maintain();
+    });
+  }
+
+  /** From now on nothing wakes the peer. */
+  end(): void {
+    this.#ended = true;
+    this.#wakeTimer?.cancel();
+    this.#maintainTimer?.cancel();
+  }
+
+  /** A fresh reading of the peer's clock. It is one reused record: it counts until the next call. */
+  now(): Reading {
+    const { monotonicMs, wallMs } = readBothClocks(this.world.clock, this.#clocks);
+    return this.peer.read(monotonicMs, wallMs);
+  }
+
+  /** Something was asked of the peer, or has arrived: sees when it is due next. */
+  poke(): void {
+    const dueMono = this.peer.nextDueMono;
+    if (dueMono >= this.#wakeAt || this.#ended) return;
+    this.#wakeTimer?.cancel();
+    this.#wakeAt = dueMono;
+    this.#wakeTimer = this.world.timers.after(dueMono - this.world.clock.monotonicMs(), () => {
+      this.#wakeAt = Infinity;
+      this.peer.tick(this.now());
+      this.poke();
+    });
+  }
+
+  /**
+   * Messages have arrived. What is received until the next call is judged by this reading, which is made now: after they have
+   * arrived (3.2, MUST), and once for all that arrived together.
+   */
+  arrived(): Reading {
+    this.#now = this.now();
+    return this.#now;
+  }
+
+  /** When what is received now arrived, on the steady clock. */
+  get arrivedAtMono(): number {
+    return this.#now.mono;
+  }
+
+  /** Takes the bounds on the time that messages came with. False when they contradict this clock, so that none may count (3.10). */
+  believes(from: number, loMs: number, hiMs: number, echoLoMs: number): boolean {
+    const { peer } = this;
+    return from < peer.settings.members.length
+      ? peer.hearClock(from, loMs, hiMs, echoLoMs, this.#now)
+      : peer.skew.isPossible(loMs, hiMs, echoLoMs, this.#now);
+  }
+
+  /** Hands a message that has arrived to the peer. The reply, if there is one, is reused: it counts until the next call. */
+  receive(from: number, message: Message): Message | undefined {
+    return this.peer.receive(from, message, this.#now, this.#reply) ? this.#reply : undefined;
+  }
+
+  #sink(): FleasePeerSink {
+    const { medium } = this.#options;
+    return {
+      send: (to, message) => medium.send(to, message),
+      tell: (to, message) => medium.tell(to, message),
+      acquired: (slot) => this.#outcomes?.acquired(slot),
+      refused: (slot, holder, retryInMs) => this.#outcomes?.refused(slot, holder, retryInMs),
+      unanswered: (slot, why) => this.#outcomes?.unanswered(slot, why),
+      renewed: (slot, longer) => this.#outcomes?.renewed(slot, longer),
+      lapsed: (slot, why) => this.#outcomes?.lapsed(slot, why),
+      hinted: (resource) => this.#outcomes?.hinted(resource) ?? false,
+      clockFault: (reason) => this.#restart(reason),
+    };
+  }
+
+  /** Goes on as another owner (3.2, 3.10): everything that the former one held is lost. */
+  #restart(reason: string): void {
+    this.#options.clockFault(reason);
+    const { monotonicMs, wallMs } = readBothClocks(this.world.clock, this.#clocks);
+    this.peer.restart(this.#options.owner(), monotonicMs, wallMs);
+  }
+}

@@ -1,0 +1,73 @@
+import type { World } from "../../lease/ports.js";
+import type { LeaseholdError } from "../../lease/errors.js";
+import type { Reading } from "../protocol/clock.js";
+import type { FleaseSettings } from "../protocol/settings.js";
+import { FleaseRunner } from "../runner.js";
+import { Agreement } from "./agreement.js";
+import { StoreMedium } from "./medium.js";
+import type { RunVisit } from "./medium.js";
+import type { Request } from "./record.js";
+import { StoreAcceptor } from "./store-acceptor.js";
+import type { Visiting } from "./visit.js";
+
+export interface RunnerOnStoresOptions {
+  readonly settings: FleaseSettings;
+  readonly world: World;
+  readonly label?: string | undefined;
+  /** n */
+  readonly stores: number;
+  /** The marker under which a store counts. */
+  idOf(store: number): string;
+  readonly runVisit: RunVisit;
+  /** The owner name of the incarnation that begins. */
+  owner(): string;
+  /** The clocks are at fault, and the next incarnation begins. What the former one left on the stores runs out (3.2). */
+  clockFault(reason: string): void;
+  maintained(now: Reading): void;
+  /** Somebody wants a resource that is held here. */
+  heard(resource: string, request: Request): void;
+  /** A visit has ended; `error` is why it came to nothing. */
+  visited(store: number, error: LeaseholdError | undefined): void;
+}
+
+/**
+ * Runs Flease's proposer, and its acceptors on stores, of whose part each participant takes as much as it needs. How a visit
+ * gets to a store is not known here.
+ */
+export class RunnerOnStores {
+  readonly runner: FleaseRunner;
+  readonly visiting: Visiting;
+  readonly medium: StoreMedium;
+
+  constructor(options: RunnerOnStoresOptions) {
+    const { settings, world, label, stores } = options;
+    this.visiting = {
+      acceptor: new StoreAcceptor(settings, label),
+      agreement: new Agreement(settings, stores),
+      stores,
+      idOf: (store) => options.idOf(store),
+      now: () => this.runner.now(),
+      timeoutMs: settings.rpcTimeoutMs,
+    };
+    this.medium = new StoreMedium(this.visiting, options.runVisit, {
+      deliver: (store, reply) => {
+        this.runner.arrived();
+        this.runner.receive(store, reply);
+      },
+      heard: (resource, request) => options.heard(resource, request),
+      visited: (store, _resource, error) => {
+        options.visited(store, error);
+        this.runner.poke();
+      },
+    });
+    this.runner = new FleaseRunner({
+      settings,
+      acceptor: false,
+      world,
+      medium: this.medium,
+      owner: () => options.owner(),
+      clockFault: (reason) => options.clockFault(reason),
+      maintained: (now) => options.maintained(now),
+    });
+  }
+}
