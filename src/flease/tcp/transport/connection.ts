@@ -20,6 +20,12 @@ import type { TransportHandler } from "./transport-handler.js";
 /** How long a connection that we end may take to take its last bytes and to end itself, ms. */
 const LINGER_MS = 500;
 
+/**
+ * A read of at least this size, some two hundred messages, is all that one peer may say in a turn of the event loop.
+ * Without that bound the runtime goes on reading from the peer that sends fastest, thirty-two such reads in a row.
+ */
+const SHARE_BYTES = 16 * 1024;
+
 /** The first buffer of a REJECT, which nearly always fits. */
 const REJECT_BYTES = 512;
 
@@ -128,6 +134,15 @@ export class Connection implements Carrier {
 
   readonly #written = (): void => {
     if (this.ready) this.#link?.written();
+  };
+
+  /** Bytes from a socket that was accepted. The rest waits in the kernel until every other peer has been read once. */
+  readonly read = (chunk: Buffer): void => {
+    this.receive(chunk, chunk.length);
+    if (chunk.length < SHARE_BYTES) return;
+    this.#owner.counters["reads.putOff"]++;
+    this.#socket.pause();
+    setImmediate(() => this.#socket.resume());
   };
 
   /** Bytes from the socket; the chunk is the caller's again when this returns. */

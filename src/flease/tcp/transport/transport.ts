@@ -25,12 +25,6 @@ import { transportDefaults } from "./transport-options.js";
 import type { TransportOptions } from "./transport-options.js";
 import type { TransportHandler } from "./transport-handler.js";
 
-/**
- * A read of at least this size, some two hundred messages, is all that one peer may say in a turn of the event loop. Without
- * that the runtime goes on reading from whoever sends fastest, thirty-two such reads in a row.
- */
-const SHARE_BYTES = 16 * 1024;
-
 /** How often nothing at all is done, to keep the process alive: some days, in ms. */
 const KEEP_ALIVE_MS = 2 ** 30;
 
@@ -232,18 +226,8 @@ export class Transport {
     const connection = new Connection(this.#connectionOwner, socket, address);
     this.#connections.add(connection);
     this.#strangers.add(connection);
-    socket.on("data", (chunk: Buffer) => {
-      connection.receive(chunk, chunk.length);
-      if (chunk.length >= SHARE_BYTES) this.#putOff(socket);
-    });
+    socket.on("data", connection.read);
     return connection;
-  }
-
-  /** The rest waits in the kernel, and its sender with it, until everybody else has been heard once. */
-  #putOff(socket: Socket): void {
-    this.counters["reads.putOff"]++;
-    socket.pause();
-    setImmediate(() => socket.resume());
   }
 
   #enter(gate: Gate, socket: Socket, address: string): void {
