@@ -2,7 +2,7 @@ import { LeaseholdError } from "../../../lease/errors.js";
 import type { Timer, Timers } from "../../../lease/ports.js";
 import type { Counters } from "./counters.js";
 import type { Link } from "./link.js";
-import type { AnswerFrame, CallFrame } from "../wire/side-frames.js";
+import type { AnswerFrame, CallFrame } from "../wire/admin-frames.js";
 import type { TransportHandler } from "./transport-handler.js";
 
 /** Calls of one peer that are being answered at the same time, watches among them; a further one is answered with an error. */

@@ -9,8 +9,8 @@ import { FrameKind } from "../wire/frame.js";
 import { FrameError } from "../wire/frame-error.js";
 import { Outbox } from "./outbox.js";
 import { RoundTrip } from "./round-trip.js";
-import { decodeAnswer, decodeCall, encodeAnswer, encodeCall } from "../wire/side-frames.js";
-import type { AnswerFrame, CallFrame } from "../wire/side-frames.js";
+import { decodeAnswer, decodeCall, encodeAnswer, encodeCall } from "../wire/admin-frames.js";
+import type { AnswerFrame, CallFrame } from "../wire/admin-frames.js";
 import type { Identity, Role } from "../wire/identity.js";
 
 /** What carries a link's bytes: a socket, or a member's way to itself. */

@@ -15,7 +15,7 @@ import { FleaseNode } from "../flease-node.js";
 import { NODE_ID_BYTES_MAX } from "../wire/identity.js";
 import type { Role } from "../wire/identity.js";
 import { silent } from "../../../runtime/logger.js";
-import { encodeAnswer } from "../wire/side-frames.js";
+import { encodeAnswer } from "../wire/admin-frames.js";
 import { realWorld } from "../../../runtime/world.js";
 
 /**

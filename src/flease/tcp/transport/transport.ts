@@ -18,7 +18,7 @@ import { Links } from "./links.js";
 import { Listener } from "./listener.js";
 import { authRejection } from "../security/auth-fault.js";
 import type { LocalRejection } from "../security/auth-fault.js";
-import { Gate } from "../security/gate.js";
+import { TlsAcceptor } from "../security/tls-acceptor.js";
 import { IncarnationKey } from "../security/incarnation-key.js";
 import { nothingAsked, unprovenClaim } from "../security/proof.js";
 import { transportDefaults } from "./transport-options.js";
@@ -46,11 +46,11 @@ export class Transport {
   readonly #keepAlive = setInterval(() => {}, KEEP_ALIVE_MS);
   readonly #key: IncarnationKey;
   #identity: Identity;
-  readonly #gate: Gate | undefined;
+  readonly #tls: TlsAcceptor | undefined;
   #listener: Listener | undefined;
   #heartbeat: Timer;
   /** Accepted connections whose handshake is not done, in the order in which they last got on: in TLS, or after it. */
-  readonly #strangers = new Set<Socket | Connection>();
+  readonly #inHandshake = new Set<Socket | Connection>();
   #closing: Promise<void> | undefined;
   #lastConnectionClosed: (() => void) | undefined;
 
@@ -80,7 +80,7 @@ export class Transport {
     this.#options = { ...transportDefaults, ...options };
     this.#links = new Links(() => this.#identity, world, handler, this.counters, this.#options);
     const { credentials, handshakeTimeoutMs } = this.#options;
-    if (credentials !== undefined) this.#gate = new Gate(credentials, world.timers, handshakeTimeoutMs);
+    if (credentials !== undefined) this.#tls = new TlsAcceptor(credentials, world.timers, handshakeTimeoutMs);
     this.#connectionOwner = this.#newConnectionOwner();
     this.#heartbeat = world.timers.after(this.#options.heartbeatMs, this.#tick);
   }
@@ -185,7 +185,7 @@ export class Transport {
     this.#links.flush();
     this.#links.stop();
     this.#links.calls.fail(undefined, () => new LeaseholdError("CLOSED"));
-    this.#gate?.close();
+    this.#tls?.close();
     for (const dialer of this.#dialers.values()) dialer.stop("closed");
     for (const connection of this.#connections) connection.end("closed");
     const listening = this.#listener?.close();
@@ -208,16 +208,19 @@ export class Transport {
       socket.destroy();
       return;
     }
-    if (this.#strangers.size >= this.#options.handshakesMax) this.#giveUpOldest();
-    if (this.#gate === undefined) this.#open(socket, address).begin(nothingAsked);
-    else this.#enter(this.#gate, socket, address);
+    if (this.#inHandshake.size >= this.#options.handshakesMax) this.#giveUpOldest();
+    if (this.#tls === undefined) this.#open(socket, address).begin(nothingAsked);
+    else this.#acceptTls(this.#tls, socket, address);
   };
 
-  /** Nobody keeps others out by waiting: who means it is done with its handshake long before so many others have come. */
+  /**
+   * Closes the connection whose handshake has made no progress for the longest, so that silent connections cannot keep
+   * others out. An honest handshake ends long before so many others have come.
+   */
   #giveUpOldest(): void {
-    const [oldest] = this.#strangers;
+    const [oldest] = this.#inHandshake;
     this.counters["handshakes.givenUp"]++;
-    this.#strangers.delete(oldest!);
+    this.#inHandshake.delete(oldest!);
     if (oldest instanceof Connection) oldest.close("others wait to be let in");
     else oldest!.destroy();
   }
@@ -225,22 +228,22 @@ export class Transport {
   #open(socket: Socket, address: string): Connection {
     const connection = new Connection(this.#connectionOwner, socket, address);
     this.#connections.add(connection);
-    this.#strangers.add(connection);
+    this.#inHandshake.add(connection);
     socket.on("data", connection.read);
     return connection;
   }
 
-  #enter(gate: Gate, socket: Socket, address: string): void {
-    this.#strangers.add(socket);
-    gate.enter(socket, {
+  #acceptTls(tls: TlsAcceptor, socket: Socket, address: string): void {
+    this.#inHandshake.add(socket);
+    tls.accept(socket, {
       passed: (secured, proof) => {
-        this.#strangers.delete(socket);
+        this.#inHandshake.delete(socket);
         const connection = this.#open(secured, address);
         if ("cause" in proof) connection.distrust(proof);
         else connection.begin(proof);
       },
       failed: (reason) => {
-        this.#strangers.delete(socket);
+        this.#inHandshake.delete(socket);
         if (reason === "timeout") this.counters["handshakes.timedOut"]++;
         else if (reason !== undefined)
           this.#repelled(address, authRejection(reason.cause, reason.text), "us");
@@ -310,7 +313,7 @@ export class Transport {
   }
 
   #established(connection: Connection, link: Link): void {
-    this.#strangers.delete(connection);
+    this.#inHandshake.delete(connection);
     connection.dialing?.opened(link.peerId);
     this.#links.add(link);
     this.#handler.connected(link);
@@ -344,7 +347,7 @@ export class Transport {
 
   #closed(connection: Connection, reason: string, opened: boolean): void {
     this.#connections.delete(connection);
-    this.#strangers.delete(connection);
+    this.#inHandshake.delete(connection);
     const { dialing } = connection;
     if (dialing?.closed(opened) === true) {
       this.counters["dials.failed"]++;

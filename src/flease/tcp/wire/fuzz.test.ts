@@ -23,7 +23,7 @@ import {
 } from "./hello.js";
 import { Link } from "../transport/link.js";
 import { Outbox } from "../transport/outbox.js";
-import { encodeAnswer, encodeCall } from "./side-frames.js";
+import { encodeAnswer, encodeCall } from "./admin-frames.js";
 import type { TransportHandler } from "../transport/transport-handler.js";
 
 /**

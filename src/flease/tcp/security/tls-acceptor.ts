@@ -10,24 +10,24 @@ import type { Proof } from "./proof.js";
 /** The first byte of every TLS connection. None of our frames begins so: it would be longer than any may be. */
 const TLS_HANDSHAKE = 0x16;
 
-/** How it ended for one who came to the gate. Exactly one of the two is called, once. */
-export interface GateOutcome {
+/** How the TLS handshake of an accepted connection ended. Exactly one of the two is called, once. */
+export interface TlsOutcome {
   /** The TLS handshake is done, or there will be none; a fault says why the other side is not believed. */
   passed(socket: Socket, proof: Proof | AuthFault): void;
-  /** There is no TLS connection. Without a reason nobody did anything wrong: the connection just went. */
+  /** There is no TLS connection. Without a reason the connection ended by itself, which is no fault. */
   failed(reason: AuthFault | "timeout" | undefined): void;
 }
 
-interface Entrant {
+interface PendingHandshake {
   readonly socket: Socket;
-  readonly outcome: GateOutcome;
+  readonly outcome: TlsOutcome;
   readonly timer: Timer;
   reason: AuthFault | "timeout" | undefined;
-  left: boolean;
+  finished: boolean;
 }
 
-/** The TLS side of accepting connections: takes plain sockets, and gives them back with who is behind them. */
-export class Gate {
+/** Does the TLS handshake of accepted connections, and says what the other side has proven. */
+export class TlsAcceptor {
   readonly #credentials: Credentials;
   readonly #timers: Timers;
   readonly #timeoutMs: number;
@@ -35,7 +35,7 @@ export class Gate {
   readonly #server: Server;
   #version: number;
   /** By remote address and port, which no two connections to one address of ours have in common. */
-  readonly #entrants = new Map<string, Entrant>();
+  readonly #pending = new Map<string, PendingHandshake>();
 
   constructor(credentials: Credentials, timers: Timers, timeoutMs: number) {
     this.#credentials = credentials;
@@ -47,60 +47,60 @@ export class Gate {
     this.#server.on("tlsClientError", this.#faulty);
   }
 
-  enter(socket: Socket, outcome: GateOutcome): void {
+  accept(socket: Socket, outcome: TlsOutcome): void {
     if (this.#version !== this.#credentials.version) {
       this.#version = this.#credentials.version;
       this.#server.setSecureContext(this.#credentials.serverOptions());
     }
     const key = keyOf(socket);
     const timer = this.#timers.after(this.#timeoutMs, () => {
-      entrant.reason = "timeout";
+      pending.reason = "timeout";
       socket.destroy();
     });
-    const entrant: Entrant = { socket, outcome, timer, reason: undefined, left: false };
-    this.#entrants.set(key, entrant);
+    const pending: PendingHandshake = { socket, outcome, timer, reason: undefined, finished: false };
+    this.#pending.set(key, pending);
     socket.once("close", () => {
-      if (this.#leave(key, entrant)) outcome.failed(entrant.reason);
+      if (this.#finish(key, pending)) outcome.failed(pending.reason);
     });
     socket.on("error", () => {});
     socket.once("data", (first: Buffer) => {
       socket.pause();
       socket.unshift(first);
       if (first[0] === TLS_HANDSHAKE) this.#server.emit("connection", socket);
-      else this.#unsecured(key, entrant);
+      else this.#refusePlain(key, pending);
     });
   }
 
-  /** Whoever speaks plainly is answered plainly, as he would understand nothing else. */
-  #unsecured(key: string, entrant: Entrant): void {
-    this.#leave(key, entrant);
-    entrant.outcome.passed(entrant.socket, { cause: "plain", text: "only TLS connections are taken here" });
-    entrant.socket.resume();
+  /** A peer without TLS gets the refusal in plain frames, because it could not read it in a TLS connection. */
+  #refusePlain(key: string, pending: PendingHandshake): void {
+    this.#finish(key, pending);
+    pending.outcome.passed(pending.socket, { cause: "plain", text: "only TLS connections are taken here" });
+    pending.socket.resume();
   }
 
   /** Ends the handshakes that are under way. */
   close(): void {
-    for (const { socket } of this.#entrants.values()) socket.destroy();
+    for (const { socket } of this.#pending.values()) socket.destroy();
   }
 
   readonly #secured = (socket: TLSSocket): void => {
     const key = keyOf(socket);
-    const entrant = this.#entrants.get(key);
-    if (entrant === undefined) {
+    const pending = this.#pending.get(key);
+    if (pending === undefined) {
       socket.destroy();
       return;
     }
-    this.#leave(key, entrant);
-    entrant.outcome.passed(socket, this.#credentials.proofOf(socket, "accepting"));
+    this.#finish(key, pending);
+    pending.outcome.passed(socket, this.#credentials.proofOf(socket, "accepting"));
   };
 
   readonly #faulty = (error: Error, socket: TLSSocket): void => {
-    const entrant = this.#entrants.get(keyOf(socket));
+    const pending = this.#pending.get(keyOf(socket));
     const fault = handshakeFault(error, "accepting");
-    if (entrant === undefined || fault === undefined) return;
-    entrant.reason ??= this.#explained(fault, this.#credentials.claimOf(socket));
-    // Whoever stays connected after that gets nothing any more.
-    entrant.socket.destroy();
+    if (pending === undefined || fault === undefined) return;
+    pending.reason ??= this.#explained(fault, this.#credentials.claimOf(socket));
+    // A peer that stays connected would keep a file descriptor, and nothing more is to be said to it.
+    pending.socket.destroy();
   };
 
   #explained(fault: AuthFault, claim: string | undefined): AuthFault {
@@ -108,20 +108,20 @@ export class Gate {
       return { cause: fault.cause, text: `${fault.text} (it calls itself ${JSON.stringify(claim)})` };
     }
     if (fault.cause !== "key") return fault;
-    // What would be another key among those who use keys.
+    // Certificates are in use, so the same TLS error cannot mean a different cluster key.
     return {
       cause: "tls",
       text: "what it sends was changed on its way, or was recorded of another connection",
     };
   }
 
-  /** False when it has left before. */
-  #leave(key: string, entrant: Entrant): boolean {
-    if (entrant.left) return false;
-    entrant.left = true;
-    // The next connection from there may be here before the end of the last one has been told.
-    if (this.#entrants.get(key) === entrant) this.#entrants.delete(key);
-    entrant.timer.cancel();
+  /** False when it had finished before. */
+  #finish(key: string, pending: PendingHandshake): boolean {
+    if (pending.finished) return false;
+    pending.finished = true;
+    // A new connection from the same address and port may have begun before this one's end was reported.
+    if (this.#pending.get(key) === pending) this.#pending.delete(key);
+    pending.timer.cancel();
     return true;
   }
 }

@@ -6,7 +6,7 @@ import { ANSWER_FRAME_BYTES_MAX, CALL_FRAME_BYTES_MAX, FRAME_HEADER_BYTES, Frame
 import { FrameError } from "./frame-error.js";
 
 /** Request id, status or length of the method, the method, length of the JSON text. */
-const SIDE_FIELDS_BYTES_MAX = FRAME_HEADER_BYTES + 4 + 1 + 255 + 4;
+const ADMIN_FIELDS_BYTES_MAX = FRAME_HEADER_BYTES + 4 + 1 + 255 + 4;
 
 const METHOD_BYTES_MAX = 64;
 
@@ -33,7 +33,7 @@ function textOf(value: unknown): string {
 /** False when it is too large to be sent; nothing has been written then. */
 export function encodeCall(to: ByteWriter, call: CallFrame): boolean {
   const json = textOf(call.params);
-  if (Buffer.byteLength(json) + SIDE_FIELDS_BYTES_MAX > CALL_FRAME_BYTES_MAX) return false;
+  if (Buffer.byteLength(json) + ADMIN_FIELDS_BYTES_MAX > CALL_FRAME_BYTES_MAX) return false;
   if (call.method.length === 0 || Buffer.byteLength(call.method) > METHOD_BYTES_MAX) return false;
   const start = begin(to, FrameKind.call, json);
   to.u32(call.id);
@@ -51,7 +51,7 @@ export function encodeAnswer(to: ByteWriter, answer: AnswerFrame): void {
   const { error } = answer;
   const status = error === undefined ? Status.value : Status.error;
   const json = textOf(error === undefined ? answer.value : { code: error.code, message: error.message });
-  if (Buffer.byteLength(json) + SIDE_FIELDS_BYTES_MAX > ANSWER_FRAME_BYTES_MAX) {
+  if (Buffer.byteLength(json) + ADMIN_FIELDS_BYTES_MAX > ANSWER_FRAME_BYTES_MAX) {
     throw new RangeError(`the answer is larger than ${ANSWER_FRAME_BYTES_MAX} bytes`);
   }
   const start = begin(to, FrameKind.answer, json);
@@ -63,7 +63,7 @@ export function encodeAnswer(to: ByteWriter, answer: AnswerFrame): void {
 
 function begin(to: ByteWriter, kind: FrameKind, json: string): number {
   const start = to.length;
-  to.reserve(SIDE_FIELDS_BYTES_MAX + 3 * json.length);
+  to.reserve(ADMIN_FIELDS_BYTES_MAX + 3 * json.length);
   to.u32(0);
   to.u8(kind);
   return start;
