@@ -1,9 +1,9 @@
 import { CommanderError } from "commander";
-import { firstUnreadableWord } from "./command-bytes.js";
-import { exitCode } from "./exit-codes.js";
-import { describeFailure, usageError } from "./failure.js";
+import { firstUnreadableWord } from "./common/command-bytes.js";
+import { exitCode } from "./common/exit-codes.js";
+import { describeFailure, usageError } from "./common/failure.js";
 import { buildProgram, usageFault } from "./program.js";
-import { outputFault, sayError } from "./say.js";
+import { outputFault, sayError } from "./output/say.js";
 
 /** Runs one command and answers its exit code; whatever goes wrong has then been said in one line. */
 export async function main(words: readonly string[]): Promise<number> {

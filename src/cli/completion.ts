@@ -1,7 +1,7 @@
 import type { Command } from "commander";
-import { exitCode } from "./exit-codes.js";
-import { usageError } from "./failure.js";
-import { sayLines } from "./say.js";
+import { exitCode } from "./common/exit-codes.js";
+import { usageError } from "./common/failure.js";
+import { sayLines } from "./output/say.js";
 
 /** The cluster is asked for names while somebody waits at a prompt. */
 const NAMES_TIMEOUT = "500ms";

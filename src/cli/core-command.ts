@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import { type Finish, examples } from "./command-help.js";
-import { usageError } from "./failure.js";
-import { refuseRole } from "./security-options.js";
+import { usageError } from "./common/failure.js";
+import { refuseRole } from "./common/security-options.js";
 
 /** etcd's names, so that its command lines and unit files work here. */
 const options = [

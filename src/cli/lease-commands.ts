@@ -2,8 +2,8 @@ import type { Command } from "commander";
 import { Option } from "commander";
 import { type Finish, examples } from "./command-help.js";
 import type { HoldOptions } from "./commands/hold.js";
-import { usageError } from "./failure.js";
-import { WAIT_DEFAULT } from "./settings.js";
+import { usageError } from "./common/failure.js";
+import { WAIT_DEFAULT } from "./common/settings.js";
 
 /** The commands that hold a lease for as long as they run. */
 export function addHolding(program: Command, finish: Finish): void {

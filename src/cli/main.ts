@@ -1,9 +1,9 @@
 #!/usr/bin/env node
-import { holdSignals } from "./signals.js";
+import { holdSignals } from "./common/signals.js";
 
 // Before anything else is loaded.
 holdSignals();
-const { beFront, endFront, isBehind, needsFront, watchFront } = await import("./front.js");
+const { beFront, endFront, isBehind, needsFront, watchFront } = await import("./common/front.js");
 
 const words = process.argv.slice(2);
 if (needsFront(words) && !isBehind()) {

@@ -2,10 +2,10 @@ import { readFileSync } from "node:fs";
 import { CommanderError } from "commander";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { LeaseholdError, errorCodes } from "../lease/errors.js";
-import { exitCodeLines, exitCodeOfError, exitCodes } from "./exit-codes.js";
-import { CommandFailure, describeFailure, usageError } from "./failure.js";
+import { exitCodeLines, exitCodeOfError, exitCodes } from "./common/exit-codes.js";
+import { CommandFailure, describeFailure, usageError } from "./common/failure.js";
 import { buildProgram, usageFault } from "./program.js";
-import { LOCAL_ENDPOINTS, collectEndpoints, settingsOf } from "./settings.js";
+import { LOCAL_ENDPOINTS, collectEndpoints, settingsOf } from "./common/settings.js";
 
 vi.mock("./commands/list.js", () => ({ list: (...args: unknown[]) => listed(args) }));
 vi.mock("./commands/run.js", () => ({ run: (...args: unknown[]) => listed(args) }));

@@ -1,15 +1,15 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { type Finish, examples } from "./command-help.js";
-import { exitCode, exitCodeLines } from "./exit-codes.js";
-import { type CommandFailure, usageError } from "./failure.js";
-import { sayLine } from "./say.js";
-import { letSignalsGo } from "./signals.js";
-import { LOCAL_ENDPOINTS, TIMEOUT_DEFAULT, WAIT_DEFAULT, collectEndpoints } from "./settings.js";
+import { exitCode, exitCodeLines } from "./common/exit-codes.js";
+import { type CommandFailure, usageError } from "./common/failure.js";
+import { sayLine } from "./output/say.js";
+import { letSignalsGo } from "./common/signals.js";
+import { LOCAL_ENDPOINTS, TIMEOUT_DEFAULT, WAIT_DEFAULT, collectEndpoints } from "./common/settings.js";
 import type { RunOptions } from "./commands/run.js";
-import { addSecurityOptions, refuseRole, refuseSecurity } from "./security-options.js";
+import { addSecurityOptions, refuseRole, refuseSecurity } from "./common/security-options.js";
 import { addHolding, addWatching } from "./lease-commands.js";
 import { addCore } from "./core-command.js";
-import { packageVersion } from "./version.js";
+import { packageVersion } from "./common/version.js";
 
 const EXIT_CODE_MAX = 255;
 const COUNT_MAX = 64;

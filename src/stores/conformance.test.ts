@@ -4,7 +4,7 @@ import type { Store, StoreAnswer, StoreRequest } from "../delta/store.js";
 import { LeaseholdError } from "../lease/errors.js";
 import { VirtualWorld } from "../testing/virtual-world.js";
 import { runStoreConformance, storeConformanceCases, type StoreGround } from "./conformance.js";
-import { probeAtomic } from "./probe.js";
+import { probeAtomic } from "./common/probe.js";
 
 /** Does something else than the store would, with some requests. */
 type Mistake = (

@@ -3,7 +3,7 @@ import { decodeFarmCell, type FarmCell, mergeFarmCells } from "../delta/farm/far
 import { type FarmPlan, type FarmReading, planFarm } from "../delta/farm/farm-plan.js";
 import { farmRegister, type StoreTraits } from "../delta/store.js";
 import { LeaseholdError } from "../lease/errors.js";
-import { type OpenedStore, type ProbeFinding, StoreUnfitError } from "./contract.js";
+import { type OpenedStore, type ProbeFinding, StoreUnfitError } from "./common/contract.js";
 import type { FarmAddress, Scheme, StorePlace } from "./farm-address.js";
 import { measureReads, type Measurement, measureStore } from "./measure.js";
 import { openingMs, openStore } from "./open.js";

@@ -3,7 +3,7 @@ import { watch } from "../../test/support/scripted-provider.js";
 import { MemoryMedium, MemoryStore } from "../delta/memory/memory-store.js";
 import { type ErrorCode, LeaseholdError } from "../lease/errors.js";
 import { VirtualWorld } from "../testing/virtual-world.js";
-import type { OpenedStore } from "./contract.js";
+import type { OpenedStore } from "./common/contract.js";
 import { LateStore } from "./late-store.js";
 
 const world = new VirtualWorld();

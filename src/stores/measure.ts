@@ -1,7 +1,7 @@
 import { farmRegister, type Store, type StoreAnswer, type StoreRequest } from "../delta/store.js";
-import { probeRegister } from "./probe.js";
-import { operationMsMax } from "./server-limits.js";
-import { untilAborted } from "./until-aborted.js";
+import { probeRegister } from "./common/probe.js";
+import { operationMsMax } from "./common/server-limits.js";
+import { untilAborted } from "./common/until-aborted.js";
 
 /** More samples than this tell nothing more about the 99.9th percentile, and would fill memory. */
 export const samplesMax = 20_000;

@@ -1,7 +1,7 @@
 import { parseDuration } from "../lease/duration.js";
 import { LeaseholdError } from "../lease/errors.js";
 import type { Timers, World } from "../lease/ports.js";
-import type { OpenedStore, OpenStoreOptions, OpenStore } from "./contract.js";
+import type { OpenedStore, OpenStoreOptions, OpenStore } from "./common/contract.js";
 import type { Scheme, StorePlace } from "./farm-address.js";
 import { type AssumedTraits, LateStore } from "./late-store.js";
 import { greatest } from "../lease/lists.js";

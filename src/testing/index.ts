@@ -22,12 +22,12 @@ export {
   type Operation,
   type Sample,
   type Trouble,
-} from "./history/format.js";
+} from "./history/journals/format.js";
 export { type FaultReport } from "./history/faults.js";
-export { HistoryError, type JournalReader } from "./history/journal.js";
+export { HistoryError, type JournalReader } from "./history/journals/journal.js";
 export { describeReport, type HistoryReport } from "./history/report.js";
-export { type Look, type Tenure } from "./history/tenures.js";
-export { type Rule, type Violation } from "./history/violation.js";
+export { type Look, type Tenure } from "./history/journals/tenures.js";
+export { type Rule, type Violation } from "./history/rules/violation.js";
 export {
   checkLinearizable,
   type HistoryOperation,

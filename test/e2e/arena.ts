@@ -20,7 +20,7 @@ import type { Faults } from "../../src/flease/protocol/faults.js";
 import { recoveryOf } from "../support/recovery.js";
 import { freePorts } from "../free-ports.js";
 import { type Running, dist, packageFolder, eventually, leasehold } from "../support/built.js";
-import { historyLine, historyVersion } from "../../src/testing/history/format.js";
+import { historyLine, historyVersion } from "../../src/testing/history/journals/format.js";
 import { checkHistory } from "../../src/testing/history/judge.js";
 import { type HistoryReport, describeReport } from "../../src/testing/history/report.js";
 import { Network } from "./proxy.js";

@@ -188,16 +188,16 @@ export const mutants = [
   },
   {
     name: "waiting: --wait is for the lease alone, and not for members",
-    file: "src/cli/connection.ts",
+    file: "src/cli/common/connection.ts",
     find: "  const openMs = options.wait === undefined ? 0 : waitMs;",
     replace: "  const openMs = 0;",
-    caughtBy: "src/cli/connection.test.ts",
+    caughtBy: "src/cli/common/connection.test.ts",
   },
   {
     name: "waiting: a signal does not end the opening",
-    file: "src/cli/connection.ts",
+    file: "src/cli/common/connection.ts",
     find: "  if (signal === undefined) return opening;",
     replace: "  if (signal !== undefined) return opening;",
-    caughtBy: "src/cli/connection.test.ts",
+    caughtBy: "src/cli/common/connection.test.ts",
   },
 ];

@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { runStoreConformance } from "../../src/stores/conformance.js";
-import type { OpenedStore } from "../../src/stores/contract.js";
+import type { OpenedStore } from "../../src/stores/common/contract.js";
 import { openPostgresStore } from "../../src/stores/postgres/open.js";
 import { poolerProgram, PostgresServer } from "./servers/postgres.js";
 import { run } from "./servers/process.js";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { runStoreConformance } from "../../src/stores/conformance.js";
-import type { OpenedStore } from "../../src/stores/contract.js";
+import type { OpenedStore } from "../../src/stores/common/contract.js";
 import { openRedisStore } from "../../src/stores/redis/open.js";
 import { freePorts } from "../free-ports.js";
 import { RedisServer, type RedisServerOptions } from "./servers/redis.js";

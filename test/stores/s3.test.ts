@@ -2,7 +2,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { runStoreConformance } from "../../src/stores/conformance.js";
-import type { OpenedStore } from "../../src/stores/contract.js";
+import type { OpenedStore } from "../../src/stores/common/contract.js";
 import { S3Client } from "../../src/stores/s3/client.js";
 import { parseS3Url } from "../../src/stores/s3/address.js";
 import { openS3Store } from "../../src/stores/s3/open.js";

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { decodeRecord, encodeRecord } from "../../src/delta/record/codec.js";
 import type { DeltaRecord } from "../../src/delta/record/record.js";
-import type { OpenedStore } from "../../src/stores/contract.js";
+import type { OpenedStore } from "../../src/stores/common/contract.js";
 import { openSanlockStore } from "../../src/stores/sanlock/open.js";
 
 const execute = promisify(execFile);

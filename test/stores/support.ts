@@ -1,7 +1,7 @@
 import { inspect } from "node:util";
 import { expect } from "vitest";
 import type { Store, StoreAnswer } from "../../src/delta/store.js";
-import type { OpenStore } from "../../src/stores/contract.js";
+import type { OpenStore } from "../../src/stores/common/contract.js";
 import { type ErrorCode, LeaseholdError } from "../../src/lease/errors.js";
 
 export type Known = Exclude<StoreAnswer, { kind: "failed" }>;

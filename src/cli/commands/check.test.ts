@@ -3,12 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { done, fault, goodTakeover, headerBy, journalOf, looks } from "../../../test/support/histories.js";
-import { historyLine } from "../../testing/history/format.js";
-import { describeFailure } from "../failure.js";
+import { historyLine } from "../../testing/history/journals/format.js";
+import { describeFailure } from "../common/failure.js";
 import { check } from "./check.js";
 
 const said: string[] = [];
-vi.mock("../say.js", () => ({
+vi.mock("../output/say.js", () => ({
   sayLine: (line: string) => said.push(line),
   sayLines: (lines: string[]) => said.push(...lines),
 }));

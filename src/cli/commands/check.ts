@@ -2,13 +2,13 @@ import { createReadStream } from "node:fs";
 import type { FaultReport } from "../../testing/history/faults.js";
 import { HistoryJudge } from "../../testing/history/judge.js";
 import type { HistoryReport } from "../../testing/history/report.js";
-import { type ExitName, exitCode } from "../exit-codes.js";
-import { CommandFailure } from "../failure.js";
+import { type ExitName, exitCode } from "../common/exit-codes.js";
+import { CommandFailure } from "../common/failure.js";
 import type { Paint, Style } from "../output/ansi.js";
 import { printable } from "../output/cells.js";
 import { type Presentation, present, shortTime } from "../output/present.js";
 import { tableLines } from "../output/table.js";
-import { type SharedOptions, settingsOf } from "../settings.js";
+import { type SharedOptions, settingsOf } from "../common/settings.js";
 
 const exits: Record<HistoryReport["verdict"], ExitName> = {
   clean: "ok",

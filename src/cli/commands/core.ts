@@ -2,9 +2,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { CoreFlags } from "../../core/server/config.js";
 import type { Logger } from "../../runtime/logger.js";
 import { loadPackage } from "../../runtime/optional-package.js";
-import { exitCode } from "../exit-codes.js";
-import { sayError, sayLine } from "../say.js";
-import { stopRequested } from "../stop-requested.js";
+import { exitCode } from "../common/exit-codes.js";
+import { sayError, sayLine } from "../output/say.js";
+import { stopRequested } from "../common/stop-requested.js";
 
 /** A clean end takes at most this long; whoever stops a server expects it to stop. */
 const closeMsMax = 5_000;

@@ -1,13 +1,13 @@
 import type { LeaseLostError } from "../../lease/errors.js";
 import type { Lease, Leases } from "../../lease/types.js";
-import { withLeases } from "../connection.js";
-import { exitCode } from "../exit-codes.js";
-import { Interrupt, unlessAborted } from "../interrupt.js";
-import { ownCommandBytes } from "../command-bytes.js";
+import { withLeases } from "../common/connection.js";
+import { exitCode } from "../common/exit-codes.js";
+import { Interrupt, unlessAborted } from "../common/interrupt.js";
+import { ownCommandBytes } from "../common/command-bytes.js";
 import { runUnderLease } from "../run/run-under-lease.js";
 import { SignalRelay } from "../run/signal-relay.js";
-import { sayError } from "../say.js";
-import { type OutputFormat, type Settings, settingsOf, ttlOf } from "../settings.js";
+import { sayError } from "../output/say.js";
+import { type OutputFormat, type Settings, settingsOf, ttlOf } from "../common/settings.js";
 import { type HoldOptions, tell, untilAsked } from "./hold.js";
 import { refuseStrayWords } from "./stray-words.js";
 

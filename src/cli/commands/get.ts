@@ -1,11 +1,11 @@
 import type { Explanation, HolderHint, MemberView } from "../../lease/types.js";
-import { withLeases } from "../connection.js";
-import { exitCode } from "../exit-codes.js";
+import { withLeases } from "../common/connection.js";
+import { exitCode } from "../common/exit-codes.js";
 import type { Paint, Style } from "../output/ansi.js";
 import { cut, pad, printable } from "../output/cells.js";
 import { type Presentation, present, shortTime } from "../output/present.js";
 import { type Cell, type Column, tableLines } from "../output/table.js";
-import { type SharedOptions, settingsOf } from "../settings.js";
+import { type SharedOptions, settingsOf } from "../common/settings.js";
 import { confirmedText, leaseView } from "./lease-view.js";
 
 const LABEL_CELLS = 11;

@@ -1,13 +1,13 @@
 import { LeaseholdError, type LeaseLostError } from "../../lease/errors.js";
 import type { Lease, Leases } from "../../lease/types.js";
-import { withLeasesInTurn } from "../connection.js";
-import { CommandFailure } from "../failure.js";
-import { exitCode } from "../exit-codes.js";
-import { aborted, Interrupt, unlessAborted } from "../interrupt.js";
+import { withLeasesInTurn } from "../common/connection.js";
+import { CommandFailure } from "../common/failure.js";
+import { exitCode } from "../common/exit-codes.js";
+import { aborted, Interrupt, unlessAborted } from "../common/interrupt.js";
 import { printable } from "../output/cells.js";
 import { toJson } from "../output/present.js";
-import { sayLine } from "../say.js";
-import { type OutputFormat, type SharedOptions, settingsOf, ttlOf } from "../settings.js";
+import { sayLine } from "../output/say.js";
+import { type OutputFormat, type SharedOptions, settingsOf, ttlOf } from "../common/settings.js";
 
 export interface HoldOptions extends SharedOptions {
   readonly ttl?: string;

@@ -1,12 +1,12 @@
 import type { ResourceHint } from "../../lease/types.js";
-import { withLeases } from "../connection.js";
-import { exitCode } from "../exit-codes.js";
+import { withLeases } from "../common/connection.js";
+import { exitCode } from "../common/exit-codes.js";
 import type { Paint } from "../output/ansi.js";
 import { printable } from "../output/cells.js";
 import { type Presentation, present, shortTime } from "../output/present.js";
 import { type Column, tableLines } from "../output/table.js";
-import { sayError, sayLines } from "../say.js";
-import { type SharedOptions, settingsOf } from "../settings.js";
+import { sayError, sayLines } from "../output/say.js";
+import { type SharedOptions, settingsOf } from "../common/settings.js";
 import { confirmedText, leaseView } from "./lease-view.js";
 
 const COLUMNS: readonly Column[] = [

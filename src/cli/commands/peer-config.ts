@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { z } from "zod";
 import { isRecord } from "../../lease/json.js";
 import type { MemberOptions } from "../../flease/tcp/types.js";
-import { usageError } from "../failure.js";
-import { type SecurityFlags, securityOf } from "../security-options.js";
+import { usageError } from "../common/failure.js";
+import { type SecurityFlags, securityOf } from "../common/security-options.js";
 
 const duration = z.union([z.number(), z.string()]);
 

@@ -2,12 +2,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Member } from "../../flease/tcp/types.js";
 import type { Logger } from "../../runtime/logger.js";
 import { startMember } from "../../index.js";
-import { exitCode } from "../exit-codes.js";
+import { exitCode } from "../common/exit-codes.js";
 import { shortTime, toJson } from "../output/present.js";
-import { tellParent } from "../parent-process.js";
-import { sayError, sayLine } from "../say.js";
-import { stopRequested } from "../stop-requested.js";
-import { type OutputFormat, type SharedOptions, settingsOf } from "../settings.js";
+import { tellParent } from "../common/parent-process.js";
+import { sayError, sayLine } from "../output/say.js";
+import { stopRequested } from "../common/stop-requested.js";
+import { type OutputFormat, type SharedOptions, settingsOf } from "../common/settings.js";
 import { type PeerFlags, memberOptionsOf } from "./peer-config.js";
 
 /** What a member that was forked tells its parent. */

@@ -1,9 +1,9 @@
 import type { HolderAction, Leases } from "../../lease/types.js";
-import { withLeases } from "../connection.js";
-import { exitCode } from "../exit-codes.js";
+import { withLeases } from "../common/connection.js";
+import { exitCode } from "../common/exit-codes.js";
 import { printable } from "../output/cells.js";
 import { type Presentation, present, shortTime } from "../output/present.js";
-import { type SharedOptions, settingsOf } from "../settings.js";
+import { type SharedOptions, settingsOf } from "../common/settings.js";
 
 type Verb = "release" | "break";
 

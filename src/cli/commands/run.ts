@@ -1,10 +1,10 @@
-import { withLeasesInTurn } from "../connection.js";
-import { ownCommandBytes } from "../command-bytes.js";
+import { withLeasesInTurn } from "../common/connection.js";
+import { ownCommandBytes } from "../common/command-bytes.js";
 import { runUnderLease } from "../run/run-under-lease.js";
 import { SignalRelay } from "../run/signal-relay.js";
-import { sayError } from "../say.js";
+import { sayError } from "../output/say.js";
 import { refuseStrayWords } from "./stray-words.js";
-import { type SharedOptions, settingsOf, ttlOf } from "../settings.js";
+import { type SharedOptions, settingsOf, ttlOf } from "../common/settings.js";
 
 export interface RunOptions extends SharedOptions {
   readonly ttl?: string;

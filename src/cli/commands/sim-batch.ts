@@ -1,7 +1,7 @@
-import { CommandFailure, usageError } from "../failure.js";
-import { sayLine, sayProgress } from "../say.js";
-import { settingsOf } from "../settings.js";
-import { packageVersion } from "../version.js";
+import { CommandFailure, usageError } from "../common/failure.js";
+import { sayLine, sayProgress } from "../output/say.js";
+import { settingsOf } from "../common/settings.js";
+import { packageVersion } from "../common/version.js";
 import type { SimCommandOptions } from "./sim.js";
 
 /** Without `--minutes` or `--runs`, so long. */

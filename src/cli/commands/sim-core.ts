@@ -1,7 +1,7 @@
 import { coreLivenessInvariants } from "../../../sim/core/invariants.js";
 import { loadPackage } from "../../runtime/optional-package.js";
-import { usageError } from "../failure.js";
-import { packageVersion } from "../version.js";
+import { usageError } from "../common/failure.js";
+import { packageVersion } from "../common/version.js";
 import { type Run, countsOf, simRuns } from "./sim-storage.js";
 import type { SimCommandOptions } from "./sim.js";
 

@@ -3,7 +3,7 @@ import { runsThatShowAll, sim } from "./sim.js";
 import { clockModes } from "../../../sim/kit/clocks.js";
 
 const said: string[] = [];
-vi.mock("../say.js", () => ({
+vi.mock("../output/say.js", () => ({
   sayLine: (line: string) => said.push(line),
   sayLines: (lines: string[]) => said.push(...lines),
   sayProgress: () => {},

@@ -5,7 +5,7 @@ import type { SimCommandOptions } from "./sim.js";
 import { simStorage, type StoredGround } from "./sim-storage.js";
 
 const said: string[] = [];
-vi.mock("../say.js", () => ({
+vi.mock("../output/say.js", () => ({
   sayLine: (line: string) => said.push(line),
   sayLines: (lines: string[]) => said.push(...lines),
   sayProgress: () => undefined,

@@ -3,11 +3,11 @@ import { isStorageFeature, type StorageFeature, storageFeatures } from "../../..
 import { simulateStorage, storageFailureText } from "../../../sim/delta/run.js";
 import { shortenStorage } from "../../../sim/delta/shorten.js";
 import { livenessInvariants } from "../../../sim/delta/invariants.js";
-import { exitCode } from "../exit-codes.js";
-import { usageError } from "../failure.js";
+import { exitCode } from "../common/exit-codes.js";
+import { usageError } from "../common/failure.js";
 import { type Presentation, present } from "../output/present.js";
-import { settingsOf } from "../settings.js";
-import { packageVersion } from "../version.js";
+import { settingsOf } from "../common/settings.js";
+import { packageVersion } from "../common/version.js";
 import { Batch, countLines, simulatorFailed } from "./sim-batch.js";
 import { type SimCommandOptions, runsForOnce, runsThatShowAll } from "./sim.js";
 

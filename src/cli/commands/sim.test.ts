@@ -1,13 +1,13 @@
 import { afterEach, expect, it, vi } from "vitest";
 import { duringFaults } from "../../flease/protocol/planted-faults.js";
-import { packageVersion } from "../version.js";
+import { packageVersion } from "../common/version.js";
 import { World } from "../../../sim/flease/world.js";
 import { simStorage } from "./sim-storage.js";
 import { runsThatShowAll, sim } from "./sim.js";
 import type { SimCommandOptions } from "./sim.js";
 
 const said: string[] = [];
-vi.mock("../say.js", () => ({
+vi.mock("../output/say.js", () => ({
   sayLine: (line: string) => said.push(line),
   sayLines: (lines: string[]) => said.push(...lines),
   sayProgress: () => {},

@@ -4,11 +4,11 @@ import { type CounterName, type FleaseCounters, fleaseCounters } from "../../../
 import { type Feature, features, isFeature } from "../../../sim/flease/features.js";
 import { type SimOptions, type SimResult, failureText, simulate } from "../../../sim/flease/run.js";
 import { shorten } from "../../../sim/flease/shorten.js";
-import { exitCode } from "../exit-codes.js";
-import { usageError } from "../failure.js";
+import { exitCode } from "../common/exit-codes.js";
+import { usageError } from "../common/failure.js";
 import { type Presentation, present } from "../output/present.js";
-import { type SharedOptions, settingsOf } from "../settings.js";
-import { packageVersion } from "../version.js";
+import { type SharedOptions, settingsOf } from "../common/settings.js";
+import { packageVersion } from "../common/version.js";
 import { Batch, countLines, simulatorFailed, wordsOf } from "./sim-batch.js";
 
 /** The options of `leasehold sim` as commander hands them over. */

@@ -2,12 +2,12 @@ import { majorityOf } from "../../lease/majority.js";
 import type { MemberReport, PeerStatus } from "../../flease/tcp/types.js";
 import { clusterStatus } from "../../index.js";
 import { isFarmUrl } from "../../stores/farm-address.js";
-import { exitCode } from "../exit-codes.js";
+import { exitCode } from "../common/exit-codes.js";
 import type { Paint, Style } from "../output/ansi.js";
 import { type Presentation, present, shortTime } from "../output/present.js";
 import { type Cell, type Column, tableLines } from "../output/table.js";
 import { storeStatus } from "./store-status.js";
-import { type SharedOptions, openOptions, settingsOf } from "../settings.js";
+import { type SharedOptions, openOptions, settingsOf } from "../common/settings.js";
 import { few } from "../../lease/lists.js";
 
 const COLUMNS: readonly Column[] = [

@@ -1,10 +1,10 @@
 import { majorityOf } from "../../lease/majority.js";
 import type { MemberView } from "../../lease/types.js";
-import { withLeases } from "../connection.js";
-import { exitCode } from "../exit-codes.js";
+import { withLeases } from "../common/connection.js";
+import { exitCode } from "../common/exit-codes.js";
 import { type Presentation, present, shortTime } from "../output/present.js";
 import { type Cell, type Column, tableLines } from "../output/table.js";
-import type { Settings } from "../settings.js";
+import type { Settings } from "../common/settings.js";
 
 const COLUMNS: readonly Column[] = [{ title: "STORE" }, { title: "STATE", shrinks: true }];
 

@@ -1,4 +1,4 @@
-import { usageError } from "../failure.js";
+import { usageError } from "../common/failure.js";
 
 /**
  * The command begins after "--", and nothing but the name stands before: without it an option of the command would be taken for one of

@@ -1,12 +1,12 @@
 import type { Change, Leases } from "../../lease/types.js";
-import { withLeases } from "../connection.js";
-import { exitCode } from "../exit-codes.js";
-import { Interrupt, unlessAborted } from "../interrupt.js";
+import { withLeases } from "../common/connection.js";
+import { exitCode } from "../common/exit-codes.js";
+import { Interrupt, unlessAborted } from "../common/interrupt.js";
 import { type Paint, paintFor } from "../output/ansi.js";
 import { printable } from "../output/cells.js";
 import { shortTime, toJson } from "../output/present.js";
-import { sayLine } from "../say.js";
-import { type SharedOptions, settingsOf } from "../settings.js";
+import { sayLine } from "../output/say.js";
+import { type SharedOptions, settingsOf } from "../common/settings.js";
 import { leaseView } from "./lease-view.js";
 
 /** `leasehold watch [PREFIX]`: ends with 0 when it is interrupted, or nobody reads what it prints. */

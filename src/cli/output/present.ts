@@ -1,5 +1,5 @@
-import { sayLine, sayLines } from "../say.js";
-import type { OutputFormat } from "../settings.js";
+import { sayLine, sayLines } from "./say.js";
+import type { OutputFormat } from "../common/settings.js";
 import { type Paint, paintFor } from "./ansi.js";
 
 /** What a command found, in each of the forms in which it can be printed. */

@@ -16,7 +16,7 @@ import {
   receive,
   send,
 } from "./guard-link.js";
-import { listenToSignals } from "../signals.js";
+import { listenToSignals } from "../common/signals.js";
 import { type Cause, type Deadline, type Limits, decide, remainingMs } from "./guard-policy.js";
 import { CommandProcesses, MARK_VARIABLE } from "./process-group.js";
 

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import type { Socket } from "node:net";
 import { fileURLToPath } from "node:url";
-import type { CommandBytes } from "../command-bytes.js";
+import type { CommandBytes } from "../common/command-bytes.js";
 import {
   FROM_RUN_FD,
   type FromGuard,

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { childrenOf, eventually, guardPath, isAlive } from "../../../test/support/built.js";
 import { LeaseLostError, LeaseholdError } from "../../lease/errors.js";
 import type { AcquireOptions, Guarantees, Lease, Leases } from "../../lease/types.js";
-import { exitCode } from "../exit-codes.js";
+import { exitCode } from "../common/exit-codes.js";
 import { groupIsGone } from "./process-group.js";
 import { type RunRequest, runUnderLease } from "./run-under-lease.js";
 import { SignalRelay } from "./signal-relay.js";

@@ -2,9 +2,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { LeaseholdError, type LeaseLostError } from "../../lease/errors.js";
 import type { Duration, Lease, Leases } from "../../lease/types.js";
 import { formatDuration, parseDuration } from "../../lease/duration.js";
-import { exitCode } from "../exit-codes.js";
+import { exitCode } from "../common/exit-codes.js";
 import { shortTime } from "../output/present.js";
-import { CommandFailure, usageError } from "../failure.js";
+import { CommandFailure, usageError } from "../common/failure.js";
 import { now } from "./guard-link.js";
 import {
   type Deadline,
@@ -13,7 +13,7 @@ import {
   killAfterMsMax,
   killMarginMs,
 } from "./guard-policy.js";
-import { type CommandBytes, bytesOf } from "../command-bytes.js";
+import { type CommandBytes, bytesOf } from "../common/command-bytes.js";
 import { type Ending, GuardedCommand } from "./guarded-command.js";
 import { type SignalRelay, exitCodeOfSignal } from "./signal-relay.js";
 

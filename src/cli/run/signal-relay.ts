@@ -1,6 +1,6 @@
 import { constants } from "node:os";
-import { SIGNAL_BASE } from "../exit-codes.js";
-import { listenToSignals } from "../signals.js";
+import { SIGNAL_BASE } from "../common/exit-codes.js";
+import { listenToSignals } from "../common/signals.js";
 import type { GuardedCommand } from "./guarded-command.js";
 
 const FORWARDED = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as const;

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { clusterStatus, open } from "../../index.js";
 import type { Leases } from "../../lease/types.js";
 import type { PeerNews } from "../commands/peer.js";
-import { LOCAL_ENDPOINTS } from "../settings.js";
+import { LOCAL_ENDPOINTS } from "../common/settings.js";
 import { Board, type Change } from "./board.js";
 import type { WorkerNews, WorkerOrders } from "./news.js";
 import { Processes } from "./processes.js";

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { environmentWithoutSecurity } from "../security-options.js";
+import { environmentWithoutSecurity } from "../common/security-options.js";
 
 /** A process that ends by itself is started again after this long, so that a broken one does not keep the machine busy. */
 const RESTART_MS = 1_500;

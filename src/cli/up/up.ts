@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseDuration } from "../../lease/duration.js";
-import { exitCode } from "../exit-codes.js";
-import { usageError } from "../failure.js";
+import { exitCode } from "../common/exit-codes.js";
+import { usageError } from "../common/failure.js";
 import { paintFor } from "../output/ansi.js";
 import { printable } from "../output/cells.js";
 import { toJson } from "../output/present.js";
-import { sayLine, sayLines } from "../say.js";
-import { listenToSignals } from "../signals.js";
-import { type SharedOptions, settingsOf } from "../settings.js";
+import { sayLine, sayLines } from "../output/say.js";
+import { listenToSignals } from "../common/signals.js";
+import { type SharedOptions, settingsOf } from "../common/settings.js";
 import type { Change } from "./board.js";
 import { LocalCluster, type LocalPlan } from "./local-cluster.js";
 import { freePorts } from "./ports.js";

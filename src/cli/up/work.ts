@@ -6,8 +6,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { Lease, Leases } from "../../lease/types.js";
 import { open } from "../../index.js";
-import { tellParent } from "../parent-process.js";
-import { stopRequested } from "../stop-requested.js";
+import { tellParent } from "../common/parent-process.js";
+import { stopRequested } from "../common/stop-requested.js";
 import type { WorkerNews, WorkerOrders } from "./news.js";
 import { few } from "../../lease/lists.js";
 

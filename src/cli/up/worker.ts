@@ -1,4 +1,4 @@
-import { holdSignals } from "../signals.js";
+import { holdSignals } from "../common/signals.js";
 
 // Before anything else is loaded.
 holdSignals();

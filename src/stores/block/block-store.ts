@@ -1,8 +1,8 @@
 import type { StoreAnswer, StoreRequest, StoreTraits } from "../../delta/store.js";
 import { readBothClocks } from "../../lease/both-clocks.js";
 import { LeaseholdError } from "../../lease/errors.js";
-import type { OpenedStore, ProbeFinding } from "../contract.js";
-import { ioError } from "../io-error.js";
+import type { OpenedStore, ProbeFinding } from "../common/contract.js";
+import { ioError } from "../common/io-error.js";
 import {
   decodeHint,
   decodeUnit,

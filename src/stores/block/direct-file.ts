@@ -1,7 +1,7 @@
 import { constants } from "node:fs";
 import { type FileHandle, open, readFile } from "node:fs/promises";
 import { LeaseholdError } from "../../lease/errors.js";
-import { errnoOf } from "../io-error.js";
+import { errnoOf } from "../common/io-error.js";
 
 /** What memory for direct I/O comes in, and more than any device asks it to be aligned to. */
 const wasmPageBytes = 65_536;

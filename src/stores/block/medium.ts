@@ -1,4 +1,4 @@
-import { Gate } from "../gate.js";
+import { Gate } from "../common/gate.js";
 import { alignedBytes } from "./direct-file.js";
 import { decodeSuperblock, fillSectors, type Layout, lineIn, unitBytes } from "./layout.js";
 

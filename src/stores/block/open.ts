@@ -2,8 +2,8 @@ import { performance } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseDuration } from "../../lease/duration.js";
 import { LeaseholdError } from "../../lease/errors.js";
-import type { OpenStore, OpenStoreOptions, ProbeFinding } from "../contract.js";
-import { ioError } from "../io-error.js";
+import type { OpenStore, OpenStoreOptions, ProbeFinding } from "../common/contract.js";
+import { ioError } from "../common/io-error.js";
 import { BlockStore } from "./block-store.js";
 import { alignedBytes, DirectFile } from "./direct-file.js";
 import {

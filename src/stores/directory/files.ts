@@ -1,7 +1,7 @@
 import { constants } from "node:fs";
 import { mkdir, open, readdir, rename, rm, unlink } from "node:fs/promises";
 import { join } from "node:path";
-import { errnoOf } from "../io-error.js";
+import { errnoOf } from "../common/io-error.js";
 
 /** What a missing file, or a directory that was renamed while it was used, looks like. On a file server also `ESTALE`. */
 export function isMissing(error: unknown): boolean {

@@ -1,8 +1,8 @@
 import { mkdir, open, rename, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
-import type { ProbeFinding } from "../contract.js";
-import { errnoOf } from "../io-error.js";
+import type { ProbeFinding } from "../common/contract.js";
+import { errnoOf } from "../common/io-error.js";
 import { contentOf, discard, namesIn, syncDirectory, writeSynced } from "./files.js";
 import { homeName } from "./marker.js";
 

@@ -1,6 +1,6 @@
 import type { Pool, QueryResult } from "pg";
 import { loadPackage } from "../../runtime/optional-package.js";
-import { operationMsMax } from "../server-limits.js";
+import { operationMsMax } from "../common/server-limits.js";
 import type { PostgresAddress } from "./address.js";
 import { sqlStateOf } from "./failure.js";
 

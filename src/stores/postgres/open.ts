@@ -5,10 +5,10 @@ import {
   type OpenStore,
   type OpenStoreOptions,
   type ProbeFinding,
-} from "../contract.js";
-import { probeAtomic } from "../probe.js";
-import { AtomicStore } from "../atomic-store.js";
-import { untilAborted } from "../until-aborted.js";
+} from "../common/contract.js";
+import { probeAtomic } from "../common/probe.js";
+import { AtomicStore } from "../common/atomic-store.js";
+import { untilAborted } from "../common/until-aborted.js";
 import { parsePostgresUrl, type PostgresAddress } from "./address.js";
 import { postgresFailure, sqlStateOf } from "./failure.js";
 import { PostgresLink } from "./link.js";

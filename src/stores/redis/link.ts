@@ -1,6 +1,6 @@
 import { LeaseholdError } from "../../lease/errors.js";
 import { loadPackage } from "../../runtime/optional-package.js";
-import { operationMsMax } from "../server-limits.js";
+import { operationMsMax } from "../common/server-limits.js";
 import type { RedisAddress } from "./address.js";
 import type { Script } from "./scripts.js";
 import { askRedisFacts, type RedisFacts } from "./server-facts.js";

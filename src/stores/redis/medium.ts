@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { StoreAnswer, StoreTraits } from "../../delta/store.js";
 import { LeaseholdError } from "../../lease/errors.js";
-import type { ReplaceRequest, AtomicMedium } from "../atomic-store.js";
-import { serverBytesMax } from "../server-limits.js";
+import type { ReplaceRequest, AtomicMedium } from "../common/atomic-store.js";
+import { serverBytesMax } from "../common/server-limits.js";
 import type { RedisAddress } from "./address.js";
 import { redisFailure } from "./failure.js";
 import type { RedisLink } from "./link.js";

@@ -1,5 +1,5 @@
 import { LeaseholdError } from "../../lease/errors.js";
-import { operationMsMax } from "../server-limits.js";
+import { operationMsMax } from "../common/server-limits.js";
 import type { S3Address } from "./address.js";
 import type { CredentialsSource } from "./credentials.js";
 import { encodeQuery, encodeStrictly, sign } from "./signature.js";

@@ -1,8 +1,8 @@
 import { sameBytes } from "../../delta/record/line.js";
 import type { StoreAnswer, StoreTraits } from "../../delta/store.js";
 import { LeaseholdError } from "../../lease/errors.js";
-import type { ReplaceRequest, AtomicMedium } from "../atomic-store.js";
-import { serverBytesMax } from "../server-limits.js";
+import type { ReplaceRequest, AtomicMedium } from "../common/atomic-store.js";
+import { serverBytesMax } from "../common/server-limits.js";
 import type { S3Address } from "./address.js";
 import { S3Refusal, type S3Client } from "./client.js";
 import { s3Failure } from "./failure.js";

@@ -1,6 +1,6 @@
-import { assertFit, type OpenStore } from "../contract.js";
-import { AtomicStore } from "../atomic-store.js";
-import { untilAborted } from "../until-aborted.js";
+import { assertFit, type OpenStore } from "../common/contract.js";
+import { AtomicStore } from "../common/atomic-store.js";
+import { untilAborted } from "../common/until-aborted.js";
 import { parseS3Url, type S3Address } from "./address.js";
 import { S3Client } from "./client.js";
 import { findCredentials, readProfile } from "./credentials.js";

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { sameBytes } from "../../delta/record/line.js";
-import type { ProbeFinding } from "../contract.js";
+import type { ProbeFinding } from "../common/contract.js";
 import { type S3Answer, S3Refusal } from "./client.js";
 import type { S3Object, S3Objects } from "./objects.js";
 

@@ -1,7 +1,7 @@
 import { LeaseholdError } from "../../lease/errors.js";
 import { alignedBytes, DirectFile } from "../block/direct-file.js";
-import type { OpenStore } from "../contract.js";
-import { ioError } from "../io-error.js";
+import type { OpenStore } from "../common/contract.js";
+import { ioError } from "../common/io-error.js";
 import { checkLeader, sectorBytesOf } from "./leader-record.js";
 import { areaBytes, SanlockStore } from "./sanlock-store.js";
 

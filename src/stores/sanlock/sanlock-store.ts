@@ -6,9 +6,9 @@ import { farmRegister, type StoreAnswer, type StoreRequest, type StoreTraits } f
 import { LeaseholdError } from "../../lease/errors.js";
 import { alignedBytes, type DirectFile } from "../block/direct-file.js";
 import { fillSectors, lineIn } from "../block/layout.js";
-import type { OpenedStore, ProbeFinding } from "../contract.js";
-import { Gate } from "../gate.js";
-import { ioError } from "../io-error.js";
+import type { OpenedStore, ProbeFinding } from "../common/contract.js";
+import { Gate } from "../common/gate.js";
+import { ioError } from "../common/io-error.js";
 import { checkLeader, decodeLeader, encodeLeader } from "./leader-record.js";
 
 /** What `sanlock direct init` lays out: a mebibyte with a sector for each host, and some behind them that it does not use. */

@@ -7,7 +7,7 @@ import type { DeltaRecord } from "../../delta/record/record.js";
 import { farmRegister, type StoreAnswer } from "../../delta/store.js";
 import { checkLeader, decodeLeader, encodeLeader } from "./leader-record.js";
 import { openSanlockStore } from "./open.js";
-import type { OpenedStore } from "../contract.js";
+import type { OpenedStore } from "../common/contract.js";
 
 /** What sanlock 3.8.5 wrote: a host id that was never used, and host 3 that lives, in a lockspace called LS. */
 const unused =

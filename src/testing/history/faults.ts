@@ -1,7 +1,7 @@
-import type { FaultMark, Nanoseconds } from "./format.js";
-import type { Halt } from "./interventions.js";
-import { apartMs, later } from "./nanoseconds.js";
-import { type Tenure, certainEnd, certainStart, expiryShown, wasInterrupted } from "./tenures.js";
+import type { FaultMark, Nanoseconds } from "./journals/format.js";
+import type { Halt } from "./journals/interventions.js";
+import { apartMs, later } from "./journals/nanoseconds.js";
+import { type Tenure, certainEnd, certainStart, expiryShown, wasInterrupted } from "./journals/tenures.js";
 
 /** A fault from its beginning to its end. */
 interface Fault {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type HistoryEntry, type Sample, stampOf } from "./format.js";
+import { type HistoryEntry, type Sample, stampOf } from "./journals/format.js";
 import { HistoryJudge } from "./judge.js";
 import {
   check,

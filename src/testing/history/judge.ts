@@ -1,8 +1,8 @@
 import { FaultBook, reportFaults } from "./faults.js";
-import type { HistoryEntry, HistoryHeader } from "./format.js";
-import { type Halt, InterventionBook } from "./interventions.js";
-import { type HistoryError, JournalReader } from "./journal.js";
-import type { Refuse } from "./parse.js";
+import type { HistoryEntry, HistoryHeader } from "./journals/format.js";
+import { type Halt, InterventionBook } from "./journals/interventions.js";
+import { type HistoryError, JournalReader } from "./journals/journal.js";
+import type { Refuse } from "./journals/parse.js";
 import type { HistoryReport } from "./report.js";
 import { findLateAcceptances } from "./rules/acceptances.js";
 import { findFalseEndings } from "./rules/endings.js";
@@ -11,8 +11,8 @@ import { findOverlaps } from "./rules/overlaps.js";
 import { judgePauses } from "./rules/pauses.js";
 import { findUnexplainedRefusals } from "./rules/refusals.js";
 import { findTokenFaults } from "./rules/tokens.js";
-import { type Tenure, TenureBook, byCertainStart, wasInterrupted } from "./tenures.js";
-import { type Violation, violationsMax } from "./violation.js";
+import { type Tenure, TenureBook, byCertainStart, wasInterrupted } from "./journals/tenures.js";
+import { type Violation, violationsMax } from "./rules/violation.js";
 
 /**
  * Judges what the journals of many processes prove about leases. A violation is reported only when every choice of

@@ -1,6 +1,6 @@
 import type { FaultReport } from "./faults.js";
-import type { Tenure } from "./tenures.js";
-import type { Violation } from "./violation.js";
+import type { Tenure } from "./journals/tenures.js";
+import type { Violation } from "./rules/violation.js";
 
 /** What the judge found. */
 export interface HistoryReport {

@@ -1,6 +1,6 @@
-import { compare } from "../nanoseconds.js";
-import type { Tenure } from "../tenures.js";
-import { type Violation, nameOf } from "../violation.js";
+import { compare } from "../journals/nanoseconds.js";
+import type { Tenure } from "../journals/tenures.js";
+import { type Violation, nameOf } from "./violation.js";
 
 /**
  * What the writers alone prove of the guarded resource: no token was accepted in an operation that began after the

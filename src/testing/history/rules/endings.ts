@@ -1,6 +1,6 @@
-import { apartMs } from "../nanoseconds.js";
-import type { Tenure } from "../tenures.js";
-import { type Violation, nameOf } from "../violation.js";
+import { apartMs } from "../journals/nanoseconds.js";
+import type { Tenure } from "../journals/tenures.js";
+import { type Violation, nameOf } from "./violation.js";
 
 /** A lease that was given back, or was found lost, is over for good. */
 export function findFalseEndings(tenures: readonly Tenure[]): Violation[] {

@@ -1,6 +1,6 @@
-import type { Decision } from "../format.js";
-import type { Violation } from "../violation.js";
-import { violationsMax } from "../violation.js";
+import type { Decision } from "../journals/format.js";
+import type { Violation } from "./violation.js";
+import { violationsMax } from "./violation.js";
 
 interface Guarded {
   /** Its decisions are in one journal, or their order would be unknown. */

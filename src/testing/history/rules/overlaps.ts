@@ -1,6 +1,6 @@
-import { apartMs, compare, later } from "../nanoseconds.js";
-import { type Tenure, certainEnd, certainStart } from "../tenures.js";
-import { type Violation, nameOf, violationsMax } from "../violation.js";
+import { apartMs, compare, later } from "../journals/nanoseconds.js";
+import { type Tenure, certainEnd, certainStart } from "../journals/tenures.js";
+import { type Violation, nameOf, violationsMax } from "./violation.js";
 
 export interface Overlaps {
   readonly violations: Violation[];

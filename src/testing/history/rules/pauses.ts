@@ -1,6 +1,6 @@
-import type { Nanoseconds } from "../format.js";
-import { type Tenure, certainStart } from "../tenures.js";
-import { type Violation, nameOf } from "../violation.js";
+import type { Nanoseconds } from "../journals/format.js";
+import { type Tenure, certainStart } from "../journals/tenures.js";
+import { type Violation, nameOf } from "./violation.js";
 
 export interface PauseVerdict {
   readonly violations: Violation[];

@@ -1,8 +1,8 @@
-import type { Nanoseconds } from "../format.js";
-import type { Halt } from "../interventions.js";
-import { apartMs } from "../nanoseconds.js";
-import { type Tenure, certainEnd, expiryShown } from "../tenures.js";
-import { type Violation, nameOf } from "../violation.js";
+import type { Nanoseconds } from "../journals/format.js";
+import type { Halt } from "../journals/interventions.js";
+import { apartMs } from "../journals/nanoseconds.js";
+import { type Tenure, certainEnd, expiryShown } from "../journals/tenures.js";
+import { type Violation, nameOf } from "./violation.js";
 
 /**
  * The guarded resource refuses a token only when its tenure is over, so the journals must show a reason why it may have

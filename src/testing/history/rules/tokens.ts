@@ -1,5 +1,5 @@
-import { type Tenure, certainEnd, certainStart } from "../tenures.js";
-import { type Rule, type Violation, nameOf } from "../violation.js";
+import { type Tenure, certainEnd, certainStart } from "../journals/tenures.js";
+import { type Rule, type Violation, nameOf } from "./violation.js";
 
 /** Tokens of one resource rise and are never repeated. Expects the tenures in the order of their certain starts. */
 export function findTokenFaults(tenures: readonly Tenure[]): Violation[] {

@@ -1,4 +1,4 @@
-import { LeaseholdError } from "../lease/errors.js";
+import { LeaseholdError } from "../../lease/errors.js";
 
 /** Operations that may wait for their turn at one disk: what a driver has under way at one store, and its abandoned ones. */
 const waitingMax = 256;

@@ -1,4 +1,4 @@
-import { type ErrorCode, LeaseholdError } from "../lease/errors.js";
+import { type ErrorCode, LeaseholdError } from "../../lease/errors.js";
 
 /** What the operating system says, as the codes of stores. Everything else is a store that cannot be used at the moment. */
 const codes: Readonly<Record<string, ErrorCode>> = {

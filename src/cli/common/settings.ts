@@ -1,8 +1,8 @@
-import { parseDuration } from "../lease/duration.js";
-import type { SecurityOptions } from "../flease/tcp/security/options.js";
-import type { FleaseOptions } from "../flease/tcp/types.js";
-import { isCoreUrl } from "../etcd/address.js";
-import { isFarmUrl } from "../stores/farm-address.js";
+import { parseDuration } from "../../lease/duration.js";
+import type { SecurityOptions } from "../../flease/tcp/security/options.js";
+import type { FleaseOptions } from "../../flease/tcp/types.js";
+import { isCoreUrl } from "../../etcd/address.js";
+import { isFarmUrl } from "../../stores/farm-address.js";
 import { usageError } from "./failure.js";
 import { type SecurityFlags, securityOf } from "./security-options.js";
 

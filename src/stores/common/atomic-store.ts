@@ -1,5 +1,5 @@
-import type { StoreAnswer, StoreRequest, StoreTraits } from "../delta/store.js";
-import { LeaseholdError } from "../lease/errors.js";
+import type { StoreAnswer, StoreRequest, StoreTraits } from "../../delta/store.js";
+import { LeaseholdError } from "../../lease/errors.js";
 import type { OpenedStore, ProbeFinding } from "./contract.js";
 import { untilAborted } from "./until-aborted.js";
 

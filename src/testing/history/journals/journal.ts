@@ -1,4 +1,4 @@
-import { LeaseholdError } from "../../lease/errors.js";
+import { LeaseholdError } from "../../../lease/errors.js";
 import { type HistoryEntry, type HistoryHeader, type Nanoseconds, stampOf } from "./format.js";
 import { type Refuse, parseEntry, parseHeader } from "./parse.js";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { headerBy, journalOf, looks } from "../../../test/support/histories.js";
+import { headerBy, journalOf, looks } from "../../../../test/support/histories.js";
 import { historyLine } from "./format.js";
-import { HistoryJudge, checkHistory } from "./judge.js";
+import { HistoryJudge, checkHistory } from "../judge.js";
 import { HistoryError } from "./journal.js";
 
 const header = historyLine(headerBy("a")).trimEnd();

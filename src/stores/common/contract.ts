@@ -1,5 +1,5 @@
-import type { Store } from "../delta/store.js";
-import { LeaseholdError } from "../lease/errors.js";
+import type { Store } from "../../delta/store.js";
+import { LeaseholdError } from "../../lease/errors.js";
 
 /** One thing that a probe tried on a store. */
 export interface ProbeFinding {

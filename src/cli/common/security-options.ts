@@ -1,7 +1,7 @@
 import { Option } from "commander";
 import type { Command } from "commander";
-import type { SecurityOptions } from "../flease/tcp/security/options.js";
-import type { FleaseOptions } from "../flease/tcp/types.js";
+import type { SecurityOptions } from "../../flease/tcp/security/options.js";
+import type { FleaseOptions } from "../../flease/tcp/types.js";
 import { usageError } from "./failure.js";
 
 /** How to prove who we are, as commander hands it over. */

@@ -2,19 +2,19 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { memberOptionsOf } from "./commands/peer-config.js";
-import { buildProgram } from "./program.js";
+import { memberOptionsOf } from "../commands/peer-config.js";
+import { buildProgram } from "../program.js";
 import { environmentWithoutSecurity, securityOf } from "./security-options.js";
 import { openOptions, settingsOf } from "./settings.js";
 
-vi.mock("./commands/list.js", () => ({ list: vi.fn(async () => 0) }));
-vi.mock("./up/up.js", () => ({ up: vi.fn(async () => 0) }));
+vi.mock("../commands/list.js", () => ({ list: vi.fn(async () => 0) }));
+vi.mock("../up/up.js", () => ({ up: vi.fn(async () => 0) }));
 
 afterEach(() => vi.unstubAllEnvs());
 
 /** What a client would open with. */
 async function opened(...args: string[]) {
-  const { list } = await import("./commands/list.js");
+  const { list } = await import("../commands/list.js");
   await buildProgram(() => {}).parseAsync(["ls", ...args], { from: "user" });
   return openOptions(settingsOf(vi.mocked(list).mock.lastCall![1]));
 }

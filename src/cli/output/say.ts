@@ -1,6 +1,6 @@
 import { writeSync } from "node:fs";
 import { isatty } from "node:tty";
-import { printable } from "./output/cells.js";
+import { printable } from "./cells.js";
 
 const STDOUT = 1;
 const STDERR = 2;

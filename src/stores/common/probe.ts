@@ -1,5 +1,5 @@
-import { encodeLine, sameBytes } from "../delta/record/line.js";
-import type { Store, StoreAnswer } from "../delta/store.js";
+import { encodeLine, sameBytes } from "../../delta/record/line.js";
+import type { Store, StoreAnswer } from "../../delta/store.js";
 import type { ProbeFinding } from "./contract.js";
 
 /** The register that probes use. Nobody waits for it, and what stands in it means nothing. */

@@ -1,4 +1,4 @@
-import type { ErrorCode } from "../lease/errors.js";
+import type { ErrorCode } from "../../lease/errors.js";
 
 /** Every exit code of the command line that is not the child's own, in one table: `docs/cli.md` and `--help` show it. */
 export const exitCodes = [

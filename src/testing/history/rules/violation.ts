@@ -1,4 +1,4 @@
-import type { Holding } from "./format.js";
+import type { Holding } from "../journals/format.js";
 
 /** What a history must not show. `docs/histories.md` has the same list. */
 export type Rule =

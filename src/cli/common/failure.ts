@@ -1,4 +1,4 @@
-import { LeaseholdError } from "../lease/errors.js";
+import { LeaseholdError } from "../../lease/errors.js";
 import { type ExitName, exitCode, exitCodeOfError } from "./exit-codes.js";
 
 /** An end of a command that was foreseen: one line for the person, one number for the script. */
