@@ -1,18 +1,30 @@
 import { fileURLToPath } from "node:url";
+import { relative } from "node:path";
 import { defineConfig } from "vitest/config";
+import { mistakes } from "./test/planted/mistakes/table.mjs";
+import { plant } from "./test/planted/plant.mjs";
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-/** Tests run the sources with the build that lets a test plant the protocol's known mistakes. */
+/** What the sources and tests of this build import by a name. */
 export const alias = {
-  "#lease-faults": here("./src/lease/planted-faults.ts"),
-  "#faults": here("./src/flease/protocol/planted-faults.ts"),
+  "#planted": here("./test/planted/switches.ts"),
   "#delta-faults": here("./src/delta/planted-faults.ts"),
   "#raft-faults": here("./src/core/raft/planted-faults.ts"),
   "#core-faults": here("./src/core/state/planted-faults.ts"),
   "leasehold/testing": here("./src/testing/index.ts"),
   leasehold: here("./src/index.ts"),
 };
+
+const root = here(".");
+/** Every source with its mistakes behind switches. */
+export const plugins = [
+  {
+    name: "planted-mistakes",
+    enforce: "pre" as const,
+    transform: (code: string, id: string) => plant(code, relative(root, id), mistakes),
+  },
+];
 
 /** Random runs of the simulators, and the tables of planted mistakes: minutes of processor time, with a command of their own. */
 export const randomTests = [
@@ -31,6 +43,7 @@ export const harderTests = [
 
 export default defineConfig({
   resolve: { alias },
+  plugins,
   test: {
     // CommonJS looks as it does in Node.
     deps: { interopDefault: false },

@@ -1,9 +1,10 @@
 import { defineConfig } from "vitest/config";
-import { alias } from "./vitest.config.js";
+import { alias, plugins } from "./vitest.config.js";
 
 /** Servers of the core as real processes, beside real ones of etcd; one file after another. */
 export default defineConfig({
   resolve: { alias },
+  plugins,
   test: {
     // CommonJS looks as it does in Node.
     deps: { interopDefault: false },

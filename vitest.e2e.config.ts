@@ -1,9 +1,10 @@
 import { defineConfig } from "vitest/config";
-import { alias } from "./vitest.config.js";
+import { alias, plugins } from "./vitest.config.js";
 
 /** Real processes, one file after another: they start servers and measure time. */
 export default defineConfig({
   resolve: { alias },
+  plugins,
   test: {
     // CommonJS looks as it does in Node.
     deps: { interopDefault: false },

@@ -1,9 +1,10 @@
 import { defineConfig } from "vitest/config";
-import { alias, harderTests, randomTests } from "./vitest.config.js";
+import { alias, harderTests, randomTests, plugins } from "./vitest.config.js";
 
 /** Seeds and virtual time: what fails here fails always. The time limits are for busy machines. */
 export default defineConfig({
   resolve: { alias },
+  plugins,
   test: {
     // CommonJS looks as it does in Node.
     deps: { interopDefault: false },

@@ -1,5 +1,5 @@
 import { defineConfig } from "vitest/config";
-import { alias } from "./vitest.config.js";
+import { alias, plugins } from "./vitest.config.js";
 
 /**
  * The conformance suite in real time, over real sockets, directories and timers. A machine that is busy makes leases of a second
@@ -7,6 +7,7 @@ import { alias } from "./vitest.config.js";
  */
 export default defineConfig({
   resolve: { alias },
+  plugins,
   test: {
     // CommonJS looks as it does in Node.
     deps: { interopDefault: false },

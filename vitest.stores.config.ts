@@ -1,9 +1,10 @@
 import { defineConfig } from "vitest/config";
-import { alias } from "./vitest.config.js";
+import { alias, plugins } from "./vitest.config.js";
 
 /** Real servers, devices and processes that are killed, one file after another. */
 export default defineConfig({
   resolve: { alias },
+  plugins,
   test: {
     include: ["test/stores/**/*.test.ts"],
     testTimeout: 180_000,

@@ -1,23 +1,19 @@
 // Compiles the protocol, its simulator and its explorer with the mistakes that only test builds can plant, and runs a
 // program of test/planted with it: `node scripts/planted.mjs PROGRAM [options]`.
 import { spawnSync } from "node:child_process";
-import { rmSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { compilePlanted, root } from "./planted-sources.mjs";
 
-const root = fileURLToPath(new URL("..", import.meta.url));
 const built = join(root, "dist-planted");
 const [program, ...options] = process.argv.slice(2);
 const node = (...words) => spawnSync(process.execPath, words, { stdio: "inherit" }).status ?? 1;
 
-rmSync(built, { recursive: true, force: true });
-const compiler = join(root, "node_modules", "typescript", "bin", "tsc");
-const compiled = node(compiler, "-p", join(root, "tsconfig.planted.json"));
+const compiled = compilePlanted("tsconfig.planted.json", built);
 if (compiled !== 0) process.exit(compiled);
-// The nearest package.json decides what `#faults` is: here, and nowhere else, the switches that can be turned.
+// The nearest package.json decides what `#planted` is.
 const imports = {
-  "#lease-faults": "./src/lease/planted-faults.js",
-  "#faults": "./src/flease/protocol/planted-faults.js",
+  "#planted": "./test/planted/switches.js",
   "#delta-faults": "./src/delta/planted-faults.js",
   "#raft-faults": "./src/core/raft/planted-faults.js",
   "#core-faults": "./src/core/state/planted-faults.js",

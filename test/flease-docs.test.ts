@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { noFaults } from "../src/flease/protocol/faults.js";
+import { noFaults } from "./planted/switches.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const text = readFileSync(`${root}docs/flease.md`, "utf8");

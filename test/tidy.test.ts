@@ -252,8 +252,6 @@ describe("the folders", () => {
       "entry/etcd.ts",
       "testing/index.ts",
       "cli/main.ts",
-      "lease/planted-faults.ts",
-      "flease/protocol/planted-faults.ts",
       "delta/planted-faults.ts",
       "core/raft/planted-faults.ts",
       "core/state/planted-faults.ts",
@@ -261,8 +259,6 @@ describe("the folders", () => {
     const imported = new Set(
       production.flatMap((file) => importsOf(file).map((specifier) => pathOfImport(file, specifier))),
     );
-    imported.add("lease/faults.ts"); // By way of `#lease-faults`.
-    imported.add("flease/protocol/faults.ts"); // By way of `#faults`.
     imported.add("delta/faults.ts"); // By way of `#delta-faults`.
     imported.add("core/raft/faults.ts"); // By way of `#raft-faults`.
     imported.add("core/state/faults.ts"); // By way of `#core-faults`.

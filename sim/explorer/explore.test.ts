@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { withFaults } from "../../src/flease/protocol/planted-faults.js";
+import { withFaults } from "../../test/planted/switches.js";
 import { noBounds } from "./bounds.js";
 import { FleaseModel, fleaseWorld } from "./flease-model.js";
 import { PublishedModel } from "./published.js";

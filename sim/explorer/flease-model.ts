@@ -1,4 +1,3 @@
-import { faults } from "#faults";
 import { Acceptor } from "../../src/flease/protocol/acceptor.js";
 import { timeOf } from "../../src/flease/protocol/ballot.js";
 import type { Reading } from "../../src/flease/protocol/clock.js";
@@ -172,12 +171,12 @@ export class FleaseModel implements Model<Acceptor, Party, Message, Message>, Pr
 
   /** A proposer looks at replies to the write it is in only, and its numbers never come again. */
   matters({ proposer }: Party, from: number, reply: Message): boolean {
-    if (faults.ballotsNotIncreasing || this.#world.sameIncarnation) return true;
+    if (this.#world.sameIncarnation) return true;
     const slot = proposer.slotOf(resource);
     if (slot?.number !== reply.number || slot.sequence !== reply.sequence) return false;
     if (reply.kind === Kind.nack) return true;
     // One that was counted adds nothing when it comes again, unless it tells of a lease.
-    const counted = (slot.acks & (1 << from)) !== 0 && !faults.acksCountedNotAckers;
+    const counted = (slot.acks & (1 << from)) !== 0;
     if (reply.kind === Kind.ack)
       return !counted && (slot.phase === Phase.writing || slot.phase === Phase.fast);
     return slot.phase === Phase.reading && !(counted && reply.leaseState === LeaseState.none);
@@ -196,8 +195,7 @@ export class FleaseModel implements Model<Acceptor, Party, Message, Message>, Pr
   holdOf({ proposer }: Party, at: number): Hold | undefined {
     const slot = proposer.slotOf(resource);
     if (slot === undefined || !slot.holding) return undefined;
-    if (!faults.heldIsCached && !holdIsValid(slot.holdUntil, slot.holdEnd, this.#reading(at)))
-      return undefined;
+    if (!holdIsValid(slot.holdUntil, slot.holdEnd, this.#reading(at))) return undefined;
     const { token, holdUntil: until, holdNumber: number, holdSequence: sequence } = slot;
     return { owner: proposer.owner, until, token, number, sequence };
   }
@@ -382,22 +380,17 @@ function forgetWhatNobodyReads(slot: Slot): void {
   slot.blockedBy = "";
   slot.blockedUntil = slot.phase === Phase.reading && slot.blockedUntil > 0 ? 1 : 0;
   if (slot.heapIndex !== -1) slot.dueMs = 0;
-  if (!faults.acksCountedNotAckers) slot.ackMessages = 0;
-  if (!faults.twoClockReadings) slot.sentLo = 0;
   if (slot.phase === Phase.idle) slot.acks = slot.nacks = slot.until = slot.duration = slot.sentMono = 0;
   if (slot.phase === Phase.reading) slot.until = slot.duration = 0;
   if (slot.operation === Operation.none) slot.tries = 0;
 }
 
 function isPlainlyReleased(reply: Message): boolean {
-  return (
-    reply.leaseState === LeaseState.released && !faults.releasedLeaseBlocksReader && !faults.twoClockReadings
-  );
+  return reply.leaseState === LeaseState.released;
 }
 
-/** To a reader a released lease, or its own, is as good as none; only P18 compares the ballots of those too. */
+/** To a reader a released lease, or its own, is as good as none. */
 function tellNoLease(reply: Message): void {
-  if (faults.onlyHighestBallotIsRead) return;
   reply.leaseState = LeaseState.none;
   reply.leaseOwner = "";
   reply.leaseNumber = reply.leaseSequence = reply.leaseUntil = reply.leaseToken = 0;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { withFaults } from "../../src/flease/protocol/planted-faults.js";
+import { withFaults } from "../../test/planted/switches.js";
 import type { Invariant } from "../flease/invariants.js";
 import type { GridMistake } from "./plan.js";
 import type { GridCounters } from "./counters.js";

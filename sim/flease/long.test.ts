@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { duringFaults } from "../../src/flease/protocol/planted-faults.js";
+import { duringFaults } from "../../test/planted/switches.js";
 import { addCounters } from "../kit/counters.js";
 import { fleaseCounters } from "./counters.js";
 import { failureText, simulateMany } from "./run.js";

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Faults } from "../../src/flease/protocol/faults.js";
-import { duringFaults } from "../../src/flease/protocol/planted-faults.js";
+import { type Faults, duringFaults } from "../../test/planted/switches.js";
 import { clockModes } from "../kit/clocks.js";
 import type { FleaseCounters } from "./counters.js";
 import type { CounterName } from "./counters.js";

@@ -2,9 +2,8 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { ballot, message } from "../../test/support/flease-bench.js";
 import { Admission } from "./admission.js";
-import type { Faults } from "./protocol/faults.js";
+import { type Faults, withFaults } from "../../test/planted/switches.js";
 import { Kind } from "./protocol/message.js";
-import { withFaults } from "./protocol/planted-faults.js";
 
 const LATE_MS = 1_000;
 const LOOKS = 10;

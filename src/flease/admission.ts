@@ -1,4 +1,3 @@
-import { faults } from "#faults";
 import type { Message } from "./protocol/message.js";
 
 /** New requests that are let in between two looks whatever happens: who wants little is served also where all is slow. */
@@ -53,7 +52,7 @@ export class Admission {
 
   /** Whether a READ or ACQ of somebody who does not hold the resource is let in. */
   admits(from: number, request: Message): boolean {
-    if (this.#share === 1 || faults.everythingIsAdmitted) return true;
+    if (this.#share === 1) return true;
     if (this.#isLight(from)) return true;
     if (this.#admitted < ADMITTED_ALWAYS || classOf(request.number) < this.#share * CLASSES) {
       this.#admitted += 1;
@@ -75,7 +74,7 @@ export class Admission {
     const asked = (this.#asked.get(from) ?? 0) + 1;
     this.#asked.set(from, asked);
     const most = Math.max(asked, this.#askedBefore.get(from) ?? 0);
-    if (faults.lightAreTurnedAway || most > this.#lightMax || this.#lightLeft < 1) return false;
+    if (most > this.#lightMax || this.#lightLeft < 1) return false;
     this.#lightLeft -= 1;
     return true;
   }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { withFaults } from "./protocol/planted-faults.js";
+import { withFaults } from "../../test/planted/switches.js";
 import { ProgramClock, RenewingThread, SharedThreads, SharedValidity } from "./threads.js";
 
 const until = 1_700_000_000_000;

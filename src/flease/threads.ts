@@ -1,4 +1,3 @@
-import { faults } from "#faults";
 import { readBothClocks } from "../lease/both-clocks.js";
 import type { LossReason } from "../lease/errors.js";
 import type { Clock } from "../lease/ports.js";
@@ -171,7 +170,6 @@ export class ProgramClock {
     const { monotonicMs, wallMs } = readBothClocks(this.#ownClock);
     const now = look(monotonicMs, wallMs);
     now.hi = Math.max(now.hi, now.mono + upperLeadMs);
-    if (faults.programThreadTrustsClocks) now.clocksDisagree = false;
     // After the clocks: the other thread may have ended all grants meanwhile.
     if (this.#threads.epoch !== this.epoch) now.clocksDisagree = true;
     return now;

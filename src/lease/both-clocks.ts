@@ -1,4 +1,3 @@
-import { faults } from "#lease-faults";
 import type { Clock } from "./ports.js";
 
 /** Both clocks of a machine at one moment. */
@@ -27,7 +26,7 @@ export function readBothClocks(clock: Clock, into: ClockRecord = { monotonicMs: 
   for (let readings = 1; ; readings += 1) {
     into.monotonicMs = clock.monotonicMs();
     into.wallMs = clock.wallMs();
-    if (faults.clocksAreReadApart || readings === readingsMax) return into;
+    if (readings === readingsMax) return into;
     if (clock.monotonicMs() - into.monotonicMs <= betweenLooksMsMax) return into;
   }
 }

@@ -1,4 +1,3 @@
-import { faults } from "#lease-faults";
 import type { BothClocks } from "./both-clocks.js";
 
 /**
@@ -33,7 +32,7 @@ export function clocksDisagree(from: BothClocks, to: BothClocks, leaseMs: number
 
 /** How long to rely, on one's own clock, on what lasts for `ms` on another's. */
 export function relied(ms: number, clockRateError: number): number {
-  return faults.ratesIgnored ? ms : ms / stretched(1, clockRateError);
+  return ms / stretched(1, clockRateError);
 }
 
 /** How long to wait on one's own clock for `ms` to have passed on another's: both may be off by ρ, in opposite directions. */

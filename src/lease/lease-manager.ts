@@ -1,4 +1,3 @@
-import { faults } from "#lease-faults";
 import { unlessAborted, unwatchAbort, watchAbort } from "./abort-watch.js";
 import { backOffBoundMs } from "./back-off.js";
 import { Contender } from "./contender.js";
@@ -177,7 +176,6 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   }
 
   close(): Promise<void> {
-    if (faults.closesBeforeItIsKnown) return (this.#closing ??= this.#close());
     if (this.#closing === undefined) {
       let settle: (closed: Promise<void>) => void = () => undefined;
       // Before anything ends: a program that hears of an end may begin something anew, which must be refused by then.

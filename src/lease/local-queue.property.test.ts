@@ -5,7 +5,7 @@ import type { ScriptedGrant } from "../../test/support/scripted-provider.js";
 import { VirtualWorld } from "../testing/virtual-world.js";
 import { LeaseholdError, type LeaseLostError } from "./errors.js";
 import { LeaseManager } from "./lease-manager.js";
-import { duringFaults } from "./planted-faults.js";
+import { duringFaults } from "../../test/planted/switches.js";
 import type { AttemptOutcome, AttemptRequest, Cancellation, Grant } from "./provider.js";
 import type { Lease } from "./types.js";
 

@@ -1,4 +1,3 @@
-import { faults } from "#lease-faults";
 import type { Contender } from "./contender.js";
 import { LeaseholdError } from "./errors.js";
 
@@ -149,9 +148,8 @@ export class LocalQueue {
 
   #userGone(): void {
     this.#users -= 1;
-    const looksEmpty = this.#turn === "free" && this.#waiters.size === 0 && this.#tries.size === 0;
     if (this.#users === 0) this.#retired = true;
-    if (this.#retired || (faults.emptyQueueIsDropped && looksEmpty)) this.#unused(this);
+    if (this.#retired) this.#unused(this);
   }
 
   /** Tells all tries, or those that came before a ticket was given out. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import * as broken from "../../test/support/broken-providers.js";
 import { type Parts, virtualGround } from "../../test/support/virtual-ground.js";
-import { duringFaults } from "../lease/planted-faults.js";
+import { duringFaults } from "../../test/planted/switches.js";
 import type { AttemptOutcome, Provider } from "../lease/provider.js";
 import type { AcquireOptions, Lease, Leases } from "../lease/types.js";
 import { conformanceCases, type ConformanceGround } from "./conformance.js";

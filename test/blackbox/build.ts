@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Faults } from "../../src/flease/protocol/faults.js";
+import type { Faults } from "../planted/switches.js";
 
 /** Which build the processes of a run are of: the product, or the one in which mistakes can be planted. */
 export interface Build {

@@ -1,5 +1,4 @@
-import { faults } from "#faults";
-import type { Faults } from "../../src/flease/protocol/faults.js";
+import { type Faults, faults } from "../planted/switches.js";
 
 /**
  * Runs another program of this build with some of the protocol's known mistakes in it: `node planted.js PROGRAM …`, with

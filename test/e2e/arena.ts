@@ -16,7 +16,8 @@ import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Faults } from "../../src/flease/protocol/faults.js";
+import { mistakes } from "../planted/mistakes/table.mjs";
+import type { Fault } from "../planted/switches.js";
 import { recoveryOf } from "../support/recovery.js";
 import { freePorts } from "../free-ports.js";
 import { type Running, dist, packageFolder, eventually, leasehold } from "../support/built.js";
@@ -134,7 +135,7 @@ export interface ArenaOptions {
   /** Of the members' longest lease, which the holders take; {@link ttlMs} unless told otherwise. */
   readonly ttlMs?: number;
   /** One of the protocol's known mistakes, for all members to make. */
-  readonly memberFault?: keyof Faults;
+  readonly memberFault?: Fault;
   /** What holders that write write to. */
   readonly guard?: (folder: string, run: Arena["run"]) => Guard;
   /** What is added to a member's environment. */
@@ -154,7 +155,7 @@ export class Arena {
   readonly #holders: HolderProcess[] = [];
   #ttlMs = ttlMs;
   #guard: Guard | undefined;
-  #memberFault: keyof Faults | undefined;
+  #memberFault: Fault | undefined;
   #memberEnv: (id: string) => NodeJS.ProcessEnv = () => ({});
   readonly #stopped = new Set<number>();
   /** By resource. One that was stopped may not have said yet that it has lost a lease, so the last word counts. */
@@ -288,7 +289,7 @@ export class Arena {
   }
 
   /** The build, or a copy of it with one of the protocol's known mistakes in it. */
-  #buildWith(fault: keyof Faults | undefined): string {
+  #buildWith(fault: Fault | undefined): string {
     if (fault === undefined) return dist;
     const copy = join(this.folder, `build-${fault}`);
     const build = join(copy, "dist", "src");
@@ -297,11 +298,13 @@ export class Arena {
     // The copy is a package of its own, so that its imports stay within it.
     copyFileSync(join(packageFolder, "package.json"), join(copy, "package.json"));
     symlinkSync(join(packageFolder, "node_modules"), join(copy, "node_modules"));
-    const path = join(build, "flease", "protocol", "faults.js");
-    const text = readFileSync(path, "utf8");
-    const planted = text.replace(`${fault}: false`, `${fault}: true`);
-    if (planted === text) throw new Error(`${path} has no ${fault}`);
-    writeFileSync(path, planted);
+    const edits = mistakes.find(({ name }) => name === fault)?.edits ?? [];
+    for (const { file, find, replace } of edits) {
+      const path = join(copy, "dist", file.replace(/\.ts$/, ".js"));
+      const parts = readFileSync(path, "utf8").split(find);
+      if (parts.length !== 2) throw new Error(`this does not stand exactly once in ${path}: ${find}`);
+      writeFileSync(path, parts.join(replace));
+    }
     return build;
   }
 

@@ -1,8 +1,8 @@
 import type { Faults as RaftFaults } from "../../src/core/raft/faults.js";
 import { withFaults as withRaftFaults } from "../../src/core/raft/planted-faults.js";
 import type { Faults } from "../../src/core/state/faults.js";
-import type { Faults as WaistFaults } from "../../src/lease/faults.js";
-import { withFaults as withWaistFaults } from "../../src/lease/planted-faults.js";
+import type { Faults as WaistFaults } from "./switches.js";
+import { withFaults as withWaistFaults } from "./switches.js";
 import { withFaults } from "../../src/core/state/planted-faults.js";
 import { bulky, type CorePlan } from "../../sim/core/plan.js";
 import { type CoreBatch, simulateCoreMany } from "../../sim/core/run.js";

@@ -1,4 +1,4 @@
-import { withFaults } from "../../src/flease/protocol/planted-faults.js";
+import { withFaults } from "./switches.js";
 import { noBounds } from "../../sim/explorer/bounds.js";
 import { FleaseModel, fleaseWorld } from "../../sim/explorer/flease-model.js";
 import { PublishedModel } from "../../sim/explorer/published.js";

@@ -1,4 +1,4 @@
-import type { Faults } from "../../src/flease/protocol/faults.js";
+import type { Faults } from "./switches.js";
 import type { Bounds } from "../../sim/explorer/bounds.js";
 import type { FleaseWorld } from "../../sim/explorer/flease-model.js";
 import type { Wrong } from "../../sim/explorer/world.js";

@@ -1,5 +1,4 @@
-import { duringFaults, withFaults } from "../../src/flease/protocol/planted-faults.js";
-import { duringFaults as duringWaistFaults } from "../../src/lease/planted-faults.js";
+import { duringFaults, withFaults } from "./switches.js";
 import { noBounds } from "../../sim/explorer/bounds.js";
 import { FleaseModel, fleaseWorld } from "../../sim/explorer/flease-model.js";
 import { explore } from "../../sim/explorer/search.js";
@@ -33,5 +32,5 @@ export function search(mistake: Simulated): Promise<BatchResult> {
       mistakes,
       goOn: (runs) => runs < runsMax,
     });
-  return duringFaults(faults, () => duringWaistFaults(waistFaults, look));
+  return duringFaults(faults, () => duringFaults(waistFaults, look));
 }

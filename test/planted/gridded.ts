@@ -1,5 +1,4 @@
-import type { Faults } from "../../src/flease/protocol/faults.js";
-import { withFaults } from "../../src/flease/protocol/planted-faults.js";
+import { type Faults, withFaults } from "./switches.js";
 import { fleaseSettings } from "../../src/flease/protocol/settings.js";
 import type { GridMistake, GridPlan } from "../../sim/flease-stores/plan.js";
 import { type GridResult, runGrid } from "../../sim/flease-stores/run.js";

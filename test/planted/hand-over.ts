@@ -1,5 +1,4 @@
-import { duringFaults } from "../../src/flease/protocol/planted-faults.js";
-import type { Faults } from "../../src/flease/protocol/faults.js";
+import { type Faults, duringFaults } from "./switches.js";
 import { simulateMany } from "../../sim/flease/run.js";
 import type { SimOptions } from "../../sim/flease/run.js";
 import type { WorldMistakes } from "../../sim/flease/world.js";

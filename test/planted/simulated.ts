@@ -1,5 +1,4 @@
-import type { Faults } from "../../src/flease/protocol/faults.js";
-import type { Faults as WaistFaults } from "../../src/lease/faults.js";
+import { type Faults } from "./switches.js";
 import type { ClockMode } from "../../sim/kit/clocks.js";
 import type { Feature } from "../../sim/flease/features.js";
 import type { Invariant } from "../../sim/flease/invariants.js";
@@ -17,7 +16,7 @@ import {
 export interface Simulated {
   readonly name: string;
   readonly faults: Partial<Faults>;
-  readonly waistFaults: Partial<WaistFaults>;
+  readonly waistFaults: Partial<Faults>;
   readonly mistakes: WorldMistakes;
   readonly without: readonly Feature[];
   readonly mode: ClockMode;
@@ -40,7 +39,7 @@ const inWorld = (name: string, mistakes: WorldMistakes, ...findings: Finding[]) 
 const onWaist = (name: string, mistakes: WorldMistakes, ...findings: Finding[]) =>
   findings.map((finding) => row(name, finding, { mistakes, without: ["jobs"] }));
 
-const inWaist = (name: string, waistFaults: Partial<WaistFaults>, ...findings: Finding[]) =>
+const inWaist = (name: string, waistFaults: Partial<Faults>, ...findings: Finding[]) =>
   findings.map((finding) => row(name, finding, { waistFaults }));
 
 function row(name: string, finding: Finding, planted: Partial<Simulated>): Simulated {

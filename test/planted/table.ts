@@ -1,6 +1,5 @@
 import { noFaults as noDeltaFaults } from "../../src/delta/faults.js";
-import { noFaults } from "../../src/flease/protocol/faults.js";
-import { noFaults as noWaistFaults } from "../../src/lease/faults.js";
+import { noFaults } from "./switches.js";
 import { noFaults as noCoreFaults } from "../../src/core/state/faults.js";
 import { coreFaultsOfTests, cored, searchCore } from "./cored.js";
 import { explored } from "./explored.js";
@@ -147,7 +146,7 @@ function neverPlanted(): string[] {
   for (const { faults } of [...stored, ...cored, ...hostiles])
     for (const name of Object.keys(faults)) planted.add(name);
   for (const name of [...coreFaultsOfTests, ...storedFaultsOfTests]) planted.add(name);
-  return [noFaults, noWaistFaults, noDeltaFaults, noCoreFaults]
+  return [noFaults, noDeltaFaults, noCoreFaults]
     .flatMap((faults) => Object.keys(faults))
     .filter((name) => !planted.has(name));
 }

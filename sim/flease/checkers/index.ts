@@ -1,4 +1,3 @@
-import { faults } from "#faults";
 import type { ClockAssumptions } from "../../kit/clocks.js";
 import type { Observer, FleaseReport, WorldView } from "../observer.js";
 import type { Invariant } from "../invariants.js";
@@ -58,17 +57,12 @@ export function allCheckers(view: WorldView, report: FleaseReport): Observer[] {
 export function isAsserted(invariant: Invariant, clocks: ClockAssumptions): boolean {
   switch (invariant) {
     case "I1":
+    case "I4":
     case "I11":
       return clocks.wall || clocks.rate;
     case "I2":
     case "I3":
-      return clocks.wall && !faults.netBOff;
-    case "I4":
-      return (clocks.wall || clocks.rate) && !faults.netGOff;
-    case "I5":
-      return !faults.netBOff;
-    case "I6":
-      return !faults.netGOff;
+      return clocks.wall;
     default:
       return true;
   }

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { withFaults } from "../../delta/planted-faults.js";
-import { withFaults as withFleaseFaults } from "../../flease/protocol/planted-faults.js";
+import { withFaults as withFleaseFaults } from "../../../test/planted/switches.js";
 import type { SimCommandOptions } from "./sim.js";
 import { simStorage, type StoredGround } from "./sim-storage.js";
 

@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from "vitest";
-import { duringFaults } from "../../flease/protocol/planted-faults.js";
+import { duringFaults } from "../../../test/planted/switches.js";
 import { packageVersion } from "../common/version.js";
 import { World } from "../../../sim/flease/world.js";
 import { simStorage } from "./sim-storage.js";

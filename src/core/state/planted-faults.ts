@@ -1,4 +1,4 @@
-import { plantedFaults } from "../../lease/planted-faults.js";
+import { plantedFaults } from "../../../test/planted/switches.js";
 import { noFaults } from "./faults.js";
 
 export const { faults, withFaults, duringFaults } = plantedFaults(noFaults);

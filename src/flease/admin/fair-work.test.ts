@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { FairWork } from "./fair-work.js";
 import type { Steps } from "./fair-work.js";
-import { withFaults } from "../protocol/planted-faults.js";
+import { withFaults } from "../../../test/planted/switches.js";
 
 const links = ["a", "b", "c", "d"];
 

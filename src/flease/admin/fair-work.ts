@@ -1,4 +1,3 @@
-import { faults } from "#faults";
 import { LeaseholdError } from "../../lease/errors.js";
 
 /** Work in steps. Each step looks at a bounded number of things, so that it takes a fraction of a millisecond. */
@@ -83,7 +82,6 @@ export class FairWork<L> {
     if (ended) queue.shift();
     // A step may have ended the connection that it was for.
     if (this.#queues.get(link) !== queue) return;
-    if (faults.oneQueueForAll && queue.length > 0) return;
     this.#queues.delete(link);
     if (queue.length > 0) this.#queues.set(link, queue);
   }

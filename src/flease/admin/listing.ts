@@ -1,4 +1,3 @@
-import { faults } from "#faults";
 import type { Acceptor, Entry } from "../protocol/acceptor.js";
 import type { Reading } from "../protocol/clock.js";
 import { looksPerStep } from "./fair-work.js";
@@ -61,7 +60,7 @@ export class Scan {
   *go(now: () => Reading, take: (resource: string, entry: Readonly<Entry>) => boolean): Steps<void> {
     for (;;) {
       const reading = now();
-      for (let looked = 0; looked < this.#looksPerStep || faults.scansInOneStep; looked += 1) {
+      for (let looked = 0; looked < this.#looksPerStep; looked += 1) {
         const next = this.#entries.next();
         if (next.done === true) {
           this.isOver = true;

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { acquireOf, at, benchSettings } from "../../../test/support/flease-bench.js";
 import { Message } from "../protocol/message.js";
 import { FleasePeer } from "../peer.js";
-import { duringFaults } from "../protocol/planted-faults.js";
+import { duringFaults } from "../../../test/planted/switches.js";
 import { listFrom, pageFrom } from "./side-answers.js";
 import { SideCalls } from "./side-calls.js";
 import type { SideLink } from "./side-calls.js";

@@ -11,8 +11,7 @@ import {
 } from "../../../test/support/flease-bench.js";
 import type { Acceptor } from "../protocol/acceptor.js";
 import type { Steps } from "./fair-work.js";
-import type { Faults } from "../protocol/faults.js";
-import { withFaults } from "../protocol/planted-faults.js";
+import { type Faults, withFaults } from "../../../test/planted/switches.js";
 import { WatchFeed } from "./watch-feed.js";
 import type { FeedPage, Follower } from "./watch-feed.js";
 

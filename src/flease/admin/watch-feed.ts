@@ -1,4 +1,3 @@
-import { faults } from "#faults";
 import { Deadlines } from "../../lease/deadlines.js";
 import type { DeadlineItem } from "../../lease/deadlines.js";
 import type { Acceptor } from "../protocol/acceptor.js";
@@ -130,7 +129,7 @@ export class WatchFeed {
     }
     const isSame = followed?.owner === entry.leaseOwner && followed.token === entry.token;
     // From its end on, until `expire` comes, somebody may have met it when it was over: then its late renewal is news.
-    if (isSame && (now.mono < followed!.endMs || faults.lateRenewalIsNoNews)) return;
+    if (isSame && now.mono < followed!.endMs) return;
     followed ??= this.#lookAfter(resource, entry.leaseEnd);
     followed.endMs = entry.leaseEnd;
     followed.owner = entry.leaseOwner;
@@ -191,7 +190,7 @@ export class WatchFeed {
 
   /** What it has not read yet is not kept any more. */
   #hasMissed(follower: Follower): boolean {
-    return follower.place < this.#log.begin && !faults.missedChangesAreForgotten;
+    return follower.place < this.#log.begin;
   }
 
   *#readChanges(follower: Follower, told: Map<string, ListedLease | undefined>): Steps<void> {

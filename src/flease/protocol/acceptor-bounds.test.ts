@@ -11,7 +11,7 @@ import {
 } from "../../../test/support/flease-bench.js";
 import { ballotsPerMs, numberAt } from "./ballot.js";
 import { Kind } from "./message.js";
-import { withFaults } from "./planted-faults.js";
+import { withFaults } from "../../../test/planted/switches.js";
 
 /** Whatever requests say: numbers anywhere, near the clock and at the end of what a double holds. */
 const { maxClockSkewMs, ttlMaxMs } = benchSettings();

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { at, ballot, benchSettings, ask, readOf, wordOf } from "../../../test/support/flease-bench.js";
 import { Acceptor } from "./acceptor.js";
-import { withFaults } from "./planted-faults.js";
+import { withFaults } from "../../../test/planted/switches.js";
 
 /**
  * Found by the simulator (clock mode f, I11): an acceptor starts at 0, having forgotten what it promised up to 0 + ε;

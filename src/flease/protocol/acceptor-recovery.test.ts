@@ -16,7 +16,7 @@ import {
 import { Acceptor } from "./acceptor.js";
 import { Kind } from "./message.js";
 import type { Message } from "./message.js";
-import { withFaults } from "./planted-faults.js";
+import { withFaults } from "../../../test/planted/switches.js";
 import { StateHash } from "./state-hash.js";
 
 /** Sections 3.7 and 3.8: silence, floor, forgetting; and the state as a value. ε = 10, the longest lease is 1000. */

@@ -1,4 +1,3 @@
-import { faults } from "#faults";
 import { ballotsPerMs, numberAt, supersedes, timeOf } from "./ballot.js";
 import { emptyReading } from "./clock.js";
 import type { Reading } from "./clock.js";
@@ -105,7 +104,6 @@ export class Acceptor {
     this.#ready = false;
     this.#silentSinceMono = now.mono;
     this.#silentSinceWall = now.wall;
-    if (faults.clockFaultForgets) this.#entries.clear();
   }
 
   /** How much of the recovery wait is left on the slower of the two clocks; 0 when it is over. */
@@ -123,7 +121,7 @@ export class Acceptor {
   wake(now: Reading): void {
     if (this.#ready || this.remainingSilenceMs(now) > 0) return;
     const floor = numberAt(this.#waitsFromWall() + this.#settings.floorLeadMs) + ballotsPerMs;
-    if (!faults.noFloor) this.#floor = Math.max(this.#floor, floor);
+    this.#floor = Math.max(this.#floor, floor);
     this.#ready = true;
     this.#forgotAtWall = -Infinity;
   }
@@ -182,7 +180,7 @@ export class Acceptor {
     const entry = this.#entries.get(request.resource);
     if (!this.#admits(request, entry, now, reply)) return;
     // A promise to others would keep the holder from renewing: while its lease runs there is none (repair F17).
-    if (!faults.netGOff && this.#blocks(entry, request.owner, now)) {
+    if (this.#blocks(entry, request.owner, now)) {
       this.#refuse(request, Refusal.held, now, reply);
       return;
     }
@@ -201,7 +199,7 @@ export class Acceptor {
       return;
     }
     if (!this.#admits(request, entry, now, reply)) return;
-    if (this.#guards(request) && this.#blocks(entry, request.owner, now)) {
+    if (this.#blocks(entry, request.owner, now)) {
       this.#refuse(request, Refusal.held, now, reply);
       return;
     }
@@ -228,9 +226,8 @@ export class Acceptor {
   #accept(entry: Entry, request: Message, now: Reading): void {
     if (entry.leaseOwner !== request.owner) this.quotas?.keep(entry, request.owner, request.resource);
     // A renewal never shortens the guard: its owner may still rely on the longer lease that it renews.
-    const renewal = entry.leaseOwner === request.owner && !entry.released && !faults.renewalShortensGuard;
-    const mutualRateError = faults.guardIgnoresRates ? 0 : this.#settings.mutualRateError;
-    const end = now.mono + request.duration * (1 + mutualRateError);
+    const renewal = entry.leaseOwner === request.owner && !entry.released;
+    const end = now.mono + request.duration * (1 + this.#settings.mutualRateError);
     entry.leaseUntil = renewal ? Math.max(entry.leaseUntil, request.until) : request.until;
     entry.leaseEnd = renewal ? Math.max(entry.leaseEnd, end) : end;
     entry.leaseOwner = request.owner;
@@ -246,9 +243,9 @@ export class Acceptor {
   #release(request: Message): void {
     const entry = this.#entries.get(request.resource);
     if (entry === undefined || entry.leaseOwner === "") return;
-    if (entry.leaseOwner !== request.owner && !faults.releaseByAnybody) return;
+    if (entry.leaseOwner !== request.owner) return;
     const exact = entry.leaseNumber === request.number && entry.leaseSequence < request.sequence;
-    if (!exact && !faults.unconditionalRelease) return;
+    if (!exact) return;
     entry.leaseSequence = request.sequence;
     entry.released = true;
   }
@@ -261,7 +258,6 @@ export class Acceptor {
     const entry = this.#entries.get(resource);
     if (entry === undefined || entry.leaseOwner !== owner || this.isOver(entry, now)) return false;
     entry.barredOwner = owner;
-    if (faults.barFrees) entry.released = true;
     return true;
   }
 
@@ -279,7 +275,7 @@ export class Acceptor {
     if (why === Refusal.none) return true;
     // Of two reasons the lease: whoever has the slowest clock would hear of higher promises for ever, never of the
     // holder, and not get on the list of those who wait for it.
-    const held = why === Refusal.promised && !faults.netGOff && this.#blocks(entry, request.owner, now);
+    const held = why === Refusal.promised && this.#blocks(entry, request.owner, now);
     this.#refuse(request, held ? Refusal.held : why, now, reply);
     return false;
   }
@@ -299,15 +295,11 @@ export class Acceptor {
     // One more millisecond for the granularity of the two readings.
     if (request.number > numberAt(now.wall + this.#settings.maxClockSkewMs + 1)) return Refusal.outOfBounds;
     if (entry === undefined && !this.#mayKeep(request, entry)) return Refusal.full;
-    if (faults.renewalSkipsPromiseCheck && entry?.leaseOwner === request.owner && !entry.released)
-      return Refusal.none;
     if (entry?.barredOwner === request.owner) return Refusal.barred;
     const promised = entry?.promisedNumber ?? this.#floor;
     const promisedOwner = entry?.promisedOwner ?? "";
     const { owner, number } = request;
-    return supersedes(number, owner, promised, promisedOwner, this.#settings.maxClockSkewMs)
-      ? Refusal.none
-      : Refusal.promised;
+    return supersedes(number, owner, promised, promisedOwner) ? Refusal.none : Refusal.promised;
   }
 
   /**
@@ -318,21 +310,14 @@ export class Acceptor {
    */
   #withinBounds(request: Message, now: Reading): boolean {
     const { maxClockSkewMs, ttlMaxMs } = this.#settings;
-    const upper = faults.untilBoundByUpperClock ? now.hi : now.wall;
     // A tenure is named by the ballot that began it. One that names a later one would put all after it behind itself.
-    if (request.token > request.number && !faults.anyTokenAccepted) return false;
-    if (request.duration > ttlMaxMs && !faults.anyLengthAccepted) return false;
-    if (request.until > upper + maxClockSkewMs + ttlMaxMs && !faults.anyLengthAccepted) return false;
+    if (request.token > request.number) return false;
+    if (request.duration > ttlMaxMs) return false;
+    if (request.until > now.wall + maxClockSkewMs + ttlMaxMs) return false;
     return now.lo < request.until + maxClockSkewMs;
   }
 
-  /** Whether net G applies to a write. For ACQ the test is part of its meaning: it has read nothing before. */
-  #guards(request: Message): boolean {
-    if (request.kind === Kind.acquire) return !faults.fastAcquireWithoutFreeTest;
-    return !faults.netGOff;
-  }
-
-  #blocks(entry: Entry | undefined, owner: string, now: Reading): entry is Entry {
+  #blocks(entry: Entry | undefined, owner: string, now: Reading): boolean {
     return entry !== undefined && entry.leaseOwner !== owner && !this.isOver(entry, now);
   }
 
@@ -386,26 +371,21 @@ export class Acceptor {
       }
       const [resource, entry] = next.value;
       if (entry.promisedNumber >= idleBelow || !this.isOver(entry, now)) continue;
-      if (!faults.discardWithoutFloor) this.#floor = Math.max(this.#floor, entry.promisedNumber);
+      this.#floor = Math.max(this.#floor, entry.promisedNumber);
       this.quotas?.forget(entry, resource);
       this.#entries.delete(resource);
     }
   }
 
   #waitsFromWall(): number {
-    if (faults.clockFaultShortensWait) return this.#silentSinceWall;
     return Math.max(this.#silentSinceWall, this.#forgotAtWall);
   }
 
   #waitWallMs(): number {
-    const { ttlMaxMs, maxClockSkewMs, waitWallMs } = this.#settings;
-    if (faults.noRecoveryWait) return 0;
-    if (faults.waitOnlyTtlMax) return ttlMaxMs;
-    return faults.waitTtlMaxAndOneSkew ? ttlMaxMs + maxClockSkewMs : waitWallMs;
+    return this.#settings.waitWallMs;
   }
 
   #waitRateMs(): number {
-    if (faults.noRecoveryWait || faults.rateTestOff) return 0;
     return this.#settings.waitRateMs;
   }
 

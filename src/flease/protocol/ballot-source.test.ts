@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { at, ballot } from "../../../test/support/flease-bench.js";
 import { BallotSource } from "./ballot-source.js";
-import { withFaults } from "./planted-faults.js";
+import { withFaults } from "../../../test/planted/switches.js";
 
 const skewMs = 10;
 

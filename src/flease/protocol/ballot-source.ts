@@ -1,4 +1,3 @@
-import { faults } from "#faults";
 import { numberAt } from "./ballot.js";
 import type { Reading } from "./clock.js";
 
@@ -12,8 +11,8 @@ export class BallotSource {
   #seen = 0;
 
   next(now: Reading): number {
-    const own = numberAt(faults.ballotsFromUpperClock ? now.hi : now.wall);
-    this.#last = faults.ballotsNotIncreasing ? own : Math.max(own, this.#last + 1, this.#seen + 1);
+    const own = numberAt(now.wall);
+    this.#last = Math.max(own, this.#last + 1, this.#seen + 1);
     return this.#last;
   }
 

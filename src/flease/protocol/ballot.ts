@@ -1,5 +1,3 @@
-import { faults } from "#faults";
-
 /**
  * Ballots, the total order of attempts (section 3.3). A ballot is (N, owner); the order is by the integer N alone,
  * so it is transitive (repair F3), and two ballots with equal N and different owners do not supersede each other.
@@ -27,20 +25,7 @@ export function ownerName(nodeId: string, incarnation: string): string {
 }
 
 /** Whether an acceptor that promised `promised` may go along with `number` (net B). */
-export function supersedes(
-  number: number,
-  owner: string,
-  promised: number,
-  promisedOwner: string,
-  skewMs: number,
-): boolean {
-  if (faults.netBOff) return true;
+export function supersedes(number: number, owner: string, promised: number, promisedOwner: string): boolean {
   if (number === promised && owner === promisedOwner) return true;
-  if (faults.ballotsEqualWithinSkew) {
-    // As published: times within ε count as equal, and the ids decide. Not transitive.
-    const apart = number - promised;
-    if (Math.abs(apart) <= skewMs * ballotsPerMs) return owner > promisedOwner;
-    return apart > 0;
-  }
   return number > promised;
 }

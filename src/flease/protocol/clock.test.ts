@@ -1,9 +1,8 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { withFaults as withLeaseFaults } from "../../lease/planted-faults.js";
 import { readBothClocks } from "../../lease/both-clocks.js";
 import { FleaseClock, emptyReading } from "./clock.js";
-import { withFaults } from "./planted-faults.js";
+import { withFaults } from "../../../test/planted/switches.js";
 
 const read = (clock: FleaseClock, mono: number, wall: number) => clock.read(mono, wall, emptyReading());
 const disagree = (clock: FleaseClock, mono: number, wall: number) => read(clock, mono, wall).clocksDisagree;
@@ -219,5 +218,5 @@ test("a process that is interrupted between two looks at its clocks does not tak
     { numRuns: 1_000 },
   );
   const found = () => fc.check(fc.property(pauses, (pausesMs) => !interruptedAtRandom(pausesMs))).failed;
-  expect(withLeaseFaults({ clocksAreReadApart: true }, found)).toBe(true);
+  expect(withFaults({ clocksAreReadApart: true }, found)).toBe(true);
 });

@@ -1,5 +1,3 @@
-import { faults } from "#faults";
-
 /**
  * The clock module (section 3.2). From two imperfect clocks it makes two bounds on the time: one that is
  * certainly not ahead, to declare the leases of *others* over, and one that is certainly not behind, to declare
@@ -39,7 +37,6 @@ export class FleaseClock {
   /** Wall minus steady time: `anchor + mono` is the wall clock carried on by the steady one. */
   #anchor: number;
   #hi: number;
-  #lo = -Infinity;
   #lastMono: number;
   /** Since when the clocks have been more than ε/2 apart, on the steady one. */
   #apartSince = Infinity;
@@ -72,7 +69,6 @@ export class FleaseClock {
     this.#anchor += this.#slewBy(mono, wall);
     this.#lastMono = mono;
     this.#hi = Math.max(this.#hi, this.#anchor + mono, wall);
-    if (faults.lowerClockMonotone) this.#lo = Math.max(this.#lo, Math.min(this.#anchor + mono, wall));
     return into;
   }
 
@@ -80,11 +76,11 @@ export class FleaseClock {
   peek(mono: number, wall: number, into: Reading): Reading {
     const carried = this.#anchor + this.#slewBy(mono, wall) + mono;
     const hi = Math.max(this.#hi, carried, wall);
-    const lo = Math.max(this.#lo, Math.min(carried, wall));
+    const lo = Math.min(carried, wall);
     into.mono = mono;
     into.wall = wall;
-    into.lo = faults.clockBoundsSwapped ? hi : lo;
-    into.hi = faults.clockBoundsSwapped ? lo : hi;
+    into.lo = lo;
+    into.hi = hi;
     into.clocksDisagree = this.#distrusted || this.#disagreeAt(mono, wall);
     return into;
   }
@@ -117,7 +113,6 @@ export class FleaseClock {
   restart(mono: number, wall: number): void {
     this.#anchor = wall - mono;
     this.#hi = wall;
-    this.#lo = -Infinity;
     this.#lastMono = mono;
     this.#apartSince = Infinity;
     this.#disagreedByMs = 0;
@@ -126,8 +121,7 @@ export class FleaseClock {
 
   #disagreeAt(mono: number, wall: number): boolean {
     const apartMs = this.apartMs(mono, wall);
-    const atOnceMs = faults.onlyStepBackEndsHoldsAtOnce ? this.#hi - wall : apartMs;
-    return atOnceMs > this.#skewMs || mono - this.#apartSinceAt(mono, apartMs) >= disagreesAfterMs;
+    return apartMs > this.#skewMs || mono - this.#apartSinceAt(mono, apartMs) >= disagreesAfterMs;
   }
 
   #apartSinceAt(mono: number, apartMs: number): number {
@@ -145,7 +139,6 @@ export class FleaseClock {
     const copy = new FleaseClock(0, 0, this.#skewMs, this.#slewRate * 2);
     copy.#anchor = this.#anchor;
     copy.#hi = this.#hi;
-    copy.#lo = this.#lo;
     copy.#lastMono = this.#lastMono;
     copy.#apartSince = this.#apartSince;
     copy.#disagreedByMs = this.#disagreedByMs;

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { at, baseMs, benchSettings, leaseOf, message } from "../../../test/support/flease-bench.js";
 import { holdIsValid, leaseIsOver, reportedLeaseIsFinished, validForMs } from "./expiry.js";
 import { Kind, LeaseState } from "./message.js";
-import { withFaults } from "./planted-faults.js";
+import { withFaults } from "../../../test/planted/switches.js";
 
 /** The three questions about time, at their boundaries; ε = 10. */
 const settings = benchSettings();
@@ -67,20 +67,9 @@ test("no instant at which a holder is valid and another finds its lease over, wi
   });
 });
 
-test("two readings in one decision find no safety period (F4)", () => {
-  const reply = message(Kind.promise, leaseOf("q.1", LeaseState.live, 500));
-  const decide = (readMs: number, nowMs: number) =>
-    reportedLeaseIsFinished(reply, "p.1", at(readMs).lo, at(nowMs), settings);
-  expect(decide(499, 501)).toBe(false);
-  withFaults({ twoClockReadings: true }, () => {
-    expect(decide(499, 501)).toBe(true);
-    expect(decide(501, 501)).toBe(false);
-  });
-});
-
 test("a released lease blocks only by mistake (P44)", () => {
   const reply = message(Kind.promise, leaseOf("q.1", LeaseState.released, 500));
-  const finished = () => reportedLeaseIsFinished(reply, "p.1", at(0).lo, at(0), settings);
+  const finished = () => reportedLeaseIsFinished(reply, "p.1", at(0), settings);
   expect(finished()).toBe(true);
   expect(withFaults({ releasedLeaseBlocksReader: true }, finished)).toBe(false);
 });

@@ -1,4 +1,3 @@
-import { faults } from "#faults";
 import { backOffMs } from "../../lease/back-off.js";
 import { Xorshift } from "../../lease/xorshift.js";
 import type { Reading } from "./clock.js";
@@ -31,7 +30,7 @@ const unlistedSpread = 1 / 2;
 /** How long the phase that begins now may wait for its answers. */
 export function phaseTimeoutMs(slot: Slot, now: Reading, settings: FleaseSettings): number {
   const leftMs = Math.max(0, slot.giveUpAt - now.mono);
-  const isPatient = slot.operation === Operation.renew && !faults.impatientRenewals;
+  const isPatient = slot.operation === Operation.renew;
   return Math.min(leftMs, Math.max(settings.rpcTimeoutMs, isPatient ? leftMs * settings.renewalPatience : 0));
 }
 

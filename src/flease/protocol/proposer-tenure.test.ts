@@ -10,7 +10,7 @@ import {
   wordOf,
 } from "../../../test/support/flease-bench.js";
 import { Kind } from "./message.js";
-import { withFaults } from "./planted-faults.js";
+import { withFaults } from "../../../test/planted/switches.js";
 import { Phase } from "./slot.js";
 import { StateHash } from "./state-hash.js";
 

@@ -8,7 +8,7 @@ import {
   leaseOf,
 } from "../../../test/support/flease-bench.js";
 import { Kind, LeaseState, Refusal, notListed } from "./message.js";
-import { withFaults } from "./planted-faults.js";
+import { withFaults } from "../../../test/planted/switches.js";
 import { Phase } from "./slot.js";
 
 /** Acquisition (section 3.5) and its back-off. Members are 0, 1, 2; times in ms; the time-out is 100. */

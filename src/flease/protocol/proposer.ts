@@ -1,4 +1,3 @@
-import { faults } from "#faults";
 import { Deadlines } from "../../lease/deadlines.js";
 import { BallotSource } from "./ballot-source.js";
 import { Cells } from "./cells.js";
@@ -129,10 +128,6 @@ export class Proposer {
    * closed, and only then do the acceptors hear of it.
    */
   release(slot: Slot, now: Reading): void {
-    if (faults.releaseBeforeStopping && slot.holding) {
-      this.#requests.releaseTenure(slot, now);
-      return;
-    }
     const renewing = slot.operation === Operation.renew;
     this.#requests.keepAbandoned(slot, now);
     slot.holding = false;
@@ -145,7 +140,7 @@ export class Proposer {
   /** The holder rule (3.6): evaluated at each use. The first look at a lapsed hold ends the tenure for good. */
   isHeld(slot: Slot, now: Reading): boolean {
     if (!slot.holding) return false;
-    if (faults.heldIsCached || holdIsValid(slot.holdUntil, slot.holdEnd, now)) return true;
+    if (holdIsValid(slot.holdUntil, slot.holdEnd, now)) return true;
     this.#requests.keepAbandoned(slot, now);
     if (now.mono + granularityMs < slot.holdEnd) slot.forgetBallots(); // A wall clock that jumped ahead.
     this.#lapse(slot, now.clocksDisagree ? "clock-fault" : slot.barred ? "barred" : "expired");
@@ -209,11 +204,6 @@ export class Proposer {
   /** Two phases: READ first, to learn every unfinished lease that a majority knows of (Algorithm 3). */
   #startReading(slot: Slot, now: Reading): void {
     this.#openBallot(slot, now);
-    slot.highestRead = 0;
-    if (slot.operation === Operation.renew && faults.renewalWithFreshBallotWithoutRead) {
-      this.#write(slot, Kind.write, now);
-      return;
-    }
     this.#startPhase(slot, Phase.reading, now);
     this.#requests.send(slot, Kind.read);
   }
@@ -241,7 +231,6 @@ export class Proposer {
     slot.phase = phase;
     clearVotes(slot);
     slot.sentMono = now.mono;
-    slot.sentLo = now.lo;
     this.#deadlines.schedule(slot, now.mono + phaseTimeoutMs(slot, now, this.#settings));
   }
 
@@ -286,11 +275,6 @@ export class Proposer {
   }
 
   #onTimeout(slot: Slot, now: Reading): void {
-    if (slot.phase === Phase.fast && faults.renewalAfterUndecidedFastAttempt) {
-      slot.sequence += 1;
-      this.#write(slot, Kind.write, now);
-      return;
-    }
     slot.blockedUntil = 0; // The word of a minority: the next try may succeed without it.
     this.#fail(slot, now);
   }
@@ -318,13 +302,6 @@ export class Proposer {
       slot.holdEnd = Math.max(slot.holdEnd, end);
       this.#adoptBallot(slot);
       this.#sink.renewed(slot, true);
-    } else if (faults.lapsedTenureReopened || faults.lateRenewalStartsTenure) {
-      // As it must not be: `isHeld` has ended the tenure, and a renewal neither reopens it nor starts another.
-      if (faults.lateRenewalStartsTenure) slot.token = slot.number;
-      slot.holding = true;
-      slot.holdUntil = slot.until;
-      slot.holdEnd = end;
-      this.#adoptBallot(slot);
     }
   }
 
@@ -365,7 +342,6 @@ export class Proposer {
   #failRenewal(slot: Slot, now: Reading): void {
     slot.renewable = false;
     this.#requests.keepAbandoned(slot, now);
-    if (faults.abandonedRenewalReleased) this.#requests.release(slot, slot.number, slot.sequence + 1);
     if (!this.isHeld(slot, now)) return; // The look has ended the tenure and its renewal, and said so.
     if (slot.tries < renewalTriesMax) {
       this.#startReading(slot, now);
@@ -377,16 +353,13 @@ export class Proposer {
 
   #giveUp(slot: Slot, why: Unanswered): void {
     this.#withdraw(slot);
-    if (!faults.lateAcksCount) {
-      this.#close(slot);
-      this.#slots.give(slot);
-    }
+    this.#close(slot);
+    this.#slots.give(slot);
     this.#sink.unanswered(slot, why);
   }
 
   #lapse(slot: Slot, why: Lapse): void {
     slot.holding = false;
-    if (faults.lapsedTenureReopened || faults.lateRenewalStartsTenure) return;
     const renewing = slot.operation === Operation.renew;
     this.#close(slot);
     if (renewing) this.#sink.renewed(slot, false);
@@ -421,7 +394,7 @@ export class Proposer {
   #withdraw(slot: Slot): void {
     if (slot.phase !== Phase.fast && slot.phase !== Phase.writing) return;
     this.#requests.release(slot, slot.number, slot.sequence + 1);
-    if (!faults.lateAcksCount) slot.phase = Phase.idle;
+    slot.phase = Phase.idle;
   }
 
   clone(sink: ProposerSink): Proposer {

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { withFaults } from "./planted-faults.js";
+import { withFaults } from "../../../test/planted/switches.js";
 import { cellOf, sizeOf } from "./quorum.js";
 
 test("the size of a set is its number of bits, also of all 32", () => {

@@ -1,7 +1,5 @@
 import { majorityOf } from "../../lease/majority.js";
 
-import { faults } from "#faults";
-
 /** The members that coordinate one resource, as indices into the cluster's member list. */
 export interface Cell {
   readonly members: readonly number[];
@@ -9,8 +7,7 @@ export interface Cell {
 }
 
 export function cellOf(members: readonly number[]): Cell {
-  const majority = majorityOf(members.length);
-  return { members, majority: faults.smallQuorum ? Math.max(1, majority - 1) : majority };
+  return { members, majority: majorityOf(members.length) };
 }
 
 /** Number of members in a set kept as a bit mask. */

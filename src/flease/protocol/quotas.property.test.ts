@@ -11,7 +11,7 @@ import {
   writeOf,
 } from "../../../test/support/flease-bench.js";
 import type { Acceptor } from "./acceptor.js";
-import { withFaults } from "./planted-faults.js";
+import { withFaults } from "../../../test/planted/switches.js";
 import { weightOf } from "./quotas.js";
 
 const resourcesMax = 300;

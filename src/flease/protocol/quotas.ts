@@ -1,5 +1,3 @@
-import { faults } from "#faults";
-
 /**
  * Who may have how much of what one acceptor keeps.
  *
@@ -135,7 +133,6 @@ export class Quotas {
   /** Whether so much more may be charged to it. */
   allows(payer: Payer, weight: number): boolean {
     if (this.#used + weight > this.#max) return false;
-    if (faults.noQuotas) return true;
     const { account } = payer;
     if (payer.used < this.#nameLeast && account.certain < this.#accountLeast) return true;
     const free = this.#pool - this.#used;

@@ -15,7 +15,7 @@ import {
 import { Acceptor } from "./acceptor.js";
 import { Kind, Message, Refusal, copyMessage } from "./message.js";
 import { FleasePeer } from "../peer.js";
-import { withFaults } from "./planted-faults.js";
+import { withFaults } from "../../../test/planted/switches.js";
 
 /**
  * Five mistakes that the reference implementation of Flease makes, and what ours does in their place. Each test first

@@ -13,8 +13,7 @@ import {
 import { Acceptor } from "./acceptor.js";
 import { Kind } from "./message.js";
 import type { Message } from "./message.js";
-import { withFaults } from "./planted-faults.js";
-import type { Faults } from "./faults.js";
+import { type Faults, withFaults } from "../../../test/planted/switches.js";
 
 /**
  * Three acceptors are one round-based register (Boichat, Dutta, Frølund, Guerraoui, "Deconstructing Paxos"). It has

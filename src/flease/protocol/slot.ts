@@ -50,11 +50,8 @@ export class Slot implements DeadlineItem {
   /** Acceptors that went along with it and that refused it, as bits by position in the cell. */
   acks = 0;
   nacks = 0;
-  /** Acknowledgements by message: the mistake P20, and nothing else, looks at it. */
-  ackMessages = 0;
-  /** When the phase began, on the steady clock and by the lower bound of the wall clock. */
+  /** When the phase began, on the steady clock. */
   sentMono = 0;
-  sentLo = 0;
   /** What the write under way asks for. */
   until = 0;
   duration = 0;
@@ -65,8 +62,6 @@ export class Slot implements DeadlineItem {
   blockedVotes = 0;
   /** An acceptor has refused the owner because its lease was broken. */
   barred = false;
-  /** The greatest lease ballot read: the mistake P18, and nothing else, looks at it. */
-  highestRead = 0;
 
   /** The hold: what the program was told that it has. */
   holding = false;
@@ -122,8 +117,8 @@ export class Slot implements DeadlineItem {
     hash.flag(this.waiting).number(this.ahead).flag(this.barred).number(this.lastRefusal).text(this.fullBy);
     hash.text(this.resource).number(this.operation).number(this.phase).number(this.ttl).number(this.giveUpAt);
     hash.number(this.tries).number(this.number).number(this.sequence).number(this.acks).number(this.nacks);
-    hash.number(this.sentMono).number(this.sentLo).number(this.until).number(this.duration);
-    hash.flag(this.heardMajority).number(this.ackMessages).number(this.highestRead);
+    hash.number(this.sentMono).number(this.until).number(this.duration);
+    hash.flag(this.heardMajority);
     hash.number(this.blockedUntil).number(this.blockedVotes);
     hash
       .text(this.blockedBy)

@@ -1,7 +1,6 @@
-import { faults } from "#faults";
 import type { Reading } from "./clock.js";
 import { reportedLeaseIsFinished } from "./expiry.js";
-import { LeaseState, Refusal } from "./message.js";
+import { Refusal } from "./message.js";
 import type { Message } from "./message.js";
 import type { Unanswered } from "./proposer-sink.js";
 import { sizeOf } from "./quorum.js";
@@ -15,7 +14,6 @@ import type { Slot } from "./slot.js";
 
 export function clearVotes(slot: Slot): void {
   slot.acks = 0;
-  slot.ackMessages = 0;
   slot.nacks = 0;
   slot.blockedUntil = 0;
   slot.blockedBy = "";
@@ -25,12 +23,10 @@ export function clearVotes(slot: Slot): void {
 
 export function countAck(slot: Slot, bit: number): void {
   slot.acks |= bit;
-  slot.ackMessages += 1;
 }
 
 export function hasMajority(slot: Slot): boolean {
-  const acks = faults.acksCountedNotAckers ? slot.ackMessages : sizeOf(slot.acks);
-  return acks >= slot.cell.majority;
+  return sizeOf(slot.acks) >= slot.cell.majority;
 }
 
 /** So many have refused that those left are no majority. */
@@ -46,12 +42,7 @@ export function noteReportedLease(
   now: Reading,
   settings: FleaseSettings,
 ): void {
-  if (faults.onlyHighestBallotIsRead && reply.leaseState !== LeaseState.none) {
-    if (reply.leaseNumber < slot.highestRead) return;
-    slot.highestRead = reply.leaseNumber;
-    slot.blockedUntil = 0;
-  }
-  if (!reportedLeaseIsFinished(reply, owner, slot.sentLo, now, settings)) noteBlocker(slot, reply);
+  if (!reportedLeaseIsFinished(reply, owner, now, settings)) noteBlocker(slot, reply);
 }
 
 /** Remembers who stands in the way the longest, and how many acceptors name that one. */

@@ -11,7 +11,7 @@ import {
 } from "../../../test/support/flease-bench.js";
 import type { Reading } from "../protocol/clock.js";
 import { Kind, Message } from "../protocol/message.js";
-import { withFaults } from "../protocol/planted-faults.js";
+import { withFaults } from "../../../test/planted/switches.js";
 import { decodeEntry, encodeEntry } from "./codec.js";
 import type { EntryRecord } from "./record.js";
 import { forgettingWaitMs, StoreAcceptor } from "./store-acceptor.js";

@@ -1,4 +1,3 @@
-import { faults } from "#faults";
 import { Acceptor } from "../protocol/acceptor.js";
 import { numberAt } from "../protocol/ballot.js";
 import type { Reading } from "../protocol/clock.js";
@@ -109,7 +108,6 @@ export class StoreAcceptor {
    * nobody has to know.
    */
   #floor(now: Reading): number {
-    if (faults.noFloor) return 0;
     return Math.max(0, numberAt(now.lo - forgettingWaitMs(this.#settings) / 2));
   }
 }

@@ -1,6 +1,4 @@
-import { withFaults } from "../../../src/flease/protocol/planted-faults.js";
-import { noFaults } from "../../../src/flease/protocol/faults.js";
-import type { Faults } from "../../../src/flease/protocol/faults.js";
+import { type Faults, noFaults, withFaults } from "../../planted/switches.js";
 import { World } from "./world.js";
 
 /** How a run ends: whether two ever held the resource at one instant, and if not, how many hold it at the end. */

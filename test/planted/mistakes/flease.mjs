@@ -1,0 +1,654 @@
+/**
+ * The known mistakes of the Flease protocol and of what stands around it. P1 to P52 and F1 to F21 are those of `docs/flease.md`.
+ */
+
+const acceptor = "src/flease/protocol/acceptor.ts";
+const index = "sim/flease/checkers/index.ts";
+const ballot = "src/flease/protocol/ballot.ts";
+const expiry = "src/flease/protocol/expiry.ts";
+const storeAcceptor = "src/flease/stores/store-acceptor.ts";
+const votes = "src/flease/protocol/votes.ts";
+const proposer = "src/flease/protocol/proposer.ts";
+const slot = "src/flease/protocol/slot.ts";
+const fleaseModel = "sim/explorer/flease-model.ts";
+const quorum = "src/flease/protocol/quorum.ts";
+const clock = "src/flease/protocol/clock.ts";
+const ballotSource = "src/flease/protocol/ballot-source.ts";
+const threads = "src/flease/threads.ts";
+const pacing = "src/flease/protocol/pacing.ts";
+const admission = "src/flease/admission.ts";
+const listing = "src/flease/admin/listing.ts";
+const fairWork = "src/flease/admin/fair-work.ts";
+const watchFeed = "src/flease/admin/watch-feed.ts";
+const quotas = "src/flease/protocol/quotas.ts";
+
+export const inFlease = /** @type {const} */ ([
+  {
+    name: "netGOff",
+    why: "Net G: an acceptor replaces unfinished leases of others. P31 is its opposite.",
+    edits: [
+      {
+        file: acceptor,
+        at: "there is none (repair F17).\n    if (this.#blocks(entry, request.owner, now)",
+        find: "this.#blocks(entry, request.owner, now)",
+        replace: "false",
+      },
+      {
+        file: acceptor,
+        at: "if (!this.#admits(request, entry, now, reply)) return;\n    if (this.#blocks(entry, request.owner, now)",
+        find: "this.#blocks(entry, request.owner, now)",
+        replace: "request.kind === Kind.acquire && this.#blocks(entry, request.owner, now)",
+      },
+      {
+        file: acceptor,
+        at: "const held = why === Refusal.promised",
+        find: "why === Refusal.promised",
+        replace: "false",
+      },
+      {
+        file: index,
+        find: "clocks.wall || clocks.rate",
+        replace: 'invariant !== "I4" && (clocks.wall || clocks.rate)',
+      },
+      { file: index, at: "default:\n      return true;", find: "true", replace: 'invariant !== "I6"' },
+    ],
+  },
+  {
+    name: "netBOff",
+    why: "Net B (P31): ballots are not compared.",
+    edits: [
+      { file: ballot, find: "return number > promised;", replace: "return true;" },
+      { file: index, at: 'case "I3":\n      return clocks.wall;', find: "clocks.wall", replace: "false" },
+      { file: index, at: "default:\n      return true;", find: "true", replace: 'invariant !== "I5"' },
+    ],
+  },
+  {
+    name: "wallTestOff",
+    why: "P28: leases are judged by the steady clock alone.",
+    edits: [
+      {
+        file: expiry,
+        at: "wallOver = now.lo >= until + settings.maxClockSkewMs",
+        find: "now.lo >= until + settings.maxClockSkewMs",
+        replace: "true",
+      },
+      {
+        file: expiry,
+        at: "return now.lo >= reply.leaseUntil + settings.maxClockSkewMs",
+        find: "now.lo >= reply.leaseUntil + settings.maxClockSkewMs",
+        replace: "true",
+      },
+      { file: expiry, find: "now.hi < until && !now.clocksDisagree", replace: "true" },
+      { file: expiry, find: "until - now.hi", replace: "Infinity" },
+    ],
+  },
+  {
+    name: "rateTestOff",
+    why: "P28: leases are judged by the wall clock alone.",
+    edits: [
+      { file: expiry, find: "now.mono >= end", replace: "true" },
+      { file: expiry, at: "return onWall && now.mono < end;", find: "now.mono < end", replace: "true" },
+      { file: expiry, find: "end - now.mono", replace: "Infinity" },
+      { file: acceptor, find: "this.#settings.waitRateMs", replace: "0" },
+    ],
+  },
+  {
+    name: "noRecoveryWait",
+    why: "P1",
+    edits: [
+      { file: acceptor, find: "this.#settings.waitWallMs", replace: "0" },
+      { file: acceptor, find: "this.#settings.waitRateMs", replace: "0" },
+    ],
+  },
+  {
+    name: "waitOnlyTtlMax",
+    why: "P2, F2",
+    edits: [{ file: acceptor, find: "this.#settings.waitWallMs", replace: "this.#settings.ttlMaxMs" }],
+  },
+  {
+    name: "waitTtlMaxAndOneSkew",
+    why: "P3",
+    edits: [
+      {
+        file: acceptor,
+        find: "this.#settings.waitWallMs",
+        replace: "this.#settings.ttlMaxMs + this.#settings.maxClockSkewMs",
+      },
+    ],
+  },
+  {
+    name: "noFloor",
+    why: "P4, F1",
+    edits: [
+      { file: acceptor, find: "this.#floor = Math.max(this.#floor, floor);", replace: ";" },
+      {
+        file: storeAcceptor,
+        find: "Math.max(0, numberAt(now.lo - forgettingWaitMs(this.#settings) / 2))",
+        replace: "0",
+      },
+    ],
+  },
+  {
+    name: "noSafetyPeriod",
+    why: "P5, F5",
+    edits: [
+      {
+        file: expiry,
+        at: "wallOver = now.lo >= until + settings.maxClockSkewMs",
+        find: "now.lo >= until + settings.maxClockSkewMs",
+        replace: "now.lo >= until",
+      },
+      {
+        file: expiry,
+        at: "return now.lo >= reply.leaseUntil + settings.maxClockSkewMs",
+        find: "now.lo >= reply.leaseUntil + settings.maxClockSkewMs",
+        replace: "now.lo >= reply.leaseUntil",
+      },
+    ],
+  },
+  {
+    name: "safetyPeriodOneTickShort",
+    why: "P6",
+    edits: [
+      {
+        file: expiry,
+        at: "wallOver = now.lo >= until + settings.maxClockSkewMs",
+        find: "now.lo >= until + settings.maxClockSkewMs",
+        replace: "now.lo >= until + settings.maxClockSkewMs - 1",
+      },
+      {
+        file: expiry,
+        at: "return now.lo >= reply.leaseUntil + settings.maxClockSkewMs",
+        find: "now.lo >= reply.leaseUntil + settings.maxClockSkewMs",
+        replace: "now.lo >= reply.leaseUntil + settings.maxClockSkewMs - 1",
+      },
+    ],
+  },
+  {
+    name: "ballotsEqualWithinSkew",
+    why: "P8, F3",
+    edits: [
+      {
+        file: acceptor,
+        find: "supersedes(number, owner, promised, promisedOwner)",
+        replace:
+          "Math.abs(number - promised) <= this.#settings.maxClockSkewMs * ballotsPerMs ? owner >= promisedOwner : number > promised",
+      },
+    ],
+  },
+  {
+    name: "twoClockReadings",
+    why: "P9, F4",
+    edits: [
+      {
+        file: votes,
+        find: "if (!reportedLeaseIsFinished(reply, owner, now, settings)) noteBlocker(slot, reply);",
+        replace:
+          "const { leaseUntil } = reply; const isFree = reply.leaseState === 0 || reply.leaseOwner === owner; const inSafetyPeriod = slot.sentLo > leaseUntil && slot.sentLo < leaseUntil + settings.maxClockSkewMs; if (!isFree && (inSafetyPeriod || now.lo <= leaseUntil)) noteBlocker(slot, reply);",
+      },
+      {
+        file: proposer,
+        find: "slot.sentMono = now.mono;",
+        replace: "slot.sentMono = now.mono; slot.sentLo = now.lo;",
+      },
+      {
+        file: slot,
+        find: "hash.flag(this.heardMajority);",
+        replace: "hash.flag(this.heardMajority).number(this.sentLo ?? 0);",
+      },
+      { file: fleaseModel, find: "reply.leaseState === LeaseState.released", replace: "false" },
+    ],
+  },
+  {
+    name: "holderIgnoresExpiry",
+    why: "P10, F9",
+    edits: [
+      { file: expiry, find: "now.hi < until && !now.clocksDisagree", replace: "true" },
+      { file: expiry, at: "return onWall && now.mono < end;", find: "now.mono < end", replace: "true" },
+      { file: expiry, at: "Math.max(0, Math.min(", find: "0", replace: "1" },
+    ],
+  },
+  {
+    name: "releaseByAnybody",
+    why: "P11",
+    edits: [
+      {
+        file: acceptor,
+        at: "if (entry.leaseOwner !== request.owner) return;",
+        find: "entry.leaseOwner !== request.owner",
+        replace: "false",
+      },
+    ],
+  },
+  {
+    name: "releaseBeforeStopping",
+    why: "P12",
+    edits: [
+      {
+        file: proposer,
+        at: "this.#requests.keepAbandoned(slot, now);\n    slot.holding = false;",
+        find: "this.#requests.keepAbandoned(slot, now);",
+        replace:
+          "if (slot.holding) { this.#requests.releaseTenure(slot, now); return; } this.#requests.keepAbandoned(slot, now);",
+      },
+    ],
+  },
+  {
+    name: "lateAcksCount",
+    why: "P13",
+    edits: [
+      {
+        file: proposer,
+        at: "this.#withdraw(slot);\n    this.#close(slot);\n    this.#slots.give(slot);",
+        find: "this.#close(slot);\n    this.#slots.give(slot);",
+        replace: ";",
+      },
+      {
+        file: proposer,
+        at: "this.#requests.release(slot, slot.number, slot.sequence + 1);\n    slot.phase = Phase.idle;",
+        find: "slot.phase = Phase.idle;",
+        replace: ";",
+      },
+    ],
+  },
+  {
+    name: "unconditionalRelease",
+    why: "P14, F19",
+    edits: [{ file: acceptor, find: "!exact", replace: "false" }],
+  },
+  {
+    name: "renewalSkipsPromiseCheck",
+    why: "P15",
+    edits: [
+      {
+        file: acceptor,
+        find: "if (entry?.barredOwner === request.owner) return Refusal.barred;",
+        replace:
+          "if (entry?.leaseOwner === request.owner && !entry.released) return Refusal.none; if (entry?.barredOwner === request.owner) return Refusal.barred;",
+      },
+    ],
+  },
+  {
+    name: "renewalWithFreshBallotWithoutRead",
+    why: "P16",
+    edits: [
+      {
+        file: proposer,
+        find: "this.#startPhase(slot, Phase.reading, now);",
+        replace:
+          "if (slot.operation === Operation.renew) { this.#write(slot, Kind.write, now); return; } this.#startPhase(slot, Phase.reading, now);",
+      },
+    ],
+  },
+  {
+    name: "renewalAfterUndecidedFastAttempt",
+    why: "P17",
+    edits: [
+      {
+        file: proposer,
+        at: "slot.blockedUntil = 0; // The word of a minority",
+        find: "slot.blockedUntil = 0;",
+        replace:
+          "if (slot.phase === Phase.fast) { slot.sequence += 1; this.#write(slot, Kind.write, now); return; } slot.blockedUntil = 0;",
+      },
+    ],
+  },
+  {
+    name: "onlyHighestBallotIsRead",
+    why: "P18",
+    edits: [
+      {
+        file: votes,
+        find: "if (!reportedLeaseIsFinished(reply, owner, now, settings)) noteBlocker(slot, reply);",
+        replace:
+          "if (reply.leaseState !== 0) { if (reply.leaseNumber < slot.highestRead) return; slot.highestRead = reply.leaseNumber; slot.blockedUntil = 0; } if (!reportedLeaseIsFinished(reply, owner, now, settings)) noteBlocker(slot, reply);",
+      },
+      {
+        file: slot,
+        find: "hash.flag(this.heardMajority);",
+        replace: "hash.flag(this.heardMajority).number(this.highestRead ?? 0);",
+      },
+      {
+        file: proposer,
+        find: "this.#startPhase(slot, Phase.reading, now);",
+        replace: "slot.highestRead = 0; this.#startPhase(slot, Phase.reading, now);",
+      },
+      { file: fleaseModel, find: "reply.leaseState = LeaseState.none;", replace: "return;" },
+    ],
+  },
+  {
+    name: "fastAcquireWithoutFreeTest",
+    why: "P19",
+    edits: [
+      {
+        file: acceptor,
+        at: "if (!this.#admits(request, entry, now, reply)) return;\n    if (this.#blocks(entry, request.owner, now)",
+        find: "this.#blocks(entry, request.owner, now)",
+        replace: "request.kind !== Kind.acquire && this.#blocks(entry, request.owner, now)",
+      },
+    ],
+  },
+  {
+    name: "acksCountedNotAckers",
+    why: "P20, F15",
+    edits: [
+      { file: votes, find: "slot.acks = 0;", replace: "slot.acks = 0; slot.ackMessages = 0;" },
+      { file: votes, find: "slot.acks |= bit;", replace: "slot.acks |= bit; slot.ackMessages += 1;" },
+      {
+        file: votes,
+        find: "sizeOf(slot.acks) >= slot.cell.majority",
+        replace: "slot.ackMessages >= slot.cell.majority",
+      },
+      {
+        file: slot,
+        find: "hash.flag(this.heardMajority);",
+        replace: "hash.flag(this.heardMajority).number(this.ackMessages ?? 0);",
+      },
+      { file: fleaseModel, find: "(slot.acks & (1 << from)) !== 0", replace: "false" },
+    ],
+  },
+  {
+    name: "smallQuorum",
+    why: "P20",
+    edits: [
+      {
+        file: quorum,
+        find: "majorityOf(members.length)",
+        replace: "Math.max(1, majorityOf(members.length) - 1)",
+      },
+    ],
+  },
+  {
+    name: "anyLengthAccepted",
+    why: "P21, F18",
+    edits: [
+      { file: acceptor, find: "request.until > now.wall + maxClockSkewMs + ttlMaxMs", replace: "false" },
+      { file: acceptor, find: "request.duration > ttlMaxMs", replace: "false" },
+    ],
+  },
+  {
+    name: "renewalShortensGuard",
+    why: "P24",
+    edits: [
+      {
+        file: acceptor,
+        at: "const renewal = entry.leaseOwner === request.owner && !entry.released;",
+        find: "entry.leaseOwner === request.owner && !entry.released",
+        replace: "false",
+      },
+    ],
+  },
+  {
+    name: "lapsedTenureReopened",
+    why: "P25",
+    edits: [
+      {
+        file: proposer,
+        at: "} else if (this.isHeld(slot, now)) {",
+        find: "this.isHeld(slot, now)",
+        replace: "this.isHeld(slot, now) || (slot.holding = true)",
+      },
+      {
+        file: proposer,
+        at: "#lapse(slot: Slot, why: Lapse): void {\n    slot.holding = false;",
+        find: "slot.holding = false;",
+        replace: "slot.holding = false; return;",
+      },
+    ],
+  },
+  {
+    name: "clockBoundsSwapped",
+    why: "P26",
+    edits: [
+      { file: clock, find: "into.lo = lo;\n    into.hi = hi;", replace: "into.lo = hi; into.hi = lo;" },
+    ],
+  },
+  {
+    name: "overByEitherClock",
+    why: "P27",
+    edits: [{ file: expiry, find: "wallOver && steadyOver", replace: "wallOver || steadyOver" }],
+  },
+  {
+    name: "discardWithoutFloor",
+    why: "P32, F20",
+    edits: [
+      { file: acceptor, find: "this.#floor = Math.max(this.#floor, entry.promisedNumber);", replace: ";" },
+    ],
+  },
+  {
+    name: "heldIsCached",
+    why: "P33",
+    edits: [
+      {
+        file: proposer,
+        at: "if (holdIsValid(slot.holdUntil, slot.holdEnd, now)) return true;",
+        find: "holdIsValid(slot.holdUntil, slot.holdEnd, now)",
+        replace: "true",
+      },
+      {
+        file: fleaseModel,
+        find: "!holdIsValid(slot.holdUntil, slot.holdEnd, this.#reading(at))",
+        replace: "false",
+      },
+    ],
+  },
+  {
+    name: "ballotsNotIncreasing",
+    why: "P34, F19",
+    edits: [
+      { file: ballotSource, find: "Math.max(own, this.#last + 1, this.#seen + 1)", replace: "own" },
+      {
+        file: fleaseModel,
+        at: "if (this.#world.sameIncarnation) return true;",
+        find: "this.#world.sameIncarnation",
+        replace: "true",
+      },
+    ],
+  },
+  {
+    name: "abandonedRenewalReleased",
+    why: "P35",
+    edits: [
+      {
+        file: proposer,
+        at: "slot.renewable = false;\n    this.#requests.keepAbandoned(slot, now);",
+        find: "slot.renewable = false;",
+        replace: "slot.renewable = false; this.#requests.release(slot, slot.number, slot.sequence + 1);",
+      },
+    ],
+  },
+  {
+    name: "ballotsFromUpperClock",
+    why: "P36",
+    edits: [
+      { file: ballotSource, at: "const own = numberAt(now.wall);", find: "now.wall", replace: "now.hi" },
+    ],
+  },
+  {
+    name: "lowerClockMonotone",
+    why: "P39",
+    edits: [
+      {
+        file: clock,
+        find: "this.#hi = Math.max(this.#hi, this.#anchor + mono, wall);",
+        replace:
+          "this.#hi = Math.max(this.#hi, this.#anchor + mono, wall); this.least = Math.max(this.least ?? -Infinity, Math.min(this.#anchor + mono, wall));",
+      },
+      {
+        file: clock,
+        find: "Math.min(carried, wall)",
+        replace: "Math.max(this.least ?? -Infinity, Math.min(carried, wall))",
+      },
+    ],
+  },
+  {
+    name: "lateRenewalStartsTenure",
+    why: "P43",
+    edits: [
+      {
+        file: proposer,
+        at: "} else if (this.isHeld(slot, now)) {",
+        find: "this.isHeld(slot, now)",
+        replace: "this.isHeld(slot, now) || ((slot.token = slot.number), (slot.holding = true))",
+      },
+      {
+        file: proposer,
+        at: "#lapse(slot: Slot, why: Lapse): void {\n    slot.holding = false;",
+        find: "slot.holding = false;",
+        replace: "slot.holding = false; return;",
+      },
+    ],
+  },
+  {
+    name: "releasedLeaseBlocksReader",
+    why: "P44",
+    edits: [
+      { file: expiry, find: "reply.leaseState === LeaseState.released", replace: "false" },
+      { file: fleaseModel, find: "reply.leaseState === LeaseState.released", replace: "false" },
+    ],
+  },
+  {
+    name: "clockFaultForgets",
+    why: "P45",
+    edits: [
+      {
+        file: acceptor,
+        at: "this.#silentSinceMono = now.mono;\n    this.#silentSinceWall = now.wall;\n  }",
+        find: "this.#silentSinceWall = now.wall;",
+        replace: "this.#silentSinceWall = now.wall; this.#entries.clear();",
+      },
+    ],
+  },
+  {
+    name: "untilBoundByUpperClock",
+    why: "P46",
+    edits: [
+      {
+        file: acceptor,
+        find: "request.until > now.wall + maxClockSkewMs + ttlMaxMs",
+        replace: "request.until > now.hi + maxClockSkewMs + ttlMaxMs",
+      },
+    ],
+  },
+  {
+    name: "onlyStepBackEndsHoldsAtOnce",
+    why: "P50: a wall clock that is ahead of the steady one by more than ε ends holds only after a second.",
+    edits: [
+      {
+        file: clock,
+        at: "return apartMs > this.#skewMs ||",
+        find: "apartMs > this.#skewMs",
+        replace: "this.#hi - wall > this.#skewMs",
+      },
+    ],
+  },
+  {
+    name: "programThreadTrustsClocks",
+    why: "P51: the program's thread relies on a lease although its clocks disagree.",
+    edits: [
+      {
+        file: threads,
+        find: "now.hi = Math.max(now.hi, now.mono + upperLeadMs);",
+        replace: "now.hi = Math.max(now.hi, now.mono + upperLeadMs); now.clocksDisagree = false;",
+      },
+    ],
+  },
+  {
+    name: "guardIgnoresRates",
+    why: "P52: an acceptor keeps another's lease for its length by its own steady clock, whatever the rates.",
+    edits: [{ file: acceptor, find: "(1 + this.#settings.mutualRateError)", replace: "1" }],
+  },
+  {
+    name: "clockFaultShortensWait",
+    why: "P45's sister: a clock fault during a recovery wait starts that wait anew from a clock that stepped back.",
+    edits: [
+      {
+        file: acceptor,
+        find: "Math.max(this.#silentSinceWall, this.#forgotAtWall)",
+        replace: "this.#silentSinceWall",
+      },
+    ],
+  },
+  {
+    name: "anyTokenAccepted",
+    why: "A write may name any token, also one beyond every ballot of its time.",
+    edits: [{ file: acceptor, find: "request.token > request.number", replace: "false" }],
+  },
+  {
+    name: "impatientRenewals",
+    why: "A renewal waits for its answers no longer than any other phase, however much there is to do.",
+    edits: [
+      {
+        file: pacing,
+        at: "const isPatient = slot.operation === Operation.renew;",
+        find: "slot.operation === Operation.renew",
+        replace: "false",
+      },
+    ],
+  },
+  {
+    name: "everythingIsAdmitted",
+    why: "An acceptor lets in new requests however late it is.",
+    edits: [
+      {
+        file: admission,
+        at: "if (this.#share === 1) return true;",
+        find: "this.#share === 1",
+        replace: "true",
+      },
+    ],
+  },
+  {
+    name: "lightAreTurnedAway",
+    why: "An acceptor that is late turns away also those who ask for little beside one who floods it.",
+    edits: [{ file: admission, find: "most > this.#lightMax || this.#lightLeft < 1", replace: "true" }],
+  },
+  {
+    name: "barFrees",
+    why: "Breaking a lease frees the resource at once, under the feet of its holder.",
+    edits: [
+      {
+        file: acceptor,
+        find: "entry.barredOwner = owner;",
+        replace: "entry.barredOwner = owner; entry.released = true;",
+      },
+    ],
+  },
+  {
+    name: "scansInOneStep",
+    why: "A list looks at everything in one step.",
+    edits: [{ file: listing, find: "looked < this.#looksPerStep", replace: "true" }],
+  },
+  {
+    name: "oneQueueForAll",
+    why: "Whoever asked first is answered in full before the next connection has its turn.",
+    edits: [
+      {
+        file: fairWork,
+        find: "this.#queues.get(link) !== queue",
+        replace: "this.#queues.get(link) !== queue || queue.length > 0",
+      },
+    ],
+  },
+  {
+    name: "missedChangesAreForgotten",
+    why: "One who watches and was too slow goes on with what is still known.",
+    edits: [{ file: watchFeed, find: "follower.place < this.#log.begin", replace: "false" }],
+  },
+  {
+    name: "lateRenewalIsNoNews",
+    why: "A lease that was over when somebody met it, and is renewed all the same, is no change.",
+    edits: [{ file: watchFeed, find: "isSame && now.mono < followed!.endMs", replace: "isSame" }],
+  },
+  {
+    name: "noQuotas",
+    why: "Whoever comes first may have all of what an acceptor keeps.",
+    edits: [
+      {
+        file: quotas,
+        find: "payer.used < this.#nameLeast && account.certain < this.#accountLeast",
+        replace: "true",
+      },
+    ],
+  },
+]);

@@ -1,0 +1,43 @@
+/** The known mistakes of the waist. */
+
+const localQueue = "src/lease/local-queue.ts";
+const leaseManager = "src/lease/lease-manager.ts";
+const bothClocks = "src/lease/both-clocks.ts";
+const clockRates = "src/lease/clock-rates.ts";
+
+export const inWaist = /** @type {const} */ ([
+  {
+    name: "emptyQueueIsDropped",
+    why: "A queue is dropped, by its resource's name, when nobody stands in it, although some who use it have not left.",
+    edits: [
+      {
+        file: localQueue,
+        at: "if (this.#retired) this.#unused(this);",
+        find: "this.#retired",
+        replace:
+          'this.#retired || (this.#turn === "free" && this.#waiters.size === 0 && this.#tries.size === 0)',
+      },
+    ],
+  },
+  {
+    name: "closesBeforeItIsKnown",
+    why: "A participant that closes ends what it has before it knows that nothing new may begin.",
+    edits: [
+      {
+        file: leaseManager,
+        find: "this.#closing === undefined",
+        replace: "(this.#closing ??= this.#close()) === undefined",
+      },
+    ],
+  },
+  {
+    name: "clocksAreReadApart",
+    why: "What passes between the looks at the two clocks counts as a difference between them.",
+    edits: [{ file: bothClocks, find: "readings === readingsMax", replace: "true" }],
+  },
+  {
+    name: "ratesIgnored",
+    why: "A holder relies on what lasts on another's clock for as long on its own.",
+    edits: [{ file: clockRates, find: "ms / stretched(1, clockRateError)", replace: "ms" }],
+  },
+]);

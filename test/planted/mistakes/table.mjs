@@ -1,0 +1,5 @@
+import { inFlease } from "./flease.mjs";
+import { inWaist } from "./lease.mjs";
+
+/** All planted mistakes, whichever test catches them. */
+export const mistakes = [...inWaist, ...inFlease];

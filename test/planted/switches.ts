@@ -1,0 +1,50 @@
+import { mistakes } from "./mistakes/table.mjs";
+
+/** The name of a planted mistake. */
+export type Fault = (typeof mistakes)[number]["name"];
+
+export type Faults = Record<Fault, boolean>;
+
+export const noFaults = Object.fromEntries(mistakes.map(({ name }) => [name, false])) as Faults;
+
+/** Switches that tests may turn, and two ways to turn them back for certain. */
+interface Switches<Names> {
+  readonly faults: Names;
+  /** Runs `body` with some mistakes planted, and takes them out again. */
+  withFaults<T>(wanted: Partial<Names>, body: () => T): T;
+  /** The same for what takes its time. */
+  duringFaults<T>(wanted: Partial<Names>, body: () => Promise<T>): Promise<T>;
+}
+
+export function plantedFaults<Names extends object>(none: Names): Switches<Names> {
+  const faults = { ...none };
+  const plant = (wanted: Partial<Names>) => {
+    const before = { ...faults };
+    Object.assign(faults, wanted);
+    return () => Object.assign(faults, before);
+  };
+  return {
+    faults,
+    withFaults: (wanted, body) => {
+      const takeOut = plant(wanted);
+      try {
+        return body();
+      } finally {
+        takeOut();
+      }
+    },
+    duringFaults: async (wanted, body) => {
+      const takeOut = plant(wanted);
+      try {
+        return await body();
+      } finally {
+        takeOut();
+      }
+    },
+  };
+}
+
+export const { faults, withFaults, duringFaults } = plantedFaults(noFaults);
+
+/** What a build with mistakes asks, see `plant.mjs`. */
+export const planted = faults;
