@@ -1,8 +1,10 @@
 import { readFileSync, readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { noFaults } from "./planted/switches.js";
+import { inFlease } from "./planted/mistakes/flease.mjs";
 
+/** The mistakes of the protocol that a test can plant. */
+const mistakes: readonly string[] = inFlease.map(({ name }) => name);
 const root = fileURLToPath(new URL("..", import.meta.url));
 const text = readFileSync(`${root}docs/flease.md`, "utf8");
 const scenarios = readdirSync(`${root}test/scenarios/flease`);
@@ -13,12 +15,12 @@ const sources = ["src/flease", "src/flease/admin", "src/flease/protocol"].flatMa
 );
 
 test("every switch that plants a mistake is explained, and none that does not exist", () => {
-  const missing = Object.keys(noFaults).filter((name) => !text.includes(`\`${name}\``));
+  const missing = mistakes.filter((name) => !text.includes(`\`${name}\``));
   expect(missing).toEqual([]);
   const rows = [...text.matchAll(/^\| (?:P\d[^|]*)?\|[^|]*\|([^|]*)\|/gm)];
   const named = rows.flatMap((row) => [...row[1]!.matchAll(/`(\w+)`/g)].map((match) => match[1]!));
   expect(named.length).toBeGreaterThan(30);
-  expect(named.filter((name) => !(name in noFaults) && name !== "sameIncarnation")).toEqual([]);
+  expect(named.filter((name) => !mistakes.includes(name) && name !== "sameIncarnation")).toEqual([]);
 });
 
 test("every finding has a row that names what shows it, and what it names exists", () => {
