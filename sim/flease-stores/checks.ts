@@ -3,13 +3,16 @@ import type { Slot } from "../../src/flease/protocol/slot.js";
 import { decodeEntry } from "../../src/flease/stores/codec.js";
 import type { EntryRecord } from "../../src/flease/stores/record.js";
 import { entryRegister } from "../../src/flease/stores/registers.js";
+import { fleaseTokens } from "../flease/checkers/tokens.js";
+import { Exclusion } from "../kit/checkers/exclusion.js";
+import type { Tokens } from "../kit/checkers/tokens.js";
 import type { GridClient } from "./client.js";
 import type { GridWorld } from "./world.js";
 
 interface Tenure {
   readonly client: GridClient;
+  readonly resource: string;
   readonly token: number;
-  readonly sinceMs: number;
 }
 
 /** Looks after every event whether the grid's invariants hold. */
@@ -17,7 +20,9 @@ export class GridChecks {
   readonly #world: GridWorld;
   /** By resource: tenures that a program believes in. */
   readonly #tenures = new Map<string, Tenure[]>();
-  readonly #greatest = new Map<string, Tenure>();
+  readonly #newest = new Map<string, Tenure>();
+  readonly #exclusion: Exclusion<Tenure>;
+  readonly #tokens: Tokens<number>;
   /** Tenures that have ended: `owner/token`. */
   readonly #ended = new Set<string>();
 
@@ -26,23 +31,30 @@ export class GridChecks {
 
   constructor(world: GridWorld) {
     this.#world = world;
+    this.#tokens = fleaseTokens(world.report);
+    this.#exclusion = new Exclusion<Tenure>(
+      {
+        isHeld: ({ client, resource }) => this.#holds(client, resource),
+        nameOf: ({ client, token }) => `${client.name} (token ${token})`,
+      },
+      (text) => world.report("I1", text),
+    );
   }
 
   begins(client: GridClient, slot: Slot): void {
     const { resource, token } = slot;
-    const tenure = { client, token, sinceMs: this.#world.nowMs };
+    const tenure = { client, resource, token };
     this.#world.counters.tenures += 1;
-    const before = this.#greatest.get(resource);
+    const before = this.#newest.get(resource);
     if (before !== undefined && before.client.isDown && before.client !== client)
       this.#world.counters.takeovers += 1;
-    if (before !== undefined && token <= before.token)
-      this.#world.report("I2", `${client.name} got the token ${token} for ${resource} after ${before.token}`);
+    this.#tokens.given({ resource, token, who: client.name });
     if (this.#ended.has(`${client.peer.proposer.owner}/${token}`))
       this.#world.report(
         "I12",
         `${client.name} holds ${resource} by the ballot ${token} that it had given up`,
       );
-    this.#greatest.set(resource, tenure);
+    this.#newest.set(resource, tenure);
     this.#tenures.set(resource, [...(this.#tenures.get(resource) ?? []), tenure]);
   }
 
@@ -60,13 +72,8 @@ export class GridChecks {
     for (const [resource, tenures] of this.#tenures) {
       const up = tenures.filter(({ client }) => !client.isDown);
       if (up.length !== tenures.length) this.#tenures.set(resource, up);
-      const holders = up.filter(({ client }) => this.#holds(client, resource));
-      if (holders.length > 1)
-        this.#world.report(
-          "I1",
-          `${holders.map(({ client }) => client.name).join(" and ")} hold ${resource}`,
-        );
-      for (const { client } of holders) this.#checkBacking(client, resource);
+      this.#exclusion.look(resource, up);
+      for (const { client } of up) if (this.#holds(client, resource)) this.#checkBacking(client, resource);
     }
   }
 

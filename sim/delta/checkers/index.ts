@@ -1,14 +1,14 @@
 import type { StorageReport, StorageObserver, WorldView } from "../observer.js";
 import { Agreement } from "./agreement.js";
 import { Decision } from "./decision.js";
-import { Exclusion } from "./exclusion.js";
+import { claimExclusion, leaderExclusion } from "./exclusion.js";
 import { Guard } from "./guard.js";
 import { NoFlicker } from "./no-flicker.js";
 import { Readmission } from "./readmission.js";
 import { Progress } from "./progress.js";
 import { Regularity } from "./regularity.js";
 import { Renewal } from "./renewal.js";
-import { Tokens } from "./tokens.js";
+import { claimTokens } from "./tokens.js";
 import { UniqueLeader } from "./unique-leader.js";
 
 /**
@@ -17,13 +17,14 @@ import { UniqueLeader } from "./unique-leader.js";
  */
 export function allStorageCheckers(view: WorldView, report: StorageReport): StorageObserver[] {
   return [
-    new Exclusion(view, report),
+    claimExclusion(view, report),
+    leaderExclusion(view, report),
     new Renewal(view, report),
     new Progress(view, report),
     new UniqueLeader(view, report),
     new Agreement(report),
     new Decision(view, report),
-    new Tokens(view, report),
+    claimTokens(view, report),
     new Guard(report),
     new Regularity(report),
     new NoFlicker(report),

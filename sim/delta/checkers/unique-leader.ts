@@ -6,8 +6,8 @@ import type { SimParty } from "../party.js";
 const waitsMax = 4;
 
 /**
- * The oracle (Fig. 7, Lemma 10): once delays are bounded there are never two leaders, after a while there is one, and it is the
- * same for ever, unless it crashes.
+ * The oracle (Fig. 7, Lemma 10): once delays are bounded there is a leader after a while, and it is the same for ever, unless it
+ * crashes.
  */
 export class UniqueLeader implements StorageObserver {
   readonly #view: WorldView;
@@ -36,8 +36,6 @@ export class UniqueLeader implements StorageObserver {
   looked(leaders: readonly SimParty[]): void {
     const { nowMs, settledMs, waitMs, plan, recovering } = this.#view;
     if ((plan.ground !== "oracle" && plan.ground !== "consensus") || nowMs < settledMs) return;
-    if (leaders.length > 1)
-      this.#report("exclusion", `${leaders.map(({ writer }) => writer).join(" and ")} both lead`);
     // With a store less, and another that holds a loser's record, a majority may be out of reach for a while.
     if (recovering) [this.#leader, this.#sinceMs] = [undefined, nowMs];
     const [leader] = leaders;

@@ -6,29 +6,28 @@ import { BoundedLeases } from "./bounded-leases.js";
 import { ClockBounds } from "./clock-bounds.js";
 import { Continuity } from "./continuity.js";
 import { Crowding } from "./crowding.js";
-import { Exclusion } from "./exclusion.js";
+import { nodeExclusion } from "./exclusion.js";
 import { Guard } from "./guard.js";
 import { HeldForNobody } from "./held-for-nobody.js";
 import { Leaders } from "./leaders.js";
 import { ProgramContinuity } from "./program-continuity.js";
 import { ProgramExclusion } from "./program-exclusion.js";
 import { ProgramThreads } from "./program-threads.js";
-import { ProgramTokens } from "./program-tokens.js";
 import { Promises } from "./promises.js";
 import { QuorumBacked } from "./quorum-backed.js";
 import { Recovery } from "./recovery.js";
 import { ReleaseFinality } from "./release-finality.js";
 import { Silence } from "./silence.js";
-import { Tokens } from "./tokens.js";
+import { nodeTokens, programTokens } from "./tokens.js";
 import { Turns } from "./turns.js";
 import { Waiters } from "./waiters.js";
 
 /** All checkers of section 5. */
 export function allCheckers(view: WorldView, report: FleaseReport): Observer[] {
   return [
-    new Exclusion(report),
+    nodeExclusion(report),
     new ProgramThreads(view, report),
-    new Tokens(report),
+    nodeTokens(report),
     new QuorumBacked(view, report),
     new Promises(report),
     new Guard(view, report),
@@ -42,7 +41,7 @@ export function allCheckers(view: WorldView, report: FleaseReport): Observer[] {
     new ProgramExclusion(report),
     new Turns(report),
     new ProgramContinuity(report),
-    new ProgramTokens(report),
+    programTokens(report),
     new Leaders(report),
     new HeldForNobody(view, report),
     new Waiters(view, report),

@@ -1,24 +1,24 @@
-import type { Observer, FleaseReport, Tenure } from "../observer.js";
+import { Tokens } from "../../kit/checkers/tokens.js";
+import type { FleaseReport, Observer } from "../observer.js";
 
 /** I2: each tenure of a resource has a greater token than every earlier one. I3: no two have the same. */
-export class Tokens implements Observer {
-  readonly #report: FleaseReport;
-  readonly #greatest = new Map<string, number>();
-  readonly #seen = new Map<string, Set<number>>();
+export function fleaseTokens(report: FleaseReport): Tokens<number> {
+  return new Tokens({ twice: (text) => report("I3", text), falls: (text) => report("I2", text) });
+}
 
-  constructor(report: FleaseReport) {
-    this.#report = report;
-  }
+/** As the nodes' programs are told of their tenures. */
+export function nodeTokens(report: FleaseReport): Observer {
+  const tokens = fleaseTokens(report);
+  return {
+    tenureBegan: ({ node, resource, token }) => tokens.given({ resource, token, who: node.name }),
+  };
+}
 
-  tenureBegan(tenure: Tenure): void {
-    const { resource, token } = tenure;
-    const greatest = this.#greatest.get(resource) ?? 0;
-    let seen = this.#seen.get(resource);
-    if (seen === undefined) this.#seen.set(resource, (seen = new Set()));
-    if (seen.has(token)) this.#report("I3", `the token ${token} of ${resource} is given out twice`);
-    if (token <= greatest)
-      this.#report("I2", `${tenure.node.name} gets token ${token} of ${resource} after ${greatest}`);
-    seen.add(token);
-    this.#greatest.set(resource, Math.max(greatest, token));
-  }
+/** As programs on the waist see it. */
+export function programTokens(report: FleaseReport): Observer {
+  const tokens = fleaseTokens(report);
+  return {
+    claimBegan: ({ node, resource, token }) =>
+      tokens.given({ resource, token, who: `a program of ${node.name}` }),
+  };
 }
