@@ -3,7 +3,7 @@ import { LeaseholdError } from "../lease/errors.js";
 import type { Timers, World } from "../lease/ports.js";
 import type { OpenedStore, OpenStoreOptions, OpenStore } from "./common/contract.js";
 import type { Scheme, StorePlace } from "./farm-address.js";
-import { type AssumedTraits, LateStore } from "./late-store.js";
+import { type AssumedTraits, LazyStore } from "./lazy-store.js";
 import { greatest } from "../lease/lists.js";
 import { majorityOf } from "../lease/majority.js";
 
@@ -85,12 +85,12 @@ export async function openStore(place: StorePlace, options: OpenStoreOptions): P
 export async function openStores(
   places: readonly StorePlace[],
   options: Omit<OpenStoreOptions, "signal"> & { readonly world: World; readonly timeoutMs: number },
-): Promise<LateStore[]> {
+): Promise<LazyStore[]> {
   const { world, timeoutMs, ...each } = options;
   const stores = places.map((place) => {
     const { kind, bytesMax, pollMs } = kindOf(place);
     const assumed = { name: place.name, kind, bytesMax, pollMs, delayMs: delayMsOf(place) };
-    return new LateStore(assumed, world.timers, (signal) => openStore(place, { ...each, signal }));
+    return new LazyStore(assumed, world.timers, (signal) => openStore(place, { ...each, signal }));
   });
   try {
     await untilEnough(stores, world.timers, {
@@ -109,7 +109,7 @@ export async function openStores(
  * them will never do.
  */
 function untilEnough(
-  stores: readonly LateStore[],
+  stores: readonly LazyStore[],
   timers: Timers,
   { timeoutMs, graceMs }: { readonly timeoutMs: number; readonly graceMs: number },
 ): Promise<void> {

@@ -153,10 +153,10 @@ export const mutants = [
   },
   {
     name: "hanging: a farm waits for a store that does not close",
-    file: "src/stores/late-store.ts",
+    file: "src/stores/lazy-store.ts",
     find: "Promise.race([this.#opened.close(), given])",
     replace: "Promise.race([this.#opened.close()])",
-    caughtBy: "src/stores/late-store.test.ts",
+    caughtBy: "src/stores/lazy-store.test.ts",
   },
   {
     name: "mixed settings: the first member that answers tells the cluster",

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { delayMs, leaseMsMax, refused, Stage } from "../../../test/support/farm-stage.js";
 import { decodeFarmCell, encodeFarmCell } from "./farm-cell.js";
 import { planFarm } from "./farm-plan.js";
-import { LateStore } from "../../stores/late-store.js";
+import { LazyStore } from "../../stores/lazy-store.js";
 import { type MemoryMedium, MemoryStore } from "../memory/memory-store.js";
 import { openFarm } from "../open.js";
 import type { DeltaProvider } from "../provider.js";
@@ -172,7 +172,7 @@ describe("a farm of stores that can only write", () => {
       kind: "slotted",
       delayMs: 2_000,
     } as const;
-    const away = new LateStore(assumed, stage.world.timers, () => new Promise(() => undefined));
+    const away = new LazyStore(assumed, stage.world.timers, () => new Promise(() => undefined));
     const stores = [...[first, second].map((medium) => new MemoryStore(medium, "bob.1")), away];
     const bob = await stage.wait(openFarm(stores, stage.world, { holder: "bob.1", leaseMsMax, ...wish }));
     expect((await untilTaken(stage, bob, 1_000)).remainingMs()).toBeGreaterThan(0);

@@ -4,11 +4,11 @@ import { MemoryMedium, MemoryStore } from "../delta/memory/memory-store.js";
 import { type ErrorCode, LeaseholdError } from "../lease/errors.js";
 import { VirtualWorld } from "../testing/virtual-world.js";
 import type { OpenedStore } from "./common/contract.js";
-import { LateStore } from "./late-store.js";
+import { LazyStore } from "./lazy-store.js";
 
 const world = new VirtualWorld();
 const assumed = { name: "s", kind: "atomic", bytesMax: 100, pollMs: 7, delayMs: 9 } as const;
-const opened: LateStore[] = [];
+const opened: LazyStore[] = [];
 
 afterEach(async () => {
   for (const store of opened.splice(0)) await store.close();
@@ -18,7 +18,7 @@ afterEach(async () => {
 function lateStore(code: ErrorCode, failures: number) {
   const medium = new MemoryMedium({ ...world, name: "real" });
   let tries = 0;
-  const store = new LateStore(assumed, world.timers, async () => {
+  const store = new LazyStore(assumed, world.timers, async () => {
     tries += 1;
     if (tries <= failures) throw new LeaseholdError(code, `try ${tries}`);
     return Object.assign(new MemoryStore(medium, "w"), { findings: [] }) as OpenedStore;
@@ -27,7 +27,7 @@ function lateStore(code: ErrorCode, failures: number) {
   return { store, tries: () => tries };
 }
 
-const read = (store: LateStore) => store.perform({ op: "read", register: "r" });
+const read = (store: LazyStore) => store.perform({ op: "read", register: "r" });
 
 describe("a store that is out of reach at first", () => {
   test("fails with its reason, is tried again after a rest, and then is what it is", async () => {
@@ -64,7 +64,7 @@ describe("a store that is out of reach at first", () => {
   test("does not keep its farm from being closed when it hangs", async () => {
     const medium = new MemoryMedium({ ...world, name: "real" });
     const hanging = { findings: [], close: () => new Promise<void>(() => undefined) };
-    const store = new LateStore(assumed, world.timers, async () =>
+    const store = new LazyStore(assumed, world.timers, async () =>
       Object.assign(new MemoryStore(medium, "w"), hanging),
     );
     await store.settled();
@@ -78,7 +78,7 @@ describe("a store that is out of reach at first", () => {
   test("that comes when it has been closed already is closed", async () => {
     let isClosed = false;
     let arrive: (store: OpenedStore) => void = () => undefined;
-    const store = new LateStore(assumed, world.timers, () => new Promise((resolve) => (arrive = resolve)));
+    const store = new LazyStore(assumed, world.timers, () => new Promise((resolve) => (arrive = resolve)));
     await store.close();
     const medium = new MemoryMedium({ ...world, name: "real" });
     arrive(

@@ -27,7 +27,7 @@ const refusals: ReadonlySet<ErrorCode> = new Set([
  * A store that may be out of reach when its farm is opened. Until it has been opened it fails every operation, so that a farm
  * whose other stores are there can work; each operation that comes then tries to open it again.
  */
-export class LateStore implements Store {
+export class LazyStore implements Store {
   readonly traits: StoreTraits;
   readonly #open: (signal: AbortSignal) => Promise<OpenedStore>;
   readonly #timers: Timers;
@@ -43,7 +43,7 @@ export class LateStore implements Store {
     this.#open = open;
     this.#timers = timers;
     this.#error = this.#unavailable(assumed.name, "it has not been reached yet");
-    this.traits = new LateTraits(assumed, () => this.#opened);
+    this.traits = new LazyTraits(assumed, () => this.#opened);
     this.#tryToOpen();
   }
 
@@ -97,7 +97,7 @@ export class LateStore implements Store {
 }
 
 /** What was assumed, until the store says it itself. */
-class LateTraits implements StoreTraits {
+class LazyTraits implements StoreTraits {
   readonly #assumed: AssumedTraits;
   readonly #opened: () => OpenedStore | undefined;
 
