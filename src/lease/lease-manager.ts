@@ -71,7 +71,7 @@ interface Tenancy {
   readonly queue: LocalQueue;
 }
 
-interface Wish extends HeldLeaseOptions {
+interface AcquireSpec extends HeldLeaseOptions {
   readonly resource: string;
   readonly signal: AbortSignal | undefined;
 }
@@ -105,16 +105,16 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   }
 
   async acquire(resource: string, options: AcquireOptions = {}): Promise<Lease> {
-    const wish = this.#wish(resource, options);
+    const spec = this.#spec(resource, options);
     const waitMs = parseDuration(options.wait ?? WAIT_DEFAULT, "wait", { infinity: true });
-    if (waitMs > 0) return this.#wait(wish, waitMs);
-    const lease = await this.#try(wish);
+    if (waitMs > 0) return this.#wait(spec, waitMs);
+    const lease = await this.#try(spec);
     if (lease !== undefined) return lease;
     throw new LeaseholdError("LEASE_HELD", `${JSON.stringify(resource)} is held by another`);
   }
 
   async tryAcquire(resource: string, options: TryAcquireOptions = {}): Promise<Lease | undefined> {
-    return this.#try(this.#wish(resource, options));
+    return this.#try(this.#spec(resource, options));
   }
 
   async holder(resource: string, options: QueryOptions = {}): Promise<HolderHint> {
@@ -171,8 +171,8 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     work: (lease: Lease) => Promise<T>,
     options: LeadOptions = {},
   ): Promise<T | undefined> {
-    const wish = this.#wish(resource, options);
-    return lead(() => this.#wait(wish, Infinity), work, options.signal);
+    const spec = this.#spec(resource, options);
+    return lead(() => this.#wait(spec, Infinity), work, options.signal);
   }
 
   close(): Promise<void> {
@@ -221,7 +221,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     tenancy?.queue.vacate();
   }
 
-  #wish(resource: string, options: TryAcquireOptions): Wish {
+  #spec(resource: string, options: TryAcquireOptions): AcquireSpec {
     checkResourceName(resource);
     const { ttlMinMs, ttlMaxMs } = this.guarantees;
     const ttlMs = options.ttl === undefined ? ttlMaxMs : parseDuration(options.ttl, "ttl");
@@ -237,15 +237,15 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   }
 
   /** Waits its turn for at most `waitMs`, and repeats attempts until one is granted. */
-  #wait(wish: Wish, waitMs: number): Promise<HeldLease> {
-    return this.#contend(wish, true, waitMs, async (queue, contender) => {
+  #wait(spec: AcquireSpec, waitMs: number): Promise<HeldLease> {
+    return this.#contend(spec, true, waitMs, async (queue, contender) => {
       for (let failures = 0; ;) {
         while (!contender.hasTurn) {
           contender.throwIfLate();
           await contender.sleep(Infinity);
           contender.throwIfGivenUp();
         }
-        const outcome = await this.#attempt(wish, queue, contender);
+        const outcome = await this.#attempt(spec, queue, contender);
         if (outcome instanceof HeldLease) return outcome;
         if (outcome.kind === "held") {
           failures = 0;
@@ -270,15 +270,15 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   }
 
   /** One answer: a lease, or `undefined` if another has it. */
-  #try(wish: Wish): Promise<HeldLease | undefined> {
-    return this.#contend(wish, false, Infinity, async (queue, contender) => {
+  #try(spec: AcquireSpec): Promise<HeldLease | undefined> {
+    return this.#contend(spec, false, Infinity, async (queue, contender) => {
       while (!contender.hasTurn) {
         if (contender.answer === "held") return undefined;
         if (contender.answer !== undefined) throw contender.answer;
         await contender.sleep(Infinity);
         contender.throwIfGivenUp();
       }
-      const outcome = await this.#attempt(wish, queue, contender);
+      const outcome = await this.#attempt(spec, queue, contender);
       if (outcome instanceof HeldLease) return outcome;
       queue.settle(contender, outcome.kind === "held" ? "held" : outcome.error);
       if (outcome.kind === "held") return undefined;
@@ -288,12 +288,12 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
 
   /** Puts a caller into the queue of its resource for as long as `compete` runs. */
   async #contend<R>(
-    wish: Wish,
+    spec: AcquireSpec,
     patient: boolean,
     waitMs: number,
     compete: (queue: LocalQueue, contender: Contender) => Promise<R>,
   ): Promise<R> {
-    const { resource, signal } = wish;
+    const { resource, signal } = spec;
     this.#assertOpen();
     signal?.throwIfAborted();
     const contender = new Contender(this.world, resource, patient, waitMs);
@@ -312,17 +312,17 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
 
   /** One attempt through the provider by the contender that has the turn. */
   async #attempt(
-    wish: Wish,
+    spec: AcquireSpec,
     queue: LocalQueue,
     contender: Contender,
   ): Promise<HeldLease | Exclude<AttemptOutcome, { kind: "granted" }>> {
     contender.forgetWakes();
     const leftMs = contender.deadlineMs - this.world.clock.monotonicMs();
     const timeoutMs = Math.min(Math.max(leftMs, ATTEMPT_TIMEOUT_MS_MIN), this.guarantees.ttlMaxMs);
-    const { resource, ttlMs } = wish;
+    const { resource, ttlMs } = spec;
     const { contended } = queue;
     const outcome = await this.provider.attempt(
-      { resource, ttlMs, timeoutMs, contended, waiting: contender.patient, upkeep: wish },
+      { resource, ttlMs, timeoutMs, contended, waiting: contender.patient, upkeep: spec },
       contender,
     );
     if (outcome.kind !== "granted") {
@@ -332,7 +332,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     if (!contender.hasGivenUp && outcome.grant.remainingMs() > 0) {
       // Who renews also ends it: two who count `maxHold`, each from when it heard of the grant, would come to two ends.
       const byItself = this.provider.renewsByItself === true;
-      const kept = byItself ? { ...wish, autoRenew: false, maxHoldMs: Infinity } : wish;
+      const kept = byItself ? { ...spec, autoRenew: false, maxHoldMs: Infinity } : spec;
       const lease = new HeldLease(this, outcome.grant, kept);
       this.#held.set(outcome.grant, { lease, queue });
       queue.occupy(contender, lease);

@@ -35,11 +35,11 @@ const scanBytes = 1 << 20;
  * out already stays as it is.
  */
 export const openBlockStore: OpenStore = async (url, options) => {
-  const wish = parse(url);
-  const name = `block:${wish.path}`;
+  const address = parse(url);
+  const name = `block:${address.path}`;
   try {
-    const file = await DirectFile.open(wish.path);
-    const store = await openOn(file, name, wish, options);
+    const file = await DirectFile.open(address.path);
+    const store = await openOn(file, name, address, options);
     return store;
   } catch (error) {
     options.signal?.throwIfAborted();
@@ -47,18 +47,18 @@ export const openBlockStore: OpenStore = async (url, options) => {
   }
 };
 
-type Wish = ReturnType<typeof parse>;
+type BlockAddress = ReturnType<typeof parse>;
 
 async function openOn(
   file: DirectFile,
   name: string,
-  wish: Wish,
+  address: BlockAddress,
   options: OpenStoreOptions,
 ): Promise<BlockStore> {
   const medium = new BlockMedium(name, file);
   let store: BlockStore | undefined;
   try {
-    const layout = (await medium.readLayout()) ?? (await format(medium, wish, options));
+    const layout = (await medium.readLayout()) ?? (await format(medium, address, options));
     if (sizeBytesOf(layout) > file.sizeBytes) {
       throw new LeaseholdError("STORE_UNFIT", `${name} is shorter than when it was laid out`);
     }
@@ -73,7 +73,7 @@ async function openOn(
         seen: `slot ${slot} of ${layout.slots}, ${tookMs.toFixed(0)} ms of which ${2 * layout.delayMs} are a wait`,
         ok: true,
       },
-      await readBySecond(wish.path, slot),
+      await readBySecond(address.path, slot),
     ];
     return store;
   } catch (error) {
@@ -104,23 +104,23 @@ async function readBySecond(path: string, slot: number): Promise<ProbeFinding> {
  */
 async function format(
   medium: BlockMedium,
-  wish: Wish,
+  address: BlockAddress,
   { format, signal }: OpenStoreOptions,
 ): Promise<Layout> {
   const { name, sizeBytes } = medium;
-  if (!wish.format && format !== true) {
+  if (!address.format && format !== true) {
     throw new LeaseholdError(
       "STORE_UNFIT",
       `${name} has not been laid out; add ?format to its address to do so`,
     );
   }
-  const fitting = regionsMaxOf(sizeBytes, wish.slots);
-  const regions = wish.regions ?? Math.min(defaults.regions, fitting);
+  const fitting = regionsMaxOf(sizeBytes, address.slots);
+  const regions = address.regions ?? Math.min(defaults.regions, fitting);
   if (regions < 1 || regions > fitting) {
-    const needed = sizeBytesOf({ slots: wish.slots, regions: Math.max(1, regions) });
+    const needed = sizeBytesOf({ slots: address.slots, regions: Math.max(1, regions) });
     throw new LeaseholdError("STORE_UNFIT", `${name} has ${sizeBytes} bytes and ${needed} are needed`);
   }
-  const layout = { ...wish, regions, id: globalThis.crypto.randomUUID() };
+  const layout = { ...address, regions, id: globalThis.crypto.randomUUID() };
   await assertEmpty(medium, sizeBytesOf(layout));
   await medium.writeLine(0, encodeSuperblock(layout));
   await sleep(2 * layout.delayMs, undefined, signal === undefined ? {} : { signal });
