@@ -24,7 +24,7 @@ export interface FaultReport {
 }
 
 /** Gathers the marks of those who make faults. */
-export class FaultBook {
+export class FaultLog {
   readonly #open = new Map<string, FaultMark>();
   readonly #closed: Fault[] = [];
 
@@ -55,11 +55,11 @@ export class FaultBook {
  * fault's beginning, or from the last look that found the lease held if that was later, to the successor's certain start.
  */
 export function reportFaults(
-  book: FaultBook,
+  log: FaultLog,
   halts: readonly Halt[],
   byResource: ReadonlyMap<string, readonly Tenure[]>,
 ): FaultReport[] {
-  const faults: Fault[] = [...book.faults(), ...halts];
+  const faults: Fault[] = [...log.faults(), ...halts];
   const counts = new Map<string, number>();
   for (const { kind } of faults) counts.set(kind, (counts.get(kind) ?? 0) + 1);
   const gaps = new Map<string, { interrupted: number; longestMs: number }>();

@@ -1,17 +1,17 @@
-import { FaultBook, reportFaults } from "./faults.js";
+import { FaultLog, reportFaults } from "./faults.js";
 import type { HistoryEntry, HistoryHeader } from "./journals/format.js";
-import { type Halt, InterventionBook } from "./journals/interventions.js";
+import { type Halt, InterventionLog } from "./journals/interventions.js";
 import { type HistoryError, JournalReader } from "./journals/journal.js";
 import type { Refuse } from "./journals/parse.js";
 import type { HistoryReport } from "./report.js";
 import { findLateAcceptances } from "./rules/acceptances.js";
 import { findFalseEndings } from "./rules/endings.js";
-import { GuardBook } from "./rules/guard.js";
+import { GuardLog } from "./rules/guard.js";
 import { findOverlaps } from "./rules/overlaps.js";
 import { judgePauses } from "./rules/pauses.js";
 import { findUnexplainedRefusals } from "./rules/refusals.js";
 import { findTokenFaults } from "./rules/tokens.js";
-import { type Tenure, TenureBook, byCertainStart, wasInterrupted } from "./journals/tenures.js";
+import { type Tenure, TenureIndex, byCertainStart, wasInterrupted } from "./journals/tenures.js";
 import { type Violation, violationsMax } from "./rules/violation.js";
 
 /**
@@ -33,10 +33,10 @@ import { type Violation, violationsMax } from "./rules/violation.js";
  * ```
  */
 export class HistoryJudge {
-  readonly #tenures = new TenureBook();
-  readonly #interventions = new InterventionBook();
-  readonly #faults = new FaultBook();
-  readonly #guard = new GuardBook();
+  readonly #tenures = new TenureIndex();
+  readonly #interventions = new InterventionLog();
+  readonly #faults = new FaultLog();
+  readonly #guard = new GuardLog();
   readonly #counts = { samples: 0, boots: 0, alarms: 0, troubles: 0, accepted: 0, refused: 0, unknown: 0 };
   #first: { header: HistoryHeader; source: string } | undefined;
   /** Which journal each writer wrote. */
@@ -162,7 +162,7 @@ type ResourcesVerdict = Pick<
 
 function judgeResources(
   byResource: ReadonlyMap<string, readonly Tenure[]>,
-  interventions: InterventionBook,
+  interventions: InterventionLog,
   halts: readonly Halt[],
 ): ResourcesVerdict {
   const continuations = interventions.continuations();

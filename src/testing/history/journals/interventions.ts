@@ -11,7 +11,7 @@ export interface Halt {
 }
 
 /** What was done to processes, gathered from journals in any order. */
-export class InterventionBook {
+export class InterventionLog {
   readonly #interventions: Intervention[] = [];
 
   add(intervention: Intervention): void {

@@ -69,7 +69,7 @@ interface Gathered {
 }
 
 /** Gathers tenures from the lines of journals. Its size goes with the tenures, whatever the number of looks. */
-export class TenureBook {
+export class TenureIndex {
   readonly #gathered = new Map<string, Gathered>();
   /** The guarded resource does not know who asks: by resource and token. */
   readonly #refusals = new Map<string, Nanoseconds>();

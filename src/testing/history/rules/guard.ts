@@ -13,7 +13,7 @@ interface Guarded {
  * What guarded resources decided, held against the rule of a fencing token: nothing smaller than the greatest that was
  * accepted passes, and nothing else is refused. It judges as it reads, because there may be very many.
  */
-export class GuardBook {
+export class GuardLog {
   readonly #resources = new Map<string, Guarded>();
   readonly violations: Violation[] = [];
   accepted = 0;
