@@ -239,7 +239,7 @@ export class FleasePeer {
   #checkClocks(now: Reading): void {
     if (this.skew.weAreFaulty) {
       // Silent until the peers have found our clock sane for a whole recovery wait (3.10).
-      this.acceptor?.silence(now);
+      this.acceptor?.beginRecoveryWait(now);
       if (this.#fault === undefined) this.#declareFault(contradicted);
       return;
     }
@@ -269,6 +269,6 @@ export class FleasePeer {
     this.#clock.restart(mono, wall);
     const now = this.read(mono, wall);
     this.proposer.restart(owner);
-    this.acceptor?.silence(now);
+    this.acceptor?.beginRecoveryWait(now);
   }
 }

@@ -29,7 +29,7 @@ export interface ResourceAnswer {
 
 /** What an acceptor says of a resource, without what only its host knows. */
 export function answerOn(acceptor: Acceptor, resource: string, now: Reading): ResourceAnswer {
-  const readyInMs = Math.ceil(acceptor.remainingSilenceMs(now));
+  const readyInMs = Math.ceil(acceptor.recoveryWaitLeftMs(now));
   const unknown = { owner: "", token: 0, until: 0, lease: "none", barred: "", waiting: 0 } as const;
   // What a recovering acceptor knows is too little to be told (I15).
   if (readyInMs > 0 || !acceptor.ready) return { ...unknown, state: "recovering", readyInMs, promised: 0 };

@@ -94,7 +94,7 @@ test("a bar lasts until the entry goes: through silence, past a successor, but n
   const successor = acceptor.clone();
   expect(wordOf(ask(successor, acquireOf("q.1", 600, 1_000), at(600)))).toBe("ack");
   expect(wordOf(ask(successor, acquireOf("p.1", 1_100, 1_600), at(1_100)))).toBe("barred");
-  acceptor.silence(at(20));
+  acceptor.beginRecoveryWait(at(20));
   expect(acceptor.entry("r")?.barredOwner).toBe("p.1");
   acceptor.wake(at(20_000));
   acceptor.discardIdle(at(20_000), 10);

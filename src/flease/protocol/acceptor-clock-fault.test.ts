@@ -10,7 +10,7 @@ import { withFaults } from "../../../test/planted/switches.js";
  */
 function startThenClocksStepBack(): Acceptor {
   const acceptor = new Acceptor(benchSettings(), at(0));
-  acceptor.silence(at(-5_000, { mono: 500 }));
+  acceptor.beginRecoveryWait(at(-5_000, { mono: 500 }));
   return acceptor;
 }
 
@@ -18,12 +18,12 @@ test("a clock fault during the wait after a start does not shorten that wait", (
   const acceptor = startThenClocksStepBack();
   acceptor.wake(at(1_029, { mono: 6_529 }));
   expect(acceptor.ready).toBe(false);
-  expect(acceptor.remainingSilenceMs(at(1_029, { mono: 6_529 }))).toBe(1);
+  expect(acceptor.recoveryWaitLeftMs(at(1_029, { mono: 6_529 }))).toBe(1);
   acceptor.wake(at(1_030, { mono: 6_530 }));
   expect(acceptor.ready).toBe(true);
   // Once that wait is over, a later fault has nothing forgotten to wait for: it counts from its own clock.
-  acceptor.silence(at(-5_000, { mono: 7_000 }));
-  expect(acceptor.remainingSilenceMs(at(-5_000, { mono: 7_000 }))).toBe(1_030);
+  acceptor.beginRecoveryWait(at(-5_000, { mono: 7_000 }));
+  expect(acceptor.recoveryWaitLeftMs(at(-5_000, { mono: 7_000 }))).toBe(1_030);
 });
 
 test("nor does it lower the floor under ballots that were forgotten", () => {
@@ -38,7 +38,7 @@ test("nor does it lower the floor under ballots that were forgotten", () => {
 
 test("a fault that steps forward prolongs the wait, and a copy waits as long", () => {
   const acceptor = new Acceptor(benchSettings(), at(0));
-  acceptor.silence(at(3_000, { mono: 500 }));
+  acceptor.beginRecoveryWait(at(3_000, { mono: 500 }));
   for (const each of [acceptor, acceptor.clone()]) {
     each.wake(at(4_029, { mono: 4_000 }));
     expect(each.ready).toBe(false);

@@ -46,7 +46,7 @@ test.each([
   const acceptor = new Acceptor(settings, at(0));
   acceptor.wake(now);
   expect(acceptor.ready).toBe(ready);
-  expect(acceptor.remainingSilenceMs(now) === 0).toBe(ready);
+  expect(acceptor.recoveryWaitLeftMs(now) === 0).toBe(ready);
 });
 
 test("waits that are too short (P1, P2, P3)", () => {
@@ -66,7 +66,7 @@ test("waits that are too short (P1, P2, P3)", () => {
 
 test("the remaining silence counts down", () => {
   const acceptor = new Acceptor(settings, at(0));
-  expect([0, 400, 1_029].map((ms) => acceptor.remainingSilenceMs(at(ms)))).toEqual([1_030, 630, 1]);
+  expect([0, 400, 1_029].map((ms) => acceptor.recoveryWaitLeftMs(at(ms)))).toEqual([1_030, 630, 1]);
 });
 
 test("at the rejoin every ballot that may have been promised before is below the floor (F1, F12)", () => {
@@ -89,7 +89,7 @@ test("silence after a clock fault forgets nothing, and lasts as long as the firs
   const run = () => {
     const acceptor = readyAcceptor();
     ask(acceptor, writeOf("p.1", 0, 0, 900, 900), at(0));
-    acceptor.silence(at(100));
+    acceptor.beginRecoveryWait(at(100));
     expect(ask(acceptor, readOf("q.1", 100), at(100))).toBeUndefined();
     acceptor.wake(at(1_129));
     expect(acceptor.ready).toBe(false);
@@ -104,7 +104,7 @@ test("silence after a clock fault forgets nothing, and lasts as long as the firs
 test("the floor never moves back, also when clocks do", () => {
   const acceptor = readyAcceptor();
   const before = acceptor.floor;
-  acceptor.silence(at(-90_000));
+  acceptor.beginRecoveryWait(at(-90_000));
   acceptor.wake(at(-80_000, { mono: 5_000 }));
   expect(acceptor.ready).toBe(true);
   expect(acceptor.floor).toBe(before);

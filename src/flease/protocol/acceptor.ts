@@ -42,8 +42,8 @@ export class Acceptor {
   #sweep: Iterator<[string, Entry]> | undefined;
   #floor = 0;
   #ready = false;
-  #silentSinceMono = 0;
-  #silentSinceWall = 0;
+  #recoveringSinceMono = 0;
+  #recoveringSinceWall = 0;
   /** The wall clock at a start whose recovery wait is not over: up to it, and no further, things were forgotten. */
   #forgotAtWall: number;
 
@@ -52,7 +52,7 @@ export class Acceptor {
     this.#settings = settings;
     this.quotas = keepsEntries ? new Quotas(settings.resourcesMax) : undefined;
     this.#forgotAtWall = now.wall;
-    this.silence(now);
+    this.beginRecoveryWait(now);
     this.wake(now);
   }
 
@@ -100,16 +100,16 @@ export class Acceptor {
    * stepped back together, a wait that is counted from the new wall clock would be too short for forgetting (3.2).
    * For the same reason a fault during the wait after a start must not shorten that wait, nor lower its floor.
    */
-  silence(now: Reading): void {
+  beginRecoveryWait(now: Reading): void {
     this.#ready = false;
-    this.#silentSinceMono = now.mono;
-    this.#silentSinceWall = now.wall;
+    this.#recoveringSinceMono = now.mono;
+    this.#recoveringSinceWall = now.wall;
   }
 
   /** How much of the recovery wait is left on the slower of the two clocks; 0 when it is over. */
-  remainingSilenceMs(now: Reading): number {
+  recoveryWaitLeftMs(now: Reading): number {
     if (this.#ready) return 0;
-    const rate = this.#silentSinceMono + this.#waitRateMs() - now.mono;
+    const rate = this.#recoveringSinceMono + this.#waitRateMs() - now.mono;
     const wall = this.#waitsFromWall() + this.#waitWallMs() - now.lo;
     return Math.max(0, rate, wall);
   }
@@ -119,7 +119,7 @@ export class Acceptor {
    * promises that were forgotten: every ballot that may have been promised before the start lies below it.
    */
   wake(now: Reading): void {
-    if (this.#ready || this.remainingSilenceMs(now) > 0) return;
+    if (this.#ready || this.recoveryWaitLeftMs(now) > 0) return;
     const floor = numberAt(this.#waitsFromWall() + this.#settings.floorLeadMs) + ballotsPerMs;
     this.#floor = Math.max(this.#floor, floor);
     this.#ready = true;
@@ -378,7 +378,7 @@ export class Acceptor {
   }
 
   #waitsFromWall(): number {
-    return Math.max(this.#silentSinceWall, this.#forgotAtWall);
+    return Math.max(this.#recoveringSinceWall, this.#forgotAtWall);
   }
 
   #waitWallMs(): number {
@@ -393,8 +393,8 @@ export class Acceptor {
     const copy = new Acceptor(this.#settings, emptyReading());
     copy.#floor = this.#floor;
     copy.#ready = this.#ready;
-    copy.#silentSinceMono = this.#silentSinceMono;
-    copy.#silentSinceWall = this.#silentSinceWall;
+    copy.#recoveringSinceMono = this.#recoveringSinceMono;
+    copy.#recoveringSinceWall = this.#recoveringSinceWall;
     copy.#forgotAtWall = this.#forgotAtWall;
     for (const [resource, entry] of this.#entries) {
       const kept = { ...entry, payer: undefined };
@@ -406,7 +406,7 @@ export class Acceptor {
 
   /** Feeds the whole state into `hash`. Two acceptors that hash alike behave alike. */
   hashInto(hash: StateHash): void {
-    hash.flag(this.#ready).number(this.#floor).number(this.#silentSinceMono).number(this.#silentSinceWall);
+    hash.flag(this.#ready).number(this.#floor).number(this.#recoveringSinceMono).number(this.#recoveringSinceWall);
     hash.number(this.#forgotAtWall);
     const sorted = [...this.#entries].sort(([left], [right]) => (left < right ? -1 : 1));
     for (const [resource, entry] of sorted) {

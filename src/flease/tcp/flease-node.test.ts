@@ -99,10 +99,10 @@ describe("a node", () => {
   test("says that it is ready only when its acceptor answers", () => {
     const world = steppedWorld();
     node = nodeOf(world, ["a"]);
-    const silenceMs = node.peer.acceptor!.remainingSilenceMs(node.now());
+    const silenceMs = node.peer.acceptor!.recoveryWaitLeftMs(node.now());
     const startMs = world.clock.monotonicMs();
     while (world.clock.monotonicMs() < startMs + silenceMs + 20);
-    expect(node.peer.acceptor?.remainingSilenceMs(node.now())).toBe(0);
+    expect(node.peer.acceptor?.recoveryWaitLeftMs(node.now())).toBe(0);
     expect(memberStatus(node, "").state).toBe("recovering");
   });
 

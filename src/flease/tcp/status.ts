@@ -24,7 +24,7 @@ export function memberStatus(node: StatusSource, address: string): MemberStatus 
   const now = node.now();
   const { acceptor } = peer;
   const behindMs = acceptor?.behindMs("", now) ?? 0;
-  const readyInMs = Math.ceil(Math.max(acceptor?.remainingSilenceMs(now) ?? 0, behindMs));
+  const readyInMs = Math.ceil(Math.max(acceptor?.recoveryWaitLeftMs(now) ?? 0, behindMs));
   const notice = peer.fault ?? node.membership.notice(now.mono);
   const usage = process.cpuUsage();
   return {

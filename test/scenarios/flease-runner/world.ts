@@ -337,7 +337,7 @@ export class World {
   #sayState(node: AcceptorNode): void {
     const { acceptor, name } = node;
     if (acceptor === undefined) return;
-    const remaining = acceptor.remainingSilenceMs(node.now());
+    const remaining = acceptor.recoveryWaitLeftMs(node.now());
     if (acceptor.ready) this.#say(`${name}: ready, floor ${ballotText(acceptor.floor)}`);
     else this.#say(`${name}: silent for ${remaining} more`);
   }
