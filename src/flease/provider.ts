@@ -205,7 +205,7 @@ export class FleaseProvider implements Provider, Outcomes {
   /** The grant ended before its time by somebody's look: its release tells nobody, as a program may still rely on what it was told. */
   letRunOut(grant: Grant): void {
     const { slot, ended } = grant as FleaseGrant;
-    if (!ended) slot.forgetBallots();
+    if (!ended) slot.letRunOut();
   }
 
   async query(resource: string, timeoutMs: number): Promise<HolderHint> {

@@ -142,7 +142,7 @@ export class Proposer {
     if (!slot.holding) return false;
     if (holdIsValid(slot.holdUntil, slot.holdEnd, now)) return true;
     this.#requests.keepAbandoned(slot, now);
-    if (now.mono + granularityMs < slot.holdEnd) slot.forgetBallots(); // A wall clock that jumped ahead.
+    if (now.mono + granularityMs < slot.holdEnd) slot.letRunOut(); // A wall clock that jumped ahead.
     this.#lapse(slot, now.clocksDisagree ? "clock-fault" : slot.barred ? "barred" : "expired");
     return false;
   }
@@ -169,7 +169,7 @@ export class Proposer {
         this.#slots.give(slot);
         this.#sink.unanswered(slot, "clock-fault");
       }
-      slot.forgetBallots();
+      slot.letRunOut();
     }
   }
 

@@ -101,7 +101,7 @@ export class Slot implements DeadlineItem {
    * Nothing of the tenure is going to be released: it ended before its time, so its program may still be at work and
    * relies on the guard of the acceptors, which runs out by itself.
    */
-  forgetBallots(): void {
+  letRunOut(): void {
     this.holdNumber = 0;
     this.pastBallots = [];
   }
