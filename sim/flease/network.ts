@@ -21,7 +21,7 @@ export class Packet extends SimEvent {
   lo = 0;
   hi = 0;
   echoLo = 0;
-  /** A side call or its answer, which goes over a stream: it can get lost, and does not come twice. */
+  /** An admin RPC or its answer, which goes over a stream: it can get lost, and does not come twice. */
   note = "";
   readonly #arrive: (packet: Packet) => void;
 

@@ -1,7 +1,7 @@
 import type { Reading } from "../../../src/flease/protocol/clock.js";
 import type { FleasePeer } from "../../../src/flease/peer.js";
-import { SideCalls } from "../../../src/flease/admin/side-calls.js";
-import type { SideHost, SideLabels, SideLink } from "../../../src/flease/admin/side-calls.js";
+import { AdminRpc } from "../../../src/flease/admin/admin-rpc.js";
+import type { AdminHost, AdminLabels, AdminLink } from "../../../src/flease/admin/admin-rpc.js";
 import { LeaseholdError } from "../../../src/lease/errors.js";
 import type { ReleaseRequest } from "../../../src/lease/provider.js";
 import type { Timer, Timers } from "../../../src/lease/ports.js";
@@ -9,7 +9,7 @@ import type { SimNode } from "../node.js";
 import type { World } from "../world.js";
 
 /** A connection to one incarnation of another node, or to itself. */
-class Connection implements SideLink {
+class Connection implements AdminLink {
   readonly node: SimNode;
   readonly incarnation: number;
   readonly owner: string;
@@ -37,7 +37,7 @@ interface Pending {
   readonly reject: (error: unknown) => void;
 }
 
-/** A side call, or the answer to one, as it goes over the network. */
+/** An admin RPC, or the answer to one, as it goes over the network. */
 interface Note {
   readonly id: number;
   readonly method?: string;
@@ -47,7 +47,7 @@ interface Note {
 }
 
 /** Nobody says anything of itself here. */
-const noLabels: SideLabels<Connection> = {
+const noLabels: AdminLabels<Connection> = {
   set: () => true,
   of: () => undefined,
   gone: () => {},
@@ -55,8 +55,8 @@ const noLabels: SideLabels<Connection> = {
 };
 
 /** What one life of a node asks and answers beside the protocol. */
-export class Side implements SideHost<Connection> {
-  readonly calls: SideCalls<Connection>;
+export class Side implements AdminHost<Connection> {
+  readonly calls: AdminRpc<Connection>;
   readonly peer: FleasePeer;
   readonly #world: World;
   readonly #node: SimNode;
@@ -71,7 +71,7 @@ export class Side implements SideHost<Connection> {
     this.#node = node;
     this.#timers = timers;
     this.peer = node.peer!;
-    this.calls = new SideCalls(this, noLabels);
+    this.calls = new AdminRpc(this, noLabels);
   }
 
   now(): Reading {
@@ -83,12 +83,12 @@ export class Side implements SideHost<Connection> {
   }
 
   /** Each step in an event of its own: whatever else happens may happen in between. */
-  sideWork(): void {
+  adminWork(): void {
     if (this.#works) return;
     this.#works = true;
     this.#timers.after(0, () => {
       this.#works = false;
-      if (this.calls.work(() => false)) this.sideWork();
+      if (this.calls.work(() => false)) this.adminWork();
     });
   }
 

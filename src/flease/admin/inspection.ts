@@ -4,7 +4,7 @@ import type { Explanation, HolderAction, ResourceHint } from "../../lease/types.
 import { Cells } from "../protocol/cells.js";
 import { reasonsOf } from "./explaining.js";
 import { hintOf } from "./hints.js";
-import { listFrom, memberAnswerFrom } from "./side-answers.js";
+import { listFrom, memberAnswerFrom } from "./admin-answers.js";
 import type { ListedLease } from "./listing.js";
 import { mergeListings } from "./listing.js";
 import type { AdminDriver } from "./driver.js";
@@ -30,7 +30,7 @@ interface Explained {
   readonly owner: string | undefined;
 }
 
-/** Watching and asking among peers: everything here goes over side calls, beside the protocol, and changes no lease. */
+/** Watching and asking among peers: everything here goes over admin RPCs, beside the protocol, and changes no lease. */
 export class FleaseInspection implements Inspection {
   readonly #driver: AdminDriver;
   readonly #cells: Cells;

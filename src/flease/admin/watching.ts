@@ -4,7 +4,7 @@ import type { Cells } from "../protocol/cells.js";
 import { hintOf } from "./hints.js";
 import type { ListedLease } from "./listing.js";
 import type { AdminDriver } from "./driver.js";
-import { pageFrom } from "./side-answers.js";
+import { pageFrom } from "./admin-answers.js";
 import { WatchView } from "./watch-view.js";
 
 /** A member that has nothing to tell answers after this long, so that both sides know that the other is there. */

@@ -15,7 +15,7 @@ import {
 } from "../../../test/support/flease-bench.js";
 import { Kind, LeaseState, Message, Refusal } from "./message.js";
 import { withFaults } from "../../../test/planted/switches.js";
-import { answerOn } from "../admin/side-answers.js";
+import { answerOn } from "../admin/admin-answers.js";
 
 /** The rules of section 3.4, one by one. Times are in ms; ε = 10, the longest lease is 1000. */
 

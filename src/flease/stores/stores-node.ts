@@ -8,7 +8,7 @@ import type { FleaseSettings } from "../protocol/settings.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import { RunnerOnStores } from "./runner-on-stores.js";
 import type { RunVisit, StoreMedium } from "./medium.js";
-import { StoreSideCalls } from "./side-calls.js";
+import { StoreAdminRpc } from "./admin-rpc.js";
 import { StoresProvider } from "./stores-provider.js";
 import type { StoresDriver } from "./stores-provider.js";
 import type { Visiting } from "./visit.js";
@@ -39,7 +39,7 @@ export class StoresNode implements StoresDriver {
   readonly #options: StoresNodeOptions;
   readonly #visiting: Visiting;
   readonly #medium: StoreMedium;
-  readonly #sideCalls: StoreSideCalls;
+  readonly #adminRpc: StoreAdminRpc;
   /** Why the last visit of each store came to nothing. */
   readonly #errors: (LeaseholdError | undefined)[] = [];
   /** Called when a visit has ended. */
@@ -68,7 +68,7 @@ export class StoresNode implements StoresDriver {
     this.provider = new StoresProvider(this, pollMs);
     const by = () => label ?? runner.peer.proposer.owner;
     const run = <T>(protocol: Protocol<T>) => this.#run(protocol);
-    this.#sideCalls = new StoreSideCalls({ visiting, run, timers: driver.world.timers, pollMs, by });
+    this.#adminRpc = new StoreAdminRpc({ visiting, run, timers: driver.world.timers, pollMs, by });
     runner.maintain();
   }
 
@@ -125,7 +125,7 @@ export class StoresNode implements StoresDriver {
   }
 
   ask(member: number, method: string, params: object, timeoutMs: number): Promise<unknown> {
-    return this.#sideCalls.answer(member, method, params, timeoutMs);
+    return this.#adminRpc.answer(member, method, params, timeoutMs);
   }
 
   close(): Promise<void> {
@@ -135,7 +135,7 @@ export class StoresNode implements StoresDriver {
 
   async #shutDown(): Promise<void> {
     this.runner.end();
-    this.#sideCalls.close();
+    this.#adminRpc.close();
     await this.#until(() => this.#medium.busy === 0);
     const { farm, driver } = this.#options;
     await farm.leave(driver);

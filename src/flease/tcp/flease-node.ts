@@ -11,7 +11,7 @@ import type { FleaseDriver } from "../provider.js";
 import { FleaseRunner } from "../runner.js";
 import type { Medium } from "../runner.js";
 import { Refusals } from "./refusals.js";
-import { SideCalls } from "../admin/side-calls.js";
+import { AdminRpc } from "../admin/admin-rpc.js";
 import { writeClusterDocument } from "./cluster.js";
 import type { Cluster } from "./cluster.js";
 import { firstLink } from "./transport/first-link.js";
@@ -22,7 +22,7 @@ import { listenAgain } from "./transport/listen-again.js";
 import { LogLimit } from "../../runtime/log-limit.js";
 import { Membership } from "./membership.js";
 import { observerCalls } from "./security/roles.js";
-import { SideTurns } from "./side-turns.js";
+import { AdminTurns } from "./admin-turns.js";
 import { memberStatus } from "./status.js";
 import { Transport } from "./transport/transport.js";
 import { transportDefaults } from "./transport/transport-options.js";
@@ -72,8 +72,8 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
   readonly membership: Membership;
   readonly #refusals = new Refusals();
   readonly #logLimit = new LogLimit();
-  readonly #sideCalls: SideCalls<Link>;
-  readonly #sideTurns: SideTurns;
+  readonly #adminRpc: AdminRpc<Link>;
+  readonly #adminTurns: AdminTurns;
   readonly #startedMono: number;
   /** Whether requests of the chunk in hand are answered. */
   #votes = false;
@@ -108,8 +108,8 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
     this.peer = this.runner.peer;
     this.#startedMono = this.now().mono;
     this.provider = new FleaseProvider(this);
-    this.#sideTurns = new SideTurns(options.world, (goOn) => this.#sideCalls.work(goOn));
-    this.#sideCalls = new SideCalls(this, new Labels(labelKeepLeases * this.peer.settings.ttlMaxMs));
+    this.#adminTurns = new AdminTurns(options.world, (goOn) => this.#adminRpc.work(goOn));
+    this.#adminRpc = new AdminRpc(this, new Labels(labelKeepLeases * this.peer.settings.ttlMaxMs));
     this.#attachLoopback();
     this.runner.maintain();
   }
@@ -146,8 +146,8 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
     return this.runner.now();
   }
 
-  sideWork(): void {
-    if (this.#closed === undefined) this.#sideTurns.wanted();
+  adminWork(): void {
+    if (this.#closed === undefined) this.#adminTurns.wanted();
   }
 
   reachable(): number {
@@ -185,8 +185,8 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
   async #shutDown(): Promise<void> {
     this.#ending.abort();
     this.runner.end();
-    this.#sideCalls.close();
-    this.#sideTurns.stop();
+    this.#adminRpc.close();
+    this.#adminTurns.stop();
     await this.transport.close();
     this.#options.transport?.credentials?.close();
   }
@@ -220,7 +220,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
 
   disconnected(link: Link, reason: string): void {
     this.#distrusted.delete(link);
-    this.#sideCalls.disconnected(link);
+    this.#adminRpc.disconnected(link);
     this.peer.acceptor?.quotas?.gone(link.owner);
     if (this.#clients.delete(link.handle)) this.peer.forget(link.handle);
     this.membership.disconnected(link);
@@ -309,7 +309,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
     }
     if (method === "rival") return this.membership.warned(link, params);
     if (method === "connected") return this.membership.hear(link, params);
-    return this.#sideCalls.answer(link, method, params);
+    return this.#adminRpc.answer(link, method, params);
   }
 
   // What the peer says
@@ -337,7 +337,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
     this.peer.acceptor?.quotas?.everybodyGone();
     this.#distrusted.clear();
     this.membership.restarted();
-    this.#sideCalls.close();
+    this.#adminRpc.close();
     this.transport = this.#makeTransport();
     this.#attachLoopback();
     void this.#reconnect(before);
@@ -373,13 +373,13 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
     loopback.handle = index;
     this.peer.acceptor?.quotas?.introduce(loopback.owner, loopback.account);
     this.#members[index] = loopback;
-    this.#sideCalls.labels.set(loopback, this.#options.label);
+    this.#adminRpc.labels.set(loopback, this.#options.label);
   }
 
   #maintain(now: Reading): void {
     // After the acceptor may have become ready: from then on everybody who is connected counts, also if one goes in this moment.
     const { acceptor } = this.peer;
     if (acceptor !== undefined && this.membership.maintain(now, acceptor.ready)) acceptor.beginRecoveryWait(now);
-    this.#sideCalls.maintain(now);
+    this.#adminRpc.maintain(now);
   }
 }

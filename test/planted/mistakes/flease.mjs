@@ -513,9 +513,9 @@ export const inFlease = /** @type {const} */ ([
     edits: [
       {
         file: acceptor,
-        at: "this.#silentSinceMono = now.mono;\n    this.#silentSinceWall = now.wall;\n  }",
-        find: "this.#silentSinceWall = now.wall;",
-        replace: "this.#silentSinceWall = now.wall; this.#entries.clear();",
+        at: "this.#recoveringSinceMono = now.mono;\n    this.#recoveringSinceWall = now.wall;\n  }",
+        find: "this.#recoveringSinceWall = now.wall;",
+        replace: "this.#recoveringSinceWall = now.wall; this.#entries.clear();",
       },
     ],
   },
@@ -564,8 +564,8 @@ export const inFlease = /** @type {const} */ ([
     edits: [
       {
         file: acceptor,
-        find: "Math.max(this.#silentSinceWall, this.#forgotAtWall)",
-        replace: "this.#silentSinceWall",
+        find: "Math.max(this.#recoveringSinceWall, this.#forgotAtWall)",
+        replace: "this.#recoveringSinceWall",
       },
     ],
   },

@@ -39,6 +39,6 @@ export interface TransportHandler extends LinkHandler {
   clusterDocument(): string;
   /** Fills in the clocks for a batch that leaves now. `monoMs` must come from the transport's own `world.clock`. */
   stamp(into: ClockStamp): void;
-  /** A side call of the peer (status, lists). What it returns, or resolves to, is sent as JSON; what it throws, as an error. */
+  /** An admin RPC of the peer (status, lists). What it returns, or resolves to, is sent as JSON; what it throws, as an error. */
   answer(link: Link, method: string, params: unknown): unknown;
 }

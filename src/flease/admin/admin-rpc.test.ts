@@ -3,13 +3,13 @@ import { acquireOf, at, benchSettings } from "../../../test/support/flease-bench
 import { Message } from "../protocol/message.js";
 import { FleasePeer } from "../peer.js";
 import { duringFaults } from "../../../test/planted/switches.js";
-import { listFrom, pageFrom } from "./side-answers.js";
-import { SideCalls } from "./side-calls.js";
-import type { SideLink } from "./side-calls.js";
+import { listFrom, pageFrom } from "./admin-answers.js";
+import { AdminRpc } from "./admin-rpc.js";
+import type { AdminLink } from "./admin-rpc.js";
 
 const heldCount = 1_200;
 
-class Observer implements SideLink {
+class Observer implements AdminLink {
   readonly owner: string;
   readonly role = "observer";
   constructor(owner: string) {
@@ -53,11 +53,11 @@ function setUp() {
       yield entry;
     }
   };
-  const calls = new SideCalls<Observer>(
+  const calls = new AdminRpc<Observer>(
     {
       peer,
       now,
-      sideWork: () => {},
+      adminWork: () => {},
       status: () => "well",
       provider: { releaseRequested: () => {} },
       transport: { loopback: undefined, links: [], call: () => Promise.resolve(true) },
@@ -82,7 +82,7 @@ function setUp() {
 }
 
 /** Goes on with all lists until they are complete. */
-async function listed(calls: SideCalls<Observer>, link: Observer, session: number, prefix: string) {
+async function listed(calls: AdminRpc<Observer>, link: Observer, session: number, prefix: string) {
   const names: string[] = [];
   for (let page = 0; ; page += 1) {
     const { held, more } = listFrom(await calls.answer(link, "list", { session, prefix, page }));

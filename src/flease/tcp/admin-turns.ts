@@ -16,7 +16,7 @@ const restMsMax = 20;
  * Gives work that may wait turns of the event loop of its own, each of them short. Between two of them everything that
  * has arrived meanwhile is handled.
  */
-export class SideTurns {
+export class AdminTurns {
   readonly #world: World;
   readonly #work: (goOn: () => boolean) => boolean;
   #turn: NodeJS.Immediate | undefined;

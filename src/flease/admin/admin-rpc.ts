@@ -8,8 +8,8 @@ import type { Steps } from "./fair-work.js";
 import { listPage, Scan } from "./listing.js";
 import type { ListPage } from "./listing.js";
 import { askIdleMs, ServedWatches } from "./served-watches.js";
-import { answerOn } from "./side-answers.js";
-import type { ResourceAnswer } from "./side-answers.js";
+import { answerOn } from "./admin-answers.js";
+import type { ResourceAnswer } from "./admin-answers.js";
 import type { FeedPage, WatchFeed } from "./watch-feed.js";
 
 /**
@@ -24,8 +24,8 @@ const PASS_ON_TIMEOUT_MS = 1_000;
 /** How often labels of the departed are looked for. */
 const SWEEP_EVERY_MS = 5_000;
 
-/** A connection, as far as side calls care for it. */
-export interface SideLink {
+/** A connection, as far as admin RPCs care for it. */
+export interface AdminLink {
   /** Owner name of the peer at its end. */
   readonly owner: string;
   readonly role: "member" | "client" | "observer";
@@ -42,15 +42,15 @@ export interface AskedPeer {
 }
 
 /** The driver that runs the peer, in production or in a simulation. */
-export interface SideHost<L extends SideLink> {
+export interface AdminHost<L extends AdminLink> {
   readonly peer: AskedPeer;
   /** A fresh reading of the peer's clock. */
   now(): Reading;
   readonly provider: { releaseRequested(request: ReleaseRequest): void };
   /** How this member is, for those who ask. */
   status(): unknown;
-  /** There is work: call `SideCalls.work` soon, in a turn of its own. */
-  sideWork(): void;
+  /** There is work: call `AdminRpc.work` soon, in a turn of its own. */
+  adminWork(): void;
   readonly transport: {
     /** A member's connection to itself. */
     readonly loopback: L | undefined;
@@ -60,7 +60,7 @@ export interface SideHost<L extends SideLink> {
 }
 
 /** What participants say of themselves. */
-export interface SideLabels<L extends SideLink> {
+export interface AdminLabels<L extends AdminLink> {
   set(link: L, label: unknown): boolean;
   of(owner: string): string | undefined;
   gone(link: L, nowMs: number): void;
@@ -78,21 +78,21 @@ interface Listing {
 type Params = Readonly<Record<string, unknown>>;
 
 /**
- * What a member answers to side calls about resources, and what a holder does when it is asked to release. All of it is
+ * What a member answers to admin RPCs about resources, and what a holder does when it is asked to release. All of it is
  * work that waits for its turn (`FairWork`): acquisitions and renewals go in between.
  */
-export class SideCalls<L extends SideLink> {
-  readonly #node: SideHost<L>;
-  readonly labels: SideLabels<L>;
+export class AdminRpc<L extends AdminLink> {
+  readonly #node: AdminHost<L>;
+  readonly labels: AdminLabels<L>;
   readonly #work: FairWork<L>;
   readonly #lists = new Map<L, Map<number, Listing>>();
   readonly #watches: ServedWatches<L> | undefined;
   #sweptMs = 0;
 
-  constructor(node: SideHost<L>, labels: SideLabels<L>) {
+  constructor(node: AdminHost<L>, labels: AdminLabels<L>) {
     this.#node = node;
     this.labels = labels;
-    this.#work = new FairWork(() => node.sideWork());
+    this.#work = new FairWork(() => node.adminWork());
     const { feed } = node.peer;
     if (feed === undefined) return;
     const host = { feed, reading: this.#readyNow, labelled: (page: FeedPage) => this.#labelled(page) };

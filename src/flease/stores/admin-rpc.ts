@@ -1,8 +1,8 @@
 import type { Protocol } from "../../delta/effects.js";
 import { listedLease } from "../admin/listing.js";
 import type { ListedLease } from "../admin/listing.js";
-import { answerOn } from "../admin/side-answers.js";
-import type { ResourceAnswer } from "../admin/side-answers.js";
+import { answerOn } from "../admin/admin-answers.js";
+import type { ResourceAnswer } from "../admin/admin-answers.js";
 import type { FeedPage } from "../admin/watch-feed.js";
 import { watchHoldMs } from "../admin/watching.js";
 import { LeaseholdError } from "../../lease/errors.js";
@@ -24,7 +24,7 @@ const restFactor = 4;
 /** Records that are looked at before whatever else waits in this process has its turn: a millisecond or two. */
 const looksPerTurn = 500;
 
-export interface SideCallsOptions {
+export interface StoreAdminOptions {
   readonly visiting: Visiting;
   readonly run: <T>(protocol: Protocol<T>) => Promise<T>;
   readonly timers: Timers;
@@ -42,14 +42,14 @@ type Told = Map<string, { readonly owner: string; readonly token: number }>;
  * What a member answers beside the protocol, for stores, which cannot answer: whoever asks looks for itself. A change is
  * noticed by looking again, and a request to the holder lies in its record until it renews.
  */
-export class StoreSideCalls {
-  readonly #options: SideCallsOptions;
+export class StoreAdminRpc {
+  readonly #options: StoreAdminOptions;
   /** By store and session. */
   readonly #watches = new Map<string, Told>();
   readonly #pauses = new Map<Timer, () => void>();
   #isClosed = false;
 
-  constructor(options: SideCallsOptions) {
+  constructor(options: StoreAdminOptions) {
     this.#options = options;
   }
 
@@ -76,7 +76,7 @@ export class StoreSideCalls {
       case "unwatch":
         return this.#watches.delete(`${store}/${Number(params["session"])}`);
       default:
-        throw new Error(`assertion failed: ${method} is no side call`);
+        throw new Error(`assertion failed: ${method} is no admin RPC`);
     }
   }
 

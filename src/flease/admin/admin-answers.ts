@@ -8,7 +8,7 @@ import type { ListedLease, ListPage } from "./listing.js";
 import type { FeedPage } from "./watch-feed.js";
 
 /**
- * What members answer to side calls, as it is written and as it is read. Whoever reads takes nothing for granted: a
+ * What members answer to admin RPCs, as it is written and as it is read. Whoever reads takes nothing for granted: a
  * member may run another version, and an answer that is nonsense must harm nothing but itself.
  */
 
