@@ -203,7 +203,7 @@ export class FleaseModel implements Model<Acceptor, Party, Message, Message>, Pr
   guards(acceptor: Acceptor, hold: Hold): boolean {
     if (!acceptor.ready) return true;
     const entry = acceptor.entry(resource);
-    return entry?.leaseOwner === hold.owner && !entry.released && entry.leaseUntil >= hold.until;
+    return entry?.leaseOwner === hold.owner && !entry.released && entry.leaseExpiresWallMs >= hold.until;
   }
 
   gaveBack(request: Message, hold: Hold): boolean {
@@ -393,7 +393,7 @@ function isPlainlyReleased(reply: Message): boolean {
 function tellNoLease(reply: Message): void {
   reply.leaseState = LeaseState.none;
   reply.leaseOwner = "";
-  reply.leaseNumber = reply.leaseSequence = reply.leaseUntil = reply.leaseToken = 0;
+  reply.leaseNumber = reply.leaseSequence = reply.leaseExpiresWallMs = reply.leaseToken = 0;
 }
 
 function permuted(set: number, order: readonly number[]): number {
@@ -410,7 +410,8 @@ const leaseStates = Object.entries(LeaseState);
 const refusals = Object.entries(Refusal);
 
 function inTicks(message: Message): string {
-  const { kind, number, sequence, until, duration, leaseOwner, leaseState, leaseUntil, promised } = message;
+  const { kind, number, sequence, until, duration, leaseOwner, leaseState, leaseExpiresWallMs, promised } =
+    message;
   const ballot = (n: number) => `${timeOf(n) - startWallMs}.${n % 4096}`;
   const name = describe(message).split(" ")[0]!;
   const written = `${name} (${ballot(number)},${sequence})`;
@@ -421,7 +422,7 @@ function inTicks(message: Message): string {
   const lease =
     leaseState === LeaseState.none
       ? "no lease"
-      : `${leaseOwner}'s lease, ${state}, until ${leaseUntil - startWallMs}`;
+      : `${leaseOwner}'s lease, ${state}, until ${leaseExpiresWallMs - startWallMs}`;
   if (kind === Kind.promise) return `${written}: ${lease}`;
   const why = refusals.find(([, value]) => value === message.refusal)![0];
   return `${written}: ${why}, promised ${ballot(promised)}, ${lease}`;

@@ -90,7 +90,7 @@ export class GridChecks {
       if (forgotAtMs > this.#world.nowMs - 2 * this.#world.plan.settings.waitWallMs) return true;
       const entry = this.#entryIn(store, resource);
       if (entry === undefined) return false;
-      return entry.leaseOwner === owner && !entry.released && entry.leaseUntil >= slot.holdUntil;
+      return entry.leaseOwner === owner && !entry.released && entry.leaseExpiresWallMs >= slot.holdUntil;
     });
     if (2 * backing.length > this.#world.stores.length) return;
     this.#world.report("I4", `${client.name} holds ${resource} by ${backing.length} stores only`);

@@ -144,8 +144,8 @@ class Stage {
     const { sent, answer, world } = this.bench;
     const to = sent.at(-1 - which);
     if (to === undefined || this.#closed) return;
-    const leaseUntil = world.clock.wallMs() + 200;
-    const nack = { leaseOwner: "q.1", leaseUntil };
+    const leaseExpiresWallMs = world.clock.wallMs() + 200;
+    const nack = { leaseOwner: "q.1", leaseExpiresWallMs };
     if (how === "held") answer(to, Kind.nack, { refusal: Refusal.held, ...nack });
     else if (how === "barred") answer(to, Kind.nack, { refusal: Refusal.barred });
     else if (how === "outbid") answer(to, Kind.nack, { refusal: Refusal.promised, promised: to.number + 1 });

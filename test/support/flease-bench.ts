@@ -171,6 +171,6 @@ export function leaseOf(owner: string, state: LeaseState, until: number, numberM
     leaseState: state,
     leaseOwner: owner,
     leaseNumber: ballot(numberMs),
-    leaseUntil: baseMs + until,
+    leaseExpiresWallMs: baseMs + until,
   };
 }

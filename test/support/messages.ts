@@ -20,7 +20,7 @@ const lease = fc.oneof(
     leaseOwner: text(255),
     leaseNumber: whole,
     leaseSequence: u32,
-    leaseUntil: time,
+    leaseExpiresWallMs: time,
     leaseToken: whole,
   }),
 );

@@ -16,11 +16,14 @@ export class Guard implements Observer {
     if (after.leaseOwner !== before.leaseOwner) {
       const now = node.look();
       const over =
-        Math.min(now.lo, now.hi) >= before.leaseUntil + this.#view.settings.maxClockSkewMs &&
-        now.mono >= before.leaseEnd;
+        Math.min(now.lo, now.hi) >= before.leaseExpiresWallMs + this.#view.settings.maxClockSkewMs &&
+        now.mono >= before.leaseExpiresMonoMs;
       if (!over) this.#report("I6", `${what} passes to ${after.leaseOwner} before it is over`);
     } else if (!after.released) {
-      if (after.leaseUntil < before.leaseUntil || after.leaseEnd < before.leaseEnd)
+      if (
+        after.leaseExpiresWallMs < before.leaseExpiresWallMs ||
+        after.leaseExpiresMonoMs < before.leaseExpiresMonoMs
+      )
         this.#report("I7", `${what} gets shorter`);
     }
   }

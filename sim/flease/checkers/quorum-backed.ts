@@ -41,8 +41,8 @@ export class QuorumBacked implements Observer {
       }
       const entry = acceptor.entry(resource);
       if (entry === undefined || entry.leaseOwner !== hold.node.owner || entry.released) continue;
-      if (entry.leaseUntil >= hold.slot.holdUntil) byWall += 1;
-      if (this.#outlastsSteadily(member, entry.leaseEnd, hold)) bySteady += 1;
+      if (entry.leaseExpiresWallMs >= hold.slot.holdUntil) byWall += 1;
+      if (this.#outlastsSteadily(member, entry.leaseExpiresMonoMs, hold)) bySteady += 1;
     }
     const who = `${hold.node.name}'s hold of ${resource}`;
     if (byWall < majority) this.#report("I4", `${who} is guarded by ${byWall} acceptors on the wall clock`);
@@ -51,8 +51,8 @@ export class QuorumBacked implements Observer {
   }
 
   /** Even if the acceptor's clock runs as fast, and the holder's as slowly, as they may. */
-  #outlastsSteadily(member: SimNode, leaseEnd: number, hold: Hold): boolean {
-    const left = leaseEnd - member.clock.monoAt(this.#view.nowMs);
+  #outlastsSteadily(member: SimNode, leaseExpiresMonoMs: number, hold: Hold): boolean {
+    const left = leaseExpiresMonoMs - member.clock.monoAt(this.#view.nowMs);
     const relied = hold.slot.holdEnd - hold.now.mono;
     return left + roundingMs >= relied * (1 + this.#view.settings.mutualRateError);
   }

@@ -45,7 +45,7 @@ export function answerOn(acceptor: Acceptor, resource: string, now: Reading): Re
     promised: entry.promisedNumber,
     owner: entry.leaseOwner,
     token: entry.token,
-    until: entry.leaseUntil,
+    until: entry.leaseExpiresWallMs,
     lease: stateName(acceptor, entry, now),
     barred: entry.barredOwner,
     waiting: 0,

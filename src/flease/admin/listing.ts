@@ -26,13 +26,16 @@ export interface ListPage {
 /** A page tells of at most this many resources: with the longest names and labels, they must fit into one frame. */
 export const listedMax = 500;
 
-export function listedLease(resource: string, entry: Readonly<Omit<Entry, "leaseEnd">>): ListedLease {
+export function listedLease(
+  resource: string,
+  entry: Readonly<Omit<Entry, "leaseExpiresMonoMs">>,
+): ListedLease {
   return {
     resource,
     owner: entry.leaseOwner,
     number: entry.leaseNumber,
     sequence: entry.leaseSequence,
-    until: entry.leaseUntil,
+    until: entry.leaseExpiresWallMs,
     token: entry.token,
   };
 }

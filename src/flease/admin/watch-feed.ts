@@ -130,8 +130,8 @@ export class WatchFeed {
     const isSame = followed?.owner === entry.leaseOwner && followed.token === entry.token;
     // From its end on, until `expire` comes, somebody may have met it when it was over: then its late renewal is news.
     if (isSame && now.mono < followed!.endMs) return;
-    followed ??= this.#lookAfter(resource, entry.leaseEnd);
-    followed.endMs = entry.leaseEnd;
+    followed ??= this.#lookAfter(resource, entry.leaseExpiresMonoMs);
+    followed.endMs = entry.leaseExpiresMonoMs;
     followed.owner = entry.leaseOwner;
     followed.token = entry.token;
     this.#log.add(resource);
@@ -154,8 +154,8 @@ export class WatchFeed {
         this.note(followed.resource, now);
         continue;
       }
-      followed.endMs = entry.leaseEnd;
-      this.#deadlines.schedule(followed, Math.max(entry.leaseEnd, now.mono + lookAgainMs));
+      followed.endMs = entry.leaseExpiresMonoMs;
+      this.#deadlines.schedule(followed, Math.max(entry.leaseExpiresMonoMs, now.mono + lookAgainMs));
     }
   }
 
@@ -175,7 +175,7 @@ export class WatchFeed {
     if (follower.scan !== undefined && told.size < pageMax) {
       yield* follower.scan.go(now, (resource, entry) => {
         if (!this.#followers.has(follower)) return false; // It has gone between two steps.
-        const followed = this.#followed.get(resource) ?? this.#lookAfter(resource, entry.leaseEnd);
+        const followed = this.#followed.get(resource) ?? this.#lookAfter(resource, entry.leaseExpiresMonoMs);
         followed.owner = entry.leaseOwner;
         followed.token = entry.token;
         return told.set(resource, listedLease(resource, entry)).size < pageMax;

@@ -53,7 +53,7 @@ function bounded(requests: readonly { afterMs: number; fields: object }[]): bool
     const latest = baseMs + nowMs + maxClockSkewMs + ttlMaxMs;
     if (entry.promisedNumber > highest || entry.leaseNumber > highest || entry.token > entry.leaseNumber)
       return false;
-    if (entry.leaseUntil > latest || entry.leaseEnd > latest) return false;
+    if (entry.leaseExpiresWallMs > latest || entry.leaseExpiresMonoMs > latest) return false;
   }
   return true;
 }

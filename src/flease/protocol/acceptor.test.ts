@@ -22,7 +22,7 @@ import { answerOn } from "../admin/admin-answers.js";
 const lease = (acceptor: ReturnType<typeof readyAcceptor>) => {
   const entry = acceptor.entry("r");
   if (entry === undefined || entry.leaseOwner === "") return "none";
-  return `${entry.leaseOwner} ${entry.leaseSequence} until ${entry.leaseUntil - baseMs}${entry.released ? " released" : ""}`;
+  return `${entry.leaseOwner} ${entry.leaseSequence} until ${entry.leaseExpiresWallMs - baseMs}${entry.released ? " released" : ""}`;
 };
 
 test("READ: a promise, with the lease that is kept", () => {
@@ -31,7 +31,7 @@ test("READ: a promise, with the lease that is kept", () => {
   expect([first.kind, first.number, first.leaseState]).toEqual([Kind.promise, ballot(0), LeaseState.none]);
   ask(acceptor, writeOf("p.1", 0, 0, 500), at(0));
   const own = ask(acceptor, readOf("p.1", 1), at(1))!;
-  expect([own.kind, own.leaseOwner, own.leaseState, own.leaseUntil]).toEqual([
+  expect([own.kind, own.leaseOwner, own.leaseState, own.leaseExpiresWallMs]).toEqual([
     Kind.promise,
     "p.1",
     LeaseState.live,
@@ -54,7 +54,7 @@ test("READ: while another's lease runs the promise is not raised (F17)", () => {
   const acceptor = readyAcceptor();
   ask(acceptor, writeOf("p.1", 0, 0, 500), at(0));
   const reply = ask(acceptor, readOf("q.1", 100), at(100))!;
-  expect([wordOf(reply), reply.leaseOwner, reply.leaseUntil]).toEqual(["held", "p.1", baseMs + 500]);
+  expect([wordOf(reply), reply.leaseOwner, reply.leaseExpiresWallMs]).toEqual(["held", "p.1", baseMs + 500]);
   expect(acceptor.entry("r")!.promisedNumber).toBe(ballot(0));
   expect(wordOf(ask(acceptor, writeOf("p.1", 0, 1, 600), at(101)))).toBe("ack");
 });
@@ -105,8 +105,8 @@ test("WRITE: a renewal shortens the guard on neither clock", () => {
     const acceptor = readyAcceptor();
     ask(acceptor, writeOf("p.1", 0, 0, 900, 900), at(0));
     ask(acceptor, writeOf("p.1", 0, 1, 300, 200), at(100));
-    const { leaseUntil, leaseEnd } = acceptor.entry("r")!;
-    return [leaseUntil - baseMs, leaseEnd - baseMs];
+    const { leaseExpiresWallMs, leaseExpiresMonoMs } = acceptor.entry("r")!;
+    return [leaseExpiresWallMs - baseMs, leaseExpiresMonoMs - baseMs];
   };
   expect(run()).toEqual([900, 900]);
   expect(withFaults({ renewalShortensGuard: true }, run)).toEqual([300, 300]);
@@ -117,15 +117,15 @@ test("WRITE: after a release the next lease of the owner starts afresh, and may 
   ask(acceptor, writeOf("p.1", 0, 0, 900, 900), at(0));
   ask(acceptor, releaseOf("p.1", 0, 1), at(50));
   ask(acceptor, writeOf("p.1", 60, 0, 300, 200), at(60));
-  const { leaseUntil, leaseEnd, released } = acceptor.entry("r")!;
-  expect([leaseUntil - baseMs, leaseEnd - baseMs, released]).toEqual([300, 260, false]);
+  const { leaseExpiresWallMs, leaseExpiresMonoMs, released } = acceptor.entry("r")!;
+  expect([leaseExpiresWallMs - baseMs, leaseExpiresMonoMs - baseMs, released]).toEqual([300, 260, false]);
 });
 
 test("WRITE: the steady clock guards a little longer than the lease's length, for clocks of other rates", () => {
   const settings = benchSettings({ clockRateError: 0.01 });
   const acceptor = readyAcceptor(settings);
   ask(acceptor, writeOf("p.1", 0, 0, 500), at(0));
-  expect(acceptor.entry("r")!.leaseEnd - baseMs).toBeCloseTo(500 * (1 + 0.02 / 0.99), 3);
+  expect(acceptor.entry("r")!.leaseExpiresMonoMs - baseMs).toBeCloseTo(500 * (1 + 0.02 / 0.99), 3);
 });
 
 test("bounds: too long a lease, too late an end, one that is over, a ballot from the future", () => {
@@ -254,7 +254,7 @@ test("QUERY tells what is kept and changes nothing", () => {
     leaseOwner: "p.1",
     leaseNumber: ballot(5),
     leaseSequence: 1,
-    leaseUntil: baseMs + 500,
+    leaseExpiresWallMs: baseMs + 500,
     leaseToken: 42,
   });
   expect(acceptor.entry("r")).toEqual(before);

@@ -17,9 +17,9 @@ export interface Entry extends Kept {
   leaseNumber: number;
   leaseSequence: number;
   /** When the lease ends on the wall clock, as its owner wrote it. */
-  leaseUntil: number;
+  leaseExpiresWallMs: number;
   /** When it ends by this acceptor's steady clock. */
-  leaseEnd: number;
+  leaseExpiresMonoMs: number;
   released: boolean;
   /** The tenure's fencing token as its owner says; shown to those who ask, never decided on. */
   token: number;
@@ -228,8 +228,8 @@ export class Acceptor {
     // A renewal never shortens the guard: its owner may still rely on the longer lease that it renews.
     const renewal = entry.leaseOwner === request.owner && !entry.released;
     const end = now.mono + request.duration * (1 + this.#settings.mutualRateError);
-    entry.leaseUntil = renewal ? Math.max(entry.leaseUntil, request.until) : request.until;
-    entry.leaseEnd = renewal ? Math.max(entry.leaseEnd, end) : end;
+    entry.leaseExpiresWallMs = renewal ? Math.max(entry.leaseExpiresWallMs, request.until) : request.until;
+    entry.leaseExpiresMonoMs = renewal ? Math.max(entry.leaseExpiresMonoMs, end) : end;
     entry.leaseOwner = request.owner;
     entry.leaseNumber = request.number;
     entry.leaseSequence = request.sequence;
@@ -323,7 +323,7 @@ export class Acceptor {
 
   isOver(entry: Readonly<Entry>, now: Reading): boolean {
     if (entry.leaseOwner === "" || entry.released) return true;
-    return leaseIsOver(entry.leaseUntil, entry.leaseEnd, now, this.#settings);
+    return leaseIsOver(entry.leaseExpiresWallMs, entry.leaseExpiresMonoMs, now, this.#settings);
   }
 
   #stateOf(entry: Entry | undefined, now: Reading): LeaseState {
@@ -343,8 +343,8 @@ export class Acceptor {
       leaseOwner: "",
       leaseNumber: 0,
       leaseSequence: 0,
-      leaseUntil: 0,
-      leaseEnd: 0,
+      leaseExpiresWallMs: 0,
+      leaseExpiresMonoMs: 0,
       released: false,
       token: 0,
       barredOwner: "",
@@ -406,13 +406,17 @@ export class Acceptor {
 
   /** Feeds the whole state into `hash`. Two acceptors that hash alike behave alike. */
   hashInto(hash: StateHash): void {
-    hash.flag(this.#ready).number(this.#floor).number(this.#recoveringSinceMono).number(this.#recoveringSinceWall);
+    hash
+      .flag(this.#ready)
+      .number(this.#floor)
+      .number(this.#recoveringSinceMono)
+      .number(this.#recoveringSinceWall);
     hash.number(this.#forgotAtWall);
     const sorted = [...this.#entries].sort(([left], [right]) => (left < right ? -1 : 1));
     for (const [resource, entry] of sorted) {
       hash.text(resource).number(entry.promisedNumber).text(entry.promisedOwner).text(entry.leaseOwner);
-      hash.number(entry.leaseNumber).number(entry.leaseSequence).number(entry.leaseUntil);
-      hash.number(entry.leaseEnd).flag(entry.released).number(entry.token);
+      hash.number(entry.leaseNumber).number(entry.leaseSequence).number(entry.leaseExpiresWallMs);
+      hash.number(entry.leaseExpiresMonoMs).flag(entry.released).number(entry.token);
       hash.text(entry.barredOwner);
     }
   }
@@ -424,6 +428,6 @@ function describe(reply: Message, entry: Entry | undefined, state: LeaseState): 
   reply.leaseOwner = entry.leaseOwner;
   reply.leaseNumber = entry.leaseNumber;
   reply.leaseSequence = entry.leaseSequence;
-  reply.leaseUntil = entry.leaseUntil;
+  reply.leaseExpiresWallMs = entry.leaseExpiresWallMs;
   reply.leaseToken = entry.token;
 }

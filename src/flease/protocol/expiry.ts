@@ -46,5 +46,5 @@ export function reportedLeaseIsFinished(
   if (reply.leaseState === LeaseState.none || reply.leaseOwner === owner) return true;
   if (reply.leaseState === LeaseState.released) return true;
   if (reply.leaseState === LeaseState.live) return false;
-  return now.lo >= reply.leaseUntil + settings.maxClockSkewMs;
+  return now.lo >= reply.leaseExpiresWallMs + settings.maxClockSkewMs;
 }

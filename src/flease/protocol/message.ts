@@ -96,7 +96,7 @@ export class Message {
   leaseOwner = "";
   leaseNumber = 0;
   leaseSequence = 0;
-  leaseUntil = 0;
+  leaseExpiresWallMs = 0;
   leaseToken = 0;
 }
 

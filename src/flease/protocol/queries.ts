@@ -144,7 +144,7 @@ export class Queries {
         owner: reply.leaseOwner,
         number: reply.leaseNumber,
         sequence: reply.leaseSequence,
-        until: reply.leaseUntil,
+        until: reply.leaseExpiresWallMs,
         token: reply.leaseToken,
       });
     }

@@ -166,7 +166,7 @@ test("5. nor does one read its own lease in the other's", () => {
     leaseState: 1 as const,
     leaseOwner: "AaAa.1",
     leaseNumber: ballot(0),
-    leaseUntil: baseMs + 500,
+    leaseExpiresWallMs: baseMs + 500,
   };
   for (const from of [0, 1]) bench.promise(from, 101, lease);
   expect(bench.events).toEqual(["refused AaAa.1"]);

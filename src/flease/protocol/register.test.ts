@@ -192,7 +192,7 @@ function readCommit(history: History): boolean {
       );
       return (
         writes.some((write) => write.request.number === answer.leaseNumber) &&
-        writes.some((write) => write.request.until === answer.leaseUntil)
+        writes.some((write) => write.request.until === answer.leaseExpiresWallMs)
       );
     }),
   );
@@ -212,7 +212,7 @@ function writeCommit(history: History, netG: boolean): boolean {
         (answer) =>
           answer?.kind === Kind.promise &&
           answer.leaseNumber >= write.request.number &&
-          (answer.leaseOwner !== write.request.owner || answer.leaseUntil >= write.request.until),
+          (answer.leaseOwner !== write.request.owner || answer.leaseExpiresWallMs >= write.request.until),
       );
     }),
   );

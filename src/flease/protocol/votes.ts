@@ -48,9 +48,9 @@ export function noteReportedLease(
 /** Remembers who stands in the way the longest, and how many acceptors name that one. */
 export function noteBlocker(slot: Slot, reply: Message): void {
   if (reply.leaseOwner === slot.blockedBy) slot.blockedVotes += 1;
-  else if (reply.leaseUntil > slot.blockedUntil) slot.blockedVotes = 1;
-  if (reply.leaseUntil <= slot.blockedUntil) return;
-  slot.blockedUntil = reply.leaseUntil;
+  else if (reply.leaseExpiresWallMs > slot.blockedUntil) slot.blockedVotes = 1;
+  if (reply.leaseExpiresWallMs <= slot.blockedUntil) return;
+  slot.blockedUntil = reply.leaseExpiresWallMs;
   slot.blockedBy = reply.leaseOwner;
 }
 

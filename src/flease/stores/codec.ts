@@ -23,7 +23,7 @@ export function encodeEntry({ resource, entry, label, asked }: EntryRecord): Uin
             owner: entry.leaseOwner,
             number: entry.leaseNumber,
             sequence: entry.leaseSequence,
-            until: entry.leaseUntil,
+            until: entry.leaseExpiresWallMs,
             released: entry.released,
             token: entry.token,
           }
@@ -68,13 +68,13 @@ function recordOf(value: unknown, bytes: Uint8Array): EntryRecord {
   };
 }
 
-type LeaseFields = Omit<Entry, "promisedNumber" | "promisedOwner" | "barredOwner" | "leaseEnd">;
+type LeaseFields = Omit<Entry, "promisedNumber" | "promisedOwner" | "barredOwner" | "leaseExpiresMonoMs">;
 
 const noLease: LeaseFields = {
   leaseOwner: "",
   leaseNumber: 0,
   leaseSequence: 0,
-  leaseUntil: 0,
+  leaseExpiresWallMs: 0,
   released: false,
   token: 0,
 };
@@ -88,7 +88,7 @@ function leaseOf(value: unknown): LeaseFields | undefined {
     leaseOwner: owner,
     leaseNumber: number,
     leaseSequence: sequence,
-    leaseUntil: until,
+    leaseExpiresWallMs: until,
     released,
     token,
   };

@@ -158,7 +158,7 @@ const farFuture = (wallMs: number) =>
       leaseOwner: "x.1",
       leaseNumber: 1,
       leaseSequence: 0,
-      leaseUntil: wallMs + 365 * 86_400_000,
+      leaseExpiresWallMs: wallMs + 365 * 86_400_000,
       released: false,
       token: 1,
       barredOwner: "",

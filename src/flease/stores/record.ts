@@ -10,7 +10,7 @@ import type { Entry } from "../protocol/acceptor.js";
  */
 export interface EntryRecord {
   readonly resource: string;
-  readonly entry: Omit<Entry, "leaseEnd">;
+  readonly entry: Omit<Entry, "leaseExpiresMonoMs">;
   /** What the owner of the lease says of itself, for people. */
   readonly label?: string;
   /** Somebody wants the resource from the owner of the lease, who finds this when it renews. */

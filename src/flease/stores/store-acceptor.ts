@@ -50,7 +50,7 @@ export class StoreAcceptor {
   /** The acceptor with what stands in its register, to be asked without a request. */
   load(resource: string, record: EntryRecord | undefined, now: Reading): Acceptor {
     // A copy: the acceptor writes into its entry. Without a steady clock in common that end is always past.
-    const entry = record && { ...record.entry, leaseEnd: -Infinity };
+    const entry = record && { ...record.entry, leaseExpiresMonoMs: -Infinity };
     return Acceptor.loaded(this.#settings, resource, entry, this.#floor(now), now);
   }
 
@@ -94,7 +94,7 @@ export class StoreAcceptor {
     const { maxClockSkewMs, ttlMaxMs } = this.#settings;
     // One ε between its writer's clock and this one, one that the writer's bound has itself, one for a step back.
     const latestMs = now.wall + 3 * maxClockSkewMs + 1;
-    if (entry.promisedNumber <= numberAt(latestMs) && entry.leaseUntil <= latestMs + ttlMaxMs) return;
+    if (entry.promisedNumber <= numberAt(latestMs) && entry.leaseExpiresWallMs <= latestMs + ttlMaxMs) return;
     throw new LeaseholdError(
       "CLOCK_SKEW",
       "an entry comes from a time that this machine's clock is far from having reached: this clock is behind, or its writer's was ahead",

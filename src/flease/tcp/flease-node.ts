@@ -379,7 +379,8 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
   #maintain(now: Reading): void {
     // After the acceptor may have become ready: from then on everybody who is connected counts, also if one goes in this moment.
     const { acceptor } = this.peer;
-    if (acceptor !== undefined && this.membership.maintain(now, acceptor.ready)) acceptor.beginRecoveryWait(now);
+    if (acceptor !== undefined && this.membership.maintain(now, acceptor.ready))
+      acceptor.beginRecoveryWait(now);
     this.#adminRpc.maintain(now);
   }
 }

@@ -74,8 +74,8 @@ export const inFlease = /** @type {const} */ ([
       },
       {
         file: expiry,
-        at: "return now.lo >= reply.leaseUntil + settings.maxClockSkewMs",
-        find: "now.lo >= reply.leaseUntil + settings.maxClockSkewMs",
+        at: "return now.lo >= reply.leaseExpiresWallMs + settings.maxClockSkewMs",
+        find: "now.lo >= reply.leaseExpiresWallMs + settings.maxClockSkewMs",
         replace: "true",
       },
       { file: expiry, find: "now.hi < until && !now.clocksDisagree", replace: "true" },
@@ -140,9 +140,9 @@ export const inFlease = /** @type {const} */ ([
       },
       {
         file: expiry,
-        at: "return now.lo >= reply.leaseUntil + settings.maxClockSkewMs",
-        find: "now.lo >= reply.leaseUntil + settings.maxClockSkewMs",
-        replace: "now.lo >= reply.leaseUntil",
+        at: "return now.lo >= reply.leaseExpiresWallMs + settings.maxClockSkewMs",
+        find: "now.lo >= reply.leaseExpiresWallMs + settings.maxClockSkewMs",
+        replace: "now.lo >= reply.leaseExpiresWallMs",
       },
     ],
   },
@@ -158,9 +158,9 @@ export const inFlease = /** @type {const} */ ([
       },
       {
         file: expiry,
-        at: "return now.lo >= reply.leaseUntil + settings.maxClockSkewMs",
-        find: "now.lo >= reply.leaseUntil + settings.maxClockSkewMs",
-        replace: "now.lo >= reply.leaseUntil + settings.maxClockSkewMs - 1",
+        at: "return now.lo >= reply.leaseExpiresWallMs + settings.maxClockSkewMs",
+        find: "now.lo >= reply.leaseExpiresWallMs + settings.maxClockSkewMs",
+        replace: "now.lo >= reply.leaseExpiresWallMs + settings.maxClockSkewMs - 1",
       },
     ],
   },
@@ -184,7 +184,7 @@ export const inFlease = /** @type {const} */ ([
         file: votes,
         find: "if (!reportedLeaseIsFinished(reply, owner, now, settings)) noteBlocker(slot, reply);",
         replace:
-          "const { leaseUntil } = reply; const isFree = reply.leaseState === 0 || reply.leaseOwner === owner; const inSafetyPeriod = slot.sentLo > leaseUntil && slot.sentLo < leaseUntil + settings.maxClockSkewMs; if (!isFree && (inSafetyPeriod || now.lo <= leaseUntil)) noteBlocker(slot, reply);",
+          "const { leaseExpiresWallMs } = reply; const isFree = reply.leaseState === 0 || reply.leaseOwner === owner; const inSafetyPeriod = slot.sentLo > leaseExpiresWallMs && slot.sentLo < leaseExpiresWallMs + settings.maxClockSkewMs; if (!isFree && (inSafetyPeriod || now.lo <= leaseExpiresWallMs)) noteBlocker(slot, reply);",
       },
       {
         file: proposer,

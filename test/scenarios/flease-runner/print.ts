@@ -48,5 +48,5 @@ export function printReply(reply: Message): string {
 function leaseText(reply: Message): string {
   if (reply.leaseState === LeaseState.none) return "no lease";
   const state = nameOf(LeaseState, reply.leaseState);
-  return `lease of ${reply.leaseOwner} until ${timeText(reply.leaseUntil)} (${state})`;
+  return `lease of ${reply.leaseOwner} until ${timeText(reply.leaseExpiresWallMs)} (${state})`;
 }

@@ -195,7 +195,7 @@ export class World {
     const lease =
       entry.leaseOwner === ""
         ? "no lease"
-        : `lease of ${entry.leaseOwner} in ${ballotText(entry.leaseNumber)}/${entry.leaseSequence} until ${timeText(entry.leaseUntil)}`;
+        : `lease of ${entry.leaseOwner} in ${ballotText(entry.leaseNumber)}/${entry.leaseSequence} until ${timeText(entry.leaseExpiresWallMs)}`;
     const finished = entry.released ? ", released" : acceptor.isOver(entry, node.now()) ? ", over" : "";
     this.#say(
       `${name}: promised ${ballotText(entry.promisedNumber)}, ${lease}${finished}${entry.barredOwner === "" ? "" : `, ${entry.barredOwner} is barred`}`,

@@ -44,7 +44,7 @@ function used(): Message {
     leaseOwner: "old",
     leaseNumber: 9,
     leaseSequence: 9,
-    leaseUntil: 9,
+    leaseExpiresWallMs: 9,
     leaseToken: 9,
   });
 }

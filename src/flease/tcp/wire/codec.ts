@@ -103,7 +103,7 @@ export function encodeMessage(to: ByteWriter, message: Message): void {
   to.text8(message.leaseOwner);
   to.f64(message.leaseNumber);
   to.u32(message.leaseSequence);
-  to.f64(message.leaseUntil);
+  to.f64(message.leaseExpiresWallMs);
   to.f64(message.leaseToken);
 }
 
@@ -147,13 +147,13 @@ export function decodeMessage(from: ByteReader, into: Message, view: number, own
     into.leaseOwner = "";
     into.leaseNumber = 0;
     into.leaseSequence = 0;
-    into.leaseUntil = 0;
+    into.leaseExpiresWallMs = 0;
     into.leaseToken = 0;
   } else {
     into.leaseOwner = from.name8(1, OWNER_BYTES_MAX);
     into.leaseNumber = from.whole();
     into.leaseSequence = from.u32();
-    into.leaseUntil = from.time();
+    into.leaseExpiresWallMs = from.time();
     into.leaseToken = boundedToken(from.whole(), into.leaseNumber);
   }
 }

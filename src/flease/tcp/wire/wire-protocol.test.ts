@@ -80,7 +80,7 @@ it("shows a BATCH as it is sent", () => {
     leaseOwner: `n2.${"fedcba9876543210".repeat(2)}`,
     leaseNumber: 4_095_991_808,
     leaseSequence: 2,
-    leaseUntil: 1_700_000_009_000,
+    leaseExpiresWallMs: 1_700_000_009_000,
     leaseToken: 4_095_959_040,
   });
   const outbox = new Outbox();
