@@ -6,18 +6,28 @@ import { entryRegister } from "../../src/flease/stores/registers.js";
 import { fleaseTokens } from "../flease/checkers/tokens.js";
 import { Exclusion } from "../kit/checkers/exclusion.js";
 import type { Tokens } from "../kit/checkers/tokens.js";
-import type { GridClient } from "./client.js";
-import type { GridWorld } from "./world.js";
+import type { FleasePeer } from "../../src/flease/peer.js";
+import type { Reading } from "../../src/flease/protocol/clock.js";
+import type { Ground } from "./ground.js";
+
+/** A process that may hold something. */
+export interface Participant {
+  readonly name: string;
+  readonly isDown: boolean;
+  readonly peer: FleasePeer;
+  /** What it would read now, without a trace. */
+  peek(): Reading;
+}
 
 interface Tenure {
-  readonly client: GridClient;
+  readonly client: Participant;
   readonly resource: string;
   readonly token: number;
 }
 
-/** Looks after every event whether the grid's invariants hold. */
-export class GridChecks {
-  readonly #world: GridWorld;
+/** Looks after every event whether the invariants hold. */
+export class StoreChecks {
+  readonly #ground: Ground;
   /** By resource: tenures that a program believes in. */
   readonly #tenures = new Map<string, Tenure[]>();
   readonly #newest = new Map<string, Tenure>();
@@ -29,28 +39,28 @@ export class GridChecks {
   /** Looked at after every event, and seldom changed. */
   readonly #decoded = new WeakMap<Uint8Array, EntryRecord>();
 
-  constructor(world: GridWorld) {
-    this.#world = world;
-    this.#tokens = fleaseTokens(world.report);
+  constructor(ground: Ground) {
+    this.#ground = ground;
+    this.#tokens = fleaseTokens(ground.report);
     this.#exclusion = new Exclusion<Tenure>(
       {
         isHeld: ({ client, resource }) => this.#holds(client, resource),
         nameOf: ({ client, token }) => `${client.name} (token ${token})`,
       },
-      (text) => world.report("I1", text),
+      (text) => ground.report("I1", text),
     );
   }
 
-  begins(client: GridClient, slot: Slot): void {
+  begins(client: Participant, slot: Slot): void {
     const { resource, token } = slot;
     const tenure = { client, resource, token };
-    this.#world.counters.tenures += 1;
+    this.#ground.counters.tenures += 1;
     const before = this.#newest.get(resource);
     if (before !== undefined && before.client.isDown && before.client !== client)
-      this.#world.counters.takeovers += 1;
+      this.#ground.counters.takeovers += 1;
     this.#tokens.given({ resource, token, who: client.name });
     if (this.#ended.has(`${client.peer.proposer.owner}/${token}`))
-      this.#world.report(
+      this.#ground.report(
         "I12",
         `${client.name} holds ${resource} by the ballot ${token} that it had given up`,
       );
@@ -58,7 +68,7 @@ export class GridChecks {
     this.#tenures.set(resource, [...(this.#tenures.get(resource) ?? []), tenure]);
   }
 
-  ends(client: GridClient, resource: string): void {
+  ends(client: Participant, resource: string): void {
     const tenures = this.#tenures.get(resource) ?? [];
     for (const { token } of tenures.filter((tenure) => tenure.client === client))
       this.#ended.add(`${client.peer.proposer.owner}/${token}`);
@@ -77,27 +87,27 @@ export class GridChecks {
     }
   }
 
-  #holds(client: GridClient, resource: string): boolean {
+  #holds(client: Participant, resource: string): boolean {
     const slot = client.peer.proposer.slotOf(resource);
     return slot?.holding === true && holdIsValid(slot.holdUntil, slot.holdEnd, client.peek());
   }
 
   /** I4: what a holder believes stands in a majority of the stores, but for those that have forgotten it since. */
-  #checkBacking(client: GridClient, resource: string): void {
+  #checkBacking(client: Participant, resource: string): void {
     const slot = client.peer.proposer.slotOf(resource)!;
     const owner = client.peer.proposer.owner;
-    const backing = this.#world.stores.filter(({ forgotAtMs }, store) => {
-      if (forgotAtMs > this.#world.nowMs - 2 * this.#world.plan.settings.waitWallMs) return true;
+    const backing = this.#ground.stores.filter(({ forgotAtMs }, store) => {
+      if (forgotAtMs > this.#ground.nowMs - 2 * this.#ground.plan.settings.waitWallMs) return true;
       const entry = this.#entryIn(store, resource);
       if (entry === undefined) return false;
       return entry.leaseOwner === owner && !entry.released && entry.leaseExpiresWallMs >= slot.holdUntil;
     });
-    if (2 * backing.length > this.#world.stores.length) return;
-    this.#world.report("I4", `${client.name} holds ${resource} by ${backing.length} stores only`);
+    if (2 * backing.length > this.#ground.stores.length) return;
+    this.#ground.report("I4", `${client.name} holds ${resource} by ${backing.length} stores only`);
   }
 
   #entryIn(store: number, resource: string): EntryRecord["entry"] | undefined {
-    const content = this.#world.stores[store]!.cell(entryRegister(resource));
+    const content = this.#ground.stores[store]!.cell(entryRegister(resource));
     if (content === undefined) return undefined;
     let record = this.#decoded.get(content);
     if (record === undefined) this.#decoded.set(content, (record = decodeEntry(content)));

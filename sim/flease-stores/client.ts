@@ -1,30 +1,26 @@
 import { ownerName } from "../../src/flease/protocol/ballot.js";
 import { emptyReading } from "../../src/flease/protocol/clock.js";
 import type { Reading } from "../../src/flease/protocol/clock.js";
-import { Message } from "../../src/flease/protocol/message.js";
-import { FleasePeer } from "../../src/flease/peer.js";
-import type { FleasePeerSink } from "../../src/flease/peer.js";
+import type { FleasePeer } from "../../src/flease/peer.js";
 import { Operation, type Slot } from "../../src/flease/protocol/slot.js";
-import { Agreement } from "../../src/flease/stores/agreement.js";
-import { StoreMedium } from "../../src/flease/stores/medium.js";
-import { StoreAcceptor } from "../../src/flease/stores/store-acceptor.js";
+import type { FleaseRunner, Outcomes } from "../../src/flease/runner.js";
+import { RunnerOnStores } from "../../src/flease/stores/runner-on-stores.js";
 import { SimClock } from "../kit/clocks.js";
-import { EventCode, Task } from "../kit/events.js";
+import { SteadyTimers } from "../kit/steady-timers.js";
+import type { StoreChecks } from "./checks.js";
+import type { Ground } from "./ground.js";
 import { StorePath } from "./path.js";
-import type { GridWorld } from "./world.js";
 
-const maintainEveryMs = 100;
-
-/** A process of the grid: the product's proposer and medium, and a program that takes, renews and gives back resources. */
-export class GridClient {
+/** A process: what the product runs on stores, and a program that takes, renews and gives back resources. */
+export class StoresClient {
   readonly name: string;
   readonly clock: SimClock;
   readonly peer: FleasePeer;
   isDown = false;
-  readonly #world: GridWorld;
-  readonly #medium: StoreMedium;
-  readonly #ignored = new Message();
-  readonly #wake: Task;
+  readonly #ground: Ground;
+  readonly #checks: StoreChecks;
+  readonly #runner: FleaseRunner;
+  readonly #timers: SteadyTimers;
   readonly #peeked = emptyReading();
   #pausedUntilMs = 0;
   /** By slot handle: a slot that has been given back has forgotten its resource. */
@@ -32,78 +28,76 @@ export class GridClient {
   /** What happened to it while it was stopped. */
   #deferred: (() => void)[] = [];
 
-  constructor(world: GridWorld, name: string) {
-    const { plan, random } = world;
-    const { settings } = plan;
-    this.#world = world;
+  constructor(ground: Ground, checks: StoreChecks, name: string) {
+    const { plan, random } = ground;
+    this.#ground = ground;
+    this.#checks = checks;
     this.name = name;
-    this.clock = new SimClock(world.shared, random.between(0, 1e6), true);
-    this.clock.offsetMs = world.randomOffsetMs();
-    if (!plan.wildRates) this.clock.setRate(world.nowMs, 1 + random.between(-1, 1) * plan.clockDrift);
-    const first = { owner: this.#ownerName(), seed: random.below(2 ** 32), acceptor: false };
-    const [mono, wall] = [this.clock.monoAt(world.nowMs), this.clock.wallAt(world.nowMs)];
-    this.peer = new FleasePeer(settings, first, mono, wall, this.#sink());
-    const path = new StorePath(world, this);
-    const visiting = {
-      acceptor: new StoreAcceptor(settings),
-      agreement: new Agreement(settings, world.stores.length),
-      stores: world.stores.length,
-      idOf: (store: number) => world.knownIds[store]!,
-      now: () => this.now(),
-      timeoutMs: settings.rpcTimeoutMs,
-    };
-    this.#medium = new StoreMedium(visiting, (protocol, done) => path.run(protocol, done), {
-      deliver: (store, reply) => this.peer.receive(store, reply, this.now(), this.#ignored),
-      heard: () => undefined,
-      visited: () => this.#rearm(),
+    this.clock = new SimClock(ground.shared, random.between(0, 1e6), true);
+    this.clock.offsetMs = ground.randomOffsetMs();
+    if (!plan.wildRates) this.clock.setRate(ground.nowMs, 1 + random.between(-1, 1) * plan.clockDrift);
+    this.#timers = new SteadyTimers(ground, {
+      clock: this.clock,
+      turn: (_wake, body) => this.act(body),
+      drawLateMs: () => (plan.timersLateMs === 0 ? 0 : random.exponential(plan.timersLateMs)),
     });
-    this.#wake = new Task(EventCode.wake, () => this.act(() => this.#tick()));
-    this.#maintain();
+    const clock = {
+      monotonicMs: () => this.clock.monoAt(ground.nowMs),
+      wallMs: () => this.clock.wallAt(ground.nowMs),
+    };
+    const path = new StorePath(ground, this);
+    const { runner } = new RunnerOnStores({
+      settings: plan.settings,
+      world: { clock, timers: this.#timers, random },
+      stores: ground.stores.length,
+      idOf: (store) => ground.knownIds[store]!,
+      runVisit: (protocol, done) => path.run(protocol, done),
+      owner: () => ownerName(name, random.below(2 ** 48).toString(16)),
+      clockFault: () => void (ground.counters.clockFaults += 1),
+      maintained: () => {},
+      heard: () => {},
+      visited: () => {},
+    });
+    this.#runner = runner;
+    this.peer = runner.peer;
+    runner.attach(this.#outcomes());
+    runner.maintain();
     for (let resource = 0; resource < plan.resources; resource += 1) this.#want(`r${resource}`);
   }
 
   get isPaused(): boolean {
-    return this.#world.nowMs < this.#pausedUntilMs;
-  }
-
-  now(): Reading {
-    const { nowMs } = this.#world;
-    return this.peer.read(this.clock.monoAt(nowMs), this.clock.wallAt(nowMs));
+    return this.#ground.nowMs < this.#pausedUntilMs;
   }
 
   /** What it would read, without a trace: for those who check. */
   peek(): Reading {
-    const { nowMs } = this.#world;
+    const { nowMs } = this.#ground;
     return this.peer.peek(this.clock.monoAt(nowMs), this.clock.wallAt(nowMs), this.#peeked);
   }
 
   /** A reading leaves its trace in `hi`. */
   look(): void {
-    if (!this.isPaused) this.now();
+    if (!this.isPaused) this.#runner.now();
   }
 
   /** Does something as soon as the process runs. */
   act(body: () => void): void {
     if (this.isDown) return;
-    if (this.isPaused) {
-      this.#deferred.push(body);
-      return;
-    }
-    body();
-    this.#rearm();
+    if (this.isPaused) this.#deferred.push(body);
+    else body();
   }
 
   crash(): void {
     this.isDown = true;
-    this.#world.cancel(this.#wake);
+    this.#timers.end();
   }
 
   /** Stops it; what arrives meanwhile it finds in any order. */
   pause(untilMs: number): void {
     if (this.isPaused) return;
     this.#pausedUntilMs = untilMs;
-    this.#world.at(untilMs, () => {
-      const { random } = this.#world;
+    this.#ground.at(untilMs, () => {
+      const { random } = this.#ground;
       const found = this.#deferred.toSorted(() => random.next() - 0.5);
       this.#deferred = [];
       for (const body of found) this.act(body);
@@ -111,34 +105,19 @@ export class GridClient {
   }
 
   clocksMoved(): void {
-    this.#rearm();
-  }
-
-  #tick(): void {
-    this.peer.tick(this.now());
-  }
-
-  #rearm(): void {
-    if (this.isDown) return;
-    this.#world.wake(this.#wake, this.clock.timeOfMono(this.peer.nextDueMono));
-  }
-
-  #maintain(): void {
-    if (this.isDown) return;
-    this.act(() => this.peer.maintain(this.now()));
-    this.#world.at(this.#world.nowMs + maintainEveryMs, () => this.#maintain());
+    if (!this.isDown) this.#timers.rearm();
   }
 
   // The program
 
   #want(resource: string): void {
-    const { random, plan, nowMs } = this.#world;
+    const { random, plan, nowMs } = this.#ground;
     const pauseMs = random.exponential(plan.settings.ttlMaxMs / 4);
-    this.#world.at(nowMs + pauseMs, () => this.act(() => this.#acquire(resource)));
+    this.#ground.at(nowMs + pauseMs, () => this.#step(() => this.#acquire(resource)));
   }
 
   #acquire(resource: string): void {
-    const { random, plan } = this.#world;
+    const { random, plan } = this.#ground;
     const { ttlMinMs, ttlMaxMs } = plan.settings;
     if (this.peer.fault !== undefined || this.peer.proposer.slotOf(resource) !== undefined) {
       this.#want(resource);
@@ -147,11 +126,17 @@ export class GridClient {
     const giveUpMs = random.magnitude(plan.settings.rpcTimeoutMs, 4 * ttlMaxMs);
     // Often the longest: that is what waits are made for.
     const ttlMs = random.chance(0.5) ? ttlMaxMs : random.between(ttlMinMs, ttlMaxMs);
-    const slot = this.peer.proposer.acquire(resource, ttlMs, giveUpMs, random.chance(0.5), this.now());
+    const slot = this.peer.proposer.acquire(
+      resource,
+      ttlMs,
+      giveUpMs,
+      random.chance(0.5),
+      this.#runner.now(),
+    );
     this.#wanted.set(slot.index, resource);
     if (random.chance(0.05)) {
-      this.#world.at(this.#world.nowMs + random.exponential(plan.latencyMs), () =>
-        this.act(() => this.#cancel(resource)),
+      this.#ground.at(this.#ground.nowMs + random.exponential(plan.latencyMs), () =>
+        this.#step(() => this.#cancel(resource)),
       );
     }
   }
@@ -163,17 +148,17 @@ export class GridClient {
 
   /** Renews now and then, and at last gives back, or just stops renewing. */
   #work(slot: Slot, token: number): void {
-    const { random, nowMs } = this.#world;
+    const { random, nowMs } = this.#ground;
     const nextMs = nowMs + random.between(0, slot.ttl / 2);
-    this.#world.at(nextMs, () =>
-      this.act(() => {
+    this.#ground.at(nextMs, () =>
+      this.#step(() => {
         if (slot.token !== token || !slot.holding) return;
         if (random.chance(0.3)) {
           this.#end(slot);
           return;
         }
         if (random.chance(0.8) && slot.operation === Operation.none)
-          this.peer.proposer.renew(slot, random.pick([0.5, 0.8, 1]) * slot.ttl, this.now());
+          this.peer.proposer.renew(slot, random.pick([0.5, 0.8, 1]) * slot.ttl, this.#runner.now());
         if (slot.holding) this.#work(slot, token);
       }),
     );
@@ -181,43 +166,40 @@ export class GridClient {
 
   #end(slot: Slot): void {
     const { resource } = slot;
-    this.#world.checks.ends(this, resource);
-    this.#world.counters.releases += 1;
-    this.peer.proposer.release(slot, this.now());
+    this.#checks.ends(this, resource);
+    this.#ground.counters.releases += 1;
+    this.peer.proposer.release(slot, this.#runner.now());
     this.#want(resource);
   }
 
-  #sink(): FleasePeerSink {
-    const soon = (body: () => void) => this.#world.at(this.#world.nowMs, () => this.act(body));
+  /** The program asks something of its peer. */
+  #step(body: () => void): void {
+    this.act(() => {
+      body();
+      this.#runner.poke();
+    });
+  }
+
+  #outcomes(): Outcomes {
+    const { counters } = this.#ground;
     return {
-      send: (to, message) => this.#medium.send(to, message),
       acquired: (slot) => {
-        this.#world.checks.begins(this, slot);
+        this.#checks.begins(this, slot);
         this.#work(slot, slot.token);
       },
       refused: (slot) => {
-        this.#world.counters.refusals += 1;
+        counters.refusals += 1;
         this.#want(this.#wanted.get(slot.index)!);
       },
       unanswered: (slot) => this.#want(this.#wanted.get(slot.index)!),
       renewed: (_slot, longer) => {
-        if (longer) this.#world.counters.renewals += 1;
+        if (longer) counters.renewals += 1;
       },
       lapsed: (slot) => {
-        this.#world.checks.ends(this, slot.resource);
-        soon(() => this.#end(slot));
+        this.#checks.ends(this, slot.resource);
+        this.#ground.after(0, () => this.#step(() => this.#end(slot)));
       },
-      tell: () => false,
       hinted: () => false,
-      clockFault: () => {
-        const { nowMs } = this.#world;
-        this.#world.counters.clockFaults += 1;
-        this.peer.restart(this.#ownerName(), this.clock.monoAt(nowMs), this.clock.wallAt(nowMs));
-      },
     };
-  }
-
-  #ownerName(): string {
-    return ownerName(this.name, this.#world.random.below(2 ** 48).toString(16));
   }
 }

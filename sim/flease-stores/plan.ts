@@ -35,6 +35,8 @@ export interface GridPlan {
   readonly clockDrift: number;
   /** Steady clocks run at any rate, and stand still at times. */
   readonly wildRates: boolean;
+  /** By how much timers are late on average. */
+  readonly timersLateMs: number;
   /** The wall clocks step together, far beyond ε. */
   readonly stepsTogether: boolean;
   /** Mean time between two faults of each kind; `Infinity` for none. */
@@ -92,6 +94,7 @@ export function gridPlan(
       forgetMs: mistake === "forgottenCountsAtOnce" ? 2 * ttlMaxMs : some(6 * ttlMaxMs),
       clockMs: some(ttlMaxMs / 2),
     },
+    timersLateMs: random.chance(0.5) ? 0 : random.magnitude(0.1, ttlMaxMs / 10),
     mistake,
     asserted,
     ...plan,

@@ -2,7 +2,7 @@ import type { Violation } from "../kit/violation.js";
 import type { Invariant } from "../flease/invariants.js";
 import type { GridCounters } from "./counters.js";
 import { gridPlan, type GridTrial } from "./plan.js";
-import { GridWorld } from "./world.js";
+import { StoresWorld } from "./world.js";
 
 export interface GridResult {
   readonly seed: number;
@@ -13,7 +13,7 @@ export interface GridResult {
 
 /** One run of the grid: the same seed, the same run. */
 export function runGrid(seed: number, trial?: GridTrial): GridResult {
-  const world = new GridWorld(gridPlan(seed, trial));
+  const world = new StoresWorld(gridPlan(seed, trial));
   world.run();
   const { counters, hash, stores, violation } = world;
   counters.conflicts = stores.reduce((sum, store) => sum + store.conflicts, 0);

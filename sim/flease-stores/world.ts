@@ -1,40 +1,21 @@
 import { forgettingWaitMs } from "../../src/flease/stores/store-acceptor.js";
-import { SharedWall } from "../kit/clocks.js";
-import type { Task } from "../kit/events.js";
-import { SimRandom } from "../kit/random.js";
-import { SimWorld } from "../kit/world.js";
-import type { Invariant } from "../flease/invariants.js";
-import { GridChecks } from "./checks.js";
-import { type GridCounters, gridCounters } from "./counters.js";
-import { GridClient } from "./client.js";
+import { StoreChecks } from "./checks.js";
+import { StoresClient } from "./client.js";
+import { Ground } from "./ground.js";
 import type { GridPlan } from "./plan.js";
-import { SimStore } from "./store.js";
 
 /** How far a store's wait after it has forgotten may come short, if the steady clock that counts it is wild. */
 const someMoreMs = 1;
 
 /** Stores, clients and what happens to them. */
-export class GridWorld extends SimWorld<Invariant, GridCounters> {
-  readonly plan: GridPlan;
-  readonly shared = new SharedWall();
-  readonly stores: SimStore[];
-  readonly checks: GridChecks;
-  /** The markers that everybody goes by, since stores that forgot have waited. */
-  readonly knownIds: string[];
-  clients: GridClient[] = [];
+export class StoresWorld extends Ground {
+  readonly #checks: StoreChecks;
+  #clients: StoresClient[] = [];
   #born = 0;
 
   constructor(plan: GridPlan) {
-    const { asserted } = plan;
-    super({
-      random: new SimRandom(plan.seed + 1),
-      counters: gridCounters(),
-      asserted: (invariant) => asserted.includes(invariant),
-    });
-    this.plan = plan;
-    this.stores = plan.settings.members.map(() => new SimStore());
-    this.knownIds = this.stores.map(({ id }) => id);
-    this.checks = new GridChecks(this);
+    super(plan);
+    this.#checks = new StoreChecks(this);
     for (let client = 0; client < plan.clients; client += 1) this.#start();
     const { every } = plan;
     this.#often(every.crashMs, () => this.#crash());
@@ -49,19 +30,13 @@ export class GridWorld extends SimWorld<Invariant, GridCounters> {
     const { durationMs } = this.plan;
     for (let event = this.next(durationMs); event !== undefined; event = this.next(durationMs)) {
       event.run();
-      this.checks.afterEvent();
+      this.#checks.afterEvent();
     }
-  }
-
-  /** By the clock of a process; it may have passed already. */
-  wake(task: Task, atMs: number): void {
-    if (atMs === Infinity) this.cancel(task);
-    else this.scheduleAt(task, Math.max(this.nowMs, atMs));
   }
 
   #start(): void {
     this.#born += 1;
-    this.clients.push(new GridClient(this, `c${this.#born}`));
+    this.#clients.push(new StoresClient(this, this.#checks, `c${this.#born}`));
   }
 
   #often(meanMs: number, body: () => void): void {
@@ -73,15 +48,15 @@ export class GridWorld extends SimWorld<Invariant, GridCounters> {
   }
 
   #crash(): void {
-    const victim = this.random.pick(this.clients);
+    const victim = this.random.pick(this.#clients);
     victim.crash();
-    this.clients = this.clients.filter((client) => client !== victim);
+    this.#clients = this.#clients.filter((client) => client !== victim);
     this.counters.crashes += 1;
     this.#start();
   }
 
   #pause(): void {
-    const victim = this.random.pick(this.clients);
+    const victim = this.random.pick(this.#clients);
     victim.pause(this.nowMs + this.random.exponential(this.plan.settings.ttlMaxMs));
     this.counters.pauses += 1;
   }
@@ -120,23 +95,17 @@ export class GridWorld extends SimWorld<Invariant, GridCounters> {
   #moveClocks(): void {
     const { plan, random } = this;
     const { maxClockSkewMs } = plan.settings;
-    const client = random.pick(this.clients);
+    const client = random.pick(this.#clients);
     client.clock.offsetMs = this.randomOffsetMs();
     if (plan.wildRates) client.clock.setRate(this.nowMs, random.chance(0.2) ? 0 : random.magnitude(0.3, 3));
     // What steps back unseen while a process is stopped and its steady clock is wrong too is not covered by anything (section 1).
     const missing = this.stores.some(({ id }, index) => id !== this.knownIds[index]);
-    const isSeen = !missing && this.clients.every((each) => !each.isPaused);
+    const isSeen = !missing && this.#clients.every((each) => !each.isPaused);
     if (plan.stepsTogether && isSeen && random.chance(0.1)) {
       // Every process looks at its clocks before and after: a step is not hidden between two looks.
-      for (const each of this.clients) each.look();
+      for (const each of this.#clients) each.look();
       this.shared.offsetMs += random.between(-20, 20) * maxClockSkewMs;
     }
-    for (const each of this.clients) each.clocksMoved();
-  }
-
-  /** Readings are whole milliseconds, 2 ms of ε; the rest is for the offsets. */
-  randomOffsetMs(): number {
-    const { maxClockSkewMs } = this.plan.settings;
-    return this.random.between(-0.5, 0.5) * (maxClockSkewMs - 2);
+    for (const each of this.#clients) each.clocksMoved();
   }
 }

@@ -11,6 +11,7 @@ import type { Agent } from "./agent.js";
 import type { SimClock } from "../kit/clocks.js";
 import { Echoes } from "./echoes.js";
 import { EventCode, Task } from "../kit/events.js";
+import { SteadyTimers } from "../kit/steady-timers.js";
 import { Packet } from "./network.js";
 import { emptyEntry } from "./observer.js";
 import type { AcceptorStep } from "./observer.js";
@@ -19,7 +20,6 @@ import { describe } from "../kit/story.js";
 import { Job } from "./waist/job.js";
 import { Program } from "./waist/program.js";
 import { Side } from "./waist/side.js";
-import { SteadyTimers } from "./waist/steady-timers.js";
 import { Waist } from "./waist/waist.js";
 import type { World } from "./world.js";
 
@@ -124,7 +124,16 @@ export class SimNode implements FleasePeerSink {
   }
 
   #startWaist(world: World): void {
-    this.#timers = new SteadyTimers(world, this);
+    this.#timers = new SteadyTimers(world, {
+      clock: this.clock,
+      turn: (wake, body) => {
+        if (!this.deferred(wake)) this.step(undefined, body);
+      },
+      drawLateMs: () => {
+        world.stir(this);
+        return 0;
+      },
+    });
     this.side = new Side(world, this, this.#timers);
     if (this.wants.length === 0) return;
     this.waist = new Waist(world, this, this.#timers);

@@ -1,0 +1,76 @@
+import { Deadlines } from "../../src/lease/deadlines.js";
+import type { DeadlineItem } from "../../src/lease/deadlines.js";
+import type { Timer, Timers } from "../../src/lease/ports.js";
+import type { SimClock } from "./clocks.js";
+import { EventCode, Task } from "./events.js";
+
+interface SteadyTimer extends DeadlineItem, Timer {
+  readonly run: () => void;
+}
+
+/** The queue of a world. */
+export interface Queue {
+  readonly nowMs: number;
+  scheduleAt(event: Task, dueMs: number): void;
+  cancel(event: Task): void;
+}
+
+/** A process as its timers see it. */
+export interface TimedProcess {
+  readonly clock: SimClock;
+  /** Runs what is due as an event of the process. One that is stopped does so when it runs again. */
+  turn(wake: Task, body: () => void): void;
+  /** By how much later than it was asked for a timer is to fire, ms. */
+  drawLateMs(): number;
+}
+
+/**
+ * The timers of one process. They wait by its steady clock, so that they are late when it runs slowly, and stand still
+ * when it does. Each that falls due is an event of its own: what waits for it continues before the next.
+ */
+export class SteadyTimers implements Timers {
+  readonly #queue: Queue;
+  readonly #process: TimedProcess;
+  readonly #deadlines = new Deadlines<SteadyTimer>();
+  readonly #wake: Task;
+
+  constructor(queue: Queue, process: TimedProcess) {
+    this.#queue = queue;
+    this.#process = process;
+    this.#wake = new Task(EventCode.timer, () => process.turn(this.#wake, () => this.#fire()));
+  }
+
+  after(delayMs: number, run: () => void): Timer {
+    const timer: SteadyTimer = {
+      dueMs: 0,
+      heapIndex: -1,
+      heapSequence: 0,
+      run,
+      cancel: () => {
+        if (this.#deadlines.cancel(timer)) this.rearm();
+      },
+    };
+    const { clock } = this.#process;
+    const dueMono = clock.monoAt(this.#queue.nowMs) + Math.max(0, delayMs);
+    this.#deadlines.schedule(timer, dueMono + this.#process.drawLateMs());
+    this.rearm();
+    return timer;
+  }
+
+  /** Sets the next wake-up, by the steady clock as it runs now. */
+  rearm(): void {
+    const dueMs = this.#process.clock.timeOfMono(this.#deadlines.nextDueMs());
+    if (dueMs === Infinity) this.#queue.cancel(this.#wake);
+    else this.#queue.scheduleAt(this.#wake, Math.max(this.#queue.nowMs, dueMs));
+  }
+
+  /** The process has died. */
+  end(): void {
+    this.#queue.cancel(this.#wake);
+  }
+
+  #fire(): void {
+    this.#deadlines.popDue(this.#process.clock.monoAt(this.#queue.nowMs))?.run();
+    this.rearm();
+  }
+}
