@@ -80,7 +80,7 @@ export class SimWorld<Invariant extends string, Counts extends Counters> {
 
   readonly report: Report<Invariant> = (invariant, text) => {
     if (this.violation !== undefined || !this.#asserted(invariant)) return;
-    this.story?.(`VIOLATION of ${invariant}: ${text}`);
+    this.story?.(`VIOLATION ${invariant}: ${text}`);
     this.violation = { invariant, atMs: this.nowMs, event: this.counters.events, text };
   };
 }
