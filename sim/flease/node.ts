@@ -126,13 +126,8 @@ export class SimNode implements FleasePeerSink {
   #startWaist(world: World): void {
     this.#timers = new SteadyTimers(world, {
       clock: this.clock,
-      turn: (wake, body) => {
-        if (!this.deferred(wake)) this.step(undefined, body);
-      },
-      drawLateMs: () => {
-        world.stir(this);
-        return 0;
-      },
+      turn: (wake, body) => void (this.deferred(wake) || this.step(undefined, body)),
+      drawLateMs: () => (world.stir(this), 0),
     });
     this.side = new Side(world, this, this.#timers);
     if (this.wants.length === 0) return;
@@ -390,9 +385,6 @@ export class SimNode implements FleasePeerSink {
     return (this.#world.settings.ttlMaxMs / maintainsPerLease) * this.#world.random.between(0.5, 1.5);
   }
 
-  // What the peer writes
-
-  /** Remembers whose operation a slot is. */
   assign(slot: Slot, agent: Agent): void {
     this.#bySlot[slot.index] = agent;
   }

@@ -30,14 +30,14 @@ export interface TimedProcess {
  */
 export class SteadyTimers implements Timers {
   readonly #queue: Queue;
-  readonly #process: TimedProcess;
+  readonly #owner: TimedProcess;
   readonly #deadlines = new Deadlines<SteadyTimer>();
   readonly #wake: Task;
 
-  constructor(queue: Queue, process: TimedProcess) {
+  constructor(queue: Queue, owner: TimedProcess) {
     this.#queue = queue;
-    this.#process = process;
-    this.#wake = new Task(EventCode.timer, () => process.turn(this.#wake, () => this.#fire()));
+    this.#owner = owner;
+    this.#wake = new Task(EventCode.timer, () => owner.turn(this.#wake, () => this.#fire()));
   }
 
   after(delayMs: number, run: () => void): Timer {
@@ -50,16 +50,16 @@ export class SteadyTimers implements Timers {
         if (this.#deadlines.cancel(timer)) this.rearm();
       },
     };
-    const { clock } = this.#process;
+    const { clock } = this.#owner;
     const dueMono = clock.monoAt(this.#queue.nowMs) + Math.max(0, delayMs);
-    this.#deadlines.schedule(timer, dueMono + this.#process.drawLateMs());
+    this.#deadlines.schedule(timer, dueMono + this.#owner.drawLateMs());
     this.rearm();
     return timer;
   }
 
   /** Sets the next wake-up, by the steady clock as it runs now. */
   rearm(): void {
-    const dueMs = this.#process.clock.timeOfMono(this.#deadlines.nextDueMs());
+    const dueMs = this.#owner.clock.timeOfMono(this.#deadlines.nextDueMs());
     if (dueMs === Infinity) this.#queue.cancel(this.#wake);
     else this.#queue.scheduleAt(this.#wake, Math.max(this.#queue.nowMs, dueMs));
   }
@@ -70,7 +70,7 @@ export class SteadyTimers implements Timers {
   }
 
   #fire(): void {
-    this.#deadlines.popDue(this.#process.clock.monoAt(this.#queue.nowMs))?.run();
+    this.#deadlines.popDue(this.#owner.clock.monoAt(this.#queue.nowMs))?.run();
     this.rearm();
   }
 }
