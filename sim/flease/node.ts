@@ -186,8 +186,6 @@ export class SimNode implements FleasePeerSink {
     if (world.mistakes.staleReading) this.#readingBeforePause = { ...this.#read() };
   }
 
-  // Events
-
   /**
    * One event of this node: reads the clock once, runs the body, and carries out what follows. `resource` is what
    * the event may have touched; undefined for any.
