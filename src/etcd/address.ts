@@ -1,6 +1,7 @@
 import { clockRateErrorDefault, stretched, whyNoClockRateError } from "../lease/clock-rates.js";
-import { parseDuration } from "../lease/duration.js";
 import { LeaseholdError } from "../lease/errors.js";
+import { formatAddress, readAddress } from "../runtime/address.js";
+import { UrlSettings, agreedOn } from "../runtime/url-settings.js";
 import { keyPrefixDefault } from "./keys.js";
 
 /** The port on which etcd serves its clients. */
@@ -46,30 +47,16 @@ export function parseCoreUrls(urls: readonly string[]): CoreAddress {
   const endpoints = [...new Set(parsed.flatMap((each) => each.endpoints))];
   if (endpoints.length > endpointsMax)
     throw invalid(`a core has at most ${endpointsMax} addresses, and these are ${endpoints.length}`);
-  const one = <T>(name: string, values: readonly (T | undefined)[], otherwise: T): T => {
-    const given = [...new Set(values.filter((value) => value !== undefined))];
-    if (given.length > 1) throw invalid(`the addresses contradict each other on ${name}`);
-    return given[0] ?? otherwise;
-  };
-  const ttlMaxMs = one(
-    "ttlMax",
-    parsed.map((each) => each.ttlMaxMs),
-    ttlMaxMsDefault,
-  );
-  const clockRateError = one(
-    "clockRateError",
-    parsed.map((each) => each.clockRateError),
-    clockRateErrorDefault,
-  );
+  const ttlMaxs = parsed.map((each) => each.ttlMaxMs);
+  const ttlMaxMs = agreedOn("ttlMax", ttlMaxs) ?? ttlMaxMsDefault;
+  const rateErrors = parsed.map((each) => each.clockRateError);
+  const clockRateError = agreedOn("clockRateError", rateErrors) ?? clockRateErrorDefault;
   if (ttlMaxMs < ttlMinMs || ttlMaxMs > ttlMaxMsLimit)
     throw new LeaseholdError("INVALID_CONFIG", `ttlMax must be 1s to 24h on a core, and is ${ttlMaxMs} ms`);
   const wrong = whyNoClockRateError(clockRateError);
   if (wrong !== undefined) throw new LeaseholdError("INVALID_CONFIG", wrong);
-  const keyPrefix = one(
-    "the prefix",
-    parsed.map((each) => each.keyPrefix),
-    keyPrefixDefault,
-  );
+  const prefixes = parsed.map((each) => each.keyPrefix);
+  const keyPrefix = agreedOn("the prefix", prefixes) ?? keyPrefixDefault;
   return { endpoints, keyPrefix, ttlMaxMs, clockRateError };
 }
 
@@ -84,31 +71,25 @@ function parseOne(text: string) {
     throw invalid(
       `an address of a consistent core is core://host:port,host:port with an optional /prefix and ?ttlMax=15s; it holds no user or password`,
     );
-  const query = new URLSearchParams(match[3]);
-  const take = (name: string): string | undefined => {
-    const [value, ...others] = query.getAll(name);
-    if (others.length > 0) throw invalid(`${name} is given more than once`);
-    query.delete(name);
-    return value;
-  };
-  const [ttlMax, clockRateError] = [take("ttlMax"), take("clockRateError")];
-  const [unknown] = query.keys();
+  const settings = new UrlSettings(match[3]);
+  const ttlMaxMs = settings.takeDuration("ttlMax");
+  const clockRateError = settings.takeNumber("clockRateError");
+  const [unknown] = settings.query.keys();
   if (unknown !== undefined)
     throw invalid(`${JSON.stringify(unknown)} is no setting of a core: these are ttlMax and clockRateError`);
   return {
     endpoints: match[1]!.split(",").map(endpointOf),
     keyPrefix: prefixOf(match[2]),
-    ttlMaxMs: ttlMax === undefined ? undefined : parseDuration(ttlMax, "ttlMax"),
-    clockRateError: clockRateError === undefined ? undefined : Number(clockRateError || "NaN"),
+    ttlMaxMs,
+    clockRateError,
   };
 }
 
 function endpointOf(text: string): string {
-  const match = /^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::(\d{1,5}))?$/.exec(text);
-  const port = Number(match?.[2] ?? portDefault);
-  if (match === null || port < 1 || port > 65_535)
+  const address = readAddress(text, portDefault);
+  if (address === undefined || address.port === 0)
     throw invalid(`${JSON.stringify(text)} is no host:port of a core's server`);
-  return `${match[1]}:${port}`;
+  return formatAddress(address.host, address.port);
 }
 
 function prefixOf(path: string | undefined): string | undefined {

@@ -8,23 +8,31 @@ export interface Address {
 }
 
 /**
+ * The parts of `host:port`; IPv6 addresses stand in brackets. Without a port it is `portDefault`, if there is one.
+ * `undefined` for anything else.
+ */
+export function readAddress(text: string, portDefault?: number): Address | undefined {
+  const match = /^(?:\[([0-9A-Fa-f:.%\w]+)\]|([A-Za-z0-9._-]+))(?::(\d{1,5}))?$/.exec(text);
+  const bracketed = match?.[1];
+  const host = bracketed ?? match?.[2];
+  const port = match?.[3] === undefined ? portDefault : Number(match[3]);
+  if (host === undefined || port === undefined || port > 65_535) return undefined;
+  return bracketed === undefined || isIP(bracketed) === 6 ? { host, port } : undefined;
+}
+
+/**
  * Reads `host:port`; IPv6 addresses stand in brackets.
  *
  * @throws LeaseholdError `INVALID_URL`.
  * @example parseAddress("[::1]:7400") // { host: "::1", port: 7400 }
  */
 export function parseAddress(text: string): Address {
-  const match = /^(?:\[([0-9A-Fa-f:.%\w]+)\]|([A-Za-z0-9._-]+)):(\d{1,5})$/.exec(text);
-  const bracketed = match?.[1];
-  const host = bracketed ?? match?.[2];
-  const port = Number(match?.[3]);
-  if (host === undefined || port > 65_535 || (bracketed !== undefined && isIP(bracketed) !== 6)) {
-    throw new LeaseholdError(
-      "INVALID_URL",
-      `${JSON.stringify(text)} is not an address: it should be host:port, such as 10.0.0.1:7400 or [::1]:7400`,
-    );
-  }
-  return { host, port };
+  const address = readAddress(text);
+  if (address !== undefined) return address;
+  throw new LeaseholdError(
+    "INVALID_URL",
+    `${JSON.stringify(text)} is not an address: it should be host:port, such as 10.0.0.1:7400 or [::1]:7400`,
+  );
 }
 
 /** Writes `host:port`, with brackets where an IPv6 address needs them. */

@@ -84,3 +84,7 @@ describe("addresses of farms", () => {
     expect(refused(...given)).toMatch(/^INVALID_/);
   });
 });
+
+test("an empty clockRateError is no number, and not a perfect clock", () => {
+  expect(parseFarmUrls(["delta+file:///a?clockRateError="]).settings.clockRateError).toBeNaN();
+});

@@ -1,5 +1,5 @@
-import { parseDuration } from "../lease/duration.js";
 import { LeaseholdError } from "../lease/errors.js";
+import { UrlSettings, agreedOn } from "../runtime/url-settings.js";
 
 /** The kinds of stores, by the schemes of their addresses; whether one address holds paths or hosts. */
 const schemes = {
@@ -82,10 +82,10 @@ function parseOne(text: string): FarmAddress {
     const seen = match === null ? "" : `: ${scheme} is no kind of store`;
     throw invalid(`an address of stores is delta+KIND:… or flease+KIND:…, with KIND one of ${names}${seen}`);
   }
-  const query = new URLSearchParams(match[4]);
+  const query = new UrlSettings(match[4]);
   const ground = match[1] as FarmAddress["ground"];
   const settings = takeSettings(query, ground);
-  const places = split(scheme, match[3]!).map((own) => placeOf(scheme, own, query));
+  const places = split(scheme, match[3]!).map((own) => placeOf(scheme, own, query.query));
   return { ground, places, settings };
 }
 
@@ -126,35 +126,36 @@ function placeOf(scheme: Scheme, rest: string, query: URLSearchParams): StorePla
   return { scheme, url, name: `${scheme}:${scheme === "file" ? "//" : ""}${place}` };
 }
 
-/** Removes the farm's settings from the query; what is left is the store's. */
-function takeSettings(query: URLSearchParams, ground: FarmAddress["ground"]): FarmSettings {
-  const take = <T>(name: string, read: (text: string) => T): T | undefined => {
-    const texts = query.getAll(name);
-    query.delete(name);
-    if (texts.length > 1) throw invalid(`${name} is given more than once`);
-    return texts[0] === undefined ? undefined : read(texts[0]);
+/** Takes the farm's settings out of the query; what is left is the store's. */
+function takeSettings(from: UrlSettings, ground: FarmAddress["ground"]): FarmSettings {
+  const settings = {
+    ttlMaxMs: from.takeDuration("ttlMax"),
+    maxStoreLatencyMs: from.takeDuration("maxStoreLatency"),
+    maxClockSkewMs: from.takeDuration("maxClockSkew"),
+    clockRateError: from.takeNumber("clockRateError"),
   };
-  const duration = (name: string) => take(name, (text) => parseDuration(text, name));
-  const [ttlMaxMs, maxStoreLatencyMs] = [duration("ttlMax"), duration("maxStoreLatency")];
-  const [maxClockSkewMs, clockRateError] = [duration("maxClockSkew"), take("clockRateError", Number)];
-  if (ground === "delta" && maxClockSkewMs !== undefined)
+  if (ground === "delta" && settings.maxClockSkewMs !== undefined)
     throw invalid("maxClockSkew is for flease+…: Δ-leases compare no two clocks");
-  return {
-    ...(ttlMaxMs !== undefined && { ttlMaxMs }),
-    ...(maxStoreLatencyMs !== undefined && { maxStoreLatencyMs }),
-    ...(maxClockSkewMs !== undefined && { maxClockSkewMs }),
-    ...(clockRateError !== undefined && { clockRateError }),
-  };
+  return given(settings);
 }
 
 function mergeSettings(all: readonly FarmSettings[]): FarmSettings {
-  const merged: Record<string, number> = {};
-  for (const [name, value] of all.flatMap((settings) => Object.entries(settings) as [string, number][])) {
-    if ((merged[name] ?? value) !== value)
-      throw invalid(`the addresses contradict each other on ${name.replace(/Ms$/, "")}`);
-    merged[name] = value;
-  }
-  return merged;
+  const of = (name: keyof FarmSettings): number | undefined =>
+    agreedOn(
+      name.replace(/Ms$/, ""),
+      all.map((settings) => settings[name]),
+    );
+  return given({
+    ttlMaxMs: of("ttlMaxMs"),
+    maxStoreLatencyMs: of("maxStoreLatencyMs"),
+    maxClockSkewMs: of("maxClockSkewMs"),
+    clockRateError: of("clockRateError"),
+  });
+}
+
+/** Without those that were not given. */
+function given(settings: Record<keyof FarmSettings, number | undefined>): FarmSettings {
+  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
 }
 
 function invalid(why: string): LeaseholdError {

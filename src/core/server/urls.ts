@@ -1,25 +1,21 @@
 import { LeaseholdError } from "../../lease/errors.js";
-import { isLoopback } from "../../runtime/address.js";
+import { type Address, isLoopback, readAddress } from "../../runtime/address.js";
 
 /** Where to listen, or to connect to. */
-export interface ListenUrl {
-  /** A name or an address; IPv6 without its brackets. */
-  readonly host: string;
-  readonly port: number;
+export interface ListenUrl extends Address {
   readonly isTls: boolean;
 }
 
 /** @throws LeaseholdError `INVALID_CONFIG` */
 export function parseUrl(flag: string, text: string): ListenUrl {
-  const found = /^(https?):\/\/(?:\[([\da-fA-F:.]+)\]|([\w.-]+)):(\d{1,5})\/?$/.exec(text);
-  const host = found?.[2] ?? found?.[3];
-  const port = Number(found?.[4]);
-  if (host === undefined || port > 65_535)
+  const [, scheme, place = ""] = /^(https?):\/\/(.*?)\/?$/.exec(text) ?? [];
+  const address = readAddress(place);
+  if (address === undefined)
     throw new LeaseholdError(
       "INVALID_CONFIG",
       `${flag} has ${JSON.stringify(text)}, which is not http://host:port or https://host:port`,
     );
-  return { host, port, isTls: found?.[1] === "https" };
+  return { ...address, isTls: scheme === "https" };
 }
 
 /** Addresses, separated by commas, as they were given. */

@@ -1,0 +1,43 @@
+import { parseDuration } from "../lease/duration.js";
+import { LeaseholdError } from "../lease/errors.js";
+
+/** The settings behind the question mark of an address. Each is taken out by its name; `query` has what is left. */
+export class UrlSettings {
+  readonly query: URLSearchParams;
+
+  constructor(query: string | undefined) {
+    this.query = new URLSearchParams(query);
+  }
+
+  /** @throws LeaseholdError `INVALID_URL` if the setting is given more than once. */
+  take(name: string): string | undefined {
+    const [value, ...others] = this.query.getAll(name);
+    if (others.length > 0) throw new LeaseholdError("INVALID_URL", `${name} is given more than once`);
+    this.query.delete(name);
+    return value;
+  }
+
+  /** In milliseconds. @throws LeaseholdError `INVALID_URL`, `INVALID_DURATION` */
+  takeDuration(name: string): number | undefined {
+    const text = this.take(name);
+    return text === undefined ? undefined : parseDuration(text, name);
+  }
+
+  /** `NaN` for what is no number. @throws LeaseholdError `INVALID_URL` */
+  takeNumber(name: string): number | undefined {
+    const text = this.take(name);
+    return text === undefined ? undefined : Number(text.trim() || "NaN");
+  }
+}
+
+/**
+ * What several addresses say of one setting; those that do not name it agree with all.
+ *
+ * @throws LeaseholdError `INVALID_URL`
+ */
+export function agreedOn<T>(name: string, values: readonly (T | undefined)[]): T | undefined {
+  const given = new Set(values.filter((value) => value !== undefined));
+  if (given.size > 1)
+    throw new LeaseholdError("INVALID_URL", `the addresses contradict each other on ${name}`);
+  return [...given][0];
+}
