@@ -13,6 +13,7 @@ export const alias = {
   "#raft-faults": here("./src/core/raft/planted-faults.ts"),
   "#core-faults": here("./src/core/state/planted-faults.ts"),
   "leasehold/testing": here("./src/testing/index.ts"),
+  "leasehold/provider": here("./src/entry/provider.ts"),
   leasehold: here("./src/index.ts"),
 };
 

@@ -113,6 +113,7 @@ function writeProject(): void {
     ".": ["open", "openGuardedCells", "startMember", "clusterStatus"],
     "./flease": ["openFlease"],
     "./etcd": ["openEtcd"],
+    "./core": ["startCore"],
   };
   const shim = "out/node_modules/leasehold";
   write(`${shim}/package.json`, '{ "type": "module", "exports": { ".": "./index.js", "./*": "./*.js" } }');

@@ -3,6 +3,7 @@ import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { callSpreads } from "./support/call-spreads.js";
+import { entryPoints, manifest, reachableFrom } from "./support/reachable.js";
 
 /** The laws of style that a program can check. Each finding names its place. */
 
@@ -84,6 +85,7 @@ const mayImport: Record<string, readonly string[]> = {
   stores: ["delta", "flease/protocol", "flease/stores", "lease", "runtime"],
   testing: ["lease"],
   entry: [
+    "core/server",
     "delta",
     "etcd",
     "flease/tcp",
@@ -92,6 +94,7 @@ const mayImport: Record<string, readonly string[]> = {
     "lease",
     "runtime",
     "stores",
+    "testing",
   ],
   ".": [
     "delta",
@@ -107,6 +110,7 @@ const mayImport: Record<string, readonly string[]> = {
   cli: [
     ".",
     "core/server",
+    "entry",
     "etcd",
     "flease/tcp",
     "flease/tcp/security",
@@ -154,6 +158,22 @@ function importsOf(file: SourceFile): string[] {
   return [...file.text.matchAll(/(?:from|import) "(\.[^"]*)"|import\("(\.[^"]*)"\)/g)].map(
     (match) => match[1] ?? match[2]!,
   );
+}
+
+const pathFromRoot = ({ path, folder }: SourceFile): string => (/^sim\b/.test(folder) ? path : `src/${path}`);
+
+/** What the compiler makes `dist` of. */
+const built = production.map(pathFromRoot).filter((path) => !isExcluded(path));
+
+function isExcluded(path: string): boolean {
+  const { exclude } = JSON.parse(readFileSync(join(root, "tsconfig.json"), "utf8")) as { exclude: string[] };
+  return exclude.some((pattern) => {
+    const form = pattern
+      .replaceAll(".", "\\.")
+      .replaceAll("**/", "(?:.*/)?")
+      .replaceAll(/(?<!\.)\*/g, "[^/]*");
+    return new RegExp(`^${form}(?:/|$)`).test(path);
+  });
 }
 
 function pathOfImport(file: SourceFile, specifier: string): string {
@@ -244,33 +264,19 @@ describe("the folders", () => {
     expect(wrong).toEqual([]);
   });
 
-  test("no file is dead: each is imported by another, or is an entry point", () => {
-    const entries = new Set([
-      "index.ts",
-      "entry/flease.ts",
-      "entry/delta.ts",
-      "entry/etcd.ts",
-      "testing/index.ts",
-      "cli/main.ts",
-      "delta/planted-faults.ts",
-      "core/raft/planted-faults.ts",
-      "core/state/planted-faults.ts",
-    ]);
-    const imported = new Set(
-      production.flatMap((file) => importsOf(file).map((specifier) => pathOfImport(file, specifier))),
-    );
-    imported.add("delta/faults.ts"); // By way of `#delta-faults`.
-    imported.add("core/raft/faults.ts"); // By way of `#raft-faults`.
-    imported.add("core/state/faults.ts"); // By way of `#core-faults`.
-    const started = new Set(
-      files.flatMap((file) =>
-        [...file.text.matchAll(/"(?:\.\/)?([a-z-]+)\.js"/g)].map((match) => `${match[1]}.ts`),
-      ),
-    );
-    const dead = production
-      .map((file) => file.path)
-      .filter((path) => !entries.has(path) && !imported.has(path) && !started.has(path.split("/").at(-1)!));
-    expect(dead).toEqual([]);
+  test("no file is dead: a user comes to each that is built, from what the package exports or its command", () => {
+    const reached = reachableFrom(entryPoints(manifest()), manifest());
+    expect(built.filter((path) => !reached.has(path))).toEqual([]);
+  });
+
+  test("a file that is not built serves a test", () => {
+    const tests = [...sources, "test"].flatMap((name) => filesBelow(join(root, name)));
+    const isTest = (path: string) => path.startsWith("test/") || path.endsWith(".test.ts");
+    const from = tests.map((path) => relative(root, path)).filter(isTest);
+    const reached = reachableFrom([...from, "vitest.config.ts"], manifest());
+    const unbuilt = production.map(pathFromRoot).filter((path) => !built.includes(path));
+    expect(unbuilt.length).toBeGreaterThan(0);
+    expect(unbuilt.filter((path) => !reached.has(path))).toEqual([]);
   });
 });
 
@@ -331,6 +337,28 @@ describe("the law of circles", () => {
       "lease/a.ts -> lease/b.ts -> runtime/c.ts -> lease/a.ts",
     ]);
     expect(circlesIn(importsOfFolders([...three, closing]))).toEqual(["lease -> runtime -> lease"]);
+  });
+});
+
+describe("the law of dead files", () => {
+  const sources: Record<string, string> = {
+    "src/index.ts": 'export { a } from "./a.js"; const b = () => import("./b.js");',
+    "src/a.ts": 'import type { T } from "./types.js"; import { faults } from "#faults";',
+    "src/b.ts": 'const worker = new Worker(new URL("./worker.js", import.meta.url));\n// as "./comment.js"',
+    "src/types.ts": "",
+    "src/worker.ts": 'import "../sim/world.js";',
+    "src/faults.ts": "",
+    "src/comment.ts": "",
+    "src/dead.ts": 'import "./index.js";',
+    "src/dead.test.ts": 'import "./dead.js";',
+    "sim/world.ts": "",
+  };
+  const imports = { "#faults": "./dist/src/faults.js" };
+  const reached = reachableFrom(["src/index.ts"], { imports }, (path) => sources[path]);
+
+  test("finds what nobody imports, or a test and a comment alone", () => {
+    const dead = ["src/comment.ts", "src/dead.ts", "src/dead.test.ts"];
+    expect(Object.keys(sources).filter((path) => !reached.has(path))).toEqual(dead);
   });
 });
 

@@ -1,5 +1,9 @@
+import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Lease, Leases, Member, MemberOptions, OpenOptions } from "leasehold";
+import type { CoreServerOptions, RunningCore, startCore } from "leasehold/core";
 
 /**
  * What the examples of the documentation take for granted: leases of a cluster, and a program around them. The
@@ -29,12 +33,14 @@ const settings = { ttlMax: "1s", maxClockSkew: "10ms", rpcTimeout: "150ms" } as 
 /** Members for all examples, and the doors of the library that lead to them. */
 export class Theatre {
   readonly #library: Library;
+  readonly #startCore: typeof startCore;
   readonly #opened: Leases[] = [];
   #members: Member[] = [];
   #resources = 0;
 
-  constructor(library: Library) {
+  constructor(library: Library, core: typeof startCore) {
     this.#library = library;
+    this.#startCore = core;
   }
 
   async raise(): Promise<void> {
@@ -87,6 +93,21 @@ export class Theatre {
   /** At members: no core runs here. */
   openEtcd(urls: readonly string[]): Promise<Leases> {
     return this.open(...urls);
+  }
+
+  /** Instead of `startCore`: with ports and a directory of its own. */
+  async startCore(options: CoreServerOptions): Promise<RunningCore> {
+    const { a: peer, b: client } = await localAddresses();
+    const dataDir = await mkdtemp(join(tmpdir(), "leasehold-example-core-"));
+    const core = await this.#startCore({
+      ...options,
+      dataDir,
+      listenClientUrls: `http://${client}`,
+      listenPeerUrls: `http://${peer}`,
+      initialAdvertisePeerUrls: `http://${peer}`,
+    });
+    const close = () => core.close().then(() => rm(dataDir, { recursive: true }));
+    return { ...core, clientUrls: core.clientUrls, close };
   }
 
   /** Instead of `openGuardedCells`: on a store in memory. */

@@ -33,6 +33,8 @@ export interface RunningCore {
   readonly name: string;
   readonly id: bigint;
   readonly cluster: bigint;
+  /** Where clients reach it, as it tells them. */
+  readonly clientUrls: readonly string[];
   /** Rejects with what made the server stop; it never resolves. */
   readonly failed: Promise<never>;
   /** Hands over leadership, answers what is under way, and leaves nothing open. Idempotent. */
@@ -65,6 +67,7 @@ class Core implements RunningCore {
   readonly name: string;
   readonly id: bigint;
   readonly cluster: bigint;
+  readonly clientUrls: readonly string[];
   readonly failed: Promise<never>;
   readonly #config: CoreConfig;
   readonly #directory: DataDirectory;
@@ -82,6 +85,7 @@ class Core implements RunningCore {
     this.name = config.name;
     this.id = record.id;
     this.cluster = record.cluster;
+    this.clientUrls = config.advertiseClientUrls;
     this.#config = config;
     this.#directory = directory;
     this.#logger = logger;

@@ -1,0 +1,39 @@
+/** A server of the consistent core in a program of yours: `leasehold/core`. Its clients open `core://…`. */
+import type { CoreFlags } from "../core/server/config.js";
+import type { RunningCore } from "../core/server/server.js";
+import { type Logger, silent } from "../runtime/logger.js";
+import { loadPackage } from "../runtime/optional-package.js";
+
+export type { CoreFlags } from "../core/server/config.js";
+export type { RunningCore } from "../core/server/server.js";
+
+/** The settings of `leasehold core` under etcd's names, as text (`docs/cli.md`), and where to say what happens. */
+export interface CoreServerOptions extends CoreFlags {
+  readonly logger?: Logger;
+}
+
+/**
+ * Starts a server of the core, as `leasehold core` does. Resolves when it listens; whether there is a leader is
+ * another matter. The server works on this event loop: a program that is busy for longer than the election timeout
+ * (default 1 s) loses its leadership, and is better off with a process beside it.
+ *
+ * @throws LeaseholdError `INVALID_CONFIG`, `DATA_IN_USE`, `LOG_CORRUPT`, `VERSION_MISMATCH`, `DISK_FAILED`;
+ * `UNSUPPORTED` when `@grpc/grpc-js` or `@bufbuild/protobuf` is not installed.
+ * @example
+ * ```ts
+ * import { startCore } from "leasehold/core";
+ *
+ * const core = await startCore({ name: "a", dataDir: "/var/lib/core" });
+ * console.log(`serves clients at ${core.clientUrls.join(",")}`);
+ * await core.close();
+ * ```
+ */
+export async function startCore(options: CoreServerOptions = {}): Promise<RunningCore> {
+  const { logger = silent, ...flags } = options;
+  const server = await loadPackage(
+    "@grpc/grpc-js (and @bufbuild/protobuf)",
+    "leasehold core",
+    () => import("../core/server/index.js"),
+  );
+  return server.startCore(server.configOf(flags), logger);
+}

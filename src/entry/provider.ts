@@ -1,0 +1,72 @@
+/**
+ * The port below the waist, for grounds and stores of your own: `leasehold/provider`. A ground is a
+ * {@link Provider}, which {@link leasesOf} turns into leases; a kind of storage is a {@link Store}, and
+ * {@link openStoreLeases} makes Δ-leases of some of them. For each there is a suite that says whether it conforms.
+ */
+import { LeaseManager } from "../lease/lease-manager.js";
+import type { World } from "../lease/ports.js";
+import type { Provider } from "../lease/provider.js";
+import type { Leases } from "../lease/types.js";
+import { realWorld } from "../runtime/world.js";
+import { openOwnStores, type OpenOwnStores, type StoreLeasesOptions } from "../stores/own-stores.js";
+
+export type { Clock, Random, Timer, Timers, World } from "../lease/ports.js";
+export type * from "../lease/provider.js";
+export type { Store, StoreAnswer, StoreRequest, StoreTraits } from "../delta/store.js";
+export type { OpenOwnStores, StoreLeasesOptions } from "../stores/own-stores.js";
+export { realWorld } from "../runtime/world.js";
+export {
+  runStoreConformance,
+  type StoreCase,
+  storeConformanceCases,
+  type StoreGround,
+} from "../stores/conformance.js";
+export {
+  type ConformanceCase,
+  conformanceCases,
+  type ConformanceGround,
+  runConformance,
+  type TestFramework,
+} from "../testing/conformance.js";
+
+/**
+ * The leases of a ground of your own: names, durations, local queues, waiting, automatic renewal and `lead` are
+ * done here, the rest is the provider's. Hold the result against `runConformance` (`docs/testing.md`).
+ *
+ * @param world clocks and timers. Default: those of this machine; `VirtualWorld` of `leasehold/testing` is another.
+ * @example
+ * ```ts
+ * import { leasesOf, type Provider } from "leasehold/provider";
+ *
+ * const opened = (provider: Provider) => leasesOf(provider);
+ * ```
+ */
+export function leasesOf(provider: Provider, world: World = realWorld()): Leases {
+  return new LeaseManager(provider, world);
+}
+
+/**
+ * Opens Δ-leases on stores of your own. `open` is told the name of this participant, which is unlike every other
+ * (a slotted store keeps its slot under it), and answers the stores of the farm: one, or an odd number of which a
+ * majority has to answer. They are closed with the leases, and when this rejects.
+ *
+ * @throws LeaseholdError `INVALID_CONFIG`, `INVALID_DURATION`, `CONFIG_MISMATCH`, `NO_QUORUM`, `STORE_…`, and what
+ * `open` throws.
+ * @example
+ * ```ts
+ * import { openStoreLeases, type Store } from "leasehold/provider";
+ *
+ * const opened = (open: (url: string, writer: string) => Promise<Store>) =>
+ *   openStoreLeases(
+ *     (writer) => Promise.all(["http://h1", "http://h2", "http://h3"].map((url) => open(url, writer))),
+ *     { ttlMax: "10s" },
+ *   );
+ * ```
+ */
+export async function openStoreLeases(
+  open: OpenOwnStores,
+  options: StoreLeasesOptions = {},
+): Promise<Leases> {
+  const world = realWorld();
+  return new LeaseManager(await openOwnStores(open, options, world), world);
+}
