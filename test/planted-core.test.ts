@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
-import { coreFailureText } from "../sim/core/run.js";
+import { failureText } from "../sim/kit/simulator.js";
 import { cored, searchCore } from "./planted/cored.js";
 
 it.each(cored)("$name breaks $breaks", (mistake) => {
   const { failed } = searchCore(mistake);
-  expect(failed && coreFailureText(failed)).toMatch(`${mistake.breaks}: `);
+  expect(failed && failureText(failed)).toMatch(`${mistake.breaks}: `);
 });

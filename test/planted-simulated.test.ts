@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { failureText } from "../sim/flease/run.js";
+import { failureText } from "../sim/kit/simulator.js";
 import { invariants } from "../sim/flease/invariants.js";
 import { search } from "./planted/find.js";
 import { simulated } from "./planted/simulated.js";

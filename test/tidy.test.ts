@@ -257,6 +257,16 @@ describe("the folders", () => {
     expect(circlesIn(importsOfFolders(mended))).toEqual([]);
   });
 
+  test("nothing but `leasehold sim` loads a file of sim", () => {
+    const loaders = production
+      .filter(({ folder }) => folder !== "sim")
+      .filter((file) => importsOf(file).some((specifier) => /(?:^|\/)sim\//.test(specifier)));
+    expect(loaders.map(({ path }) => path)).toEqual(["cli/commands/sim.ts"]);
+    const callers = production.flatMap((file) => findLines(file, (line) => /\/sim\.js"/.test(line)));
+    expect(callers).toHaveLength(1);
+    expect(callers[0]).toMatch(/cli\/program\.ts:\d+: .*await import\("\.\/commands\/sim\.js"\);$/);
+  });
+
   test("protocol folders are pure: no sockets, clocks, randomness, timers or node: modules", () => {
     const wrong = production
       .filter(isPure)

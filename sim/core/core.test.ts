@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
-import { coreFailureText, simulateCore, simulateCoreMany } from "./run.js";
+import { failureText } from "../kit/simulator.js";
+import { simulateCore, simulateCoreMany } from "./run.js";
 
 test("bad days of a core: no invariant is broken, and everything happens", () => {
   const { counters, failed } = simulateCoreMany({ firstSeed: 1, goOn: (runs) => runs < 12 });
-  expect(failed && coreFailureText(failed)).toBeUndefined();
+  expect(failed && failureText(failed)).toBeUndefined();
   const { undecided: _undecided, ...counts } = counters;
   const never = Object.entries(counts).filter(([, count]) => count === 0);
   expect(never).toEqual([]);

@@ -19,6 +19,6 @@ export const coreInvariants = [
 export type CoreInvariant = (typeof coreInvariants)[number];
 
 /** Violations of these are a lack of progress; of the others, a lack of safety. */
-export const coreLivenessInvariants: ReadonlySet<CoreInvariant> = new Set(["expiry", "progress"]);
+export const coreLivenessInvariants: ReadonlySet<string> = new Set<CoreInvariant>(["expiry", "progress"]);
 
 export type CoreReport = Report<CoreInvariant>;

@@ -1,6 +1,5 @@
-import { addCounters } from "../kit/counters.js";
 import { SimRandom } from "../kit/random.js";
-import type { Violation } from "../kit/violation.js";
+import { Batch, type BatchOptions, type SimResult } from "../kit/simulator.js";
 import { CoreChaos } from "./chaos.js";
 import { LeaseKeys } from "./checkers/lease-keys.js";
 import { LeaseLife } from "./checkers/lease-life.js";
@@ -30,12 +29,9 @@ export interface CoreSimOptions {
   readonly story?: ((line: string) => void) | undefined;
 }
 
-export interface CoreSimResult {
-  readonly plan: CorePlan;
-  readonly violation: Violation<CoreInvariant> | undefined;
-  readonly traceHash: string;
-  readonly counters: CoreCounters;
-}
+export type CoreSimResult = SimResult<CorePlan, CoreInvariant, CoreCounters>;
+
+export type CoreBatch = Batch<CoreSimResult>;
 
 /** Where the seeds of the rates of clients' clocks begin; those of runs are far smaller. */
 const rateStream = 2 ** 50;
@@ -77,7 +73,9 @@ export function simulateCore({ seed, only, plan: changed, story }: CoreSimOption
     for (const watcher of watchers) watches.upToDate(watcher.prefix, watcher.next);
   });
   world.counters.leasesEnded = life.ended;
-  return { plan, violation: world.violation, traceHash: world.hash.digest(), counters: world.counters };
+  const { violation, hash, counters } = world;
+  const where = `${plan.servers} servers`;
+  return { seed, plan, where, violation, traceHash: hash.digest(), counters };
 }
 
 function compactOften(world: CoreWorld): void {
@@ -93,33 +91,10 @@ function compactOften(world: CoreWorld): void {
   });
 }
 
-export interface CoreBatch {
-  readonly counters: CoreCounters;
-  /** The first run that failed. */
-  readonly failed: CoreSimResult | undefined;
-}
-
 /** Runs seed after seed until one fails or it is told to stop. */
-export function simulateCoreMany(
-  options: Omit<CoreSimOptions, "seed" | "story"> & {
-    readonly firstSeed: number;
-    /** Asked before each run. */
-    readonly goOn: (runs: number) => boolean;
-  },
-): CoreBatch {
+export function simulateCoreMany(options: BatchOptions<CoreSimOptions>): CoreBatch {
   const { firstSeed, goOn, ...rest } = options;
-  const counters = coreCounters();
-  for (let runs = 0; goOn(runs); runs += 1) {
-    const result = simulateCore({ ...rest, seed: firstSeed + runs });
-    addCounters(counters, result.counters);
-    if (result.violation !== undefined) return { counters, failed: result };
-  }
-  return { counters, failed: undefined };
-}
-
-/** One line that says what failed and how to run it again. */
-export function coreFailureText({ plan, violation }: CoreSimResult): string {
-  if (violation === undefined) return "no violation";
-  const { invariant, text, atMs, event } = violation;
-  return `${invariant}: ${text} (seed ${plan.seed}, ${plan.servers} servers, ${atMs.toFixed(1)} ms, event ${event})`;
+  const batch = new Batch<CoreSimResult>(coreCounters());
+  while (batch.goesOn(goOn)) batch.add(simulateCore({ ...rest, seed: firstSeed + batch.counters.runs }));
+  return batch;
 }

@@ -1,34 +1,21 @@
+import { Features } from "../kit/features.js";
 import type { StoragePlan } from "./plan.js";
-import { few } from "../../src/lease/lists.js";
 
-/** What can be taken out of a run, so that a failure is told without what it does not need. */
-const removals = {
-  crashes: { crashEveryMs: Infinity },
-  pauses: { pauseEveryMs: Infinity },
-  stalls: { stallEveryMs: Infinity },
-  forgetting: { forgetEveryMs: Infinity },
-  "short-lives": { lifeMs: Infinity },
-  silence: { silent: 0 },
-  "late-requests": { slowRate: 0 },
-  "sluggish-requests": { sluggishRate: 0 },
-  drift: { clockRateError: 0, clockDrift: 0 },
-  laziness: { lazyRate: 0 },
-  releases: { releaseRate: 0 },
-  cancellations: { cancelRate: 0 },
-  "torn-writes": { tornRate: 0 },
-  "mixed-lengths": { mixedLeases: false },
-} as const satisfies Record<string, Partial<StoragePlan>>;
+const less = (removed: Partial<StoragePlan>) => (plan: StoragePlan) => ({ ...plan, ...removed });
 
-export type StorageFeature = keyof typeof removals;
-
-export const storageFeatures = Object.keys(removals) as StorageFeature[];
-
-export function isStorageFeature(name: string): name is StorageFeature {
-  return name in removals;
-}
-
-/** The plan without some of its features. */
-export function withoutStorageFeatures(plan: StoragePlan, without: readonly StorageFeature[]): StoragePlan {
-  const removed: Partial<StoragePlan>[] = without.map((feature) => removals[feature]);
-  return Object.assign({}, plan, ...few(removed)) as StoragePlan;
-}
+export const storageFeatures = new Features({
+  crashes: less({ crashEveryMs: Infinity }),
+  pauses: less({ pauseEveryMs: Infinity }),
+  stalls: less({ stallEveryMs: Infinity }),
+  forgetting: less({ forgetEveryMs: Infinity }),
+  "short-lives": less({ lifeMs: Infinity }),
+  silence: less({ silent: 0 }),
+  "late-requests": less({ slowRate: 0 }),
+  "sluggish-requests": less({ sluggishRate: 0 }),
+  drift: less({ clockRateError: 0, clockDrift: 0 }),
+  laziness: less({ lazyRate: 0 }),
+  releases: less({ releaseRate: 0 }),
+  cancellations: less({ cancelRate: 0 }),
+  "torn-writes": less({ tornRate: 0 }),
+  "mixed-lengths": less({ mixedLeases: false }),
+});

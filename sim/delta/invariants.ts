@@ -16,7 +16,7 @@ export const storageInvariants = [
 export type StorageInvariant = (typeof storageInvariants)[number];
 
 /** Violations of these are a lack of progress; of the others, a lack of safety. */
-export const livenessInvariants: ReadonlySet<StorageInvariant> = new Set([
+export const livenessInvariants: ReadonlySet<string> = new Set<StorageInvariant>([
   "progress",
   "leader",
   "decision",

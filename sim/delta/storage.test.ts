@@ -3,7 +3,8 @@ import { withFaults } from "../../src/delta/planted-faults.js";
 import { addCounters } from "../kit/counters.js";
 import { type StorageCounterName, storageCounters } from "./counters.js";
 import { grounds } from "./plan.js";
-import { simulateStorage, simulateStorageMany, storageFailureText } from "./run.js";
+import { failureText } from "../kit/simulator.js";
+import { simulateStorage, simulateStorageMany } from "./run.js";
 
 const runsEach = 24;
 
@@ -39,7 +40,7 @@ describe("random runs on shared storage", () => {
       ground,
       goOn: (runs) => runs < runsEach,
     });
-    expect(failed && storageFailureText(failed)).toBeUndefined();
+    expect(failed && failureText(failed)).toBeUndefined();
     addCounters(total, counters);
   });
 
@@ -63,5 +64,5 @@ it("the paper's own way to count Δ, from the return of contend, is sound with i
   const { failed } = withFaults({ holdFromReturn: true }, () =>
     simulateStorageMany({ firstSeed: 1, ground: "paper", goOn: (runs) => runs < runsEach }),
   );
-  expect(failed && storageFailureText(failed)).toBeUndefined();
+  expect(failed && failureText(failed)).toBeUndefined();
 });

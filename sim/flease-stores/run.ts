@@ -1,15 +1,10 @@
-import type { Violation } from "../kit/violation.js";
+import type { SimResult } from "../kit/simulator.js";
 import type { Invariant } from "../flease/invariants.js";
 import type { GridCounters } from "./counters.js";
-import { gridPlan, type GridTrial } from "./plan.js";
+import { type GridPlan, gridPlan, type GridTrial } from "./plan.js";
 import { StoresWorld } from "./world.js";
 
-export interface GridResult {
-  readonly seed: number;
-  readonly traceHash: string;
-  readonly counters: GridCounters;
-  readonly violation: Violation<Invariant> | undefined;
-}
+export type GridResult = SimResult<GridPlan, Invariant, GridCounters>;
 
 /** One run of the grid: the same seed, the same run. */
 export function runGrid(seed: number, trial?: GridTrial): GridResult {
@@ -17,5 +12,6 @@ export function runGrid(seed: number, trial?: GridTrial): GridResult {
   world.run();
   const { counters, hash, stores, violation } = world;
   counters.conflicts = stores.reduce((sum, store) => sum + store.conflicts, 0);
-  return { seed, traceHash: hash.digest(), counters, violation };
+  const where = `${stores.length} stores`;
+  return { seed, plan: world.plan, where, traceHash: hash.digest(), counters, violation };
 }

@@ -1,7 +1,7 @@
+import { Features } from "../kit/features.js";
 import type { RunPlan } from "./plan.js";
 import { noWaist } from "./waist/waist-plan.js";
 
-/** What can be taken out of a run, so that a failure is told without what it does not need. */
 const removals = {
   crashes: (plan) => ({ ...plan, chaos: { ...plan.chaos, crashEveryMs: Infinity } }),
   blackouts: (plan) => ({ ...plan, chaos: { ...plan.chaos, blackoutEveryMs: Infinity } }),
@@ -43,13 +43,4 @@ const removals = {
 
 export type Feature = keyof typeof removals;
 
-export const features = Object.keys(removals) as Feature[];
-
-export function isFeature(name: string): name is Feature {
-  return name in removals;
-}
-
-/** The plan without some of its features. */
-export function withoutFeatures(plan: RunPlan, without: readonly Feature[]): RunPlan {
-  return without.reduce((rest, feature) => removals[feature](rest), plan);
-}
+export const features: Features<RunPlan, Feature> = new Features<RunPlan, Feature>(removals);

@@ -2,7 +2,8 @@ import { expect, it } from "vitest";
 import { duringFaults } from "../../test/planted/switches.js";
 import { addCounters } from "../kit/counters.js";
 import { fleaseCounters } from "./counters.js";
-import { failureText, simulateMany } from "./run.js";
+import { failureText } from "../kit/simulator.js";
+import { simulateMany } from "./run.js";
 
 /**
  * A long search by hand: `SIM_MINUTES=10 npx vitest run sim/flease/long.test.ts`, with `SIM_SEED` to begin elsewhere. It

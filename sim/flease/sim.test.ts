@@ -6,7 +6,8 @@ import type { CounterName } from "./counters.js";
 import type { Feature } from "./features.js";
 import { drawPlan } from "./plan.js";
 import { SimRandom } from "../kit/random.js";
-import { failureText, simulate, simulateMany } from "./run.js";
+import { failureText } from "../kit/simulator.js";
+import { simulate, simulateMany } from "./run.js";
 import { World } from "./world.js";
 
 /** Each net alone must exclude as well: otherwise one would hide the mistakes of the other. */

@@ -325,18 +325,8 @@ function addSim(program: Command, finish: Finish): void {
       ).choices(["flease", "delta", "grid", "core"]),
     )
     .addHelpText("after", examples("leasehold sim --minutes 10", "leasehold sim --seed 7 --mode e --story"))
-    .action(async (options: { ground?: string }, command: Command) => {
+    .action(async (_options: unknown, command: Command) => {
       refuseEndpoints(command);
-      if (options.ground === "delta" || options.ground === "grid") {
-        const { simStorage } = await import("./commands/sim-storage.js");
-        finish(simStorage(command.optsWithGlobals(), options.ground));
-        return;
-      }
-      if (options.ground === "core") {
-        const { simCore } = await import("./commands/sim-core.js");
-        finish(await simCore(command.optsWithGlobals()));
-        return;
-      }
       const { sim } = await import("./commands/sim.js");
       finish(await sim(command.optsWithGlobals()));
     });

@@ -3,9 +3,10 @@ import { abortKeepsTheTurn, hintsAreLost, neverRenews } from "../../../test/plan
 import { allCheckers } from "../checkers/index.js";
 import { drawPlan } from "../plan.js";
 import { SimRandom } from "../../kit/random.js";
-import { failureText, simulate, simulateMany } from "../run.js";
+import { failureText, shorten } from "../../kit/simulator.js";
+import { features } from "../features.js";
+import { simulate, simulateMany } from "../run.js";
 import type { SimOptions } from "../run.js";
-import { shorten } from "../shorten.js";
 import { World } from "../world.js";
 
 /** A run in which programs lead, ask, break, abort and leave, in calm weather at last. */
@@ -88,7 +89,7 @@ it("a failure on the waist is shortened to one that still fails, and told as a s
   };
   const failed = await simulate(options);
   expect(failed.violation?.invariant).toBe("L1");
-  const shorter = await shorten(options, failed);
+  const shorter = await shorten(simulate, features.names, options, failed);
   expect(shorter.result.counters.events).toBeLessThanOrEqual(failed.counters.events);
   expect(shorter.options.without).not.toContain("waist");
   const told: string[] = [];

@@ -1,8 +1,7 @@
 import { CommandFailure, usageError } from "../common/failure.js";
 import { sayLine, sayProgress } from "../output/say.js";
-import { settingsOf } from "../common/settings.js";
+import { type SharedOptions, settingsOf } from "../common/settings.js";
 import { packageVersion } from "../common/version.js";
-import type { SimCommandOptions } from "./sim.js";
 
 /** Without `--minutes` or `--runs`, so long. */
 const minutesDefault = 1;
@@ -10,8 +9,19 @@ const minutesDefault = 1;
 /** Somebody who waits is told so often how far it is. */
 const progressEveryMs = 1_000;
 
+/** The options of `leasehold sim` as commander hands them over. */
+export interface SimCommandOptions extends SharedOptions {
+  readonly seed?: string;
+  readonly minutes?: number;
+  readonly runs?: number;
+  readonly mode?: string;
+  readonly without?: string;
+  readonly story?: true;
+  readonly ground?: "core" | "delta" | "flease" | "grid";
+}
+
 /** Which runs somebody asked for, whatever is simulated in them. */
-export class Batch {
+export class RunsWanted {
   readonly firstSeed: number;
   /** One run only, by its seed: to look at it again. */
   readonly isOne: boolean;

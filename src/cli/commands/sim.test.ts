@@ -2,9 +2,8 @@ import { afterEach, expect, it, vi } from "vitest";
 import { duringFaults } from "../../../test/planted/switches.js";
 import { packageVersion } from "../common/version.js";
 import { World } from "../../../sim/flease/world.js";
-import { simStorage } from "./sim-storage.js";
 import { runsThatShowAll, sim } from "./sim.js";
-import type { SimCommandOptions } from "./sim.js";
+import type { SimCommandOptions } from "./sim-batch.js";
 
 const said: string[] = [];
 vi.mock("../output/say.js", () => ({
@@ -15,7 +14,7 @@ vi.mock("../output/say.js", () => ({
 afterEach(() => said.splice(0));
 
 const run = async (options: SimCommandOptions) => {
-  const code = options.ground === "delta" ? simStorage(options, "delta") : await sim(options);
+  const code = await sim(options);
   return { code, text: said.splice(0).join("\n") };
 };
 const runJson = async (options: SimCommandOptions) => {

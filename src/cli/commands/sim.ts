@@ -1,26 +1,18 @@
-import { type ClockAssumptions, type ClockMode, assumptionsOf, clockModes } from "../../../sim/kit/clocks.js";
-import { addCounters } from "../../../sim/kit/counters.js";
-import { type CounterName, type FleaseCounters, fleaseCounters } from "../../../sim/flease/counters.js";
-import { type Feature, features, isFeature } from "../../../sim/flease/features.js";
-import { type SimOptions, type SimResult, failureText, simulate } from "../../../sim/flease/run.js";
-import { shorten } from "../../../sim/flease/shorten.js";
+import {
+  Batch,
+  failureText,
+  type RunWanted,
+  shorten,
+  type SimResult,
+  type Simulator,
+} from "../../../sim/kit/simulator.js";
+import { loadPackage } from "../../runtime/optional-package.js";
 import { exitCode } from "../common/exit-codes.js";
 import { usageError } from "../common/failure.js";
 import { type Presentation, present } from "../output/present.js";
-import { type SharedOptions, settingsOf } from "../common/settings.js";
+import { settingsOf } from "../common/settings.js";
 import { packageVersion } from "../common/version.js";
-import { Batch, countLines, simulatorFailed, wordsOf } from "./sim-batch.js";
-
-/** The options of `leasehold sim` as commander hands them over. */
-export interface SimCommandOptions extends SharedOptions {
-  readonly seed?: string;
-  readonly minutes?: number;
-  readonly runs?: number;
-  readonly mode?: ClockMode;
-  readonly without?: string;
-  readonly story?: true;
-  readonly ground?: "delta" | "flease" | "grid";
-}
+import { countLines, RunsWanted, type SimCommandOptions, simulatorFailed, wordsOf } from "./sim-batch.js";
 
 /** From so many runs on, whatever matters must have happened often enough: otherwise they prove nothing (V). */
 export const runsThatShowAll = 150;
@@ -28,17 +20,31 @@ export const runsThatShowAll = 150;
 /** What happens less than once in so many runs has hardly happened. The rarest things happen once in ten. */
 export const runsForOnce = 50;
 
+/** What can be simulated. Each is loaded when somebody asks for it. */
+const grounds = {
+  flease: async () => (await import("../../../sim/flease/simulator.js")).simulator,
+  delta: async () => (await import("../../../sim/delta/simulator.js")).simulator,
+  grid: async () => (await import("../../../sim/flease-stores/simulator.js")).simulator,
+  core: async () => {
+    const load = () => import("../../../sim/core/simulator.js");
+    return (await loadPackage("@bufbuild/protobuf", "leasehold sim --ground core", load)).simulator;
+  },
+} satisfies Record<string, () => Promise<Simulator>>;
+
+export type Ground = keyof typeof grounds;
+
 interface Summary {
   readonly version: string;
+  readonly ground: Ground;
   readonly firstSeed: number;
   readonly runs: number;
   readonly events: number;
   readonly seconds: number;
   readonly eventsPerSecond: number;
-  readonly counters: FleaseCounters;
+  readonly counters: Readonly<Record<string, number>>;
   /** Of the only run. */
   readonly traceHash?: string;
-  readonly hardlyHappened: readonly CounterName[];
+  readonly hardlyHappened: readonly string[];
   readonly story?: readonly string[];
   readonly violation?: {
     readonly invariant: string;
@@ -51,103 +57,106 @@ interface Summary {
 }
 
 /**
- * `leasehold sim`: random runs of the protocol as it is in the product, on virtual time. Exit codes tell a violation
+ * `leasehold sim`: random runs of the product on virtual time. The seed decides everything in a run. Exit codes tell a violation
  * from a lack of progress; whatever else goes wrong is a fault of the simulator.
  */
 export async function sim(options: SimCommandOptions): Promise<number> {
   const { output } = settingsOf(options);
-  const batch = new Batch(options);
-  const { firstSeed, isOne, story, told } = batch;
-  const without = parseFeatures(options.without);
-  const counters = fleaseCounters();
-  let last: { readonly options: SimOptions; readonly result: SimResult } | undefined;
-  while (last?.result.violation === undefined && batch.goOn(counters)) {
-    const seed = firstSeed + counters.runs;
-    const one = { seed, mode: options.mode ?? modeOf(seed), without, ...(story && { story }) };
+  const { ground = "flease" } = options;
+  const simulator = await grounds[ground]();
+  refuseWhatIsNotThere(options, ground, simulator);
+  const without = parseFeatures(options.without, simulator.features);
+  const wanted = new RunsWanted(options);
+  const { firstSeed, isOne, story, told } = wanted;
+  const runOf = (seed: number): RunWanted => ({
+    seed,
+    mode: options.mode ?? simulator.modes[seed % simulator.modes.length],
+    without,
+    story,
+  });
+  const batch = new Batch<SimResult>({ runs: 0, events: 0 });
+  while (batch.goesOn(() => wanted.goOn(batch.counters))) {
+    const run = runOf(firstSeed + batch.counters.runs);
     try {
-      last = { options: one, result: await simulate(one) };
+      batch.add(await simulator.run(run));
     } catch (error) {
-      throw simulatorFailed(error, replayOf(one));
+      throw simulatorFailed(error, replayOf(ground, run));
     }
-    addCounters(counters, last.result.counters);
   }
-  const { seconds } = batch;
-  const showsAll = counters.runs < runsThatShowAll || without.length > 0;
+  const { failed, last } = batch;
+  const counters: Readonly<Record<string, number>> = { ...batch.counters };
+  const { runs, events } = batch.counters;
+  const { seconds } = wanted;
+  const provesNothing = runs >= runsThatShowAll && without.length === 0;
   const summary: Summary = {
     version: packageVersion(),
+    ground,
     firstSeed,
-    runs: counters.runs,
-    events: counters.events,
+    runs,
+    events,
     seconds: Number(seconds.toFixed(3)),
-    eventsPerSecond: Math.round(counters.events / seconds),
+    eventsPerSecond: Math.round(events / seconds),
     counters,
-    ...(isOne && last !== undefined && { traceHash: last.result.traceHash }),
-    hardlyHappened: showsAll ? [] : hardlyHappened(counters, options.mode),
+    ...(isOne && last !== undefined && { traceHash: last.traceHash }),
+    hardlyHappened: provesNothing ? hardlyHappened(counters, runs, options.mode, simulator) : [],
     ...(told && { story: told }),
-    ...(last?.result.violation !== undefined && { violation: await violationOf(last.options, last.result) }),
+    ...(failed && { violation: await violationOf(ground, simulator, runOf(failed.seed), failed) }),
   };
   present(output, presentSummary(summary));
-  return exitCodeOf(summary);
+  if (failed?.violation !== undefined)
+    return exitCode(simulator.isLiveness(failed.violation.invariant) ? "stuck" : "violation");
+  return exitCode(summary.hardlyHappened.length > 0 ? "stuck" : "ok");
 }
 
-function exitCodeOf({ violation, hardlyHappened: hardly }: Summary): number {
-  if (violation !== undefined) return exitCode(violation.invariant.startsWith("L") ? "stuck" : "violation");
-  return exitCode(hardly.length > 0 ? "stuck" : "ok");
+function refuseWhatIsNotThere({ mode, story }: SimCommandOptions, ground: Ground, has: Simulator): void {
+  if (mode !== undefined && has.modes.length === 0)
+    throw usageError(`--mode belongs to the simulated cluster, and not to --ground ${ground}`);
+  if (story === true && !has.tellsStories) throw usageError(`--story is not there for --ground ${ground}`);
 }
 
-/** In which clock mode a seed runs when nobody says: so that one number is enough to run it again. */
-function modeOf(seed: number): ClockMode {
-  return clockModes[seed % clockModes.length]!;
+function parseFeatures(text: string | undefined, features: readonly string[]): readonly string[] {
+  const names = text?.split(",") ?? [];
+  for (const name of names)
+    if (!features.includes(name))
+      throw usageError(
+        `--without: no feature is called "${name}"; there are ${features.join(", ") || "none here"}`,
+      );
+  return names;
 }
 
-function parseFeatures(text: string | undefined): readonly Feature[] {
-  if (text === undefined) return [];
-  return text.split(",").map((name) => {
-    if (isFeature(name)) return name;
-    throw usageError(`--without: no feature is called "${name}"; there are ${features.join(", ")}`);
-  });
-}
-
-function hardlyHappened(counters: FleaseCounters, mode: ClockMode | undefined): CounterName[] {
-  const names = Object.keys(counters) as CounterName[];
-  return names.filter((name) => counters[name] * runsForOnce < counters.runs && canHappen(name, mode));
-}
-
-/** What does not happen in every clock mode, and where it does. */
-const onlyWhere: Partial<Record<CounterName, (clocks: ClockAssumptions) => boolean>> = {
-  // Clocks that can be relied on never show anything impossible.
-  impossibleClocks: ({ wall, stepsTogether }) => !wall || stepsTogether,
-  // A steady clock that stands still breaks A-rate.
-  suspensions: ({ suspends }) => suspends,
-  slews: ({ rate, suspends }) => rate && !suspends,
-};
-
-/** Nobody here wants more names than members keep: only tests have such a client. */
-const neverHere: ReadonlySet<CounterName> = new Set(["fullRefusals"]);
-
-function canHappen(name: CounterName, mode: ClockMode | undefined): boolean {
-  if (neverHere.has(name)) return false;
-  return mode === undefined || (onlyWhere[name]?.(assumptionsOf[mode]) ?? true);
+function hardlyHappened(
+  counters: Readonly<Record<string, number>>,
+  runs: number,
+  mode: string | undefined,
+  simulator: Simulator,
+): string[] {
+  return Object.entries(counters)
+    .filter(([name, count]) => count * runsForOnce < runs && simulator.canHappen(name, mode))
+    .map(([name]) => name);
 }
 
 async function violationOf(
-  options: SimOptions,
+  ground: Ground,
+  { run, features }: Simulator,
+  { story: _told, ...silent }: RunWanted,
   failed: SimResult,
 ): Promise<NonNullable<Summary["violation"]>> {
-  const { story: _told, ...silent } = options;
-  const shorter = await shorten(silent, failed);
+  const shorter = await shorten<RunWanted, SimResult>(run, features, silent, failed);
   return {
     invariant: failed.violation!.invariant,
     text: failureText(failed),
-    replay: replayOf(options),
-    shortened: replayOf(shorter.options),
+    replay: replayOf(ground, silent),
+    shortened: replayOf(ground, shorter.options),
     shortenedEvents: shorter.result.counters.events,
   };
 }
 
-function replayOf({ seed, mode, without = [] }: SimOptions): string {
+function replayOf(ground: Ground, { seed, mode, without }: RunWanted): string {
+  const on = ground === "flease" ? "" : ` --ground ${ground}`;
+  const clocks = mode === undefined ? "" : ` --mode ${mode}`;
   const left = without.length === 0 ? "" : ` --without ${without.join(",")}`;
-  return `leasehold sim --seed ${seed}@${packageVersion()} --mode ${mode}${left} --story`;
+  const story = ground === "grid" ? "" : " --story";
+  return `leasehold sim${on} --seed ${seed}@${packageVersion()}${clocks}${left}${story}`;
 }
 
 function presentSummary(summary: Summary): Presentation {
@@ -168,7 +177,7 @@ function presentSummary(summary: Summary): Presentation {
       return [
         ...lines,
         paint("red", `VIOLATION of ${violation.text}`),
-        `the same run, as a story:   ${violation.replay}`,
+        `the same run again:         ${violation.replay}`,
         `with less around it:        ${violation.shortened}`,
       ];
     },
@@ -176,6 +185,9 @@ function presentSummary(summary: Summary): Presentation {
 }
 
 /** People want to know how long a hand-over takes, and not how long all of them took together. */
-function withMeans(counters: FleaseCounters): FleaseCounters {
-  return { ...counters, handOverMs: counters.handOverMs / Math.max(1, counters.handOvers) };
+function withMeans(counters: Readonly<Record<string, number>>): Readonly<Record<string, number>> {
+  const { handOverMs, handOvers = 0 } = counters;
+  return handOverMs === undefined
+    ? counters
+    : { ...counters, handOverMs: handOverMs / Math.max(1, handOvers) };
 }

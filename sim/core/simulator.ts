@@ -1,0 +1,14 @@
+import type { Simulator } from "../kit/simulator.js";
+import { coreLivenessInvariants } from "./invariants.js";
+import { simulateCore } from "./run.js";
+
+/** A consistent core. */
+export const simulator: Simulator = {
+  modes: [],
+  features: [],
+  tellsStories: true,
+  run: simulateCore,
+  isLiveness: (invariant) => coreLivenessInvariants.has(invariant),
+  // A history that is too hard to decide is nothing to wish for.
+  canHappen: (counter) => counter !== "undecided",
+};

@@ -1,0 +1,12 @@
+import type { Simulator } from "../kit/simulator.js";
+import { runGrid } from "./run.js";
+
+/** Flease on stores. Progress is not what is looked at there. */
+export const simulator: Simulator = {
+  modes: [],
+  features: [],
+  tellsStories: false,
+  run: ({ seed }) => runGrid(seed),
+  isLiveness: () => false,
+  canHappen: () => true,
+};

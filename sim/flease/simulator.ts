@@ -1,0 +1,32 @@
+import { type ClockAssumptions, type ClockMode, assumptionsOf, clockModes } from "../kit/clocks.js";
+import type { Simulator } from "../kit/simulator.js";
+import type { CounterName } from "./counters.js";
+import { features } from "./features.js";
+import { simulate } from "./run.js";
+
+/** What does not happen in every clock mode, and where it does. */
+const onlyWhere: Partial<Record<CounterName, (clocks: ClockAssumptions) => boolean>> = {
+  // Clocks that can be relied on never show anything impossible.
+  impossibleClocks: ({ wall, stepsTogether }) => !wall || stepsTogether,
+  // A steady clock that stands still breaks A-rate.
+  suspensions: ({ suspends }) => suspends,
+  slews: ({ rate, suspends }) => rate && !suspends,
+};
+
+/** Nobody here wants more names than members keep: only tests have such a client. */
+const neverHere: ReadonlySet<string> = new Set<CounterName>(["fullRefusals"]);
+
+/** A cluster of peers. */
+export const simulator: Simulator = {
+  modes: clockModes,
+  features: features.names,
+  tellsStories: true,
+  run: ({ mode, ...wanted }) => simulate({ ...wanted, mode: mode as ClockMode }),
+  isLiveness: (invariant) => invariant.startsWith("L"),
+  canHappen(counter, mode) {
+    if (neverHere.has(counter)) return false;
+    return (
+      mode === undefined || onlyWhere[counter as CounterName]?.(assumptionsOf[mode as ClockMode]) !== false
+    );
+  },
+};
