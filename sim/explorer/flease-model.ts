@@ -351,7 +351,7 @@ export class FleaseModel implements Model<Acceptor, Party, Message, Message>, Pr
 
   #start(index: number, life: number): Party {
     const owner = `p${index}.${this.#world.sameIncarnation ? 1 : life}`;
-    return { proposer: new Proposer(this.#settings, owner, 1, this), index, life };
+    return { proposer: new Proposer(this.#settings, owner, 1, this, this), index, life };
   }
 
   #step(party: Party, body: (proposer: Proposer) => void): Stepped<Party, Message> {

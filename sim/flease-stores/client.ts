@@ -1,9 +1,9 @@
 import { ownerName } from "../../src/flease/protocol/ballot.js";
 import { emptyReading } from "../../src/flease/protocol/clock.js";
 import type { Reading } from "../../src/flease/protocol/clock.js";
-import type { FleasePeer } from "../../src/flease/peer.js";
+import type { FleasePeer, Outcomes } from "../../src/flease/peer.js";
 import { Operation, type Slot } from "../../src/flease/protocol/slot.js";
-import type { FleaseRunner, Outcomes } from "../../src/flease/runner.js";
+import type { FleaseRunner } from "../../src/flease/runner.js";
 import { RunnerOnStores } from "../../src/flease/stores/runner-on-stores.js";
 import { SimClock } from "../kit/clocks.js";
 import { SteadyTimers } from "../kit/steady-timers.js";

@@ -3,7 +3,7 @@ import { emptyReading } from "../../src/flease/protocol/clock.js";
 import type { Reading } from "../../src/flease/protocol/clock.js";
 import { Kind, Message, copyMessage } from "../../src/flease/protocol/message.js";
 import { FleasePeer } from "../../src/flease/peer.js";
-import type { FleasePeerSink } from "../../src/flease/peer.js";
+import type { Medium, Outcomes } from "../../src/flease/peer.js";
 import type { Lapse, Unanswered } from "../../src/flease/protocol/proposer-sink.js";
 import { Phase } from "../../src/flease/protocol/slot.js";
 import type { Slot } from "../../src/flease/protocol/slot.js";
@@ -33,7 +33,7 @@ const heartbeatRate = 0.2;
  * One node of the world: a `FleasePeer` with its machine's clocks, driven by events as a host would drive it. It
  * outlives its incarnations: a crash throws the peer away, a start makes a new one with an empty memory.
  */
-export class SimNode implements FleasePeerSink {
+export class SimNode implements Medium, Outcomes {
   readonly index: number;
   readonly name: string;
   readonly isMember: boolean;
@@ -115,7 +115,9 @@ export class SimNode implements FleasePeerSink {
     this.sleep.look();
     const wall = this.#readWall();
     const options = { owner: this.owner, seed: 1 + world.random.below(2 ** 31), acceptor: this.isMember };
-    this.peer = new FleasePeer(world.settingsOf(this), options, this.clock.monoAt(world.nowMs), wall, this);
+    const mono = this.clock.monoAt(world.nowMs);
+    const clockFault = (reason: string) => this.clockFault(reason);
+    this.peer = new FleasePeer(world.settingsOf(this), options, mono, wall, this, clockFault, this);
     world.story?.(`${this.name} starts as ${this.owner}, wall ${wall}`);
     for (const started of world.observers.started) started(this);
     world.schedule(this.#maintain, this.#maintainInMs());

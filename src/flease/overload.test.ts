@@ -6,7 +6,6 @@ import { VirtualWorld } from "../testing/virtual-world.js";
 import { type Faults, duringFaults } from "../../test/planted/switches.js";
 import { Message, Refusal, copyMessage } from "./protocol/message.js";
 import { FleasePeer } from "./peer.js";
-import type { FleasePeerSink } from "./peer.js";
 import { FleaseProvider } from "./provider.js";
 import type { FleaseDriver } from "./provider.js";
 import { fleaseSettings } from "./protocol/settings.js";
@@ -69,18 +68,8 @@ class SlowMember extends Node {
     const { clock } = world;
     const options = { owner: `${name}.1`, seed: this.index + 1, acceptor: true };
     // Its own proposer has nothing to do.
-    const sink: FleasePeerSink = {
-      send: () => {},
-      tell: () => true,
-      acquired: () => {},
-      refused: () => {},
-      unanswered: () => {},
-      renewed: () => {},
-      lapsed: () => {},
-      hinted: () => false,
-      clockFault: () => {},
-    };
-    this.#peer = new FleasePeer(settings, options, clock.monotonicMs(), clock.wallMs(), sink);
+    const medium = { send: () => {}, tell: () => true };
+    this.#peer = new FleasePeer(settings, options, clock.monotonicMs(), clock.wallMs(), medium, () => {});
   }
 
   #now() {

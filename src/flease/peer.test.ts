@@ -9,24 +9,15 @@ const nothing = () => undefined;
 /** A member whose recovery wait is over, and what it told its peers. */
 function member() {
   const told: number[] = [];
-  const sink = {
-    send: nothing,
-    acquired: nothing,
-    refused: nothing,
-    unanswered: nothing,
-    renewed: nothing,
-    lapsed: nothing,
-    clockFault: nothing,
-    tell: (to: number) => told.push(to) > 0,
-    hinted: () => false,
-  };
+  const medium = { send: nothing, tell: (to: number) => told.push(to) > 0 };
   const start = at(0);
   const peer = new FleasePeer(
     benchSettings(),
     { owner: "a.1", seed: 1, acceptor: true },
     start.mono,
     start.wall,
-    sink,
+    medium,
+    nothing,
   );
   const now = at(5_000);
   peer.maintain(peer.read(now.mono, now.wall));

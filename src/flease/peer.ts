@@ -4,7 +4,7 @@ import { FleaseClock, emptyReading } from "./protocol/clock.js";
 import type { Reading } from "./protocol/clock.js";
 import { isRequest, Kind, Message, Refusal } from "./protocol/message.js";
 import { Proposer } from "./protocol/proposer.js";
-import type { ProposerSink } from "./protocol/proposer-sink.js";
+import type { ProposerOutcomes, RequestSink } from "./protocol/proposer-sink.js";
 import { Queries } from "./protocol/queries.js";
 import { cellOf } from "./protocol/quorum.js";
 import type { FleaseSettings } from "./protocol/settings.js";
@@ -20,14 +20,30 @@ export interface FleasePeerOptions {
   readonly acceptor: boolean;
 }
 
-export interface FleasePeerSink extends ProposerSink {
-  /** Tells one who waits, or an acceptor, something beside the protocol. False when that peer is not connected. */
+/**
+ * Carries messages to members, which are known by their index, and to others that are connected. A member that is not
+ * connected does not get what is sent to it.
+ */
+export interface Medium extends RequestSink {
+  /** Like `send`, also to those that are no members. False when that participant is not connected. */
   tell(to: number, message: Message): boolean;
+}
+
+/** Who is told how operations end, and of releases, in the middle of a step: do not call the peer back from there. */
+export interface Outcomes extends ProposerOutcomes {
   /** A resource may have become free. False when nobody here waits for it. */
   hinted(resource: string): boolean;
-  /** The clocks cannot be trusted: everything held is gone, and the peer asks to be restarted as another owner. */
-  clockFault(reason: string): void;
 }
+
+/** As long as nobody is attached, no operation has begun, so there is nothing to tell. */
+const nobodyAttached: Outcomes = {
+  acquired: () => {},
+  refused: () => {},
+  unanswered: () => {},
+  renewed: () => {},
+  lapsed: () => {},
+  hinted: () => false,
+};
 
 /** Resources looked at in one call of `maintain`, at least. */
 const discardLimit = 2_000;
@@ -67,31 +83,44 @@ export class FleasePeer {
   readonly #waiters: Waiters;
   readonly #aside = new Message();
   readonly #clock: FleaseClock;
-  readonly #sink: FleasePeerSink;
+  readonly #medium: Medium;
+  readonly #clockFault: (reason: string) => void;
+  #outcomes: Outcomes;
   readonly #reading = emptyReading();
   #fault: string | undefined;
   /** When the two clocks of this machine were last found apart, on the steady one. */
   #movedApartAt = -Infinity;
 
+  /** @param clockFault the clocks cannot be trusted: all that was held is gone, and `restart` is to make another owner */
   constructor(
     settings: FleaseSettings,
     options: FleasePeerOptions,
     mono: number,
     wall: number,
-    sink: FleasePeerSink,
+    medium: Medium,
+    clockFault: (reason: string) => void,
+    outcomes: Outcomes = nobodyAttached,
   ) {
     this.settings = settings;
-    this.#sink = sink;
+    this.#medium = medium;
+    this.#clockFault = clockFault;
+    this.#outcomes = outcomes;
     this.#waiters = new Waiters(Math.max(hintPatienceMsMin, settings.rpcTimeoutMs * hintPatience));
     this.#clock = new FleaseClock(mono, wall, settings.maxClockSkewMs, settings.clockRateError);
     const now = this.read(mono, wall);
-    this.proposer = new Proposer(settings, options.owner, options.seed, sink);
-    this.queries = new Queries(settings, (to, message) => sink.send(to, message));
+    this.proposer = new Proposer(settings, options.owner, options.seed, medium, outcomes);
+    this.queries = new Queries(settings, (to, message) => medium.send(to, message));
     this.admission = new Admission(settings.rpcTimeoutMs * latePart);
     this.acceptor = options.acceptor ? new Acceptor(settings, now) : undefined;
     this.feed = this.acceptor === undefined ? undefined : new WatchFeed(this.acceptor);
     const members = settings.members.map((_, index) => index);
     this.skew = new SkewWatch(settings.maxClockSkewMs, cellOf(members).majority);
+  }
+
+  /** Says who is told of operations from now on. */
+  attach(outcomes: Outcomes): void {
+    this.#outcomes = outcomes;
+    this.proposer.attach(outcomes);
   }
 
   /** Why this peer does not trust its own clock at present. */
@@ -207,7 +236,7 @@ export class FleasePeer {
   }
 
   #onHint(from: number, message: Message): void {
-    if (!this.#sink.hinted(message.resource)) this.#tell(from, Kind.pass, message.resource);
+    if (!this.#outcomes.hinted(message.resource)) this.#tell(from, Kind.pass, message.resource);
   }
 
   #tell(to: number, kind: Kind, resource: string): boolean {
@@ -216,7 +245,7 @@ export class FleasePeer {
     aside.view = this.settings.view;
     aside.resource = resource;
     aside.owner = this.proposer.owner;
-    return this.#sink.tell(to, aside);
+    return this.#medium.tell(to, aside);
   }
 
   tick(now: Reading): void {
@@ -258,7 +287,7 @@ export class FleasePeer {
 
   #declareFault(why: string): void {
     this.#fault = why;
-    this.#sink.clockFault(why);
+    this.#clockFault(why);
   }
 
   /**

@@ -18,7 +18,8 @@ import type { AdminDriver } from "./admin/driver.js";
 import { FleaseInspection } from "./admin/inspection.js";
 import type { Lapse, Unanswered } from "./protocol/proposer-sink.js";
 import { RENEWALS_PER_TURN, RenewalQueue } from "./renewal-queue.js";
-import type { FleaseRunner, Outcomes } from "./runner.js";
+import type { FleasePeer, Outcomes } from "./peer.js";
+import type { FleaseRunner } from "./runner.js";
 import { Operation } from "./protocol/slot.js";
 import type { ClockStart } from "./threads.js";
 import type { Slot } from "./protocol/slot.js";
@@ -82,6 +83,7 @@ export class FleaseProvider implements Provider, Outcomes {
   readonly inspection: FleaseInspection;
   readonly #driver: FleaseDriver;
   readonly #runner: FleaseDriver["runner"];
+  readonly #peer: FleasePeer;
   /** By slot handle. */
   readonly #attempts: (PendingAttempt | undefined)[] = [];
   readonly #grants: (FleaseGrant | undefined)[] = [];
@@ -94,13 +96,14 @@ export class FleaseProvider implements Provider, Outcomes {
   constructor(driver: FleaseDriver) {
     this.#driver = driver;
     this.#runner = driver.runner;
-    this.guarantees = fleaseGuarantees(driver.runner.peer.settings);
+    this.#peer = driver.runner.peer;
+    this.guarantees = fleaseGuarantees(this.#peer.settings);
     this.inspection = new FleaseInspection(driver);
     driver.runner.attach(this);
   }
 
   get holder(): string {
-    return this.#runner.peer.proposer.owner;
+    return this.#peer.proposer.owner;
   }
 
   attach(events: ProviderEvents): void {
@@ -108,7 +111,7 @@ export class FleaseProvider implements Provider, Outcomes {
   }
 
   attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
-    const { peer } = this.#runner;
+    const peer = this.#peer;
     const fault = peer.fault;
     if (fault !== undefined)
       return Promise.resolve({ kind: "unanswered", error: new LeaseholdError("CLOCK_SKEW", fault) });
@@ -160,7 +163,8 @@ export class FleaseProvider implements Provider, Outcomes {
 
   /** As many as one turn may begin; the rest when the answers that are here have been read. */
   readonly #beginRenewals = (): void => {
-    const { peer, world } = this.#runner;
+    const peer = this.#peer;
+    const { world } = this.#runner;
     for (let begun = 0; begun < RENEWALS_PER_TURN; begun += 1) {
       const held = this.#renewals.next();
       if (held === undefined) break;
@@ -194,12 +198,12 @@ export class FleaseProvider implements Provider, Outcomes {
   /** What every other thread needs to make readings of its own as this peer does. */
   clockStart(epoch: number): ClockStart {
     const monoMs = this.#runner.now().mono;
-    return { epoch, monoMs, carriedMs: this.#runner.peer.carriedMs(monoMs) };
+    return { epoch, monoMs, carriedMs: this.#peer.carriedMs(monoMs) };
   }
 
   /** Another thread has found that the clocks disagree: everything held is gone. */
   distrustClocks(): void {
-    this.#runner.peer.distrustClocks();
+    this.#peer.distrustClocks();
   }
 
   /** The grant ended before its time by somebody's look: its release tells nobody, as a program may still rely on what it was told. */
@@ -209,7 +213,7 @@ export class FleaseProvider implements Provider, Outcomes {
   }
 
   async query(resource: string, timeoutMs: number): Promise<HolderHint> {
-    const { peer } = this.#runner;
+    const peer = this.#peer;
     const answer = await new Promise<Parameters<Parameters<typeof peer.queries.ask>[4]>[0]>((done) => {
       peer.queries.ask(resource, peer.proposer.owner, timeoutMs, this.#runner.now(), done);
       this.#runner.poke();
@@ -229,7 +233,7 @@ export class FleaseProvider implements Provider, Outcomes {
   close(): Promise<void> {
     this.#closed = true;
     this.inspection.close();
-    this.#runner.peer.queries.closeAll(this.#runner.now());
+    this.#peer.queries.closeAll(this.#runner.now());
     for (const grant of this.#grants) {
       if (grant === undefined) continue;
       this.forgoRenewal(grant);
@@ -244,7 +248,7 @@ export class FleaseProvider implements Provider, Outcomes {
       this.forgoRenewal(grant);
       grant.ended = true;
     }
-    this.#runner.peer.proposer.release(slot, now);
+    this.#peer.proposer.release(slot, now);
     this.#grants[slot.index] = undefined;
   }
 
@@ -304,11 +308,11 @@ export class FleaseProvider implements Provider, Outcomes {
   }
 
   get #reachesMajority(): boolean {
-    return this.#driver.reachable() >= majorityOf(this.#runner.peer.settings.members.length);
+    return this.#driver.reachable() >= majorityOf(this.#peer.settings.members.length);
   }
 
   #whyNoQuorum(): string {
-    const total = this.#runner.peer.settings.members.length;
+    const total = this.#peer.settings.members.length;
     const connected = this.#driver.reachable();
     const silent =
       connected >= majorityOf(total) ? "; those that have just started are silent for a while" : "";
@@ -342,7 +346,7 @@ export class FleaseProvider implements Provider, Outcomes {
       case "barred":
         return new LeaseholdError("LEASE_BROKEN");
       case "clock-fault":
-        return new LeaseholdError("CLOCK_SKEW", this.#runner.peer.fault);
+        return new LeaseholdError("CLOCK_SKEW", this.#peer.fault);
     }
   }
 }

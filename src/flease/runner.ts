@@ -1,24 +1,13 @@
 import { readBothClocks } from "../lease/both-clocks.js";
 import type { Timer, World } from "../lease/ports.js";
 import { FleasePeer } from "./peer.js";
-import type { FleasePeerSink } from "./peer.js";
+import type { Medium, Outcomes } from "./peer.js";
 import type { Reading } from "./protocol/clock.js";
 import { Message } from "./protocol/message.js";
 import type { FleaseSettings } from "./protocol/settings.js";
 
 /** How often a peer looks after itself, ms: recovery, idle resources, clock faults. */
 const maintainEveryMs = 100;
-
-/** Carries messages to members, which are known by their index, and to others that are connected. */
-export interface Medium {
-  /** Sends a copy of a message, which is reused, to a member; one that is not connected does not get it. */
-  send(to: number, message: Message): void;
-  /** Like `send`, also to those that are no members. False when that participant is not connected. */
-  tell(to: number, message: Message): boolean;
-}
-
-/** What is told of operations, in the middle of a step: do not call the peer back from there. */
-export type Outcomes = Omit<FleasePeerSink, "send" | "tell" | "clockFault">;
 
 export interface RunnerOptions {
   readonly settings: FleaseSettings;
@@ -45,7 +34,6 @@ export class FleaseRunner {
   readonly #clocks = { monotonicMs: 0, wallMs: 0 };
   readonly #reply = new Message();
   #now: Reading;
-  #outcomes: Outcomes | undefined;
   /** When the peer will be woken, on the steady clock. */
   #wakeAt = Infinity;
   #wakeTimer: Timer | undefined;
@@ -59,13 +47,13 @@ export class FleaseRunner {
     const seed = Math.floor(world.random.next() * 0x1_0000_0000);
     const first = { owner: options.owner(), seed, acceptor };
     const { monotonicMs, wallMs } = readBothClocks(world.clock, this.#clocks);
-    this.peer = new FleasePeer(settings, first, monotonicMs, wallMs, this.#sink());
+    this.peer = new FleasePeer(settings, first, monotonicMs, wallMs, options.medium, this.#restart);
     this.#now = this.now();
   }
 
   /** Says who is told of operations. */
   attach(outcomes: Outcomes): void {
-    this.#outcomes = outcomes;
+    this.peer.attach(outcomes);
   }
 
   /** Looks after the peer, now and from now on. */
@@ -135,25 +123,10 @@ export class FleaseRunner {
     return this.peer.receive(from, message, this.#now, this.#reply) ? this.#reply : undefined;
   }
 
-  #sink(): FleasePeerSink {
-    const { medium } = this.#options;
-    return {
-      send: (to, message) => medium.send(to, message),
-      tell: (to, message) => medium.tell(to, message),
-      acquired: (slot) => this.#outcomes?.acquired(slot),
-      refused: (slot, holder, retryInMs) => this.#outcomes?.refused(slot, holder, retryInMs),
-      unanswered: (slot, why) => this.#outcomes?.unanswered(slot, why),
-      renewed: (slot, longer) => this.#outcomes?.renewed(slot, longer),
-      lapsed: (slot, why) => this.#outcomes?.lapsed(slot, why),
-      hinted: (resource) => this.#outcomes?.hinted(resource) ?? false,
-      clockFault: (reason) => this.#restart(reason),
-    };
-  }
-
   /** Goes on as another owner (3.2, 3.10): everything that the former one held is lost. */
-  #restart(reason: string): void {
+  readonly #restart = (reason: string): void => {
     this.#options.clockFault(reason);
     const { monotonicMs, wallMs } = readBothClocks(this.world.clock, this.#clocks);
     this.peer.restart(this.#options.owner(), monotonicMs, wallMs);
-  }
+  };
 }

@@ -3,6 +3,7 @@ import { numberAt } from "../../src/flease/protocol/ballot.js";
 import type { Reading } from "../../src/flease/protocol/clock.js";
 import { Kind, LeaseState, Message, Refusal, copyMessage } from "../../src/flease/protocol/message.js";
 import { Proposer } from "../../src/flease/protocol/proposer.js";
+import type { ProposerSink } from "../../src/flease/protocol/proposer-sink.js";
 import { fleaseSettings } from "../../src/flease/protocol/settings.js";
 import type { FleaseSettings, FleaseSettingsInput } from "../../src/flease/protocol/settings.js";
 import type { Slot } from "../../src/flease/protocol/slot.js";
@@ -97,7 +98,7 @@ export class ProposerBench {
 
   constructor(owner = "p.1", settings: FleaseSettings = benchSettings(), seed = 1) {
     this.settings = settings;
-    this.proposer = new Proposer(settings, owner, seed, {
+    const sink: ProposerSink = {
       send: (to, out) => {
         if (to === 0) this.sent.push({ message: copyMessage(out), to: [] });
         this.sent.at(-1)!.to.push(to);
@@ -110,7 +111,8 @@ export class ProposerBench {
       unanswered: (_slot, why) => this.events.push(`unanswered ${why}`),
       renewed: (_slot, longer) => this.events.push(longer ? "renewed" : "not renewed"),
       lapsed: (_slot, why) => this.events.push(`lapsed ${why}`),
-    });
+    };
+    this.proposer = new Proposer(settings, owner, seed, sink, sink);
   }
 
   /** The newest broadcast. */

@@ -21,24 +21,14 @@ class Observer implements AdminLink {
 function setUp() {
   const settings = benchSettings();
   let ms = 0;
-  const sink = {
-    send: () => {},
-    acquired: () => {},
-    refused: () => {},
-    unanswered: () => {},
-    renewed: () => {},
-    lapsed: () => {},
-    tell: () => false,
-    hinted: () => false,
-    clockFault: () => {},
-  };
   const start = at(-2_000);
   const peer = new FleasePeer(
     settings,
     { owner: "a.1", seed: 1, acceptor: true },
     start.mono,
     start.wall,
-    sink,
+    { send: () => {}, tell: () => false },
+    () => {},
   );
   const now = () => peer.read(at(ms).mono, at(ms).wall);
   peer.maintain(now());

@@ -15,12 +15,14 @@ export type Unanswered =
 /** Why a tenure lapsed. `barred`: its lease was broken, so that it could not be renewed. */
 export type Lapse = "expired" | "clock-fault" | "barred";
 
-/**
- * Where a proposer writes its effects. It is called in the middle of a step: do not call the proposer back from it,
- * and encode or copy the message, which is reused, before returning.
- */
-export interface ProposerSink {
+/** Where a proposer's requests go. Encode or copy the message, which is reused, before returning. */
+export interface RequestSink {
+  /** Sends to a member, which is known by its index. */
   send(to: number, message: Message): void;
+}
+
+/** Who is told how operations end. It is told in the middle of a step: do not call the proposer back from there. */
+export interface ProposerOutcomes {
   /** A tenure has begun; its token is `slot.token`. */
   acquired(slot: Slot): void;
   /** Another, `holder`, has the resource; trying before `retryInMs` is useless. The slot is no longer the caller's. */
@@ -32,3 +34,5 @@ export interface ProposerSink {
   /** The tenure has lapsed. The slot stays the caller's until it calls `release`. */
   lapsed(slot: Slot, why: Lapse): void;
 }
+
+export interface ProposerSink extends RequestSink, ProposerOutcomes {}

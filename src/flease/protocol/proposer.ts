@@ -6,7 +6,7 @@ import { holdIsValid, validForMs } from "./expiry.js";
 import { Kind, Refusal } from "./message.js";
 import type { Message } from "./message.js";
 import { Pacing, phaseTimeoutMs } from "./pacing.js";
-import type { Lapse, ProposerSink, Unanswered } from "./proposer-sink.js";
+import type { Lapse, ProposerOutcomes, ProposerSink, RequestSink, Unanswered } from "./proposer-sink.js";
 import { Requests } from "./requests.js";
 import { granularityMs, type FleaseSettings } from "./settings.js";
 import { Operation, Phase, SlotTable } from "./slot.js";
@@ -36,7 +36,7 @@ const splitTriesMax = 6;
  */
 export class Proposer {
   readonly #settings: FleaseSettings;
-  readonly #sink: ProposerSink;
+  #outcomes: ProposerOutcomes;
   readonly #cells: Cells;
   readonly #deadlines = new Deadlines<Slot>();
   #slots = new SlotTable();
@@ -44,12 +44,23 @@ export class Proposer {
   #pacing: Pacing;
   readonly #requests: Requests;
 
-  constructor(settings: FleaseSettings, owner: string, seed: number, sink: ProposerSink) {
+  constructor(
+    settings: FleaseSettings,
+    owner: string,
+    seed: number,
+    requests: RequestSink,
+    outcomes: ProposerOutcomes,
+  ) {
     this.#settings = settings;
-    this.#sink = sink;
-    this.#requests = new Requests(settings, owner, sink);
+    this.#outcomes = outcomes;
+    this.#requests = new Requests(settings, owner, requests);
     this.#pacing = new Pacing(seed);
     this.#cells = new Cells(settings.members, settings.cellSize);
+  }
+
+  /** From now on the outcomes of operations are told to these. */
+  attach(outcomes: ProposerOutcomes): void {
+    this.#outcomes = outcomes;
   }
 
   get owner(): string {
@@ -106,7 +117,7 @@ export class Proposer {
   /** Begins a renewal of a hold: in one round trip if its ballot still allows that, else in two. */
   renew(slot: Slot, ttlMs: number, now: Reading): void {
     if (slot.operation !== Operation.none || !this.isHeld(slot, now)) {
-      this.#sink.renewed(slot, false);
+      this.#outcomes.renewed(slot, false);
       return;
     }
     slot.operation = Operation.renew;
@@ -134,7 +145,7 @@ export class Proposer {
     this.#close(slot);
     this.#requests.releaseTenure(slot, now);
     this.#slots.give(slot);
-    if (renewing) this.#sink.renewed(slot, false);
+    if (renewing) this.#outcomes.renewed(slot, false);
   }
 
   /** The holder rule (3.6): evaluated at each use. The first look at a lapsed hold ends the tenure for good. */
@@ -167,7 +178,7 @@ export class Proposer {
       } else if (slot.operation === Operation.acquire) {
         this.#close(slot);
         this.#slots.give(slot);
-        this.#sink.unanswered(slot, "clock-fault");
+        this.#outcomes.unanswered(slot, "clock-fault");
       }
       slot.letRunOut();
     }
@@ -295,13 +306,13 @@ export class Proposer {
       slot.holdUntil = slot.until;
       slot.holdEnd = end;
       this.#adoptBallot(slot);
-      this.#sink.acquired(slot);
+      this.#outcomes.acquired(slot);
     } else if (this.isHeld(slot, now)) {
       this.#requests.keepReplaced(slot, now);
       slot.holdUntil = Math.max(slot.holdUntil, slot.until);
       slot.holdEnd = Math.max(slot.holdEnd, end);
       this.#adoptBallot(slot);
-      this.#sink.renewed(slot, true);
+      this.#outcomes.renewed(slot, true);
     }
   }
 
@@ -324,7 +335,7 @@ export class Proposer {
       const retryInMs = this.#pacing.retryInMs(slot, now, this.#settings);
       this.#close(slot);
       this.#slots.give(slot);
-      this.#sink.refused(slot, slot.blockedBy, retryInMs);
+      this.#outcomes.refused(slot, slot.blockedBy, retryInMs);
     } else if (slot.lastRefusal === Refusal.busy && majorityIsImpossible(slot)) {
       this.#giveUp(slot, "busy"); // A pause of a few round trips would not be enough.
     } else if (slot.barred && majorityIsImpossible(slot)) {
@@ -347,7 +358,7 @@ export class Proposer {
       this.#startReading(slot, now);
     } else {
       this.#finish(slot);
-      this.#sink.renewed(slot, false);
+      this.#outcomes.renewed(slot, false);
     }
   }
 
@@ -355,15 +366,15 @@ export class Proposer {
     this.#withdraw(slot);
     this.#close(slot);
     this.#slots.give(slot);
-    this.#sink.unanswered(slot, why);
+    this.#outcomes.unanswered(slot, why);
   }
 
   #lapse(slot: Slot, why: Lapse): void {
     slot.holding = false;
     const renewing = slot.operation === Operation.renew;
     this.#close(slot);
-    if (renewing) this.#sink.renewed(slot, false);
-    this.#sink.lapsed(slot, why);
+    if (renewing) this.#outcomes.renewed(slot, false);
+    this.#outcomes.lapsed(slot, why);
   }
 
   #backOff(slot: Slot, now: Reading): void {
@@ -398,7 +409,7 @@ export class Proposer {
   }
 
   clone(sink: ProposerSink): Proposer {
-    const copy = new Proposer(this.#settings, this.owner, 0, sink);
+    const copy = new Proposer(this.#settings, this.owner, 0, sink, sink);
     copy.#slots = this.#slots.clone();
     copy.#ballots = this.#ballots.clone();
     copy.#pacing = this.#pacing.clone();

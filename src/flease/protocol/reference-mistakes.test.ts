@@ -23,16 +23,6 @@ import { withFaults } from "../../../test/planted/switches.js";
  */
 
 const settings = benchSettings();
-const quiet = {
-  acquired: () => undefined,
-  refused: () => undefined,
-  unanswered: () => undefined,
-  renewed: () => undefined,
-  lapsed: () => undefined,
-  clockFault: () => undefined,
-  tell: () => false,
-  hinted: () => false,
-};
 
 /** p holds the resource by the acceptors a and b; b is stopped cleanly and started; q asks b and c. How many hold it? */
 function holdersAfterCleanRestart(): number {
@@ -69,10 +59,13 @@ test("1. nothing that an acceptor can be given makes it start ready", () => {
 
 test("2. the proposer of a restarted node does not use its own acceptor before that has recovered", () => {
   const sent: { to: number; message: Message }[] = [];
-  const peer = new FleasePeer(settings, { owner: "a.2", seed: 1, acceptor: true }, at(0).mono, at(0).wall, {
-    ...quiet,
-    send: (to, message) => void sent.push({ to, message: copyMessage(message) }),
-  });
+  const medium = {
+    send: (to: number, message: Message) => void sent.push({ to, message: copyMessage(message) }),
+    tell: () => false,
+  };
+  const { mono, wall } = at(0);
+  const options = { owner: "a.2", seed: 1, acceptor: true };
+  const peer = new FleasePeer(settings, options, mono, wall, medium, () => undefined);
   const slot = peer.proposer.acquire("r", 500, 1_000, true, at(0));
   // It asks its own acceptor like everybody else's, by message, and gets no answer; one other is no majority.
   expect(sent.map(({ to }) => to)).toEqual([0, 1, 2]);

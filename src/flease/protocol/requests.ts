@@ -1,6 +1,6 @@
 import type { Reading } from "./clock.js";
 import { Kind, Message } from "./message.js";
-import type { ProposerSink } from "./proposer-sink.js";
+import type { RequestSink } from "./proposer-sink.js";
 import type { FleaseSettings } from "./settings.js";
 import { Operation, Phase } from "./slot.js";
 import type { Slot } from "./slot.js";
@@ -8,11 +8,11 @@ import type { Slot } from "./slot.js";
 /** Writes a proposer's requests into its sink: one for each member of the resource's cell, through one reused message. */
 export class Requests {
   readonly #settings: FleaseSettings;
-  readonly #sink: ProposerSink;
+  readonly #sink: RequestSink;
   readonly #out = new Message();
   owner: string;
 
-  constructor(settings: FleaseSettings, owner: string, sink: ProposerSink) {
+  constructor(settings: FleaseSettings, owner: string, sink: RequestSink) {
     this.#settings = settings;
     this.#sink = sink;
     this.owner = owner;

@@ -5,16 +5,14 @@ import type { Reading } from "../protocol/clock.js";
 import { ownerName } from "../protocol/ballot.js";
 import { isRequest } from "../protocol/message.js";
 import type { Message } from "../protocol/message.js";
-import type { FleasePeer } from "../peer.js";
+import type { FleasePeer, Medium } from "../peer.js";
 import { FleaseProvider } from "../provider.js";
 import type { FleaseDriver } from "../provider.js";
 import { FleaseRunner } from "../runner.js";
-import type { Medium } from "../runner.js";
 import { Refusals } from "./refusals.js";
 import { AdminRpc } from "../admin/admin-rpc.js";
 import { writeClusterDocument } from "./cluster.js";
 import type { Cluster } from "./cluster.js";
-import { firstLink } from "./transport/first-link.js";
 import type { Rejection } from "./wire/hello.js";
 import { labelKeepLeases, Labels } from "./labels.js";
 import type { Link } from "./transport/link.js";
@@ -46,6 +44,10 @@ export interface FleaseNodeOptions {
 
 /** Members are known by their index, clients by numbers from here on. */
 const firstClientHandle = 1_000;
+
+/** How long after its start a participant waits for a connection that it needs, and how often it looks, ms. */
+const firstLinksMs = 500;
+const firstLinkLookMs = 5;
 
 /** How long a member may take to confirm a label. */
 const introduceTimeoutMs = 5_000;
@@ -169,12 +171,21 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
   }
 
   async ask(member: number, method: string, params: object, timeoutMs: number): Promise<unknown> {
-    const linked = () => this.#members[member];
-    const isOpen = () => this.#closed === undefined;
-    const link = linked() ?? (await firstLink(linked, isOpen, this.#startedMono, this.#world));
+    const link = this.#members[member] ?? (await this.#firstLink(member));
     if (link === undefined) throw this.whyUnlinked(member);
     if (link === this.transport.loopback) return this.answer(link, method, params);
     return this.transport.call(link, method, params, timeoutMs);
+  }
+
+  /** A client is open as soon as a majority is connected: the other members get a moment before they count as missing. */
+  async #firstLink(member: number): Promise<Link | undefined> {
+    const { clock, timers } = this.#world;
+    const untilMono = this.#startedMono + firstLinksMs;
+    while (this.#closed === undefined && clock.monotonicMs() < untilMono) {
+      await new Promise<void>((resolve) => timers.after(firstLinkLookMs, resolve));
+      if (this.#members[member] !== undefined) break;
+    }
+    return this.#members[member];
   }
 
   close(): Promise<void> {
@@ -296,7 +307,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
     if (this.#distrusted.has(link)) return;
     if (!this.#votes && isRequest(message.kind)) return;
     const reply = this.runner.receive(link.handle, message);
-    if (reply !== undefined) this.transport.send(link, reply);
+    if (reply !== undefined) link.send(reply);
   }
 
   chunkEnd(): void {
@@ -315,14 +326,13 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
   // What the peer says
 
   send(to: number, message: Message): void {
-    const link = this.#members[to];
-    if (link !== undefined) this.transport.send(link, message);
+    this.#members[to]?.send(message);
   }
 
   tell(to: number, message: Message): boolean {
     const link = this.#members[to] ?? this.#clients.get(to);
     if (link === undefined) return false;
-    this.transport.send(link, message);
+    link.send(message);
     return true;
   }
 

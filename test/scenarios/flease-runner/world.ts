@@ -295,7 +295,8 @@ export class World {
   #bootProposer(node: ProposerNode): void {
     if (node.incarnation === 0 || !this.#sameIncarnation) node.incarnation += 1;
     const owner = ownerName(node.name, String(node.incarnation));
-    node.proposer = new Proposer(this.#settings, owner, 1, this.#sinkOf(node));
+    const sink = this.#sinkOf(node);
+    node.proposer = new Proposer(this.#settings, owner, 1, sink, sink);
     if (node.sent.size > 0) this.#say(`${node.name}: starts as ${owner}`);
   }
 

@@ -1,6 +1,5 @@
 import type { Socket } from "node:net";
 import { LeaseholdError } from "../../../lease/errors.js";
-import type { Message } from "../../protocol/message.js";
 import type { Timer, World } from "../../../lease/ports.js";
 import { accountOf } from "./account.js";
 import { parseAddress } from "../../../runtime/address.js";
@@ -154,11 +153,6 @@ export class Transport {
     const dialer = this.#dialers.get(address);
     this.#dialers.delete(address);
     dialer?.stop("no longer wanted");
-  }
-
-  /** Appends to the link's batch, which leaves at the end of this turn. Never throws; what has no room is dropped and counted. */
-  send(link: Link, message: Message): void {
-    link.send(message);
   }
 
   /**
