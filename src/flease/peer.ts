@@ -4,7 +4,7 @@ import { FleaseClock, emptyReading } from "./protocol/clock.js";
 import type { Reading } from "./protocol/clock.js";
 import { isRequest, Kind, Message, Refusal } from "./protocol/message.js";
 import { Proposer } from "./protocol/proposer.js";
-import type { ProposerOutcomes, RequestSink } from "./protocol/proposer-sink.js";
+import type { ProposerOutcomes, Medium } from "./protocol/proposer-sink.js";
 import { Queries } from "./protocol/queries.js";
 import { cellOf } from "./protocol/quorum.js";
 import type { FleaseSettings } from "./protocol/settings.js";
@@ -18,15 +18,6 @@ export interface FleasePeerOptions {
   readonly seed: number;
   /** A member has an acceptor; a client is a proposer only. */
   readonly acceptor: boolean;
-}
-
-/**
- * Carries messages to members, which are known by their index, and to others that are connected. A member that is not
- * connected does not get what is sent to it.
- */
-export interface Medium extends RequestSink {
-  /** Like `send`, also to those that are no members. False when that participant is not connected. */
-  tell(to: number, message: Message): boolean;
 }
 
 /** Who is told how operations end, and of releases, in the middle of a step: do not call the peer back from there. */

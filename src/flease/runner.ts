@@ -1,7 +1,8 @@
 import { readBothClocks } from "../lease/both-clocks.js";
 import type { Timer, World } from "../lease/ports.js";
 import { FleasePeer } from "./peer.js";
-import type { Medium, Outcomes } from "./peer.js";
+import type { Outcomes } from "./peer.js";
+import type { Medium } from "./protocol/proposer-sink.js";
 import type { Reading } from "./protocol/clock.js";
 import { Message } from "./protocol/message.js";
 import type { FleaseSettings } from "./protocol/settings.js";

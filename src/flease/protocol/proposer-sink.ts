@@ -21,6 +21,15 @@ export interface RequestSink {
   send(to: number, message: Message): void;
 }
 
+/**
+ * Carries messages to members, which are known by their index, and to others that are connected. A member that is not
+ * connected does not get what is sent to it.
+ */
+export interface Medium extends RequestSink {
+  /** Like `send`, also to those that are no members. False when that participant is not connected. */
+  tell(to: number, message: Message): boolean;
+}
+
 /** Who is told how operations end. It is told in the middle of a step: do not call the proposer back from there. */
 export interface ProposerOutcomes {
   /** A tenure has begun; its token is `slot.token`. */
