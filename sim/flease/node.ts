@@ -114,11 +114,9 @@ export class SimNode implements Medium, Outcomes {
     this.#echoes.forget();
     this.#renameWanted = false;
     this.sleep.look();
-    const wall = this.#readWall();
+    const [wall, mono] = [this.#readWall(), this.clock.monoAt(world.nowMs)];
     const options = { owner: this.owner, seed: 1 + world.random.below(2 ** 31), acceptor: this.isMember };
-    const mono = this.clock.monoAt(world.nowMs);
-    const clockFault = (reason: string) => this.clockFault(reason);
-    this.peer = new FleasePeer(world.settingsOf(this), options, mono, wall, this, clockFault, this);
+    this.peer = new FleasePeer(world.settingsOf(this), options, mono, wall, this, this.#clockFault, this);
     world.story?.(`${this.name} starts as ${this.owner}, wall ${wall}`);
     for (const started of world.observers.started) started(this);
     world.schedule(this.#maintain, this.#maintainInMs());
@@ -443,9 +441,9 @@ export class SimNode implements Medium, Outcomes {
     this.waist.provider.lapsed(slot, why);
   }
 
-  clockFault(reason: string): void {
+  readonly #clockFault = (reason: string): void => {
     this.#world.counters.clockAlarms += 1;
     this.#world.story?.(`${this.name}: clock fault, ${reason}`);
     this.#renameWanted = true;
-  }
+  };
 }
