@@ -61,7 +61,7 @@ export function addWatching(program: Command, finish: Finish): void {
     });
   program
     .command("release")
-    .description("ask whoever holds a lease to give it back; that is the holder's choice")
+    .description("ask the holder of a lease to give it back; that is the holder's choice")
     .argument("<name>", "the resource")
     .addHelpText("after", examples("leasehold release deploy/production"))
     .action(async (name: string, _options: unknown, command: Command) => {
@@ -71,7 +71,7 @@ export function addWatching(program: Command, finish: Finish): void {
   program
     .command("break")
     .description(
-      "keep whoever holds a lease from renewing it, so that it runs out; it ends no sooner than that",
+      "keep the holder of a lease from renewing it, so that it runs out; it ends no sooner than that",
     )
     .argument("<name>", "the resource")
     .addHelpText("after", examples("leasehold break deploy/production"))

@@ -58,7 +58,7 @@ const movedApartMemoryMs = 2_000;
 const contradicted = "a majority of the members contradicts this clock";
 
 /**
- * One participant of a Flease cluster, pure: a proposer, and for members an acceptor, on one clock. Whoever runs it
+ * One participant of a Flease cluster, pure: a proposer, and for members an acceptor, on one clock. Its driver
  * hands in messages and clock values and carries out what it writes into the sink.
  */
 export class FleasePeer {

@@ -11,7 +11,7 @@ import type { FleaseSettings } from "./protocol/settings.js";
  * program reads, and neither waits for the other: a busy program keeps its leases, and a look at one of them is right
  * whatever the other thread does.
  *
- * Times are whole microseconds, rounded to the safe side. `until` and `end` never go back in one tenure, so whoever
+ * Times are whole microseconds, rounded to the safe side. `until` and `end` never go back in one tenure, so a thread that
  * reads one of them old and one new believes in less than the lease is worth, never in more.
  */
 

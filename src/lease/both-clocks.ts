@@ -15,7 +15,7 @@ export interface ClockRecord extends BothClocks {
 /** More time than this between the looks at the two clocks: the process was interrupted there. They take some 0.0001 ms. */
 const betweenLooksMsMax = 1;
 
-/** A process that is interrupted so often in a row is hardly running; whoever asked must take the reading as it is. */
+/** Tries for a reading without an interruption. After so many the last reading counts as it is. */
 const readingsMax = 16;
 
 /**

@@ -356,7 +356,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     }
   }
 
-  /** Whoever was told when to come back does so about then, and not all at once. */
+  /** A random pause up to the bound; after a hint when to come back it is half of that longer, and its bound at least the hint. */
   #backoffMs(failures: number, retryInMs = 0): number {
     const boundMs = backOffBoundMs(failures, BACKOFF_MS_BASE, BACKOFF_MS_MAX);
     return retryInMs / 2 + this.world.random.next() * Math.max(boundMs, retryInMs);

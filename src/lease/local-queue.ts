@@ -11,7 +11,7 @@ export interface Standing {
 
 /**
  * The callers of this process that want one resource, and the lease on it if this process has one. It passes on one
- * *turn*: whoever has it makes the process's only attempt, and a lease that was granted keeps it until it has been
+ * *turn*: its owner makes the process's only attempt, and a lease that was granted keeps it until it has been
  * given back.
  *
  * Waiters take turns first in, first out. A try never queues behind waiters: it shares the answer of the attempt
@@ -71,7 +71,7 @@ export class LocalQueue {
     this.#passOn();
   }
 
-  /** The attempt brought no lease: another has it, nobody can say, or whoever made it has gone. */
+  /** The attempt brought no lease: another has it, nobody can say, or the caller has gone. */
   settle(contender: Contender, outcome: "held" | "gone" | LeaseholdError): void {
     contender.hasTurn = false;
     this.#turn = "free";

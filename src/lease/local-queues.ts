@@ -3,8 +3,8 @@ import { LocalQueue } from "./local-queue.js";
 
 /**
  * The queues of one participant, one for each resource that somebody here wants or has. Only this makes and drops them:
- * a queue is handed out together with a place in it, and goes when the last of its users has gone. So whoever has a queue
- * has the one that the others find under that name.
+ * a queue is handed out together with a place in it, and goes when the last of its users has gone. So the queue
+ * that a user has is the one that others find under that name.
  */
 export class LocalQueues {
   readonly #queues = new Map<string, LocalQueue>();

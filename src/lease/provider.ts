@@ -94,7 +94,7 @@ export interface Inspection {
 export interface ProviderEvents {
   /** The tenure ended without a release (expiry noticed, clock fault, shutdown). At most once for each grant. */
   lost(grant: Grant, error: LeaseLostError): void;
-  /** The resource may have become free: whoever waits for it should try now. A convenience. False when nobody waits. */
+  /** The resource may have become free: a waiter should try now. A convenience. False when nobody waits. */
   hint(resource: string): boolean;
   /** Somebody asks for the resource of a grant. */
   releaseRequested?(request: ReleaseRequest): void;

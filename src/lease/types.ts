@@ -339,13 +339,13 @@ export interface Leases extends AsyncDisposable {
    */
   explain(resource: string, options?: QueryOptions): Promise<Explanation>;
   /**
-   * Asks whoever holds the resource to give it back: `lease.releaseRequested` aborts there.
+   * Asks the holder of the resource to give it back: `lease.releaseRequested` aborts there.
    *
    * @throws LeaseholdError `NO_QUORUM`, `PERMISSION_DENIED`, `UNSUPPORTED`, `INVALID_NAME`, `CLOSED`.
    */
   requestRelease(resource: string, options?: QueryOptions): Promise<HolderAction>;
   /**
-   * Bars whoever holds the resource from renewing, so that the lease runs out and another can have it: at the
+   * Bars the holder of the resource from renewing, so that the lease runs out and another can have it: at the
    * end that it has now, never sooner. The holder is told as by {@link Leases.requestRelease}; its loss has
    * the reason `broken`. For a holder that hangs.
    *

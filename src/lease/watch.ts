@@ -2,7 +2,7 @@ import { LeaseholdError } from "./errors.js";
 import type { Watching } from "./provider.js";
 import type { Change, ResourceHint } from "./types.js";
 
-/** Resources that one watch can follow: some 50 megabytes. Whoever wants more takes several watches with longer prefixes. */
+/** Resources that one watch can follow: some 50 megabytes. For more, open several watches with longer prefixes. */
 export const WATCHED_MAX = 100_000;
 
 /** What has last been told of a resource. */

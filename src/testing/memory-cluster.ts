@@ -82,7 +82,7 @@ export class MemoryCluster implements AsyncDisposable {
     this.#process(name).resume();
   }
 
-  /** Whoever holds the resource loses it at this moment, as by a clock fault. False when nobody held it. */
+  /** The holder of the resource loses it at this moment, as by a clock fault. False when nobody held it. */
   lose(resource: string): boolean {
     return this.#ground.lose(resource);
   }

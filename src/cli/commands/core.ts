@@ -5,7 +5,7 @@ import { exitCode } from "../common/exit-codes.js";
 import { sayError, sayLine } from "../output/say.js";
 import { stopRequested } from "../common/stop-requested.js";
 
-/** A clean end takes at most this long; whoever stops a server expects it to stop. */
+/** A clean end takes at most this long; then the process ends anyway. */
 const closeMsMax = 5_000;
 
 const logger: Logger = {

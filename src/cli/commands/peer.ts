@@ -15,7 +15,7 @@ export type PeerNews =
   | { readonly type: "listening"; readonly id: string; readonly address: string }
   | { readonly type: "ready"; readonly id: string };
 
-/** A clean end takes at most this long; whoever stops a member expects it to stop. */
+/** A clean end takes at most this long; then the process ends anyway. */
 const CLOSE_MS_MAX = 3_000;
 
 const logger: Logger = {

@@ -57,8 +57,8 @@ export interface WaitOptions {
 const WAIT_LEFT_MS_MIN = 1;
 
 /**
- * The same for a command that waits its turn: the wait begins here, and is for the members or stores as well. Whoever said how long
- * to wait does not want to hear of a shorter `--timeout`, as when hundreds of commands start at once.
+ * The same for a command that waits its turn: the wait begins here, and is for the members or stores as well. A `--wait` that was given
+ * overrides a shorter `--timeout`, as when hundreds of commands start at once.
  *
  * @param use is told how much of the wait is left, ms; 0 for a command that is not to wait.
  */

@@ -77,7 +77,7 @@ export function watchFront(): void {
   link.unref();
 }
 
-/** Behind: tells the front to end. Nothing more is said, and whoever reads our output need not wait for this process either. */
+/** Behind: tells the front to end. Nothing more is written, so readers of our output need not wait for this process. */
 export function endFront(code: number): void {
   writeSync(FRONT_FD, Uint8Array.of(code));
   for (const fd of [0, 1, 2]) closeSync(fd);

@@ -54,7 +54,7 @@ export function pad(text: string, cells: number, align: "left" | "right" = "left
 
 /**
  * What others chose (names of holders, say) as harmless text: control characters could move the cursor or rename
- * the window of whoever looks at it.
+ * the reader's window.
  */
 export function printable(text: string): string {
   return text.replaceAll(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, "\ufffd");

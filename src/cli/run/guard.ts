@@ -1,5 +1,5 @@
 import { holdSignals } from "../common/signals.js";
 
-// Before anything else is loaded: whoever ends a whole service also meets the guard.
+// Before anything else is loaded: a signal to a whole service also reaches the guard.
 holdSignals();
 await import("./guard-process.js");

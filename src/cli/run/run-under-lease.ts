@@ -236,7 +236,7 @@ function conclude(
     return request.lostExitCode;
   }
   const isStarted = ending.kind === "ended" || (ending.kind === "unguarded" && ending.isKilled);
-  // Whoever ends a whole service also meets the guard and the gate, which listen a little later than this process.
+  // A signal to a whole service also reaches the guard and the gate, which listen a little later than this process.
   if (!isStarted && signals.exitCode !== undefined) return signals.exitCode;
   if (ending.kind === "not-started") {
     say(`${request.command}: ${spawnFaults[ending.code] ?? ending.message}`);

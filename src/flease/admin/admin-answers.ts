@@ -8,7 +8,7 @@ import type { ListedLease, ListPage } from "./listing.js";
 import type { FeedPage } from "./watch-feed.js";
 
 /**
- * What members answer to admin RPCs, as it is written and as it is read. Whoever reads takes nothing for granted: a
+ * What members answer to admin RPCs, as it is written and as it is read. The reader checks every field: a
  * member may run another version, and an answer that is nonsense must harm nothing but itself.
  */
 
@@ -36,7 +36,7 @@ export function answerOn(acceptor: Acceptor, resource: string, now: Reading): Re
   const entry = acceptor.entry(resource);
   const isLive = entry !== undefined && stateName(acceptor, entry, now) === "live";
   const behindMs = Math.ceil(acceptor.behindMs(resource, now));
-  // Nobody can have it, so it is not free either; whoever holds it can go on.
+  // Nobody can have it, so it is not free either; its holder can go on.
   if (behindMs > 0 && !isLive) return { ...unknown, state: "recovering", readyInMs: behindMs, promised: 0 };
   if (entry === undefined) return { ...unknown, state: "ready", readyInMs: 0, promised: acceptor.floor };
   return {

@@ -163,7 +163,7 @@ export class AdminRpc<L extends AdminLink> {
     }
   }
 
-  /** Everything ends: whoever waits for an answer learns it from the connection. */
+  /** Ends all calls: their callers learn it from the connection. */
   close(): void {
     this.#work.dropAll();
     this.#lists.clear();

@@ -8,7 +8,7 @@ export const looksPerStep = 1_000;
 
 /**
  * What one connection may have waiting here: what its peer may ask at the same time, and a page for each of its
- * watches. Whoever asks for more is refused.
+ * watches. Further work is refused.
  */
 const jobsPerLinkMax = 64;
 
@@ -19,7 +19,7 @@ interface Job {
 }
 
 /**
- * Work for others that nobody's lease may wait for. It waits in a queue for each connection, and whoever runs it does
+ * Work for others that nobody's lease may wait for. It waits in a queue for each connection, and its runner does
  * one step for each of them in turn, as many as there is time for: who asks much waits for itself.
  */
 export class FairWork<L> {

@@ -45,7 +45,7 @@ export class ServedWatches<L> {
     this.#work = work;
   }
 
-  /** Answers when something has changed, or after a while: at once whoever asks for the first time. */
+  /** Answers when something has changed, or after a while: the first question at once. */
   ask(link: L, session: number, prefix: string): Promise<FeedPage> {
     const nowMs = this.#host.reading().mono;
     const served = this.#watches.get(link)?.get(session) ?? this.#begin(link, session, prefix);
@@ -112,7 +112,7 @@ export class ServedWatches<L> {
     if (served.isQueued) return;
     served.isQueued = true;
     this.#work.add(link, this.#page(served)).catch(() => {
-      // It cannot be told any more: whoever watches finds no session, and begins another.
+      // It cannot be told any more: the watcher finds no session, and begins another.
       this.end(link, session);
     });
   }

@@ -95,7 +95,7 @@ export class WatchFeed {
     return this.#followers.size > 0;
   }
 
-  /** Whoever begins to follow is first told of everything that is held. */
+  /** A new follower is first told of everything that is held. */
   follow(prefix: string): Follower {
     const follower = new Follower(prefix);
     this.#followers.add(follower);

@@ -273,7 +273,7 @@ export class Acceptor {
   #admits(request: Message, entry: Entry | undefined, now: Reading, reply: Message): boolean {
     const why = this.#refusal(request, entry, now);
     if (why === Refusal.none) return true;
-    // Of two reasons the lease: whoever has the slowest clock would hear of higher promises for ever, never of the
+    // Of two reasons the lease: the proposer with the slowest clock would hear of higher promises for ever, never of the
     // holder, and not get on the list of those who wait for it.
     const held = why === Refusal.promised && this.#blocks(entry, request.owner, now);
     this.#refuse(request, held ? Refusal.held : why, now, reply);

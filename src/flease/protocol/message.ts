@@ -2,7 +2,7 @@
  * What proposers and acceptors say to each other (section 3.4 of `docs/flease.md`).
  *
  * One flat, reusable record serves for every kind: the codec fills it in place and the state machines read it, so
- * that the hot path allocates nothing. Whoever keeps a message beyond the call that handed it over must copy it
+ * that the hot path allocates nothing. A message that is kept beyond the call that handed it over must be copied
  * (`copyMessage`).
  */
 
@@ -41,7 +41,7 @@ export const Refusal = {
   otherView: 5,
   /** The acceptor keeps as many resources as it may, or as many for this owner. */
   full: 6,
-  /** The lease of whoever asks was broken: it gets nothing of this resource any more (3.13). */
+  /** The asker's lease was broken: it gets nothing of this resource any more (3.13). */
   barred: 7,
   /** The acceptor has more to do than it can, and does first what others hold. */
   busy: 8,
@@ -73,9 +73,9 @@ export class Message {
   number = 0;
   /** Position s of the write within its ballot. */
   sequence = 0;
-  /** read, acquire: whoever asks will wait, and wants to be told of a release. */
+  /** read, acquire: the asker will wait, and wants to be told of a release. */
   waiting = false;
-  /** read: whoever asks holds the lease and renews it. It need not stand back for those who wait. */
+  /** read: the asker holds the lease and renews it. It need not stand back for those who wait. */
   renewing = false;
   /** write, acquire: the lease's end on the wall clock, in ms. */
   until = 0;

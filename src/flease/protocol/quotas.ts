@@ -2,7 +2,7 @@
  * Who may have how much of what one acceptor keeps.
  *
  * A lease cannot be taken away, so room for those who come later has to be left while there is some: dynamic thresholds, as
- * switches share a buffer (Choudhury and Hahne, 1998). Whoever has much may take one more only as long as it has less
+ * switches share a buffer (Choudhury and Hahne, 1998). A participant that has much may take one more only as long as it has less
  * than `eagerness` times what is free. So one alone gets nearly all, n get equal parts, and the next finds something. A
  * last part is for those who have little, each of whom has some for certain.
  *

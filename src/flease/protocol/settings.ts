@@ -23,7 +23,7 @@ export interface FleaseSettings {
   /** How long a phase waits for a majority. */
   readonly rpcTimeoutMs: number;
   /**
-   * A phase of a renewal waits for this part of what is left of the hold, if that is longer. Whoever does not answer in time has
+   * A phase of a renewal waits for this part of what is left of the hold, if that is longer. A member that does not answer in time has
    * too much to do: another request would not be answered sooner, and would make an answer to the first one useless.
    */
   readonly renewalPatience: number;

@@ -31,7 +31,7 @@ export class Slot implements DeadlineItem {
   ttl = 0;
   /** When the operation is given up, on the steady clock. */
   giveUpAt = 0;
-  /** Whoever asked will wait if it is refused. */
+  /** The caller will wait if it is refused. */
   waiting = false;
   /** How many wait before it, by the acceptors that refused it. */
   ahead = 0;

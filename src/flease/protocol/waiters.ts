@@ -95,7 +95,7 @@ export class Waiters {
     this.#drop(resource, list, peer);
   }
 
-  /** The peer has got the resource: whoever was told of it, and was too late, will be told again. */
+  /** The peer has got the resource: a waiter that was told of it and came too late will be told again. */
   taken(resource: string, peer: number): void {
     const list = this.#lists.get(resource);
     if (list === undefined) return;

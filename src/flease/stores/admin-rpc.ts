@@ -39,7 +39,7 @@ type Params = Readonly<Record<string, unknown>>;
 type Told = Map<string, { readonly owner: string; readonly token: number }>;
 
 /**
- * What a member answers beside the protocol, for stores, which cannot answer: whoever asks looks for itself. A change is
+ * What a member answers beside the protocol, for stores, which cannot answer: the asker looks for itself. A change is
  * noticed by looking again, and a request to the holder lies in its record until it renews.
  */
 export class StoreAdminRpc {

@@ -3,7 +3,7 @@ import type { Entry } from "../protocol/acceptor.js";
 
 /**
  * What an acceptor on a store keeps of one resource: its entry, but for the end on a steady clock, as there is none that
- * whoever takes the acceptor's part next could read.
+ * the next to take the acceptor's part could read.
  *
  * No content ever returns: each change raises the promise, the lease's ballot, its sequence number or a flag that is not taken
  * back within them. So equal bytes mean that nothing has happened in between, which is what compare-and-set rests on.

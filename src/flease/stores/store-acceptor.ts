@@ -104,7 +104,7 @@ export class StoreAcceptor {
   /**
    * The floor of a resource that was never written, or that the store has forgotten. A store that has forgotten counts again
    * when every ballot that it may have promised is older than {@link forgettingWaitMs}, give or take 4 ε, so half of that is
-   * above all of them; whoever still uses so old a ballot was stopped meanwhile. As it does no harm where nothing was forgotten,
+   * above all of them; a participant that still uses so old a ballot was stopped meanwhile. As it does no harm where nothing was forgotten,
    * nobody has to know.
    */
   #floor(now: Reading): number {
@@ -113,7 +113,7 @@ export class StoreAcceptor {
 }
 
 /**
- * How long a store that has forgotten must not count. By the clock `w` of whoever notices, at `t`: what it knew ends at
+ * How long a store that has forgotten must not count. By the clock `w` of the participant that notices, at `t`: what it knew ends at
  * `until ≤ w(t) + 3 ε + ttlMax` (the bound that its writer kept, its clock against `w`, and a step back of less than ε). The holder's
  * `hi` has reached that when any process's `lo` has reached one ε more. The other half of the eight gives {@link StoreAcceptor}'s
  * floor room, and the stretching makes it as long on any steady clock, where the wait is counted on one.

@@ -142,7 +142,7 @@ export class StoresNode implements StoresDriver {
     await driver.close();
   }
 
-  /** Not for ever: a store that hangs must not hold up whoever gives something back. Two operations are enough for a visit. */
+  /** Bounded, as a store that hangs must not delay a release. Two operations are enough for a visit. */
   #until(isSo: () => boolean): Promise<void> {
     if (isSo()) return Promise.resolve();
     return new Promise((resolve) => {

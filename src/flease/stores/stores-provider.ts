@@ -46,7 +46,7 @@ export class StoresProvider extends FleaseProvider {
     await this.#driver.settled(grant.resource);
   }
 
-  /** Nobody tells of a release: whoever waits looks again. */
+  /** Nobody tells of a release: waiters look again. */
   override refused(slot: Slot, holder: string, retryInMs: number): void {
     const pollMs = this.#pollMs * (1 - pollSpread * this.#driver.runner.world.random.next());
     super.refused(slot, holder, Math.min(retryInMs, pollMs));

@@ -254,7 +254,7 @@ export class BlockStore implements OpenedStore {
     return { kind: "written", id: layout.id };
   }
 
-  /** What the slot has in the region, also from whoever had the slot before: what is not replaced stays. */
+  /** What the slot has in the region, also from the slot's previous owner: what is not replaced stays. */
   async #ownUnit(region: number, tenure: SlotTenure): Promise<Unit> {
     const known = tenure.units.get(region);
     if (known !== undefined) return known;

@@ -15,7 +15,7 @@ const renewalsPerLease = 3;
 const attemptsMax = 50;
 
 /**
- * Slots that were never used are taken from the first so many of them: so whoever reads needs to look at no more than these to
+ * Slots that were never used are taken from the first so many of them: so a reader needs to look at no more than these to
  * know which slots are in use. More than one, so that processes that start together do not all want the same.
  */
 export const freshSlots = 8;
@@ -92,14 +92,14 @@ export class SlotLease {
     return slot;
   }
 
-  /** Leaves the slot as it is: whoever wants it waits until its time is over. A medium that can only write has no safe release. */
+  /** Leaves the slot as it is: another waits until its time is over. A medium that can only write has no safe release. */
   async close(): Promise<void> {
     this.#closing.abort();
     this.#tenure = undefined;
     await this.#running;
   }
 
-  /** Whoever's operation took δ or longer can trust its slot no more. */
+  /** After an operation of δ or longer the slot may be another's. */
   distrust(): void {
     this.#tenure = undefined;
   }
@@ -236,7 +236,7 @@ function freshIn(contents: readonly (Uint8Array | undefined)[]): number[] {
   );
 }
 
-/** Also one that is damaged: whoever holds it writes it anew. What is not ours is left alone. */
+/** Also one that is damaged: its holder writes it anew. What is not ours is left alone. */
 function isOurs(content: Uint8Array): boolean {
   const name = "leasehold-";
   return [...name].every((letter, index) => content[index] === letter.charCodeAt(0));

@@ -18,7 +18,7 @@ export interface AtomicMedium {
 
 /** A store that compares and sets: the part of the contract that is the same for all of them. */
 export class AtomicStore implements OpenedStore {
-  /** Set by whoever opens it, once the probe has come to an end. */
+  /** Set by the function that opens it, after the probe. */
   findings: readonly ProbeFinding[] = [];
   readonly #medium: AtomicMedium;
   #closing: Promise<void> | undefined;

@@ -85,7 +85,7 @@ export class RedisLink {
     if (this.#isClosed) throw new LeaseholdError("STORE_UNAVAILABLE", "this store has been closed");
     const client = createClient(this.#package, this.#address);
     this.#client = client;
-    // Whoever waits for an answer is told; without a listener the error would end the process.
+    // Calls under way are rejected; without a listener the error would end the process.
     client.on("error", () => this.#drop(client));
     try {
       const facts = await this.#bounded(client, async () => {

@@ -65,7 +65,7 @@ export class S3Objects {
       const found = await this.get(markerKey);
       if (found !== undefined) return new TextDecoder().decode(found.content);
       const answer = await this.put(markerKey, new TextEncoder().encode(randomUUID()), { absent: true });
-      // Whoever comes second is refused, in one way or another, and reads what the first has written.
+      // The second writer is refused, in one way or another, and reads what the first has written.
       if (!answer.ok && !isRefusal(answer) && answer.status < 500) throw new S3Refusal(answer);
     }
     throw new LeaseholdError("STORE_UNAVAILABLE", "the store's marker can be neither read nor made");

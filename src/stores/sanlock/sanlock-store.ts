@@ -35,7 +35,7 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 /**
- * A lockspace of sanlock: each of its host ids is a resource, `1` to `2000` (`250` with large sectors), and whoever holds one is a live
+ * A lockspace of sanlock: each of its host ids is a resource, `1` to `2000` (`250` with large sectors), and the holder of one is a live
  * host for every sanlock that looks. One sector for all writers, overwritten blindly as sanlock does: it stands alone, and is no
  * part of a farm.
  */

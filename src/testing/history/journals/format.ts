@@ -51,7 +51,7 @@ export interface Ending extends Holding {
   readonly m: Nanoseconds;
 }
 
-/** One operation on the guarded resource, written by whoever asked for it, when the answer has come or will not come. */
+/** One operation on the guarded resource, written by the process that asked for it, when the answer has come or will not come. */
 export interface Operation extends Holding {
   readonly event: "op";
   /** Read before the request was sent, and after the answer had come. */
@@ -90,7 +90,7 @@ export interface Trouble {
 }
 
 /**
- * What was done to a process, written by whoever did it: `killed` and `stopped` after it was done, `continued` before.
+ * What was done to a process, written by the process that did it: `killed` and `stopped` after it was done, `continued` before.
  * A kill is a fault of the kind `killed`, and a stop until it is continued one of the kind `stopped`; they need no
  * fault marks.
  */
@@ -101,7 +101,7 @@ export interface Intervention {
   readonly pid: number;
 }
 
-/** Any other fault, written by whoever makes it: before it begins, and after it has ended. */
+/** Any other fault, written by the process that makes it: before it begins, and after it has ended. */
 export interface FaultMark {
   readonly event: "fault";
   readonly m: Nanoseconds;
