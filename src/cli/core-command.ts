@@ -68,7 +68,10 @@ export function addCore(program: Command, finish: Finish): void {
     });
 }
 
-/** The same words name the cluster key's file at every other command, so they are read as an option of all commands. */
+/**
+ * The same words name the cluster key's file at every other command, so they are read as an option of all
+ * commands.
+ */
 function keyFileOf(program: Command | null): { keyFile?: string } {
   const isGiven = program?.getOptionValueSource("keyFile") === "cli";
   return isGiven ? { keyFile: String(program.getOptionValue("keyFile")) } : {};

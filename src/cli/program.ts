@@ -40,7 +40,8 @@ function parsePort(text: string): number {
 }
 
 /**
- * The whole command line. Each command's module is loaded only when that command runs, so that `run` starts fast.
+ * The whole command line. Each command's module is loaded only when that command runs, so that `run` starts
+ * fast.
  */
 export function buildProgram(finish: Finish): Command {
   const program = new Command("leasehold")

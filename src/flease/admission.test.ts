@@ -8,7 +8,10 @@ import { Kind } from "./protocol/message.js";
 const LATE_MS = 1_000;
 const LOOKS = 10;
 
-/** The part of each sender's requests that is let in, at a member that is always late, by what each asks for between two looks. */
+/**
+ * The part of each sender's requests that is let in, at a member that is always late, by what each asks for
+ * between two looks.
+ */
 function admittedParts(demands: readonly number[]): number[] {
   const admission = new Admission(LATE_MS / 2);
   const admitted = demands.map(() => 0);

@@ -1,16 +1,21 @@
 import type { Message } from "./protocol/message.js";
 
-/** New requests that are let in between two looks whatever happens: who wants little is served also where all is slow. */
+/**
+ * New requests that are let in between two looks whatever happens: who wants little is served also where all
+ * is slow.
+ */
 const ADMITTED_ALWAYS = 16;
 
-/** At each look at which it is late it lets in half as much as before, down to this part; else so much more. */
+/**
+ * At each look at which it is late it lets in half as much as before, down to this part; else so much more.
+ */
 const SHARE_MIN = 1 / 256;
 const FALLS_BY = 1 / 2;
 const RISES_BY = 1.1;
 
 /**
- * Who asks for no more than this part of what a sender asks for on average, between two looks, is not the one whom it is too much for:
- * it is let in. All of these together are at most as large a part of what comes in.
+ * Who asks for no more than this part of what a sender asks for on average, between two looks, is not the one
+ * whom it is too much for: it is let in. All of these together are at most as large a part of what comes in.
  */
 const LIGHT = 1 / 8;
 
@@ -21,10 +26,12 @@ export const BUSY_RETRY_MS = 1_000;
 const CLASSES = 4_096;
 
 /**
- * Whether an acceptor takes in new requests. What is held is renewed before anything new is begun: a member that cannot do
- * its work in time turns away requests for what the sender does not hold, which costs it little, and does all the rest.
+ * Whether an acceptor takes in new requests. What is held is renewed before anything new is begun: a member
+ * that cannot do its work in time turns away requests for what the sender does not hold, which costs it
+ * little, and does all the rest.
  *
- * Members decide alike which of them they let in, by the ballot's number, as a request that only some let in is of no use.
+ * Members decide alike which of them they let in, by the ballot's number, as a request that only some let in
+ * is of no use.
  */
 export class Admission {
   readonly #lateMsMax: number;
@@ -37,7 +44,10 @@ export class Admission {
   #lightMax = 0;
   #lightLeft = 0;
 
-  /** @param lateMsMax more than this between when a member wants to do something and when it does it is too much to do. */
+  /**
+   * @param lateMsMax more than this between when a member wants to do something and when it does it is too
+   * much to do.
+   */
   constructor(lateMsMax: number) {
     this.#lateMsMax = lateMsMax;
   }

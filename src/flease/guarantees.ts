@@ -22,7 +22,8 @@ export function fleaseGuarantees(settings: FleaseSettings): Guarantees {
     ttlMinMs,
     ttlMaxMs,
     maxClockSkewMs,
-    // Past its end on the wall clock and past its stretched length on an acceptor's steady one, if that runs right.
+    // Past its end on the wall clock and past its stretched length on an acceptor's steady one, if that runs
+    // right.
     takeoverMsMax: Math.max(ttlMaxMs + 2 * maxClockSkewMs, ttlMaxMs * (1 + mutualRateError)) + rpcTimeoutMs,
   };
 }

@@ -11,7 +11,8 @@ import type { FleaseDriver } from "./provider.js";
 import { fleaseSettings } from "./protocol/settings.js";
 import { FleaseRunner } from "./runner.js";
 
-// Members whose every message costs time: what comes in waits, by connection, and a turn takes a part of each. Virtual time.
+// Members whose every message costs time: what comes in waits, by connection, and a turn takes a part of
+// each. Virtual time.
 
 const settings = fleaseSettings({
   members: ["a", "b", "c"],
@@ -177,7 +178,10 @@ const HELD = 400;
 const OVERLOAD_SECONDS = 6;
 const LOOPS = 600;
 
-/** One client holds, another acquires and releases as fast as it can; then members become so slow that they cannot bear it. */
+/**
+ * One client holds, another acquires and releases as fast as it can; then members become so slow that they
+ * cannot bear it.
+ */
 async function overload() {
   const world = new VirtualWorld();
   const nodes: Node[] = [];

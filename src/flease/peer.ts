@@ -20,7 +20,10 @@ export interface FleasePeerOptions {
   readonly acceptor: boolean;
 }
 
-/** Who is told how operations end, and of releases, in the middle of a step: do not call the peer back from there. */
+/**
+ * Who is told how operations end, and of releases, in the middle of a step: do not call the peer back from
+ * there.
+ */
 export interface Outcomes extends ProposerOutcomes {
   /** A resource may have become free. False when nobody here waits for it. */
   hinted(resource: string): boolean;
@@ -40,8 +43,8 @@ const nobodyAttached: Outcomes = {
 const discardLimit = 2_000;
 
 /**
- * How long one who has been told of a free resource has it to itself, as a part of the time that a phase may take:
- * enough for two round trips, and not much when it has crashed or been stopped.
+ * How long one who has been told of a free resource has it to itself, as a part of the time that a phase may
+ * take: enough for two round trips, and not much when it has crashed or been stopped.
  */
 const hintPatience = 1 / 4;
 const hintPatienceMsMin = 50;
@@ -50,16 +53,16 @@ const hintPatienceMsMin = 50;
 const latePart = 1 / 4;
 
 /**
- * For so long after a fault that this machine's own clocks showed nothing is tried: a wall clock that runs away is found at
- * fault again within less than that, and leases taken in between would be lost at once.
+ * For so long after a fault that this machine's own clocks showed nothing is tried: a wall clock that runs
+ * away is found at fault again within less than that, and leases taken in between would be lost at once.
  */
 const movedApartMemoryMs = 2_000;
 
 const contradicted = "a majority of the members contradicts this clock";
 
 /**
- * One participant of a Flease cluster, pure: a proposer, and for members an acceptor, on one clock. Its driver
- * hands in messages and clock values and carries out what it writes into the sink.
+ * One participant of a Flease cluster, pure: a proposer, and for members an acceptor, on one clock. Whoever
+ * runs it hands in messages and clock values and carries out what it writes into the sink.
  */
 export class FleasePeer {
   readonly settings: FleaseSettings;
@@ -82,7 +85,10 @@ export class FleasePeer {
   /** When the two clocks of this machine were last found apart, on the steady one. */
   #movedApartAt = -Infinity;
 
-  /** @param clockFault the clocks cannot be trusted: all that was held is gone, and `restart` is to make another owner */
+  /**
+   * @param clockFault the clocks cannot be trusted: all that was held is gone, and `restart` is to make
+   * another owner
+   */
   constructor(
     settings: FleaseSettings,
     options: FleasePeerOptions,
@@ -150,8 +156,8 @@ export class FleasePeer {
   }
 
   /**
-   * Handles a message from peer `from`. The reading must have been made after the message was received (MUST: an
-   * older one makes an acceptor's guard end too early). Returns true when `reply` must be sent back.
+   * Handles a message from peer `from`. The reading must have been made after the message was received (MUST:
+   * an older one makes an acceptor's guard end too early). Returns true when `reply` must be sent back.
    */
   receive(from: number, message: Message, now: Reading, reply: Message): boolean {
     if (isRequest(message.kind)) {
@@ -177,8 +183,9 @@ export class FleasePeer {
   }
 
   /**
-   * Notes the clock bounds that a member's batch came with (3.10). False when its messages must not count. When a majority
-   * contradicts this clock, it is this one that is wrong, and nothing is held by it from here on.
+   * Notes the clock bounds that a member's batch came with (3.10). False when its messages must not count.
+   * When a majority contradicts this clock, it is this one that is wrong, and nothing is held by it from here
+   * on.
    */
   hearClock(member: number, peerLo: number, peerHi: number, echoLo: number, now: Reading): boolean {
     const possible = this.skew.observe(member, peerLo, peerHi, echoLo, now);
@@ -244,7 +251,10 @@ export class FleasePeer {
     this.queries.tick(now);
   }
 
-  /** To be called several times a second: ends a recovery wait, forgets idle resources, looks for clock faults. */
+  /**
+   * To be called several times a second: ends a recovery wait, forgets idle resources, looks for clock
+   * faults.
+   */
   maintain(now: Reading): void {
     this.#checkClocks(now);
     this.acceptor?.wake(now);
@@ -282,8 +292,8 @@ export class FleasePeer {
   }
 
   /**
-   * Goes on as another owner after a clock fault, with a new anchor. The acceptor is silent for a recovery wait but
-   * forgets nothing (3.2).
+   * Goes on as another owner after a clock fault, with a new anchor. The acceptor is silent for a recovery
+   * wait but forgets nothing (3.2).
    */
   restart(owner: string, mono: number, wall: number): void {
     this.#clock.restart(mono, wall);

@@ -40,7 +40,10 @@ const steps = fc.array(
   { minLength: 20, maxLength: 60 },
 ) as fc.Arbitrary<Step[]>;
 
-/** What the waist knows of one resource: it makes one call at a time, and no renewal of what it has given back. */
+/**
+ * What the waist knows of one resource: it makes one call at a time, and no renewal of what it has given
+ * back.
+ */
 interface Known {
   attempting: boolean;
   grant: Grant | undefined;

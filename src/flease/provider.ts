@@ -77,7 +77,10 @@ interface PendingAttempt {
   readonly cancellation: Cancellation | undefined;
 }
 
-/** Leases among peers, as a ground for the waist: turns its calls into operations of a proposer, and outcomes into promises. */
+/**
+ * Leases among peers, as a ground for the waist: turns its calls into operations of a proposer, and outcomes
+ * into promises.
+ */
 export class FleaseProvider implements Provider, Outcomes {
   readonly guarantees: Guarantees;
   readonly inspection: FleaseInspection;
@@ -152,8 +155,8 @@ export class FleaseProvider implements Provider, Outcomes {
   }
 
   /**
-   * Not at once: the proposer must not be called in the middle of a step, and of all that this turn asks for those come first whose
-   * leases end first.
+   * Not at once: the proposer must not be called in the middle of a step, and of all that this turn asks for
+   * those come first whose leases end first.
    */
   #wantRenewals(): void {
     if (this.#renewalsPutOff || !this.#renewals.mayBegin) return;
@@ -186,8 +189,8 @@ export class FleaseProvider implements Provider, Outcomes {
   }
 
   /**
-   * Until when a grant is valid if nothing more is renewed, on the wall clock and on the steady one, and whether it was
-   * broken; undefined when it has ended.
+   * Until when a grant is valid if nothing more is renewed, on the wall clock and on the steady one, and
+   * whether it was broken; undefined when it has ended.
    */
   validity(grant: Grant): { untilMs: number; endMs: number; broken: boolean } | undefined {
     const { slot, ended } = grant as FleaseGrant;
@@ -206,7 +209,10 @@ export class FleaseProvider implements Provider, Outcomes {
     this.#peer.distrustClocks();
   }
 
-  /** The grant ended before its time by somebody's look: its release tells nobody, as a program may still rely on what it was told. */
+  /**
+   * The grant ended before its time by somebody's look: its release tells nobody, as a program may still rely
+   * on what it was told.
+   */
   letRunOut(grant: Grant): void {
     const { slot, ended } = grant as FleaseGrant;
     if (!ended) slot.letRunOut();
@@ -295,7 +301,8 @@ export class FleaseProvider implements Provider, Outcomes {
     grant.lossReason = why === "barred" ? "broken" : why;
     this.forgoRenewal(grant);
     const error = new LeaseLostError(grant.resource, grant.lossReason);
-    // Not at once: the waist will answer with a release, and the proposer must not be called in the middle of a step.
+    // Not at once: the waist will answer with a release, and the proposer must not be called in the middle of
+    // a step.
     void Promise.resolve().then(() => this.#events?.lost(grant, error));
   }
 

@@ -1,20 +1,27 @@
 import { type DeadlineItem, Deadlines } from "../lease/deadlines.js";
 
 /**
- * Renewals of one participant that are under way at a time. Far more than a round trip needs, and few enough that members
- * answer them long before their time is over: what a burst sends beyond that would only wait there.
+ * Renewals of one participant that are under way at a time. Far more than a round trip needs, and few enough
+ * that members answer them long before their time is over: what a burst sends beyond that would only wait
+ * there.
  */
 export const RENEWALS_UNDER_WAY_MAX = 4_096;
 
-/** Renewals that one turn begins. The answers to those before are read between two turns, also where turns have become slow. */
+/**
+ * Renewals that one turn begins. The answers to those before are read between two turns, also where turns
+ * have become slow.
+ */
 export const RENEWALS_PER_TURN = 256;
 
-/** A renewal that has not begun when this part of its lease is left is late. It was wanted when two thirds were left. */
+/**
+ * A renewal that has not begun when this part of its lease is left is late. It was wanted when two thirds
+ * were left.
+ */
 const LATE_LEFT = 1 / 2;
 
 /**
- * Renewals that wait for their turn, the one whose lease ends first before the others: so a participant that cannot renew as
- * often as it should renews each lease less often, and not some leases too late.
+ * Renewals that wait for their turn, the one whose lease ends first before the others: so a participant that
+ * cannot renew as often as it should renews each lease less often, and not some leases too late.
  */
 export class RenewalQueue<T extends DeadlineItem> {
   readonly #waiting = new Deadlines<T>();

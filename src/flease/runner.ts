@@ -25,8 +25,9 @@ export interface RunnerOptions {
 }
 
 /**
- * Runs a {@link FleasePeer}: reads the clocks for it, wakes it when it is due, lets it look after itself, and begins a new
- * incarnation after a clock fault. It knows the world as ports only: the same code runs over TCP, on stores and in the simulators.
+ * Runs a {@link FleasePeer}: reads the clocks for it, wakes it when it is due, lets it look after itself, and
+ * begins a new incarnation after a clock fault. It knows the world as ports only: the same code runs over
+ * TCP, on stores and in the simulators.
  */
 export class FleaseRunner {
   readonly peer: FleasePeer;
@@ -98,8 +99,8 @@ export class FleaseRunner {
   }
 
   /**
-   * Messages have arrived. What is received until the next call is judged by this reading, which is made now: after they have
-   * arrived (3.2, MUST), and once for all that arrived together.
+   * Messages have arrived. What is received until the next call is judged by this reading, which is made now:
+   * after they have arrived (3.2, MUST), and once for all that arrived together.
    */
   arrived(): Reading {
     this.#now = this.now();
@@ -111,7 +112,10 @@ export class FleaseRunner {
     return this.#now.mono;
   }
 
-  /** Takes the bounds on the time that messages came with. False when they contradict this clock, so that none may count (3.10). */
+  /**
+   * Takes the bounds on the time that messages came with. False when they contradict this clock, so that none
+   * may count (3.10).
+   */
   believes(from: number, loMs: number, hiMs: number, echoLoMs: number): boolean {
     const { peer } = this;
     return from < peer.settings.members.length
@@ -119,7 +123,10 @@ export class FleaseRunner {
       : peer.skew.isPossible(loMs, hiMs, echoLoMs, this.#now);
   }
 
-  /** Hands a message that has arrived to the peer. The reply, if there is one, is reused: it counts until the next call. */
+  /**
+   * Hands a message that has arrived to the peer. The reply, if there is one, is reused: it counts until the
+   * next call.
+   */
   receive(from: number, message: Message): Message | undefined {
     return this.peer.receive(from, message, this.#now, this.#reply) ? this.#reply : undefined;
   }

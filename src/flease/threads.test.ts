@@ -6,7 +6,10 @@ import { ProgramClock, RenewingThread, SharedThreads, SharedValidity } from "./t
 const until = 1_700_000_000_000;
 const clocks = { maxClockSkewMs: 500, clockRateError: 0 };
 
-/** A grant until `until`, which is 6,000 on the steady clock; the clock of the program's thread reads what it is told. */
+/**
+ * A grant until `until`, which is 6,000 on the steady clock; the clock of the program's thread reads what it
+ * is told.
+ */
 function fresh(upperLeadMs = until - 6_000) {
   const threads = new SharedThreads();
   threads.upperLeadMs = upperLeadMs;
@@ -116,7 +119,8 @@ describe("how long a lease is valid, read in another thread", () => {
           const { validity, look } = fresh(until - 6_000 + leadMs);
           validity.extend(until + untilIn, 6_000 + endIn, Infinity);
           const exact = Math.min(untilIn, untilIn - leadMs, endIn);
-          // The doubles of the test itself are good for a quarter of a microsecond at this distance from 1970.
+          // The doubles of the test itself are good for a quarter of a microsecond at this distance from
+          // 1970.
           expect(look(until, 6_000)).toBeLessThanOrEqual(Math.max(0, exact) + 0.0005);
         },
       ),

@@ -7,12 +7,12 @@ import { validForMs } from "./protocol/expiry.js";
 import type { FleaseSettings } from "./protocol/settings.js";
 
 /**
- * What two threads know together about how long a lease is valid. The thread that renews writes, the thread of the
- * program reads, and neither waits for the other: a busy program keeps its leases, and a look at one of them is right
- * whatever the other thread does.
+ * What two threads know together about how long a lease is valid. The thread that renews writes, the thread
+ * of the program reads, and neither waits for the other: a busy program keeps its leases, and a look at one
+ * of them is right whatever the other thread does.
  *
- * Times are whole microseconds, rounded to the safe side. `until` and `end` never go back in one tenure, so a thread that
- * reads one of them old and one new believes in less than the lease is worth, never in more.
+ * Times are whole microseconds, rounded to the safe side. `until` and `end` never go back in one tenure, so a
+ * thread that reads one of them old and one new believes in less than the lease is worth, never in more.
  */
 
 /** In the order of their numbers in shared memory; the first stands for nothing that is known. */
@@ -59,7 +59,10 @@ export class SharedThreads {
     return this.#cells.buffer;
   }
 
-  /** How far the upper bound on the time (`hi`) is ahead of the steady clock. Written by the thread that renews. */
+  /**
+   * How far the upper bound on the time (`hi`) is ahead of the steady clock. Written by the thread that
+   * renews.
+   */
   get upperLeadMs(): number {
     return toMs(Atomics.load(this.#cells, Thread.upperLead));
   }
@@ -96,7 +99,10 @@ export class SharedThreads {
   }
 }
 
-/** What the program's thread begins its clock from, sent along with a grant: the same anchor as that of the thread that renews. */
+/**
+ * What the program's thread begins its clock from, sent along with a grant: the same anchor as that of the
+ * thread that renews.
+ */
 export interface ClockStart {
   readonly epoch: number;
   readonly monoMs: number;
@@ -115,8 +121,8 @@ export class RenewingThread {
   }
 
   /**
-   * To be called before a validity is extended, before a release, and several times a second. A new owner, and clocks that disagree,
-   * end every grant of before at once.
+   * To be called before a validity is extended, before a release, and several times a second. A new owner,
+   * and clocks that disagree, end every grant of before at once.
    *
    * @returns false when the program's thread has found that the clocks disagree: then they do so here, too.
    */
@@ -130,8 +136,9 @@ export class RenewingThread {
 }
 
 /**
- * The clock of the program's thread: the rules of {@link FleaseClock} on that thread's own looks, from the other thread's anchor,
- * with what the other one has seen. One for all grants of an epoch: clocks that once disagreed end them all.
+ * The clock of the program's thread: the rules of {@link FleaseClock} on that thread's own looks, from the
+ * other thread's anchor, with what the other one has seen. One for all grants of an epoch: clocks that once
+ * disagreed end them all.
  */
 export class ProgramClock {
   readonly epoch: number;
@@ -188,7 +195,10 @@ export class SharedValidity {
     return this.#cells.buffer;
   }
 
-  /** A renewal was decided: the ends on the wall clock and on the steady one, and the one beyond which the tenure must not last. */
+  /**
+   * A renewal was decided: the ends on the wall clock and on the steady one, and the one beyond which the
+   * tenure must not last.
+   */
   extend(untilMs: number, endMs: number, latestMs: number): void {
     const isLatest = latestMs <= endMs;
     if (isLatest) this.lossReason = "max-hold";
@@ -212,8 +222,9 @@ export class SharedValidity {
   }
 
   /**
-   * Milliseconds for which the grant is valid, 0 when it is not. The clocks are read after the ends, and the mark of
-   * the end after the clocks: a thread that is stopped between two of these steps is told less, not more.
+   * Milliseconds for which the grant is valid, 0 when it is not. The clocks are read after the ends, and the
+   * mark of the end after the clocks: a thread that is stopped between two of these steps is told less, not
+   * more.
    */
   remainingMs(read: () => Reading): number {
     const untilMs = toMs(Atomics.load(this.#cells, Grant.until));

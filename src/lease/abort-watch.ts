@@ -4,12 +4,15 @@ interface Watch {
 }
 
 /**
- * Programs share one signal among many calls, and Node warns of a leak at the eleventh listener: so there is one
- * listener for each signal, however many calls wait for it.
+ * Programs share one signal among many calls, and Node warns of a leak at the eleventh listener: so there is
+ * one listener for each signal, however many calls wait for it.
  */
 const watches = new WeakMap<AbortSignal, Watch>();
 
-/** Calls `run` once when the signal aborts, until {@link unwatchAbort}. Not for a signal that has aborted already. */
+/**
+ * Calls `run` once when the signal aborts, until {@link unwatchAbort}. Not for a signal that has aborted
+ * already.
+ */
 export function watchAbort(signal: AbortSignal, run: () => void): void {
   let watch = watches.get(signal);
   if (watch === undefined) {

@@ -12,15 +12,19 @@ export interface ClockRecord extends BothClocks {
   wallMs: number;
 }
 
-/** More time than this between the looks at the two clocks: the process was interrupted there. They take some 0.0001 ms. */
+/**
+ * More time than this between the looks at the two clocks: the process was interrupted there. They take some
+ * 0.0001 ms.
+ */
 const betweenLooksMsMax = 1;
 
 /** Tries for a reading without an interruption. After so many the last reading counts as it is. */
 const readingsMax = 16;
 
 /**
- * Reads both clocks at one moment. A busy machine may stop a process for a tenth of a second after it has read the one clock
- * and before it reads the other; such a reading would show clocks that disagree although they do not, and end every lease.
+ * Reads both clocks at one moment. A busy machine may stop a process for a tenth of a second after it has
+ * read the one clock and before it reads the other; such a reading would show clocks that disagree although
+ * they do not, and end every lease.
  */
 export function readBothClocks(clock: Clock, into: ClockRecord = { monotonicMs: 0, wallMs: 0 }): BothClocks {
   for (let readings = 1; ; readings += 1) {

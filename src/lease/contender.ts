@@ -17,7 +17,10 @@ export class Contender implements Cancellation {
   wantsTurn = false;
   /** It may make an attempt now. Written by the queue. */
   hasTurn = false;
-  /** What a try has learnt from another's attempt: another participant or caller has the resource, or why nobody can say. Written by the queue. */
+  /**
+   * What a try has learnt from another's attempt: another participant or caller has the resource, or why
+   * nobody can say. Written by the queue.
+   */
   answer: "held" | LeaseholdError | undefined;
   /** In the order in which contenders came. Written by the queue. */
   ticket = 0;

@@ -1,16 +1,23 @@
-/** What lies in a {@link Deadlines} heap. Its two bookkeeping fields belong to the heap; start with -1 and 0. */
+/**
+ * What lies in a {@link Deadlines} heap. Its two bookkeeping fields belong to the heap; start with -1 and 0.
+ */
 export interface DeadlineItem {
-  /** When it is due, on whatever clock the owner of the heap uses. Written by the heap; never change it directly. */
+  /**
+   * When it is due, on whatever clock the owner of the heap uses. Written by the heap; never change it
+   * directly.
+   */
   dueMs: number;
   /** Position in the heap, -1 when absent. */
   heapIndex: number;
-  /** Order of scheduling: decides among items that are due at the same moment, so that runs can be repeated. */
+  /**
+   * Order of scheduling: decides among items that are due at the same moment, so that runs can be repeated.
+   */
   heapSequence: number;
 }
 
 /**
- * Deadlines in the order in which they fall due: a binary heap whose items know their place, so that scheduling,
- * re-scheduling and cancelling cost O(log n) and allocate nothing.
+ * Deadlines in the order in which they fall due: a binary heap whose items know their place, so that
+ * scheduling, re-scheduling and cancelling cost O(log n) and allocate nothing.
  */
 export class Deadlines<T extends DeadlineItem> {
   readonly #heap: T[] = [];
@@ -55,7 +62,10 @@ export class Deadlines<T extends DeadlineItem> {
     return this.#heap[0]?.dueMs ?? Infinity;
   }
 
-  /** Takes out and returns the first item if it is due by `nowMs`. Items due at the same moment come in scheduling order. */
+  /**
+   * Takes out and returns the first item if it is due by `nowMs`. Items due at the same moment come in
+   * scheduling order.
+   */
   popDue(nowMs: number): T | undefined {
     const first = this.#heap[0];
     if (first === undefined || first.dueMs > nowMs) return undefined;

@@ -15,7 +15,8 @@ const QUOTED_CHARACTERS_MAX = 60;
  *
  * @param what names the setting in the error message.
  * @param bounds `infinity: true` lets the number `Infinity` through; nothing else does.
- * @throws LeaseholdError `INVALID_DURATION` for anything else: NaN, negative numbers, unknown units, no unit in text.
+ * @throws LeaseholdError `INVALID_DURATION` for anything else: NaN, negative numbers, unknown units, no unit
+ * in text.
  * @example parseDuration("1.5s") // 1500
  */
 export function parseDuration(
@@ -43,7 +44,10 @@ export function parseDuration(
   return ms;
 }
 
-/** A duration as people write it, in the largest unit that keeps it short: `"15s"`, `"1.5s"`, `"2h"`. For messages. */
+/**
+ * A duration as people write it, in the largest unit that keeps it short: `"15s"`, `"1.5s"`, `"2h"`. For
+ * messages.
+ */
 export function formatDuration(ms: number): string {
   if (ms === Infinity) return "forever";
   if (ms < 1_000) return `${round(ms)}ms`;

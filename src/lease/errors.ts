@@ -1,5 +1,6 @@
 /**
- * Every error of Leasehold, in one table. `docs/errors.md` shows the same table; a test holds the two together.
+ * Every error of Leasehold, in one table. `docs/errors.md` shows the same table; a test holds the two
+ * together.
  */
 export const errorCodes = {
   LEASE_LOST: "The lease has run out or can no longer be trusted; stop using the resource.",
@@ -66,7 +67,9 @@ export class LeaseholdError extends Error {
 /** Why a tenure ended without a release. */
 export type LossReason = "expired" | "clock-fault" | "max-hold" | "closed" | "released" | "broken";
 
-/** The lease can no longer be trusted. Thrown by `assertHeld` and `renew`, and the reason of `lease.signal`. */
+/**
+ * The lease can no longer be trusted. Thrown by `assertHeld` and `renew`, and the reason of `lease.signal`.
+ */
 export class LeaseLostError extends LeaseholdError {
   readonly resource: string;
   readonly reason: LossReason;

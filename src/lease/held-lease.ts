@@ -7,7 +7,10 @@ import type { Lease } from "./types.js";
 /** A lease is renewed when a third of it has passed: two more thirds are left for what may go wrong. */
 const RENEWALS_PER_TTL = 3;
 
-/** The least time between two requests of automatic renewal, as a part of the TTL: at most eight retries before the end. */
+/**
+ * The least time between two requests of automatic renewal, as a part of the TTL: at most eight retries
+ * before the end.
+ */
 const RENEWAL_RETRIES_PER_TTL = 12;
 
 export interface HeldLeaseOptions {
@@ -26,8 +29,8 @@ export interface LeaseKeeper {
 }
 
 /**
- * A tenure in the hands of the program. Its timer only wakes it (to renew, or to notice the end); every answer is a
- * fresh look at the clocks, and a lease that was once seen to have run out is lost for ever.
+ * A tenure in the hands of the program. Its timer only wakes it (to renew, or to notice the end); every
+ * answer is a fresh look at the clocks, and a lease that was once seen to have run out is lost for ever.
  */
 export class HeldLease implements Lease {
   readonly resource: string;
@@ -149,7 +152,10 @@ export class HeldLease implements Lease {
     };
   }
 
-  /** Ends the tenure, if it has not ended yet, for an error if there is one. Resolves when the resource has been given back. */
+  /**
+   * Ends the tenure, if it has not ended yet, for an error if there is one. Resolves when the resource has
+   * been given back.
+   */
   end(reason: LossReason, error?: LeaseLostError): Promise<void> {
     if (this.#returned === undefined) {
       this.#ended = reason;
@@ -177,7 +183,8 @@ export class HeldLease implements Lease {
 
   async #giveBack(): Promise<void> {
     if (this.#renewing !== undefined) this.#keeper.provider.forgoRenewal?.(this.grant);
-    // One request at a time; awaiting nothing also lets the signal's listeners run before the resource is given back.
+    // One request at a time; awaiting nothing also lets the signal's listeners run before the resource is
+    // given back.
     await this.#renewing;
     await this.#keeper.takeBack(this);
   }
@@ -200,7 +207,10 @@ export class HeldLease implements Lease {
     this.#timer = this.#keeper.world.timers.after(Math.max(0, delayMs), this.#onTimer);
   }
 
-  /** What remains counts from when the request was sent, and so does the third of the TTL after which to ask again. */
+  /**
+   * What remains counts from when the request was sent, and so does the third of the TTL after which to ask
+   * again.
+   */
   #planRenewal(leftMs: number): void {
     const nowMs = this.#nowMs();
     if (!this.#autoRenew || nowMs + leftMs >= this.latestMs) {

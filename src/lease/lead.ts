@@ -5,7 +5,10 @@ import type { Lease } from "./types.js";
 
 type Term<T> = { readonly stepsDown: true; readonly value: T } | { readonly stepsDown: false };
 
-/** Campaigns, leads and campaigns again; see `Leases.lead`. `campaign` waits for the lease, however long, until `signal` aborts. */
+/**
+ * Campaigns, leads and campaigns again; see `Leases.lead`. `campaign` waits for the lease, however long,
+ * until `signal` aborts.
+ */
 export async function lead<T>(
   campaign: () => Promise<HeldLease>,
   work: (lease: Lease) => Promise<T>,

@@ -38,7 +38,9 @@ import { Watch } from "./watch.js";
 const WAIT_DEFAULT = "1m";
 const QUERY_TIMEOUT_DEFAULT = "5s";
 
-/** However little time the caller has left, an attempt gets this much: less could not succeed on any network. */
+/**
+ * However little time the caller has left, an attempt gets this much: less could not succeed on any network.
+ */
 const ATTEMPT_TIMEOUT_MS_MIN = 100;
 
 /** The least sleep between two attempts, so that no provider can make a busy loop. */
@@ -51,7 +53,10 @@ const BACKOFF_MS_MAX = 2_000;
 /** Watches of one participant at a time: each costs the members a list of its own. */
 const WATCHES_MAX = 16;
 
-/** How long `close` waits for the work of leaders to settle, then for resources to be given back, then for the provider to close. */
+/**
+ * How long `close` waits for the work of leaders to settle, then for resources to be given back, then for the
+ * provider to close.
+ */
 const CLOSE_STEP_MS = 1_000;
 
 /** Errors that may pass by themselves; with any other an attempt is not repeated. */
@@ -77,8 +82,8 @@ interface AcquireSpec extends HeldLeaseOptions {
 }
 
 /**
- * The waist over one provider: checks what callers give, queues them, repeats attempts, renews and ends leases. It
- * makes at most one call of `attempt`, `renew` or `release` at a time for one resource.
+ * The waist over one provider: checks what callers give, queues them, repeats attempts, renews and ends
+ * leases. It makes at most one call of `attempt`, `renew` or `release` at a time for one resource.
  */
 export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   readonly provider: Provider;
@@ -178,7 +183,8 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   close(): Promise<void> {
     if (this.#closing === undefined) {
       let settle: (closed: Promise<void>) => void = () => undefined;
-      // Before anything ends: a program that hears of an end may begin something anew, which must be refused by then.
+      // Before anything ends: a program that hears of an end may begin something anew, which must be refused
+      // by then.
       this.#closing = new Promise((resolve) => (settle = resolve));
       settle(this.#close());
     }
@@ -330,7 +336,8 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
       return outcome;
     }
     if (!contender.hasGivenUp && outcome.grant.remainingMs() > 0) {
-      // Who renews also ends it: two who count `maxHold`, each from when it heard of the grant, would come to two ends.
+      // Who renews also ends it: two who count `maxHold`, each from when it heard of the grant, would come to
+      // two ends.
       const byItself = this.provider.renewsByItself === true;
       const kept = byItself ? { ...spec, autoRenew: false, maxHoldMs: Infinity } : spec;
       const lease = new HeldLease(this, outcome.grant, kept);
@@ -356,7 +363,10 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     }
   }
 
-  /** A random pause up to the bound; after a hint when to come back it is half of that longer, and its bound at least the hint. */
+  /**
+   * A random pause up to the bound; after a hint when to come back it is half of that longer, and its bound
+   * at least the hint.
+   */
   #backoffMs(failures: number, retryInMs = 0): number {
     const boundMs = backOffBoundMs(failures, BACKOFF_MS_BASE, BACKOFF_MS_MAX);
     return retryInMs / 2 + this.world.random.next() * Math.max(boundMs, retryInMs);

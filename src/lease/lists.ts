@@ -1,6 +1,6 @@
 /**
- * Lists of any length, without `Math.max(...list)` and its like: each argument of a call takes room on the stack, and a list of a
- * hundred thousand is the end of it.
+ * Lists of any length, without `Math.max(...list)` and its like: each argument of a call takes room on the
+ * stack, and a list of a hundred thousand is the end of it.
  */
 
 /** The greatest of them, but no less than `atLeast`. */

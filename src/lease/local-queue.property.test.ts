@@ -9,15 +9,18 @@ import { duringFaults } from "../../test/planted/switches.js";
 import type { AttemptOutcome, AttemptRequest, Cancellation, Grant } from "./provider.js";
 import type { Lease } from "./types.js";
 
-// The waist alone, over a provider whose every answer a random script gives, at any microtask. Callers do what programs
-// do; a model beside it knows what the provider may be asked, who may be served, and what each caller may be told.
+// The waist alone, over a provider whose every answer a random script gives, at any microtask. Callers do
+// what programs do; a model beside it knows what the provider may be asked, who may be served, and what each
+// caller may be told.
 
 const resources = ["a", "b"] as const;
 type Resource = (typeof resources)[number];
 
 class Surrender extends Error {}
 
-/** Enough for every deadline that a call may have (`3 * 1_000` ms), and for what is behind it in its queue. */
+/**
+ * Enough for every deadline that a call may have (`3 * 1_000` ms), and for what is behind it in its queue.
+ */
 const END_STEP_MS = 50;
 const END_ROUNDS_MAX = 500;
 
@@ -312,7 +315,10 @@ class Run {
     this.program(this.mind((mind) => this.acquire(resource as Resource, mind, Number(token))));
   }
 
-  /** Everything is answered from here on, and nobody keeps what it has: all must be served or end, and nothing may be left. */
+  /**
+   * Everything is answered from here on, and nobody keeps what it has: all must be served or end, and nothing
+   * may be left.
+   */
   async end(): Promise<void> {
     this.ending = true;
     while (this.held.length > 0) this.release(0);

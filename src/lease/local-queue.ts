@@ -10,16 +10,17 @@ export interface Standing {
 }
 
 /**
- * The callers of this process that want one resource, and the lease on it if this process has one. It passes on one
- * *turn*: its owner makes the process's only attempt, and a lease that was granted keeps it until it has been
- * given back.
+ * The callers of this process that want one resource, and the lease on it if this process has one. It passes
+ * on one *turn*: its owner makes the process's only attempt, and a lease that was granted keeps it until it
+ * has been given back.
  *
- * Waiters take turns first in, first out. A try never queues behind waiters: it shares the answer of the attempt
- * that it meets, and makes its own only when that one found no answer. That a try found none is the answer of all who were
- * there when it began: each with an attempt of its own, one after the other, would wait for hours when nobody answers.
+ * Waiters take turns first in, first out. A try never queues behind waiters: it shares the answer of the
+ * attempt that it meets, and makes its own only when that one found no answer. That a try found none is the
+ * answer of all who were there when it began: each with an attempt of its own, one after the other, would
+ * wait for hours when nobody answers.
  *
- * It has *users*: each contender from `join` to `leave`, also after it has had its answer, and the lease from `occupy` to
- * `vacate`. With the last of them it retires for ever.
+ * It has *users*: each contender from `join` to `leave`, also after it has had its answer, and the lease from
+ * `occupy` to `vacate`. With the last of them it retires for ever.
  */
 export class LocalQueue {
   readonly resource: string;
@@ -123,15 +124,18 @@ export class LocalQueue {
     return head !== undefined;
   }
 
-  /** Another has it, as far as this process knows. It looks at its own lease, whose loss nobody may have noticed yet. */
+  /**
+   * Another has it, as far as this process knows. It looks at its own lease, whose loss nobody may have
+   * noticed yet.
+   */
   #isHeld(): boolean {
     if (this.#turn === "lease") return this.#lease !== undefined && this.#lease.remaining() > 0;
     return this.#turn === "free" && this.#heldElsewhere;
   }
 
   /**
-   * The first waiter goes before a try. As it sleeps after an attempt of its own, and a try that has its answer goes,
-   * neither can starve the other.
+   * The first waiter goes before a try. As it sleeps after an attempt of its own, and a try that has its
+   * answer goes, neither can starve the other.
    */
   #passOn(): void {
     if (this.#turn !== "free") return;
@@ -167,7 +171,10 @@ export class LocalQueue {
   }
 }
 
-/** Contenders in the order in which they came. Most queues have none most of the time: an empty lane has no set. */
+/**
+ * Contenders in the order in which they came. Most queues have none most of the time: an empty lane has no
+ * set.
+ */
 class Lane {
   #contenders: Set<Contender> | undefined;
 

@@ -2,9 +2,9 @@ import type { Contender } from "./contender.js";
 import { LocalQueue } from "./local-queue.js";
 
 /**
- * The queues of one participant, one for each resource that somebody here wants or has. Only this makes and drops them:
- * a queue is handed out together with a place in it, and goes when the last of its users has gone. So the queue
- * that a user has is the one that others find under that name.
+ * The queues of one participant, one for each resource that somebody here wants or has. Only this makes and
+ * drops them: a queue is handed out together with a place in it, and goes when the last of its users has
+ * gone. So the queue that a user has is the one that others find under that name.
  */
 export class LocalQueues {
   readonly #queues = new Map<string, LocalQueue>();

@@ -5,7 +5,10 @@
 
 /** The two clocks of a process. Reading one never blocks. */
 export interface Clock {
-  /** Steady clock in milliseconds (fractions allowed), from an arbitrary origin. It may stand still while the machine is suspended. */
+  /**
+   * Steady clock in milliseconds (fractions allowed), from an arbitrary origin. It may stand still while the
+   * machine is suspended.
+   */
   monotonicMs(): number;
   /** System time in milliseconds since 1970-01-01 UTC. It may step either way. */
   wallMs(): number;
@@ -19,8 +22,8 @@ export interface Timer {
 
 export interface Timers {
   /**
-   * Calls `run` once, not before `delayMs` on the steady clock, and possibly much later: timers only *wake* code,
-   * which then reads the clock and decides.
+   * Calls `run` once, not before `delayMs` on the steady clock, and possibly much later: timers only *wake*
+   * code, which then reads the clock and decides.
    */
   after(delayMs: number, run: () => void): Timer;
 }

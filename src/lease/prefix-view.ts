@@ -2,8 +2,8 @@ import type { Watching } from "./provider.js";
 import type { ResourceHint } from "./types.js";
 
 /**
- * What one watch of a prefix has told. A list of all that is held tells of each resource in it, and that those are free
- * which were told to be held and are not in the list. After `stop` nothing is told.
+ * What one watch of a prefix has told. A list of all that is held tells of each resource in it, and that
+ * those are free which were told to be held and are not in the list. After `stop` nothing is told.
  */
 export class PrefixView implements Watching {
   readonly #told: (hint: ResourceHint) => void;

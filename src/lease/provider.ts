@@ -8,8 +8,8 @@ export interface Grant {
   readonly resource: string;
   readonly token: bigint;
   /**
-   * Milliseconds that the tenure can still be trusted, by a fresh reading of the provider's clocks, counted from
-   * before the request was sent. Never optimistic. Once it has answered 0 it answers 0 for ever.
+   * Milliseconds that the tenure can still be trusted, by a fresh reading of the provider's clocks, counted
+   * from before the request was sent. Never optimistic. Once it has answered 0 it answers 0 for ever.
    */
   remainingMs(): number;
   /** Why it answers 0, when the provider knows more than that it has run out. */
@@ -23,7 +23,10 @@ export interface AttemptRequest {
   readonly timeoutMs: number;
   /** True when the caller has reason to think that others want the resource (it was refused a moment ago). */
   readonly contended: boolean;
-  /** True when the caller will wait if it is refused, and wants to be told of a release (`ProviderEvents.hint`). */
+  /**
+   * True when the caller will wait if it is refused, and wants to be told of a release
+   * (`ProviderEvents.hint`).
+   */
   readonly waiting: boolean;
   /** What a provider that renews by itself has to know. */
   readonly upkeep?: Upkeep;
@@ -73,11 +76,12 @@ export interface Watching {
 /** What a ground lets people see and do about the leases of others. Everything it tells is a hint. */
 export interface Inspection {
   /**
-   * Tells what is held below the prefix, and then what changes, until it is stopped: held tenures with their tokens,
-   * and resources that have become free. It may tell more than once, or what nobody was told to be held. Never from
-   * within this call.
+   * Tells what is held below the prefix, and then what changes, until it is stopped: held tenures with their
+   * tokens, and resources that have become free. It may tell more than once, or what nobody was told to be
+   * held. Never from within this call.
    *
-   * @param failed nothing more will be told, ever. Of members or stores that do not answer a watch waits instead.
+   * @param failed nothing more will be told, ever. Of members or stores that do not answer a watch waits
+   * instead.
    */
   watch(
     prefix: string,
@@ -92,7 +96,9 @@ export interface Inspection {
 
 /** What a provider tells the waist unasked. */
 export interface ProviderEvents {
-  /** The tenure ended without a release (expiry noticed, clock fault, shutdown). At most once for each grant. */
+  /**
+   * The tenure ended without a release (expiry noticed, clock fault, shutdown). At most once for each grant.
+   */
   lost(grant: Grant, error: LeaseLostError): void;
   /** The resource may have become free: a waiter should try now. A convenience. False when nobody waits. */
   hint(resource: string): boolean;
@@ -102,29 +108,35 @@ export interface ProviderEvents {
 
 /**
  * The narrow port below the waist: what a ground (peers, stores, a core) has to do. Names and durations were
- * checked before they arrive here, and the waist makes at most one call of `attempt`, `renew` or `release` at a time
- * for one resource. All three must settle in a bounded time: the next call for the resource waits for that.
+ * checked before they arrive here, and the waist makes at most one call of `attempt`, `renew` or `release` at
+ * a time for one resource. All three must settle in a bounded time: the next call for the resource waits for
+ * that.
  */
 export interface Provider {
   readonly guarantees: Guarantees;
   /** The name and incarnation under which this provider holds leases. */
   readonly holder: string;
-  /** True when this provider renews grants without being asked, and ends them, as `AttemptRequest.upkeep` says. Default false. */
+  /**
+   * True when this provider renews grants without being asked, and ends them, as `AttemptRequest.upkeep`
+   * says. Default false.
+   */
   readonly renewsByItself?: boolean;
   /** Called once, before anything else. */
   attach(events: ProviderEvents): void;
   /** Cancelling ends the attempt soon with `unanswered`, after it has withdrawn what it left behind. */
   attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome>;
   /**
-   * True when the grant now lasts longer than before; false when that was not reached (the grant runs on unchanged) or
-   * the tenure has lapsed meanwhile, which no answer re-opens.
+   * True when the grant now lasts longer than before; false when that was not reached (the grant runs on
+   * unchanged) or the tenure has lapsed meanwhile, which no answer re-opens.
    */
   renew(grant: Grant, ttlMs: number): Promise<boolean>;
-  /** The grant is going to be released: a renewal of it that waits for its turn settles at once, with false. */
+  /**
+   * The grant is going to be released: a renewal of it that waits for its turn settles at once, with false.
+   */
   forgoRenewal?(grant: Grant): void;
   /**
-   * The holder has stopped: frees the resource for others, best effort. `grant.remainingMs()` is 0 as soon as this
-   * returns its promise. Called once for each grant, also for one that was lost.
+   * The holder has stopped: frees the resource for others, best effort. `grant.remainingMs()` is 0 as soon as
+   * this returns its promise. Called once for each grant, also for one that was lost.
    */
   release(grant: Grant): Promise<void>;
   query(resource: string, timeoutMs: number): Promise<HolderHint>;

@@ -1,14 +1,16 @@
 import { LeaseholdError } from "./errors.js";
 
-/** The longest name of a resource, in bytes of UTF-8: it travels in every message and is a key in every store. */
+/**
+ * The longest name of a resource, in bytes of UTF-8: it travels in every message and is a key in every store.
+ */
 export const RESOURCE_NAME_BYTES_MAX = 512;
 
 /** The longest part of a refused name that a message repeats. */
 const QUOTED_CHARACTERS_MAX = 80;
 
 /**
- * Refuses what can't be the name of a resource: 1 to 512 bytes of UTF-8, no control characters, no lone surrogates
- * (two different names with one could become the same bytes).
+ * Refuses what can't be the name of a resource: 1 to 512 bytes of UTF-8, no control characters, no lone
+ * surrogates (two different names with one could become the same bytes).
  *
  * @throws LeaseholdError `INVALID_NAME`
  */

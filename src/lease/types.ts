@@ -125,8 +125,8 @@ export interface QueryOptions {
   /** How long the whole call may wait for answers, however many it needs. Default `"5s"`. */
   timeout?: Duration;
   /**
-   * Ends the call; the promise rejects with the signal's reason. What was asked by then, to break a lease say,
-   * may still be done.
+   * Ends the call; the promise rejects with the signal's reason. What was asked by then, to break a lease
+   * say, may still be done.
    */
   signal?: AbortSignal;
 }
@@ -305,7 +305,7 @@ export interface Leases extends AsyncDisposable {
    * @example
    * ```ts
    * const { state, holder, remainingMs = 0 } = await leases.holder("reports/nightly");
-   * if (state === "held") console.log(`${holder} has it for at most ${remainingMs} ms, unless it is renewed`);
+   * if (state === "held") console.log(`${holder} has it for ${remainingMs} ms, or longer if renewed`);
    * ```
    */
   holder(resource: string, options?: QueryOptions): Promise<HolderHint>;

@@ -1,6 +1,8 @@
 import type { Watching } from "./provider.js";
 
-/** The open watches of one participant: each leaves the set when it is stopped, and closing the set stops all. */
+/**
+ * The open watches of one participant: each leaves the set when it is stopped, and closing the set stops all.
+ */
 export class WatchSet {
   readonly #open = new Set<Watching>();
 

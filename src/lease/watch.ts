@@ -2,7 +2,10 @@ import { LeaseholdError } from "./errors.js";
 import type { Watching } from "./provider.js";
 import type { Change, ResourceHint } from "./types.js";
 
-/** Resources that one watch can follow: some 50 megabytes. For more, open several watches with longer prefixes. */
+/**
+ * Resources that one watch can follow: some 50 megabytes. For more, open several watches with longer
+ * prefixes.
+ */
 export const WATCHED_MAX = 100_000;
 
 /** What has last been told of a resource. */
@@ -23,8 +26,9 @@ export type Subscribe = (
 ) => Watching;
 
 /**
- * The changes below a prefix as a program reads them. What a slow reader has not taken is merged, the newest for each
- * resource, so that it needs no more room than there are resources. Nothing is asked for before the first is read.
+ * The changes below a prefix as a program reads them. What a slow reader has not taken is merged, the newest
+ * for each resource, so that it needs no more room than there are resources. Nothing is asked for before the
+ * first is read.
  */
 export class Watch implements AsyncIterableIterator<Change, undefined> {
   readonly #subscribe: Subscribe;
@@ -122,7 +126,9 @@ export class Watch implements AsyncIterableIterator<Change, undefined> {
   }
 }
 
-/** What is new in a hint; `undefined` when nothing is, or when it tells of an earlier tenure than was told. */
+/**
+ * What is new in a hint; `undefined` when nothing is, or when it tells of an earlier tenure than was told.
+ */
 function changeOf(hint: ResourceHint, told: Told | undefined): (Change & { token: bigint }) | undefined {
   const { resource, state } = hint;
   if (state === "free") {

@@ -1,6 +1,9 @@
 import type { Random } from "./ports.js";
 
-/** A small repeatable generator (Marsaglia's xorshift32): it spreads retries, and makes runs in virtual time repeatable. */
+/**
+ * A small repeatable generator (Marsaglia's xorshift32): it spreads retries, and makes runs in virtual time
+ * repeatable.
+ */
 export class Xorshift implements Random {
   #state: number;
 

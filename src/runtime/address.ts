@@ -8,8 +8,8 @@ export interface Address {
 }
 
 /**
- * The parts of `host:port`; IPv6 addresses stand in brackets. Without a port it is `portDefault`, if there is one.
- * `undefined` for anything else.
+ * The parts of `host:port`; IPv6 addresses stand in brackets. Without a port it is `portDefault`, if there is
+ * one. `undefined` for anything else.
  */
 export function readAddress(text: string, portDefault?: number): Address | undefined {
   const match = /^(?:\[([0-9A-Fa-f:.%\w]+)\]|([A-Za-z0-9._-]+))(?::(\d{1,5}))?$/.exec(text);
@@ -40,7 +40,9 @@ export function formatAddress(host: string, port: number): string {
   return isIP(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-/** True for what only this machine can reach. Names other than `localhost` count as reachable from elsewhere. */
+/**
+ * True for what only this machine can reach. Names other than `localhost` count as reachable from elsewhere.
+ */
 export function isLoopback(host: string): boolean {
   const family = isIP(host);
   if (family === 0) return host.toLowerCase() === "localhost";

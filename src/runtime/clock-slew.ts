@@ -19,8 +19,8 @@ export interface ClockSlew {
 }
 
 /**
- * What chrony's configuration on this machine says. `undefined` where there is none: ntpd and systemd-timesyncd stay at 500 ppm, and what
- * Linux was told by another program Node cannot ask.
+ * What chrony's configuration on this machine says. `undefined` where there is none: ntpd and
+ * systemd-timesyncd stay at 500 ppm, and what Linux was told by another program Node cannot ask.
  */
 export async function clockSlew(files: readonly string[] = chronyFiles): Promise<ClockSlew | undefined> {
   for (const file of files) {

@@ -12,8 +12,9 @@ interface Said {
 }
 
 /**
- * Says everything once a minute for each cause, with how often it was left unsaid before: what strangers can provoke
- * must not fill a disk, and the one line in a thousand that matters must not drown. Pure: it is told the time.
+ * Says everything once a minute for each cause, with how often it was left unsaid before: what strangers can
+ * provoke must not fill a disk, and the one line in a thousand that matters must not drown. Pure: it is told
+ * the time.
  */
 export class LogLimit {
   readonly #said = new Map<string, Said>();

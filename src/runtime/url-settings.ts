@@ -1,7 +1,10 @@
 import { parseDuration } from "../lease/duration.js";
 import { LeaseholdError } from "../lease/errors.js";
 
-/** The settings behind the question mark of an address. Each is taken out by its name; `query` has what is left. */
+/**
+ * The settings behind the question mark of an address. Each is taken out by its name; `query` has what is
+ * left.
+ */
 export class UrlSettings {
   readonly query: URLSearchParams;
 

@@ -3,7 +3,10 @@ import { Deadlines } from "../lease/deadlines.js";
 import type { DeadlineItem } from "../lease/deadlines.js";
 import type { Clock, Random, Timer, Timers, World } from "../lease/ports.js";
 
-/** Timers that fire later than this are those of a process that has more to do than it can, or that stood still. */
+/**
+ * Timers that fire later than this are those of a process that has more to do than it can, or that stood
+ * still.
+ */
 const LATE_MS = 20;
 
 /** The longest delay that `setTimeout` understands; anything longer would fire at once. */
@@ -27,9 +30,9 @@ class PendingCall implements DeadlineItem, Timer {
 }
 
 /**
- * All pending calls on a single `setTimeout`. It never keeps the process alive: what does is an open transport. A
- * cancelled call leaves the timeout armed, which then finds nothing to do; that is cheaper than arming it anew for
- * each of the many timeouts that are cancelled because the answer came.
+ * All pending calls on a single `setTimeout`. It never keeps the process alive: what does is an open
+ * transport. A cancelled call leaves the timeout armed, which then finds nothing to do; that is cheaper than
+ * arming it anew for each of the many timeouts that are cancelled because the answer came.
  */
 class RealTimers implements Timers {
   readonly #clock: Clock;
@@ -66,8 +69,9 @@ class RealTimers implements Timers {
   }
 
   /**
-   * When it is late, what has arrived meanwhile counts first: the event loop reads it after its timers and before its
-   * immediates. Else the time for an answer would run out while the answer lies here, and what is asked again adds to the work.
+   * When it is late, what has arrived meanwhile counts first: the event loop reads it after its timers and
+   * before its immediates. Else the time for an answer would run out while the answer lies here, and what is
+   * asked again adds to the work.
    */
   readonly #wake = (): void => {
     if (this.#clock.monotonicMs() - this.#armedMs > LATE_MS) setImmediate(this.#run);
@@ -92,15 +96,18 @@ const threadMonotonicMs = () => performance.now();
 const random: Random = { next: () => Math.random() };
 
 /**
- * The real world: this machine's clocks, its timers and V8's random numbers (which spread retries and nothing else).
- * `monotonicMs` is another way to read the steady clock.
+ * The real world: this machine's clocks, its timers and V8's random numbers (which spread retries and nothing
+ * else). `monotonicMs` is another way to read the steady clock.
  */
 export function realWorld(monotonicMs: () => number = threadMonotonicMs): World {
   const clock: Clock = { monotonicMs, wallMs: () => Date.now() };
   return { clock, timers: new RealTimers(clock), random };
 }
 
-/** 64 random bits as 16 hexadecimal digits: what tells apart two proposers of one name, and two starts of one process. */
+/**
+ * 64 random bits as 16 hexadecimal digits: what tells apart two proposers of one name, and two starts of one
+ * process.
+ */
 export function incarnation(): string {
   return randomBytes(8).toString("hex");
 }

@@ -28,7 +28,10 @@ export function storeConformanceCases(kind: Store["traits"]["kind"]): StoreCase[
   }));
 }
 
-/** Registers the suite: `runStoreConformance({ describe, test }, "atomic", makeGround)`. Each ground is closed after its case. */
+/**
+ * Registers the suite: `runStoreConformance({ describe, test }, "atomic", makeGround)`. Each ground is closed
+ * after its case.
+ */
 export function runStoreConformance(
   framework: {
     describe(name: string, define: () => void): unknown;

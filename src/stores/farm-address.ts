@@ -27,7 +27,10 @@ export interface StorePlace {
   readonly name: string;
 }
 
-/** The farm's settings, which its addresses carry: all of its users have to say the same, and so they hand on one text. */
+/**
+ * The farm's settings, which its addresses carry: all of its users have to say the same, and so they hand on
+ * one text.
+ */
 export interface FarmSettings {
   /** Δ: the longest lease, ms. */
   readonly ttlMaxMs?: number;
@@ -55,7 +58,8 @@ export function isFarmUrl(url: string): boolean {
 
 /**
  * The stores that these addresses name, all together one farm: `delta+file:///mnt/a,/mnt/b,/mnt/c` or
- * `delta+redis://user@h1,h2:6380,h3/0?ttlMax=10s`. Several paths or hosts share the rest of the address; a comma in a path is `%2C`.
+ * `delta+redis://user@h1,h2:6380,h3/0?ttlMax=10s`. Several paths or hosts share the rest of the address; a
+ * comma in a path is `%2C`.
  *
  * @throws LeaseholdError `INVALID_URL`, `INVALID_DURATION`
  */

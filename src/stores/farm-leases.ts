@@ -17,7 +17,10 @@ import { openStores } from "./open.js";
 
 const timeoutDefault = "5s";
 
-/** What users of stores understand: `delta+…` and `flease+…`. How stores are reached stands in their addresses. */
+/**
+ * What users of stores understand: `delta+…` and `flease+…`. How stores are reached stands in their
+ * addresses.
+ */
 export type FarmOptions = ParticipantOptions;
 
 /** What only makes sense where there are members to talk to. */
@@ -26,8 +29,8 @@ const memberOptions = ["cluster", "role", "tls", "key", "keyFile", "renewInWorke
 /**
  * Opens leases on the stores that these addresses name: `delta+…` or `flease+…`.
  *
- * Rejects with a `LeaseholdError`: `INVALID_URL`, `INVALID_DURATION`, `INVALID_CONFIG`, `UNSUPPORTED`, `CONFIG_MISMATCH`, `NO_QUORUM`,
- * `STORE_…`.
+ * Rejects with a `LeaseholdError`: `INVALID_URL`, `INVALID_DURATION`, `INVALID_CONFIG`, `UNSUPPORTED`,
+ * `CONFIG_MISMATCH`, `NO_QUORUM`, `STORE_…`.
  */
 export async function openFarmLeases(
   urls: readonly string[],
@@ -91,7 +94,8 @@ function refuseMemberOptions(options: FarmOptions, { ground, places }: FarmAddre
 /**
  * Opens leases whose records stand beside the data that they guard, on one store.
  *
- * Rejects as {@link openFarmLeases}, with `UNSUPPORTED` for more than one store, or one that cannot compare and set.
+ * Rejects as {@link openFarmLeases}, with `UNSUPPORTED` for more than one store, or one that cannot compare
+ * and set.
  */
 export async function openStoredCells(url: string, options: FarmOptions, world: World): Promise<StoredCells> {
   const address = parseFarmUrls([url]);

@@ -6,7 +6,10 @@ import type { OpenedStore } from "./common/contract.js";
 /** What can be said of a store before it has been opened. */
 export type AssumedTraits = Pick<StoreTraits, "name" | "kind" | "bytesMax" | "pollMs" | "delayMs">;
 
-/** After a failure, how long until it is opened again at the earliest, ms: an operation's own time at most kinds of stores. */
+/**
+ * After a failure, how long until it is opened again at the earliest, ms: an operation's own time at most
+ * kinds of stores.
+ */
 const againMs = 1_000;
 
 /** How long a store may take to close, ms: more than one that answers needs. */
@@ -15,7 +18,9 @@ const closeMsMax = 500;
 /** The longest time that Node's timers take. */
 const foreverMs = 2 ** 31 - 1;
 
-/** Faults of what was asked for: trying again is useless, and a farm with such a store is refused as a whole. */
+/**
+ * Faults of what was asked for: trying again is useless, and a farm with such a store is refused as a whole.
+ */
 const refusals: ReadonlySet<ErrorCode> = new Set([
   "INVALID_URL",
   "INVALID_CONFIG",
@@ -24,15 +29,19 @@ const refusals: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /**
- * A store that may be out of reach when its farm is opened. Until it has been opened it fails every operation, so that a farm
- * whose other stores are there can work; each operation that comes then tries to open it again.
+ * A store that may be out of reach when its farm is opened. Until it has been opened it fails every
+ * operation, so that a farm whose other stores are there can work; each operation that comes then tries to
+ * open it again.
  */
 export class LazyStore implements Store {
   readonly traits: StoreTraits;
   readonly #open: (signal: AbortSignal) => Promise<OpenedStore>;
   readonly #timers: Timers;
   readonly #closing = new AbortController();
-  /** Keeps the process alive while it is open, as a socket would: files do not, and the library's timers must not. */
+  /**
+   * Keeps the process alive while it is open, as a socket would: files do not, and the library's timers must
+   * not.
+   */
   readonly #awake = setInterval(() => undefined, foreverMs);
   #opened: OpenedStore | undefined;
   #opening: Promise<void> | undefined;
@@ -48,8 +57,8 @@ export class LazyStore implements Store {
   }
 
   /**
-   * Settles when the first try to open it has. Rejects when to go on would be useless: `INVALID_URL`, `INVALID_CONFIG`,
-   * `UNSUPPORTED`, `STORE_UNFIT`. Any other failure may pass.
+   * Settles when the first try to open it has. Rejects when to go on would be useless: `INVALID_URL`,
+   * `INVALID_CONFIG`, `UNSUPPORTED`, `STORE_UNFIT`. Any other failure may pass.
    */
   async settled(): Promise<void> {
     await this.#opening;
@@ -62,7 +71,10 @@ export class LazyStore implements Store {
     return { kind: "failed", error: this.#error };
   }
 
-  /** Does not wait for a store that hangs: those of its farm that answer are to be closed, too, and the program goes on. */
+  /**
+   * Does not wait for a store that hangs: those of its farm that answer are to be closed, too, and the
+   * program goes on.
+   */
   async close(): Promise<void> {
     clearInterval(this.#awake);
     this.#closing.abort(this.#unavailable(this.traits.name, "it has been closed"));

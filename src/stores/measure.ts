@@ -28,8 +28,8 @@ export interface Measurement {
 export type GoOn = () => boolean;
 
 /**
- * Reads and writes in turns, one operation at a time. It uses the register of probes, where nothing that anybody waits for ever
- * stands, and so leaves nothing behind.
+ * Reads and writes in turns, one operation at a time. It uses the register of probes, where nothing that
+ * anybody waits for ever stands, and so leaves nothing behind.
  *
  * Rejects with the store's own error when an operation fails.
  */

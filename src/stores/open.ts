@@ -7,7 +7,10 @@ import { type AssumedTraits, LazyStore } from "./lazy-store.js";
 import { greatest } from "../lease/lists.js";
 import { majorityOf } from "../lease/majority.js";
 
-/** A kind of store: its adapter, loaded when the first one is opened, and what is assumed of one that is out of reach. */
+/**
+ * A kind of store: its adapter, loaded when the first one is opened, and what is assumed of one that is out
+ * of reach.
+ */
 interface Kind extends Omit<AssumedTraits, "name"> {
   /** How long it may take to be opened at the least, ms: a slot of a disk is taken with waits of 2δ. */
   readonly openMs?: number;
@@ -69,7 +72,8 @@ const kinds: Readonly<Record<Exclude<Scheme, "memory">, Kind>> = {
 /**
  * Opens one store and probes it, see {@link OpenStore}.
  *
- * Rejects with a `LeaseholdError`: `INVALID_URL`, `UNSUPPORTED` when a package that the kind needs is not installed, `STORE_…`.
+ * Rejects with a `LeaseholdError`: `INVALID_URL`, `UNSUPPORTED` when a package that the kind needs is not
+ * installed, `STORE_…`.
  */
 export async function openStore(place: StorePlace, options: OpenStoreOptions): Promise<OpenedStore> {
   const open = await kindOf(place).load();
@@ -77,10 +81,12 @@ export async function openStore(place: StorePlace, options: OpenStoreOptions): P
 }
 
 /**
- * Opens the stores of a farm. Those that are out of reach may come later: what they are is assumed until then. Waits
- * `timeoutMs` for the slow ones, and less once a majority is there. The process stays alive until they have been closed.
+ * Opens the stores of a farm. Those that are out of reach may come later: what they are is assumed until
+ * then. Waits `timeoutMs` for the slow ones, and less once a majority is there. The process stays alive until
+ * they have been closed.
  *
- * Rejects with a `LeaseholdError` of a store that will never do: `INVALID_URL`, `INVALID_CONFIG`, `UNSUPPORTED`, `STORE_UNFIT`.
+ * Rejects with a `LeaseholdError` of a store that will never do: `INVALID_URL`, `INVALID_CONFIG`,
+ * `UNSUPPORTED`, `STORE_UNFIT`.
  */
 export async function openStores(
   places: readonly StorePlace[],
@@ -105,8 +111,8 @@ export async function openStores(
 }
 
 /**
- * Resolves when all have been tried; or when a majority has and the others had their grace; or at the timeout. Rejects when one of
- * them will never do.
+ * Resolves when all have been tried; or when a majority has and the others had their grace; or at the
+ * timeout. Rejects when one of them will never do.
  */
 function untilEnough(
   stores: readonly LazyStore[],
@@ -133,7 +139,10 @@ function untilEnough(
   });
 }
 
-/** δ of a store, also of one that is away: what its address says, so that all users of a farm come to the same. */
+/**
+ * δ of a store, also of one that is away: what its address says, so that all users of a farm come to the
+ * same.
+ */
 function delayMsOf(place: StorePlace): number {
   const { delayMs } = kindOf(place);
   const said = place.scheme === "block" ? place.url.searchParams.get("delay") : null;

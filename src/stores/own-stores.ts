@@ -13,7 +13,9 @@ import { storesMax } from "./farm-address.js";
 /** Opens the stores of a farm for the participant of this name. */
 export type OpenOwnStores = (writer: string) => Promise<readonly Store[]>;
 
-/** Settings of a farm of your own stores. All participants have to give the same, but for `name` and `label`. */
+/**
+ * Settings of a farm of your own stores. All participants have to give the same, but for `name` and `label`.
+ */
 export interface StoreLeasesOptions extends Pick<ParticipantOptions, "name" | "label"> {
   /** Δ, the longest lease. Default `"15s"`, or twelve times `maxStoreLatency` if that is more. */
   ttlMax?: Duration;

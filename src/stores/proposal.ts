@@ -3,7 +3,9 @@ import { formatDuration } from "../lease/duration.js";
 import type { Measurement } from "./measure.js";
 import { greatest } from "../lease/lists.js";
 
-/** δ is so many times the 99.9th percentile: a bad day is several times worse than the day of the measurement. */
+/**
+ * δ is so many times the 99.9th percentile: a bad day is several times worse than the day of the measurement.
+ */
 const timesTail = 5;
 
 /** Phases of one operation of the paper's register: it reads, and then it writes. */
@@ -45,7 +47,8 @@ export function propose(examined: readonly Examined[], loopMs: number): Proposal
   const tailMs = greatest(tails);
   const measuredMs = roundUp(timesTail * tailMs + loopMs);
   const floors = examined.map(({ scheme, traits }) => {
-    // Object stores have hours that no measurement of seconds sees; where exclusion rests on δ, a kind's own default is the least.
+    // Object stores have hours that no measurement of seconds sees; where exclusion rests on δ, a kind's own
+    // default is the least.
     return scheme === "s3" || isSlotted ? traits.delayMs : delayMsMin;
   });
   const floorMs = greatest(floors);

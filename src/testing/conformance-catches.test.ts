@@ -267,7 +267,10 @@ describe("leases are caught that", () => {
 });
 
 test("a waist is caught that forgets a queue that is still used", async () => {
-  /** It shows only when several things fall together, so providers that answer a few turns later are tried, too. */
+  /**
+   * It shows only when several things fall together, so providers that answer a few turns later are tried,
+   * too.
+   */
   class Late extends broken.Base {
     turns = 0;
     override async attempt(...asked: Parameters<Provider["attempt"]>): Promise<AttemptOutcome> {

@@ -4,16 +4,16 @@ import type { SequentialModel } from "./linearizability.js";
 export type RegisterInput<Value> = "read" | { readonly write: Value };
 
 /**
- * What a register answers a read: its value, or that it has none. An object, so that "no value" and "no answer yet"
- * differ.
+ * What a register answers a read: its value, or that it has none. An object, so that "no value" and "no
+ * answer yet" differ.
  */
 export interface RegisterOutput<Value> {
   readonly value: Value | undefined;
 }
 
 /**
- * A register: a read answers what was written last, and before the first write `initial`. Values are compared by
- * `===`, and NaN equals itself.
+ * A register: a read answers what was written last, and before the first write `initial`. Values are compared
+ * by `===`, and NaN equals itself.
  *
  * @example
  * ```ts
@@ -38,7 +38,9 @@ export function registerModel<Value>(
   };
 }
 
-/** As a register's, and `{ compare, swap }`, which answers whether the value was `compare` and is now `swap`. */
+/**
+ * As a register's, and `{ compare, swap }`, which answers whether the value was `compare` and is now `swap`.
+ */
 export type CasInput<Value> = RegisterInput<Value> | { readonly compare: Value; readonly swap: Value };
 
 /** What it answers: `value` to a read, `swapped` to a compare-and-set. */
@@ -89,8 +91,8 @@ export interface TokenGuardOutput {
 }
 
 /**
- * What a fencing token's guard does: it accepts a token that is not smaller than the greatest it accepted, and
- * refuses all others.
+ * What a fencing token's guard does: it accepts a token that is not smaller than the greatest it accepted,
+ * and refuses all others.
  *
  * @example
  * ```ts

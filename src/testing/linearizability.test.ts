@@ -193,7 +193,8 @@ describe("a search that takes too long", () => {
   });
 
   it("gives up too before it needs more memory than it may have", () => {
-    // A key of a state is a megabyte: after some hundreds of states the memory is used up, long before the steps are.
+    // A key of a state is a megabyte: after some hundreds of states the memory is used up, long before the
+    // steps are.
     const model = { ...registerModel(0), keyOf: (state: number | undefined) => `${state}`.padStart(2 ** 20) };
     expect(checkLinearizable(model, hard(12)).verdict).toBe("unknown");
   });
@@ -223,7 +224,9 @@ describe("a search that takes too long", () => {
 });
 
 describe("large histories", () => {
-  /** Four clients use a register that works; each operation happens somewhere between its call and its return. */
+  /**
+   * Four clients use a register that works; each operation happens somewhere between its call and its return.
+   */
   function historyOf(seed: number, count: number): Op[] {
     let state = seed;
     const random = () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647;

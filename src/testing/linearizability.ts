@@ -1,23 +1,23 @@
 /**
- * Deciding whether a concurrent history is linearizable: whether all of its operations could have happened one after
- * another, each at one instant between its call and its return, so that a sequential model gives every answer that
- * was given. The algorithm of Wing and Gong (1993) with Lowe's improvement (2017): pairs of (operations done, state)
- * that have been tried and came to nothing are remembered.
+ * Deciding whether a concurrent history is linearizable: whether all of its operations could have happened
+ * one after another, each at one instant between its call and its return, so that a sequential model gives
+ * every answer that was given. The algorithm of Wing and Gong (1993) with Lowe's improvement (2017): pairs of
+ * (operations done, state) that have been tried and came to nothing are remembered.
  */
 
 /** What a thing does when it is used by one caller at a time. */
 export interface SequentialModel<State, Input, Output> {
   readonly initial: State;
   /**
-   * The states in which the thing may be after `input` was answered with `output`; none when it could not answer so.
-   * `output` is undefined when the caller never learnt the answer: then every answer is possible.
+   * The states in which the thing may be after `input` was answered with `output`; none when it could not
+   * answer so. `output` is undefined when the caller never learnt the answer: then every answer is possible.
    */
   step(state: State, input: Input, output: Output | undefined): readonly State[];
   /** Two states with one key are the same. Default: `JSON.stringify`, with bigints as text. */
   keyOf?(state: State): string;
   /**
-   * Operations with different keys have nothing to do with each other, and are checked apart, which is far quicker.
-   * Each key has a state of its own, which begins as `initial`.
+   * Operations with different keys have nothing to do with each other, and are checked apart, which is far
+   * quicker. Each key has a state of its own, which begins as `initial`.
    */
   partitionOf?(input: Input): string;
 }
@@ -28,7 +28,8 @@ export interface HistoryOperation<Input, Output> {
   /** When it was called. */
   readonly calledAt: number;
   /**
-   * When it returned, not before `calledAt`. Undefined: it never did, and may have happened at any time since, or not at all.
+   * When it returned, not before `calledAt`. Undefined: it never did, and may have happened at any time
+   * since, or not at all.
    */
   readonly returnedAt?: number | undefined;
   /** What it returned; ignored when it did not return. */
@@ -37,13 +38,16 @@ export interface HistoryOperation<Input, Output> {
 
 /** What {@link checkLinearizable} found. */
 export interface LinearizabilityResult<Input, Output> {
-  /** `unknown`: the search was ended by a bound, so nothing is proved, neither that it is linearizable nor that it is not. */
+  /**
+   * `unknown`: the search was ended by a bound, so nothing is proved, neither that it is linearizable nor
+   * that it is not.
+   */
   readonly verdict: "linearizable" | "violated" | "unknown";
   /** If it is linearizable: an order that explains it (operations without a return may be missing). */
   readonly order: readonly HistoryOperation<Input, Output>[];
   /**
-   * Otherwise: the longest order that could be found, of the first partition that has no whole one, and the operations
-   * of which none could come next.
+   * Otherwise: the longest order that could be found, of the first partition that has no whole one, and the
+   * operations of which none could come next.
    */
   readonly longest: readonly HistoryOperation<Input, Output>[];
   readonly stuckAt: readonly HistoryOperation<Input, Output>[];
@@ -73,7 +77,8 @@ const rememberedOverheadBytes = 64;
  *
  * const history = [
  *   { input: { write: "a" }, calledAt: 0, returnedAt: 10 },
- *   { input: "read" as const, output: { value: "" }, calledAt: 20, returnedAt: 30 }, // Stale: "a" was there before.
+ *   // Stale: "a" was there before.
+ *   { input: "read" as const, output: { value: "" }, calledAt: 20, returnedAt: 30 },
  * ];
  * checkLinearizable(registerModel(""), history).verdict; // "violated"
  * ```

@@ -61,7 +61,10 @@ export class MemoryCluster implements AsyncDisposable {
     return this.world.advance(duration);
   }
 
-  /** The participant's requests get no answer until {@link reconnect}: its leases run out, `acquire` finds no quorum. */
+  /**
+   * The participant's requests get no answer until {@link reconnect}: its leases run out, `acquire` finds no
+   * quorum.
+   */
   cutOff(name: string): void {
     this.#process(name).cutOff();
   }
@@ -71,8 +74,9 @@ export class MemoryCluster implements AsyncDisposable {
   }
 
   /**
-   * The participant's process stops until {@link resume}, as by SIGSTOP: its timers do not run and it hears nothing, so
-   * nothing is renewed and no loss is noticed, while time passes for the others. Code of the test itself runs on.
+   * The participant's process stops until {@link resume}, as by SIGSTOP: its timers do not run and it hears
+   * nothing, so nothing is renewed and no loss is noticed, while time passes for the others. Code of the test
+   * itself runs on.
    */
   pause(name: string): void {
     this.#process(name).pause();

@@ -17,7 +17,10 @@ export interface MemoryParticipant {
   onChanged(): void;
 }
 
-/** One tenure on a {@link MemoryGround}: it ends on the steady clock and on the system clock, whichever says so first. */
+/**
+ * One tenure on a {@link MemoryGround}: it ends on the steady clock and on the system clock, whichever says
+ * so first.
+ */
 export class MemoryTenure implements Grant {
   readonly resource: string;
   readonly token: bigint;
@@ -108,7 +111,9 @@ export class MemoryGround {
     return undefined;
   }
 
-  /** A new tenure, or the one that is in the way; then the participant hears when the resource becomes free. */
+  /**
+   * A new tenure, or the one that is in the way; then the participant hears when the resource becomes free.
+   */
   take(resource: string, participant: MemoryParticipant, ttlMs: number): MemoryTenure {
     const standing = this.find(resource);
     const isOwnRest = standing?.owner === participant && standing.abandoned;

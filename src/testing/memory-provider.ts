@@ -17,7 +17,10 @@ import { ProcessSwitch } from "./process-switch.js";
 /** The shortest lease: enough for tests on real time to be quick. */
 const TTL_MS_MIN = 10;
 
-/** A renewal without an answer fails after this part of the TTL, so that a holder that is cut off can try several times. */
+/**
+ * A renewal without an answer fails after this part of the TTL, so that a holder that is cut off can try
+ * several times.
+ */
 const RENEWAL_TIMEOUTS_PER_TTL = 12;
 
 export interface MemoryProviderOptions {

@@ -8,7 +8,10 @@ import { MemoryProvider } from "./memory-provider.js";
 /** Grounds of this process by name. More than this is a program that does not close what it opens. */
 const GROUNDS_MAX = 1_000;
 
-/** Within one process only a forgotten lease needs its TTL, so a program may ask for whatever its real cluster would grant. */
+/**
+ * Within one process only a forgotten lease needs its TTL, so a program may ask for whatever its real cluster
+ * would grant.
+ */
 const TTL_MS_MAX = 3_600_000;
 
 /** A ground lives from its first participant to its last. */

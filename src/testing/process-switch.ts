@@ -57,7 +57,10 @@ export class ProcessSwitch {
     };
   }
 
-  /** True as soon as the process reaches the others, false when `timeoutMs` have passed or it is cancelled before that. */
+  /**
+   * True as soon as the process reaches the others, false when `timeoutMs` have passed or it is cancelled
+   * before that.
+   */
   async reaches(timers: Timers, timeoutMs: number, cancellation?: Cancellation): Promise<boolean> {
     if (cancellation?.cancelled === true || this.#isConnected) return cancellation?.cancelled !== true;
     return new Promise((resolve) => {

@@ -7,7 +7,10 @@ import { Xorshift } from "../lease/xorshift.js";
 /** Taken when this file is loaded: a test that fakes the platform's timers must not stop virtual time. */
 const setImmediate = globalThis.setImmediate;
 
-/** Turns of the event loop that {@link VirtualWorld.settle} grants: work that hops over `setImmediate` itself gets on as well. */
+/**
+ * Turns of the event loop that {@link VirtualWorld.settle} grants: work that hops over `setImmediate` itself
+ * gets on as well.
+ */
 const SETTLE_TURNS = 3;
 
 /** More timers than this at one moment are a loop that would never let time pass. */
@@ -21,8 +24,8 @@ interface VirtualTimer extends DeadlineItem, Timer {
 }
 
 /**
- * A world in which time passes only when a test says so: clocks, timers and random numbers for a `LeaseManager` or a
- * provider. Runs are repeatable.
+ * A world in which time passes only when a test says so: clocks, timers and random numbers for a
+ * `LeaseManager` or a provider. Runs are repeatable.
  *
  * @example
  * ```ts
@@ -52,8 +55,8 @@ export class VirtualWorld implements World {
   }
 
   /**
-   * Lets time pass: runs the timers that fall due, in order, each at its moment, and lets the promises that wait for
-   * it continue before the next. `advance(0)` runs what is due already.
+   * Lets time pass: runs the timers that fall due, in order, each at its moment, and lets the promises that
+   * wait for it continue before the next. `advance(0)` runs what is due already.
    */
   async advance(duration: Duration): Promise<void> {
     const targetMs = this.#monotonicMs + parseDuration(duration);
@@ -63,7 +66,10 @@ export class VirtualWorld implements World {
     await advanced;
   }
 
-  /** The event loop is blocked, or the process stopped, for so long: both clocks move, no timer runs until the next `advance`. */
+  /**
+   * The event loop is blocked, or the process stopped, for so long: both clocks move, no timer runs until the
+   * next `advance`.
+   */
   block(duration: Duration): void {
     this.#moveTo(this.#monotonicMs + parseDuration(duration));
   }

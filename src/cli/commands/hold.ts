@@ -16,7 +16,10 @@ export interface HoldOptions extends SharedOptions {
   readonly label?: string;
 }
 
-/** `leasehold hold NAME`: 0 when it was interrupted, or asked to release and did so in time; 76 when the lease was lost. */
+/**
+ * `leasehold hold NAME`: 0 when it was interrupted, or asked to release and did so in time; 76 when the lease
+ * was lost.
+ */
 export async function hold(resource: string, options: HoldOptions): Promise<number> {
   const settings = settingsOf(options);
   const term = ttlOf(options.ttl);

@@ -7,7 +7,9 @@ import { type SecurityFlags, securityOf } from "../common/security-options.js";
 
 const duration = z.union([z.number(), z.string()]);
 
-/** The settings of a member as a file gives them. What the values may be is checked where they are used, once. */
+/**
+ * The settings of a member as a file gives them. What the values may be is checked where they are used, once.
+ */
 const configSchema = z.strictObject({
   id: z.string(),
   members: z.record(z.string(), z.string()),

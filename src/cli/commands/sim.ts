@@ -14,7 +14,9 @@ import { settingsOf } from "../common/settings.js";
 import { packageVersion } from "../common/version.js";
 import { countLines, RunsWanted, type SimCommandOptions, simulatorFailed, wordsOf } from "./sim-batch.js";
 
-/** From so many runs on, whatever matters must have happened often enough: otherwise they prove nothing (V). */
+/**
+ * From so many runs on, whatever matters must have happened often enough: otherwise they prove nothing (V).
+ */
 export const runsThatShowAll = 150;
 
 /** What happens less than once in so many runs has hardly happened. The rarest things happen once in ten. */
@@ -57,8 +59,8 @@ interface Summary {
 }
 
 /**
- * `leasehold sim`: random runs of the product on virtual time. The seed decides everything in a run. Exit codes tell a violation
- * from a lack of progress; whatever else goes wrong is a fault of the simulator.
+ * `leasehold sim`: random runs of the product on virtual time. The seed decides everything in a run. Exit
+ * codes tell a violation from a lack of progress; whatever else goes wrong is a fault of the simulator.
  */
 export async function sim(options: SimCommandOptions): Promise<number> {
   const { output } = settingsOf(options);

@@ -1,8 +1,9 @@
 import { usageError } from "../common/failure.js";
 
 /**
- * The command begins after "--", and nothing but the name stands before: without it an option of the command would be taken for one of
- * ours (`run x ls -o json`), and a second word before it for the command (`run x y -- true`).
+ * The command begins after "--", and nothing but the name stands before: without it an option of the command
+ * would be taken for one of ours (`run x ls -o json`), and a second word before it for the command
+ * (`run x y -- true`).
  */
 export function refuseStrayWords(command: string, words: readonly string[]): void {
   const { argv } = process;

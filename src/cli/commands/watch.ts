@@ -27,7 +27,10 @@ export async function watch(prefix: string, options: SharedOptions): Promise<num
   return exitCode("ok");
 }
 
-/** One change as `-o json` and `-o ndjson` write it: there is no end to wait for, so both are one object a line. */
+/**
+ * One change as `-o json` and `-o ndjson` write it: there is no end to wait for, so both are one object a
+ * line.
+ */
 export function changeView(change: Change, at: Date): object {
   return { at: at.toISOString(), ...leaseView(change) };
 }

@@ -1,6 +1,7 @@
 /**
- * The words and the environment of a command as the bytes that they are. Node decodes both as UTF-8, and what is none becomes
- * U+FFFD; Linux has the bytes under /proc. A string here has one character for each byte ("latin1").
+ * The words and the environment of a command as the bytes that they are. Node decodes both as UTF-8, and what
+ * is none becomes U+FFFD; Linux has the bytes under /proc. A string here has one character for each byte
+ * ("latin1").
  */
 import { isUtf8 } from "node:buffer";
 import { readFileSync } from "node:fs";

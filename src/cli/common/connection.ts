@@ -8,11 +8,11 @@ import { few } from "../../lease/lists.js";
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
 /**
- * Opens the leases, uses them, and closes them whatever happened. The process stays alive meanwhile: leases in memory have no socket
- * that would keep it.
+ * Opens the leases, uses them, and closes them whatever happened. The process stays alive meanwhile: leases
+ * in memory have no socket that would keep it.
  *
- * @param signal gives up while they are being opened; the promise rejects with its reason. Nothing is held then, and what is under
- * way ends with the process.
+ * @param signal gives up while they are being opened; the promise rejects with its reason. Nothing is held
+ * then, and what is under way ends with the process.
  */
 export async function withLeases<T>(
   settings: Settings,
@@ -57,8 +57,8 @@ export interface WaitOptions {
 const WAIT_LEFT_MS_MIN = 1;
 
 /**
- * The same for a command that waits its turn: the wait begins here, and is for the members or stores as well. A `--wait` that was given
- * overrides a shorter `--timeout`, as when hundreds of commands start at once.
+ * The same for a command that waits its turn: the wait begins here, and is for the members or stores as well.
+ * A `--wait` that was given overrides a shorter `--timeout`, as when hundreds of commands start at once.
  *
  * @param use is told how much of the wait is left, ms; 0 for a command that is not to wait.
  */

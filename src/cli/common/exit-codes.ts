@@ -1,6 +1,9 @@
 import type { ErrorCode } from "../../lease/errors.js";
 
-/** Every exit code of the command line that is not the child's own, in one table: `docs/cli.md` and `--help` show it. */
+/**
+ * Every exit code of the command line that is not the child's own, in one table: `docs/cli.md` and `--help`
+ * show it.
+ */
 export const exitCodes = [
   { code: 0, name: "ok", meaning: "done" },
   { code: 1, name: "unexpected", meaning: "something that should not happen; the message says what" },
@@ -61,7 +64,10 @@ export function exitCode(name: ExitName): number {
 /** What a shell reports for a process that a signal ended is 128 plus the number of the signal. */
 export const SIGNAL_BASE = 128;
 
-/** How each error of the library ends a command. A code that is added to the library's table must be added here. */
+/**
+ * How each error of the library ends a command. A code that is added to the library's table must be added
+ * here.
+ */
 const exitByErrorCode: Record<ErrorCode, ExitName> = {
   LEASE_LOST: "lost",
   LEASE_HELD: "conflict",

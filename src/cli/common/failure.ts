@@ -20,7 +20,10 @@ function oneLine(text: string): string {
   return text.replaceAll(/\s*\n\s*/g, "; ").trim();
 }
 
-/** What to say and how to exit for whatever was thrown. Never a stack trace: those are for authors, not for users. */
+/**
+ * What to say and how to exit for whatever was thrown. Never a stack trace: those are for authors, not for
+ * users.
+ */
 export function describeFailure(error: unknown): { message: string; exitCode: number } {
   if (error instanceof CommandFailure) return { message: oneLine(error.message), exitCode: error.exitCode };
   if (error instanceof LeaseholdError) {

@@ -1,8 +1,9 @@
 /**
- * Stores that are files may hang: an operation on a dead file server or a frozen file system never ends, and Node cannot end before it,
- * however it is asked to. So where such stores are used, the command runs in a process *behind* the one that was started, the
- * *front*. The front touches no store. It passes signals on, and ends with the exit code of the command whatever
- * becomes of the process behind, which ends by itself when the store goes on. The two are one: when the front dies, so does what is behind.
+ * Stores that are files may hang: an operation on a dead file server or a frozen file system never ends, and
+ * Node cannot end before it, however it is asked to. So where such stores are used, the command runs in a
+ * process *behind* the one that was started, the *front*. The front touches no store. It passes signals on,
+ * and ends with the exit code of the command whatever becomes of the process behind, which ends by itself
+ * when the store goes on. The two are one: when the front dies, so does what is behind.
  */
 import { spawn } from "node:child_process";
 import { closeSync, writeSync } from "node:fs";
@@ -13,7 +14,10 @@ import { listenToSignals } from "./signals.js";
 /** What the process behind is called: other than a variable, this is not handed on to what it starts. */
 const NAME_BEHIND = "leasehold-behind";
 
-/** The descriptor, behind, of the pipe that ties it to the front: a byte when signals are heard there, then one with the exit code. */
+/**
+ * The descriptor, behind, of the pipe that ties it to the front: a byte when signals are heard there, then
+ * one with the exit code.
+ */
 const FRONT_FD = 3;
 
 /** Kinds of stores whose operations use files. */
@@ -42,7 +46,10 @@ export function beFront(): void {
     detached: true,
   });
   let hears = false;
-  /** The first that came before the process behind heard any. If it never does, a second one ends it all the same. */
+  /**
+   * The first that came before the process behind heard any. If it never does, a second one ends it all the
+   * same.
+   */
   let early: NodeJS.Signals | undefined;
   listenToSignals(SIGNALS, (signal) => {
     if (hears || early !== undefined) behind.kill(signal);
@@ -68,7 +75,10 @@ export function beFront(): void {
   });
 }
 
-/** Behind: says that signals are heard, and looks whether the front is still there. What it guards ends as if this process had been killed, and so it is. */
+/**
+ * Behind: says that signals are heard, and looks whether the front is still there. What it guards ends as if
+ * this process had been killed, and so it is.
+ */
 export function watchFront(): void {
   writeSync(FRONT_FD, Uint8Array.of(0));
   const link = new Socket({ fd: FRONT_FD, readable: true, writable: false });
@@ -77,7 +87,10 @@ export function watchFront(): void {
   link.unref();
 }
 
-/** Behind: tells the front to end. Nothing more is written, so readers of our output need not wait for this process. */
+/**
+ * Behind: tells the front to end. Nothing more is written, so readers of our output need not wait for this
+ * process.
+ */
 export function endFront(code: number): void {
   writeSync(FRONT_FD, Uint8Array.of(code));
   for (const fd of [0, 1, 2]) closeSync(fd);

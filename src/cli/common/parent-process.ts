@@ -1,6 +1,6 @@
 /**
- * The process that forked this one, if one did. The channel between the two closes when the parent ends, however it
- * ends: that is how its children know.
+ * The process that forked this one, if one did. The channel between the two closes when the parent ends,
+ * however it ends: that is how its children know.
  */
 
 export function isForked(): boolean {

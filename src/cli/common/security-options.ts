@@ -66,7 +66,9 @@ export function securityOf({ tlsCa, tlsCert, tlsKey, keyFile }: SecurityFlags): 
   return { tls: { ca: tlsCa, cert: tlsCert, key: tlsKey } };
 }
 
-/** The local cluster is for looking at, on loopback and without credentials, whatever the environment says. */
+/**
+ * The local cluster is for looking at, on loopback and without credentials, whatever the environment says.
+ */
 export function environmentWithoutSecurity(): NodeJS.ProcessEnv {
   const ours = new Set<string>(["LEASEHOLD_ROLE", ...fileOptions.map(({ variable }) => variable)]);
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !ours.has(name)));

@@ -27,7 +27,10 @@ export interface SharedOptions extends SecurityFlags {
   readonly cluster?: string;
 }
 
-/** The first port of the local cluster that `leasehold up` starts; its members listen on this one and the next ones. */
+/**
+ * The first port of the local cluster that `leasehold up` starts; its members listen on this one and the next
+ * ones.
+ */
 export const LOCAL_PORT = 7400;
 
 /** Where the members of the local cluster are, when nothing else is said. */
@@ -41,8 +44,9 @@ export const TIMEOUT_DEFAULT = "5s";
 export const WAIT_DEFAULT = "1m";
 
 /**
- * Adds what one `--endpoints` says to what those before it said; `a,b` is the same as giving the option twice. What follows the address
- * of stores or of a core without a scheme of its own belongs to it: `delta+file:///mnt/a,/mnt/b` is one address.
+ * Adds what one `--endpoints` says to what those before it said; `a,b` is the same as giving the option
+ * twice. What follows the address of stores or of a core without a scheme of its own belongs to it:
+ * `delta+file:///mnt/a,/mnt/b` is one address.
  */
 export function collectEndpoints(text: string, before: readonly string[] = []): readonly string[] {
   const given: string[] = [];

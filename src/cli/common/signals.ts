@@ -1,6 +1,7 @@
 /**
- * The signals that ask a command to end. They are held from the first moment on, as loading a command takes longer than a
- * script may wait before it changes its mind, and then told to the command that listens. It imports nothing, so that nothing is before it.
+ * The signals that ask a command to end. They are held from the first moment on, as loading a command takes
+ * longer than a script may wait before it changes its mind, and then told to the command that listens. It
+ * imports nothing, so that nothing is before it.
  */
 type Signal = "SIGINT" | "SIGTERM" | "SIGHUP" | "SIGQUIT" | "SIGUSR1" | "SIGUSR2";
 
@@ -25,8 +26,8 @@ export function holdSignals(): void {
 }
 
 /**
- * Tells the listener of these signals, first of those that were held. Whatever else was held is no longer: what it does to a process
- * that does not listen, it does now.
+ * Tells the listener of these signals, first of those that were held. Whatever else was held is no longer:
+ * what it does to a process that does not listen, it does now.
  *
  * @returns stops listening.
  */
@@ -39,7 +40,8 @@ export function listenToSignals<Listened extends Signal>(
   const rest = HELD.filter((signal) => !listeners.some(([listened]) => listened === signal));
   for (const signal of rest) process.on(signal, die);
   for (const signal of HELD) process.off(signal, hold as NodeJS.SignalsListener);
-  // Node hears of a signal when it polls. One that has arrived and was not heard yet would be lost with its listener.
+  // Node hears of a signal when it polls. One that has arrived and was not heard yet would be lost with its
+  // listener.
   setImmediate(() =>
     setImmediate(() => {
       for (const signal of rest) process.off(signal, die);

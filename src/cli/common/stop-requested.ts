@@ -6,7 +6,8 @@ export function stopRequested(): Promise<void> {
   return new Promise((resolve) => {
     onParentGone(resolve);
     listenToSignals(["SIGINT", "SIGTERM", "SIGHUP"], (signal) => {
-      // A terminal sends the others to every process in it: a server that was forked leaves the decision to its parent.
+      // A terminal sends the others to every process in it: a server that was forked leaves the decision to
+      // its parent.
       if (signal === "SIGTERM" || !isForked()) resolve();
     });
   });

@@ -1,6 +1,8 @@
 /** How many columns of a terminal a text takes, and how to cut or pad it to a number of them. */
 
-/** Ranges of characters that terminals show in two columns: East Asian wide and full-width forms, and emoji. */
+/**
+ * Ranges of characters that terminals show in two columns: East Asian wide and full-width forms, and emoji.
+ */
 const WIDE: readonly (readonly [number, number])[] = [
   [0x1100, 0x115f],
   [0x2e80, 0x303e],
@@ -53,8 +55,8 @@ export function pad(text: string, cells: number, align: "left" | "right" = "left
 }
 
 /**
- * What others chose (names of holders, say) as harmless text: control characters could move the cursor or rename
- * the reader's window.
+ * What others chose (names of holders, say) as harmless text: control characters could move the cursor or
+ * rename the reader's window.
  */
 export function printable(text: string): string {
   return text.replaceAll(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, "\ufffd");

@@ -4,7 +4,10 @@ import { printable } from "./cells.js";
 
 const STDOUT = 1;
 const STDERR = 2;
-/** A reader that is slow to empty its pipe is given this many turns; then the line is dropped rather than the lease. */
+/**
+ * A reader that is slow to empty its pipe is given this many turns; then the line is dropped rather than the
+ * lease.
+ */
 const WRITE_TRIES = 200;
 const RETRY_MS = 5;
 
@@ -15,7 +18,10 @@ export function outputFault(): string | undefined {
   return fault;
 }
 
-/** True when the reader has gone (`leasehold ls | head -1`): nothing is wrong then, there is just nobody to tell. */
+/**
+ * True when the reader has gone (`leasehold ls | head -1`): nothing is wrong then, there is just nobody to
+ * tell.
+ */
 function write(fd: number, text: string): boolean {
   let rest = Buffer.from(text, "utf8");
   for (let tries = 0; rest.length > 0 && tries < WRITE_TRIES;) {
@@ -36,8 +42,8 @@ function write(fd: number, text: string): boolean {
 }
 
 /**
- * Writes straight to the descriptor. `process.stderr` would put a shared pipe into non-blocking mode, and the child
- * of `run`, which inherits the same pipe, would then fail on it with EAGAIN.
+ * Writes straight to the descriptor. `process.stderr` would put a shared pipe into non-blocking mode, and the
+ * child of `run`, which inherits the same pipe, would then fail on it with EAGAIN.
  */
 export function sayError(message: string): void {
   write(STDERR, `leasehold: ${printable(message)}\n`);

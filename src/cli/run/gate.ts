@@ -1,8 +1,9 @@
 /**
- * The shell that stands between the guard and the command. It is the leader of the command's process group and begins as a
- * closed gate: the command starts only when the guard writes its words, which it does after `run` has heard of the group.
- * If the guard dies first, the descriptor ends and so does the gate. If it dies later, the gate ends the whole group, which nobody
- * else can do when `run` has been stopped or killed as well.
+ * The shell that stands between the guard and the command. It is the leader of the command's process group
+ * and begins as a closed gate: the command starts only when the guard writes its words, which it does after
+ * `run` has heard of the group. If the guard dies first, the descriptor ends and so does the gate. If it dies
+ * later, the gate ends the whole group, which nobody else can do when `run` has been stopped or killed as
+ * well.
  *
  * A shell, because it can exec, costs a millisecond, and knows how a process ended: Node reports a death by a
  * real-time signal as exit code 0.
@@ -15,19 +16,23 @@ export const GATE_SHELL = "/bin/sh";
 export const GATE_FD = 3;
 
 /**
- * What the gate says, one line of JSON each: `"started"` when the next thing is the command's exec, so that signals reach it from now
- * on; then its exit status.
+ * What the gate says, one line of JSON each: `"started"` when the next thing is the command's exec, so that
+ * signals reach it from now on; then its exit status.
  */
 export type FromGate = "started" | number;
 
-/** What a guard passes on, and what else may be sent to a group: they are for the command. The gate lives on to report its end. */
+/**
+ * What a guard passes on, and what else may be sent to a group: they are for the command. The gate lives on
+ * to report its end.
+ */
 const SIGNALS = "HUP INT QUIT PIPE ALRM TERM USR1 USR2";
 
 /**
- * Its own messages ("Killed") go nowhere; the command's standard error waits at descriptor 4. The part in the background is what
- * ends the command with the guard: first all others of the session, whose number is `$$`, as /proc has them, then the gate's group with itself.
- * The command runs in the foreground, as a shell gives background processes another input
- * and other signals. After it, the background part is collected, as not every first process of a container does so.
+ * Its own messages ("Killed") go nowhere; the command's standard error waits at descriptor 4. The part in the
+ * background is what ends the command with the guard: first all others of the session, whose number is `$$`,
+ * as /proc has them, then the gate's group with itself. The command runs in the foreground, as a shell gives
+ * background processes another input and other signals. After it, the background part is collected, as not
+ * every first process of a container does so.
  */
 export const GATE_SCRIPT = `exec 4>&2 2>/dev/null
 trap : ${SIGNALS}

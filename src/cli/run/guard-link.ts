@@ -15,7 +15,9 @@ export type ToGuard =
       readonly deadline: Deadline;
       readonly limits: Limits;
     }
-  /** `run` knows the process group: the command may start, if the deadline as it is now leaves time for that. */
+  /**
+   * `run` knows the process group: the command may start, if the deadline as it is now leaves time for that.
+   */
   | { readonly type: "go"; readonly deadline: Deadline }
   /** A renewal moved the deadline (or a clock fault brought it nearer). */
   | { readonly type: "deadline"; readonly deadline: Deadline }
@@ -43,8 +45,8 @@ export type FromGuard =
     };
 
 /**
- * The descriptors, in the guard, of the two pipes that tie it to `run`. One for each direction: a write to a guard that has just
- * ended closes its pipe, and what the guard said last has to be readable all the same.
+ * The descriptors, in the guard, of the two pipes that tie it to `run`. One for each direction: a write to a
+ * guard that has just ended closes its pipe, and what the guard said last has to be readable all the same.
  */
 export const FROM_RUN_FD = 3;
 export const TO_RUN_FD = 4;

@@ -1,10 +1,14 @@
 /**
- * When a guarded process has to end: pure decisions, so that each of them can be tested without a process or a clock.
+ * When a guarded process has to end: pure decisions, so that each of them can be tested without a process or
+ * a clock.
  */
 
 /** A deadline on both clocks of the machine; whichever comes first counts. */
 export interface Deadline {
-  /** CLOCK_MONOTONIC, the same for all processes of one machine since its start; it stands still in a suspended machine. */
+  /**
+   * CLOCK_MONOTONIC, the same for all processes of one machine since its start; it stands still in a
+   * suspended machine.
+   */
   readonly monotonicMs: number;
   /** System time: it goes on in a suspended machine, but may be set. */
   readonly wallMs: number;
@@ -51,8 +55,8 @@ const KILL_MARGIN_SHARE = 20;
 /** SIGKILL is repeated this often until the group is gone. */
 const KILL_AGAIN_MS = 20;
 /**
- * The guard looks at the clocks at least this often: no timer runs while the machine is suspended, and afterwards
- * only the system time shows that the deadline has passed.
+ * The guard looks at the clocks at least this often: no timer runs while the machine is suspended, and
+ * afterwards only the system time shows that the deadline has passed.
  */
 const LOOK_MS = 100;
 
@@ -65,7 +69,10 @@ export function killMarginMs(ttlMs: number): number {
   return Math.min(Math.max(KILL_MARGIN_MIN_MS, ttlMs / KILL_MARGIN_SHARE), ttlMs / KILL_AFTER_SHARE);
 }
 
-/** `killAfter` must be less than half the ttl: else SIGTERM would go out before a few renewals had their chance. */
+/**
+ * `killAfter` must be less than half the ttl: else SIGTERM would go out before a few renewals had their
+ * chance.
+ */
 export function killAfterMsMax(ttlMs: number): number {
   return ttlMs / 2;
 }

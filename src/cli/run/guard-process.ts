@@ -1,7 +1,8 @@
 /**
- * The guard of `leasehold run`: starts the command and sees to it that the command is gone before its lease can pass
- * to another, whatever happens to `run`. It is tied to `run` by a pipe alone: the pipe's end means that `run` is dead.
- * It loads nothing that it does not need, because the lease's time already runs while it starts.
+ * The guard of `leasehold run`: starts the command and sees to it that the command is gone before its lease
+ * can pass to another, whatever happens to `run`. It is tied to `run` by a pipe alone: the pipe's end means
+ * that `run` is dead. It loads nothing that it does not need, because the lease's time already runs while it
+ * starts.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { Socket } from "node:net";
@@ -122,7 +123,8 @@ class Guard {
     const refused = ({ code = "", message }: NodeJS.ErrnoException): void =>
       this.#finish({ type: "not-started", code: code === "E2BIG" ? code : "", message });
     try {
-      // A session of its own: the command's processes are one group, and the terminal's signals come through `run` only.
+      // A session of its own: the command's processes are one group, and the terminal's signals come through
+      // `run` only.
       const gate = spawn(GATE_SHELL, ["-c", GATE_SCRIPT, "leasehold"], {
         stdio: ["inherit", "inherit", "inherit", "pipe"],
         detached: true,
@@ -137,7 +139,10 @@ class Guard {
     }
   }
 
-  /** Both know the group now. The deadline may be close: the start took long, and the lease was not renewed meanwhile. */
+  /**
+   * Both know the group now. The deadline may be close: the start took long, and the lease was not renewed
+   * meanwhile.
+   */
   #open(): void {
     if (this.#gate === undefined || this.#decide().action !== "wait") return;
     this.#progress = "opened";

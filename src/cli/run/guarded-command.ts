@@ -109,7 +109,8 @@ export class GuardedCommand {
     this.#isLost = true;
     this.#tell({ type: "lost" });
     this.#processes?.kill();
-    // A guard that does not answer (stopped, say) is of no use any more: without it, we look after the command ourselves.
+    // A guard that does not answer (stopped, say) is of no use any more: without it, we look after the
+    // command ourselves.
     const impatient = setTimeout(() => this.#guard.kill("SIGKILL"), GUARD_ANSWER_MS);
     void this.ended.then(() => clearTimeout(impatient));
   }

@@ -27,7 +27,10 @@ export function groupIsGone(groupId: number): boolean {
   return isLinux && !stats().some(({ group }) => group === groupId);
 }
 
-/** The variable that every process of a command inherits; its value ends with what belongs to this command alone. */
+/**
+ * The variable that every process of a command inherits; its value ends with what belongs to this command
+ * alone.
+ */
 export const MARK_VARIABLE = "LEASE_RUN";
 
 /** The mark of a command: that of the `run` in which this one runs, if there is one, then its own. */
@@ -47,8 +50,8 @@ interface Found {
 }
 
 /**
- * All processes of one command. Where there is no /proc, its process group; on Linux also what has left the group: by the session,
- * which a program leaves only on purpose, and by the mark in the environment.
+ * All processes of one command. Where there is no /proc, its process group; on Linux also what has left the
+ * group: by the session, which a program leaves only on purpose, and by the mark in the environment.
  */
 export class CommandProcesses {
   readonly #groupId: number;
@@ -77,7 +80,9 @@ export class CommandProcesses {
     }
   }
 
-  /** The lease ends: nothing may go on, not even a daemon. What is forked meanwhile is found by the next look. */
+  /**
+   * The lease ends: nothing may go on, not even a daemon. What is forked meanwhile is found by the next look.
+   */
   kill(): void {
     const { session, nested, daemons } = this.#find();
     this.#killAll([...session, ...nested, ...daemons]);

@@ -37,8 +37,8 @@ export interface RunRequest {
 }
 
 /**
- * The guard hears of a renewal within this share of the ttl: a renewal begins at a third, and the earliest SIGTERM
- * would go out at half of it.
+ * The guard hears of a renewal within this share of the ttl: a renewal begins at a third, and the earliest
+ * SIGTERM would go out at half of it.
  */
 const WATCH_SHARE = 20;
 const WATCH_MIN_MS = 25;
@@ -46,7 +46,10 @@ const WATCH_MIN_MS = 25;
 const LAST_MARGIN_SHARE = 2;
 /** Deadlines that differ by less are the same one, read twice. */
 const DEADLINE_CHANGE_MS = 5;
-/** When the lease is lost, how long we wait to hear that the command is gone before saying that we do not know. */
+/**
+ * When the lease is lost, how long we wait to hear that the command is gone before saying that we do not
+ * know.
+ */
 const LOST_CONFIRM_MS = 5_000;
 /** How long a refused `--try` may take to find out who holds the lease, for its message. */
 const WHO_HOLDS_TIMEOUT_MS = 1_000;
@@ -55,8 +58,8 @@ const WHO_HOLDS_TIMEOUT_MS = 1_000;
  * Takes the lease, runs the command under it and gives the lease back when the command is gone.
  *
  * @returns the exit code: the command's own, 128 + n for a signal, or one of those in the request.
- * @throws CommandFailure, LeaseholdError when the lease could not be had; the reason of the relay's `withoutCommand` when a signal
- * came before there was a command.
+ * @throws CommandFailure, LeaseholdError when the lease could not be had; the reason of the relay's
+ * `withoutCommand` when a signal came before there was a command.
  */
 export async function runUnderLease(
   leases: Leases,
@@ -154,7 +157,9 @@ async function runHolding(
   }
 }
 
-/** The command is told by SIGTERM, if the caller wants that; how long it takes to end is then its own choice. */
+/**
+ * The command is told by SIGTERM, if the caller wants that; how long it takes to end is then its own choice.
+ */
 function answerRequests(lease: Lease, command: GuardedCommand, request: RunRequest): void {
   const { releaseRequested } = lease;
   const onRequest = (): void => {
@@ -166,14 +171,20 @@ function answerRequests(lease: Lease, command: GuardedCommand, request: RunReque
   else releaseRequested.addEventListener("abort", onRequest, { once: true });
 }
 
-/** The lease's end on both clocks. They are read first: what passes until `remaining` answers is then on the safe side. */
+/**
+ * The lease's end on both clocks. They are read first: what passes until `remaining` answers is then on the
+ * safe side.
+ */
 function deadlineOf(lease: Lease): Deadline {
   const { monotonicMs, wallMs } = now();
   const remaining = lease.remaining();
   return { monotonicMs: monotonicMs + remaining, wallMs: wallMs + remaining };
 }
 
-/** Keeps the guard's deadline up to date until the command has ended; `undefined` when that could not be confirmed. */
+/**
+ * Keeps the guard's deadline up to date until the command has ended; `undefined` when that could not be
+ * confirmed.
+ */
 async function watch(
   lease: Lease,
   command: GuardedCommand,
@@ -236,7 +247,8 @@ function conclude(
     return request.lostExitCode;
   }
   const isStarted = ending.kind === "ended" || (ending.kind === "unguarded" && ending.isKilled);
-  // A signal to a whole service also reaches the guard and the gate, which listen a little later than this process.
+  // A signal to a whole service also reaches the guard and the gate, which listen a little later than this
+  // process.
   if (!isStarted && signals.exitCode !== undefined) return signals.exitCode;
   if (ending.kind === "not-started") {
     say(`${request.command}: ${spawnFaults[ending.code] ?? ending.message}`);

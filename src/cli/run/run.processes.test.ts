@@ -71,7 +71,10 @@ function guardOf(run: Running): number {
   return guard;
 }
 
-/** When the lease of a `run` that was stopped or killed at a time is over at the latest: before a renewal, exactly. */
+/**
+ * When the lease of a `run` that was stopped or killed at a time is over at the latest: before a renewal,
+ * exactly.
+ */
 function endMs({ deadlineMs }: Facts, atMs: number): number {
   const mayBeRenewed = atMs > deadlineMs - (TTL_MS * 2) / 3;
   return mayBeRenewed ? atMs + TTL_MS : deadlineMs;
@@ -159,7 +162,10 @@ function sleepers(seconds: string): number[] {
     .filter(isAlive);
 }
 
-/** A shell that starts `leasehold`, as bytes that are no UTF-8 cannot be handed to it from here. What is printed is read as latin1. */
+/**
+ * A shell that starts `leasehold`, as bytes that are no UTF-8 cannot be handed to it from here. What is
+ * printed is read as latin1.
+ */
 async function printedBy(script: string): Promise<string> {
   const env = { ...process.env, NODE: process.execPath, MAIN: mainPath };
   const child = spawn("/bin/sh", ["-c", script], { env, stdio: ["ignore", "pipe", "inherit"] });

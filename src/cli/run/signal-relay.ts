@@ -29,7 +29,10 @@ export class SignalRelay implements Disposable {
     return this.#abort.signal;
   }
 
-  /** The exit code for the first signal that asked to end: before there was a command, or of the one that there is. */
+  /**
+   * The exit code for the first signal that asked to end: before there was a command, or of the one that
+   * there is.
+   */
   get exitCode(): number | undefined {
     return this.#received === undefined ? undefined : exitCodeOfSignal(this.#received);
   }

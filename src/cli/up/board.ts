@@ -42,7 +42,10 @@ const LOG_MAX = 200;
 /** Two readings of "ready in" that are closer together are the same. */
 const COUNTDOWN_JITTER_MS = 150;
 
-/** How long a dead worker's name is remembered: its leases, and answers that still show them, are over by then. */
+/**
+ * How long a dead worker's name is remembered: its leases, and answers that still show them, are over by
+ * then.
+ */
 const DEAD_KEPT_MS = 60_000;
 
 interface Death {
@@ -66,7 +69,9 @@ export class Board {
   /** Which resource each of our waiting workers waits for. */
   readonly waiting = new Map<string, string>();
   readonly #report: (change: Change) => void;
-  /** Our workers by the name under which the cluster knows them: one that is started again is somebody else. */
+  /**
+   * Our workers by the name under which the cluster knows them: one that is started again is somebody else.
+   */
   readonly #workers = new Map<string, Worker>();
   /** Resources whose holder died and that nobody has taken since. */
   readonly #orphans = new Map<string, Death>();

@@ -16,7 +16,10 @@ export interface LocalPlan {
   readonly cluster?: string;
 }
 
-/** Settings of the local cluster: short leases, so that there is something to see, and clocks that are one clock. */
+/**
+ * Settings of the local cluster: short leases, so that there is something to see, and clocks that are one
+ * clock.
+ */
 const TTL_MS = 2_500;
 const MAX_CLOCK_SKEW_MS = 50;
 const RPC_TIMEOUT_MS = 250;

@@ -2,7 +2,9 @@ import { createServer } from "node:net";
 
 const HOST = "127.0.0.1";
 
-/** `count` ports on loopback that are free now: from `first` on, and any other in place of one that is taken. */
+/**
+ * `count` ports on loopback that are free now: from `first` on, and any other in place of one that is taken.
+ */
 export async function freePorts(first: number, count: number): Promise<number[]> {
   const ports: number[] = [];
   for (let port = first; port < first + count; port++) {

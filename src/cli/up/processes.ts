@@ -3,7 +3,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { environmentWithoutSecurity } from "../common/security-options.js";
 
-/** A process that ends by itself is started again after this long, so that a broken one does not keep the machine busy. */
+/**
+ * A process that ends by itself is started again after this long, so that a broken one does not keep the
+ * machine busy.
+ */
 const RESTART_MS = 1_500;
 
 export interface ProcessPlan {
@@ -20,8 +23,8 @@ export interface ProcessEvents {
 }
 
 /**
- * Processes that are started, started again when they end, and stopped together. Each is tied to us by an IPC channel
- * and ends when that closes: nothing is left running when we are killed.
+ * Processes that are started, started again when they end, and stopped together. Each is tied to us by an IPC
+ * channel and ends when that closes: nothing is left running when we are killed.
  */
 export class Processes {
   readonly #events: ProcessEvents;

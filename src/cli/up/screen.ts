@@ -175,7 +175,9 @@ function leaseLine(
   ].join(GAP);
 }
 
-/** Tenths of a second below a minute, also below a second: a figure that moves should not change its shape. */
+/**
+ * Tenths of a second below a minute, also below a second: a figure that moves should not change its shape.
+ */
 function seconds(ms: number): string {
   return ms < 1_000 ? `${(Math.max(0, ms) / 1_000).toFixed(1)} s` : shortTime(ms);
 }

@@ -33,7 +33,8 @@ export class Terminal {
 
   enter(): void {
     this.#entered = true;
-    // A terminal that has gone away makes every write fail: what then matters is to stop, and SIGHUP says that.
+    // A terminal that has gone away makes every write fail: what then matters is to stop, and SIGHUP says
+    // that.
     process.stdout.on("error", () => undefined);
     process.stdout.on("resize", this.#onResize);
     process.stdout.write(screen.enter);

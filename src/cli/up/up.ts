@@ -37,7 +37,9 @@ const RESOURCE_NAMES = [
 ];
 const STOP_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
-/** `leasehold up`: a local cluster with workers that contend for its leases, until somebody has seen enough. */
+/**
+ * `leasehold up`: a local cluster with workers that contend for its leases, until somebody has seen enough.
+ */
 export async function up(options: UpOptions): Promise<number> {
   const { output } = settingsOf(options);
   if (output === "json") throw usageError("up goes on and on: -o is table or ndjson here");

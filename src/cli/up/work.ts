@@ -1,6 +1,6 @@
 /**
- * A worker of the local cluster: a process of its own that takes one lease after another, for ever. It ends with
- * the process that started it, however that one ends: then the channel between them closes.
+ * A worker of the local cluster: a process of its own that takes one lease after another, for ever. It ends
+ * with the process that started it, however that one ends: then the channel between them closes.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { LeaseholdError } from "../../lease/errors.js";

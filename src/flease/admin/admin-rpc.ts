@@ -13,8 +13,8 @@ import type { ResourceAnswer } from "./admin-answers.js";
 import type { FeedPage, WatchFeed } from "./watch-feed.js";
 
 /**
- * Lists of one peer that are under way at a time: as many as it may ask for. Of more, the one that has not gone on for
- * the longest is forgotten.
+ * Lists of one peer that are under way at a time: as many as it may ask for. Of more, the one that has not
+ * gone on for the longest is forgotten.
  */
 const listsPerLinkMax = 64;
 
@@ -78,8 +78,8 @@ interface Listing {
 type Params = Readonly<Record<string, unknown>>;
 
 /**
- * What a member answers to admin RPCs about resources, and what a holder does when it is asked to release. All of it is
- * work that waits for its turn (`FairWork`): acquisitions and renewals go in between.
+ * What a member answers to admin RPCs about resources, and what a holder does when it is asked to release.
+ * All of it is work that waits for its turn (`FairWork`): acquisitions and renewals go in between.
  */
 export class AdminRpc<L extends AdminLink> {
   readonly #node: AdminHost<L>;
@@ -104,7 +104,9 @@ export class AdminRpc<L extends AdminLink> {
     return this.#work.add(link, this.#steps(link, method, recordOrEmpty(given)));
   }
 
-  /** Does a step of what was asked, and more of it as long as `goOn` says so. True when there is more to do. */
+  /**
+   * Does a step of what was asked, and more of it as long as `goOn` says so. True when there is more to do.
+   */
   work(goOn: () => boolean): boolean {
     this.#work.run(goOn);
     return !this.#work.isIdle;

@@ -1,7 +1,7 @@
 /**
- * The newest changes of all resources, for everybody who watches: each follower has its place in it, so that a change
- * costs the same whether one follows or a thousand, and one who never asks costs nothing. A resource that changed
- * again is told at the later place alone.
+ * The newest changes of all resources, for everybody who watches: each follower has its place in it, so that
+ * a change costs the same whether one follows or a thousand, and one who never asks costs nothing. A resource
+ * that changed again is told at the later place alone.
  */
 export class ChangeLog {
   readonly #changesMax: number;

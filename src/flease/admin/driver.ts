@@ -15,6 +15,9 @@ export interface AdminDriver {
   ask(member: number, method: string, params: object, timeoutMs: number): Promise<unknown>;
   /** Where members are, for people. */
   address(member: number): string;
-  /** Why so many members refuse this participant for good that there is no majority for it; `undefined` otherwise. */
+  /**
+   * Why so many members refuse this participant for good that there is no majority for it; `undefined`
+   * otherwise.
+   */
   refusal(): LeaseholdError | undefined;
 }

@@ -12,7 +12,10 @@ const scripts = fc.array(
   { maxLength: 60 },
 );
 
-/** Does what the script says, and then all that is left. Returns the most steps of others that a connection waited for. */
+/**
+ * Does what the script says, and then all that is left. Returns the most steps of others that a connection
+ * waited for.
+ */
 function longestWait(script: readonly { link: number; steps: number; work: boolean }[]): number {
   const work = new FairWork<string>(() => {});
   const left = new Map<string, number>();

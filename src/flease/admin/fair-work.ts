@@ -1,14 +1,16 @@
 import { LeaseholdError } from "../../lease/errors.js";
 
-/** Work in steps. Each step looks at a bounded number of things, so that it takes a fraction of a millisecond. */
+/**
+ * Work in steps. Each step looks at a bounded number of things, so that it takes a fraction of a millisecond.
+ */
 export type Steps<T> = Generator<undefined, T, undefined>;
 
 /** Entries, or changes, that one step looks at: some tenth of a millisecond. */
 export const looksPerStep = 1_000;
 
 /**
- * What one connection may have waiting here: what its peer may ask at the same time, and a page for each of its
- * watches. Further work is refused.
+ * What one connection may have waiting here: what its peer may ask at the same time, and a page for each of
+ * its watches. Further work is refused.
  */
 const jobsPerLinkMax = 64;
 
@@ -19,8 +21,8 @@ interface Job {
 }
 
 /**
- * Work for others that nobody's lease may wait for. It waits in a queue for each connection, and its runner does
- * one step for each of them in turn, as many as there is time for: who asks much waits for itself.
+ * Work for others that nobody's lease may wait for. It waits in a queue for each connection, and its runner
+ * does one step for each of them in turn, as many as there is time for: who asks much waits for itself.
  */
 export class FairWork<L> {
   readonly #wake: () => void;

@@ -2,7 +2,10 @@ import { expect, test } from "vitest";
 import { benchProvider } from "../../../test/support/provider-bench.js";
 import { LeaseholdError } from "../../lease/errors.js";
 
-/** Members that take so long for each answer, as far as they are given the time, and have a lease to tell in each. */
+/**
+ * Members that take so long for each answer, as far as they are given the time, and have a lease to tell in
+ * each.
+ */
 function slowMembers(answerMs: number, pages: number) {
   const { world, driver, provider } = benchProvider();
   const asked: string[] = [];

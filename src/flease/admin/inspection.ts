@@ -30,7 +30,10 @@ interface Explained {
   readonly owner: string | undefined;
 }
 
-/** Watching and asking among peers: everything here goes over admin RPCs, beside the protocol, and changes no lease. */
+/**
+ * Watching and asking among peers: everything here goes over admin RPCs, beside the protocol, and changes no
+ * lease.
+ */
 export class FleaseInspection implements Inspection {
   readonly #driver: AdminDriver;
   readonly #cells: Cells;

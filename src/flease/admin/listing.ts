@@ -23,7 +23,10 @@ export interface ListPage {
   readonly more: boolean;
 }
 
-/** A page tells of at most this many resources: with the longest names and labels, they must fit into one frame. */
+/**
+ * A page tells of at most this many resources: with the longest names and labels, they must fit into one
+ * frame.
+ */
 export const listedMax = 500;
 
 export function listedLease(
@@ -41,9 +44,9 @@ export function listedLease(
 }
 
 /**
- * A place in the unfinished leases below a prefix, in the order in which the acceptor keeps them. That order costs the
- * acceptor nothing, and the place survives whatever comes and goes: what is there from the beginning to the end of the
- * scan is met once; what comes or goes meanwhile may be met or not.
+ * A place in the unfinished leases below a prefix, in the order in which the acceptor keeps them. That order
+ * costs the acceptor nothing, and the place survives whatever comes and goes: what is there from the
+ * beginning to the end of the scan is met once; what comes or goes meanwhile may be met or not.
  */
 export class Scan {
   readonly #prefix: string;

@@ -10,7 +10,9 @@ const watchesPerLinkMax = 16;
 /** Watches at one member: some hundred bytes each, and a look ten times a second. */
 const watchesMax = 10_000;
 
-/** A watch, or a list, that nobody has asked for so long is forgotten: its peer has gone on without a word. */
+/**
+ * A watch, or a list, that nobody has asked for so long is forgotten: its peer has gone on without a word.
+ */
 export const askIdleMs = 3 * watchHoldMs;
 
 /** One watch of one peer, and the answer that is held back until there is something to tell. */
@@ -92,7 +94,9 @@ export class ServedWatches<L> {
     for (const link of this.#watches.keys()) this.endAll(link);
   }
 
-  /** To be called several times a second: those who watch are told what has changed meanwhile, all at once. */
+  /**
+   * To be called several times a second: those who watch are told what has changed meanwhile, all at once.
+   */
   maintain(nowMs: number): void {
     for (const [link, watches] of this.#watches) {
       for (const [session, served] of watches) this.#look(link, session, served, nowMs);
@@ -120,7 +124,8 @@ export class ServedWatches<L> {
   *#page(served: Served): Steps<void> {
     try {
       const page = yield* this.#host.feed.take(served.follower, () => this.#host.reading());
-      // A page that was promised comes, also when there is nothing in it: with it the first answer is complete.
+      // A page that was promised comes, also when there is nothing in it: with it the first answer is
+      // complete.
       const isQuiet = page.held.length + page.free.length === 0 && !page.more && !served.isBehind;
       const heldBackMs = this.#host.reading().mono - served.askedMs;
       if (isQuiet && heldBackMs < watchHoldMs) return;

@@ -11,7 +11,10 @@ import type { ListedLease, ListPage } from "./listing.js";
 /** The earliest that a lease which seemed to be over is looked at again. */
 const lookAgainMs = 10;
 
-/** Ends that one call of `expire` looks at: some milliseconds. At ten calls a second, more than a member can renew. */
+/**
+ * Ends that one call of `expire` looks at: some milliseconds. At ten calls a second, more than a member can
+ * renew.
+ */
 const endsPerCall = 10_000;
 
 /** Bounds that tests make small. */
@@ -32,8 +35,8 @@ export interface FeedPage extends ListPage {
   /** Resources that have none any more. */
   readonly free: readonly string[];
   /**
-   * What was told before counts no more: everything that is held is told from here on, and is complete with the first
-   * page that has no more after it.
+   * What was told before counts no more: everything that is held is told from here on, and is complete with
+   * the first page that has no more after it.
    */
   readonly anew: boolean;
 }
@@ -71,11 +74,12 @@ export class Follower {
 }
 
 /**
- * What happens to the leases of one acceptor, for those who watch. It is beside the protocol: it looks at entries and
- * changes none. While nobody follows it costs one comparison for each request; else the same for one follower as for a
- * thousand.
+ * What happens to the leases of one acceptor, for those who watch. It is beside the protocol: it looks at
+ * entries and changes none. While nobody follows it costs one comparison for each request; else the same for
+ * one follower as for a thousand.
  *
- * A lease is looked after from when a follower may have been told of it. What no scan has met yet, no follower knows.
+ * A lease is looked after from when a follower may have been told of it. What no scan has met yet, no
+ * follower knows.
  */
 export class WatchFeed {
   readonly #acceptor: Acceptor;
@@ -128,7 +132,8 @@ export class WatchFeed {
       return;
     }
     const isSame = followed?.owner === entry.leaseOwner && followed.token === entry.token;
-    // From its end on, until `expire` comes, somebody may have met it when it was over: then its late renewal is news.
+    // From its end on, until `expire` comes, somebody may have met it when it was over: then its late renewal
+    // is news.
     if (isSame && now.mono < followed!.endMs) return;
     followed ??= this.#lookAfter(resource, entry.leaseExpiresMonoMs);
     followed.endMs = entry.leaseExpiresMonoMs;

@@ -15,7 +15,10 @@ export class WatchView {
     this.#cells = cells;
   }
 
-  /** The first word of a member, or a new first word: everything that it knows. Returns the resources to judge. */
+  /**
+   * The first word of a member, or a new first word: everything that it knows. Returns the resources to
+   * judge.
+   */
   begin(member: number, leases: Map<string, ListedLease>): Set<string> {
     const touched = new Set(this.#told[member]?.keys());
     for (const resource of leases.keys()) touched.add(resource);

@@ -7,7 +7,9 @@ import type { AdminDriver } from "./driver.js";
 import { pageFrom } from "./admin-answers.js";
 import { WatchView } from "./watch-view.js";
 
-/** A member that has nothing to tell answers after this long, so that both sides know that the other is there. */
+/**
+ * A member that has nothing to tell answers after this long, so that both sides know that the other is there.
+ */
 export const watchHoldMs = 5_000;
 
 /** A member that could not be asked is asked again after half of this to all of it. */
@@ -17,8 +19,9 @@ const retryMs = 1_000;
 const answerMsMax = watchHoldMs + 5_000;
 
 /**
- * One watch over all members: each of them is asked for what has changed, and answers when something has, so that
- * changes arrive at once and come merged when there are many. A member that was lost is asked for everything again.
+ * One watch over all members: each of them is asked for what has changed, and answers when something has, so
+ * that changes arrive at once and come merged when there are many. A member that was lost is asked for
+ * everything again.
  */
 export class ClusterWatch {
   readonly #driver: AdminDriver;
@@ -58,7 +61,8 @@ export class ClusterWatch {
     this.#pauses.clear();
     for (const [member, session] of this.#sessions.entries()) {
       if (session === undefined) continue;
-      // So that the call that the member holds back ends now. If it does not arrive, the member finds out by itself.
+      // So that the call that the member holds back ends now. If it does not arrive, the member finds out by
+      // itself.
       this.#driver.ask(member, "unwatch", { session }, retryMs).catch(() => undefined);
     }
   }

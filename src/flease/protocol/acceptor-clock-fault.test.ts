@@ -4,9 +4,9 @@ import { Acceptor } from "./acceptor.js";
 import { withFaults } from "../../../test/planted/switches.js";
 
 /**
- * Found by the simulator (clock mode f, I11): an acceptor starts at 0, having forgotten what it promised up to 0 + ε;
- * all clocks step back together; the clock fault that follows must not start the wait anew from the lower wall clock,
- * nor lower the floor with it. ε = 10, the longest lease is 1000.
+ * Found by the simulator (clock mode f, I11): an acceptor starts at 0, having forgotten what it promised up
+ * to 0 + ε; all clocks step back together; the clock fault that follows must not start the wait anew from the
+ * lower wall clock, nor lower the floor with it. ε = 10, the longest lease is 1000.
  */
 function startThenClocksStepBack(): Acceptor {
   const acceptor = new Acceptor(benchSettings(), at(0));

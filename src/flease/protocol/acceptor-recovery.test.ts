@@ -19,7 +19,10 @@ import type { Message } from "./message.js";
 import { withFaults } from "../../../test/planted/switches.js";
 import { StateHash } from "./state-hash.js";
 
-/** Sections 3.7 and 3.8: silence, floor, forgetting; and the state as a value. ε = 10, the longest lease is 1000. */
+/**
+ * Sections 3.7 and 3.8: silence, floor, forgetting; and the state as a value. ε = 10, the longest lease is
+ * 1000.
+ */
 
 const settings = benchSettings();
 const requests: Message[] = [
@@ -75,7 +78,8 @@ test("at the rejoin every ballot that may have been promised before is below the
     acceptor.wake(at(1_030));
     return acceptor;
   };
-  // A clock ε ahead of this one could have used the numbers up to 10 + 1 before the start; the floor is 2ε + 1.
+  // A clock ε ahead of this one could have used the numbers up to 10 + 1 before the start; the floor is 2ε +
+  // 1.
   expect(rejoined().floor).toBe(ballot(21));
   expect(wordOf(ask(rejoined(), readOf("p.1", 21), at(1_030)))).toBe("promised");
   expect(wordOf(ask(rejoined(), writeOf("p.1", 11, 0, 1_500), at(1_030)))).toBe("promised");

@@ -23,28 +23,38 @@ export interface Entry extends Kept {
   released: boolean;
   /** The tenure's fencing token as its owner says; shown to those who ask, never decided on. */
   token: number;
-  /** Whose lease was broken: it is refused whatever it asks for, until the entry goes (3.13). Empty: nobody's. */
+  /**
+   * Whose lease was broken: it is refused whatever it asks for, until the entry goes (3.13). Empty: nobody's.
+   */
   barredOwner: string;
 }
 
 /**
- * The acceptor of section 3.4: the report's Algorithm 1 (a round-based register without a disk) with its repairs.
+ * The acceptor of section 3.4: the report's Algorithm 1 (a round-based register without a disk) with its
+ * repairs.
  *
- * It protects a lease twice. Net G: it never replaces an unfinished lease of another owner. Net B: it never goes
- * along with a ballot below the one it promised. And it calls a lease over only when both of its clocks say so.
+ * It protects a lease twice. Net G: it never replaces an unfinished lease of another owner. Net B: it never
+ * goes along with a ballot below the one it promised. And it calls a lease over only when both of its clocks
+ * say so.
  */
 export class Acceptor {
   readonly #settings: FleaseSettings;
   /** Who has how much of what is kept here; `undefined` where it is kept elsewhere. */
   readonly quotas: Quotas | undefined;
   readonly #entries = new Map<string, Entry>();
-  /** Where `discardIdle` goes on. Not part of the state: it decides only when an entry goes, never whether it may. */
+  /**
+   * Where `discardIdle` goes on. Not part of the state: it decides only when an entry goes, never whether it
+   * may.
+   */
   #sweep: Iterator<[string, Entry]> | undefined;
   #floor = 0;
   #ready = false;
   #recoveringSinceMono = 0;
   #recoveringSinceWall = 0;
-  /** The wall clock at a start whose recovery wait is not over: up to it, and no further, things were forgotten. */
+  /**
+   * The wall clock at a start whose recovery wait is not over: up to it, and no further, things were
+   * forgotten.
+   */
   #forgotAtWall: number;
 
   /** Starts with an empty memory, and therefore silent (3.7). */
@@ -57,8 +67,8 @@ export class Acceptor {
   }
 
   /**
-   * An acceptor whose entry of one resource is kept elsewhere, and was loaded to handle one request. It has forgotten
-   * nothing, so it need not wait. The floor is that of a resource without an entry.
+   * An acceptor whose entry of one resource is kept elsewhere, and was loaded to handle one request. It has
+   * forgotten nothing, so it need not wait. The floor is that of a resource without an entry.
    */
   static loaded(
     settings: FleaseSettings,
@@ -96,9 +106,10 @@ export class Acceptor {
   }
 
   /**
-   * Begins the recovery wait: at a start, and again after a clock fault. It forgets nothing: after clocks that
-   * stepped back together, a wait that is counted from the new wall clock would be too short for forgetting (3.2).
-   * For the same reason a fault during the wait after a start must not shorten that wait, nor lower its floor.
+   * Begins the recovery wait: at a start, and again after a clock fault. It forgets nothing: after clocks
+   * that stepped back together, a wait that is counted from the new wall clock would be too short for
+   * forgetting (3.2). For the same reason a fault during the wait after a start must not shorten that wait,
+   * nor lower its floor.
    */
   beginRecoveryWait(now: Reading): void {
     this.#ready = false;
@@ -127,8 +138,9 @@ export class Acceptor {
   }
 
   /**
-   * How long until a new ballot can be above the promise and within the bound of the clock, ms: 0 unless the system time has been set back.
-   * Not to be shortened: an acceptor that starts meanwhile has its floor by the time as it is, and would forget promises beyond it.
+   * How long until a new ballot can be above the promise and within the bound of the clock, ms: 0 unless the
+   * system time has been set back. Not to be shortened: an acceptor that starts meanwhile has its floor by
+   * the time as it is, and would forget promises beyond it.
    */
   behindMs(resource: string, now: Reading): number {
     const promised = this.#entries.get(resource)?.promisedNumber ?? this.#floor;
@@ -179,7 +191,8 @@ export class Acceptor {
   #read(request: Message, now: Reading, reply: Message): void {
     const entry = this.#entries.get(request.resource);
     if (!this.#admits(request, entry, now, reply)) return;
-    // A promise to others would keep the holder from renewing: while its lease runs there is none (repair F17).
+    // A promise to others would keep the holder from renewing: while its lease runs there is none (repair
+    // F17).
     if (this.#blocks(entry, request.owner, now)) {
       this.#refuse(request, Refusal.held, now, reply);
       return;
@@ -251,8 +264,9 @@ export class Acceptor {
   }
 
   /**
-   * Breaks a lease (3.13): from now on its owner is refused, so that the lease runs out. It ends no sooner for that:
-   * until then it stands in everybody's way as before. False when this acceptor knows no unfinished lease of that owner.
+   * Breaks a lease (3.13): from now on its owner is refused, so that the lease runs out. It ends no sooner
+   * for that: until then it stands in everybody's way as before. False when this acceptor knows no unfinished
+   * lease of that owner.
    */
   bar(resource: string, owner: string, now: Reading): boolean {
     const entry = this.#entries.get(resource);
@@ -273,8 +287,8 @@ export class Acceptor {
   #admits(request: Message, entry: Entry | undefined, now: Reading, reply: Message): boolean {
     const why = this.#refusal(request, entry, now);
     if (why === Refusal.none) return true;
-    // Of two reasons the lease: the proposer with the slowest clock would hear of higher promises for ever, never of the
-    // holder, and not get on the list of those who wait for it.
+    // Of two reasons the lease: the proposer with the slowest clock would hear of higher promises for ever,
+    // never of the holder, and not get on the list of those who wait for it.
     const held = why === Refusal.promised && this.#blocks(entry, request.owner, now);
     this.#refuse(request, held ? Refusal.held : why, now, reply);
     return false;
@@ -303,14 +317,15 @@ export class Acceptor {
   }
 
   /**
-   * A token is no greater than the ballot number, which `#admits` bounds by the clock.
-   * A lease that is too long would outlive the recovery wait (repair F18), one that is over already would only
-   * block (F11). The bound uses the plain wall clock: `hi` may have run far ahead, and would let in a lease computed
-   * before the clocks stepped back together.
+   * A token is no greater than the ballot number, which `#admits` bounds by the clock. A lease that is too
+   * long would outlive the recovery wait (repair F18), one that is over already would only block (F11). The
+   * bound uses the plain wall clock: `hi` may have run far ahead, and would let in a lease computed before
+   * the clocks stepped back together.
    */
   #withinBounds(request: Message, now: Reading): boolean {
     const { maxClockSkewMs, ttlMaxMs } = this.#settings;
-    // A tenure is named by the ballot that began it. One that names a later one would put all after it behind itself.
+    // A tenure is named by the ballot that began it. One that names a later one would put all after it behind
+    // itself.
     if (request.token > request.number) return false;
     if (request.duration > ttlMaxMs) return false;
     if (request.until > now.wall + maxClockSkewMs + ttlMaxMs) return false;
@@ -356,8 +371,8 @@ export class Acceptor {
   }
 
   /**
-   * Forgets resources that have been idle long enough, at most `limit` looked at in one call. Forgetting a promise is
-   * a crash in disguise, so the floor rises to it (repair F20, section 3.8).
+   * Forgets resources that have been idle long enough, at most `limit` looked at in one call. Forgetting a
+   * promise is a crash in disguise, so the floor rises to it (repair F20, section 3.8).
    */
   discardIdle(now: Reading, limit: number): void {
     const { maxClockSkewMs, discardAfterMs } = this.#settings;

@@ -1,6 +1,7 @@
 /**
- * Ballots, the total order of attempts (section 3.3). A ballot is (N, owner); the order is by the integer N alone,
- * so it is transitive (repair F3), and two ballots with equal N and different owners do not supersede each other.
+ * Ballots, the total order of attempts (section 3.3). A ballot is (N, owner); the order is by the integer N
+ * alone, so it is transitive (repair F3), and two ballots with equal N and different owners do not supersede
+ * each other.
  */
 
 /** 2020-01-01 UTC, so that N stays below 2^53 until 2089. */
@@ -19,7 +20,10 @@ export function timeOf(number: number): number {
   return Math.floor(number / ballotsPerMs) + epochMs;
 }
 
-/** The name of one proposer instance: its node, and an incarnation that no other instance has, drawn at every start (repair F13). */
+/**
+ * The name of one proposer instance: its node, and an incarnation that no other instance has, drawn at every
+ * start (repair F13).
+ */
 export function ownerName(nodeId: string, incarnation: string): string {
   return `${nodeId}.${incarnation}`;
 }

@@ -1,17 +1,20 @@
 import { cellOf } from "./quorum.js";
 import type { Cell } from "./quorum.js";
 
-/** Version of the function below. It is part of the configuration's hash: two that map differently refuse each other. */
+/**
+ * Version of the function below. It is part of the configuration's hash: two that map differently refuse each
+ * other.
+ */
 export const cellFunctionVersion = 1;
 
 /** Cells without a setting: all members up to this many, else so many of them. */
 export const cellSizeDefaultMax = 5;
 
 /**
- * Which members coordinate which resource. With more members than a cell takes, the cell of a resource is chosen by
- * rendezvous hashing: every member gets a score from the resource's name and its own id, and the highest ones are
- * the cell. So all machines find the same cell, the resources spread evenly, and a member that goes takes away
- * only its own part.
+ * Which members coordinate which resource. With more members than a cell takes, the cell of a resource is
+ * chosen by rendezvous hashing: every member gets a score from the resource's name and its own id, and the
+ * highest ones are the cell. So all machines find the same cell, the resources spread evenly, and a member
+ * that goes takes away only its own part.
  */
 export class Cells {
   readonly #cellSize: number;

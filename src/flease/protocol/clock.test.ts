@@ -115,7 +115,8 @@ test("a suspended machine finds out when it wakes, whatever its wall clock shows
     read(clock, 1_000, 11_000);
     return clock;
   };
-  // 20 s of sleep, the steady clock stood still: right, 8 s slow, all walls back by more than that, and by just as much.
+  // 20 s of sleep, the steady clock stood still: right, 8 s slow, all walls back by more than that, and by
+  // just as much.
   for (const wall of [31_000, 23_000, 5_000]) expect(disagree(suspended(), 1_000, wall)).toBe(true);
   expect(disagree(suspended(), 1_000, 11_050)).toBe(false);
   withFaults({ onlyStepBackEndsHoldsAtOnce: true }, () =>
@@ -185,7 +186,8 @@ test("a clone goes its own way", () => {
 });
 
 /**
- * A process that the machine interrupts for up to a tenth of a second wherever it likes, also between two looks at its clocks, which agree.
+ * A process that the machine interrupts for up to a tenth of a second wherever it likes, also between two
+ * looks at its clocks, which agree.
  * @returns whether some reading said that they do not
  */
 function interruptedAtRandom(pausesMs: readonly number[]): boolean {

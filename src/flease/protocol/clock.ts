@@ -1,7 +1,7 @@
 /**
  * The clock module (section 3.2). From two imperfect clocks it makes two bounds on the time: one that is
- * certainly not ahead, to declare the leases of *others* over, and one that is certainly not behind, to declare
- * one's *own* over. All in milliseconds.
+ * certainly not ahead, to declare the leases of *others* over, and one that is certainly not behind, to
+ * declare one's *own* over. All in milliseconds.
  */
 export interface Reading {
   /** Steady clock: durations, time-outs and the second expiry test. */
@@ -13,8 +13,9 @@ export interface Reading {
   /** Possibly reached already. Never moves back in one incarnation. */
   hi: number;
   /**
-   * The clocks disagree: by this reading, and by every later one of this incarnation, nothing is held, granted or decided (3.2).
-   * A process that was stopped or suspended cannot tell from its bounds how late it has become; this is how it finds out.
+   * The clocks disagree: by this reading, and by every later one of this incarnation, nothing is held,
+   * granted or decided (3.2). A process that was stopped or suspended cannot tell from its bounds how late it
+   * has become; this is how it finds out.
    */
   clocksDisagree: boolean;
 }
@@ -24,12 +25,16 @@ export function emptyReading(): Reading {
   return { mono: 0, wall: 0, lo: 0, hi: 0, clocksDisagree: false };
 }
 
-/** More than ε at a single reading is a disagreement; more than ε/2 is one when it has lasted this long on the steady clock. */
+/**
+ * More than ε at a single reading is a disagreement; more than ε/2 is one when it has lasted this long on the
+ * steady clock.
+ */
 const disagreesAfterMs = 1_000;
 
 /**
- * The fastest that the anchor follows the wall clock, as a share of the steady clock's time: what a time service may do to the
- * one clock without the other. It is far below ρ, as a slew goes into both clocks at once, and what the anchor follows is not seen.
+ * The fastest that the anchor follows the wall clock, as a share of the steady clock's time: what a time
+ * service may do to the one clock without the other. It is far below ρ, as a slew goes into both clocks at
+ * once, and what the anchor follows is not seen.
  */
 const slewRateMax = 0.0005;
 
@@ -55,8 +60,8 @@ export class FleaseClock {
   }
 
   /**
-   * Makes a reading of two clock values. Call it once for each handler, *after* the message has been received, and
-   * pass the reading down: one decision, one reading (repair F4).
+   * Makes a reading of two clock values. Call it once for each handler, *after* the message has been
+   * received, and pass the reading down: one decision, one reading (repair F4).
    */
   read(mono: number, wall: number, into: Reading): Reading {
     this.peek(mono, wall, into);
@@ -72,7 +77,10 @@ export class FleaseClock {
     return into;
   }
 
-  /** The same reading without the trace that it leaves, for observers: looking on must not change what happens. */
+  /**
+   * The same reading without the trace that it leaves, for observers: looking on must not change what
+   * happens.
+   */
   peek(mono: number, wall: number, into: Reading): Reading {
     const carried = this.#anchor + this.#slewBy(mono, wall) + mono;
     const hi = Math.max(this.#hi, carried, wall);
@@ -86,8 +94,8 @@ export class FleaseClock {
   }
 
   /**
-   * How far the two clocks are apart, ms: the wall clock ahead of where the steady one carries it, or behind the latest that
-   * either has shown.
+   * How far the two clocks are apart, ms: the wall clock ahead of where the steady one carries it, or behind
+   * the latest that either has shown.
    */
   apartMs(mono: number, wall: number): number {
     const carried = this.carriedMs(mono);
@@ -99,7 +107,9 @@ export class FleaseClock {
     return this.#anchor + mono;
   }
 
-  /** How far apart they were when they were first found to disagree; 0 when peers have found it, or nobody. */
+  /**
+   * How far apart they were when they were first found to disagree; 0 when peers have found it, or nobody.
+   */
   get disagreedByMs(): number {
     return this.#disagreedByMs;
   }
@@ -109,7 +119,9 @@ export class FleaseClock {
     this.#distrusted = true;
   }
 
-  /** A new anchor, for a new incarnation: only here may `hi` move back, and only here do clocks agree again. */
+  /**
+   * A new anchor, for a new incarnation: only here may `hi` move back, and only here do clocks agree again.
+   */
   restart(mono: number, wall: number): void {
     this.#anchor = wall - mono;
     this.#hi = wall;

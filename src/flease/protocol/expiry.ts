@@ -4,13 +4,13 @@ import type { Message } from "./message.js";
 import type { FleaseSettings } from "./settings.js";
 
 /**
- * The three questions about time on which exclusion rests. Each is asked of one reading of the clock (repair F4), and
- * each uses both clocks, so that exclusion survives the failure of either assumption about them.
+ * The three questions about time on which exclusion rests. Each is asked of one reading of the clock (repair
+ * F4), and each uses both clocks, so that exclusion survives the failure of either assumption about them.
  */
 
 /**
- * At an acceptor: is another's lease over? Past the safety period ε on the wall clock *and* past its length on the
- * steady clock (Algorithm 3, the test against `now - ε`, with repairs F5 and F6).
+ * At an acceptor: is another's lease over? Past the safety period ε on the wall clock *and* past its length
+ * on the steady clock (Algorithm 3, the test against `now - ε`, with repairs F5 and F6).
  */
 export function leaseIsOver(until: number, end: number, now: Reading, settings: FleaseSettings): boolean {
   const wallOver = now.lo >= until + settings.maxClockSkewMs;
@@ -19,8 +19,9 @@ export function leaseIsOver(until: number, end: number, now: Reading, settings: 
 }
 
 /**
- * At a holder: is the own lease still valid? Only while neither clock says that it may have ended (3.6, repair F9), and
- * never by clocks that disagree: a process that was stopped or suspended meanwhile cannot tell how late it had become.
+ * At a holder: is the own lease still valid? Only while neither clock says that it may have ended (3.6,
+ * repair F9), and never by clocks that disagree: a process that was stopped or suspended meanwhile cannot
+ * tell how late it had become.
  */
 export function holdIsValid(until: number, end: number, now: Reading): boolean {
   const onWall = now.hi < until && !now.clocksDisagree;

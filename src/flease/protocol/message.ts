@@ -1,9 +1,9 @@
 /**
  * What proposers and acceptors say to each other (section 3.4 of `docs/flease.md`).
  *
- * One flat, reusable record serves for every kind: the codec fills it in place and the state machines read it, so
- * that the hot path allocates nothing. A message that is kept beyond the call that handed it over must be copied
- * (`copyMessage`).
+ * One flat, reusable record serves for every kind: the codec fills it in place and the state machines read
+ * it, so that the hot path allocates nothing. A message that is kept beyond the call that handed it over must
+ * be copied (`copyMessage`).
  */
 
 export const Kind = {
@@ -81,17 +81,25 @@ export class Message {
   until = 0;
   /** write, acquire: the lease's length D, in ms. */
   duration = 0;
-  /** write: the tenure's fencing token, for those who ask who holds the resource; an acquire's token is its number. */
+  /**
+   * write: the tenure's fencing token, for those who ask who holds the resource; an acquire's token is its
+   * number.
+   */
   token = 0;
   /** nack: why. */
   refusal: Refusal = Refusal.none;
   /** nack, when too much is kept already: the name for which the most is kept. */
   fullBy = "";
-  /** nack, when the lease is held and the proposer waits: how many wait before it; `notListed` if the list is full. */
+  /**
+   * nack, when the lease is held and the proposer waits: how many wait before it; `notListed` if the list is
+   * full.
+   */
   ahead = 0;
   /** nack, state: the number the acceptor has promised. */
   promised = 0;
-  /** promise, nack, state: the lease the acceptor keeps. The fields below count only when this is not `none`. */
+  /**
+   * promise, nack, state: the lease the acceptor keeps. The fields below count only when this is not `none`.
+   */
   leaseState: LeaseState = LeaseState.none;
   leaseOwner = "";
   leaseNumber = 0;

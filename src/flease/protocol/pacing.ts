@@ -17,9 +17,9 @@ const roundTripWeight = 1 / 8;
 const firstTryRoundTrips = 4;
 
 /**
- * The others are told by the acceptors, also of a lease that ran out. They look for themselves only in case all that
- * was lost: so much of the longest lease later for each one before them, and after so many longest leases at the
- * latest. A thousand who wait then cost hardly more than ten.
+ * The others are told by the acceptors, also of a lease that ran out. They look for themselves only in case
+ * all that was lost: so much of the longest lease later for each one before them, and after so many longest
+ * leases at the latest. A thousand who wait then cost hardly more than ten.
  */
 const spacing = 1 / 4;
 const spacingsMax = 64;
@@ -52,9 +52,13 @@ export class Pacing {
     return backOffMs(this.#random, slot.tries, 2 * this.#roundTripMs, slot.ttl / 2);
   }
 
-  /** After a refusal because another holds: when its lease is over and all who wait before us have had their try. */
+  /**
+   * After a refusal because another holds: when its lease is over and all who wait before us have had their
+   * try.
+   */
   retryInMs(slot: Slot, now: Reading, settings: FleaseSettings): number {
-    // No lease is longer than this, but clocks that have stepped back make it look so, and may step forward again.
+    // No lease is longer than this, but clocks that have stepped back make it look so, and may step forward
+    // again.
     const longestMs = settings.ttlMaxMs + 2 * settings.maxClockSkewMs;
     const leftMs = slot.blockedUntil + settings.maxClockSkewMs - now.lo;
     const untilOverMs = Math.min(longestMs, Math.max(0, leftMs));

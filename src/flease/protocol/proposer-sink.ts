@@ -22,21 +22,30 @@ export interface RequestSink {
 }
 
 /**
- * Carries messages to members, which are known by their index, and to others that are connected. A member that is not
- * connected does not get what is sent to it.
+ * Carries messages to members, which are known by their index, and to others that are connected. A member
+ * that is not connected does not get what is sent to it.
  */
 export interface Medium extends RequestSink {
   /** Like `send`, also to those that are no members. False when that participant is not connected. */
   tell(to: number, message: Message): boolean;
 }
 
-/** Who is told how operations end. It is told in the middle of a step: do not call the proposer back from there. */
+/**
+ * Who is told how operations end. It is told in the middle of a step: do not call the proposer back from
+ * there.
+ */
 export interface ProposerOutcomes {
   /** A tenure has begun; its token is `slot.token`. */
   acquired(slot: Slot): void;
-  /** Another, `holder`, has the resource; trying before `retryInMs` is useless. The slot is no longer the caller's. */
+  /**
+   * Another, `holder`, has the resource; trying before `retryInMs` is useless. The slot is no longer the
+   * caller's.
+   */
   refused(slot: Slot, holder: string, retryInMs: number): void;
-  /** No answer was found, and what the attempt may have left behind was withdrawn. The slot is no longer the caller's. */
+  /**
+   * No answer was found, and what the attempt may have left behind was withdrawn. The slot is no longer the
+   * caller's.
+   */
   unanswered(slot: Slot, why: Unanswered): void;
   /** A renewal has ended: the hold is now longer, or is as it was. */
   renewed(slot: Slot, longer: boolean): void;

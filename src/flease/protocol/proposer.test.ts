@@ -112,8 +112,9 @@ test("waiters come back one after another when the lease is over, if nobody tell
     for (const from of [0, 1]) bench.nackHeld(from, 10, "q.1", 900, ahead);
     return bench.retriesMs[0]!;
   };
-  // The lease is over at 900 and ε, by the own clock. The first comes within four round trips of some 10 ms; the
-  // others only if nobody tells them, a quarter of the longest lease apart, and after sixteen of those at the latest.
+  // The lease is over at 900 and ε, by the own clock. The first comes within four round trips of some 10 ms;
+  // the others only if nobody tells them, a quarter of the longest lease apart, and after sixteen of those at
+  // the latest.
   for (const [ahead, turnMs] of [
     [0, 0],
     [1, 250],

@@ -26,13 +26,16 @@ import {
 /** Tries in one renewal, the first in one round trip and the second in two; the waist asks again. */
 const renewalTriesMax = 2;
 
-/** Tries of an acquisition that found the votes split among several before it believes that the resource is held. */
+/**
+ * Tries of an acquisition that found the votes split among several before it believes that the resource is
+ * held.
+ */
 const splitTriesMax = 6;
 
 /**
- * The proposer of sections 3.5 and 3.6: the report's Algorithms 2 (read and write on a majority), 3 (acquire) and 4
- * (GetLease), with their repairs. It never reads a clock and never sets a timer: every call brings a reading, and
- * `nextDueMono` says when it wants to be woken.
+ * The proposer of sections 3.5 and 3.6: the report's Algorithms 2 (read and write on a majority), 3 (acquire)
+ * and 4 (GetLease), with their repairs. It never reads a clock and never sets a timer: every call brings a
+ * reading, and `nextDueMono` says when it wants to be woken.
  */
 export class Proposer {
   readonly #settings: FleaseSettings;
@@ -82,9 +85,9 @@ export class Proposer {
   }
 
   /**
-   * Begins an acquisition. `fast` tries one round trip first; use it only without a recent sign of contention.
-   * The resource must have no operation and no hold here: within one proposer callers queue (3.3). With `waiting` the
-   * acceptors that refuse it put it on their lists of those to tell of a release.
+   * Begins an acquisition. `fast` tries one round trip first; use it only without a recent sign of
+   * contention. The resource must have no operation and no hold here: within one proposer callers queue
+   * (3.3). With `waiting` the acceptors that refuse it put it on their lists of those to tell of a release.
    */
   acquire(
     resource: string,
@@ -135,8 +138,8 @@ export class Proposer {
   }
 
   /**
-   * Gives the resource back, or lays down a lapsed tenure. In this order (MUST): the hold ends, its ballots are
-   * closed, and only then do the acceptors hear of it.
+   * Gives the resource back, or lays down a lapsed tenure. In this order (MUST): the hold ends, its ballots
+   * are closed, and only then do the acceptors hear of it.
    */
   release(slot: Slot, now: Reading): void {
     const renewing = slot.operation === Operation.renew;
@@ -148,7 +151,9 @@ export class Proposer {
     if (renewing) this.#outcomes.renewed(slot, false);
   }
 
-  /** The holder rule (3.6): evaluated at each use. The first look at a lapsed hold ends the tenure for good. */
+  /**
+   * The holder rule (3.6): evaluated at each use. The first look at a lapsed hold ends the tenure for good.
+   */
   isHeld(slot: Slot, now: Reading): boolean {
     if (!slot.holding) return false;
     if (holdIsValid(slot.holdUntil, slot.holdEnd, now)) return true;
@@ -164,8 +169,8 @@ export class Proposer {
   }
 
   /**
-   * A clock fault (3.2, 3.10): all holds and attempts are dropped, and the proposer goes on as another owner. Nothing
-   * is released, as the program has not stopped yet; what the old owner left at acceptors runs out.
+   * A clock fault (3.2, 3.10): all holds and attempts are dropped, and the proposer goes on as another owner.
+   * Nothing is released, as the program has not stopped yet; what the old owner left at acceptors runs out.
    */
   restart(owner: string): void {
     this.#requests.owner = owner;
@@ -349,7 +354,10 @@ export class Proposer {
     }
   }
 
-  /** An abandoned renewal is not released while its hold exists (MUST): the acceptors' guard is what protects it. */
+  /**
+   * An abandoned renewal is not released while its hold exists (MUST): the acceptors' guard is what protects
+   * it.
+   */
   #failRenewal(slot: Slot, now: Reading): void {
     slot.renewable = false;
     this.#requests.keepAbandoned(slot, now);
@@ -420,8 +428,8 @@ export class Proposer {
   }
 
   /**
-   * Feeds the whole state into `hash`. Two proposers that hash alike behave alike. Who decides by itself when retries
-   * happen can leave out the pace of retries, which decides nothing else.
+   * Feeds the whole state into `hash`. Two proposers that hash alike behave alike. Who decides by itself when
+   * retries happen can leave out the pace of retries, which decides nothing else.
    */
   hashInto(hash: StateHash, withPacing = true): void {
     hash.text(this.owner).number(this.#ballots.last).number(this.#ballots.seen);

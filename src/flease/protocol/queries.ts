@@ -7,7 +7,10 @@ import { sizeOf } from "./quorum.js";
 import type { Cell } from "./quorum.js";
 import type { FleaseSettings } from "./settings.js";
 
-/** What a majority, or fewer, said of a resource. A hint: it may have been released or renewed meanwhile (3.9). */
+/**
+ * What a majority, or fewer, said of a resource. A hint: it may have been released or renewed meanwhile
+ * (3.9).
+ */
 export interface QueryAnswer {
   /** False when fewer than a majority answered in time. */
   readonly answered: boolean;
@@ -59,8 +62,9 @@ class Query implements DeadlineItem {
   }
 
   /**
-   * The unfinished lease with the highest ballot; `undefined` when there is none. A finished one with a higher ballot
-   * may be an attempt that a minority accepted and that was withdrawn, so it hides nothing but what its own ballot had.
+   * The unfinished lease with the highest ballot; `undefined` when there is none. A finished one with a
+   * higher ballot may be an attempt that a minority accepted and that was withdrawn, so it hides nothing but
+   * what its own ballot had.
    */
   holding(): Told | undefined {
     return this.told
@@ -86,9 +90,9 @@ function isSameBallot(one: Told, other: Told): boolean {
 }
 
 /**
- * Asking who holds a resource (3.9): all acceptors of its cell are asked, and of a majority's answers an unfinished
- * lease counts before a finished one, and then the highest ballot. It changes nothing and writes nothing back (repair
- * F8), and nothing is ever based on it.
+ * Asking who holds a resource (3.9): all acceptors of its cell are asked, and of a majority's answers an
+ * unfinished lease counts before a finished one, and then the highest ballot. It changes nothing and writes
+ * nothing back (repair F8), and nothing is ever based on it.
  */
 export class Queries {
   readonly #settings: FleaseSettings;

@@ -1,16 +1,21 @@
 /**
  * Who may have how much of what one acceptor keeps.
  *
- * A lease cannot be taken away, so room for those who come later has to be left while there is some: dynamic thresholds, as
- * switches share a buffer (Choudhury and Hahne, 1998). A participant that has much may take one more only as long as it has less
- * than `eagerness` times what is free. So one alone gets nearly all, n get equal parts, and the next finds something. A
- * last part is for those who have little, each of whom has some for certain.
+ * A lease cannot be taken away, so room for those who come later has to be left while there is some: dynamic
+ * thresholds, as switches share a buffer (Choudhury and Hahne, 1998). A participant that has much may take
+ * one more only as long as it has less than `eagerness` times what is free. So one alone gets nearly all, n
+ * get equal parts, and the next finds something. A last part is for those who have little, each of whom has
+ * some for certain.
  *
- * There are two levels. An *account* is what the other side of a connection has proven, or else where it is; within it
- * there are *names*, which it says of itself. Many names of one account share what the account may have.
+ * There are two levels. An *account* is what the other side of a connection has proven, or else where it is;
+ * within it there are *names*, which it says of itself. Many names of one account share what the account may
+ * have.
  */
 
-/** So many times what is free may one have: alone it ends up with 7/8 of the pool, one of two with 7/15 (on both levels). */
+/**
+ * So many times what is free may one have: alone it ends up with 7/8 of the pool, one of two with 7/15 (on
+ * both levels).
+ */
 const eagerness = 8;
 
 /** Whether one who has so much of something may have more of it while so much is free. */
@@ -21,7 +26,10 @@ export function leavesRoom(used: number, free: number): boolean {
 /** The last part, for those who have little. */
 const reservedPart = 1 / 10;
 
-/** What an account, and a name, may have for certain, as a part of all: 100 accounts can have so much of the last part. */
+/**
+ * What an account, and a name, may have for certain, as a part of all: 100 accounts can have so much of the
+ * last part.
+ */
 const accountPart = 1 / 1_000;
 const namePart = 1 / 10_000;
 

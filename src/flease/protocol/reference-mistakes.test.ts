@@ -18,13 +18,16 @@ import { FleasePeer } from "../peer.js";
 import { withFaults } from "../../../test/planted/switches.js";
 
 /**
- * Five mistakes that the reference implementation of Flease makes, and what ours does in their place. Each test first
- * shows the mistake, where it can be planted, and then that it is not made.
+ * Five mistakes that the reference implementation of Flease makes, and what ours does in their place. Each
+ * test first shows the mistake, where it can be planted, and then that it is not made.
  */
 
 const settings = benchSettings();
 
-/** p holds the resource by the acceptors a and b; b is stopped cleanly and started; q asks b and c. How many hold it? */
+/**
+ * p holds the resource by the acceptors a and b; b is stopped cleanly and started; q asks b and c. How many
+ * hold it?
+ */
 function holdersAfterCleanRestart(): number {
   const [p, q] = [new ProposerBench("p.1"), new ProposerBench("q.1")];
   const acceptors = [readyAcceptor(), readyAcceptor(), readyAcceptor()];
@@ -85,7 +88,8 @@ test("3. a refusal that arrives before the acknowledgements is counted", () => {
   bench.ack(1, 2);
   expect(bench.kinds).toEqual(["acquire"]);
   bench.nackPromised(2, 3, 5);
-  // Two of three have refused, the first of them before anybody had gone along: this is known to have failed now.
+  // Two of three have refused, the first of them before anybody had gone along: this is known to have failed
+  // now.
   expect(bench.kinds).toEqual(["acquire", "release"]);
 });
 

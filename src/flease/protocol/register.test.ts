@@ -16,16 +16,20 @@ import type { Message } from "./message.js";
 import { type Faults, withFaults } from "../../../test/planted/switches.js";
 
 /**
- * Three acceptors are one round-based register (Boichat, Dutta, Frølund, Guerraoui, "Deconstructing Paxos"). It has
- * five properties, on which the report builds its proof as lemmas R1 to R5. Here they are held against the real
- * acceptors under any interleaving of messages, each of which may arrive late, repeatedly or never.
+ * Three acceptors are one round-based register (Boichat, Dutta, Frølund, Guerraoui, "Deconstructing Paxos").
+ * It has five properties, on which the report builds its proof as lemmas R1 to R5. Here they are held against
+ * the real acceptors under any interleaving of messages, each of which may arrive late, repeatedly or never.
  *
  * Ours differs from the register of the paper in three ways, and the properties are put accordingly:
- * - A ballot is a number and an owner. Of two ballots with one number the second comer is refused, so "higher"
- *   becomes "not lower" wherever the other ballot is another owner's. The same request again is not another one.
- * - Net G: while a lease runs, requests of others are refused as `held`. So more aborts than in the paper (R1, R2),
+ * - A ballot is a number and an owner. Of two ballots with one number the second comer is refused, so
+ * "higher"
+ * becomes "not lower" wherever the other ballot is another owner's. The same request again is not another
+ * one.
+ * - Net G: while a lease runs, requests of others are refused as `held`. So more aborts than in the paper
+ * (R1, R2),
  *   and less is left to say about reads that commit (R5).
- * - The value is a lease, and the value of a ballot may end later than written: an unreleased lease of the same owner
+ * - The value is a lease, and the value of a ballot may end later than written: an unreleased lease of the
+ * same owner
  *   is never shortened. So R4 and R5 speak of its owner, its ballot, and an end that is not too early.
  */
 
@@ -127,7 +131,10 @@ const refusals = (operation: Operation) =>
 const someOther = (history: History, than: Operation, holds: (other: Operation) => boolean) =>
   history.operations.some((other) => isOther(other, than) && holds(other));
 
-/** R1: a READ is refused only if there is another ballot that is not lower, or the unfinished lease of another owner. */
+/**
+ * R1: a READ is refused only if there is another ballot that is not lower, or the unfinished lease of another
+ * owner.
+ */
 function readAbort(history: History): boolean {
   return history.operations.filter(isRead).every((read) =>
     refusals(read).every((why) => {
@@ -143,8 +150,8 @@ function readAbort(history: History): boolean {
 }
 
 /**
- * R2: the same of a WRITE. In the paper only higher ballots refuse it; here one of equal number does as well. `stale`
- * is a refusal of the paper's own kind: its owner went on to a later write, or has released this one.
+ * R2: the same of a WRITE. In the paper only higher ballots refuse it; here one of equal number does as well.
+ * `stale` is a refusal of the paper's own kind: its owner went on to a later write, or has released this one.
  */
 function writeAbort(history: History): boolean {
   return history.operations.every((write) => {
@@ -166,7 +173,10 @@ function writeAbort(history: History): boolean {
   });
 }
 
-/** R3: after a ballot has committed anything, no operation of another ballot that is not higher commits any more. */
+/**
+ * R3: after a ballot has committed anything, no operation of another ballot that is not higher commits any
+ * more.
+ */
 function readWriteCommit(history: History): boolean {
   return history.operations.every(
     (first) =>
@@ -181,7 +191,9 @@ function readWriteCommit(history: History): boolean {
   );
 }
 
-/** R4: a lease that is read was written before: in a lower ballot, or in one's own; and it ends as written. */
+/**
+ * R4: a lease that is read was written before: in a lower ballot, or in one's own; and it ends as written.
+ */
 function readCommit(history: History): boolean {
   return history.operations.filter(isRead).every((read) =>
     read.answers.every((answer) => {
@@ -199,8 +211,9 @@ function readCommit(history: History): boolean {
 }
 
 /**
- * R5: once a WRITE has committed, a READ with a higher ballot that commits learns of that lease or of one from a
- * ballot in between, and its end is not too early. With net G no other owner's READ commits at all meanwhile.
+ * R5: once a WRITE has committed, a READ with a higher ballot that commits learns of that lease or of one
+ * from a ballot in between, and its end is not too early. With net G no other owner's READ commits at all
+ * meanwhile.
  */
 function writeCommit(history: History, netG: boolean): boolean {
   const committed = history.operations.filter(({ committedAt }) => committedAt !== Infinity);

@@ -5,7 +5,10 @@ import type { FleaseSettings } from "./settings.js";
 import { Operation, Phase } from "./slot.js";
 import type { Slot } from "./slot.js";
 
-/** Writes a proposer's requests into its sink: one for each member of the resource's cell, through one reused message. */
+/**
+ * Writes a proposer's requests into its sink: one for each member of the resource's cell, through one reused
+ * message.
+ */
 export class Requests {
   readonly #settings: FleaseSettings;
   readonly #sink: RequestSink;
@@ -55,7 +58,10 @@ export class Requests {
     slot.pastBallots.push({ number, sequence, until });
   }
 
-  /** A renewal in a ballot of its own is given up: its write may have got through, so the release must name it too. */
+  /**
+   * A renewal in a ballot of its own is given up: its write may have got through, so the release must name it
+   * too.
+   */
   keepAbandoned(slot: Slot, now: Reading): void {
     if (slot.operation !== Operation.renew || slot.phase !== Phase.writing) return;
     if (slot.number === slot.holdNumber || slot.number === slot.pastBallots.at(-1)?.number) return;

@@ -23,8 +23,9 @@ export interface FleaseSettings {
   /** How long a phase waits for a majority. */
   readonly rpcTimeoutMs: number;
   /**
-   * A phase of a renewal waits for this part of what is left of the hold, if that is longer. A member that does not answer in time has
-   * too much to do: another request would not be answered sooner, and would make an answer to the first one useless.
+   * A phase of a renewal waits for this part of what is left of the hold, if that is longer. A member that
+   * does not answer in time has too much to do: another request would not be answered sooner, and would make
+   * an answer to the first one useless.
    */
   readonly renewalPatience: number;
   /** Recovery wait on the wall clock. */
@@ -35,7 +36,10 @@ export interface FleaseSettings {
   readonly floorLeadMs: number;
   /** An idle resource is forgotten this long after 3ε. */
   readonly discardAfterMs: number;
-  /** An acceptor keeps at most this many resources, those with long names counted as several; it refuses further ones. */
+  /**
+   * An acceptor keeps at most this many resources, those with long names counted as several; it refuses
+   * further ones.
+   */
   readonly resourcesMax: number;
 }
 
@@ -66,7 +70,10 @@ const defaultResourcesMax = 1_000_000;
 /** Granularity of a wall-clock reading: 1 ms on either side. */
 export const granularityMs = 2;
 
-/** Fills in what follows from the input, and refuses a configuration in which an inequality of section 3.1 does not hold. */
+/**
+ * Fills in what follows from the input, and refuses a configuration in which an inequality of section 3.1
+ * does not hold.
+ */
 export function fleaseSettings(input: FleaseSettingsInput): FleaseSettings {
   const ε = input.maxClockSkewMs;
   const ρ = input.clockRateError ?? clockRateErrorDefault;
@@ -161,7 +168,10 @@ export function settingsAdvice(s: FleaseSettings): string[] {
   ];
 }
 
-/** What must be alike everywhere, as text to be hashed: two participants with different texts refuse each other (repair F18). */
+/**
+ * What must be alike everywhere, as text to be hashed: two participants with different texts refuse each
+ * other (repair F18).
+ */
 export function canonicalSettings(s: FleaseSettings): string {
   return JSON.stringify([
     "flease-1",

@@ -2,9 +2,9 @@ import type { Reading } from "./clock.js";
 import { sizeOf } from "./quorum.js";
 
 /**
- * Detection of clock faults between peers (3.10). Every batch carries its sender's two bounds on the time, and the
- * receiver's own lower bound from the last batch that the sender had seen. Some combinations are impossible while
- * the wall clocks are within ε: then one of the two clocks is at fault for certain.
+ * Detection of clock faults between peers (3.10). Every batch carries its sender's two bounds on the time,
+ * and the receiver's own lower bound from the last batch that the sender had seen. Some combinations are
+ * impossible while the wall clocks are within ε: then one of the two clocks is at fault for certain.
  */
 export class SkewWatch {
   readonly #skewMs: number;
@@ -19,7 +19,10 @@ export class SkewWatch {
     this.#majority = majority;
   }
 
-  /** Whether a peer's bounds are possible. `echoLo` is our own lower bound when the batch it answers left, 0 if none. */
+  /**
+   * Whether a peer's bounds are possible. `echoLo` is our own lower bound when the batch it answers left, 0
+   * if none.
+   */
   isPossible(peerLo: number, peerHi: number, echoLo: number, now: Reading): boolean {
     if (peerLo > now.hi + 2 * this.#skewMs) return false;
     return echoLo === 0 || peerHi >= echoLo - 2 * this.#skewMs;
@@ -49,7 +52,10 @@ export class SkewWatch {
     return (this.#contradicting & (1 << member)) !== 0;
   }
 
-  /** About how far a member's clock was ahead of ours at its last batch, ms; the transit time makes it look later. */
+  /**
+   * About how far a member's clock was ahead of ours at its last batch, ms; the transit time makes it look
+   * later.
+   */
   skewMs(member: number): number | undefined {
     return this.#skews[member];
   }

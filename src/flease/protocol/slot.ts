@@ -17,8 +17,8 @@ export interface PastBallot {
 }
 
 /**
- * What a proposer keeps of one resource: at most one operation and at most one hold. Flat and reused, as there may
- * be hundreds of thousands.
+ * What a proposer keeps of one resource: at most one operation and at most one hold. Flat and reused, as
+ * there may be hundreds of thousands.
  */
 export class Slot implements DeadlineItem {
   readonly index: number;
@@ -56,7 +56,9 @@ export class Slot implements DeadlineItem {
   until = 0;
   duration = 0;
 
-  /** The unfinished lease of another that was seen, the longest one, and how many refusals named its owner. */
+  /**
+   * The unfinished lease of another that was seen, the longest one, and how many refusals named its owner.
+   */
   blockedUntil = 0;
   blockedBy = "";
   blockedVotes = 0;
@@ -98,8 +100,8 @@ export class Slot implements DeadlineItem {
   }
 
   /**
-   * Nothing of the tenure is going to be released: it ended before its time, so its program may still be at work and
-   * relies on the guard of the acceptors, which runs out by itself.
+   * Nothing of the tenure is going to be released: it ended before its time, so its program may still be at
+   * work and relies on the guard of the acceptors, which runs out by itself.
    */
   letRunOut(): void {
     this.holdNumber = 0;
@@ -132,7 +134,9 @@ export class Slot implements DeadlineItem {
   }
 }
 
-/** Freed slots are kept for reuse up to this many; beyond, garbage is cheaper than memory that nobody uses. */
+/**
+ * Freed slots are kept for reuse up to this many; beyond, garbage is cheaper than memory that nobody uses.
+ */
 const freeSlotsMax = 4_096;
 
 /** The slots of one proposer: by handle, as replies name them, and by resource. */
@@ -186,7 +190,9 @@ export class SlotTable {
     }
   }
 
-  /** From now on no handle of before is given to another operation: late replies to those must find nothing. */
+  /**
+   * From now on no handle of before is given to another operation: late replies to those must find nothing.
+   */
   retire(): void {
     for (const slot of this.#freeSlots) this.#slots[slot.index] = undefined;
     this.#freeSlots = [];

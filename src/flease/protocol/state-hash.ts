@@ -1,6 +1,6 @@
 /**
- * A 64-bit running hash of protocol state, for explorers that must recognise a state they have seen. Two lanes of
- * FNV-1a with different offsets over 32-bit words; not for security.
+ * A 64-bit running hash of protocol state, for explorers that must recognise a state they have seen. Two
+ * lanes of FNV-1a with different offsets over 32-bit words; not for security.
  */
 export class StateHash {
   #low = 0x811c9dc5;

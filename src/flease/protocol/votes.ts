@@ -8,8 +8,8 @@ import type { FleaseSettings } from "./settings.js";
 import type { Slot } from "./slot.js";
 
 /**
- * Counting the answers to one phase of an operation. Acceptors are counted, never messages: a duplicated reply is
- * the same bit again (repair F15).
+ * Counting the answers to one phase of an operation. Acceptors are counted, never messages: a duplicated
+ * reply is the same bit again (repair F15).
  */
 
 export function clearVotes(slot: Slot): void {
@@ -34,7 +34,9 @@ export function majorityIsImpossible(slot: Slot): boolean {
   return sizeOf(slot.nacks) > slot.cell.members.length - slot.cell.majority;
 }
 
-/** Every unfinished lease of another blocks, not only the one with the highest ballot (MUST, as there is ACQ). */
+/**
+ * Every unfinished lease of another blocks, not only the one with the highest ballot (MUST, as there is ACQ).
+ */
 export function noteReportedLease(
   slot: Slot,
   reply: Message,
@@ -54,7 +56,10 @@ export function noteBlocker(slot: Slot, reply: Message): void {
   slot.blockedBy = reply.leaseOwner;
 }
 
-/** One and the same owner stands in the way of every majority, so the votes are not merely split among several. */
+/**
+ * One and the same owner stands in the way of every majority, so the votes are not merely split among
+ * several.
+ */
 export function isBlockedByMajority(slot: Slot): boolean {
   return slot.blockedVotes > slot.cell.members.length - slot.cell.majority;
 }

@@ -1,6 +1,9 @@
 import { notListed } from "./message.js";
 
-/** Waiters that an acceptor remembers of one resource. Those beyond look again by themselves, when the lease is over. */
+/**
+ * Waiters that an acceptor remembers of one resource. Those beyond look again by themselves, when the lease
+ * is over.
+ */
 const waitersPerResourceMax = 10_000;
 
 /** Waiters that an acceptor remembers in all: some ten megabytes. */
@@ -34,12 +37,12 @@ class WaitingList {
 }
 
 /**
- * Who waits for which resource, first come, first told. It lies beside the protocol: an acceptor that forgets it, or a
- * hint that gets lost, costs a waiter time and nobody safety.
+ * Who waits for which resource, first come, first told. It lies beside the protocol: an acceptor that forgets
+ * it, or a hint that gets lost, costs a waiter time and nobody safety.
  *
- * One who has been told stays the first until it has got the resource, passes it on or lets `patienceMs` go by. For
- * so long those who are not on the list stand back, the last holder among them: it is always the quickest, as it need
- * not be told.
+ * One who has been told stays the first until it has got the resource, passes it on or lets `patienceMs` go
+ * by. For so long those who are not on the list stand back, the last holder among them: it is always the
+ * quickest, as it need not be told.
  */
 export class Waiters {
   readonly #patienceMs: number;
@@ -78,7 +81,10 @@ export class Waiters {
     return list.aheadOf(peer);
   }
 
-  /** The first on the list of a free resource, to be told now; `undefined` if there is none, or it has just been told. */
+  /**
+   * The first on the list of a free resource, to be told now; `undefined` if there is none, or it has just
+   * been told.
+   */
   next(resource: string, mono: number): number | undefined {
     const list = this.#lists.get(resource);
     if (list === undefined || this.#isPatient(list, mono)) return undefined;

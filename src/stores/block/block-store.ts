@@ -22,7 +22,10 @@ import type { BlockMedium } from "./medium.js";
 import { freshSlots, SlotLease, type SlotTenure } from "./slot-lease.js";
 import { type BlockWorld, elapsedSince } from "./world.js";
 
-/** The longest content. A unit holds several records of usual length, and one of this with its register's name. */
+/**
+ * The longest content. A unit holds several records of usual length, and one of this with its register's
+ * name.
+ */
 export const bytesMax = 2_048;
 
 /** A look reads one region: little, but from the disk itself. */
@@ -40,7 +43,9 @@ export class BlockStore implements OpenedStore {
   readonly #world: BlockWorld;
   #layout: Layout;
   #slot: SlotLease;
-  /** All slots before this one were in use when they were last looked at, and a slot that was used stays so. */
+  /**
+   * All slots before this one were in use when they were last looked at, and a slot that was used stays so.
+   */
   #slotsUsed = 0;
   #closing: Promise<void> | undefined;
 
@@ -126,8 +131,8 @@ export class BlockStore implements OpenedStore {
   }
 
   /**
-   * The hint is read first: what it announces was written before it, so that the read after it sees that. The other way round a
-   * record could come in between, and then never be looked for.
+   * The hint is read first: what it announces was written before it, so that the read after it sees that. The
+   * other way round a record could come in between, and then never be looked for.
    */
   async #read(register: string, quietSince: string | undefined): Promise<StoreAnswer> {
     const { id } = this.#layout;
@@ -141,8 +146,8 @@ export class BlockStore implements OpenedStore {
   }
 
   /**
-   * What all slots have in a region. Each unit names the medium that it was written for: one of ours proves that this is
-   * still that one. Where there is none, the first unit is read too.
+   * What all slots have in a region. Each unit names the medium that it was written for: one of ours proves
+   * that this is still that one. Where there is none, the first unit is read too.
    */
   async #readRegion(region: number): Promise<readonly Unit[]> {
     const slots = await this.#countSlots();
@@ -154,8 +159,9 @@ export class BlockStore implements OpenedStore {
   }
 
   /**
-   * How many slots there may be records of. A process that takes a slot that was never used takes one of the first few of those,
-   * and writes a record only after that, so none is missed whose write has ended when this read begins.
+   * How many slots there may be records of. A process that takes a slot that was never used takes one of the
+   * first few of those, and writes a record only after that, so none is missed whose write has ended when
+   * this read begins.
    */
   async #countSlots(): Promise<number> {
     for (;;) {
@@ -198,7 +204,10 @@ export class BlockStore implements OpenedStore {
     }
   }
 
-  /** The medium was laid out anew, or is another: from now on this store is that one, with a slot that it has yet to take. */
+  /**
+   * The medium was laid out anew, or is another: from now on this store is that one, with a slot that it has
+   * yet to take.
+   */
   async #isAnother(): Promise<boolean> {
     const layout = await this.#medium.readLayout();
     if (layout === undefined) {

@@ -19,7 +19,10 @@ import {
 } from "./layout.js";
 import { runStoreConformance } from "../conformance.js";
 
-/** The production code of a block store on a simulated disk and in virtual time, one situation after the other. */
+/**
+ * The production code of a block store on a simulated disk and in virtual time, one situation after the
+ * other.
+ */
 
 const oneSlot: Layout = { ...smallLayout, slots: 1, regions: 2 };
 

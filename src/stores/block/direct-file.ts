@@ -22,7 +22,10 @@ export function alignedBytes(length: number): Uint8Array {
   return new Uint8Array(buffer, 0, length);
 }
 
-/** A device or a file that is read and written past all caches: what another machine has written is what is read. */
+/**
+ * A device or a file that is read and written past all caches: what another machine has written is what is
+ * read.
+ */
 export class DirectFile {
   readonly sectorBytes: number;
   readonly sizeBytes: number;

@@ -3,8 +3,9 @@ import { crc32c } from "../../delta/record/crc32c.js";
 import { LeaseholdError } from "../../lease/errors.js";
 
 /**
- * Where things stand, and how much is read at once: a multiple of every sector. What is written begins at the beginning of a
- * unit and takes as many sectors as it has to, with a zero after it; what stood behind that before has no meaning.
+ * Where things stand, and how much is read at once: a multiple of every sector. What is written begins at the
+ * beginning of a unit and takes as many sectors as it has to, with a zero after it; what stood behind that
+ * before has no meaning.
  */
 export const unitBytes = 4_096;
 
@@ -16,8 +17,9 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 /**
- * How a medium is laid out: written once, in its first unit. After it come a unit for each slot, and then the regions. A region
- * has a unit for the hint, and two for each slot, which are written in turns: a write that is cut off leaves the one before.
+ * How a medium is laid out: written once, in its first unit. After it come a unit for each slot, and then the
+ * regions. A region has a unit for the hint, and two for each slot, which are written in turns: a write that
+ * is cut off leaves the one before.
  */
 export interface Layout {
   readonly id: string;
@@ -68,7 +70,10 @@ export function unitPosition(layout: Layout, region: number, slot: number, half:
   return hintPosition(layout, region) + unitBytes * (1 + 2 * slot + half);
 }
 
-/** All registers of one resource are in one region, so that one look there sees whether anything was announced of it. */
+/**
+ * All registers of one resource are in one region, so that one look there sees whether anything was announced
+ * of it.
+ */
 export function regionOf({ regions }: Layout, register: string): number {
   const resource = register.slice(register.indexOf("/") + 1);
   return crc32c(encoder.encode(resource)) % regions;
@@ -111,7 +116,10 @@ export function encodeHint(id: string, nonce: string): Uint8Array {
   return encodeLine(hintFormat, JSON.stringify({ id, nonce }));
 }
 
-/** The hint as a text that no other hint is equal to; `undefined` if there is none, or it is that of another medium. */
+/**
+ * The hint as a text that no other hint is equal to; `undefined` if there is none, or it is that of another
+ * medium.
+ */
 export function decodeHint(bytes: Uint8Array, id: string): string | undefined {
   const line = lineIn(bytes);
   if (line === undefined) return undefined;

@@ -11,7 +11,10 @@ export interface BlockFile {
   close(): Promise<void>;
 }
 
-/** The medium as units. One operation at a time: they share its buffers, and a dead device holds one thread only. */
+/**
+ * The medium as units. One operation at a time: they share its buffers, and a dead device holds one thread
+ * only.
+ */
 export class BlockMedium {
   readonly name: string;
   readonly #file: BlockFile;

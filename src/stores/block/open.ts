@@ -30,9 +30,9 @@ const most = { slots: 1_024, regions: 65_536 } as const;
 const scanBytes = 1 << 20;
 
 /**
- * Opens a block device, or a file that is as long as it shall ever be, as a store: `block:/dev/sdx`. It must have been laid out:
- * with `?format` (or the option) an area that is all zeros is. `slots`, `regions`, `delay` and `slot-ttl` say how; what is laid
- * out already stays as it is.
+ * Opens a block device, or a file that is as long as it shall ever be, as a store: `block:/dev/sdx`. It must
+ * have been laid out: with `?format` (or the option) an area that is all zeros is. `slots`, `regions`,
+ * `delay` and `slot-ttl` say how; what is laid out already stays as it is.
  */
 export const openBlockStore: OpenStore = async (url, options) => {
   const address = parse(url);
@@ -100,7 +100,8 @@ async function readBySecond(path: string, slot: number): Promise<ProbeFinding> {
 }
 
 /**
- * Lays out what is empty. Two who do so at once end with one layout: the later write stands, and both wait for it, as in Fig. 2.
+ * Lays out what is empty. Two who do so at once end with one layout: the later write stands, and both wait
+ * for it, as in Fig. 2.
  */
 async function format(
   medium: BlockMedium,

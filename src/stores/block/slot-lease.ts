@@ -11,19 +11,29 @@ const slotFormat = "leasehold-slot/1";
 /** A slot is renewed when a third of its time is over: two renewals may fail. */
 const renewalsPerLease = 3;
 
-/** Attempts that others, or a slow device, spoil one after the other until a process says that it gets no slot. */
+/**
+ * Attempts that others, or a slow device, spoil one after the other until a process says that it gets no
+ * slot.
+ */
 const attemptsMax = 50;
 
 /**
- * Slots that were never used are taken from the first so many of them: so a reader needs to look at no more than these to
- * know which slots are in use. More than one, so that processes that start together do not all want the same.
+ * Slots that were never used are taken from the first so many of them: so a reader needs to look at no more
+ * than these to know which slots are in use. More than one, so that processes that start together do not all
+ * want the same.
  */
 export const freshSlots = 8;
 
-/** As much of a writer's name as is in its slot, for people: the line stays within a sector whatever the name has. */
+/**
+ * As much of a writer's name as is in its slot, for people: the line stays within a sector whatever the name
+ * has.
+ */
 const writerLengthMax = 48;
 
-/** One uninterrupted holding of a slot. Taking the same slot again begins another: somebody else may have had it meanwhile. */
+/**
+ * One uninterrupted holding of a slot. Taking the same slot again begins another: somebody else may have had
+ * it meanwhile.
+ */
 export class SlotTenure {
   readonly slot: number;
   /** What this tenure's owner knows of its units, by region: nobody else writes there while it lasts. */
@@ -45,9 +55,9 @@ interface Written {
 }
 
 /**
- * This process's slot on a medium, which nobody else writes while it is held: a Δ-lease of its own on the sector that stands for
- * the slot, after Fig. 2 and Fig. 5 of the paper. A sector can only be overwritten, so its safety rests on δ alone, as the paper's
- * does: every operation is timed, by both clocks.
+ * This process's slot on a medium, which nobody else writes while it is held: a Δ-lease of its own on the
+ * sector that stands for the slot, after Fig. 2 and Fig. 5 of the paper. A sector can only be overwritten, so
+ * its safety rests on δ alone, as the paper's does: every operation is timed, by both clocks.
  */
 export class SlotLease {
   readonly #medium: BlockMedium;
@@ -92,7 +102,10 @@ export class SlotLease {
     return slot;
   }
 
-  /** Leaves the slot as it is: another waits until its time is over. A medium that can only write has no safe release. */
+  /**
+   * Leaves the slot as it is: another waits until its time is over. A medium that can only write has no safe
+   * release.
+   */
   async close(): Promise<void> {
     this.#closing.abort();
     this.#tenure = undefined;
@@ -104,7 +117,10 @@ export class SlotLease {
     this.#tenure = undefined;
   }
 
-  /** Renews after a third, or at once when that has just failed; takes a slot again when there is none, or it has run out. */
+  /**
+   * Renews after a third, or at once when that has just failed; takes a slot again when there is none, or it
+   * has run out.
+   */
   async #keep(): Promise<void> {
     const { signal } = this.#closing;
     const { slotLeaseMs, delayMs } = this.#layout;
@@ -167,8 +183,8 @@ export class SlotLease {
   }
 
   /**
-   * Lines 8 to 12, with the watch on δ: a write that ended later than 2δ after its last read began counts for nothing, and neither
-   * does a last read that took δ or longer.
+   * Lines 8 to 12, with the watch on δ: a write that ended later than 2δ after its last read began counts for
+   * nothing, and neither does a last read that took δ or longer.
    */
   async #tryToTake(
     slot: number,

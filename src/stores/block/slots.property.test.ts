@@ -6,8 +6,9 @@ import type { BlockStore } from "./block-store.js";
 import { encodeSuperblock, type Layout } from "./layout.js";
 
 /**
- * The production code of a block store on a simulated disk: processes come and go, are killed in the middle of a write and
- * stall between any two steps; reads are slow now and then, writes keep δ, which is what slots rest on.
+ * The production code of a block store on a simulated disk: processes come and go, are killed in the middle
+ * of a write and stall between any two steps; reads are slow now and then, writes keep δ, which is what slots
+ * rest on.
  */
 
 const registers = 8;

@@ -16,7 +16,10 @@ export const realBlockWorld: BlockWorld = {
   sleep: (ms, signal, keepsAlive) => delay(ms, undefined, { signal, ref: keepsAlive }),
 };
 
-/** By the clock that went further: the steady one stands still in a suspended machine, and the system's can be set. */
+/**
+ * By the clock that went further: the steady one stands still in a suspended machine, and the system's can be
+ * set.
+ */
 export function elapsedSince(moment: BothClocks, { clock }: BlockWorld): number {
   const now = readBothClocks(clock);
   return Math.max(now.monotonicMs - moment.monotonicMs, now.wallMs - moment.wallMs);

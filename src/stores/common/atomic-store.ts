@@ -5,13 +5,18 @@ import { untilAborted } from "./until-aborted.js";
 
 export type ReplaceRequest = Extract<StoreRequest, { op: "replace" }>;
 
-/** What stands behind an {@link AtomicStore}: a directory, or a server spoken to in its own language. Its methods reject with any error. */
+/**
+ * What stands behind an {@link AtomicStore}: a directory, or a server spoken to in its own language. Its
+ * methods reject with any error.
+ */
 export interface AtomicMedium {
   readonly traits: StoreTraits;
   read(register: string): Promise<StoreAnswer>;
   replace(request: ReplaceRequest): Promise<StoreAnswer>;
   list(prefix: string, registersMax: number): Promise<StoreAnswer>;
-  /** Gives each error the code that says best what is wrong. Nothing of the credentials may be in its message. */
+  /**
+   * Gives each error the code that says best what is wrong. Nothing of the credentials may be in its message.
+   */
   failure(error: unknown): LeaseholdError;
   close(): Promise<void>;
 }

@@ -11,28 +11,38 @@ export interface ProbeFinding {
   readonly ok: boolean;
 }
 
-/** A store that has been probed, and what the probe found: every finding is good, or it would not have been opened. */
+/**
+ * A store that has been probed, and what the probe found: every finding is good, or it would not have been
+ * opened.
+ */
 export interface OpenedStore extends Store {
   readonly findings: readonly ProbeFinding[];
 }
 
 export interface OpenStoreOptions {
-  /** Name and incarnation of this process, different from every other's: whose slot it is on a slotted store. */
+  /**
+   * Name and incarnation of this process, different from every other's: whose slot it is on a slotted store.
+   */
   readonly writer: string;
   /** Gives up opening; rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
-  /** A medium that has to be laid out (a block device) may be, if it is empty; otherwise it must have been. */
+  /**
+   * A medium that has to be laid out (a block device) may be, if it is empty; otherwise it must have been.
+   */
   readonly format?: boolean | undefined;
-  /** Where credentials and their profiles are looked up: `process.env` by default. Nothing of it is ever logged. */
+  /**
+   * Where credentials and their profiles are looked up: `process.env` by default. Nothing of it is ever
+   * logged.
+   */
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
 }
 
 /**
- * Opens one store and probes it. `url` is the address of this store alone, without `delta+` and with what it needs in its path
- * and query: `file:///mnt/a`, `block:/dev/sdx`, `redis://h1:6379/0`.
+ * Opens one store and probes it. `url` is the address of this store alone, without `delta+` and with what it
+ * needs in its path and query: `file:///mnt/a`, `block:/dev/sdx`, `redis://h1:6379/0`.
  *
- * Rejects with {@link StoreUnfitError} when the probe saw that the store does not do what leases need, and with a
- * `LeaseholdError` of another `STORE_…` code (or `INVALID_URL`) when it did not come that far.
+ * Rejects with {@link StoreUnfitError} when the probe saw that the store does not do what leases need, and
+ * with a `LeaseholdError` of another `STORE_…` code (or `INVALID_URL`) when it did not come that far.
  */
 export type OpenStore = (url: URL, options: OpenStoreOptions) => Promise<OpenedStore>;
 

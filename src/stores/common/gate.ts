@@ -1,14 +1,18 @@
 import { LeaseholdError } from "../../lease/errors.js";
 
-/** Operations that may wait for their turn at one disk: what a driver has under way at one store, and its abandoned ones. */
+/**
+ * Operations that may wait for their turn at one disk: what a driver has under way at one store, and its
+ * abandoned ones.
+ */
 const waitingMax = 256;
 
 /** Threads that Node has for files, unless it is told otherwise. */
 const threadsDefault = 4;
 
 /**
- * How many operations of one store may use Node's threads at once. File operations on a dead server hang for ever and keep their
- * thread: a store must never take so many that those of its farm that answer, and the rest of the program, get none.
+ * How many operations of one store may use Node's threads at once. File operations on a dead server hang for
+ * ever and keep their thread: a store must never take so many that those of its farm that answer, and the
+ * rest of the program, get none.
  */
 export function operationsAtOnce(): number {
   const threads = Number(process.env["UV_THREADPOOL_SIZE"] ?? threadsDefault);

@@ -1,6 +1,9 @@
 import { type ErrorCode, LeaseholdError } from "../../lease/errors.js";
 
-/** What the operating system says, as the codes of stores. Everything else is a store that cannot be used at the moment. */
+/**
+ * What the operating system says, as the codes of stores. Everything else is a store that cannot be used at
+ * the moment.
+ */
 const codes: Readonly<Record<string, ErrorCode>> = {
   ENOSPC: "STORE_FULL",
   EDQUOT: "STORE_FULL",

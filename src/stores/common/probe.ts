@@ -5,15 +5,18 @@ import type { ProbeFinding } from "./contract.js";
 /** The register that probes use. Nobody waits for it, and what stands in it means nothing. */
 export const probeRegister = "leasehold.probe";
 
-/** Another process that probes at the same time is in the way for milliseconds; this often in a row it is no coincidence. */
+/**
+ * Another process that probes at the same time is in the way for milliseconds; this often in a row it is no
+ * coincidence.
+ */
 const triesMax = 20;
 
 /** Longest random pause between two tries, ms. */
 const pauseMsMax = 50;
 
 /**
- * Proves that an atomic store does what `replace` promises, on {@link probeRegister}: what should be refused is tried, not
- * believed. Several processes may do so at once.
+ * Proves that an atomic store does what `replace` promises, on {@link probeRegister}: what should be refused
+ * is tried, not believed. Several processes may do so at once.
  *
  * Rejects with the store's own error when it answers that it cannot.
  */

@@ -1,4 +1,7 @@
-/** Rejects with the signal's reason. What was asked goes on, and may still take effect: nobody waits for it any more. */
+/**
+ * Rejects with the signal's reason. What was asked goes on, and may still take effect: nobody waits for it
+ * any more.
+ */
 export async function untilAborted<T>(result: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return result;
   return new Promise((resolve, reject) => {

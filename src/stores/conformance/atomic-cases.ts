@@ -4,7 +4,9 @@ import { bytes, check, checkCell, checkSame, type StoreStage, text } from "./sta
 const processes = 8;
 const incrementsEach = 10;
 
-/** Increments that are refused in a row: each refusal is somebody else's success, so there are only so many. */
+/**
+ * Increments that are refused in a row: each refusal is somebody else's success, so there are only so many.
+ */
 const triesMax = processes * incrementsEach + 1;
 
 type Case = (stage: StoreStage) => Promise<void>;

@@ -1,18 +1,27 @@
 import { sameBytes } from "../../delta/record/line.js";
 import type { Store, StoreAnswer } from "../../delta/store.js";
 
-/** What the suite needs of the medium that it is held against. Each case gets an empty one, or at least names of its own. */
+/**
+ * What the suite needs of the medium that it is held against. Each case gets an empty one, or at least names
+ * of its own.
+ */
 export interface StoreGround {
   readonly kind: Store["traits"]["kind"];
   /** Opens the same medium as another process would. The suite closes what it opens. */
   open(writer: string): Promise<Store>;
-  /** Puts an empty medium in the place of this one, as a lost disk or a restored backup would; stores that are open go on with it. */
+  /**
+   * Puts an empty medium in the place of this one, as a lost disk or a restored backup would; stores that are
+   * open go on with it.
+   */
   forget?(): Promise<void>;
   /** Removes the medium. */
   close(): Promise<void>;
 }
 
-/** What a case works with: stores of its own, which are closed after it, names of its own, and short ways to ask and to check. */
+/**
+ * What a case works with: stores of its own, which are closed after it, names of its own, and short ways to
+ * ask and to check.
+ */
 export class StoreStage {
   readonly ground: StoreGround;
   /** A medium may outlive a case: what one leaves behind must not be in the way of another. */

@@ -13,7 +13,10 @@ import { type Cell, RegisterDirectory, registerIn } from "./register-directory.j
 /** A writer that is beaten to it looks again; each time another has written. */
 const racesMax = 100;
 
-/** What a killed process was building is removed when it has been there for so long, ms. Younger ones may still be wanted. */
+/**
+ * What a killed process was building is removed when it has been there for so long, ms. Younger ones may
+ * still be wanted.
+ */
 const abandonedMs = 3_600_000;
 
 /** What is seen of a register, and of which store. */

@@ -3,13 +3,19 @@ import { mkdir, open, readdir, rename, rm, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { errnoOf } from "../common/io-error.js";
 
-/** What a missing file, or a directory that was renamed while it was used, looks like. On a file server also `ESTALE`. */
+/**
+ * What a missing file, or a directory that was renamed while it was used, looks like. On a file server also
+ * `ESTALE`.
+ */
 export function isMissing(error: unknown): boolean {
   const errno = errnoOf(error);
   return errno === "ENOENT" || errno === "ESTALE";
 }
 
-/** What a rename says that would have replaced a directory with something in it: which of the two depends on the system. */
+/**
+ * What a rename says that would have replaced a directory with something in it: which of the two depends on
+ * the system.
+ */
 export function isOccupied(error: unknown): boolean {
   const errno = errnoOf(error);
   return errno === "ENOTEMPTY" || errno === "EEXIST";
@@ -37,8 +43,8 @@ export async function syncDirectory(path: string): Promise<void> {
 }
 
 /**
- * True if the directory is there. Opening, other than looking, makes the client of a file server ask the server, also for the names
- * in it that it took for missing.
+ * True if the directory is there. Opening, other than looking, makes the client of a file server ask the
+ * server, also for the names in it that it took for missing.
  */
 export async function isThere(path: string): Promise<boolean> {
   try {
@@ -87,8 +93,9 @@ export async function contentOf(path: string, bytesMax: number): Promise<Uint8Ar
 }
 
 /**
- * Makes a directory with all that is in it appear at once, unless one is there already: builds it beside, and renames it. A rename onto
- * a directory that is not empty fails on every file system. False if one is there, or the place is gone.
+ * Makes a directory with all that is in it appear at once, unless one is there already: builds it beside, and
+ * renames it. A rename onto a directory that is not empty fails on every file system. False if one is there,
+ * or the place is gone.
  */
 export async function appear(
   place: string,
@@ -111,8 +118,8 @@ export async function appear(
 }
 
 /**
- * Removes what {@link appear} has left. It gets another name first: its maker, if it has only been paused, must not find it half
- * emptied and make it appear.
+ * Removes what {@link appear} has left. It gets another name first: its maker, if it has only been paused,
+ * must not find it half emptied and make it appear.
  */
 export async function discard(place: string, building: string): Promise<void> {
   const dead = join(place, `old-${globalThis.crypto.randomUUID()}`);

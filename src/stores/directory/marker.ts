@@ -3,7 +3,10 @@ import { join } from "node:path";
 import { LeaseholdError } from "../../lease/errors.js";
 import { appear, namesIn } from "./files.js";
 
-/** Everything of ours is below this directory: who shares the store must find it, so its name is the same in all versions. */
+/**
+ * Everything of ours is below this directory: who shares the store must find it, so its name is the same in
+ * all versions.
+ */
 export const homeName = "leasehold";
 
 /** A marker's prefix is the number of the format: a later one will have another, and is left alone. */
@@ -12,8 +15,9 @@ const markerPrefix = "v1-";
 const markersRetriedMax = 8;
 
 /**
- * The marker of the directory store at `root`, which is also the name of the directory that has all registers: an operation that names
- * it in its path takes place on the store with this marker or not at all. Makes one if there is none.
+ * The marker of the directory store at `root`, which is also the name of the directory that has all
+ * registers: an operation that names it in its path takes place on the store with this marker or not at all.
+ * Makes one if there is none.
  *
  * @throws LeaseholdError `STORE_FOREIGN`, `STORE_UNAVAILABLE`; errors of the file system.
  */

@@ -1,6 +1,9 @@
 import { createHash } from "node:crypto";
 
-/** The longest name of a file that every usual file system takes is 255 bytes; this leaves room for what others append. */
+/**
+ * The longest name of a file that every usual file system takes is 255 bytes; this leaves room for what
+ * others append.
+ */
 const nameBytesMax = 200;
 
 /** Kept as they are. Capitals are not: some file systems do not tell them from small letters. */
@@ -9,8 +12,8 @@ const plain = /^[a-z0-9_.~-]$/;
 const encoder = new TextEncoder();
 
 /**
- * The directory of a register: `r-` and its name with everything unusual as `%xx`, readable for people and nothing special to
- * any file system; or, for long ones, `h-` and a hash.
+ * The directory of a register: `r-` and its name with everything unusual as `%xx`, readable for people and
+ * nothing special to any file system; or, for long ones, `h-` and a hash.
  */
 export function directoryOfRegister(register: string): {
   readonly directory: string;
@@ -21,7 +24,10 @@ export function directoryOfRegister(register: string): {
   return { directory: `h-${createHash("sha256").update(register).digest("hex")}`, isHashed: true };
 }
 
-/** The register's name if it is readable from the directory's; `undefined` for one that is hashed, and for what is no register. */
+/**
+ * The register's name if it is readable from the directory's; `undefined` for one that is hashed, and for
+ * what is no register.
+ */
 export function registerOfDirectory(directory: string): string | undefined {
   if (!directory.startsWith("r-")) return undefined;
   try {
@@ -38,7 +44,8 @@ function encodeByte(byte: number): string {
 }
 
 /**
- * What a token directory, and the content in it, are called: the number of the write and a nonce that no other write has.
+ * What a token directory, and the content in it, are called: the number of the write and a nonce that no
+ * other write has.
  */
 export interface Version {
   readonly number: number;

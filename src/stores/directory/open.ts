@@ -17,15 +17,18 @@ const bytesMax = 16_384;
 /** A look is a few operations on names that are in memory, or a few round trips to a file server. */
 const pollMs = 100;
 
-/** A disk that spins up or a file server that is busy; on an atomic store it is a time-out and nothing more. */
+/**
+ * A disk that spins up or a file server that is busy; on an atomic store it is a time-out and nothing more.
+ */
 const delayMs = 2_000;
 
 /** File systems that are gone after a restart, by the numbers that Linux gives them. */
 const volatileTypes: Readonly<Record<number, string>> = { 0x0102_1994: "tmpfs", 0x8584_58f6: "ramfs" };
 
 /**
- * Opens a directory that exists as a store: `file:///mnt/a`. Everything of ours is below `leasehold` in it. With `?mounted` only where
- * something is mounted: the empty directory below would look like a store that was never used.
+ * Opens a directory that exists as a store: `file:///mnt/a`. Everything of ours is below `leasehold` in it.
+ * With `?mounted` only where something is mounted: the empty directory below would look like a store that was
+ * never used.
  */
 export const openDirectoryStore: OpenStore = async (url, { signal }) => {
   const root = pathOf(url);

@@ -6,7 +6,10 @@ import { errnoOf } from "../common/io-error.js";
 import { contentOf, discard, namesIn, syncDirectory, writeSynced } from "./files.js";
 import { homeName } from "./marker.js";
 
-/** Tries on the file system itself what `RegisterDirectory` relies on, in a directory of its own that is removed again. */
+/**
+ * Tries on the file system itself what `RegisterDirectory` relies on, in a directory of its own that is
+ * removed again.
+ */
 export async function probeDirectory(root: string, marker: string): Promise<readonly ProbeFinding[]> {
   const place = join(root, homeName, marker);
   const ground = join(place, `new-${globalThis.crypto.randomUUID()}`);
@@ -64,7 +67,10 @@ export async function mustFail(tried: string, run: () => Promise<void>): Promise
   }
 }
 
-/** Readers have the content open while a writer renames what it is in. Some network file systems cannot do that. */
+/**
+ * Readers have the content open while a writer renames what it is in. Some network file systems cannot do
+ * that.
+ */
 async function renameOpen(from: string, to: string): Promise<ProbeFinding> {
   const tried = "renamed a directory while a file in it was open";
   const file = await open(join(from, "file"), "r");

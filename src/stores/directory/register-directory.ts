@@ -25,7 +25,10 @@ const nameFile = "name";
 const nameFormat = "leasehold-register/1";
 const nameFileBytesMax = 4_096;
 
-/** A reader that finds the token renamed under its hands looks again. Each time somebody else has made progress. */
+/**
+ * A reader that finds the token renamed under its hands looks again. Each time somebody else has made
+ * progress.
+ */
 const looksMax = 100;
 
 /** What killed and beaten writers left in a register is looked for at every so manieth write. */
@@ -37,12 +40,14 @@ export interface Cell {
 }
 
 /**
- * One register: a directory that has exactly one *token*, a directory `<number>-<nonce>` with the content in a file of the same name.
+ * One register: a directory that has exactly one *token*, a directory `<number>-<nonce>` with the content in
+ * a file of the same name.
  *
- * To replace, a writer puts the next content as a file beside the present one, and renames the token to the next content's
- * name. A rename is atomic, also at a file server; it needs the old name to be there; and a name never comes twice. So of
- * all who saw one content at most one replaces it, and one that was stopped in between, for however long, finds the old name gone.
- * There is no lock to be left behind, and nothing to repair: until the rename the old content stands, after it the new.
+ * To replace, a writer puts the next content as a file beside the present one, and renames the token to the
+ * next content's name. A rename is atomic, also at a file server; it needs the old name to be there; and a
+ * name never comes twice. So of all who saw one content at most one replaces it, and one that was stopped in
+ * between, for however long, finds the old name gone. There is no lock to be left behind, and nothing to
+ * repair: until the rename the old content stands, after it the new.
  */
 export class RegisterDirectory {
   readonly register: string;
@@ -132,8 +137,8 @@ function greatestVersion(names: readonly string[]): Version | undefined {
 }
 
 /**
- * Removes what others left in a token. Only numbers up to the present one: a greater one may be about to become the content,
- * and one who cleans late, under an old name's handle, must not take it away.
+ * Removes what others left in a token. Only numbers up to the present one: a greater one may be about to
+ * become the content, and one who cleans late, under an old name's handle, must not take it away.
  */
 export async function clean(token: string, present: Version): Promise<void> {
   for (const name of (await namesIn(token)) ?? []) {

@@ -6,14 +6,17 @@ const portDefault = "5432";
 export interface PostgresAddress {
   /** For people: no credentials. */
   readonly name: string;
-  /** For `pg`, which takes what is missing from `.pgpass` and the `PG…` variables. May have a password: never shown. */
+  /**
+   * For `pg`, which takes what is missing from `.pgpass` and the `PG…` variables. May have a password: never
+   * shown.
+   */
   readonly connectionString: string;
   readonly schema: string;
 }
 
 /**
- * `postgres://user@host:port/database?schema=leasehold`, and whatever else `pg` understands behind the question mark (`sslmode`,
- * `sslrootcert`, …).
+ * `postgres://user@host:port/database?schema=leasehold`, and whatever else `pg` understands behind the
+ * question mark (`sslmode`, `sslrootcert`, …).
  *
  * @throws LeaseholdError `INVALID_URL`
  */

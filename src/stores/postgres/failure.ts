@@ -1,6 +1,9 @@
 import { type ErrorCode, LeaseholdError } from "../../lease/errors.js";
 
-/** What the beginnings of PostgreSQL's error codes (SQLSTATE) mean here. What is not listed passes by itself or with a restart. */
+/**
+ * What the beginnings of PostgreSQL's error codes (SQLSTATE) mean here. What is not listed passes by itself
+ * or with a restart.
+ */
 const codes: readonly (readonly [string, ErrorCode, string?])[] = [
   ["28", "STORE_PERMISSION"],
   ["42501", "STORE_PERMISSION"],

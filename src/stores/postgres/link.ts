@@ -10,7 +10,10 @@ const connectionsMax = 4;
 /** After this long without anything to do a connection is given back, ms. */
 const idleMsMax = 30_000;
 
-/** Serialization failures and deadlocks. Where the default isolation is stricter than PostgreSQL's own, the loser of a race gets one. */
+/**
+ * Serialization failures and deadlocks. Where the default isolation is stricter than PostgreSQL's own, the
+ * loser of a race gets one.
+ */
 const rolledBack = new Set(["40001", "40P01"]);
 
 /** Each time another transaction came through; so many at once there are not. */

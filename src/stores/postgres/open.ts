@@ -96,8 +96,8 @@ async function makeTable(link: PostgresLink, address: PostgresAddress, hasSchema
 }
 
 /**
- * Whether the store counts as durable: its marker says so, for everybody, and the settings still do. Where they no longer do, it may
- * have forgotten already: it gets another marker.
+ * Whether the store counts as durable: its marker says so, for everybody, and the settings still do. Where
+ * they no longer do, it may have forgotten already: it gets another marker.
  */
 async function agreeOnMarker(
   link: PostgresLink,

@@ -1,6 +1,6 @@
 /**
- * The statements of a store in one schema. Each is a transaction of its own, without prepared names or settings of a session: a pooler
- * may run every one on another connection.
+ * The statements of a store in one schema. Each is a transaction of its own, without prepared names or
+ * settings of a session: a pooler may run every one on another connection.
  */
 export interface Statements {
   readonly makeSchema: string;
@@ -15,7 +15,9 @@ export interface Statements {
   readonly create: string;
   /** $1: register, $2: next, $3: id, $4: expected. */
   readonly replace: string;
-  /** $1: prefix, $2: how many. Answers rows of `id`, `register` and `content`, or one with `register` null. */
+  /**
+   * $1: prefix, $2: how many. Answers rows of `id`, `register` and `content`, or one with `register` null.
+   */
   readonly list: string;
 }
 
@@ -23,14 +25,18 @@ export interface Statements {
 export function statementsIn(schema: string): Statements {
   const table = `"${schema}"."registers"`;
   /**
-   * The marker and the timeline: a standby that takes over, which may lack the last writes, and a backup that is rolled forward begin a new
-   * timeline. Where a crash of the machine may lose writes (the marker begins with `m`), the time of the server's start too.
+   * The marker and the timeline: a standby that takes over, which may lack the last writes, and a backup that
+   * is rolled forward begin a new timeline. Where a crash of the machine may lose writes (the marker begins
+   * with `m`), the time of the server's start too.
    */
   const id =
     "convert_from(content, 'UTF8') || '@' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) || " +
     "case when get_byte(content, 0) = ascii('m') then '@' || extract(epoch from pg_postmaster_start_time()) else '' end";
   const currentId = `(select ${id} from ${table} where register = '')`;
-  /** Holds for this transaction, which waits for the disk when it ends, whatever the user's or the server's default is. */
+  /**
+   * Holds for this transaction, which waits for the disk when it ends, whatever the user's or the server's
+   * default is.
+   */
   const durable = "durable as materialized (select set_config('synchronous_commit', 'on', true))";
   return {
     makeSchema: `create schema if not exists "${schema}"`,
@@ -44,7 +50,8 @@ export function statementsIn(schema: string): Statements {
     create:
       `with ${durable}, marker as materialized (select ${id} as id from ${table} where register = '' for key share) ` +
       `insert into ${table} select $1, $2 from durable, marker where marker.id = $3 on conflict do nothing`,
-    // A row that is as expected has not been forgotten; when others write it, it is looked at again after they have.
+    // A row that is as expected has not been forgotten; when others write it, it is looked at again after
+    // they have.
     replace:
       `with ${durable} update ${table} set content = $2 from durable ` +
       `where register = $1 and content = $4 and ${currentId} = $3`,

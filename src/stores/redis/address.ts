@@ -17,8 +17,8 @@ export interface RedisAddress {
 }
 
 /**
- * `redis://host:port/database?key=leasehold`, or `rediss:` with TLS. The password comes from the environment as `redis-cli` takes it
- * (`REDISCLI_AUTH`) if the URL has none.
+ * `redis://host:port/database?key=leasehold`, or `rediss:` with TLS. The password comes from the environment
+ * as `redis-cli` takes it (`REDISCLI_AUTH`) if the URL has none.
  *
  * @throws LeaseholdError `INVALID_URL`
  */

@@ -1,8 +1,9 @@
 import { type ErrorCode, LeaseholdError } from "../../lease/errors.js";
 
 /**
- * What Redis' error words mean here. They stand first in an error, or behind a script's name, depending on its version. What is not
- * listed (LOADING, BUSY, CLUSTERDOWN, a broken connection) passes by itself or with a restart.
+ * What Redis' error words mean here. They stand first in an error, or behind a script's name, depending on
+ * its version. What is not listed (LOADING, BUSY, CLUSTERDOWN, a broken connection) passes by itself or with
+ * a restart.
  */
 const codes: readonly (readonly [RegExp, ErrorCode, string?])[] = [
   [/\bOOM\b|No space left/, "STORE_FULL"],

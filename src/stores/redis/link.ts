@@ -11,7 +11,10 @@ const connectMsMax = 3_000;
 /** A server that refuses connections is not asked again before this has passed, ms: its stores poll it. */
 const reconnectPauseMs = 100;
 
-/** Commands under way on the connection. Its users bound how much they ask; this is only against a mistake of theirs. */
+/**
+ * Commands under way on the connection. Its users bound how much they ask; this is only against a mistake of
+ * theirs.
+ */
 const commandsMax = 10_000;
 
 type Word = string | Uint8Array;
@@ -25,8 +28,8 @@ interface Connection {
 }
 
 /**
- * The connection to one Redis. It is made when something is asked and there is none: nothing is queued while there is no
- * connection, and nothing reconnects by itself.
+ * The connection to one Redis. It is made when something is asked and there is none: nothing is queued while
+ * there is no connection, and nothing reconnects by itself.
  */
 export class RedisLink {
   readonly #address: RedisAddress;

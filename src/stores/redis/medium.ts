@@ -15,8 +15,8 @@ const scanStep = 1_000;
 const scanStepsMax = 10_000;
 
 /**
- * A new marker. It begins with `d` if the server was durable when it was made, so that all who use the store agree about it, and with
- * `m` where a restart counts as forgetting.
+ * A new marker. It begins with `d` if the server was durable when it was made, so that all who use the store
+ * agree about it, and with `m` where a restart counts as forgetting.
  */
 export function drawMarker(durable: boolean): string {
   return `${durable ? "d" : "m"}-${randomUUID()}`;

@@ -52,8 +52,8 @@ async function openOn(
 }
 
 /**
- * Whether the store counts as durable: its marker says so, for everybody, and the settings still do. Where they no longer do, it may
- * have forgotten already: it gets another marker.
+ * Whether the store counts as durable: its marker says so, for everybody, and the settings still do. Where
+ * they no longer do, it may have forgotten already: it gets another marker.
  */
 async function agreeOnMarker(link: RedisLink, isDurable: boolean): Promise<boolean> {
   const [id] = await link.run(readScript, [drawMarker(isDurable), ""]);

@@ -3,7 +3,9 @@ export interface RedisFacts {
   readonly version: string;
   readonly runId: string;
   readonly role: string;
-  /** What it has acknowledged survives loss of power, and no replica that has less of it can take its place. */
+  /**
+   * What it has acknowledged survives loss of power, and no replica that has less of it can take its place.
+   */
   readonly durable: boolean;
   /** How it persists, for people. */
   readonly persistence: string;

@@ -7,7 +7,10 @@ export interface S3Address {
   readonly name: string;
   /** Where requests for the bucket go: scheme and host. */
   readonly origin: string;
-  /** What stands before each key in a request's path: `/`, or `/bucket/` where the host does not name the bucket. */
+  /**
+   * What stands before each key in a request's path: `/`, or `/bucket/` where the host does not name the
+   * bucket.
+   */
   readonly root: string;
   /** Each object's key begins with it; it is empty or ends with a slash. */
   readonly prefix: string;
@@ -17,8 +20,9 @@ export interface S3Address {
 const form = "the address of an S3 store is s3://bucket/prefix?endpoint=https://host&region=name";
 
 /**
- * `s3://bucket/prefix?endpoint=…&region=…`. Without an endpoint (also not in `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL`) the bucket is
- * at AWS, in the region of the URL, of `AWS_REGION` or `AWS_DEFAULT_REGION`, or of the profile.
+ * `s3://bucket/prefix?endpoint=…&region=…`. Without an endpoint (also not in `AWS_ENDPOINT_URL_S3` or
+ * `AWS_ENDPOINT_URL`) the bucket is at AWS, in the region of the URL, of `AWS_REGION` or
+ * `AWS_DEFAULT_REGION`, or of the profile.
  *
  * @throws LeaseholdError `INVALID_URL`
  */

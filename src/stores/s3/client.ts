@@ -4,7 +4,10 @@ import type { S3Address } from "./address.js";
 import type { CredentialsSource } from "./credentials.js";
 import { encodeQuery, encodeStrictly, sign } from "./signature.js";
 
-/** The longest answer that is read, bytes: a page of a list has up to a thousand keys of a thousand bytes, and as much around each. */
+/**
+ * The longest answer that is read, bytes: a page of a list has up to a thousand keys of a thousand bytes, and
+ * as much around each.
+ */
 const answerBytesMax = 4_194_304;
 
 export interface S3Answer {
@@ -39,7 +42,10 @@ export class S3Refusal extends Error {
   }
 }
 
-/** Requests to one bucket, each signed and each made once: who repeats a conditional write has to know what it means. */
+/**
+ * Requests to one bucket, each signed and each made once: who repeats a conditional write has to know what it
+ * means.
+ */
 export class S3Client {
   readonly #address: S3Address;
   readonly #credentials: CredentialsSource;

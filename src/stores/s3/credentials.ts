@@ -40,8 +40,8 @@ export async function readProfile(environment: Environment): Promise<S3Profile> 
 }
 
 /**
- * Keys from the environment or the profile. For all other places (roles, single sign-on, containers, machines in a cloud) the
- * AWS SDK's own package is asked, if it is installed.
+ * Keys from the environment or the profile. For all other places (roles, single sign-on, containers, machines
+ * in a cloud) the AWS SDK's own package is asked, if it is installed.
  */
 export function findCredentials(
   environment: Environment,

@@ -1,6 +1,6 @@
 /**
- * Keys of objects behind the prefix. The marker's sorts first: tools that empty a bucket go by the alphabet, and a bucket that is half empty
- * must not look like one that never had more.
+ * Keys of objects behind the prefix. The marker's sorts first: tools that empty a bucket go by the alphabet,
+ * and a bucket that is half empty must not look like one that never had more.
  */
 export const markerKey = ".leasehold-marker";
 

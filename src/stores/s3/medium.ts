@@ -13,7 +13,10 @@ import { append } from "../../lease/lists.js";
 /** Objects whose entity tags are remembered. One that is forgotten costs a request more. */
 const rememberedMax = 10_000;
 
-/** A write that was refused although nothing has changed is tried again this often: another was under way, which failed. */
+/**
+ * A write that was refused although nothing has changed is tried again this often: another was under way,
+ * which failed.
+ */
 const triesMax = 4;
 
 /** Keys in a page of a list: the most that S3 gives. */
@@ -26,11 +29,12 @@ const pagesMax = 1_000;
 const readsAtOnce = 16;
 
 /**
- * One bucket, or what lies below a prefix of it, as a store. An object is a cell; compare-and-set is a write on the condition that the
- * entity tag is the one that came with the content that is expected.
+ * One bucket, or what lies below a prefix of it, as a store. An object is a cell; compare-and-set is a write
+ * on the condition that the entity tag is the one that came with the content that is expected.
  *
- * The marker is an object of its own and cannot be looked at in the same step. It is looked at after whatever says that a cell does not exist,
- * which is all that an emptied store can say. A cell that has the expected content has not been forgotten.
+ * The marker is an object of its own and cannot be looked at in the same step. It is looked at after whatever
+ * says that a cell does not exist, which is all that an emptied store can say. A cell that has the expected
+ * content has not been forgotten.
  */
 export class S3Medium implements AtomicMedium {
   readonly traits: StoreTraits;
@@ -109,8 +113,9 @@ export class S3Medium implements AtomicMedium {
   }
 
   /**
-   * One conditional write, and what became of it. A refusal is looked into, for it may be that of a repetition by something on the way,
-   * of a write that was the first time done; and some servers (radosgw) answer most losers of a race with 500.
+   * One conditional write, and what became of it. A refusal is looked into, for it may be that of a
+   * repetition by something on the way, of a write that was the first time done; and some servers (radosgw)
+   * answer most losers of a race with 500.
    */
   async #put(
     register: string,

@@ -15,8 +15,8 @@ export interface S3Object {
 export type Condition = { readonly absent: true } | { readonly etag: string };
 
 /**
- * How the server wants an entity tag in `If-Match`: as it gives them, in quotes; some versions of Ceph's radosgw compare what is
- * between them only.
+ * How the server wants an entity tag in `If-Match`: as it gives them, in quotes; some versions of Ceph's
+ * radosgw compare what is between them only.
  */
 export type EtagForm = "quoted" | "bare";
 
@@ -29,7 +29,10 @@ export class S3Objects {
     this.#client = client;
   }
 
-  /** Resolves with `undefined` if there is no such object; rejects with {@link S3Refusal} if the bucket cannot be read. */
+  /**
+   * Resolves with `undefined` if there is no such object; rejects with {@link S3Refusal} if the bucket cannot
+   * be read.
+   */
   async get(key: string): Promise<S3Object | undefined> {
     const answer = await this.#client.send({ method: "GET", key });
     if (answer.ok) {
@@ -76,7 +79,10 @@ export class S3Objects {
   }
 }
 
-/** The condition does not hold, or another conditional write is under way, or the object whose tag was given is gone. */
+/**
+ * The condition does not hold, or another conditional write is under way, or the object whose tag was given
+ * is gone.
+ */
 export function isRefusal(answer: S3Answer): boolean {
   return answer.status === 412 || answer.status === 409 || answer.status === 404;
 }

@@ -9,7 +9,10 @@ import { S3Medium } from "./medium.js";
 import { S3Objects } from "./objects.js";
 import { probeConditions } from "./probe.js";
 
-/** Opens a bucket, or what lies below a prefix of one, as a store: `s3://bucket/prefix?endpoint=https://host&region=name`. */
+/**
+ * Opens a bucket, or what lies below a prefix of one, as a store:
+ * `s3://bucket/prefix?endpoint=https://host&region=name`.
+ */
 export const openS3Store: OpenStore = async (url, { environment = process.env, signal }) => {
   signal?.throwIfAborted();
   const profile = await readProfile(environment);

@@ -12,8 +12,9 @@ const racesMax = 12;
 const foreignEtag = '"00000000000000000000000000000000"';
 
 /**
- * Proves on objects of its own that the server honours the conditions of writes: servers that do not know them write all the same and
- * say that all went well. It goes by what stands there afterwards, not by what the server says. Settles how entity tags are sent.
+ * Proves on objects of its own that the server honours the conditions of writes: servers that do not know
+ * them write all the same and say that all went well. It goes by what stands there afterwards, not by what
+ * the server says. Settles how entity tags are sent.
  */
 export async function probeConditions(objects: S3Objects): Promise<readonly ProbeFinding[]> {
   const probe = new ConditionProbe(objects);
@@ -106,7 +107,9 @@ class ConditionProbe {
     return undefined;
   }
 
-  /** Of two writes at once one is done and says so; the other is refused, or says nothing of use, as with 500. */
+  /**
+   * Of two writes at once one is done and says so; the other is refused, or says nothing of use, as with 500.
+   */
   async #race(tried: string, prepare: () => Promise<[string, S3Object | undefined]>): Promise<void> {
     const losers = new Set<number>();
     for (let races = 0, won = 0; won < racesWanted; races++) {

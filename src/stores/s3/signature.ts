@@ -13,8 +13,8 @@ export interface SignedParts {
 }
 
 /**
- * The headers that a request gets by AWS Signature Version 4. All of its headers are signed, the conditions among them: nobody on the way
- * can take them off.
+ * The headers that a request gets by AWS Signature Version 4. All of its headers are signed, the conditions
+ * among them: nobody on the way can take them off.
  */
 export function sign(
   parts: SignedParts,

@@ -3,8 +3,8 @@ import type { DeltaRecord } from "../../delta/record/record.js";
 import { LeaseholdError } from "../../lease/errors.js";
 
 /**
- * sanlock's delta lease: the first 200 bytes of a sector, little-endian, then 56 bytes that it leaves zero, in which Leasehold keeps
- * what sanlock has no field for, then the bitmap of its messages.
+ * sanlock's delta lease: the first 200 bytes of a sector, little-endian, then 56 bytes that it leaves zero,
+ * in which Leasehold keeps what sanlock has no field for, then the bitmap of its messages.
  */
 const magic = 0x1221_2010;
 const versionMajor = 3;
@@ -31,7 +31,10 @@ const offset = {
   end: 256,
 } as const;
 
-/** sanlock takes a host for dead when it has not renewed for so many of its io_timeouts, and a watchdog has had this time, s. */
+/**
+ * sanlock takes a host for dead when it has not renewed for so many of its io_timeouts, and a watchdog has
+ * had this time, s.
+ */
 const renewalTimeouts = 8;
 const watchdogSeconds = 60;
 
@@ -70,7 +73,10 @@ export function sectorBytesOf(sector: Uint8Array): number {
   return viewOf(sector).getUint32(offset.sectorBytes, true);
 }
 
-/** The record as Leasehold has it; `undefined` if nobody has ever had the lease. Call {@link checkLeader} first. */
+/**
+ * The record as Leasehold has it; `undefined` if nobody has ever had the lease. Call {@link checkLeader}
+ * first.
+ */
 export function decodeLeader(sector: Uint8Array, resource: string): DeltaRecord | undefined {
   const view = viewOf(sector);
   const epoch = view.getBigUint64(offset.generation, true);
@@ -109,7 +115,8 @@ export function decodeLeader(sector: Uint8Array, resource: string): DeltaRecord 
 }
 
 /**
- * Puts the record over what is in the sector, which is a delta lease already. Its label does not fit and is left out.
+ * Puts the record over what is in the sector, which is a delta lease already. Its label does not fit and is
+ * left out.
  *
  * @throws LeaseholdError `STORE_FULL` for a writer's name or a number that is too long.
  */
@@ -149,7 +156,10 @@ export function encodeLeader(sector: Uint8Array, hostId: number, record: DeltaRe
   view.setUint32(offset.extraChecksum, extraChecksumOf(sector), true);
 }
 
-/** Never 0, which means free, and never the same in two writes in a row: by its change sanlock sees that a host lives. */
+/**
+ * Never 0, which means free, and never the same in two writes in a row: by its change sanlock sees that a
+ * host lives.
+ */
 function timestampOf(number: bigint): bigint {
   return (number % 0xffff_ffffn) + 1n;
 }

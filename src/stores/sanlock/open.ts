@@ -8,7 +8,10 @@ import { areaBytes, SanlockStore } from "./sanlock-store.js";
 /** The largest sectors that sanlock knows. */
 const sectorBytesMax = 4_096;
 
-/** Opens a lockspace that `sanlock direct init` (or `client init`) has laid out: `sanlock:/dev/vg/leases?lockspace=NAME`. */
+/**
+ * Opens a lockspace that `sanlock direct init` (or `client init`) has laid out:
+ * `sanlock:/dev/vg/leases?lockspace=NAME`.
+ */
 export const openSanlockStore: OpenStore = async (url, { signal }) => {
   const lockspace = url.searchParams.get("lockspace") ?? "";
   const isAlone = [...url.searchParams.keys()].every((name) => name === "lockspace");

@@ -11,11 +11,17 @@ import { Gate } from "../common/gate.js";
 import { ioError } from "../common/io-error.js";
 import { checkLeader, decodeLeader, encodeLeader } from "./leader-record.js";
 
-/** What `sanlock direct init` lays out: a mebibyte with a sector for each host, and some behind them that it does not use. */
+/**
+ * What `sanlock direct init` lays out: a mebibyte with a sector for each host, and some behind them that it
+ * does not use.
+ */
 export const areaBytes = 1 << 20;
 const hostsMax: Readonly<Record<number, number>> = { 512: 2_000, 4_096: 250 };
 
-/** δ until told otherwise, and a look at somebody else's host id, ms: sanlock itself renews every two of its io_timeouts. */
+/**
+ * δ until told otherwise, and a look at somebody else's host id, ms: sanlock itself renews every two of its
+ * io_timeouts.
+ */
 const delayMs = 2_000;
 const pollMs = 1_000;
 
@@ -35,9 +41,9 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 /**
- * A lockspace of sanlock: each of its host ids is a resource, `1` to `2000` (`250` with large sectors), and the holder of one is a live
- * host for every sanlock that looks. One sector for all writers, overwritten blindly as sanlock does: it stands alone, and is no
- * part of a farm.
+ * A lockspace of sanlock: each of its host ids is a resource, `1` to `2000` (`250` with large sectors), and
+ * the holder of one is a live host for every sanlock that looks. One sector for all writers, overwritten
+ * blindly as sanlock does: it stands alone, and is no part of a farm.
  */
 export class SanlockStore implements OpenedStore {
   readonly traits: StoreTraits;

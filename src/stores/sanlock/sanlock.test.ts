@@ -9,7 +9,9 @@ import { checkLeader, decodeLeader, encodeLeader } from "./leader-record.js";
 import { openSanlockStore } from "./open.js";
 import type { OpenedStore } from "../common/contract.js";
 
-/** What sanlock 3.8.5 wrote: a host id that was never used, and host 3 that lives, in a lockspace called LS. */
+/**
+ * What sanlock 3.8.5 wrote: a host id that was never used, and host 3 that lives, in a lockspace called LS.
+ */
 const unused =
   "10202112040003001000000000020000000000000000000001000000000000000000000000000000" +
   "00000000000000000000000000000000" +

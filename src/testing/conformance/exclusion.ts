@@ -3,7 +3,9 @@ import { check, type Stage } from "./stage.js";
 
 const PARTICIPANTS = 3;
 const TENURES_OF_EACH = 2;
-/** On some grounds each hand-over takes as long as a take-over: so many, one after the other, serve all jobs. */
+/**
+ * On some grounds each hand-over takes as long as a take-over: so many, one after the other, serve all jobs.
+ */
 const TAKEOVERS_MAX = 20;
 
 const JOBS_OF_EACH = 6;
@@ -112,7 +114,10 @@ async function openMany(stage: Stage, count: number): Promise<Leases[]> {
   return Promise.all(names.map((name) => stage.open(name)));
 }
 
-/** Callers who want any one of a few names, as programs do with several machines of a kind, and note who has which. */
+/**
+ * Callers who want any one of a few names, as programs do with several machines of a kind, and note who has
+ * which.
+ */
 class Callers {
   tenures = 0;
   readonly #stage: Stage;

@@ -5,11 +5,16 @@ import type { Lease, Leases } from "../../lease/types.js";
 export interface ConformanceGround {
   /** A participant of its own, as another process would be. */
   open(name: string): Promise<Leases>;
-  /** The TTL for the suite's leases, in milliseconds. On real time 1 to 2 s; shorter ones make a slow machine fail. */
+  /**
+   * The TTL for the suite's leases, in milliseconds. On real time 1 to 2 s; shorter ones make a slow machine
+   * fail.
+   */
   readonly ttlMs: number;
   /** Lets time pass: advances virtual time, or sleeps. May be called again before it has returned. */
   pass(ms: number): Promise<void>;
-  /** Stops the process of one participant for so long, if the ground can do that; time passes for the others. */
+  /**
+   * Stops the process of one participant for so long, if the ground can do that; time passes for the others.
+   */
   freeze?(leases: Leases, ms: number): Promise<void>;
   /** Closes all participants that it opened. */
   close(): Promise<void>;
@@ -28,7 +33,9 @@ const STEPS_PER_TTL = 50;
 export class Stage {
   readonly ttlMs: number;
   readonly ground: ConformanceGround;
-  /** Cases may share a ground that outlives them: what one leaves behind must not be in the way of another. */
+  /**
+   * Cases may share a ground that outlives them: what one leaves behind must not be in the way of another.
+   */
   readonly prefix = `conformance/${globalThis.crypto.randomUUID()}/`;
 
   constructor(ground: ConformanceGround) {

@@ -51,8 +51,9 @@ export class FaultLog {
 }
 
 /**
- * For each kind of fault, which tenures it may have interrupted, and how long nobody held their resources then: from the
- * fault's beginning, or from the last look that found the lease held if that was later, to the successor's certain start.
+ * For each kind of fault, which tenures it may have interrupted, and how long nobody held their resources
+ * then: from the fault's beginning, or from the last look that found the lease held if that was later, to the
+ * successor's certain start.
  */
 export function reportFaults(
   log: FaultLog,
@@ -77,7 +78,10 @@ export function reportFaults(
     });
 }
 
-/** For each tenure that was interrupted and had a successor: the time without a holder after each kind of fault, in ms. */
+/**
+ * For each tenure that was interrupted and had a successor: the time without a holder after each kind of
+ * fault, in ms.
+ */
 function* interruptionsOf(
   byResource: ReadonlyMap<string, readonly Tenure[]>,
   faults: readonly Fault[],
@@ -89,7 +93,8 @@ function* interruptionsOf(
       if (successor === undefined || !wasInterrupted(tenure)) continue;
       const longest = new Map<string, number>();
       for (const fault of faults) {
-        // What is done to a holder concerns that holder alone; done to any other process, it may concern everybody.
+        // What is done to a holder concerns that holder alone; done to any other process, it may concern
+        // everybody.
         if (fault.pid !== undefined && fault.pid !== tenure.pid && holders.has(fault.pid)) continue;
         if (!mayHaveEnded(fault, tenure)) continue;
         const gapMs = Math.max(0, apartMs(later(fault.from, certainEnd(tenure)), certainStart(successor)));
@@ -100,7 +105,9 @@ function* interruptionsOf(
   }
 }
 
-/** A lease is interrupted when it is not renewed, so the fault must fall between the last renewal and the end. */
+/**
+ * A lease is interrupted when it is not renewed, so the fault must fall between the last renewal and the end.
+ */
 function mayHaveEnded({ from, to }: Fault, tenure: Tenure): boolean {
   const endedBy = tenure.gone?.m2 ?? expiryShown(tenure);
   return from <= endedBy && (to === undefined || to >= tenure.renewedAt);

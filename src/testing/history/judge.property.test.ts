@@ -35,7 +35,10 @@ const turn = fc.record({
   released: fc.boolean(),
   /** When its process goes on after a stop that was shorter than the tenure, in parts of it. */
   continued: fc.option(fc.double({ min: 0, max: 1, noNaN: true }), { nil: undefined }),
-  /** Operations: when each reaches the resource, in parts of the tenure; above 1 it has been overtaken by its end. */
+  /**
+   * Operations: when each reaches the resource, in parts of the tenure; above 1 it has been overtaken by its
+   * end.
+   */
   operations: fc.array(
     fc.integer({ min: 0, max: 40 }).map((tenths) => tenths / 10),
     { maxLength: 3 },

@@ -15,10 +15,10 @@ import { type Tenure, TenureIndex, byCertainStart, wasInterrupted } from "./jour
 import { type Violation, violationsMax } from "./rules/violation.js";
 
 /**
- * Judges what the journals of many processes prove about leases. A violation is reported only when every choice of
- * the instants between the stamps contradicts the rule: there are no false alarms. Journals may be read one after the
- * other or all at once, in any order and in pieces of any length; what is kept goes with the number of tenures and
- * faults, not with that of the lines.
+ * Judges what the journals of many processes prove about leases. A violation is reported only when every
+ * choice of the instants between the stamps contradicts the rule: there are no false alarms. Journals may be
+ * read one after the other or all at once, in any order and in pieces of any length; what is kept goes with
+ * the number of tenures and faults, not with that of the lines.
  *
  * @example
  * ```ts
@@ -194,15 +194,16 @@ function judgeResources(
 /**
  * Judges whole journals at once: texts by the name that messages call them by.
  *
- * @throws HistoryError when one of them cannot be believed; its message begins with the name and the number of the line.
+ * @throws HistoryError when one of them cannot be believed; its message begins with the name and the number
+ * of the line.
  * @example
  * ```ts
  * import { checkHistory, describeReport } from "leasehold/testing";
  *
  * const header = (by: string) => `{"event":"history","version":1,"run":"r1","clock":"here","by":"${by}"}\n`;
- * const about = '"incarnation":"a.1","resource":"reports","token":"7","pid":1';
+ * const about = '"remainingMs":900,"incarnation":"a.1","resource":"reports","token":"7","pid":1';
  * const report = checkHistory({
- *   "a.journal": header("a") + `{"event":"sample","m1":"10","m2":"11","ok":true,"remainingMs":900,${about}}\n`,
+ *   "a.journal": header("a") + `{"event":"sample","m1":"10","m2":"11","ok":true,${about}}\n`,
  *   "arena.journal": header("arena") + '{"event":"killed","m":"12","pid":1}\n',
  * });
  * describeReport(report); // void: 1 tenures, 0 takeovers, …

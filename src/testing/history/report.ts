@@ -17,7 +17,10 @@ export interface HistoryReport {
   readonly handovers: number;
   readonly renewals: number;
   readonly samples: number;
-  /** Pairs of tenures whose outermost stamps overlap, without proof. Near zero unless processes were stopped in a look. */
+  /**
+   * Pairs of tenures whose outermost stamps overlap, without proof. Near zero unless processes were stopped
+   * in a look.
+   */
   readonly inconclusive: number;
   /** First looks after a pause in which another had taken over, that found the lease lost as they had to. */
   readonly lossesFoundAfterPause: number;

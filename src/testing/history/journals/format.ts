@@ -1,9 +1,10 @@
 /**
- * The lines of a journal. Every process of a run keeps a journal of its own: one JSON object a line, written with one
- * synchronous write, so that a process that is killed loses none. `docs/histories.md` has the same for people.
+ * The lines of a journal. Every process of a run keeps a journal of its own: one JSON object a line, written
+ * with one synchronous write, so that a process that is killed loses none. `docs/histories.md` has the same
+ * for people.
  *
- * Stamps are of one steady clock that all processes share (`process.hrtime.bigint()` on one machine), in nanoseconds.
- * Stamps and tokens are decimal strings in a journal, because a JSON number cannot hold them.
+ * Stamps are of one steady clock that all processes share (`process.hrtime.bigint()` on one machine), in
+ * nanoseconds. Stamps and tokens are decimal strings in a journal, because a JSON number cannot hold them.
  */
 
 /** The version of the format that this build writes and reads. */
@@ -18,7 +19,10 @@ export interface HistoryHeader {
   readonly version: typeof historyVersion;
   /** Which run; the same in all of its journals, and never again. */
   readonly run: string;
-  /** Which clock the stamps are of; two journals with different clocks cannot be compared. See `docs/histories.md`. */
+  /**
+   * Which clock the stamps are of; two journals with different clocks cannot be compared. See
+   * `docs/histories.md`.
+   */
   readonly clock: string;
   /** Who writes this journal; no two journals of a run have the same. */
   readonly by: string;
@@ -45,13 +49,19 @@ export interface Sample extends Holding {
   readonly remainingMs: number;
 }
 
-/** `release`: written before the lease is given back. `lost`: the program was told of a loss; counted, never a proof. */
+/**
+ * `release`: written before the lease is given back. `lost`: the program was told of a loss; counted, never a
+ * proof.
+ */
 export interface Ending extends Holding {
   readonly event: "release" | "lost";
   readonly m: Nanoseconds;
 }
 
-/** One operation on the guarded resource, written by the process that asked for it, when the answer has come or will not come. */
+/**
+ * One operation on the guarded resource, written by the process that asked for it, when the answer has come
+ * or will not come.
+ */
 export interface Operation extends Holding {
   readonly event: "op";
   /** Read before the request was sent, and after the answer had come. */
@@ -61,19 +71,24 @@ export interface Operation extends Holding {
 }
 
 /**
- * What the guarded resource decided, in the resource's own journal. `m` is read after the decision and before the
- * answer is sent. All decisions of one resource are in one journal.
+ * What the guarded resource decided, in the resource's own journal. `m` is read after the decision and before
+ * the answer is sent. All decisions of one resource are in one journal.
  */
 export interface Decision {
   readonly event: "accepted" | "refused";
   readonly m: Nanoseconds;
   readonly resource: string;
   readonly token: bigint;
-  /** Counts the decisions of this resource, in the order in which they were made; each is greater than the one before. */
+  /**
+   * Counts the decisions of this resource, in the order in which they were made; each is greater than the one
+   * before.
+   */
   readonly order: number;
 }
 
-/** What happened to a process as it saw it itself: it started, it can serve, its clock has raised an alarm. */
+/**
+ * What happened to a process as it saw it itself: it started, it can serve, its clock has raised an alarm.
+ */
 export interface Moment {
   readonly event: "boot" | "ready" | "alarm";
   readonly m: Nanoseconds;
@@ -90,9 +105,9 @@ export interface Trouble {
 }
 
 /**
- * What was done to a process, written by the process that did it: `killed` and `stopped` after it was done, `continued` before.
- * A kill is a fault of the kind `killed`, and a stop until it is continued one of the kind `stopped`; they need no
- * fault marks.
+ * What was done to a process, written by the process that did it: `killed` and `stopped` after it was done,
+ * `continued` before. A kill is a fault of the kind `killed`, and a stop until it is continued one of the
+ * kind `stopped`; they need no fault marks.
  */
 export interface Intervention {
   readonly event: "killed" | "stopped" | "continued";

@@ -2,7 +2,9 @@ import { LeaseholdError } from "../../../lease/errors.js";
 import { type HistoryEntry, type HistoryHeader, type Nanoseconds, stampOf } from "./format.js";
 import { type Refuse, parseEntry, parseHeader } from "./parse.js";
 
-/** A journal was refused (code `BAD_HISTORY`), so nothing is judged. The message begins with `source:line:`. */
+/**
+ * A journal was refused (code `BAD_HISTORY`), so nothing is judged. The message begins with `source:line:`.
+ */
 export class HistoryError extends LeaseholdError {
   readonly source: string;
   /** Counted from 1. */
@@ -24,12 +26,15 @@ export interface JournalSink {
   ended(): void;
 }
 
-/** A line is a few hundred characters; a file without newlines must not be gathered in memory as if it were one. */
+/**
+ * A line is a few hundred characters; a file without newlines must not be gathered in memory as if it were
+ * one.
+ */
 const lineCharsMax = 65_536;
 
 /**
- * One journal, read piece by piece. Made by `HistoryJudge.journal`. Call `feed` with each piece, and `end` when there
- * are no more.
+ * One journal, read piece by piece. Made by `HistoryJudge.journal`. Call `feed` with each piece, and `end`
+ * when there are no more.
  */
 export class JournalReader {
   readonly #source: string;

@@ -17,7 +17,10 @@ export function parseHeader(line: string, refuse: Refuse): HistoryHeader {
   return { event: "history", version: historyVersion, run, clock, by };
 }
 
-/** Throws what `refuse` makes of the problem if the line is no entry. Fields that nobody asks for are passed over. */
+/**
+ * Throws what `refuse` makes of the problem if the line is no entry. Fields that nobody asks for are passed
+ * over.
+ */
 export function parseEntry(line: string, refuse: Refuse): HistoryEntry {
   const fields = new Fields(line, refuse);
   const event = fields.text("event");

@@ -23,7 +23,10 @@ export interface Tenure extends Holding {
   readonly renewedAt: Nanoseconds;
   /** When the guarded resource had refused its token for the first time, at the latest. */
   readonly refusedAt: Nanoseconds | undefined;
-  /** When the resource had accepted its token for the first time, at the latest, and for the last time, at the earliest. */
+  /**
+   * When the resource had accepted its token for the first time, at the latest, and for the last time, at the
+   * earliest.
+   */
   readonly acceptedFirst: Nanoseconds | undefined;
   readonly acceptedLast: Nanoseconds | undefined;
 }
@@ -34,8 +37,8 @@ export function certainStart(tenure: Tenure): Nanoseconds {
 }
 
 /**
- * A tenure was held at one instant from this on. Between the two it was held without a break, because that is what one
- * token means, even while its process was stopped.
+ * A tenure was held at one instant from this on. Between the two it was held without a break, because that is
+ * what one token means, even while its process was stopped.
  */
 export function certainEnd({ last, releasedAt }: Tenure): Nanoseconds {
   return releasedAt !== undefined && releasedAt < last.m1 ? releasedAt : last.m1;
@@ -68,7 +71,9 @@ interface Gathered {
   acceptedLast: Nanoseconds | undefined;
 }
 
-/** Gathers tenures from the lines of journals. Its size goes with the tenures, whatever the number of looks. */
+/**
+ * Gathers tenures from the lines of journals. Its size goes with the tenures, whatever the number of looks.
+ */
 export class TenureIndex {
   readonly #gathered = new Map<string, Gathered>();
   /** The guarded resource does not know who asks: by resource and token. */
@@ -113,7 +118,9 @@ export class TenureIndex {
     this.#refusals.set(key, earlier(this.#refusals.get(key), m));
   }
 
-  /** Those of each resource, in the order of their certain starts. Who was never found holding has no tenure. */
+  /**
+   * Those of each resource, in the order of their certain starts. Who was never found holding has no tenure.
+   */
   byResource(): Map<string, Tenure[]> {
     const resources = new Map<string, Tenure[]>();
     for (const entry of this.#gathered.values()) {
@@ -163,7 +170,10 @@ export function byCertainStart(one: Tenure, other: Tenure): number {
   return compare(certainStart(one), certainStart(other)) || compare(one.token, other.token);
 }
 
-/** A renewal shows when the earliest end that a look allows is later than the latest end that the look before allows. */
+/**
+ * A renewal shows when the earliest end that a look allows is later than the latest end that the look before
+ * allows.
+ */
 function showsRenewal(before: Look, look: Look): boolean {
   return look.m1 - before.m2 + toNs(look.remainingMs - before.remainingMs) > endJitterNs;
 }

@@ -3,8 +3,8 @@ import type { Tenure } from "../journals/tenures.js";
 import { type Violation, nameOf } from "./violation.js";
 
 /**
- * What the writers alone prove of the guarded resource: no token was accepted in an operation that began after the
- * answer to one with a greater token. It needs no journal of the resource.
+ * What the writers alone prove of the guarded resource: no token was accepted in an operation that began
+ * after the answer to one with a greater token. It needs no journal of the resource.
  */
 export function findLateAcceptances(tenures: readonly Tenure[]): Violation[] {
   const violations: Violation[] = [];

@@ -10,8 +10,9 @@ interface Guarded {
 }
 
 /**
- * What guarded resources decided, held against the rule of a fencing token: nothing smaller than the greatest that was
- * accepted passes, and nothing else is refused. It judges as it reads, because there may be very many.
+ * What guarded resources decided, held against the rule of a fencing token: nothing smaller than the greatest
+ * that was accepted passes, and nothing else is refused. It judges as it reads, because there may be very
+ * many.
  */
 export class GuardLog {
   readonly #resources = new Map<string, Guarded>();

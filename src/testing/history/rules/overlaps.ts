@@ -25,7 +25,9 @@ export function findOverlaps(tenures: readonly Tenure[]): Overlaps {
   return { violations, inconclusive };
 }
 
-/** For a tenure with a single look this asks that the other was held before and after the whole of that look. */
+/**
+ * For a tenure with a single look this asks that the other was held before and after the whole of that look.
+ */
 function certainlyOverlap(one: Tenure, other: Tenure): boolean {
   return certainStart(one) < certainEnd(other) && certainStart(other) < certainEnd(one);
 }

@@ -9,8 +9,8 @@ export interface PauseVerdict {
 }
 
 /**
- * A process that was stopped, while another took over, must find its lease lost. Expects the tenures of one resource in
- * the order of their certain starts, and when each process was continued.
+ * A process that was stopped, while another took over, must find its lease lost. Expects the tenures of one
+ * resource in the order of their certain starts, and when each process was continued.
  */
 export function judgePauses(
   tenures: readonly Tenure[],

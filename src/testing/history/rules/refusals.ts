@@ -5,9 +5,9 @@ import { type Tenure, certainEnd, expiryShown } from "../journals/tenures.js";
 import { type Violation, nameOf } from "./violation.js";
 
 /**
- * The guarded resource refuses a token only when its tenure is over, so the journals must show a reason why it may have
- * been over: it was released, found or said to be lost, had run out, or its process was stopped or killed. Only the
- * first refusal is asked for its reason: what explains it explains those that came later.
+ * The guarded resource refuses a token only when its tenure is over, so the journals must show a reason why
+ * it may have been over: it was released, found or said to be lost, had run out, or its process was stopped
+ * or killed. Only the first refusal is asked for its reason: what explains it explains those that came later.
  */
 export function findUnexplainedRefusals(tenures: readonly Tenure[], halts: readonly Halt[]): Violation[] {
   return tenures.flatMap((tenure) => {

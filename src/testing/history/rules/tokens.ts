@@ -1,7 +1,10 @@
 import { type Tenure, certainEnd, certainStart } from "../journals/tenures.js";
 import { type Rule, type Violation, nameOf } from "./violation.js";
 
-/** Tokens of one resource rise and are never repeated. Expects the tenures in the order of their certain starts. */
+/**
+ * Tokens of one resource rise and are never repeated. Expects the tenures in the order of their certain
+ * starts.
+ */
 export function findTokenFaults(tenures: readonly Tenure[]): Violation[] {
   const violations: Violation[] = [];
   const byToken = new Map<bigint, Tenure>();
@@ -22,8 +25,8 @@ export function findTokenFaults(tenures: readonly Tenure[]): Violation[] {
 }
 
 /**
- * If the two exclude each other, the first was before the second. A process that was stopped in its first look has an
- * uncertain start, so their order in the list alone proves nothing.
+ * If the two exclude each other, the first was before the second. A process that was stopped in its first
+ * look has an uncertain start, so their order in the list alone proves nothing.
  */
 function wasBefore(one: Tenure, other: Tenure): boolean {
   return certainStart(one) <= certainEnd(other);

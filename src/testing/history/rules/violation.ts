@@ -25,7 +25,9 @@ export interface Violation {
   readonly text: string;
 }
 
-/** A history that is wrong everywhere need not be told to its end: at most so many violations are reported. */
+/**
+ * A history that is wrong everywhere need not be told to its end: at most so many violations are reported.
+ */
 export const violationsMax = 1_000;
 
 /** A tenure, for people. */
