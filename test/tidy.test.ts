@@ -80,7 +80,17 @@ const mayImport: Record<string, readonly string[]> = {
   "core/state": ["core/gen", "lease"],
   "core/replica": ["core/gen", "core/raft", "core/state", "lease"],
   "core/journal": ["core/raft", "lease"],
-  "core/server": ["core/gen", "core/journal", "core/raft", "core/replica", "core/state", "lease", "runtime"],
+  "core/host": ["core/gen", "core/raft", "core/replica", "core/state"],
+  "core/server": [
+    "core/gen",
+    "core/host",
+    "core/journal",
+    "core/raft",
+    "core/replica",
+    "core/state",
+    "lease",
+    "runtime",
+  ],
   etcd: ["core/gen", "lease", "runtime"],
   stores: ["delta", "flease/protocol", "flease/stores", "lease", "runtime"],
   testing: ["lease"],
@@ -122,6 +132,7 @@ const mayImport: Record<string, readonly string[]> = {
   ],
   sim: [
     "core/gen",
+    "core/host",
     "core/raft",
     "core/replica",
     "core/state",
@@ -147,6 +158,7 @@ const pureFolders = new Set([
   "core/raft",
   "core/state",
   "core/replica",
+  "core/host",
 ]);
 /** The judge of histories is a function of the journals, wherever its folder stands. */
 const isPure = ({ path, folder }: SourceFile): boolean =>

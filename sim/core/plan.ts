@@ -35,7 +35,9 @@ export interface CorePlan {
   readonly watchClients: number;
   /** Of a client that reads, writes and deletes so many at a time; 0: there is none. */
   readonly bulkKeys: number;
-  /** Turns of work that a server has before something else may come; the rest follows after a moment. */
+  /** How long after an event a server has its turn, mean; 0: at once. What comes meanwhile has the same turn. */
+  readonly turnMs: number;
+  /** Effects that a server carries out in one turn; the rest follows in another one. */
   readonly turnsAtOnce: number;
   /** How long a client waits for an answer. */
   readonly timeoutMs: number;
@@ -66,10 +68,13 @@ const smallLimits: Partial<ReplicaLimits> = {
 /** One run in so many has a history that takes a server many turns to go through. */
 const bulkyEvery = 8;
 
+/** In one run of so many several inputs may come to one turn. */
+const batchedEvery = 4;
+
 const bulkyLimits: Partial<ReplicaLimits> = { snapshotEntries: 400, unitsPerTurn: 64, watchBatch: 64 };
 
 /** What such a run is like. */
-export const bulky = { watchClients: 4, bulkKeys: 1_500, turnsAtOnce: 1, limits: bulkyLimits };
+export const bulky = { watchClients: 4, bulkKeys: 1_500, turnMs: 0.5, turnsAtOnce: 1, limits: bulkyLimits };
 
 const smallRaftLimits: Partial<RaftLimits> = {
   committedEntriesMax: 3,
@@ -107,6 +112,7 @@ export function drawCorePlan(seed: number, random: SimRandom): CorePlan {
     leaseClients: 4,
     watchClients: isBulky ? bulky.watchClients : 2,
     bulkKeys: isBulky ? bulky.bulkKeys : 0,
+    turnMs: isBulky || seed % batchedEvery === 1 ? bulky.turnMs : 0,
     turnsAtOnce: isBulky ? bulky.turnsAtOnce : Infinity,
     timeoutMs: random.pick([1_000, 5_000]),
     thinkMs: random.magnitude(20, 600),

@@ -61,7 +61,7 @@ export class Reference {
   }
 
   #takeFrom(server: SimServer, from: number, applied: number): void {
-    const after = Math.max(from, server.installingIndex);
+    const after = Math.max(from, server.disk.installingIndex);
     for (const entry of server.disk.recovered.entries)
       if (entry.index > after && entry.index <= applied) this.#take(server, entry);
     if (this.#index < applied)

@@ -21,9 +21,6 @@ import { type ServerWorld, SimServer } from "./server.js";
 /** What a client learns: an answer, or that it will learn nothing. */
 export type Outcome = ClientResponse | CoreError | "lost";
 
-/** Between two turns of one server, mean. */
-const turnMs = 0.5;
-
 /** Applying, reading, watching, cleaning up: each has its share of a turn. */
 const kindsOfWork = 4;
 
@@ -32,7 +29,6 @@ const unitsOfOneCommandMax = 900;
 
 interface Call {
   readonly server: SimServer;
-  readonly life: number;
   readonly done: (outcome: Outcome) => void;
 }
 
@@ -43,7 +39,6 @@ export interface WatchConnection {
 
 interface OpenWatch {
   readonly server: SimServer;
-  readonly life: number;
   readonly heard: (response: WatchResponse) => void;
   readonly lost: () => void;
   /** When the last response arrives: they keep their order. */
@@ -77,31 +72,14 @@ export class CoreWorld extends SimWorld<CoreInvariant, CoreCounters> implements 
   }
 
   #add(id: MemberId, voters: readonly MemberId[]): void {
-    const { clusterTimeMs, clockRateError, electionTicks, limits, quotaBytes, raftLimits, tickMs } =
-      this.plan;
-    const { turnsAtOnce } = this.plan;
-    const rate = drawRate(this.random, clockRateError);
+    const clockRate = drawRate(this.random, this.plan.clockRateError);
     const offsetMs = this.random.between(0, 1e6);
-    const clockMs = () => offsetMs + this.nowMs * rate;
-    const common = {
-      voters,
-      cluster: 77n,
-      tickMs,
-      electionTicks,
-      clusterTimeMs,
-      limits,
-      raftLimits,
-      turnsAtOnce,
-    };
-    const space = { autoCompaction: compactionOf(this.plan), quotaBytes };
-    const server = new SimServer({ ...common, ...space, id, random: this.random, clockMs }, this);
+    const clockMs = () => offsetMs + this.nowMs * clockRate;
+    const { plan } = this;
+    const space = { autoCompaction: compactionOf(plan), quotaBytes: plan.quotaBytes };
+    const server = new SimServer({ ...plan, ...space, voters, cluster: 77n, id, clockMs, clockRate }, this);
     this.servers.push(server);
     this.start(server);
-    const tick = () => {
-      server.step({ kind: "tick" });
-      this.after(tickMs / rate, tick);
-    };
-    this.after(this.random.between(0, tickMs), tick);
   }
 
   // Time
@@ -120,8 +98,12 @@ export class CoreWorld extends SimWorld<CoreInvariant, CoreCounters> implements 
     try {
       body();
     } catch (error) {
-      this.report("agreement", error instanceof Error ? error.message : String(error));
+      this.#found(error);
     }
+  }
+
+  #found(error: unknown): void {
+    this.report("agreement", error instanceof Error ? error.message : String(error));
   }
 
   say(line: string): void {
@@ -195,45 +177,25 @@ export class CoreWorld extends SimWorld<CoreInvariant, CoreCounters> implements 
     return this.servers.find((server) => server.id === id)!;
   }
 
-  writing(server: SimServer): void {
-    const { life } = server;
+  writeMs(server: SimServer): number {
     const isSlow = this.servers.indexOf(server) === this.#slowDisk;
-    const meanMs = this.plan.writeMs * (isSlow ? this.plan.slowDiskFactor : 1);
-    this.after(this.random.exponential(meanMs), () => {
-      if (server.life === life && server.isUp) server.finishWrite();
-    });
+    return this.random.exponential(this.plan.writeMs * (isSlow ? this.plan.slowDiskFactor : 1));
   }
 
-  writingSnapshot(server: SimServer): void {
-    const { life } = server;
+  savesSnapshot(): void {
     this.counters.snapshots += 1;
-    this.after(this.random.exponential(20 * this.plan.writeMs), () => {
-      if (server.life === life && server.isUp) server.finishSnapshot();
+  }
+
+  failed(server: SimServer, error: unknown): void {
+    this.#found(error);
+    this.crash(server);
+    this.after(this.plan.downMsMax, () => {
+      if (!server.isUp) this.start(server);
     });
   }
 
-  answered(server: SimServer, { id, result }: { id: number; result: ClientResponse | CoreError }): void {
-    const call = this.#calls.get(id);
-    if (call === undefined || call.life !== server.life) return;
-    this.after(this.random.exponential(this.plan.latencyMs), () => {
-      if (this.#calls.delete(id)) call.done(result);
-    });
-  }
-
-  watched(server: SimServer, { stream, response }: WatchAnswer): void {
-    const watch = this.#watches.get(stream);
-    if (watch === undefined) return;
-    const { life } = server;
-    watch.lastMs = Math.max(watch.lastMs, this.nowMs + this.random.exponential(this.plan.latencyMs));
-    this.at(watch.lastMs, () => this.#hear(server, life, stream, response));
-  }
-
-  #hear(server: SimServer, life: number, stream: number, response: WatchAnswer["response"]): void {
-    const watch = this.#watches.get(stream);
-    if (watch === undefined || server.life !== life) return;
-    if (response instanceof CoreError) throw response;
-    watch.heard(response);
-    server.step({ kind: "watch-sent", stream, responses: 1 });
+  trouble({ id }: SimServer, text: string): void {
+    this.report("agreement", `${id}: ${text}`);
   }
 
   leads(server: SimServer): void {
@@ -254,12 +216,8 @@ export class CoreWorld extends SimWorld<CoreInvariant, CoreCounters> implements 
       this.report("turn", `${id} has looked at ${units} things in one turn`);
   }
 
-  hasMore(server: SimServer): void {
-    const { life } = server;
+  hasMore(): void {
     this.counters.turnsLeft += 1;
-    this.after(this.random.exponential(turnMs), () => {
-      if (server.life === life) server.goOn();
-    });
   }
 
   // Clients
@@ -267,15 +225,20 @@ export class CoreWorld extends SimWorld<CoreInvariant, CoreCounters> implements 
   call(server: SimServer, request: ClientRequest, done: (outcome: Outcome) => void): void {
     this.#number += 1;
     const number = this.#number;
-    const delayMs = this.random.exponential(this.plan.latencyMs);
-    this.after(delayMs, () => {
+    const answered = (result: ClientResponse | CoreError) =>
+      this.after(this.random.exponential(this.plan.latencyMs), () => {
+        if (this.#calls.delete(number)) done(result);
+      });
+    this.after(this.random.exponential(this.plan.latencyMs), () => {
       if (!server.isUp) {
         done(new CoreError("noLeader"));
         return;
       }
-      this.#calls.set(number, { server, life: server.life, done });
-      const deadlineMs = server.plan.clockMs() + this.plan.timeoutMs;
-      server.step({ kind: "request", id: number, client: `${number}`, request, deadlineMs });
+      this.#calls.set(number, { server, done });
+      server.enter((host) => {
+        const deadlineMs = server.plan.clockMs() + this.plan.timeoutMs;
+        host.request(`${number}`, request, deadlineMs, answered);
+      }, true);
     });
   }
 
@@ -287,15 +250,32 @@ export class CoreWorld extends SimWorld<CoreInvariant, CoreCounters> implements 
   ): WatchConnection | undefined {
     if (!server.isUp) return undefined;
     this.#number += 1;
-    const stream = this.#number;
-    this.#watches.set(stream, { server, life: server.life, heard, lost, lastMs: this.nowMs });
+    const number = this.#number;
+    this.#watches.set(number, { server, heard, lost, lastMs: this.nowMs });
+    let stream = 0;
+    server.enter((host) => {
+      stream = host.openWatches((response) => this.watched(server, number, { stream, response }));
+    });
     return {
-      send: (request) => server.step({ kind: "watch", stream, request }),
+      send: (request) => server.enter((host) => host.watch(stream, request)),
       close: () => {
-        this.#watches.delete(stream);
-        server.step({ kind: "watch-closed", stream });
+        this.#watches.delete(number);
+        server.enter((host) => host.closeWatches(stream));
       },
     };
+  }
+
+  /** Responses of one connection keep their order, and get lost with their server. */
+  watched(server: SimServer, number: number, { stream, response }: WatchAnswer): void {
+    const watch = this.#watches.get(number);
+    if (watch === undefined) return;
+    watch.lastMs = Math.max(watch.lastMs, this.nowMs + this.random.exponential(this.plan.latencyMs));
+    this.at(watch.lastMs, () => {
+      if (!this.#watches.has(number)) return;
+      if (response instanceof CoreError) throw response;
+      watch.heard(response);
+      server.enter((host) => host.watchSent(stream, 1));
+    });
   }
 }
 

@@ -38,6 +38,7 @@ const quiet: CorePlan = {
   leaseClients: 0,
   watchClients: 0,
   bulkKeys: 0,
+  turnMs: 0,
   turnsAtOnce: Infinity,
   timeoutMs: 5_000,
   thinkMs: 1,

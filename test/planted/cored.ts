@@ -28,17 +28,11 @@ export const cored: readonly Cored[] = [
     seed: 1,
   },
   {
-    name: "C: a write counts as durable before the sync",
-    faults: { acknowledgedBeforeSync: true },
-    breaks: "durability",
-    seed: 1,
-  },
-  {
     name: "C: a vote is not persisted",
     faults: {},
     raftFaults: { voteNotPersisted: true },
     breaks: "agreement",
-    seed: 31,
+    seed: 49,
     // Two stand in one term, and who has voted for one is back before the other asks.
     plan: {
       servers: 5,
@@ -58,7 +52,7 @@ export const cored: readonly Cored[] = [
     faults: {},
     raftFaults: { readWithoutRound: true },
     breaks: "linearizability",
-    seed: 81,
+    seed: 96,
   },
   {
     name: "C: expiry by a follower",
@@ -211,7 +205,7 @@ export const cored: readonly Cored[] = [
     name: "C: leases that have run out end in one revision",
     faults: { endTogether: true },
     breaks: "lease-keys",
-    seed: 1,
+    seed: 2,
   },
 ];
 

@@ -172,7 +172,7 @@ describe("an answer", () => {
 });
 
 test("the keys of a lease that is being revoked are told as a whole, or not at all", () => {
-  const cluster = new VirtualCluster({ turnsAtOnce: 1, limits: { unitsPerTurn: 64 } });
+  const cluster = new VirtualCluster({ turnMs: 0.5, turnsAtOnce: 1, limits: { unitsPerTurn: 64 } });
   const leader = cluster.leader();
   const [id, keys] = [5n, 600];
   const request = create(LeaseGrantRequestSchema, { ID: id, TTL: 600n });
@@ -208,12 +208,15 @@ describe("what goes wrong inside", () => {
     });
     broken.mockImplementation(add);
     const answers: WatchAnswer[] = [];
-    cluster.world.watched = (_server, answer) => void answers.push(answer);
+    cluster.world.watched = (_server, _number, answer) => void answers.push(answer);
+    const troubles: string[] = [];
+    cluster.world.trouble = (_server, text) => void troubles.push(text);
     cluster.ask(leader, PUT, put("a", "1"));
     const [failed, told] = answers;
     expect(failed!.response).toMatchObject({ failure: "internal", cause: { message: "too much" } });
     expect(told!.response).toMatchObject({ events: [{}] });
     expect(answers).toHaveLength(2);
+    expect(troubles).toEqual([expect.stringContaining("too much")]);
     expect(leader.replica!.status().watches).toBe(1);
   });
 
@@ -226,7 +229,10 @@ describe("what goes wrong inside", () => {
         throw new RangeError("too much");
       },
     });
+    const troubles: string[] = [];
+    cluster.world.trouble = (_server, text) => void troubles.push(text);
     expect(cluster.failure(leader, request)).toBe("internal");
+    expect(troubles).toEqual([expect.stringContaining("too much")]);
     cluster.ask(leader, RANGE, range("a"));
   });
 });

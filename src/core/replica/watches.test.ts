@@ -234,7 +234,7 @@ test("what clients do not take in has a bound for all of them together, and othe
   const slow = new Map<number, number>();
   const heard: string[] = [];
   let isStuck = true;
-  cluster.world.watched = (_server, { stream, response }) => {
+  cluster.world.watched = (_server, _number, { stream, response }) => {
     if (response instanceof Error) throw response;
     if (isStuck) slow.set(stream, (slow.get(stream) ?? 0) + response.events.length);
     else {
@@ -255,16 +255,16 @@ test("what clients do not take in has a bound for all of them together, and othe
 });
 
 test("what one command has for many watches is told in turns, and each hears it once", () => {
-  const cluster = new VirtualCluster({ servers: 1, turnsAtOnce: 1 });
+  const cluster = new VirtualCluster({ servers: 1, turnMs: 0.5, turnsAtOnce: 1 });
   const server = cluster.leader();
   const watches = Array.from({ length: 200 }, () => cluster.watch(server, all));
   cluster.run(100);
   const { watched } = cluster.world;
   const told = new Map<number, number>();
-  cluster.world.watched = (to, answer) => {
+  cluster.world.watched = (to, number, answer) => {
     const events = answer.response instanceof Error ? 0 : answer.response.events.length;
     told.set(cluster.world.nowMs, (told.get(cluster.world.nowMs) ?? 0) + events);
-    watched.call(cluster.world, to, answer);
+    watched.call(cluster.world, to, number, answer);
   };
   putTogether(
     cluster,

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { LeaseholdError } from "../../lease/errors.js";
 import { LogLimit } from "../../runtime/log-limit.js";
 import type { Logger } from "../../runtime/logger.js";
+import { CoreHost } from "../host/host.js";
 import type { InstallSnapshot } from "../raft/types.js";
 import { defaultLimits } from "../replica/options.js";
 import { Replica } from "../replica/replica.js";
@@ -13,8 +14,8 @@ import { type DataDirectory, openDataDirectory } from "./disk/data-directory.js"
 import { Disk } from "./disk/disk.js";
 import { DiskBook } from "./disk/disk-book.js";
 import { GrpcEdge } from "./grpc/edge.js";
-import { CoreHost } from "./host.js";
 import { idText } from "./identity.js";
+import { nodePorts } from "./node-ports.js";
 import { Peers, type PeersHandler } from "./peers/peers.js";
 import { readTlsFile } from "./tls.js";
 
@@ -103,6 +104,7 @@ class Core implements RunningCore {
     };
     const answerBytesMax = Math.min(defaultLimits.answerBytesMax, config.quotaBytes / answersPerQuota);
     this.#host = new CoreHost({
+      ...nodePorts(new Disk(journal, snapshots, recovered.snapshot.index)),
       server: new Replica({
         id: record.id,
         cluster: record.cluster,
@@ -118,7 +120,6 @@ class Core implements RunningCore {
           answerBytesMax,
         },
       }),
-      disk: new Disk(journal, snapshots, recovered.snapshot.index),
       tickMs,
       send: (message) => this.#peers.send(message),
       failed: (error) => this.#fail(error),

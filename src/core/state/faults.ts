@@ -48,8 +48,6 @@ export const noFaults = {
   readsLiveKeys: false,
   /** A slow watcher misses what is changed meanwhile. */
   slowWatcherSkips: false,
-  /** The server takes a write for durable that has only been begun. */
-  acknowledgedBeforeSync: false,
   /** A write that may have been proposed is proposed again. */
   proposedTwice: false,
   /** Each transaction inside of another may have as many operations again, and none is too deep for the check. */

@@ -1,14 +1,9 @@
+import type { ReceivedSnapshot } from "../../host/ports.js";
 import type { Journal } from "../../journal/journal.js";
 import type { Snapshots } from "../../journal/snapshots.js";
-import type { Persist, SnapshotMeta } from "../../raft/types.js";
+import type { Persist } from "../../raft/types.js";
 import type { SnapshotToWrite } from "../../replica/types.js";
 import { inTurns } from "../turns.js";
-
-/** The content of a snapshot that a leader has sent. */
-export interface ReceivedSnapshot {
-  readonly meta: SnapshotMeta;
-  readonly pieces: readonly Uint8Array[];
-}
 
 /**
  * What a server writes: its log, and snapshots. All that is written to the log becomes durable in the order of the calls, and

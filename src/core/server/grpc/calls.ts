@@ -1,5 +1,5 @@
 import type { ServerDuplexStream, ServerUnaryCall } from "@grpc/grpc-js";
-import type { CoreHost } from "../host.js";
+import type { CoreHost } from "../../host/host.js";
 import { FairShares } from "../../replica/fair-shares.js";
 import { CoreError } from "../../state/errors.js";
 

@@ -4,7 +4,7 @@ import { MemberListResponseSchema, StatusResponseSchema } from "../../gen/etcd/c
 import { type ResponseHeader, ResponseHeaderSchema } from "../../gen/etcd/rpc_pb.js";
 import type { MemberId } from "../../raft/types.js";
 import type { KnownMember } from "../identity.js";
-import type { CoreHost } from "../host.js";
+import type { CoreHost } from "../../host/host.js";
 
 /** The API that is served, in part, is that of this version of etcd. */
 const apiVersion = "3.4.0";

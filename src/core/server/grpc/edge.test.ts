@@ -5,7 +5,7 @@ import { connect } from "node:tls";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { freePorts } from "../../../../test/free-ports.js";
 import { Authority } from "../../../../test/support/pki.js";
-import type { CoreHost } from "../host.js";
+import type { CoreHost } from "../../host/host.js";
 import { renewMs } from "../tls.js";
 import type { ClusterFacts } from "./cluster.js";
 import { GrpcEdge } from "./edge.js";

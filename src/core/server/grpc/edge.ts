@@ -5,7 +5,7 @@ import { Cluster, Maintenance } from "../../gen/etcd/cluster_pb.js";
 import { KV, Lease, Watch } from "../../gen/etcd/rpc_pb.js";
 import { formatAddress } from "../../../runtime/address.js";
 import type { TlsFiles } from "../config.js";
-import type { CoreHost } from "../host.js";
+import type { CoreHost } from "../../host/host.js";
 import { minVersion, readTls, type TlsContent, whenRenewed } from "../tls.js";
 import type { ListenUrl } from "../urls.js";
 import { Answers } from "./answers.js";

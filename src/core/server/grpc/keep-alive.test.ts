@@ -11,7 +11,7 @@ import {
 } from "../../gen/etcd/rpc_pb.js";
 import type { ClientRequest } from "../../replica/types.js";
 import { CoreError } from "../../state/errors.js";
-import type { Settle } from "../host.js";
+import type { Settle } from "../../host/host.js";
 import type { Stream } from "./calls.js";
 import { keepAliveHandler } from "./keep-alive.js";
 

@@ -1,7 +1,7 @@
 import type { LeaseKeepAliveRequest } from "../../gen/etcd/rpc_pb.js";
 import type { Answer } from "../../replica/types.js";
 import { CoreError } from "../../state/errors.js";
-import type { CoreHost } from "../host.js";
+import type { CoreHost } from "../../host/host.js";
 import { type Stream, type Streams, deadlineOf, fail } from "./calls.js";
 
 /**

@@ -1,7 +1,7 @@
 import type { handleUnaryCall } from "@grpc/grpc-js";
 import type { ClientRequest } from "../../replica/types.js";
 import { CoreError } from "../../state/errors.js";
-import type { CoreHost } from "../host.js";
+import type { CoreHost } from "../../host/host.js";
 import type { Answers } from "./answers.js";
 import { asksForLeader, deadlineOf, grpcError } from "./calls.js";
 

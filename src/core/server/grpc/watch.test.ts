@@ -4,7 +4,7 @@ import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { WatchRequestSchema, type WatchResponse, WatchResponseSchema } from "../../gen/etcd/rpc_pb.js";
 import type { CoreError } from "../../state/errors.js";
-import type { CoreHost, Deliver } from "../host.js";
+import type { CoreHost, Deliver } from "../../host/host.js";
 import type { Stream, Streams } from "./calls.js";
 import { watchHandler } from "./watch.js";
 

@@ -1,6 +1,6 @@
 import type { WatchRequest, WatchResponse } from "../../gen/etcd/rpc_pb.js";
 import { CoreError } from "../../state/errors.js";
-import type { CoreHost } from "../host.js";
+import type { CoreHost } from "../../host/host.js";
 import { finishInTurns } from "../turns.js";
 import { type Stream, type Streams, fail } from "./calls.js";
 import { encode, isLarge } from "./encode.js";

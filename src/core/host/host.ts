@@ -11,49 +11,49 @@ import type {
 } from "../replica/types.js";
 import { CoreError } from "../state/errors.js";
 import type { CoreState } from "../state/state.js";
-import type { Disk, ReceivedSnapshot } from "./disk/disk.js";
-import { Turns } from "./turns.js";
+import type { HostPorts, ReceivedSnapshot } from "./ports.js";
 
 export type Settle = (result: Answer["result"]) => void;
 export type Deliver = (response: WatchResponse | CoreError) => void;
 
-export interface HostOptions {
+export interface HostOptions extends HostPorts {
   readonly server: CoreServer;
-  readonly disk: Disk;
   readonly tickMs: number;
-  readonly send: (message: PeerMessage) => void;
-  /** The server cannot go on; nothing is answered any more. Called once. */
+  /** Called once, when the server cannot go on. No request is answered after it. */
   readonly failed: (error: unknown) => void;
-  /** For people: it goes on nevertheless. */
+  /** Reports a problem that the server survives, as text for people. */
   readonly trouble: (text: string) => void;
   readonly leadership: (leadership: NonNullable<Effects["leadership"]>) => void;
 }
 
+/** Messages that leave when a write is on disk, in their order: its own, and those of later effects without a write. */
+type Waiting = (readonly PeerMessage[])[];
+
 /**
- * Drives a server's logic: what happens in one turn of the event loop goes in together, and what is to be done comes out
- * once, so that many requests make one write to disk and one message to each follower. Nothing here waits for the disk. What takes
- * longer than a turn goes on in the next one.
+ * Drives a server's logic, in production and in the simulator alike. The inputs of one turn of the event loop go in
+ * together and their effects come out once, so that many requests make one write to disk and one message to each
+ * follower. Nothing here waits for the disk. Work that takes longer than a turn goes on in the next one.
  */
 export class CoreHost {
   readonly #options: HostOptions;
   readonly #answers = new Map<number, Settle>();
   readonly #watches = new Map<number, Deliver>();
-  readonly #ticking: NodeJS.Timeout;
-  /** Writes that are not on disk yet, and the last of them. */
-  #writing = 0;
-  #lastWrite: Promise<void> = Promise.resolve();
-  /** The snapshot that is being written, if one is. */
-  #saving: Promise<void> = Promise.resolve();
-  /** Snapshots that have come in this turn. */
+  readonly #endTicks: () => void;
+  /** Of the last write that is not on disk yet. */
+  #waiting: Waiting | undefined;
+  /** Writes and snapshots that the disk has not finished. */
+  #unfinished = 0;
+  /** Snapshots that have come since the last turn. */
   #received: ReceivedSnapshot[] = [];
   #lastId = 0;
   #isScheduled = false;
   readonly #stopping = new AbortController();
   #stopped: Promise<void> | undefined;
+  #idle: () => void = () => undefined;
 
   constructor(options: HostOptions) {
     this.#options = options;
-    this.#ticking = setInterval(() => this.step({ kind: "tick" }), options.tickMs);
+    this.#endTicks = options.every(options.tickMs, () => this.step({ kind: "tick" }));
   }
 
   get #isStopped(): boolean {
@@ -67,7 +67,7 @@ export class CoreHost {
   step(input: Input): void {
     if (this.#isStopped) return;
     try {
-      this.#options.server.step(input, performance.now());
+      this.#options.server.step(input, this.#options.nowMs());
     } catch (error) {
       this.#fail(error);
     }
@@ -77,7 +77,7 @@ export class CoreHost {
   #schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
-    setImmediate(this.#turn);
+    this.#options.defer(this.#turn);
   }
 
   /**
@@ -128,27 +128,30 @@ export class CoreHost {
     this.step({ kind: "snapshot-received", message, state });
   }
 
-  /** What is under way is answered with `server stopped`; resolves when nothing is written any more. Idempotent. */
+  /** Answers what is under way with `server stopped`; resolves when the disk has finished everything. Idempotent. */
   stop(): Promise<void> {
     this.#stopped ??= this.#stop();
     return this.#stopped;
   }
 
-  async #stop(): Promise<void> {
+  #stop(): Promise<void> {
     this.#stopping.abort(new Error("the server has stopped"));
-    clearInterval(this.#ticking);
+    this.#endTicks();
     for (const settle of this.#answers.values()) settle(new CoreError("stopped"));
     this.#answers.clear();
-    await Promise.all([this.#lastWrite, this.#saving]);
+    return new Promise((resolve) => {
+      this.#idle = resolve;
+      if (this.#unfinished === 0) resolve();
+    });
   }
 
   readonly #turn = (): void => {
     this.#isScheduled = false;
-    const turns = new Turns();
+    const turn = this.#options.beginTurn();
     try {
       for (let effects = this.#take(); effects !== undefined; effects = this.#take()) {
         this.#carryOut(effects);
-        if (!turns.isOver) continue;
+        if (!turn.isOver) continue;
         this.#schedule();
         break;
       }
@@ -164,11 +167,10 @@ export class CoreHost {
   }
 
   #carryOut({ early, persist, messages, answers, watches, snapshot, leadership }: Effects): void {
-    const { send } = this.#options;
-    for (const message of early) send(message);
+    this.#send(early);
     if (persist !== undefined) this.#persist(persist, messages);
-    else if (this.#writing > 0) this.#afterWrites(messages);
-    else for (const message of messages) send(message);
+    else if (this.#waiting === undefined) this.#send(messages);
+    else if (messages.length > 0) this.#waiting.push(messages);
     for (const { id, result } of answers) {
       const settle = this.#answers.get(id);
       this.#answers.delete(id);
@@ -178,7 +180,7 @@ export class CoreHost {
       const deliver = this.#watches.get(stream);
       if (deliver !== undefined) this.#hand(deliver, response);
     }
-    if (snapshot !== undefined) this.#saving = this.#save(snapshot);
+    if (snapshot !== undefined) this.#save(snapshot);
     if (leadership !== undefined) this.#options.leadership(leadership);
   }
 
@@ -197,38 +199,44 @@ export class CoreHost {
     this.#options.trouble(`a client's request has failed inside the server: ${text}`);
   }
 
-  /** Persist before send. */
-  #persist(persist: NonNullable<Effects["persist"]>, messages: readonly PeerMessage[]): void {
-    this.#writing += 1;
-    const received = this.#received.find(({ meta }) => meta.index === persist.snapshot?.index);
-    this.#lastWrite = this.#options.disk.persist(persist, received).then(
-      () => {
-        this.#writing -= 1;
-        if (this.#isStopped) return;
-        for (const message of messages) this.#options.send(message);
-        this.step({ kind: "persisted", sequence: persist.sequence });
-      },
-      (error: unknown) => this.#fail(error),
-    );
+  #send(messages: readonly PeerMessage[]): void {
+    for (const message of messages) this.#options.send(message);
   }
 
-  #afterWrites(messages: readonly PeerMessage[]): void {
-    if (messages.length === 0) return;
-    this.#lastWrite = this.#lastWrite.then(() => {
-      if (!this.#isStopped) for (const message of messages) this.#options.send(message);
+  /** Persist before send (Raft, figure 2): what a message promises is on disk before the message leaves. */
+  #persist(persist: NonNullable<Effects["persist"]>, messages: readonly PeerMessage[]): void {
+    const waiting = [messages];
+    this.#waiting = waiting;
+    const received = this.#received.find(({ meta }) => meta.index === persist.snapshot?.index);
+    this.#unfinished += 1;
+    this.#options.disk.persist(persist, received, (error) => {
+      if (this.#waiting === waiting) this.#waiting = undefined;
+      this.#finished();
+      if (error !== undefined) this.#fail(error);
+      if (this.#isStopped) return;
+      for (const each of waiting) this.#send(each);
+      this.step({ kind: "persisted", sequence: persist.sequence });
     });
   }
 
-  async #save(snapshot: SnapshotToWrite): Promise<void> {
-    try {
-      await this.#options.disk.saveSnapshot(snapshot, this.#stopping.signal);
-      this.step({ kind: "snapshot-written", meta: snapshot.meta });
-    } catch (error) {
+  #save(snapshot: SnapshotToWrite): void {
+    this.#unfinished += 1;
+    this.#options.disk.saveSnapshot(snapshot, this.#stopping.signal, (error) => {
+      this.#finished();
+      if (error === undefined) {
+        this.step({ kind: "snapshot-written", meta: snapshot.meta });
+        return;
+      }
       if (this.#isStopped) return;
       // The log has everything: another is tried later. If the log cannot be written either, that stops the server.
       this.#options.trouble(`no snapshot was taken: ${(error as Error).message}`);
       this.step({ kind: "snapshot-failed" });
-    }
+    });
+  }
+
+  #finished(): void {
+    this.#unfinished -= 1;
+    if (this.#unfinished === 0) this.#idle();
   }
 
   #fail(error: unknown): void {

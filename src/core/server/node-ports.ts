@@ -1,0 +1,21 @@
+import type { HostPorts } from "../host/ports.js";
+import type { Disk } from "./disk/disk.js";
+import { Turns } from "./turns.js";
+
+/** What a host needs of Node: its clock, timers and event loop, and the disk. */
+export function nodePorts(disk: Disk): Omit<HostPorts, "send"> {
+  return {
+    nowMs: () => performance.now(),
+    every: (periodMs, run) => {
+      const timer = setInterval(run, periodMs);
+      return () => clearInterval(timer);
+    },
+    defer: (turn) => void setImmediate(turn),
+    beginTurn: () => new Turns(),
+    disk: {
+      persist: (persist, received, done) => void disk.persist(persist, received).then(() => done(), done),
+      saveSnapshot: (snapshot, signal, done) =>
+        void disk.saveSnapshot(snapshot, signal).then(() => done(), done),
+    },
+  };
+}
