@@ -26,7 +26,7 @@ export default defineConfig({
   ],
   test: {
     deps: { interopDefault: false },
-    include: ["src/**/*.test.ts", "test/*.test.ts"],
+    include: ["src/**/*.test.ts", "sim/**/*.test.ts", "test/*.test.ts"],
     testTimeout: 120_000,
   },
 });

@@ -1,5 +1,6 @@
 // Mistakes that were made once, or would be easy to make: each text stands exactly once in its file.
 const powerLoss = "src/core/server/disk/power-loss.test.ts";
+const powerCuts = "sim/core/power-cuts.test.ts";
 const slots = "src/stores/block/slots.property.test.ts";
 const device = "src/stores/block/device.test.ts";
 const mixedSettings = "test/mixed-settings.test.ts";
@@ -64,6 +65,36 @@ export const mutants = [
     find: "    this.#last = learning.catch(() => undefined);",
     replace: "    this.#last = learning;",
     caughtBy: powerLoss,
+  },
+  {
+    name: "core host: a message is sent before what it promises is on disk",
+    file: "src/core/host/host.ts",
+    find: "    const waiting = [messages];",
+    replace: "    const waiting: Waiting = [];\n    this.#send(messages);",
+    caughtBy: powerCuts,
+  },
+  {
+    name: "core host: a message without a write overtakes the writes before it",
+    file: "src/core/host/host.ts",
+    find: "else if (this.#waiting === undefined) this.#send(messages);",
+    replace: "else if (true) this.#send(messages);",
+    caughtBy: powerCuts,
+  },
+  {
+    name: "core host: a write is acknowledged before it is synced",
+    file: "src/core/host/host.ts",
+    find: "    this.#options.disk.persist(persist, received, (error) => {",
+    replace:
+      '    this.step({ kind: "persisted", sequence: persist.sequence });\n' +
+      "    this.#options.disk.persist(persist, received, (error) => {",
+    caughtBy: powerCuts,
+  },
+  {
+    name: "core host: the outbox behind a write drops its newest message",
+    file: "src/core/host/host.ts",
+    find: "    const waiting = [messages];",
+    replace: "    const waiting = [messages.slice(0, -1)];",
+    caughtBy: powerCuts,
   },
   {
     name: "block: a slot that is taken again goes on with what it knew of its units",

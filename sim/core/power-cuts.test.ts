@@ -1,0 +1,29 @@
+import { expect, test } from "vitest";
+import { coreFailureText, simulateCoreMany } from "./run.js";
+
+/** Slow disks, and processes that end more often than a write does: what was not synced is lost again and again. */
+const powerCuts = {
+  servers: 3,
+  electionTicks: 4,
+  latencyMs: 3,
+  lossRate: 0,
+  writeMs: 150,
+  slowDiskFactor: 1,
+  crashEveryMs: 400,
+  downMsMax: 100,
+  partitionEveryMs: Infinity,
+  pauseEveryMs: Infinity,
+  transferEveryMs: Infinity,
+  watchClients: 0,
+  bulkKeys: 0,
+  turnMs: 0,
+  limits: {},
+  thinkMs: 100,
+};
+
+test("servers that lose what they have not synced, again and again, lose nothing that was acknowledged", () => {
+  const { counters, failed } = simulateCoreMany({ firstSeed: 1, plan: powerCuts, goOn: (runs) => runs < 8 });
+  expect(failed && coreFailureText(failed)).toBeUndefined();
+  expect(counters.crashes).toBeGreaterThan(200);
+  expect(counters.operations).toBeGreaterThan(500);
+});
