@@ -114,7 +114,15 @@ export const cored: readonly Cored[] = [
     name: "C: what was left before a refresh stays written",
     faults: { oldTimeStays: true },
     breaks: "lease-life",
-    seed: 98,
+    seed: 4,
+    plan: {
+      leaseClients: 10,
+      watchClients: 0,
+      bulkKeys: 0,
+      registerClients: 1,
+      clusterTimeMs: 1_500,
+      transferEveryMs: 6_000,
+    },
   },
   {
     name: "C: a slow watch skips changes",
@@ -126,7 +134,15 @@ export const cored: readonly Cored[] = [
     name: "C: what may have been proposed is proposed again",
     faults: { proposedTwice: true },
     breaks: "linearizability",
-    seed: 47,
+    seed: 2,
+    plan: {
+      watchClients: 0,
+      leaseClients: 0,
+      bulkKeys: 0,
+      registerClients: 8,
+      transferEveryMs: 2_000,
+      timeoutMs: 5_000,
+    },
   },
   {
     name: "C: a key's whole history is one piece of a snapshot",

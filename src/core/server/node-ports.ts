@@ -1,4 +1,4 @@
-import type { HostPorts } from "../host/ports.js";
+import type { Done, HostPorts } from "../host/ports.js";
 import type { Disk } from "./disk/disk.js";
 import { Turns } from "./turns.js";
 
@@ -13,9 +13,18 @@ export function nodePorts(disk: Disk): Omit<HostPorts, "send"> {
     defer: (turn) => void setImmediate(turn),
     beginTurn: () => new Turns(),
     disk: {
-      persist: (persist, received, done) => void disk.persist(persist, received).then(() => done(), done),
-      saveSnapshot: (snapshot, signal, done) =>
-        void disk.saveSnapshot(snapshot, signal).then(() => done(), done),
+      persist: (persist, received, done) => void tell(disk.persist(persist, received), done),
+      saveSnapshot: (snapshot, signal, done) => void tell(disk.saveSnapshot(snapshot, signal), done),
     },
   };
+}
+
+async function tell(write: Promise<void>, done: Done): Promise<void> {
+  try {
+    await write;
+  } catch (error) {
+    done(error);
+    return;
+  }
+  done();
 }
