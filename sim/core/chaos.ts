@@ -1,4 +1,4 @@
-import type { CoreWorld } from "./world.js";
+import type { CoreWorld } from "./world/world.js";
 
 /** What goes wrong, and when. */
 export class CoreChaos {

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { coreFailureText, simulateCoreMany } from "./run.js";
+import { failureText } from "../kit/simulator.js";
+import { simulateCoreMany } from "./run.js";
 
 /** Slow disks, and processes that end more often than a write does: what was not synced is lost again and again. */
 const powerCuts = {
@@ -23,7 +24,7 @@ const powerCuts = {
 
 test("servers that lose what they have not synced, again and again, lose nothing that was acknowledged", () => {
   const { counters, failed } = simulateCoreMany({ firstSeed: 1, plan: powerCuts, goOn: (runs) => runs < 8 });
-  expect(failed && coreFailureText(failed)).toBeUndefined();
+  expect(failed && failureText(failed)).toBeUndefined();
   expect(counters.crashes).toBeGreaterThan(200);
   expect(counters.operations).toBeGreaterThan(500);
 });

@@ -10,15 +10,15 @@ import { Ranges } from "./checkers/ranges.js";
 import { Refreshes } from "./checkers/refreshes.js";
 import { checkSpace } from "./checkers/space.js";
 import { Watches } from "./checkers/watches.js";
-import { type CoreCounters, coreCounters } from "./counters.js";
-import { type CorePlan, drawCorePlan } from "./plan.js";
+import { type CoreCounters, coreCounters } from "./world/counters.js";
+import { type CorePlan, drawCorePlan } from "./world/plan.js";
 import { BulkClient, bulkPrefix } from "./programs/bulk-client.js";
 import { LeaseClient } from "./programs/lease-client.js";
 import { RegisterClient } from "./programs/register-client.js";
-import { compact } from "./programs/requests.js";
+import { compact } from "./world/requests.js";
 import { WatchClient } from "./programs/watch-client.js";
-import type { CoreInvariant } from "./invariants.js";
-import { CoreWorld, drawRate } from "./world.js";
+import type { CoreInvariant } from "./world/invariants.js";
+import { CoreWorld, drawRate } from "./world/world.js";
 
 export interface CoreSimOptions {
   readonly seed: number;

@@ -1,5 +1,5 @@
 import type { Simulator } from "../kit/simulator.js";
-import { coreLivenessInvariants } from "./invariants.js";
+import { coreLivenessInvariants } from "./world/invariants.js";
 import { simulateCore } from "./run.js";
 
 /** A consistent core. */

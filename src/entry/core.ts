@@ -1,10 +1,10 @@
 /** A server of the consistent core in a program of yours: `leasehold/core`. Its clients open `core://…`. */
-import type { CoreFlags } from "../core/server/config.js";
+import type { CoreFlags } from "../core/server/common/config.js";
 import type { RunningCore } from "../core/server/server.js";
 import { type Logger, silent } from "../runtime/logger.js";
 import { loadPackage } from "../runtime/optional-package.js";
 
-export type { CoreFlags } from "../core/server/config.js";
+export type { CoreFlags } from "../core/server/common/config.js";
 export type { RunningCore } from "../core/server/server.js";
 
 /** The settings of `leasehold core` under etcd's names, as text (`docs/cli.md`), and where to say what happens. */

@@ -6,10 +6,10 @@ import {
 } from "../../src/core/gen/etcd/rpc_pb.js";
 import type { ClientRequest, ClientResponse } from "../../src/core/replica/types.js";
 import { CoreError } from "../../src/core/state/errors.js";
-import type { CorePlan } from "../../sim/core/plan.js";
-import type { ReferenceObserver } from "../../sim/core/reference.js";
-import type { SimServer } from "../../sim/core/server.js";
-import { CoreWorld, type Outcome } from "../../sim/core/world.js";
+import type { CorePlan } from "../../sim/core/world/plan.js";
+import type { ReferenceObserver } from "../../sim/core/world/reference.js";
+import type { SimServer } from "../../sim/core/world/server.js";
+import { CoreWorld, type Outcome } from "../../sim/core/world/world.js";
 import { SimRandom } from "../../sim/kit/random.js";
 
 /** Nothing goes wrong by itself. */

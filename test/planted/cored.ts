@@ -4,9 +4,9 @@ import type { Faults } from "../../src/core/state/faults.js";
 import type { Faults as WaistFaults } from "./switches.js";
 import { withFaults as withWaistFaults } from "./switches.js";
 import { withFaults } from "../../src/core/state/planted-faults.js";
-import { bulky, type CorePlan } from "../../sim/core/plan.js";
+import { bulky, type CorePlan } from "../../sim/core/world/plan.js";
 import { type CoreBatch, simulateCoreMany } from "../../sim/core/run.js";
-import type { CoreInvariant } from "../../sim/core/invariants.js";
+import type { CoreInvariant } from "../../sim/core/world/invariants.js";
 
 /** A mistake in the consistent core, where it shows, and the seed that shows it. */
 export interface Cored {

@@ -2,8 +2,8 @@ import type { Command } from "../../../src/core/gen/leasehold/command_pb.js";
 import type { Key } from "../../../src/core/state/keys.js";
 import { isDeletion, type Version } from "../../../src/core/state/revisions.js";
 import type { Applied } from "../../../src/core/state/state.js";
-import type { ReferenceObserver } from "../reference.js";
-import type { CoreReport } from "../invariants.js";
+import type { ReferenceObserver } from "../world/reference.js";
+import type { CoreReport } from "../world/invariants.js";
 
 /** Every key that hangs on a lease when it ends is gone in one revision, which is no other lease's, and no other key. */
 export class LeaseKeys implements ReferenceObserver {

@@ -1,7 +1,7 @@
 import type { Command } from "../../../src/core/gen/leasehold/command_pb.js";
 import type { Applied } from "../../../src/core/state/state.js";
-import type { ReferenceObserver } from "../reference.js";
-import type { CoreReport } from "../invariants.js";
+import type { ReferenceObserver } from "../world/reference.js";
+import type { CoreReport } from "../world/invariants.js";
 
 /**
  * No lease ends before its last acknowledged refresh, or its grant, plus its time to live: counted from before the request was

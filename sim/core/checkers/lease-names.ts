@@ -1,7 +1,7 @@
 import type { Applied } from "../../../src/core/state/state.js";
 import type { Command } from "../../../src/core/gen/leasehold/command_pb.js";
-import type { ReferenceObserver } from "../reference.js";
-import type { CoreReport } from "../invariants.js";
+import type { ReferenceObserver } from "../world/reference.js";
+import type { CoreReport } from "../world/invariants.js";
 
 /** At no time do two leases have the same id or the same name. */
 export class LeaseNames implements ReferenceObserver {

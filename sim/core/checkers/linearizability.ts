@@ -3,7 +3,7 @@ import {
   type HistoryOperation,
   type SequentialModel,
 } from "../../../src/testing/linearizability.js";
-import type { CoreReport } from "../invariants.js";
+import type { CoreReport } from "../world/invariants.js";
 
 export type KeyInput =
   | { readonly kind: "read"; readonly key: string }

@@ -1,4 +1,4 @@
-import type { CoreWorld } from "../world.js";
+import type { CoreWorld } from "../world/world.js";
 
 /** When nothing goes wrong any more, the cluster works: it has one leader, all servers follow, and leases without holders end. */
 export function checkProgress(world: CoreWorld): void {

@@ -1,7 +1,7 @@
 import type { RangeRequest, RangeResponse } from "../../../src/core/gen/etcd/rpc_pb.js";
 import { keyOf } from "../../../src/core/state/keys.js";
 import { finish } from "../../../src/core/state/steps.js";
-import type { CoreWorld } from "../world.js";
+import type { CoreWorld } from "../world/world.js";
 
 /** The answer about many keys is what stood there at one revision, however many turns it took to put it together. */
 export class Ranges {

@@ -1,7 +1,7 @@
 import type { ResponseHeader } from "../../../src/core/gen/etcd/rpc_pb.js";
 import { keyOf } from "../../../src/core/state/keys.js";
-import { bytes } from "../programs/requests.js";
-import type { CoreWorld } from "../world.js";
+import { bytes } from "../world/requests.js";
+import type { CoreWorld } from "../world/world.js";
 
 /**
  * An acknowledged refresh implies that the lease's keys stood at the revision of its header, and that whoever answered had

@@ -1,5 +1,5 @@
 import { sizeOf } from "../../../src/core/state/revisions.js";
-import type { CoreWorld } from "../world.js";
+import type { CoreWorld } from "../world/world.js";
 
 /** A leader may wait until a tenth more has come together. */
 const keptFactor = 1.1;

@@ -5,8 +5,8 @@ import {
 import type { ClientRequest } from "../../../src/core/replica/types.js";
 import { CoreError } from "../../../src/core/state/errors.js";
 import type { Ranges } from "../checkers/ranges.js";
-import type { CoreWorld, Outcome } from "../world.js";
-import { bytes, range, removeAll, txn } from "./requests.js";
+import type { CoreWorld, Outcome } from "../world/world.js";
+import { bytes, range, removeAll, txn } from "../world/requests.js";
 
 /** etcd's bound on a transaction. */
 const putsPerRequest = 128;

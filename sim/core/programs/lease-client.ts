@@ -2,8 +2,8 @@ import { CoreError } from "../../../src/core/state/errors.js";
 import { relied } from "../../../src/lease/clock-rates.js";
 import type { LeaseLife } from "../checkers/lease-life.js";
 import type { Refreshes } from "../checkers/refreshes.js";
-import type { CoreWorld, Outcome } from "../world.js";
-import { grant, keepAlive, put, register, revoke } from "./requests.js";
+import type { CoreWorld, Outcome } from "../world/world.js";
+import { grant, keepAlive, put, register, revoke } from "../world/requests.js";
 
 /** Before a client stops refreshing: it has died, or is cut off. */
 const lifeMeanMs = 12_000;

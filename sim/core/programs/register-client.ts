@@ -5,8 +5,8 @@ import {
 import type { ClientRequest } from "../../../src/core/replica/types.js";
 import { CoreError } from "../../../src/core/state/errors.js";
 import type { KeyInput, KeyOutput, Linearizability } from "../checkers/linearizability.js";
-import type { CoreWorld, Outcome } from "../world.js";
-import { bytes, put, range, remove, text, txn } from "./requests.js";
+import type { CoreWorld, Outcome } from "../world/world.js";
+import { bytes, put, range, remove, text, txn } from "../world/requests.js";
 
 /** At the end the slowest disk comes to rest. */
 const quietMs = 20_000;

@@ -1,8 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { type WatchResponse, WatchRequestSchema } from "../../../src/core/gen/etcd/rpc_pb.js";
 import type { Watches } from "../checkers/watches.js";
-import type { CoreWorld, WatchConnection } from "../world.js";
-import { bytes } from "./requests.js";
+import type { CoreWorld, WatchConnection } from "../world/world.js";
+import { bytes } from "../world/requests.js";
 
 /** Before a client goes over to another server, with what it has. */
 const stayMeanMs = 8_000;

@@ -1,7 +1,7 @@
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { VirtualCluster } from "../../../test/core/virtual-cluster.js";
-import { bytes, put, range, revoke, timeToLive, txn } from "../../../sim/core/programs/requests.js";
+import { bytes, put, range, revoke, timeToLive, txn } from "../../../sim/core/world/requests.js";
 import {
   LeaseGrantRequestSchema,
   type LeaseTimeToLiveResponse,
@@ -14,7 +14,7 @@ import { snapshotPieces } from "../state/snapshot.js";
 import { CoreState } from "../state/state.js";
 import { finish } from "../state/steps.js";
 import { CommandSchema } from "../gen/leasehold/command_pb.js";
-import { Watcher } from "./watcher.js";
+import { Watcher } from "./watch-stream.js";
 
 type Operation = MessageInitShape<typeof RequestOpSchema>;
 type Txn = MessageInitShape<typeof TxnRequestSchema>;

@@ -9,8 +9,8 @@ import {
   revoke,
   text,
   timeToLive,
-} from "../../../sim/core/programs/requests.js";
-import type { SimServer } from "../../../sim/core/server.js";
+} from "../../../sim/core/world/requests.js";
+import type { SimServer } from "../../../sim/core/world/server.js";
 import type { Faults } from "../state/faults.js";
 import { withFaults } from "../state/planted-faults.js";
 

@@ -11,7 +11,7 @@ import {
   remove,
   text,
   timeToLive,
-} from "../../../sim/core/programs/requests.js";
+} from "../../../sim/core/world/requests.js";
 import { PutRequestSchema } from "../gen/etcd/rpc_pb.js";
 import { type Command, CommandSchema } from "../gen/leasehold/command_pb.js";
 import type { Faults } from "../state/faults.js";

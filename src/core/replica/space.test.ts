@@ -11,8 +11,8 @@ import {
   revoke,
   text,
   txn,
-} from "../../../sim/core/programs/requests.js";
-import type { SimServer } from "../../../sim/core/server.js";
+} from "../../../sim/core/world/requests.js";
+import type { SimServer } from "../../../sim/core/world/server.js";
 import {
   AlarmRequest_AlarmAction as Action,
   type AlarmRequestSchema,

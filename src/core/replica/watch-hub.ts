@@ -6,8 +6,7 @@ import type { Changes, Place, Version } from "../state/revisions.js";
 import type { Context } from "./context.js";
 import { FairShares } from "./fair-shares.js";
 import type { WatchAnswer } from "./types.js";
-import { WatchStream } from "./watch-stream.js";
-import { Watcher } from "./watcher.js";
+import { Watcher, WatchStream } from "./watch-stream.js";
 
 /** What it costs to look after a watch, beside what it looks at. */
 const unitsPerWatch = 4;

@@ -2,10 +2,17 @@ import { faults } from "#core-faults";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { append, few } from "../../lease/lists.js";
 import type { Event } from "../gen/etcd/kv_pb.js";
-import { type WatchResponse, WatchResponseSchema } from "../gen/etcd/rpc_pb.js";
+import {
+  type WatchCreateRequest,
+  WatchCreateRequest_FilterType as Filter,
+  type WatchResponse,
+  WatchResponseSchema,
+} from "../gen/etcd/rpc_pb.js";
+import { contains, type KeyRange } from "../state/keys.js";
+import { isDeletion, type KeysView, type Version } from "../state/revisions.js";
 import type { Context } from "./context.js";
 import type { FairShares } from "./fair-shares.js";
-import type { Watcher } from "./watcher.js";
+import { byRevision, bytesOf, eventOf, eventOverheadBytes, sizeOf } from "./watch-events.js";
 
 /** In a response about progress that was asked for. */
 const allWatches = -1n;
@@ -132,24 +139,61 @@ export class WatchStream {
   }
 }
 
-function byRevision(events: readonly Event[]): Event[][] {
-  const revisions: Event[][] = [];
-  for (const event of events) {
-    const last = revisions.at(-1);
-    if (last?.[0]?.kv?.modRevision === event.kv?.modRevision) last!.push(event);
-    else revisions.push([event]);
+/** One watch of a client. */
+export class Watcher {
+  readonly id: bigint;
+  readonly stream: WatchStream;
+  readonly range: KeyRange;
+  readonly fragment: boolean;
+  readonly progressNotify: boolean;
+  readonly #noPut: boolean;
+  readonly #noDelete: boolean;
+  readonly #prevKv: boolean;
+  /** Everything before it has been handed out, or was not asked for. */
+  next: number;
+  /** So many changes of revision `next` have been looked at. */
+  nextSub = 0;
+  /** Gets each change as it is applied. Otherwise it reads from history, from `next` on, until it has caught up. */
+  isSynced = false;
+  /** To be handed out, in order: whole revisions, and of a watch that is behind perhaps a part of revision `next`. */
+  events: Event[] = [];
+  eventBytes = 0;
+  lastSentMs: number;
+
+  constructor(stream: WatchStream, id: bigint, range: KeyRange, request: WatchCreateRequest, next: number) {
+    this.stream = stream;
+    this.id = id;
+    this.range = range;
+    this.fragment = request.fragment;
+    this.progressNotify = request.progressNotify;
+    this.#noPut = request.filters.includes(Filter.NOPUT);
+    this.#noDelete = request.filters.includes(Filter.NODELETE);
+    this.#prevKv = request.prevKv;
+    this.next = next;
+    this.lastSentMs = stream.context.nowMs;
   }
-  return revisions;
-}
 
-function bytesOf(events: readonly Event[]): number {
-  return events.reduce((sum, event) => sum + sizeOf(event), 0);
-}
+  add(change: Version, revisions: KeysView): void {
+    const event = eventOf(change, this.#prevKv ? revisions.before(change) : undefined);
+    this.events.push(event);
+    this.eventBytes += sizeOf(event);
+  }
 
-/** Numbers and lengths beside the bytes of keys and values, about. */
-const eventOverheadBytes = 64;
+  /** What is left to be handed out. */
+  keep(events: Event[]): void {
+    this.events = events;
+    this.eventBytes = 0;
+    for (const event of events) this.eventBytes += sizeOf(event);
+  }
 
-export function sizeOf({ kv, prevKv }: Event): number {
-  const bytes = (kv?.key.length ?? 0) + (kv?.value.length ?? 0);
-  return eventOverheadBytes + bytes + (prevKv?.key.length ?? 0) + (prevKv?.value.length ?? 0);
+  /** Goes back to the beginning of the revision that it is in. */
+  beginAgain(): void {
+    this.keep([]);
+    this.nextSub = 0;
+  }
+
+  wants(change: Version): boolean {
+    if (change.modified < this.next || !contains(this.range, change.key)) return false;
+    return !(isDeletion(change) ? this.#noDelete : this.#noPut);
+  }
 }

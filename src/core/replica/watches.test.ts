@@ -1,8 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { VirtualCluster } from "../../../test/core/virtual-cluster.js";
-import { bytes, compact, put, remove, text, txn } from "../../../sim/core/programs/requests.js";
-import type { SimServer } from "../../../sim/core/server.js";
+import { bytes, compact, put, remove, text, txn } from "../../../sim/core/world/requests.js";
+import type { SimServer } from "../../../sim/core/world/server.js";
 import {
   DeleteRangeRequestSchema,
   WatchCreateRequest_FilterType as Filter,

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { failureOf, VirtualCluster } from "../../../test/core/virtual-cluster.js";
-import { put, range } from "../../../sim/core/programs/requests.js";
+import { put, range } from "../../../sim/core/world/requests.js";
 import { type Steps, Visits } from "../state/steps.js";
 import { Work } from "./work.js";
 

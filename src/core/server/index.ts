@@ -1,2 +1,2 @@
-export { configOf, type CoreConfig, type CoreFlags } from "./config.js";
+export { configOf, type CoreConfig, type CoreFlags } from "./common/config.js";
 export { type RunningCore, startCore } from "./server.js";

@@ -1,6 +1,6 @@
 import type { Done, HostPorts } from "../host/ports.js";
 import type { Disk } from "./disk/disk.js";
-import { Turns } from "./turns.js";
+import { Turns } from "./common/turns.js";
 
 /** What a host needs of Node: its clock, timers and event loop, and the disk. */
 export function nodePorts(disk: Disk): Omit<HostPorts, "send"> {

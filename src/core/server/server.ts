@@ -9,15 +9,15 @@ import type { InstallSnapshot } from "../raft/types.js";
 import { defaultLimits } from "../replica/options.js";
 import { Replica } from "../replica/replica.js";
 import type { Effects, PeerMessage } from "../replica/types.js";
-import type { CoreConfig, TlsFiles } from "./config.js";
+import type { CoreConfig, TlsFiles } from "./common/config.js";
 import { type DataDirectory, openDataDirectory } from "./disk/data-directory.js";
 import { Disk } from "./disk/disk.js";
 import { DiskBook } from "./disk/disk-book.js";
 import { GrpcEdge } from "./grpc/edge.js";
-import { idText } from "./identity.js";
+import { idText } from "./common/identity.js";
 import { nodePorts } from "./node-ports.js";
 import { Peers, type PeersHandler } from "./peers/peers.js";
-import { readTlsFile } from "./tls.js";
+import { readTlsFile } from "./common/tls.js";
 
 /** What is asked for at once, and what is, have room in memory beside each other. */
 const answersPerQuota = 4;

@@ -11,9 +11,9 @@ import type { Recovered } from "../../raft/api.js";
 import { founding } from "../../raft/options.js";
 import { RestoringState, SnapshotError, snapshotPieces } from "../../state/snapshot.js";
 import { CoreState } from "../../state/state.js";
-import type { CoreConfig } from "../config.js";
-import { finishInTurns } from "../turns.js";
-import { clusterIdOf, foundingMembers } from "../identity.js";
+import type { CoreConfig } from "../common/config.js";
+import { finishInTurns } from "../common/turns.js";
+import { clusterIdOf, foundingMembers } from "../common/identity.js";
 import { type MemberRecord, readMemberRecord, writeMemberRecord } from "./member-file.js";
 
 /** What a server found on its disk, and what writes there. */

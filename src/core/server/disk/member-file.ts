@@ -4,7 +4,7 @@ import { z } from "zod";
 import { LeaseholdError } from "../../../lease/errors.js";
 import { diskError, syncFolder } from "../../journal/files.js";
 import type { MemberId } from "../../raft/types.js";
-import { type KnownMember, idText } from "../identity.js";
+import { type KnownMember, idText } from "../common/identity.js";
 
 const format = 1;
 const fileName = "member.json";

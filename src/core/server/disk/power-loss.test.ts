@@ -4,7 +4,7 @@ import { SimRandom } from "../../../../sim/kit/random.js";
 import type { Entry, HardState, SnapshotMeta } from "../../raft/types.js";
 import { snapshotPieces } from "../../state/snapshot.js";
 import { CoreState } from "../../state/state.js";
-import { configOf } from "../config.js";
+import { configOf } from "../common/config.js";
 import { type DataDirectory, openContent } from "./data-directory.js";
 import { Disk } from "./disk.js";
 import { DiskBook } from "./disk-book.js";

@@ -2,7 +2,7 @@ import type { ServerUnaryCall, sendUnaryData } from "@grpc/grpc-js";
 import { FairShares } from "../../replica/fair-shares.js";
 import type { ClientResponse } from "../../replica/types.js";
 import { CoreError } from "../../state/errors.js";
-import { finishInTurns } from "../turns.js";
+import { finishInTurns } from "../common/turns.js";
 import { grpcError } from "./calls.js";
 import { bytesOfAnswer, encode, type Encoded, isLarge } from "./encode.js";
 

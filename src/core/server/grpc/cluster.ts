@@ -3,7 +3,7 @@ import type { handleUnaryCall } from "@grpc/grpc-js";
 import { MemberListResponseSchema, StatusResponseSchema } from "../../gen/etcd/cluster_pb.js";
 import { type ResponseHeader, ResponseHeaderSchema } from "../../gen/etcd/rpc_pb.js";
 import type { MemberId } from "../../raft/types.js";
-import type { KnownMember } from "../identity.js";
+import type { KnownMember } from "../common/identity.js";
 import type { CoreHost } from "../../host/host.js";
 
 /** The API that is served, in part, is that of this version of etcd. */

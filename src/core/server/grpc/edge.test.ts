@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { freePorts } from "../../../../test/free-ports.js";
 import { Authority } from "../../../../test/support/pki.js";
 import type { CoreHost } from "../../host/host.js";
-import { renewMs } from "../tls.js";
+import { renewMs } from "../common/tls.js";
 import type { ClusterFacts } from "./cluster.js";
 import { GrpcEdge } from "./edge.js";
 

@@ -1,7 +1,7 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type PeerHello, PeerHelloSchema, PeerWelcomeSchema } from "../../gen/leasehold/peer_pb.js";
 import type { MemberId } from "../../raft/types.js";
-import { idText } from "../identity.js";
+import { idText } from "../common/identity.js";
 
 /** 2: commands of the log have come to mean more (space alarms), and all servers have to apply them alike. */
 const version = 2;

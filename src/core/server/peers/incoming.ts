@@ -4,7 +4,7 @@ import type { InstallSnapshot } from "../../raft/types.js";
 import type { PeerMessage } from "../../replica/types.js";
 import { RestoringState } from "../../state/snapshot.js";
 import type { CoreState } from "../../state/state.js";
-import { finishInTurns } from "../turns.js";
+import { finishInTurns } from "../common/turns.js";
 import { decodeMessage } from "./codec.js";
 import { Frames, frame, frameBytesMax } from "./frames.js";
 import { readHello, type Self, welcomeBytes } from "./hello.js";

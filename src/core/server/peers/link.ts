@@ -1,8 +1,8 @@
 import type { Socket } from "node:net";
 import type { PeerMessage } from "../../replica/types.js";
-import type { TlsFiles } from "../config.js";
-import type { KnownMember } from "../identity.js";
-import { parseUrl } from "../urls.js";
+import type { TlsFiles } from "../common/config.js";
+import type { KnownMember } from "../common/identity.js";
+import { parseUrl } from "../common/urls.js";
 import { encodeMessage } from "./codec.js";
 import { Frames, frame } from "./frames.js";
 import { type Self, helloBytes, readWelcome } from "./hello.js";

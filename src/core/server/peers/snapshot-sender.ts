@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import type { Snapshots } from "../../journal/snapshots.js";
 import type { InstallSnapshot } from "../../raft/types.js";
-import type { TlsFiles } from "../config.js";
-import type { KnownMember } from "../identity.js";
-import { parseUrl } from "../urls.js";
+import type { TlsFiles } from "../common/config.js";
+import type { KnownMember } from "../common/identity.js";
+import { parseUrl } from "../common/urls.js";
 import { encodeMessage } from "./codec.js";
 import { Frames, frame } from "./frames.js";
 import { type Self, helloBytes, readWelcome } from "./hello.js";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { connect } from "node:tls";
 import { expect, test, vi } from "vitest";
 import { Authority } from "../../../../test/support/pki.js";
-import { renewMs } from "../tls.js";
+import { renewMs } from "../common/tls.js";
 import { createListener, listen } from "./sockets.js";
 
 test("a certificate that is renewed is shown to who comes afterwards, and one that is half written is not", async () => {

@@ -1,9 +1,9 @@
 import { type Server, type Socket, connect as connectTcp, createServer as createTcpServer } from "node:net";
 import { type TLSSocket, connect as connectTls, createServer as createTlsServer } from "node:tls";
 import { LeaseholdError } from "../../../lease/errors.js";
-import type { TlsFiles } from "../config.js";
-import { minVersion, readTls, whenRenewed } from "../tls.js";
-import type { ListenUrl } from "../urls.js";
+import type { TlsFiles } from "../common/config.js";
+import { minVersion, readTls, whenRenewed } from "../common/tls.js";
+import type { ListenUrl } from "../common/urls.js";
 
 /** Who has not shown by then who it is, is nobody, ms. */
 const handshakeMs = 5_000;

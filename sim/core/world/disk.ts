@@ -1,9 +1,9 @@
-import type { Done, HostDisk, ReceivedSnapshot } from "../../src/core/host/ports.js";
-import type { Recovered } from "../../src/core/raft/api.js";
-import type { Entry, Persist, SnapshotMeta } from "../../src/core/raft/types.js";
-import type { SnapshotToWrite } from "../../src/core/replica/types.js";
-import { greatest } from "../../src/lease/lists.js";
-import type { SimRandom } from "../kit/random.js";
+import type { Done, HostDisk, ReceivedSnapshot } from "../../../src/core/host/ports.js";
+import type { Recovered } from "../../../src/core/raft/api.js";
+import type { Entry, Persist, SnapshotMeta } from "../../../src/core/raft/types.js";
+import type { SnapshotToWrite } from "../../../src/core/replica/types.js";
+import { greatest } from "../../../src/lease/lists.js";
+import type { SimRandom } from "../../kit/random.js";
 
 /** A snapshot takes so much longer than a write to the log. */
 const snapshotFactor = 20;

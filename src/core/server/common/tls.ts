@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { createSecureContext } from "node:tls";
-import { LeaseholdError } from "../../lease/errors.js";
+import { LeaseholdError } from "../../../lease/errors.js";
 import type { TlsFiles } from "./config.js";
 
 export const minVersion = "TLSv1.2" as const;

@@ -1,12 +1,12 @@
 import { fromBinary } from "@bufbuild/protobuf";
-import { type Command, CommandSchema } from "../../src/core/gen/leasehold/command_pb.js";
-import type { Entry } from "../../src/core/raft/types.js";
-import type { Version } from "../../src/core/state/revisions.js";
-import { type Applied, CoreState } from "../../src/core/state/state.js";
-import { finish } from "../../src/core/state/steps.js";
+import { type Command, CommandSchema } from "../../../src/core/gen/leasehold/command_pb.js";
+import type { Entry } from "../../../src/core/raft/types.js";
+import type { Version } from "../../../src/core/state/revisions.js";
+import { type Applied, CoreState } from "../../../src/core/state/state.js";
+import { finish } from "../../../src/core/state/steps.js";
 import type { SimServer } from "./server.js";
 import type { CoreReport } from "./invariants.js";
-import { append } from "../../src/lease/lists.js";
+import { append } from "../../../src/lease/lists.js";
 
 /** Hears of each command of the log once, in order, as soon as the first server has applied it. */
 export interface ReferenceObserver {

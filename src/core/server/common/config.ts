@@ -1,8 +1,8 @@
 import { resolve } from "node:path";
 import { getHeapStatistics } from "node:v8";
-import { parseDuration } from "../../lease/duration.js";
-import { LeaseholdError } from "../../lease/errors.js";
-import type { AutoCompaction } from "../replica/options.js";
+import { parseDuration } from "../../../lease/duration.js";
+import { LeaseholdError } from "../../../lease/errors.js";
+import type { AutoCompaction } from "../../replica/options.js";
 import { type ListenUrl, parseListenUrls, parseUrls } from "./urls.js";
 
 /** The command line as text, under etcd's names. */

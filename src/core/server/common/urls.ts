@@ -1,5 +1,5 @@
-import { LeaseholdError } from "../../lease/errors.js";
-import { type Address, isLoopback, readAddress } from "../../runtime/address.js";
+import { LeaseholdError } from "../../../lease/errors.js";
+import { type Address, isLoopback, readAddress } from "../../../runtime/address.js";
 
 /** Where to listen, or to connect to. */
 export interface ListenUrl extends Address {

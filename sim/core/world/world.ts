@@ -1,16 +1,16 @@
-import type { MemberId } from "../../src/core/raft/types.js";
-import type { AutoCompaction } from "../../src/core/replica/options.js";
+import type { MemberId } from "../../../src/core/raft/types.js";
+import type { AutoCompaction } from "../../../src/core/replica/options.js";
 import type {
   ClientRequest,
   ClientResponse,
   PeerMessage,
   WatchAnswer,
-} from "../../src/core/replica/types.js";
-import { defaultLimits } from "../../src/core/replica/options.js";
-import { CoreError } from "../../src/core/state/errors.js";
-import type { WatchRequest, WatchResponse } from "../../src/core/gen/etcd/rpc_pb.js";
-import type { SimRandom } from "../kit/random.js";
-import { SimWorld } from "../kit/world.js";
+} from "../../../src/core/replica/types.js";
+import { defaultLimits } from "../../../src/core/replica/options.js";
+import { CoreError } from "../../../src/core/state/errors.js";
+import type { WatchRequest, WatchResponse } from "../../../src/core/gen/etcd/rpc_pb.js";
+import type { SimRandom } from "../../kit/random.js";
+import { SimWorld } from "../../kit/world.js";
 import { type CoreCounters, coreCounters } from "./counters.js";
 import type { StoredSnapshot } from "./disk.js";
 import type { CoreInvariant } from "./invariants.js";

@@ -1,4 +1,4 @@
-import type { Report } from "../kit/violation.js";
+import type { Report } from "../../kit/violation.js";
 
 /** What must hold of the consistent core. Their meaning is in the checkers, one a file. */
 export const coreInvariants = [

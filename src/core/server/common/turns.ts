@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Steps } from "../state/steps.js";
+import type { Steps } from "../../state/steps.js";
 
 /**
  * How long one piece of work may keep the event loop at a time, ms. A few go on beside each other, and then it is somebody else's turn:

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { MemberId } from "../raft/types.js";
+import type { MemberId } from "../../raft/types.js";
 import type { FoundingMember } from "./config.js";
 
 /** A server of a core, as the others know it. */

@@ -1,15 +1,15 @@
-import { CoreHost } from "../../src/core/host/host.js";
-import type { HostPorts, Turn } from "../../src/core/host/ports.js";
-import type { RaftLimits } from "../../src/core/raft/api.js";
-import { founding, joining } from "../../src/core/raft/options.js";
-import type { InstallSnapshot, MemberId } from "../../src/core/raft/types.js";
-import type { CoreServer } from "../../src/core/replica/api.js";
-import type { AutoCompaction, ReplicaLimits } from "../../src/core/replica/options.js";
-import { Replica } from "../../src/core/replica/replica.js";
-import type { Input, PeerMessage } from "../../src/core/replica/types.js";
-import { restoreState, snapshotPieces } from "../../src/core/state/snapshot.js";
-import { CoreState } from "../../src/core/state/state.js";
-import type { SimRandom } from "../kit/random.js";
+import { CoreHost } from "../../../src/core/host/host.js";
+import type { HostPorts, Turn } from "../../../src/core/host/ports.js";
+import type { RaftLimits } from "../../../src/core/raft/api.js";
+import { founding, joining } from "../../../src/core/raft/options.js";
+import type { InstallSnapshot, MemberId } from "../../../src/core/raft/types.js";
+import type { CoreServer } from "../../../src/core/replica/api.js";
+import type { AutoCompaction, ReplicaLimits } from "../../../src/core/replica/options.js";
+import { Replica } from "../../../src/core/replica/replica.js";
+import type { Input, PeerMessage } from "../../../src/core/replica/types.js";
+import { restoreState, snapshotPieces } from "../../../src/core/state/snapshot.js";
+import { CoreState } from "../../../src/core/state/state.js";
+import type { SimRandom } from "../../kit/random.js";
 import { type DiskTiming, SimDisk, type StoredSnapshot } from "./disk.js";
 import type { CoreReport } from "./invariants.js";
 

@@ -1,0 +1,41 @@
+import { create } from "@bufbuild/protobuf";
+import { type Event, Event_EventType as EventType, EventSchema, KeyValueSchema } from "../gen/etcd/kv_pb.js";
+import { bytesOf as bytesOfKey } from "../state/keys.js";
+import { toKeyValue } from "../state/range.js";
+import { isDeletion, type Version } from "../state/revisions.js";
+
+/** @param before the version that the change has replaced, if the watch asks for it and there is one */
+export function eventOf(change: Version, before: Version | undefined): Event {
+  return create(EventSchema, {
+    ...(isDeletion(change)
+      ? {
+          type: EventType.DELETE,
+          kv: create(KeyValueSchema, { key: bytesOfKey(change.key), modRevision: BigInt(change.modified) }),
+        }
+      : { type: EventType.PUT, kv: toKeyValue(change) }),
+    ...(before === undefined ? {} : { prevKv: toKeyValue(before) }),
+  });
+}
+
+/** Cuts a list that is ordered by revision where the revision changes. */
+export function byRevision(events: readonly Event[]): Event[][] {
+  const revisions: Event[][] = [];
+  for (const event of events) {
+    const last = revisions.at(-1);
+    if (last?.[0]?.kv?.modRevision === event.kv?.modRevision) last!.push(event);
+    else revisions.push([event]);
+  }
+  return revisions;
+}
+
+export function bytesOf(events: readonly Event[]): number {
+  return events.reduce((sum, event) => sum + sizeOf(event), 0);
+}
+
+/** Numbers and lengths beside the bytes of keys and values, about. */
+export const eventOverheadBytes = 64;
+
+export function sizeOf({ kv, prevKv }: Event): number {
+  const bytes = (kv?.key.length ?? 0) + (kv?.value.length ?? 0);
+  return eventOverheadBytes + bytes + (prevKv?.key.length ?? 0) + (prevKv?.value.length ?? 0);
+}
