@@ -91,11 +91,11 @@ export class Participant implements TransportHandler {
   repelled(_address: string, cause: string, text: string): void {
     this.repelledBy.push(`${cause}: ${text}`);
   }
-  twin(_memberId: string, text: string): void {
-    this.events.push(`twin: ${text}`);
+  refusedAsDuplicate(_memberId: string, text: string): void {
+    this.events.push(`duplicate: ${text}`);
   }
-  rival(link: Link): void {
-    this.events.push(`rival of ${link.peerId}`);
+  duplicateRefused(link: Link): void {
+    this.events.push(`refused a duplicate of ${link.peerId}`);
   }
   unreachable(): void {
     this.events.push("unreachable");

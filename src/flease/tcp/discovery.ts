@@ -135,8 +135,8 @@ class Discoverer implements TransportHandler {
   }
 
   repelled(): void {}
-  twin(): void {}
-  rival(): void {}
+  refusedAsDuplicate(): void {}
+  duplicateRefused(): void {}
   disconnected(): void {}
   chunk(): void {}
   stamped(): void {}

@@ -253,11 +253,11 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
     );
   }
 
-  twin(memberId: string, text: string): void {
+  refusedAsDuplicate(memberId: string, text: string): void {
     this.membership.refusedBy(memberId, text);
   }
 
-  rival(link: Link, address: string): void {
+  duplicateRefused(link: Link, address: string): void {
     if (link !== this.transport.loopback) this.membership.warn(link, address);
   }
 

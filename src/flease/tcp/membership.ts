@@ -4,10 +4,10 @@ import type { Link } from "./transport/link.js";
 import type { Transport } from "./transport/transport.js";
 import type { Echo } from "./wire/codec.js";
 import type { Identity } from "./wire/identity.js";
-import { TwinWatch } from "./twin-watch.js";
+import { DuplicateWatch } from "./duplicate-watch.js";
 
-/** Time for a member to answer that it has heard what it was told. */
-const tellTimeoutMs = 1_000;
+/** Time for a member to answer that it has heard what it was announcement. */
+const announceTimeoutMs = 1_000;
 
 /**
  * A confirmation counts for so many heartbeats. A connection on which nothing arrives stands for five, by a clock that differs by
@@ -15,7 +15,7 @@ const tellTimeoutMs = 1_000;
  */
 const lapseHeartbeats = 4;
 
-/** Whoever runs the transport. */
+/** What runs the transport. */
 export interface MembershipHost {
   readonly nodeId: string;
   readonly cluster: Cluster;
@@ -23,68 +23,69 @@ export interface MembershipHost {
   now(): Reading;
 }
 
-/** A link to another member, and what it has still to be told. */
-interface Told {
+/** What the member at the other end of a link has been told of our connections. */
+interface Announcement {
   /** The incarnation under this id that was connected before. */
   readonly before: string;
-  /** `due` again when something has changed since it was said. */
-  state: "due" | "said" | "told";
+  /** `due` again when our connections have changed since it was sent. */
+  state: "due" | "sent" | "confirmed";
 }
 
 /**
- * A member's part in seeing to it that one process votes under each id: tells the other members whom it is connected with,
- * hears it from them, and knows whether its own vote counts.
+ * A member's part in the rule that one process votes under each id: it tells the other members whom it is connected
+ * with, hears the same from them, and knows whether its own vote counts.
  */
 export class Membership {
   readonly #host: MembershipHost;
   readonly #complain: (cause: string, text: string) => void;
-  readonly #twins: TwinWatch;
-  readonly #links = new Map<Link, Told>();
+  readonly #duplicates: DuplicateWatch;
+  readonly #links = new Map<Link, Announcement>();
 
   /** @param complain says what the operator should know, under a stable name */
   constructor(host: MembershipHost, heartbeatMs: number, complain: (cause: string, text: string) => void) {
     this.#host = host;
     this.#complain = complain;
     const lapseMs = lapseHeartbeats * heartbeatMs;
-    this.#twins = new TwinWatch({ members: host.cluster.settings.members.length, lapseMs });
+    this.#duplicates = new DuplicateWatch({ members: host.cluster.settings.members.length, lapseMs });
   }
 
   connected(link: Link): void {
-    this.#links.set(link, { before: this.#twins.linked(link.peerId, link.incarnation), state: "due" });
+    this.#links.set(link, { before: this.#duplicates.linked(link.peerId, link.incarnation), state: "due" });
     this.#changed();
   }
 
   disconnected(link: Link): void {
     if (!this.#links.delete(link)) return;
-    this.#twins.unlinked(link.peerId);
+    this.#duplicates.unlinked(link.peerId);
     this.#changed();
   }
 
   /** A batch of another member tells which of ours it has received. */
   heard(link: Link, echo: Echo, nowMs: number): void {
-    if (echo.loMs !== 0) this.#twins.confirmed(link.peerId, Math.min(echo.monoMs, nowMs));
+    if (echo.loMs !== 0) this.#duplicates.confirmed(link.peerId, Math.min(echo.monoMs, nowMs));
   }
 
   #changed(): void {
-    for (const told of this.#links.values()) told.state = "due";
-    this.#tellAll();
+    for (const announcement of this.#links.values()) announcement.state = "due";
+    this.#announceAll();
   }
 
-  #tellAll(): void {
-    for (const [link, told] of this.#links) if (told.state === "due") void this.#tell(link, told);
+  #announceAll(): void {
+    for (const [link, announcement] of this.#links)
+      if (announcement.state === "due") void this.#announce(link, announcement);
   }
 
-  /** What fails is said again with the next look, as long as the connection stands. */
-  async #tell(link: Link, told: Told): Promise<void> {
-    told.state = "said";
+  /** An announcement that fails is sent again by the next `maintain`, as long as the connection stands. */
+  async #announce(link: Link, announcement: Announcement): Promise<void> {
+    announcement.state = "sent";
     const sentMs = this.#host.now().mono;
     try {
-      const params = { connected: this.#twins.connected, before: told.before };
-      await this.#host.transport.call(link, "connected", params, tellTimeoutMs);
-      if (this.#links.get(link) === told) this.#twins.confirmed(link.peerId, sentMs);
-      if (told.state === "said") told.state = "told";
+      const params = { connected: this.#duplicates.connected, before: announcement.before };
+      await this.#host.transport.call(link, "connected", params, announceTimeoutMs);
+      if (this.#links.get(link) === announcement) this.#duplicates.confirmed(link.peerId, sentMs);
+      if (announcement.state === "sent") announcement.state = "confirmed";
     } catch {
-      told.state = "due";
+      announcement.state = "due";
     }
   }
 
@@ -97,12 +98,16 @@ export class Membership {
       const incarnation = (connected as Record<string, unknown> | null | undefined)?.[id];
       if (typeof incarnation === "string") tells.set(id, incarnation);
     }
-    const twins = this.#twins.told(from.peerId, tells, before === this.#host.transport.identity.incarnation);
+    const contradicted = this.#duplicates.connectionsOf(
+      from.peerId,
+      tells,
+      before === this.#host.transport.identity.incarnation,
+    );
     for (const link of this.#links.keys()) {
-      if (!twins.includes(link.peerId)) continue;
+      if (!contradicted.includes(link.peerId)) continue;
       const text = `two processes are the member ${link.peerId}: one is connected here, another with ${from.peerId}`;
       this.#complain(`twins ${link.peerId}`, text);
-      // Neither votes any more. Whoever comes back is let in only when the other has gone.
+      // Neither process votes from here on. One that connects again is let in when the other has gone.
       link.close(text);
     }
     return null;
@@ -110,18 +115,18 @@ export class Membership {
 
   /** Why a process must not be let in as this member. */
   objection(peer: Identity): string | undefined {
-    return this.#twins.objection(peer.nodeId, peer.incarnation);
+    return this.#duplicates.objection(peer.nodeId, peer.incarnation);
   }
 
   /** That member is connected with another process under our id, or with one that is. */
   refusedBy(memberId: string, text: string): void {
-    if (this.#host.cluster.settings.members.includes(memberId)) this.#twins.refusedBy(memberId, text);
+    if (this.#host.cluster.settings.members.includes(memberId)) this.#duplicates.refusedBy(memberId, text);
   }
 
-  /** The member itself should know: whoever looks at its log may be the one who can end the other process. */
+  /** Tells the member that a process with its id was refused: its operator may be the one who can end that process. */
   warn(link: Link, address: string): void {
-    this.#host.transport.call(link, "rival", { address }, tellTimeoutMs).catch(() => {
-      // It has gone, and so its place is free for the other.
+    this.#host.transport.call(link, "rival", { address }, announceTimeoutMs).catch(() => {
+      // The member has gone, so the other process may take its place.
     });
   }
 
@@ -132,7 +137,7 @@ export class Membership {
     const where = typeof address === "string" ? address.slice(0, 64) : "an unknown address";
     const { nodeId } = this.#host;
     const text = `another process, at ${where}, says that it is the member ${nodeId} too; ${from.peerId} refused it`;
-    this.#twins.rivalSeen(text, this.#host.now().mono);
+    this.#duplicates.duplicateSeen(text, this.#host.now().mono);
     this.#complain("rival", text);
     return null;
   }
@@ -140,29 +145,30 @@ export class Membership {
   /** To be called several times a second. True when the acceptor must begin a recovery wait now. */
   maintain(now: Reading, ready: boolean): boolean {
     // The answers confirm us within a round trip, where heartbeats may take two seconds: after this process was stopped, say.
-    if (!this.#twins.votes(now.mono))
-      for (const told of this.#links.values()) if (told.state === "told") told.state = "due";
-    this.#tellAll();
-    return this.#twins.mustBeSilent(now.mono, ready);
+    if (!this.#duplicates.votes(now.mono))
+      for (const announcement of this.#links.values())
+        if (announcement.state === "confirmed") announcement.state = "due";
+    this.#announceAll();
+    return this.#duplicates.needsRecoveryWait(now.mono, ready);
   }
 
   /** Whether this member's acceptor may answer. */
   votes(now: Reading): boolean {
-    return this.#twins.votes(now.mono);
+    return this.#duplicates.votes(now.mono);
   }
 
   /** We are another incarnation, and every connection ends. */
   restarted(): void {
     this.#links.clear();
-    this.#twins.restarted();
+    this.#duplicates.restarted();
   }
 
-  get isTwin(): boolean {
-    return this.#twins.isTwin;
+  get isDuplicate(): boolean {
+    return this.#duplicates.isDuplicate;
   }
 
   /** What the operator should know. */
   notice(nowMs: number): string | undefined {
-    return this.#twins.notice(nowMs);
+    return this.#duplicates.notice(nowMs);
   }
 }

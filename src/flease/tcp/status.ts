@@ -50,7 +50,7 @@ export function memberStatus(node: StatusSource, address: string): MemberStatus 
 
 export function memberState(node: StatusSource): MemberStatus["state"] {
   if (node.peer.fault !== undefined) return "clock-fault";
-  if (node.membership.isTwin) return "twin";
+  if (node.membership.isDuplicate) return "twin";
   // Not by the clocks: when the wait is over the acceptor still has to notice.
   return node.peer.acceptor?.ready === true && node.membership.votes(node.now()) ? "ready" : "recovering";
 }

@@ -28,9 +28,9 @@ export interface TransportHandler extends LinkHandler {
    */
   repelled(address: string, cause: string, text: string): void;
   /** A member refused us, as another process with our id is connected with it, or with another member. Said at every attempt. */
-  twin(memberId: string, text: string): void;
+  refusedAsDuplicate(memberId: string, text: string): void;
   /** We refused a process at this address because its id is that of a member to which this link leads. */
-  rival(link: Link, address: string): void;
+  duplicateRefused(link: Link, address: string): void;
   /** A dialed address could not be reached at all. Said at every attempt; attempts go on. */
   unreachable(address: string, reason: string): void;
   /** Asked when a peer's identity fits ours: `undefined` lets it in. */

@@ -198,16 +198,16 @@ describe("reconnection", () => {
 
   it("refuses another process under a connected member's id, and takes it when that one has gone", async () => {
     const { a, b, address } = await pair();
-    const twin = new Participant(memberIdentity("a"));
-    twin.transport.dial(address, "b");
-    await until(() => twin.events.length >= 2);
-    expect(b.events.slice(0, 2)).toEqual(["connected a", "rival of a"]);
-    expect(twin.events[0]).toMatch(/^twin: another process is the member "a" already, from 127/);
-    expect(twin.errors[0]).toMatchObject({ code: "CONFIG_MISMATCH" });
+    const duplicate = new Participant(memberIdentity("a"));
+    duplicate.transport.dial(address, "b");
+    await until(() => duplicate.events.length >= 2);
+    expect(b.events.slice(0, 2)).toEqual(["connected a", "refused a duplicate of a"]);
+    expect(duplicate.events[0]).toMatch(/^duplicate: another process is the member "a" already, from 127/);
+    expect(duplicate.errors[0]).toMatchObject({ code: "CONFIG_MISMATCH" });
     expect(b.links[0]!.incarnation).toBe(a.transport.identity.incarnation);
     expect(b.transport.counters["rejects.sent.twin"]).toBeGreaterThanOrEqual(1);
     await a.transport.close();
-    await until(() => b.links[0]?.incarnation === twin.transport.identity.incarnation);
+    await until(() => b.links[0]?.incarnation === duplicate.transport.identity.incarnation);
   });
 
   it("says at each attempt that nobody was reached, and goes on", async () => {

@@ -292,7 +292,7 @@ export class Transport {
     const known = older !== undefined;
     // As long as the connection stands: its other end relies on that, also when nothing has been heard for a while.
     if (known && older.incarnation !== theirs.incarnation && older.open) {
-      this.#handler.rival(older, connection.address);
+      this.#handler.duplicateRefused(older, connection.address);
       const id = JSON.stringify(theirs.nodeId);
       return {
         reason: "twin",
@@ -317,7 +317,7 @@ export class Transport {
     const { dialing, address } = connection;
     const { peerId } = connection;
     if (rejection.reason === "twin" && by === "them" && peerId !== undefined && this.#closing === undefined)
-      this.#handler.twin(peerId, rejection.text);
+      this.#handler.refusedAsDuplicate(peerId, rejection.text);
     if (dialing === undefined) {
       this.#repelled(address, rejection, by);
       return;

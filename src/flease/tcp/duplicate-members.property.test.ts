@@ -9,7 +9,7 @@ import { FleaseNode } from "./flease-node.js";
 import { silent } from "../../runtime/logger.js";
 import { memberState } from "./status.js";
 import type { TransportOptions } from "./transport/transport-options.js";
-import { TwinWatch } from "./twin-watch.js";
+import { DuplicateWatch } from "./duplicate-watch.js";
 
 /**
  * Two processes under one member's id, in a network in which random pairs cannot reach each other, by the product's own
@@ -42,12 +42,12 @@ class Run {
   readonly #net: FakeNet;
   readonly #ids: readonly string[];
   /** The id that two processes have. */
-  readonly #twinned: string;
+  readonly #duplicatedId: string;
   readonly #othersMayPart: boolean;
   readonly #hosts = new Map<string, Host>();
   readonly #nodes = new Map<string, FleaseNode>();
   readonly #clients: Host[] = [];
-  /** Who gets to the second process by the twinned id's address. */
+  /** Who gets to the second process by the duplicated id's address. */
   readonly #misled = new Set<Host>();
   readonly #held = new Map<Host, Lease>();
   #over = false;
@@ -61,11 +61,11 @@ class Run {
     this.#net = new FakeNet(this.#world);
     fake.net = this.#net;
     this.#ids = this.#chance(0.85) ? ["a", "b", "c"] : ["a", "b", "c", "d", "e"];
-    this.#twinned = this.#pick(this.#ids);
+    this.#duplicatedId = this.#pick(this.#ids);
     this.#othersMayPart = othersMayPart;
     this.#net.route = (from, port) => {
       const id = this.#ids[port - 1]!;
-      const misled = id === this.#twinned && this.#misled.has(from);
+      const misled = id === this.#duplicatedId && this.#misled.has(from);
       const host = this.#hosts.get(misled ? `${id}'` : id);
       return host?.alive === true ? host : undefined;
     };
@@ -131,20 +131,20 @@ class Run {
       this.violation ??= `${holders.join(" and ")} at ${Math.round(this.#world.clock.monotonicMs())} ms`;
   }
 
-  /** Everything that is a member now, and of these all but those of the twinned id. */
+  /** Everything that is a member now, and of these all but those of the duplicated id. */
   #members(): Host[] {
     return [...this.#hosts.values()].filter((host) => host.alive);
   }
 
-  #isTwin(host: Host): boolean {
-    return host.name.startsWith(this.#twinned);
+  #isDuplicated(host: Host): boolean {
+    return host.name.startsWith(this.#duplicatedId);
   }
 
   #mayCut(one: Host, other: Host): boolean {
     return (
       this.#othersMayPart ||
-      this.#isTwin(one) ||
-      this.#isTwin(other) ||
+      this.#isDuplicated(one) ||
+      this.#isDuplicated(other) ||
       this.#clients.includes(one) ||
       this.#clients.includes(other)
     );
@@ -171,7 +171,7 @@ class Run {
     for (const other of others) {
       const host = this.#hosts.get(back);
       if (host !== undefined) this.#net.heal(host, other);
-      this.#mislead(other, away === this.#twinned);
+      this.#mislead(other, away === this.#duplicatedId);
     }
     if (this.#chance(0.5)) return;
     for (const client of this.#clients) {
@@ -185,8 +185,8 @@ class Run {
     const sides = [others.slice(0, Math.ceil(others.length / 2)), others.slice(Math.ceil(others.length / 2))];
     if (this.#chance(0.5)) sides.reverse();
     const [ours, theirs] = sides as [Host[], Host[]];
-    this.#cutAll(this.#hosts.get(this.#twinned), theirs);
-    this.#cutAll(this.#hosts.get(`${this.#twinned}'`), ours);
+    this.#cutAll(this.#hosts.get(this.#duplicatedId), theirs);
+    this.#cutAll(this.#hosts.get(`${this.#duplicatedId}'`), ours);
     if (this.#othersMayPart) for (const one of ours) this.#cutAll(one, theirs);
     for (const other of others) this.#mislead(other, theirs.includes(other));
     for (const client of this.#clients) {
@@ -198,18 +198,18 @@ class Run {
 
   /** Something happens, and stays so for a while: how long. */
   #disturb(): number {
-    const twin = `${this.#twinned}'`;
-    const others = this.#members().filter((host) => !this.#isTwin(host));
+    const duplicate = `${this.#duplicatedId}'`;
+    const others = this.#members().filter((host) => !this.#isDuplicated(host));
     const everybody = [...this.#members(), ...this.#clients];
-    for (const name of [this.#twinned, twin])
+    for (const name of [this.#duplicatedId, duplicate])
       if (this.#hosts.get(name)?.alive === false && this.#chance(0.5)) this.#start(name, "member");
     const kind = this.#world.random.next();
     if (kind < 0.25) {
-      this.#takeAway(this.#twinned, twin, others);
+      this.#takeAway(this.#duplicatedId, duplicate, others);
       return this.#between(1_000, 6_000);
     }
     if (kind < 0.45) {
-      this.#takeAway(twin, this.#twinned, others);
+      this.#takeAway(duplicate, this.#duplicatedId, others);
       return this.#between(500, 4_000);
     }
     if (kind < 0.65) {
@@ -224,7 +224,7 @@ class Run {
       if (this.#chance(0.5)) this.#net.healAll();
       for (const host of this.#clients) this.#mislead(host, this.#chance(0.5));
     } else {
-      const name = this.#pick([this.#twinned, twin]);
+      const name = this.#pick([this.#duplicatedId, duplicate]);
       this.#hosts.get(name)?.kill();
       this.#start(name, "member");
     }
@@ -232,8 +232,8 @@ class Run {
   }
 
   async #recover(): Promise<void> {
-    this.#hosts.get(`${this.#twinned}'`)?.kill();
-    if (this.#hosts.get(this.#twinned)?.alive === false) this.#start(this.#twinned, "member");
+    this.#hosts.get(`${this.#duplicatedId}'`)?.kill();
+    if (this.#hosts.get(this.#duplicatedId)?.alive === false) this.#start(this.#duplicatedId, "member");
     this.#misled.clear();
     this.#net.healAll();
     await this.#world.advance(recoverMs);
@@ -250,7 +250,7 @@ class Run {
     }
     this.#look();
     await this.#world.advance(3_000);
-    this.#start(`${this.#twinned}'`, "member");
+    this.#start(`${this.#duplicatedId}'`, "member");
     let nextMs = 0;
     for (let atMs = 0; atMs < runMs && this.violation === undefined; atMs += 100) {
       if (atMs >= nextMs) {
@@ -298,15 +298,18 @@ test(
 /** Takes a part of the guard away. */
 const mistakes: Readonly<Record<string, () => void>> = {
   "whoever has met a majority once votes for ever": () => {
-    const { votes } = TwinWatch.prototype;
-    const met = new WeakSet<TwinWatch>();
-    vi.spyOn(TwinWatch.prototype, "votes").mockImplementation(function once(this: TwinWatch, nowMs) {
+    const { votes } = DuplicateWatch.prototype;
+    const met = new WeakSet<DuplicateWatch>();
+    vi.spyOn(DuplicateWatch.prototype, "votes").mockImplementation(function once(
+      this: DuplicateWatch,
+      nowMs,
+    ) {
       if (votes.call(this, nowMs)) met.add(this);
-      return met.has(this) && !this.isTwin;
+      return met.has(this) && !this.isDuplicate;
     });
   },
   "members do not tell each other whom they are connected with": () => {
-    vi.spyOn(TwinWatch.prototype, "told").mockImplementation(() => []);
+    vi.spyOn(DuplicateWatch.prototype, "connectionsOf").mockImplementation(() => []);
   },
 };
 
