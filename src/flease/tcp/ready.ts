@@ -7,7 +7,7 @@ import type { ReadyOptions } from "./types.js";
 /** How often one looks whether the recovery wait is over. */
 const lookEveryMs = 50;
 
-/** Whoever is waited for. */
+/** A member that is waited for. */
 interface Recovering {
   isReady(): boolean;
   /** Aborts when it is closed. */

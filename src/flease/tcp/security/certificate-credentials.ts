@@ -25,7 +25,7 @@ export interface CertificateSet {
 
 /**
  * Both sides show a certificate. OpenSSL checks the chain, the dates and the purpose; `proofOf` looks at what it found.
- * It is not left to Node to hang up (`rejectUnauthorized`), because whoever is refused should be told why.
+ * Node does not hang up by itself (`rejectUnauthorized`), so that a peer that is refused can be told why.
  */
 export const certificateTls = { minVersion: "TLSv1.3", secureOptions } as const;
 

@@ -2,7 +2,7 @@ import { LeaseholdError } from "../../../lease/errors.js";
 import { roles } from "../wire/identity.js";
 import type { Role } from "../wire/identity.js";
 
-/** 256 bits: nobody guesses them, also not from recorded handshakes, which a short key would allow. */
+/** 256 bits cannot be guessed, also not offline from recorded handshakes, which would be possible with a short key. */
 const KEY_BYTES_MIN = 32;
 
 /** OpenSSL takes up to 512 bytes; more than this gives nothing. */

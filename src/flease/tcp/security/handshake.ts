@@ -24,7 +24,7 @@ export type Introduced = Extract<DecodedIdentity, { readonly publicKey: Buffer }
 
 /**
  * HELLO, WELCOME, PROOF: each side shows that it has the key of its incarnation, by signing all that both have said
- * (`security/transcript.ts`). Until a peer has, it is nobody, and nothing is done in its name.
+ * (`security/transcript.ts`). Until a peer has done that, nothing is done in its name.
  */
 export class Handshake {
   readonly #self: Self;

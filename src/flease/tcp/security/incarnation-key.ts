@@ -24,7 +24,7 @@ export class IncarnationKey {
   }
 }
 
-/** Whether whoever has the private key of `publicKey` signed this. */
+/** Whether `signature` was made of this statement with the private key of `publicKey`. */
 export function isSignedBy(publicKey: Uint8Array, statement: Uint8Array, signature: Uint8Array): boolean {
   const x = Buffer.from(publicKey).toString("base64url");
   try {

@@ -16,7 +16,7 @@ import type { Credentials } from "./credentials.js";
 import { FileWatch, WATCH_EVERY_MS } from "./file-watch.js";
 import type { Role } from "../wire/identity.js";
 
-/** Whoever the credentials are for. What is not known yet is not compared. */
+/** The participant that the credentials are for. What is not known yet is not compared. */
 export interface Owner {
   readonly role: Role | undefined;
   readonly memberId?: string;

@@ -17,7 +17,7 @@ export interface Proof {
   readonly account?: string;
 }
 
-/** Plain TCP proves nothing and is asked for nothing: whoever reaches the port is believed. */
+/** Plain TCP proves nothing: every peer that reaches the port is believed. */
 export const nothingAsked: Proof = { roles, by: "plain TCP" };
 
 /** Holds what a peer says of itself against what it has proven: a reason to refuse it, or nothing. */

@@ -11,9 +11,9 @@ const CHANNEL_BYTES = 32;
 const CONTEXT = "leasehold handshake, version 2, ";
 
 /**
- * What the two sides of a connection sign: all that both have said, and the TLS connection in which they said it. A proof is
- * worth nothing to whoever hears it, as every other member is another `WELCOME`, every other connection has other nonces, and
- * whoever stands between two TLS connections has two channels.
+ * What the two sides of a connection sign: all that both have said, and the TLS connection in which they said it. A
+ * recorded proof is of no use elsewhere: another member sends another WELCOME, another connection has other nonces, and a
+ * relay between two TLS connections has two channels.
  */
 export class Transcript {
   readonly #channel: Buffer;

@@ -68,7 +68,7 @@ export class Calls {
     });
   }
 
-  /** An answer that nobody waits for any longer, or that comes from another than was asked, is dropped. */
+  /** Drops an answer to a call that has ended, and an answer from a peer that was not asked. */
   answered(link: Link, answer: AnswerFrame): void {
     const pending = this.#pending.get(answer.id);
     if (pending === undefined || pending.link !== link) {

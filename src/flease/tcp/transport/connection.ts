@@ -29,14 +29,14 @@ const SHARE_BYTES = 16 * 1024;
 /** The first buffer of a REJECT, which nearly always fits. */
 const REJECT_BYTES = 512;
 
-/** Whoever dialed, and is told how it went. */
+/** The dialer of a connection, which is told how the attempt went. */
 export interface Dialing {
   readonly address: string;
   /** Who has to answer there. */
   readonly expectedId: string | undefined;
   opened(peerId: string): void;
   refused(): void;
-  /** The connection is over. Returns true when its owner should be told that nobody was reached. */
+  /** The connection is over. Returns true when its owner should be told that the address was not reached. */
   closed(opened: boolean): boolean;
 }
 

@@ -23,7 +23,7 @@ export interface TransportOptions {
   readonly standByMs: number;
   /** Listen beyond loopback without encryption or authentication. */
   readonly insecure: boolean;
-  /** Every connection is TLS with these; `undefined`: plain TCP. They are closed by whoever made them. */
+  /** Every connection is TLS with these; `undefined`: plain TCP. The transport does not close them. */
   readonly credentials: Credentials | undefined;
 }
 
@@ -37,7 +37,7 @@ export const transportDefaults: TransportOptions = {
   handshakesMax: 256,
   /** A file descriptor and some 10 KiB each. */
   clientsMax: 10_000,
-  /** Seconds of traffic at full load; whoever is further behind is better served by fresh messages. */
+  /** Seconds of traffic at full load. Older messages would arrive after their senders have given up. */
   linkBytesMax: 4 * 1024 * 1024,
   dialBackoffMs: 50,
   /** A member that comes back must be found well within its recovery wait. */

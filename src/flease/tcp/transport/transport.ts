@@ -29,7 +29,7 @@ const KEEP_ALIVE_MS = 2 ** 30;
 
 /**
  * TCP between one participant and its peers: one connection for each pair, all that a turn of the event loop
- * produced sent as one write for each peer. An open transport keeps its process alive, also while nobody can be
+ * produced sent as one write for each peer. An open transport keeps its process alive, also while no peer can be
  * reached; `close` ends that.
  */
 export class Transport {

@@ -170,7 +170,7 @@ function tellsLease(kind: Kind): boolean {
   return kind === Kind.promise || kind === Kind.nack || kind === Kind.state;
 }
 
-/** What whoever asks for a lease will do: take it or leave it, wait if it is refused, or renew what it holds. */
+/** What the sender of a request will do: give up when it is refused, wait for a release, or renew what it holds. */
 const Intent = { once: 0, waits: 1, renews: 2 } as const;
 
 function intentOf(message: Message): number {
