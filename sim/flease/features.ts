@@ -15,6 +15,7 @@ const removals = {
   loss: (plan) => ({ ...plan, network: { ...plan.network, lossRate: 0, releaseLossRate: 0 } }),
   duplication: (plan) => ({ ...plan, network: { ...plan.network, duplicationRate: 0 } }),
   "late-messages": (plan) => ({ ...plan, network: { ...plan.network, tailRate: 0 } }),
+  "late-timers": (plan) => ({ ...plan, timersLateMs: 0 }),
   releases: (plan) => ({ ...plan, workload: { ...plan.workload, releaseRate: 0 } }),
   cancellations: (plan) => ({ ...plan, workload: { ...plan.workload, cancelRate: 0 } }),
   laziness: (plan) => ({ ...plan, workload: { ...plan.workload, lazyRate: 0 } }),

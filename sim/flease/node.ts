@@ -2,9 +2,10 @@ import { ownerName } from "../../src/flease/protocol/ballot.js";
 import { emptyReading } from "../../src/flease/protocol/clock.js";
 import type { Reading } from "../../src/flease/protocol/clock.js";
 import { Kind, Message, copyMessage } from "../../src/flease/protocol/message.js";
-import { FleasePeer } from "../../src/flease/peer.js";
-import type { Outcomes } from "../../src/flease/peer.js";
+import type { FleasePeer, Outcomes } from "../../src/flease/peer.js";
 import type { Medium } from "../../src/flease/protocol/proposer-sink.js";
+import { FleaseRunner } from "../../src/flease/runner.js";
+import type { Clock, Timers } from "../../src/lease/ports.js";
 import type { Lapse, Unanswered } from "../../src/flease/protocol/proposer-sink.js";
 import { Phase } from "../../src/flease/protocol/slot.js";
 import type { Slot } from "../../src/flease/protocol/slot.js";
@@ -24,15 +25,12 @@ import { Side } from "./waist/side.js";
 import { Waist } from "./waist/waist.js";
 import type { World } from "./world.js";
 
-/** Calls of `maintain` during the longest lease. */
-const maintainsPerLease = 40;
-
-/** A heartbeat goes out at this share of them. */
+/** A heartbeat goes out at this share of the looks that a node takes after itself. */
 const heartbeatRate = 0.2;
 
 /**
- * One node of the world: a `FleasePeer` with its machine's clocks, driven by events as a host would drive it. It
- * outlives its incarnations: a crash throws the peer away, a start makes a new one with an empty memory.
+ * One node of the world: the product's runner on its machine's clocks, timers and network, programs on top of it, and what
+ * checkers see of it. It outlives its incarnations: a crash throws the runner away, a start makes a new one with an empty memory.
  */
 export class SimNode implements Medium, Outcomes {
   readonly index: number;
@@ -43,6 +41,7 @@ export class SimNode implements Medium, Outcomes {
   /** Resources that programs of this node want, each on the waist; as often as there are programs. */
   readonly wants: string[] = [];
   /** Undefined while the node is down. */
+  runner: FleaseRunner | undefined;
   peer: FleasePeer | undefined;
   owner = "";
   incarnation = 0;
@@ -59,18 +58,14 @@ export class SimNode implements Medium, Outcomes {
   readonly sleep: Sleep;
   readonly #world: World;
   readonly #bySlot: (Agent | undefined)[] = [];
-  readonly #wake: Task;
-  readonly #maintain: Task;
   #timers: SteadyTimers | undefined;
   readonly #looked = emptyReading();
-  /** The reading of the event being handled. */
-  #now = emptyReading();
+  readonly #clockPort: Clock;
   readonly #echoes = new Echoes();
-  #renameWanted = false;
   #renames = 0;
-  /** The mistake P38: the reading at the beginning of the turn in which a pause fell. */
-  #readingBeforePause: Reading | undefined;
-  readonly #reply = new Message();
+  /** It goes on as another owner, and nobody has been told. */
+  #renamed = false;
+  #wasReady = false;
   readonly #step: AcceptorStep;
 
   constructor(world: World, index: number, isMember: boolean, clock: SimClock) {
@@ -80,12 +75,17 @@ export class SimNode implements Medium, Outcomes {
     this.name = isMember ? `m${index}` : `c${index}`;
     this.clock = clock;
     this.sleep = new Sleep(world, this);
-    this.#wake = new Task(EventCode.wake, () => this.#onWake());
-    this.#maintain = new Task(EventCode.maintain, () => this.#onMaintain());
+    this.#clockPort = {
+      monotonicMs: () => {
+        this.sleep.look();
+        return clock.monoAt(world.nowMs);
+      },
+      wallMs: () => this.#readWall(),
+    };
     this.#step = {
       node: this,
-      request: this.#reply,
-      now: this.#now,
+      request: new Message(),
+      now: this.#looked,
       before: emptyEntry(),
       after: undefined,
       reply: undefined,
@@ -107,32 +107,50 @@ export class SimNode implements Medium, Outcomes {
   start(): void {
     const world = this.#world;
     this.incarnation += 1;
-    this.owner = world.ownerFor(this, ownerName(this.name, `${this.incarnation}`));
     this.pausedUntilMs = 0;
     this.sleep.isOn = false;
     this.#bySlot.length = 0;
     this.#echoes.forget();
-    this.#renameWanted = false;
-    this.sleep.look();
-    const [wall, mono] = [this.#readWall(), this.clock.monoAt(world.nowMs)];
-    const options = { owner: this.owner, seed: 1 + world.random.below(2 ** 31), acceptor: this.isMember };
-    this.peer = new FleasePeer(world.settingsOf(this), options, mono, wall, this, this.#clockFault, this);
-    world.story?.(`${this.name} starts as ${this.owner}, wall ${wall}`);
-    for (const started of world.observers.started) started(this);
-    world.schedule(this.#maintain, this.#maintainInMs());
-    for (const agent of this.agents) agent.begin();
-    if (world.hasWaist) this.#startWaist(world);
-  }
-
-  #startWaist(world: World): void {
+    this.#renamed = this.#wasReady = false;
+    this.owner = world.ownerFor(this, ownerName(this.name, `${this.incarnation}`));
     this.#timers = new SteadyTimers(world, {
       clock: this.clock,
-      turn: (wake, body) => void (this.deferred(wake) || this.step(undefined, body)),
-      drawLateMs: () => (world.stir(this), 0),
+      turn: (wake, body) => {
+        if (this.deferred(wake)) return;
+        body();
+        world.look(undefined, this);
+        if (this.side !== undefined) world.stir(this);
+      },
+      drawLateMs: () => world.drawLateMs(),
     });
-    this.side = new Side(world, this, this.#timers);
+    this.runner = new FleaseRunner({
+      settings: world.settingsOf(this),
+      acceptor: this.isMember,
+      world: { clock: this.#clockPort, timers: this.#timers, random: world.random },
+      medium: this,
+      owner: () => this.owner,
+      clockFault: (reason) => this.#clockFault(reason),
+      maintained: (now) => this.#maintained(now),
+    });
+    this.peer = this.runner.peer;
+    world.story?.(`${this.name} starts as ${this.owner}, wall ${this.runner.reading.wall}`);
+    for (const started of world.observers.started) started(this);
+    for (const agent of this.agents) agent.begin();
+    if (world.hasWaist) this.#startWaist(world, this.runner, this.#timers);
+    this.runner.attach(this);
+    this.runner.maintain();
+  }
+
+  #startWaist(world: World, runner: FleaseRunner, steady: SteadyTimers): void {
+    const timers: Timers = {
+      after: (delayMs, run) => {
+        world.stir(this);
+        return steady.after(delayMs, run);
+      },
+    };
+    this.side = new Side(world, this, timers);
     if (this.wants.length === 0) return;
-    this.waist = new Waist(world, this, this.#timers);
+    this.waist = new Waist(world, this, runner, timers);
     for (const resource of this.wants) new Program(world, this.waist, resource).begin();
     const { waist, resources } = world.plan;
     for (let each = 0; each < waist.jobsEach; each += 1) new Job(world, this.waist, resources).begin();
@@ -157,9 +175,8 @@ export class SimNode implements Medium, Outcomes {
     for (const crashing of this.#world.observers.crashing) crashing(this);
     this.#world.tenures.crash(this);
     this.#world.claims.crash(this);
-    this.peer = undefined;
-    this.#world.cancel(this.#wake);
-    this.#world.cancel(this.#maintain);
+    this.runner?.end();
+    this.runner = this.peer = undefined;
     if (this.isMember) for (const other of this.#world.nodes) other.peer?.skew.forget(this.index);
     for (const agent of this.agents) agent.end();
     this.#timers?.end();
@@ -184,24 +201,18 @@ export class SimNode implements Medium, Outcomes {
     world.story?.(`${this.name} is stopped for ${Math.round(forMs)} ms`);
     world.counters.pauses += 1;
     this.pausedUntilMs = world.nowMs + forMs;
-    if (world.mistakes.staleReading) this.#readingBeforePause = { ...this.#read() };
   }
 
   /**
-   * One event of this node: reads the clock once, runs the body, and carries out what follows. `resource` is what
+   * One event of this node: reads the clock once, runs the body, and sees what follows. `resource` is what
    * the event may have touched; undefined for any.
    */
   step(resource: string | undefined, body: (now: Reading) => void): void {
-    this.#now = this.#read();
-    body(this.#now);
-    this.rearm();
+    const runner = this.runner!;
+    body(runner.now());
+    runner.poke();
     this.#world.look(resource, this);
     if (this.side !== undefined) this.#world.stir(this);
-  }
-
-  /** A fresh reading for what runs in an event of this node, or goes on after it. */
-  now(): Reading {
-    return (this.#now = this.#read());
   }
 
   /** Puts off an event while the node is stopped. True when it has. */
@@ -212,19 +223,21 @@ export class SimNode implements Medium, Outcomes {
   }
 
   arrive(packet: Packet): void {
-    const { peer } = this;
-    if (peer === undefined || (packet.toIncarnation !== 0 && packet.toIncarnation !== this.incarnation))
+    const { runner } = this;
+    if (runner === undefined || (packet.toIncarnation !== 0 && packet.toIncarnation !== this.incarnation))
       return;
     if (this.deferred(packet)) return;
-    this.#now = this.#readForMessage();
+    runner.arrived();
     const { message } = packet;
-    if (!this.#believes(packet, peer)) return;
+    if (!this.#believes(packet, runner)) return;
     if (packet.note !== "") this.#hear(packet);
+    if (message !== undefined) {
+      if (message.kind <= Kind.query) this.#handleRequest(packet, message, runner);
+      else if (message.kind <= Kind.state) this.#handleReply(packet, message, runner);
+      else runner.receive(packet.from, message);
+    }
+    runner.poke();
     if (message === undefined) return;
-    if (message.kind <= Kind.query) this.#handleRequest(packet, message, peer);
-    else if (message.kind <= Kind.state) this.#handleReply(packet, message, peer);
-    else peer.receive(packet.from, message, this.#now, this.#reply);
-    this.rearm();
     this.#world.look(packet.resource, this);
     if (this.waist !== undefined && message.kind > Kind.query) this.#world.stir(this);
   }
@@ -241,35 +254,24 @@ export class SimNode implements Medium, Outcomes {
     this.#dispatch(to, toIncarnation, "", undefined, note);
   }
 
-  /** Sets the wake-up to when the peer wants it, by the steady clock as it runs now. */
+  /** Its clocks run otherwise from now on. */
   rearm(): void {
-    const { peer } = this;
-    if (peer === undefined) return;
-    const dueMs = this.clock.timeOfMono(peer.nextDueMono);
-    if (dueMs === Infinity) this.#world.cancel(this.#wake);
-    else this.#world.scheduleAt(this.#wake, Math.max(this.#world.nowMs, dueMs, this.pausedUntilMs));
     this.#timers?.rearm();
   }
 
-  #onWake(): void {
-    if (this.deferred(this.#wake)) return;
-    this.step(undefined, (now) => this.peer!.tick(now));
-  }
-
-  #onMaintain(): void {
-    if (this.deferred(this.#maintain)) return;
-    const peer = this.peer!;
+  #maintained(now: Reading): void {
     const world = this.#world;
-    this.step(undefined, (now) => {
-      const silent = peer.acceptor?.ready === false ? peer.acceptor : undefined;
-      peer.maintain(now);
-      if (silent?.ready === true) this.#readied();
-      this.side?.calls.maintain(now);
-      if (this.#renameWanted) this.#rename(peer);
-    });
+    if (this.#renamed) {
+      this.#renamed = false;
+      this.#connectionsLost();
+      for (const renamed of world.observers.renamed) renamed(this);
+    }
+    const ready = this.peer!.acceptor?.ready === true;
+    if (ready && !this.#wasReady) this.#readied();
+    this.#wasReady = ready;
+    this.side?.calls.maintain(now);
     for (const clockRead of world.observers.clockRead) clockRead(this);
     if (world.plan.skewWatch && world.random.chance(heartbeatRate)) this.#beat();
-    world.schedule(this.#maintain, this.#maintainInMs());
   }
 
   /** Idle links say that they are there, and what their end's clock shows: else a contradiction would never be taken back. */
@@ -284,58 +286,51 @@ export class SimNode implements Medium, Outcomes {
     for (const readied of this.#world.observers.readied) readied(this);
   }
 
-  /** As a host does it: a clock fault makes the peer go on as somebody else. */
-  #rename(peer: FleasePeer): void {
-    const world = this.#world;
-    this.#renameWanted = false;
+  #clockFault(reason: string): void {
+    this.#world.counters.clockAlarms += 1;
+    this.#world.story?.(`${this.name}: clock fault, ${reason}`);
     this.#renames += 1;
+    this.#renamed = true;
     this.owner = ownerName(this.name, `${this.incarnation}x${this.#renames}`);
     this.side?.close();
-    peer.restart(this.owner, this.clock.monoAt(world.nowMs), this.#readWall());
-    this.#connectionsLost();
-    for (const renamed of world.observers.renamed) renamed(this);
   }
 
-  #handleRequest(packet: Packet, request: Message, peer: FleasePeer): void {
-    const { acceptor } = peer;
+  #handleRequest(packet: Packet, request: Message, runner: FleaseRunner): void {
+    const { acceptor } = runner.peer;
     if (acceptor === undefined) return;
     const step = this.#step;
-    step.request = request;
-    step.now = this.#now;
     const before = acceptor.entry(request.resource);
     step.before.present = before !== undefined;
     if (before !== undefined) Object.assign(step.before, before);
-    const reply = this.#reply;
-    step.reply = peer.receive(packet.from, request, this.#now, reply) ? reply : undefined;
+    const reply = runner.receive(packet.from, request);
+    step.request = request;
+    step.now = runner.reading;
+    step.reply = reply;
     step.after = acceptor.entry(request.resource);
     for (const handled of this.#world.observers.handled) handled(step);
-    if (step.reply === undefined) return;
+    if (reply === undefined) return;
     this.#world.story?.(`  ${this.name} answers ${describe(reply)}`);
     this.#post(packet.from, packet.fromIncarnation, packet.resource, reply);
   }
 
-  #handleReply(packet: Packet, reply: Message, peer: FleasePeer): void {
-    const slot = peer.proposer.slotOf(packet.resource);
+  #handleReply(packet: Packet, reply: Message, runner: FleaseRunner): void {
+    const slot = runner.peer.proposer.slotOf(packet.resource);
     const deciding =
       slot !== undefined &&
       reply.kind === Kind.ack &&
       slot.number === reply.number &&
       slot.sequence === reply.sequence &&
       (slot.phase === Phase.writing || slot.phase === Phase.fast);
-    peer.receive(packet.from, reply, this.#now, this.#reply);
+    runner.receive(packet.from, reply);
     // A majority has acknowledged, and yet the write has come to nothing: it was over already.
     if (deciding && slot.number !== reply.number) this.#world.counters.lateDecisions += 1;
   }
 
   /** Clock bounds that are impossible, given ours, mean that one of the two clocks is at fault (3.10). */
-  #believes(packet: Packet, peer: FleasePeer): boolean {
+  #believes(packet: Packet, runner: FleaseRunner): boolean {
     if (!this.#world.plan.skewWatch || packet.from === this.index) return true;
     this.#echoes.hear(packet);
-    const { lo, hi, echoLo } = packet;
-    const possible =
-      packet.from < this.#world.settings.members.length
-        ? peer.hearClock(packet.from, lo, hi, echoLo, this.#now)
-        : peer.skew.isPossible(lo, hi, echoLo, this.#now);
+    const possible = runner.believes(packet.from, packet.lo, packet.hi, packet.echoLo);
     if (!possible) this.#world.counters.impossibleClocks += 1;
     return possible;
   }
@@ -355,8 +350,9 @@ export class SimNode implements Medium, Outcomes {
     const address = { from: this.index, to, fromIncarnation: this.incarnation, toIncarnation, resource };
     const packet = new Packet(address, message, this.#world.arrive);
     packet.note = note;
-    packet.lo = this.#now.lo;
-    packet.hi = this.#now.hi;
+    const { lo, hi } = this.runner!.reading;
+    packet.lo = lo;
+    packet.hi = hi;
     packet.echoLo = this.#echoes.of(this.#world.nodes[to]!);
     this.#world.network.send(packet);
   }
@@ -365,23 +361,6 @@ export class SimNode implements Medium, Outcomes {
     const wall = this.clock.wallAt(this.#world.nowMs);
     this.greatestWall = Math.max(this.greatestWall, wall);
     return wall;
-  }
-
-  #read(): Reading {
-    this.sleep.look();
-    return this.peer!.read(this.clock.monoAt(this.#world.nowMs), this.#readWall());
-  }
-
-  #readForMessage(): Reading {
-    const stale = this.#readingBeforePause;
-    if (stale === undefined) return this.#read();
-    if (this.#world.nowMs === this.pausedUntilMs) return stale;
-    this.#readingBeforePause = undefined;
-    return this.#read();
-  }
-
-  #maintainInMs(): number {
-    return (this.#world.settings.ttlMaxMs / maintainsPerLease) * this.#world.random.between(0.5, 1.5);
   }
 
   assign(slot: Slot, agent: Agent): void {
@@ -440,10 +419,4 @@ export class SimNode implements Medium, Outcomes {
     this.#world.tenures.end(this, slot.resource, "lapsed");
     this.waist.provider.lapsed(slot, why);
   }
-
-  readonly #clockFault = (reason: string): void => {
-    this.#world.counters.clockAlarms += 1;
-    this.#world.story?.(`${this.name}: clock fault, ${reason}`);
-    this.#renameWanted = true;
-  };
 }

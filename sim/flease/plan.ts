@@ -93,6 +93,8 @@ export interface RunPlan {
   readonly wholeMs: boolean;
   /** Messages carry clock bounds, and impossible ones are refused (3.10). */
   readonly skewWatch: boolean;
+  /** By how much timers are late on average. */
+  readonly timersLateMs: number;
 }
 
 /** A storm lasts this many longest leases, so that runs with long leases see as much as others. */
@@ -103,6 +105,7 @@ const waistStream = 2 ** 48;
 const suspensionStream = 2 ** 49;
 const rateStream = 2 ** 50;
 const lostReleaseStream = 2 ** 51;
+const timerStream = 2 ** 52;
 
 /** Share of the runs in which releases get lost. */
 const lostReleaseRate = 0.15;
@@ -129,11 +132,17 @@ export function drawPlan(seed: number, mode: ClockMode, random: SimRandom): RunP
     waist: noWaist,
     wholeMs: random.chance(0.5),
     skewWatch: random.chance(0.5),
+    timersLateMs: drawTimersLateMs(settings, new SimRandom(seed + timerStream)),
   };
   const suspended = drawSuspensions(plan, new SimRandom(seed + suspensionStream));
   const slewed = drawRates(suspended, new SimRandom(seed + rateStream));
   const rushed = drawLostReleases(slewed, new SimRandom(seed + lostReleaseStream));
   return drawWaist(rushed, new SimRandom(seed + waistStream));
+}
+
+/** A late timer is one of a busy machine, down to one that has more to do than it can. */
+function drawTimersLateMs({ rpcTimeoutMs }: FleaseSettings, random: SimRandom): number {
+  return random.chance(0.5) ? 0 : random.magnitude(0.1, rpcTimeoutMs / 2);
 }
 
 /** No machine stops, and none is cut off. */
@@ -311,6 +320,7 @@ export function drawFairWeather(seed: number, random: SimRandom, onWaist: boolea
       patienceMaxMs: 2 * settings.ttlMaxMs,
       mixedTtl: false,
     },
+    timersLateMs: 0,
     waist: onWaist ? allOnWaist(nodes) : noWaist,
   };
 }

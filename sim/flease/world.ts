@@ -25,8 +25,6 @@ import { Writes } from "./writes.js";
 
 /** Mistakes of whoever runs the protocol, which can be planted in the world only. */
 export interface WorldMistakes {
-  /** P38: messages that arrived during a pause are handled with the reading from before it. */
-  readonly staleReading?: boolean;
   /** P40: the clients share one incarnation. */
   readonly sharedIncarnation?: boolean;
   /** P41: every other node has cells of another size. */
@@ -171,10 +169,7 @@ export class World extends SimWorld<Invariant, FleaseCounters> implements WorldV
       quiet = 0;
     }
     if (this.#failure !== undefined && this.violation === undefined) throw this.#failure.error;
-    for (const node of this.#stirred) {
-      node.stirred = false;
-      node.rearm();
-    }
+    for (const node of this.#stirred) node.stirred = false;
     this.#stirred.length = 0;
     this.look(undefined, undefined);
   }
@@ -213,6 +208,12 @@ export class World extends SimWorld<Invariant, FleaseCounters> implements WorldV
   readonly arrive = (packet: Packet): void => {
     this.nodes[packet.to]!.arrive(packet);
   };
+
+  /** By how much later than it was asked for a timer fires: on a busy machine. */
+  drawLateMs(): number {
+    const { timersLateMs } = this.plan;
+    return this.calm || timersLateMs === 0 ? 0 : this.random.exponential(timersLateMs);
+  }
 
   /** The name under which a node's proposer works. */
   ownerFor(node: SimNode, owner: string): string {

@@ -33,6 +33,7 @@ export class SteadyTimers implements Timers {
   readonly #owner: TimedProcess;
   readonly #deadlines = new Deadlines<SteadyTimer>();
   readonly #wake: Task;
+  #ended = false;
 
   constructor(queue: Queue, owner: TimedProcess) {
     this.#queue = queue;
@@ -59,6 +60,7 @@ export class SteadyTimers implements Timers {
 
   /** Sets the next wake-up, by the steady clock as it runs now. */
   rearm(): void {
+    if (this.#ended) return;
     const dueMs = this.#owner.clock.timeOfMono(this.#deadlines.nextDueMs());
     if (dueMs === Infinity) this.#queue.cancel(this.#wake);
     else this.#queue.scheduleAt(this.#wake, Math.max(this.#queue.nowMs, dueMs));
@@ -66,6 +68,7 @@ export class SteadyTimers implements Timers {
 
   /** The process has died. */
   end(): void {
+    this.#ended = true;
     this.#queue.cancel(this.#wake);
   }
 

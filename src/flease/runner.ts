@@ -107,9 +107,9 @@ export class FleaseRunner {
     return this.#now;
   }
 
-  /** When what is received now arrived, on the steady clock. */
-  get arrivedAtMono(): number {
-    return this.#now.mono;
+  /** The last reading, of which there is one in each turn. */
+  get reading(): Reading {
+    return this.#now;
   }
 
   /**

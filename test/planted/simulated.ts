@@ -121,7 +121,6 @@ export const simulated: readonly Simulated[] = [
   ),
   ...inProtocol("P35: an abandoned renewal is released", { abandonedRenewalReleased: true }, "c I1 5"),
   ...inProtocol("P36: ballots from the upper bound of the clock", { ballotsFromUpperClock: true }, "a I9 9"),
-  ...inWorld("P38: a reading from before the message arrived", { staleReading: true }, "b I4 188"),
   ...inProtocol("P39: the lower bound never goes back", { lowerClockMonotone: true }, "e I13 1"),
   ...inWorld("P40: two proposers share an incarnation", { sharedIncarnation: true }, "c I9 2", "c I1 2"),
   ...inProtocol("P43: a late renewal starts a tenure", { lateRenewalStartsTenure: true }, "c I14 8"),

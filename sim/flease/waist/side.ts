@@ -75,7 +75,7 @@ export class Side implements AdminHost<Connection> {
   }
 
   now(): Reading {
-    return this.#node.now();
+    return this.#node.runner!.now();
   }
 
   status(): null {

@@ -1,5 +1,6 @@
 import type { Reading } from "../../../src/flease/protocol/clock.js";
 import { FleaseProvider } from "../../../src/flease/provider.js";
+import type { FleaseRunner } from "../../../src/flease/runner.js";
 import type { FleaseDriver } from "../../../src/flease/provider.js";
 import { LeaseManager } from "../../../src/lease/lease-manager.js";
 import type { Clock, Timers } from "../../../src/lease/ports.js";
@@ -23,17 +24,20 @@ export class Waist implements FleaseDriver {
   closing = false;
   readonly #world: World;
 
-  constructor(world: World, node: SimNode, timers: Timers) {
+  constructor(world: World, node: SimNode, runner: FleaseRunner, timers: Timers) {
     this.#world = world;
     this.node = node;
     this.timers = timers;
     const { random } = world;
     this.clock = { monotonicMs: () => this.#now().mono, wallMs: () => this.#now().wall };
     this.runner = {
-      peer: node.peer!,
+      peer: runner.peer,
       world: { clock: this.clock, timers, random },
       now: () => this.#now(),
-      poke: () => this.#world.stir(this.node),
+      poke: () => {
+        world.stir(node);
+        runner.poke();
+      },
       attach: () => {},
     };
     this.provider = new FleaseProvider(this);
@@ -60,7 +64,7 @@ export class Waist implements FleaseDriver {
 
   #now(): Reading {
     this.#world.stir(this.node);
-    return this.node.now();
+    return this.node.runner!.now();
   }
 
   ask(member: number, method: string, params: object, timeoutMs: number): Promise<unknown> {

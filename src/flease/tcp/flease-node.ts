@@ -298,7 +298,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
   }
 
   stamped(link: Link, stamp: ClockStamp, echo: Echo): void {
-    if (link.handle < firstClientHandle) this.membership.heard(link, echo, this.runner.arrivedAtMono);
+    if (link.handle < firstClientHandle) this.membership.heard(link, echo, this.runner.reading.mono);
     if (this.runner.believes(link.handle, stamp.loMs, stamp.hiMs, echo.loMs)) this.#distrusted.delete(link);
     else this.#distrusted.add(link);
   }
