@@ -4,8 +4,33 @@ const powerCuts = "sim/core/power-cuts.test.ts";
 const slots = "src/stores/block/slots.property.test.ts";
 const device = "src/stores/block/device.test.ts";
 const mixedSettings = "test/mixed-settings.test.ts";
+const runner = "sim/flease/runner.test.ts";
 
 export const mutants = [
+  {
+    name: "runner: P38: a reading from before the message arrived is used for it",
+    file: "src/flease/runner.ts",
+    find: "    this.#now = this.now();\n    return this.#now;",
+    replace: "    return this.#now;",
+    seeds: "100",
+    caughtBy: runner,
+  },
+  {
+    name: "runner: a restart keeps the name of the former incarnation",
+    file: "src/flease/runner.ts",
+    find: "this.peer.restart(this.#options.owner(), monotonicMs, wallMs);",
+    replace: "this.peer.restart(this.peer.proposer.owner, monotonicMs, wallMs);",
+    seeds: "100",
+    caughtBy: runner,
+  },
+  {
+    name: "runner: a restart claims what the former incarnation held",
+    file: "src/flease/peer.ts",
+    find: "    this.proposer.restart(owner);\n",
+    replace: "",
+    seeds: "100",
+    caughtBy: runner,
+  },
   {
     name: "disk: a journal is not synced before what it has is counted",
     file: "src/core/journal/segment.ts",
