@@ -29,7 +29,7 @@ export const inFlease = /** @type {const} */ ([
     edits: [
       {
         file: acceptor,
-        at: "there is none (repair F17).\n    if (this.#blocks(entry, request.owner, now)",
+        at: "// F17).\n    if (this.#blocks(entry, request.owner, now)",
         find: "this.#blocks(entry, request.owner, now)",
         replace: "false",
       },
