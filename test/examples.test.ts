@@ -137,6 +137,14 @@ describe("examples", () => {
     expect(output).toMatch(/^# fail 0$/m);
   });
 
+  // The whole suite of stores, over HTTP: seconds of work.
+  test("own-store.test.mjs: a store of one's own passes the suite, and leases stand on three", async () => {
+    const output = await outputOf(["--test", "--test-reporter=tap", "own-store.test.mjs"]);
+    expect(output).toContain("one of three servers may be gone");
+    expect(output).toMatch(/^# pass \d\d$/m);
+    expect(output).toMatch(/^# fail 0$/m);
+  }, 120_000);
+
   test("every example is here", () => {
     const self = readFileSync(fileURLToPath(import.meta.url), "utf8");
     expect(readdirSync(folder).filter((name) => !self.includes(`"${name}"`))).toEqual([]);

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { entryPoints, manifest, reachableFrom, sourceOf } from "../support/reachable.js";
 
 /** What a stranger gets: the packed file, installed into an empty project, used from JavaScript and from TypeScript. */
 
@@ -78,6 +79,29 @@ describe("the package", () => {
       expect(files).toContain(path);
     expect(files.filter((path) => /\.test\.|planted/.test(path))).toEqual([]);
     expect(statSync(tarball).size).toBeLessThan(packedBytesMax);
+  });
+
+  test("holds no code that its entry points do not lead to", () => {
+    const reached = reachableFrom(entryPoints(manifest()), manifest());
+    const generated = /^src\/core\/gen\//;
+    const sources = files.filter((path) => /^dist\/.+\.js$/.test(path)).map(sourceOf);
+    expect(sources.filter((path) => !reached.has(path) && !generated.test(path))).toEqual([]);
+    expect(entryPoints(manifest()).filter((path) => !sources.includes(path))).toEqual([]);
+  });
+
+  test("has every subpath, and each name once; both suites stand where stores and grounds are added, too", () => {
+    const subpaths = Object.keys(manifest().exports).filter((path) => path !== "./package.json");
+    expect(subpaths).toEqual([
+      ".",
+      ...["flease", "delta", "etcd", "core", "provider", "testing"].map((name) => `./${name}`),
+    ]);
+    const specifiers = subpaths.map((path) => path.replace(".", "leasehold"));
+    const listing = `const all = [];
+      for (const name of ${JSON.stringify(specifiers)}) all.push(...Object.keys(await import(name)));
+      console.log(all.filter((name, index) => all.indexOf(name) !== index).sort().join(" "));`;
+    expect(run(process.execPath, ["--input-type=module", "--eval", listing]).trim()).toBe(
+      "conformanceCases runConformance",
+    );
   });
 
   test("works from plain JavaScript", () => {
