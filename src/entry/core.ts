@@ -1,11 +1,9 @@
 /** A server of the consistent core in a program of yours: `leasehold/core`. Its clients open `core://…`. */
-import type { CoreFlags } from "../core/server/common/config.js";
-import type { RunningCore } from "../core/server/server.js";
+import type { CoreFlags, RunningCore } from "../core/server/common/api.js";
 import { type Logger, silent } from "../runtime/logger.js";
 import { loadPackage } from "../runtime/optional-package.js";
 
-export type { CoreFlags } from "../core/server/common/config.js";
-export type { RunningCore } from "../core/server/server.js";
+export type { CoreFlags, RunningCore } from "../core/server/common/api.js";
 
 /** The settings of `leasehold core` under etcd's names, as text (`docs/cli.md`), and where to say what happens. */
 export interface CoreServerOptions extends CoreFlags {

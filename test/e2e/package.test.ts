@@ -137,7 +137,10 @@ describe("the package", () => {
       typeRoots: [join(modules, "@types")],
       outDir: "out",
     };
-    writeFileSync(join(folder, "typed.ts"), program);
+    const others = ["flease", "delta", "etcd", "core", "provider"].map(
+      (name) => `import "leasehold/${name}";\n`,
+    );
+    writeFileSync(join(folder, "typed.ts"), others.join("") + program);
     writeFileSync(
       join(folder, "tsconfig.json"),
       JSON.stringify({ compilerOptions: strict, files: ["typed.ts"] }),

@@ -1,2 +1,3 @@
-export { configOf, type CoreConfig, type CoreFlags } from "./common/config.js";
-export { type RunningCore, startCore } from "./server.js";
+export type { CoreFlags, RunningCore } from "./common/api.js";
+export { configOf, type CoreConfig } from "./common/config.js";
+export { startCore } from "./server.js";

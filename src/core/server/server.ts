@@ -9,6 +9,7 @@ import type { InstallSnapshot } from "../raft/types.js";
 import { defaultLimits } from "../replica/options.js";
 import { Replica } from "../replica/replica.js";
 import type { Effects, PeerMessage } from "../replica/types.js";
+import type { RunningCore } from "./common/api.js";
 import type { CoreConfig, TlsFiles } from "./common/config.js";
 import { type DataDirectory, openDataDirectory } from "./disk/data-directory.js";
 import { Disk } from "./disk/disk.js";
@@ -28,19 +29,6 @@ const lockCheckMs = 5_000;
 /** Leadership is handed over before a server stops; longer than this nobody waits for it. */
 const transferMsMax = 1_000;
 const transferLookMs = 10;
-
-/** A server of the core that runs. */
-export interface RunningCore {
-  readonly name: string;
-  readonly id: bigint;
-  readonly cluster: bigint;
-  /** Where clients reach it, as it tells them. */
-  readonly clientUrls: readonly string[];
-  /** Rejects with what made the server stop; it never resolves. */
-  readonly failed: Promise<never>;
-  /** Hands over leadership, answers what is under way, and leaves nothing open. Idempotent. */
-  close(): Promise<void>;
-}
 
 /**
  * Starts a server of the core: resolves when it listens. Whether there is a leader is another matter.

@@ -3,36 +3,8 @@ import { getHeapStatistics } from "node:v8";
 import { parseDuration } from "../../../lease/duration.js";
 import { LeaseholdError } from "../../../lease/errors.js";
 import type { AutoCompaction } from "../../replica/options.js";
+import type { CoreFlags } from "./api.js";
 import { type ListenUrl, parseListenUrls, parseUrls } from "./urls.js";
-
-/** The command line as text, under etcd's names. */
-export interface CoreFlags {
-  readonly name?: string;
-  readonly dataDir?: string;
-  readonly listenClientUrls?: string;
-  readonly advertiseClientUrls?: string;
-  readonly listenPeerUrls?: string;
-  readonly initialAdvertisePeerUrls?: string;
-  readonly initialCluster?: string;
-  readonly initialClusterState?: string;
-  readonly initialClusterToken?: string;
-  readonly heartbeatInterval?: string;
-  readonly electionTimeout?: string;
-  readonly snapshotCount?: string;
-  readonly autoCompactionMode?: string;
-  readonly autoCompactionRetention?: string;
-  readonly quotaBackendBytes?: string;
-  readonly certFile?: string;
-  readonly keyFile?: string;
-  readonly trustedCaFile?: string;
-  readonly clientCertAuth?: boolean;
-  readonly peerCertFile?: string;
-  readonly peerKeyFile?: string;
-  readonly peerTrustedCaFile?: string;
-  readonly peerClientCertAuth?: boolean;
-  /** Not etcd's: plain TCP beyond loopback must be asked for. */
-  readonly insecure?: boolean;
-}
 
 /** A server's settings, checked. */
 export interface CoreConfig {
