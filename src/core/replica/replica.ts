@@ -8,7 +8,7 @@ import type { CoreServer, ReplicaStatus } from "./api.js";
 import { type AppliedEntry, AppliedLog } from "./applied-log.js";
 import { ClientDesk } from "./client-desk.js";
 import { Context } from "./context.js";
-import { LeaderDesk } from "./leader-desk.js";
+import { ReadIndexQueue } from "./read-index-queue.js";
 import { LeaseKeeping } from "./lease-keeping.js";
 import { clusterTimeMsDefault, defaultLimits, electionTicksDefault, type ReplicaOptions } from "./options.js";
 import type { PeerQuestion, Propose } from "./peer-messages.js";
@@ -24,7 +24,7 @@ import { WatchHub } from "./watch-hub.js";
 export class Replica implements CoreServer {
   readonly #context: Context;
   readonly #clients: ClientDesk;
-  readonly #leader: LeaderDesk;
+  readonly #readIndex: ReadIndexQueue;
   readonly #leases: LeaseKeeping;
   readonly #watches: WatchHub;
   readonly #snapshots: Snapshots;
@@ -46,7 +46,7 @@ export class Replica implements CoreServer {
     this.#clients = new ClientDesk(this.#context);
     this.#leases = new LeaseKeeping(this.#context, clusterTimeMs);
     this.#space = new SpaceKeeping(this.#context, options.autoCompaction, options.quotaBytes ?? Infinity);
-    this.#leader = new LeaderDesk(this.#context, this.#leases, this.#clients.isOpen);
+    this.#readIndex = new ReadIndexQueue(this.#context, this.#leases, this.#clients.isOpen);
     this.#watches = new WatchHub(this.#context);
     this.#snapshots = new Snapshots(this.#context);
     this.#log = new AppliedLog(this.#context, {
@@ -107,13 +107,13 @@ export class Replica implements CoreServer {
 
   take(): Effects | undefined {
     this.#clients.dispatch();
-    this.#leader.flush();
+    this.#readIndex.flush();
     const ready = this.#context.raft.ready();
     if (ready !== undefined) this.#take(ready);
     this.#offered.clear();
     this.#log.turn();
     this.#leases.turn();
-    this.#leader.release();
+    this.#readIndex.release();
     this.#clients.release();
     this.#clients.turn();
     const watches = this.#watches.take();
@@ -188,7 +188,7 @@ export class Replica implements CoreServer {
         this.#proposeFor(message);
         return;
       case "ask":
-        this.#leader.ask(message);
+        this.#readIndex.ask(message);
         return;
       case "told":
         this.#clients.told(message);
@@ -218,14 +218,14 @@ export class Replica implements CoreServer {
     if (leadership !== undefined) this.#leadershipChanged(leadership);
     if (persist?.snapshot !== undefined) this.#install(persist.snapshot.index);
     this.#log.add(committed);
-    for (const read of reads) this.#leader.confirmed(read);
+    for (const read of reads) this.#readIndex.confirmed(read);
   }
 
   /** What a former leader had promised to answer is not answered; whoever asked asks the next one. */
   #leadershipChanged(leadership: NonNullable<Ready["leadership"]>): void {
     this.#context.leadership = leadership;
     this.#leases.end();
-    this.#leader.reset();
+    this.#readIndex.reset();
     this.#clients.leadershipChanged();
   }
 

@@ -22,7 +22,7 @@ interface Confirmed {
  * heartbeats that began after the question has confirmed that this server still leads (ReadIndex, thesis 6.4): a leader
  * that was deposed meanwhile must not tell anybody that a lease goes on (etcd 12528, 15247). Questions that wait share a round.
  */
-export class LeaderDesk {
+export class ReadIndexQueue {
   readonly #context: Context;
   readonly #leases: LeaseKeeping;
   /** Whether this server's own client still waits. */
