@@ -17,7 +17,7 @@ export type PeerQuestion = Propose | Ask | Told | Refused;
 /** A command for the log. It is not answered: whoever asked sees it applied. */
 export interface Propose extends Base {
   readonly kind: "propose";
-  /** It is for the leader of this term, and no later one takes it: see `ClientDesk`. */
+  /** It is for the leader of this term, and no later one takes it: see `ClientRequests`. */
   readonly term: number;
   readonly command: Uint8Array;
 }

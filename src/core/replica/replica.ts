@@ -6,7 +6,7 @@ import type { CoreState } from "../state/state.js";
 import type { Visits } from "../state/steps.js";
 import type { CoreServer, ReplicaStatus } from "./api.js";
 import { type AppliedEntry, AppliedLog } from "./applied-log.js";
-import { ClientDesk } from "./client-desk.js";
+import { ClientRequests } from "./client-requests.js";
 import { Context } from "./context.js";
 import { ReadIndexQueue } from "./read-index-queue.js";
 import { LeaseKeeping } from "./lease-keeping.js";
@@ -23,7 +23,7 @@ import { WatchHub } from "./watch-hub.js";
  */
 export class Replica implements CoreServer {
   readonly #context: Context;
-  readonly #clients: ClientDesk;
+  readonly #clients: ClientRequests;
   readonly #readIndex: ReadIndexQueue;
   readonly #leases: LeaseKeeping;
   readonly #watches: WatchHub;
@@ -43,7 +43,7 @@ export class Replica implements CoreServer {
     const electionMs = electionTicks * tickMs;
     const send = (message: PeerQuestion) => this.#send(message);
     this.#context = new Context({ id, cluster, raft, state, limits, random, electionMs, send });
-    this.#clients = new ClientDesk(this.#context);
+    this.#clients = new ClientRequests(this.#context);
     this.#leases = new LeaseKeeping(this.#context, clusterTimeMs);
     this.#space = new SpaceKeeping(this.#context, options.autoCompaction, options.quotaBytes ?? Infinity);
     this.#readIndex = new ReadIndexQueue(this.#context, this.#leases, this.#clients.isOpen);

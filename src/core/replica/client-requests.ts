@@ -33,10 +33,10 @@ interface ToldRead {
   readonly requests: readonly PendingRequest[];
 }
 
-type Reading = Extract<ClientRequest, { kind: "range" | "txn" }>;
+type ReadRequest = Extract<ClientRequest, { kind: "range" | "txn" }>;
 
 /** What this server has is good enough, and nobody needs to be asked. */
-function asksForContent(asked: ClientRequest): asked is Reading {
+function asksForContent(asked: ClientRequest): asked is ReadRequest {
   if (asked.kind === "range") return asked.request.serializable;
   return asked.kind === "txn" && isSerializable(asked.request);
 }
@@ -50,7 +50,7 @@ function asksForContent(asked: ClientRequest): asked is Reading {
  * and it is proposed again: a dead leader holds nobody up for longer than an election. Before that nothing is proposed again;
  * if its outcome can't be learnt in time, the answer is `request timed out`.
  */
-export class ClientDesk {
+export class ClientRequests {
   readonly #context: Context;
   readonly requests: Requests;
   #number: number;
@@ -309,7 +309,7 @@ export class ClientDesk {
     return yield* this.#leases();
   }
 
-  *#read({ kind, request }: Reading): Steps<ClientResponse> {
+  *#read({ kind, request }: ReadRequest): Steps<ClientResponse> {
     const { state } = this.#context;
     const revision = state.revisions.current;
     const { answerBytesMax } = this.#context.limits;
