@@ -78,7 +78,7 @@ export const mutants = [
   },
   {
     name: "disk: another server's disk is remembered before it is on the own one",
-    file: "src/core/server/disk/disk-book.ts",
+    file: "src/core/server/disk/disk-index.ts",
     find: "    await writeMemberRecord(this.#folder, { ...this.#record, disks });\n    this.#disks = disks;",
     replace:
       "    this.#disks = disks;\n    await writeMemberRecord(this.#folder, { ...this.#record, disks });",
@@ -86,7 +86,7 @@ export const mutants = [
   },
   {
     name: "disk: one write of member.json that failed locks all out",
-    file: "src/core/server/disk/disk-book.ts",
+    file: "src/core/server/disk/disk-index.ts",
     find: "    this.#last = learning.catch(() => undefined);",
     replace: "    this.#last = learning;",
     caughtBy: powerLoss,

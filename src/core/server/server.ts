@@ -13,7 +13,7 @@ import type { RunningCore } from "./common/api.js";
 import type { CoreConfig, TlsFiles } from "./common/config.js";
 import { type DataDirectory, openDataDirectory } from "./disk/data-directory.js";
 import { Disk } from "./disk/disk.js";
-import { DiskBook } from "./disk/disk-book.js";
+import { DiskIndex } from "./disk/disk-index.js";
 import { GrpcEdge } from "./grpc/edge.js";
 import { idText } from "./common/identity.js";
 import { nodePorts } from "./node-ports.js";
@@ -163,15 +163,15 @@ class Core implements RunningCore {
   }
 
   #peersHandler(): PeersHandler {
-    const book = new DiskBook(this.#directory.path, this.#directory.record);
+    const disks = new DiskIndex(this.#directory.path, this.#directory.record);
     return {
       message: (message: PeerMessage) => this.#host.step({ kind: "message", message }),
       snapshot: (message: InstallSnapshot, pieces, state) =>
         this.#host.receiveSnapshot(message, pieces, state),
       snapshotSent: (member, arrived) => this.#host.step({ kind: "snapshot-sent", member, arrived }),
       unreachable: (member) => this.#host.step({ kind: "unreachable", member }),
-      isKnownDisk: (member, disk) => book.isKnown(member, disk),
-      learnDisk: (member, disk) => book.learn(member, disk),
+      isKnownDisk: (member, disk) => disks.isKnown(member, disk),
+      learnDisk: (member, disk) => disks.learn(member, disk),
       trouble: (cause, text) => this.#trouble(cause, text),
     };
   }

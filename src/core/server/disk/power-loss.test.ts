@@ -7,7 +7,7 @@ import { CoreState } from "../../state/state.js";
 import { configOf } from "../common/config.js";
 import { type DataDirectory, openContent } from "./data-directory.js";
 import { Disk } from "./disk.js";
-import { DiskBook } from "./disk-book.js";
+import { DiskIndex } from "./disk-index.js";
 
 /**
  * The production code of a server's disk on a disk that crashes: processes are killed and power is lost between any two
@@ -62,7 +62,7 @@ class Life {
   #writes = 0;
   #found: Awaited<ReturnType<typeof openContent>> | undefined;
   #writer: Disk | undefined;
-  #book: DiskBook | undefined;
+  #index: DiskIndex | undefined;
   #disks = new Map<bigint, bigint>();
   #isBroken = false;
   #isSaving = false;
@@ -106,7 +106,7 @@ class Life {
     if (this.#found !== undefined) this.#judge(found.record, log);
     this.#found = found;
     this.#writer = new Disk(found.journal, found.snapshots, snapshot.index);
-    this.#book = new DiskBook(folder, found.record);
+    this.#index = new DiskIndex(folder, found.record);
     this.#disks = new Map(found.record.disks);
     this.#steps = [{ log, write: 0 }];
     this.#acknowledged = 0;
@@ -203,7 +203,7 @@ class Life {
     const disk = BigInt(1 + Math.floor(this.#random.next() * 1.2));
     const process = this.counts.starts;
     const { failures } = this.disk;
-    this.#book!.learn(member, disk).then(
+    this.#index!.learn(member, disk).then(
       (isKnown) => {
         if (!isKnown || process !== this.counts.starts) return;
         if ((this.#disks.get(member) ?? disk) !== disk) this.#wrong = `two disks of ${member} are known`;

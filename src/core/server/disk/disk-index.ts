@@ -5,7 +5,7 @@ import { type MemberRecord, writeMemberRecord } from "./member-file.js";
  * Remembers which disk each of the other servers has. One that has lost its disk has forgotten its votes and what it had
  * acknowledged: it must not take part under its old name (Raft rests on what servers have promised).
  */
-export class DiskBook {
+export class DiskIndex {
   readonly #folder: string;
   readonly #record: MemberRecord;
   /** Only what is on our own disk. */
