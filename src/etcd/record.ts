@@ -20,7 +20,7 @@ export interface HoldRecord {
   readonly nonce: string;
   /** What the core granted, seconds: nobody renews for longer. */
   readonly seconds: number;
-  /** Over how long waiters spread their attempts when the resource is released, ms (`crowd.ts`). */
+  /** Over how long waiters spread their attempts when the resource is released, ms (`contention-backoff.ts`). */
   readonly spreadMs: number;
   readonly asked?: Asked | undefined;
 }

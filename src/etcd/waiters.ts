@@ -1,7 +1,7 @@
 import type { Random, Timer, Timers } from "../lease/ports.js";
 import type { Watching } from "../lease/provider.js";
 import type { Core, Entry } from "./core.js";
-import { Crowd } from "./crowd.js";
+import { ContentionBackoff } from "./contention-backoff.js";
 import { decodeRecord } from "./record.js";
 
 /** Resources that one participant waits for at a time with a watch; for more of them it asks again now and then. */
@@ -19,7 +19,7 @@ export interface WaitersParts {
 }
 
 interface Wait {
-  readonly crowd: Crowd;
+  readonly backoff: ContentionBackoff;
   readonly watching: Watching;
   /** A release was seen; the hint follows when this has run. */
   delay: Timer | undefined;
@@ -31,7 +31,7 @@ interface Wait {
 
 /**
  * Those of this participant who wait for resources that others hold. Each resource's key is watched; its deletion is a release or the end of
- * a lease, and then they are told to try, after a delay that keeps a crowd apart (`crowd.ts`). Whoever sees the next holder's key
+ * a lease, and then they are told to try, after a random delay (`contention-backoff.ts`). Whoever sees the next holder's key
  * meanwhile does not try at all. Nothing of a waiter stands in the core: nothing has to be kept alive or cleaned up there, as with a queue
  * of keys, and the price is that the order among waiters is chance.
  */
@@ -47,16 +47,16 @@ export class Waiters {
   refused(resource: string, entry: Entry, revision: bigint, retryInMs: number): void {
     const wait = this.#waits.get(resource) ?? this.#begin(resource, entry.key, revision);
     if (wait === undefined) return;
-    if (wait.isHinted) wait.crowd.lost();
+    if (wait.isHinted) wait.backoff.lost();
     wait.isHinted = false;
-    wait.crowd.seen(decodeRecord(entry.value)?.spreadMs ?? 0);
+    wait.backoff.seen(decodeRecord(entry.value)?.spreadMs ?? 0);
     wait.end?.cancel();
     wait.end = this.#parts.timers.after(pausesKept * retryInMs, () => this.forget(resource));
   }
 
-  /** What the record of whoever takes the resource now should say of its crowd, ms. */
+  /** What the record of whoever takes the resource now should say of the spread, ms. */
   handedOnMs(resource: string): number {
-    return this.#waits.get(resource)?.crowd.handedOnMs ?? 0;
+    return this.#waits.get(resource)?.backoff.handedOnMs ?? 0;
   }
 
   forget(resource: string): void {
@@ -79,7 +79,13 @@ export class Waiters {
       missed: () => this.#released(resource),
       written: (entry) => this.#taken(resource, entry),
     });
-    const wait: Wait = { crowd: new Crowd(), watching, delay: undefined, isHinted: false, end: undefined };
+    const wait: Wait = {
+      backoff: new ContentionBackoff(),
+      watching,
+      delay: undefined,
+      isHinted: false,
+      end: undefined,
+    };
     this.#waits.set(resource, wait);
     return wait;
   }
@@ -89,7 +95,7 @@ export class Waiters {
     if (wait === undefined) return;
     const { timers, random } = this.#parts;
     wait.delay?.cancel();
-    const delayMs = wait.crowd.delayMs(random);
+    const delayMs = wait.backoff.delayMs(random);
     if (delayMs === 0) this.#hint(resource, wait);
     else wait.delay = timers.after(delayMs, () => this.#hint(resource, wait));
   }
@@ -98,9 +104,9 @@ export class Waiters {
     const wait = this.#waits.get(resource);
     if (wait === undefined) return;
     wait.delay?.cancel();
-    if (wait.delay !== undefined) wait.crowd.spared();
+    if (wait.delay !== undefined) wait.backoff.spared();
     wait.delay = undefined;
-    wait.crowd.seen(decodeRecord(entry.value)?.spreadMs ?? 0);
+    wait.backoff.seen(decodeRecord(entry.value)?.spreadMs ?? 0);
   }
 
   #hint(resource: string, wait: Wait): void {

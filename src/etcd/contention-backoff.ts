@@ -6,21 +6,25 @@ const spreadMsBase = 16;
 /** With 1,000 waiters one begins its attempt every four milliseconds, and the first to succeed stops the others. */
 export const spreadMsMax = 4_000;
 
-/** Whoever began in vain: a crowd that has just come together finds its spread within a few releases. */
+/** For a waiter that began in vain: many waiters that come at once find their spread within a few releases. */
 const lostFactor = 4;
 
-/** Whoever saw another win without having begun. Much closer to 1, so that of a large crowd about one in a hundred begins in vain. */
+/**
+ * For a waiter that saw another win before it began. It is close to 1, so that of many waiters about one in a
+ * hundred begins in vain.
+ */
 const sparedFactor = 0.98;
 
 /** What a winner hands on of the spread with which it won. */
 const handedOnFactor = 0.75;
 
 /**
- * Over how long the waiters for one resource spread their attempts after a release, so that a thousand of them do not ask all at once.
- * Nobody counts them: whoever began an attempt in vain multiplies its own spread, whoever wins writes a part of its own into the key, where all
- * others read it. So newcomers wait no less than those who have waited for long, and each has the same chance at every release.
+ * How long one waiter for a resource waits after a release before it tries, so that a thousand waiters do not all
+ * ask at once. Nobody counts the waiters. One that tried in vain multiplies its spread; the one that wins writes a
+ * part of its spread into the key, where the others read it. A newcomer therefore waits no less than those who have
+ * waited for long, and every waiter has the same chance at every release.
  */
-export class Crowd {
+export class ContentionBackoff {
   #spreadMs = 0;
 
   /** What the holder's record says. */
