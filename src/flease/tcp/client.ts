@@ -15,11 +15,12 @@ import type { FleaseOptions } from "./types.js";
 const defaultTimeout = "5s";
 
 /**
- * Connects to a cluster of which some addresses are known, as a client. Resolves as soon as a majority of the members
- * is connected, or, with fewer, when `timeout` is over: the others may come later.
+ * Connects to a cluster of which some addresses are known, as a client. Resolves as soon as a majority of the
+ * members is connected, or, with fewer, when `timeout` is over: the others may come later.
  *
- * @throws LeaseholdError `INVALID_URL`, before anything is opened; `UNREACHABLE`, `INVALID_CONFIG` for credentials that cannot be used, why every member that answered refused, or
- * why so many did that there is no majority: `CONFIG_MISMATCH` when members have different settings and no majority has the same.
+ * @throws LeaseholdError `INVALID_URL`, before anything is opened; `UNREACHABLE`, `INVALID_CONFIG` for
+ * credentials that cannot be used, why every member that answered refused, or why so many did that there is
+ * no majority: `CONFIG_MISMATCH` when members have different settings and no majority has the same.
  */
 export async function openFleaseClient(
   addresses: readonly string[],

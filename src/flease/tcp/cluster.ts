@@ -18,7 +18,8 @@ export interface Cluster {
 /**
  * Puts together what a participant has to know.
  *
- * @throws LeaseholdError `INVALID_URL` for text that is no address, before anything listens: nothing would report it later.
+ * @throws LeaseholdError `INVALID_URL` for text that is no address, before anything listens: nothing would
+ * report it later.
  */
 export function defineCluster(
   name: string,

@@ -19,9 +19,10 @@ export interface Discovery {
 }
 
 /**
- * Asks the addresses for the cluster. One member that answers tells all of it; but one with other settings than the rest tells of a cluster
- * that there is not. So what a majority of its members says is taken at once, and otherwise, when all have answered or some time has passed,
- * each description in turn, what most say first. There is at least one.
+ * Asks the addresses for the cluster. One member that answers tells all of it; but one with other settings
+ * than the rest tells of a cluster that there is not. So what a majority of its members says is taken at
+ * once, and otherwise, when all have answered or some time has passed, each description in turn, what most
+ * say first. There is at least one.
  */
 export function discover(
   addresses: readonly string[],
@@ -90,7 +91,10 @@ function unreachable(
   return new LeaseholdError("UNREACHABLE", `no member could be reached at ${causes.join(", ")}`);
 }
 
-/** The transport's owner while a client does not know its cluster: it waits for the first member, and has nothing to say. */
+/**
+ * The transport's owner while a client does not know its cluster: it waits for the first member, and has
+ * nothing to say.
+ */
 class Discoverer implements TransportHandler {
   readonly #found: (link: Link) => void;
   readonly #failed: (address: string, error: LeaseholdError) => void;

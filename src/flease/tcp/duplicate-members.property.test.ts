@@ -12,8 +12,8 @@ import type { TransportOptions } from "./transport/transport-options.js";
 import { DuplicateWatch } from "./duplicate-watch.js";
 
 /**
- * Two processes under one member's id, in a network in which random pairs cannot reach each other, by the product's own
- * members, clients and connections in virtual time: no two clients hold the resource at once.
+ * Two processes under one member's id, in a network in which random pairs cannot reach each other, by the
+ * product's own members, clients and connections in virtual time: no two clients hold the resource at once.
  */
 
 const fake = vi.hoisted(() => ({ net: undefined as unknown }));
@@ -163,7 +163,10 @@ class Run {
     else this.#misled.delete(host);
   }
 
-  /** One of the two is taken from the others, which find the other one in its place. The clients are here and there. */
+  /**
+   * One of the two is taken from the others, which find the other one in its place. The clients are here and
+   * there.
+   */
   #takeAway(away: string, back: string, others: readonly Host[]): void {
     const gone = this.#hosts.get(away);
     if (this.#chance(0.4)) gone?.kill();

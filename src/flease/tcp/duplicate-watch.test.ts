@@ -4,7 +4,10 @@ import { DUPLICATE_NOTICE_MS, DuplicateWatch } from "./duplicate-watch.js";
 const lapseMs = 100;
 const nobody = new Map<string, string>();
 
-/** c of three or five members, connected with some at time 0 and silent from then on; ready when the wait is over. */
+/**
+ * c of three or five members, connected with some at time 0 and silent from then on; ready when the wait is
+ * over.
+ */
 function watchOf(members: number, ...connected: string[]): DuplicateWatch {
   const watch = new DuplicateWatch({ members, lapseMs });
   for (const id of connected) meet(watch, id, 0);

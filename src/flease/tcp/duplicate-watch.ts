@@ -1,13 +1,15 @@
 import { majorityOf } from "../../lease/majority.js";
 
 /**
- * Guards against a duplicate member: two processes under one member's id (`docs/operations.md`; the status calls such a
- * process a `twin`). Quorums count ids, so a majority with one process and a majority with the other need not have a
- * member in common, and there would be two holders. Pure: it is told the time, on the steady clock.
+ * Guards against a duplicate member: two processes under one member's id (`docs/operations.md`; the status
+ * calls such a process a `twin`). Quorums count ids, so a majority with one process and a majority with the
+ * other need not have a member in common, and there would be two holders. Pure: it is told the time, on the
+ * steady clock.
  *
- * A process votes only as long as enough other members confirm it. A member confirms one process of an id at a time: it
- * lets no second one in before the first must have noticed that it is no longer confirmed. Members tell each other whom
- * they are connected with, so two members that confirm different processes find out as soon as they are connected.
+ * A process votes only as long as enough other members confirm it. A member confirms one process of an id at
+ * a time: it lets no second one in before the first must have noticed that it is no longer confirmed. Members
+ * tell each other whom they are connected with, so two members that confirm different processes find out as
+ * soon as they are connected.
  */
 
 /** How long our status says that another process was seen under our id. */
@@ -19,8 +21,8 @@ interface OtherMember {
   /** Up to this time of ours it is certain that it was connected with us. */
   confirmedMs: number;
   /**
-   * Whether its confirmation counts: it has confirmed no other process under our id since our recovery wait began, or
-   * since our acceptor voted last.
+   * Whether its confirmation counts: it has confirmed no other process under our id since our recovery wait
+   * began, or since our acceptor voted last.
    */
   counts: boolean;
   /** It says that this very process was the last under our id that it was connected with before. */
@@ -32,7 +34,9 @@ interface OtherMember {
 export interface DuplicateWatchOptions {
   /** How many members there are. */
   readonly members: number;
-  /** A confirmation counts for so long: shorter than any member keeps a connection on which it hears nothing. */
+  /**
+   * A confirmation counts for so long: shorter than any member keeps a connection on which it hears nothing.
+   */
   readonly lapseMs: number;
 }
 
@@ -63,7 +67,10 @@ export class DuplicateWatch {
     this.#blocking = options.members - majority + 1;
   }
 
-  /** A member is connected. Returns the incarnation of its id that was connected before, `""` if there was none. */
+  /**
+   * A member is connected. Returns the incarnation of its id that was connected before, `""` if there was
+   * none.
+   */
   linked(id: string, incarnation: string): string {
     const before = this.#last.get(id) ?? "";
     this.#last.set(id, incarnation);
@@ -90,8 +97,8 @@ export class DuplicateWatch {
   }
 
   /**
-   * A member tells whom it is connected with, and whether this very process was the last under our id that it was
-   * connected with before. Returns the ids under which it is connected with another process than we are.
+   * A member tells whom it is connected with, and whether this very process was the last under our id that it
+   * was connected with before. Returns the ids under which it is connected with another process than we are.
    */
   connectionsOf(id: string, connected: ReadonlyMap<string, string>, knewUs: boolean): string[] {
     const other = this.#others.get(id);
@@ -151,9 +158,9 @@ export class DuplicateWatch {
   }
 
   /**
-   * To be called several times a second. True when our acceptor has to begin a recovery wait now: as long as a member
-   * refuses us, until a majority has confirmed us, and when another process may have voted since we did, because we do
-   * not know what that process promised.
+   * To be called several times a second. True when our acceptor has to begin a recovery wait now: as long as
+   * a member refuses us, until a majority has confirmed us, and when another process may have voted since we
+   * did, because we do not know what that process promised.
    */
   needsRecoveryWait(nowMs: number, ready: boolean): boolean {
     if (this.isDuplicate) return true;
@@ -167,7 +174,8 @@ export class DuplicateWatch {
     const confirming = others.filter((other) => nowMs - other.confirmedMs <= this.#lapseMs);
     const enough = confirming.length >= this.#confirmationsNeeded;
     if (!this.#begun) return !enough || this.#begin(confirming);
-    // A process that voted meanwhile was confirmed by one of these, and none of these has met another process than us.
+    // A process that voted meanwhile was confirmed by one of these, and none of these has met another process
+    // than us.
     const vouching = confirming.filter((other) => other.counts || other.knewUs);
     if (enough && vouching.length >= this.#blocking) {
       for (const other of vouching) other.counts = true;

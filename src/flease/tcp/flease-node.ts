@@ -46,7 +46,9 @@ export interface FleaseNodeOptions {
 /** Members are known by their index, clients by numbers from here on. */
 const firstClientHandle = 1_000;
 
-/** How long after its start a participant waits for a connection that it needs, and how often it looks, ms. */
+/**
+ * How long after its start a participant waits for a connection that it needs, and how often it looks, ms.
+ */
 const firstLinksMs = 500;
 const firstLinkLookMs = 5;
 
@@ -54,7 +56,8 @@ const firstLinkLookMs = 5;
 const introduceTimeoutMs = 5_000;
 
 /**
- * A participant over TCP: carries the messages of a {@link FleasePeer}, and answers for it what is beside the protocol.
+ * A participant over TCP: carries the messages of a {@link FleasePeer}, and answers for it what is beside the
+ * protocol.
  */
 export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
   readonly runner: FleaseRunner;
@@ -178,7 +181,10 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
     return this.transport.call(link, method, params, timeoutMs);
   }
 
-  /** A client is open as soon as a majority is connected: the other members get a moment before they count as missing. */
+  /**
+   * A client is open as soon as a majority is connected: the other members get a moment before they count as
+   * missing.
+   */
   async #firstLink(member: number): Promise<Link | undefined> {
     const { clock, timers } = this.#world;
     const untilMono = this.#startedMono + firstLinksMs;
@@ -388,7 +394,8 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
   }
 
   #maintain(now: Reading): void {
-    // After the acceptor may have become ready: from then on everybody who is connected counts, also if one goes in this moment.
+    // After the acceptor may have become ready: from then on everybody who is connected counts, also if one
+    // goes in this moment.
     const { acceptor } = this.peer;
     if (acceptor !== undefined && this.membership.maintain(now, acceptor.ready))
       acceptor.beginRecoveryWait(now);

@@ -15,8 +15,8 @@ interface Labelled {
 }
 
 /**
- * What participants say of themselves, by owner. They say it once, when they connect, so it costs nothing when leases are
- * taken. Nothing rests on it.
+ * What participants say of themselves, by owner. They say it once, when they connect, so it costs nothing
+ * when leases are taken. Nothing rests on it.
  */
 export class Labels {
   readonly #keepMs: number;

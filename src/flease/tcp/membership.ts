@@ -10,8 +10,8 @@ import { DuplicateWatch } from "./duplicate-watch.js";
 const announceTimeoutMs = 1_000;
 
 /**
- * A confirmation counts for so many heartbeats. A connection on which nothing arrives stands for five, by a clock that differs by
- * less than a tenth, and as long as it stands no other process is let in.
+ * A confirmation counts for so many heartbeats. A connection on which nothing arrives stands for five, by a
+ * clock that differs by less than a tenth, and as long as it stands no other process is let in.
  */
 const lapseHeartbeats = 4;
 
@@ -32,8 +32,8 @@ interface Announcement {
 }
 
 /**
- * A member's part in the rule that one process votes under each id: it tells the other members whom it is connected
- * with, hears the same from them, and knows whether its own vote counts.
+ * A member's part in the rule that one process votes under each id: it tells the other members whom it is
+ * connected with, hears the same from them, and knows whether its own vote counts.
  */
 export class Membership {
   readonly #host: MembershipHost;
@@ -123,7 +123,10 @@ export class Membership {
     if (this.#host.cluster.settings.members.includes(memberId)) this.#duplicates.refusedBy(memberId, text);
   }
 
-  /** Tells the member that a process with its id was refused: its operator may be the one who can end that process. */
+  /**
+   * Tells the member that a process with its id was refused: its operator may be the one who can end that
+   * process.
+   */
   warn(link: Link, address: string): void {
     this.#host.transport.call(link, "rival", { address }, announceTimeoutMs).catch(() => {
       // The member has gone, so the other process may take its place.
@@ -144,7 +147,8 @@ export class Membership {
 
   /** To be called several times a second. True when the acceptor must begin a recovery wait now. */
   maintain(now: Reading, ready: boolean): boolean {
-    // The answers confirm us within a round trip, where heartbeats may take two seconds: after this process was stopped, say.
+    // The answers confirm us within a round trip, where heartbeats may take two seconds: after this process
+    // was stopped, say.
     if (!this.#duplicates.votes(now.mono))
       for (const announcement of this.#links.values())
         if (announcement.state === "confirmed") announcement.state = "due";

@@ -3,8 +3,8 @@ import type { AttemptOutcome, Grant, Inspection, Provider, ProviderEvents } from
 import type { Guarantees, HolderHint, ResourceHint } from "../../lease/types.js";
 
 /**
- * What an observer makes of a ground: it asks, and takes nothing. Members refuse an observer's requests anyway; this
- * says so at once, where the mistake is.
+ * What an observer makes of a ground: it asks, and takes nothing. Members refuse an observer's requests
+ * anyway; this says so at once, where the mistake is.
  */
 export class ObserverProvider implements Provider {
   readonly #ground: Provider;

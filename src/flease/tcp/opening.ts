@@ -2,8 +2,8 @@
 export type OnFailure = (close: () => void | Promise<void>) => void;
 
 /**
- * Runs a call that opens one thing after the other. If a step fails, all that was opened until then is closed again, the last
- * first, before the call rejects: its caller has nothing in hand by which to close it.
+ * Runs a call that opens one thing after the other. If a step fails, all that was opened until then is closed
+ * again, the last first, before the call rejects: its caller has nothing in hand by which to close it.
  */
 export async function opening<T>(steps: (onFailure: OnFailure) => Promise<T>): Promise<T> {
   const closes: (() => void | Promise<void>)[] = [];

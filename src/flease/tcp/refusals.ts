@@ -1,7 +1,10 @@
 import { LeaseholdError } from "../../lease/errors.js";
 import { majorityOf } from "../../lease/majority.js";
 
-/** Why members refuse this participant, by their addresses, until they accept it. Members alone are dialed, so there are no more than those. */
+/**
+ * Why members refuse this participant, by their addresses, until they accept it. Members alone are dialed, so
+ * there are no more than those.
+ */
 export class Refusals {
   readonly #byAddress = new Map<string, LeaseholdError>();
 

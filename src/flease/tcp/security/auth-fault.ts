@@ -1,6 +1,8 @@
 import type { RejectReason, Rejection } from "../wire/hello.js";
 
-/** Why somebody was not believed. The names are stable: counters carry them, and each is logged once a minute. */
+/**
+ * Why somebody was not believed. The names are stable: counters carry them, and each is logged once a minute.
+ */
 export const authCauses = [
   /** No certificate was shown. */
   "noCertificate",
@@ -106,7 +108,10 @@ const atDialingSide: Readonly<Record<string, Sentence>> = {
   ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION: ["method", "certificates are used there, and a key here"],
 };
 
-/** What a TLS handshake failed of, by the error's code; `undefined` for what is no fault of TLS (a reset, say). */
+/**
+ * What a TLS handshake failed of, by the error's code; `undefined` for what is no fault of TLS (a reset,
+ * say).
+ */
 export function handshakeFault(error: Error, side: Side): AuthFault | undefined {
   const { code, reason } = error as Error & { code?: unknown; reason?: unknown };
   if (typeof code !== "string" || !code.startsWith("ERR_SSL_")) return undefined;

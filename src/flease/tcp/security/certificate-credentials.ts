@@ -24,8 +24,9 @@ export interface CertificateSet {
 }
 
 /**
- * Both sides show a certificate. OpenSSL checks the chain, the dates and the purpose; `proofOf` looks at what it found.
- * Node does not hang up by itself (`rejectUnauthorized`), so that a peer that is refused can be told why.
+ * Both sides show a certificate. OpenSSL checks the chain, the dates and the purpose; `proofOf` looks at what
+ * it found. Node does not hang up by itself (`rejectUnauthorized`), so that a peer that is refused can be
+ * told why.
  */
 export const certificateTls = { minVersion: "TLSv1.3", secureOptions } as const;
 

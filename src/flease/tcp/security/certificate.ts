@@ -7,8 +7,8 @@ import type { Role } from "../wire/identity.js";
 
 /**
  * What a certificate says of its owner, in a URI among its subject's alternative names:
- * `leasehold://CLUSTER/member/ID`, `leasehold://CLUSTER/client` or `leasehold://CLUSTER/observer`. CLUSTER and ID are
- * percent-encoded.
+ * `leasehold://CLUSTER/member/ID`, `leasehold://CLUSTER/client` or `leasehold://CLUSTER/observer`. CLUSTER
+ * and ID are percent-encoded.
  */
 const nameOfOurs = /^leasehold:\/\/([^/?#]+)\/(?:member\/([^/?#]+)|(client|observer))$/;
 
@@ -55,8 +55,8 @@ export function describeCertificate(certificate: X509Certificate): string {
 }
 
 /**
- * The URIs in Node's text form of the extension, `DNS:a, URI:b`. A value with characters that could be taken for the
- * beginning of another one is quoted there as JSON, and is not looked into.
+ * The URIs in Node's text form of the extension, `DNS:a, URI:b`. A value with characters that could be taken
+ * for the beginning of another one is quoted there as JSON, and is not looked into.
  */
 export function urisOf(subjectAltName: string | undefined): string[] {
   const uris: string[] = [];

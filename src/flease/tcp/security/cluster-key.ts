@@ -2,21 +2,26 @@ import { LeaseholdError } from "../../../lease/errors.js";
 import { roles } from "../wire/identity.js";
 import type { Role } from "../wire/identity.js";
 
-/** 256 bits cannot be guessed, also not offline from recorded handshakes, which would be possible with a short key. */
+/**
+ * 256 bits cannot be guessed, also not offline from recorded handshakes, which would be possible with a short
+ * key.
+ */
 const KEY_BYTES_MIN = 32;
 
 /** OpenSSL takes up to 512 bytes; more than this gives nothing. */
 const KEY_BYTES_MAX = 64;
 
-/** 32 random bytes have fewer different values than this once in 10^30 times; a pattern typed by hand, always. */
+/**
+ * 32 random bytes have fewer different values than this once in 10^30 times; a pattern typed by hand, always.
+ */
 const DIFFERENT_BYTES_MIN = 10;
 
 /** The keys of a participant, by the role that each allows. */
 export type ClusterKeys = ReadonlyMap<Role, Buffer>;
 
 /**
- * Reads a cluster key: either hexadecimal digits alone, the key that allows every role, or lines of `ROLE: DIGITS`
- * with a key for each role. `#` begins a comment. What is secret is in no message.
+ * Reads a cluster key: either hexadecimal digits alone, the key that allows every role, or lines of `ROLE:
+ * DIGITS` with a key for each role. `#` begins a comment. What is secret is in no message.
  *
  * @throws LeaseholdError `INVALID_CONFIG`.
  */

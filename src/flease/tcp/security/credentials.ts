@@ -9,13 +9,18 @@ import type { Identity, Role } from "../wire/identity.js";
  * cryptography is OpenSSL's, by way of `node:tls`.
  */
 export interface Credentials {
-  /** Changes whenever the files were read anew: what was made of `serverOptions` before is to be made again. */
+  /**
+   * Changes whenever the files were read anew: what was made of `serverOptions` before is to be made again.
+   */
   readonly version: number;
   /** For accepting connections. */
   serverOptions(): TlsServerOptions;
   /** For one connection that is dialed. */
   dialOptions(identity: Identity): ConnectionOptions;
-  /** Who is on the other side of a connection whose TLS handshake is done. Only a proof lets anything be read from it. */
+  /**
+   * Who is on the other side of a connection whose TLS handshake is done. Only a proof lets anything be read
+   * from it.
+   */
   proofOf(socket: TLSSocket, side: Side): Proof | AuthFault;
   /** What a peer said of itself in a handshake that failed, for messages. */
   claimOf(socket: TLSSocket): string | undefined;
@@ -26,7 +31,7 @@ export interface Credentials {
 }
 
 /**
- * No session is resumed, because a resumed one would outlive the certificate that it began with, and nothing is
- * negotiated a second time. Connections here live long, so neither is missed.
+ * No session is resumed, because a resumed one would outlive the certificate that it began with, and nothing
+ * is negotiated a second time. Connections here live long, so neither is missed.
  */
 export const secureOptions = constants.SSL_OP_NO_TICKET | constants.SSL_OP_NO_RENEGOTIATION;

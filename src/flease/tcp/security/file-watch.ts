@@ -2,7 +2,10 @@ import { stat } from "node:fs/promises";
 import type { Timer, World } from "../../../lease/ports.js";
 import type { Logger } from "../../../runtime/logger.js";
 
-/** How often the files are looked at: a new certificate counts within this time, and a look costs microseconds. */
+/**
+ * How often the files are looked at: a new certificate counts within this time, and a look costs
+ * microseconds.
+ */
 export const WATCH_EVERY_MS = 5_000;
 
 export interface FileWatchOptions<T> {
@@ -16,8 +19,9 @@ export interface FileWatchOptions<T> {
 }
 
 /**
- * What files hold, read anew when one of them changes. They are looked at now and then instead of being watched by
- * the operating system: that works on every file system and through every way of replacing a file, and holds no handle.
+ * What files hold, read anew when one of them changes. They are looked at now and then instead of being
+ * watched by the operating system: that works on every file system and through every way of replacing a file,
+ * and holds no handle.
  */
 export class FileWatch<T> {
   current: T;

@@ -36,8 +36,8 @@ import * as keys from "./incarnation-key.js";
 import { loadCredentials } from "./load.js";
 
 /**
- * Speaks in the name of somebody who holds leases, in all ways that there are, to set them free. `npm run intrude` makes more
- * of it; LEASEHOLD_TRIES says how much more.
+ * Speaks in the name of somebody who holds leases, in all ways that there are, to set them free. `npm run
+ * intrude` makes more of it; LEASEHOLD_TRIES says how much more.
  */
 const tries = Math.min(Number(process.env["LEASEHOLD_TRIES"] ?? 200), 20_000);
 const inParallel = 8;
@@ -180,7 +180,8 @@ function forgeries(victim: FleaseNode, recorded: Buffer): Forgery[] {
   return [
     // The name alone, with a key of one's own: another owner.
     (stranger, rel) => introduced(stranger, new keys.IncarnationKey(), claims, rel),
-    // The very owner, as everybody can read it, with a signature by nobody, by another key, and of something else.
+    // The very owner, as everybody can read it, with a signature by nobody, by another key, and of something
+    // else.
     (stranger, rel) =>
       introduced(
         stranger,

@@ -23,8 +23,8 @@ export interface Self {
 export type Introduced = Extract<DecodedIdentity, { readonly publicKey: Buffer }>;
 
 /**
- * HELLO, WELCOME, PROOF: each side shows that it has the key of its incarnation, by signing all that both have said
- * (`security/transcript.ts`). Until a peer has done that, nothing is done in its name.
+ * HELLO, WELCOME, PROOF: each side shows that it has the key of its incarnation, by signing all that both
+ * have said (`security/transcript.ts`). Until a peer has done that, nothing is done in its name.
  */
 export class Handshake {
   readonly #self: Self;

@@ -26,19 +26,25 @@ import type { SecurityOptions } from "./options.js";
 import { loadCredentials } from "./load.js";
 
 /**
- * Tries to get in, many of them and all kinds mixed, while a good client works. `npm run intrude` makes a million;
- * LEASEHOLD_TRIES says another number.
+ * Tries to get in, many of them and all kinds mixed, while a good client works. `npm run intrude` makes a
+ * million; LEASEHOLD_TRIES says another number.
  */
 const tries = Number(process.env["LEASEHOLD_TRIES"] ?? 3_000);
 const inParallel = 24;
 const answersKept = 10_000;
-/** What may be more in use at the end than when a quarter had been made: caches and the like, not something for each try. */
+/**
+ * What may be more in use at the end than when a quarter had been made: caches and the like, not something
+ * for each try.
+ */
 const growthBytesMax = 6 * 2 ** 20;
-/** The same for the whole process. What OpenSSL leaves behind shows only here, and so does what malloc keeps for later. */
+/**
+ * The same for the whole process. What OpenSSL leaves behind shows only here, and so does what malloc keeps
+ * for later.
+ */
 const residentGrowthBytesMax = 96 * 2 ** 20;
 /**
- * For 99 answers of 100. The good client shares its event loop with the member and all intruders, each of whose
- * handshakes takes milliseconds of it.
+ * For 99 answers of 100. The good client shares its event loop with the member and all intruders, each of
+ * whose handshakes takes milliseconds of it.
  */
 const answerMsMax = 1_000;
 
@@ -186,7 +192,8 @@ it(`${tries} tries of all kinds get nowhere, cost no memory and disturb nobody`,
   const answersMs = ring.slice(0, Math.min(answers, answersKept)).sort();
   expect(answersMs[Math.floor(0.99 * answersMs.length)]).toBeLessThan(answerMsMax);
   const { counters } = member.transport;
-  // Nothing but what the good client sent was handed over, unless it was inside a frame of someone who may send it.
+  // Nothing but what the good client sent was handed over, unless it was inside a frame of someone who may
+  // send it.
   expect(counters["calls.answered"] + counters["messages.received"] - good.count).toBeLessThan(tries / 50);
   for (const cause of ["plain", "tls", "noCertificate", "expired", "untrusted"] as const) {
     expect(counters[`auth.refused.${cause}`]).toBeGreaterThan(tries / 100);

@@ -11,8 +11,8 @@ import { roles } from "../wire/identity.js";
 import type { Identity, Role } from "../wire/identity.js";
 
 /**
- * The one suite for pre-shared keys with forward secrecy, authenticated encryption and no parameters to choose
- * (RFC 7905). `node:tls` offers pre-shared keys up to TLS 1.2.
+ * The one suite for pre-shared keys with forward secrecy, authenticated encryption and no parameters to
+ * choose (RFC 7905). `node:tls` offers pre-shared keys up to TLS 1.2.
  */
 const CIPHER = "ECDHE-PSK-CHACHA20-POLY1305";
 
@@ -23,7 +23,10 @@ const suite = {
   secureOptions,
 } as const;
 
-/** `ROLE@CLUSTER`: the role names the key. The cluster is there for messages only; HELLO is what it is judged by. */
+/**
+ * `ROLE@CLUSTER`: the role names the key. The cluster is there for messages only; HELLO is what it is judged
+ * by.
+ */
 function pskIdentity(name: Role, cluster: string): string {
   return `${name}@${cluster}`;
 }

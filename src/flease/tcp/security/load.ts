@@ -24,8 +24,8 @@ export interface Owner {
 }
 
 /**
- * Reads the credentials that the options name, and goes on watching their files. `undefined` when there are none:
- * plain TCP.
+ * Reads the credentials that the options name, and goes on watching their files. `undefined` when there are
+ * none: plain TCP.
  *
  * @throws LeaseholdError `INVALID_CONFIG`: unreadable, does not fit together, or not for this owner.
  */

@@ -29,7 +29,10 @@ import type { TransportOptions } from "../transport/transport-options.js";
 import type { AuthCause } from "./auth-fault.js";
 import { loadCredentials } from "./load.js";
 
-/** Who is refused before anything he says is listened to, what he and the other side are told, and how it is counted. */
+/**
+ * Who is refused before anything he says is listened to, what he and the other side are told, and how it is
+ * counted.
+ */
 
 const ours = new Authority();
 const theirs = new Authority("/CN=another authority");

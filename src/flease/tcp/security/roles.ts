@@ -1,7 +1,10 @@
 import { roles } from "../wire/identity.js";
 import type { Role } from "../wire/identity.js";
 
-/** What credentials for `role` allow their owner to be: a member may do all that a client does, and a client may ask. */
+/**
+ * What credentials for `role` allow their owner to be: a member may do all that a client does, and a client
+ * may ask.
+ */
 export function rolesWithin(role: Role): readonly Role[] {
   return roles.slice(roles.indexOf(role));
 }

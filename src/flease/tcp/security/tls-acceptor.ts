@@ -7,7 +7,9 @@ import type { AuthFault } from "./auth-fault.js";
 import type { Credentials } from "./credentials.js";
 import type { Proof } from "./proof.js";
 
-/** The first byte of every TLS connection. None of our frames begins so: it would be longer than any may be. */
+/**
+ * The first byte of every TLS connection. None of our frames begins so: it would be longer than any may be.
+ */
 const TLS_HANDSHAKE = 0x16;
 
 /** How the TLS handshake of an accepted connection ended. Exactly one of the two is called, once. */
@@ -71,7 +73,9 @@ export class TlsAcceptor {
     });
   }
 
-  /** A peer without TLS gets the refusal in plain frames, because it could not read it in a TLS connection. */
+  /**
+   * A peer without TLS gets the refusal in plain frames, because it could not read it in a TLS connection.
+   */
   #refusePlain(key: string, pending: PendingHandshake): void {
     this.#finish(key, pending);
     pending.outcome.passed(pending.socket, { cause: "plain", text: "only TLS connections are taken here" });

@@ -11,9 +11,9 @@ const CHANNEL_BYTES = 32;
 const CONTEXT = "leasehold handshake, version 2, ";
 
 /**
- * What the two sides of a connection sign: all that both have said, and the TLS connection in which they said it. A
- * recorded proof is of no use elsewhere: another member sends another WELCOME, another connection has other nonces, and a
- * relay between two TLS connections has two channels.
+ * What the two sides of a connection sign: all that both have said, and the TLS connection in which they said
+ * it. A recorded proof is of no use elsewhere: another member sends another WELCOME, another connection has
+ * other nonces, and a relay between two TLS connections has two channels.
  */
 export class Transcript {
   readonly #channel: Buffer;
@@ -29,7 +29,10 @@ export class Transcript {
     this.#hello = digest(hello);
   }
 
-  /** @param welcome the body of WELCOME: for the side that accepts without its signature, which is what is being made */
+  /**
+   * @param welcome the body of WELCOME: for the side that accepts without its signature, which is what is
+   * being made
+   */
   statement(side: Side, welcome: Uint8Array): Buffer {
     return Buffer.concat([Buffer.from(CONTEXT + side), this.#channel, this.#hello, digest(welcome)]);
   }

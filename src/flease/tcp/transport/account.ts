@@ -7,9 +7,9 @@ import type { Identity } from "../wire/identity.js";
 const networkGroups = 4;
 
 /**
- * Whom a peer's resources are charged to: the member that it is, the owner of its certificate, or else, where a key or
- * plain TCP says nothing of who it is, the address that it comes from. All of these are hard to have many of; names and
- * incarnations are not.
+ * Whom a peer's resources are charged to: the member that it is, the owner of its certificate, or else, where
+ * a key or plain TCP says nothing of who it is, the address that it comes from. All of these are hard to have
+ * many of; names and incarnations are not.
  */
 export function accountOf(proof: Proof, peer: Identity, address: string): string {
   if (peer.role === "member") return `member ${peer.nodeId}`;

@@ -5,16 +5,23 @@ import type { Link } from "./link.js";
 import type { AnswerFrame, CallFrame } from "../wire/admin-frames.js";
 import type { TransportHandler } from "./transport-handler.js";
 
-/** Calls of one peer that are being answered at the same time, watches among them; a further one is answered with an error. */
+/**
+ * Calls of one peer that are being answered at the same time, watches among them; a further one is answered
+ * with an error.
+ */
 const RUNNING_CALLS_MAX = 64;
 
 /**
- * Calls of one peer whose answers we wait for: more than it takes at a time, as answers are on their way for a while. Each peer has a
- * number of its own, so one that does not answer takes no room from what others are asked.
+ * Calls of one peer whose answers we wait for: more than it takes at a time, as answers are on their way for
+ * a while. Each peer has a number of its own, so one that does not answer takes no room from what others are
+ * asked.
  */
 const ASKED_CALLS_MAX = 256;
 
-/** Made once: a stack for each would cost more than all the rest of a refusal, of which one read may ask for thousands. */
+/**
+ * Made once: a stack for each would cost more than all the rest of a refusal, of which one read may ask for
+ * thousands.
+ */
 const tooManyCalls = new LeaseholdError(
   "UNREACHABLE",
   `${RUNNING_CALLS_MAX} calls are being answered already`,
@@ -111,7 +118,8 @@ export class Calls {
       const answer = this.#handler.answer(link, call.method, call.params);
       this.#send(link, { id, value: await answer });
     } catch (error) {
-      // Also what was refused at once counts until this turn ends: one read asks for so much of it and no more.
+      // Also what was refused at once counts until this turn ends: one read asks for so much of it and no
+      // more.
       await undefined;
       this.#send(link, { id, error: asLeaseholdError(error) });
     } finally {

@@ -21,8 +21,9 @@ import type { TransportHandler } from "./transport-handler.js";
 const LINGER_MS = 500;
 
 /**
- * A read of at least this size, some two hundred messages, is all that one peer may say in a turn of the event loop.
- * Without that bound the runtime goes on reading from the peer that sends fastest, thirty-two such reads in a row.
+ * A read of at least this size, some two hundred messages, is all that one peer may say in a turn of the
+ * event loop. Without that bound the runtime goes on reading from the peer that sends fastest, thirty-two
+ * such reads in a row.
  */
 const SHARE_BYTES = 16 * 1024;
 
@@ -48,8 +49,8 @@ export interface ConnectionOwner extends Self {
   readonly counters: Counters;
   readonly handshakeTimeoutMs: number;
   /**
-   * Holds a peer's HELLO or WELCOME against what we are: a reason to refuse it, or nothing. Asked before the peer has proven
-   * that it is the one, so that nothing may be done in its name here, and again when it has.
+   * Holds a peer's HELLO or WELCOME against what we are: a reason to refuse it, or nothing. Asked before the
+   * peer has proven that it is the one, so that nothing may be done in its name here, and again when it has.
    */
   judge(connection: Connection, peer: DecodedIdentity): LocalRejection | undefined;
   /** What the links of its connections share. */
@@ -67,8 +68,8 @@ export interface ConnectionOwner extends Self {
 type State = "handshake" | "linked" | "closing";
 
 /**
- * One socket, from its first byte: the handshake, then a link's frames, then the end. A frame that is not as it
- * should be ends this connection and nothing else.
+ * One socket, from its first byte: the handshake, then a link's frames, then the end. A frame that is not as
+ * it should be ends this connection and nothing else.
  */
 export class Connection implements Carrier {
   readonly address: string;
@@ -128,7 +129,8 @@ export class Connection implements Carrier {
   write(buffer: ByteWriter): boolean {
     const socket = this.#socket;
     socket.write(buffer.bytes.subarray(0, buffer.length), this.#written);
-    // Nothing left in the socket means that the kernel has copied it all already, and the buffer is ours again.
+    // Nothing left in the socket means that the kernel has copied it all already, and the buffer is ours
+    // again.
     return socket.writableLength === 0;
   }
 
@@ -136,7 +138,10 @@ export class Connection implements Carrier {
     if (this.ready) this.#link?.written();
   };
 
-  /** Bytes from a socket that was accepted. The rest waits in the kernel until every other peer has been read once. */
+  /**
+   * Bytes from a socket that was accepted. The rest waits in the kernel until every other peer has been read
+   * once.
+   */
   readonly read = (chunk: Buffer): void => {
     this.receive(chunk, chunk.length);
     if (chunk.length < SHARE_BYTES) return;
@@ -147,8 +152,8 @@ export class Connection implements Carrier {
 
   /** Bytes from the socket; the chunk is the caller's again when this returns. */
   readonly receive = (chunk: Buffer, length: number): void => {
-    // While the connection ends, what still arrives is read and thrown away: unread bytes would make the kernel
-    // reset the connection, and the peer would lose the reason that we have just given.
+    // While the connection ends, what still arrives is read and thrown away: unread bytes would make the
+    // kernel reset the connection, and the peer would lose the reason that we have just given.
     if (this.#state === "closing") return;
     if (this.#proof === undefined) {
       this.close("it spoke before it was known who it is");
@@ -255,7 +260,9 @@ export class Connection implements Carrier {
     this.reject({ reason: "badFrame", text: `not a frame of this protocol (${error.message})` });
   }
 
-  /** Ends the connection after what has been written; one whose handshake is not done has nothing to wait for. */
+  /**
+   * Ends the connection after what has been written; one whose handshake is not done has nothing to wait for.
+   */
   end(reason: string): void {
     if (this.#state === "linked") this.#linger(reason);
     else this.close(reason);

@@ -1,7 +1,9 @@
 import { authCauses } from "../security/auth-fault.js";
 import { frameErrorCauses } from "../wire/frame-error.js";
 
-/** Every name that `transport.counters` has, from the first moment on. `docs/wire-protocol.md` explains each. */
+/**
+ * Every name that `transport.counters` has, from the first moment on. `docs/wire-protocol.md` explains each.
+ */
 export const counterNames = [
   "connections.opened",
   "connections.closed",

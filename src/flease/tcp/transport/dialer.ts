@@ -14,10 +14,15 @@ import type { TransportOptions } from "./transport-options.js";
 /** What a dialed connection reads into, again and again. */
 const READ_BUFFER_BYTES = 64 * 1024;
 
-/** After the first refusal: what it was for may pass within a moment, as members hear of each other's connections. */
+/**
+ * After the first refusal: what it was for may pass within a moment, as members hear of each other's
+ * connections.
+ */
 const FIRST_REFUSED_RETRY_MS = 50;
 
-/** A connection that lived shorter than this counts as another failed attempt, so that a quarrel cannot spin. */
+/**
+ * A connection that lived shorter than this counts as another failed attempt, so that a quarrel cannot spin.
+ */
 const STABLE_MS = 1000;
 
 export interface DialerOwner extends ConnectionOwner {
@@ -27,7 +32,9 @@ export interface DialerOwner extends ConnectionOwner {
   connecting(connection: Connection): void;
 }
 
-/** Keeps a connection to one address: exponential backoff with full jitter between the attempts, without end. */
+/**
+ * Keeps a connection to one address: exponential backoff with full jitter between the attempts, without end.
+ */
 export class Dialer implements Dialing {
   readonly address: string;
   expectedId: string | undefined;
@@ -59,7 +66,8 @@ export class Dialer implements Dialing {
   }
 
   readonly #connect = (): void => {
-    // A member that has two addresses needs one connection; the other address waits for the case that it breaks.
+    // A member that has two addresses needs one connection; the other address waits for the case that it
+    // breaks.
     const peerId = this.expectedId ?? this.#answeredId;
     if (peerId !== undefined && this.#owner.isLinked(peerId)) {
       this.#retry(this.#standByMs());

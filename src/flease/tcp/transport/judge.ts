@@ -5,8 +5,8 @@ import type { Rejection, RejectReason } from "../wire/hello.js";
 import type { Identity } from "../wire/identity.js";
 
 /**
- * Holds a peer's identity against ours. What a client does not know yet is not compared; a member knows everything,
- * so that one that claims not to is refused.
+ * Holds a peer's identity against ours. What a client does not know yet is not compared; a member knows
+ * everything, so that one that claims not to is refused.
  */
 export function mismatch(
   ours: Identity,

@@ -17,7 +17,10 @@ import type { Identity, Role } from "../wire/identity.js";
 export interface Carrier {
   /** False while an earlier write is still on its way. */
   readonly ready: boolean;
-  /** Sends the whole buffer. True when it may be used again at once; else the link's `written` is called later. */
+  /**
+   * Sends the whole buffer. True when it may be used again at once; else the link's `written` is called
+   * later.
+   */
   write(buffer: ByteWriter): boolean;
   close(reason: string): void;
 }
@@ -25,15 +28,16 @@ export interface Carrier {
 /** Who takes what a link receives. It is called synchronously, and may not throw. */
 export interface LinkHandler {
   /**
-   * Bytes have been received from this link, and none of their messages has been handled: the place to read the
-   * clock once for all of them.
+   * Bytes have been received from this link, and none of their messages has been handled: the place to read
+   * the clock once for all of them.
    */
   chunk(link: Link): void;
   /** Once for each batch, before its messages. Both records are reused. */
   stamped(link: Link, stamp: ClockStamp, echo: Echo): void;
   /**
    * One message. The record is reused: it counts during this call only. In requests `owner` is `link.owner`.
-   * Clients are handed replies only, and what clients send is requests only: anything else closed their connection.
+   * Clients are handed replies only, and what clients send is requests only: anything else closed their
+   * connection.
    */
   message(link: Link, message: Message): void;
   /** All messages of the chunk have been handled. Also called when the chunk ended in a refused frame. */
@@ -67,14 +71,17 @@ export interface LinkOrigin {
   readonly account: string;
 }
 
-// One of each serves all links of the process: they are in use only within a single call of `frame`, and such calls
-// never nest.
+// One of each serves all links of the process: they are in use only within a single call of `frame`, and such
+// calls never nest.
 const reader = new ByteReader();
 const message = new Message();
 const receivedStamp: ClockStamp = { monoMs: 0, loMs: 0, hiMs: 0 };
 const receivedEcho: Echo = { monoMs: 0, loMs: 0, heldMs: 0, roundTripMs: -1 };
 
-/** Renewals may wait up to this much beside all the rest, so that a flood of new requests costs no lease that is held. */
+/**
+ * Renewals may wait up to this much beside all the rest, so that a flood of new requests costs no lease that
+ * is held.
+ */
 const URGENT_BYTES_MAX = 1024 * 1024;
 
 /** One peer, connected. */
@@ -149,8 +156,8 @@ export class Link {
   }
 
   /**
-   * Appends a message to the batch that leaves at the end of this turn. Never throws: a message for which there is no
-   * room, or whose link is closed, is dropped and counted.
+   * Appends a message to the batch that leaves at the end of this turn. Never throws: a message for which
+   * there is no room, or whose link is closed, is dropped and counted.
    */
   send(message: Message): void {
     const { counters } = this.#owner;

@@ -11,12 +11,15 @@ import type { TransportHandler } from "./transport-handler.js";
 import type { TransportOptions } from "./transport-options.js";
 
 /**
- * What a member says to itself within one flush may lead to more of it: a request, its answer, the next phase's
- * request and answer. The bound only keeps a mistake from spinning; the rest goes on in the next turn.
+ * What a member says to itself within one flush may lead to more of it: a request, its answer, the next
+ * phase's request and answer. The bound only keeps a mistake from spinning; the rest goes on in the next
+ * turn.
  */
 const LOOPBACK_ROUNDS_MAX = 8;
 
-/** All links of a transport: who is connected, what is flushed at the end of the turn, who has gone silent. */
+/**
+ * All links of a transport: who is connected, what is flushed at the end of the turn, who has gone silent.
+ */
 export class Links implements LinkOwner {
   readonly role: Role;
   readonly handler: TransportHandler;
@@ -61,7 +64,9 @@ export class Links implements LinkOwner {
     return this.#identity().view;
   }
 
-  /** Whether one more client may come: one account alone gets most of the places, and never the last of them. */
+  /**
+   * Whether one more client may come: one account alone gets most of the places, and never the last of them.
+   */
   hasRoomFor(account: string): boolean {
     return leavesRoom(this.#clientsOf.get(account) ?? 0, this.#clientsMax - this.#clients);
   }
@@ -87,7 +92,10 @@ export class Links implements LinkOwner {
     return this.#byKey.get(linkKeyOf({ ...this.#identity(), role: "member", nodeId }));
   }
 
-  /** A link whose handshake is done. An older one of the same peer is closed first: the peer knows best which it uses. */
+  /**
+   * A link whose handshake is done. An older one of the same peer is closed first: the peer knows best which
+   * it uses.
+   */
   add(link: Link): void {
     const key = linkKeyOf(link.peer);
     const older = this.#byKey.get(key);
@@ -147,7 +155,8 @@ export class Links implements LinkOwner {
   /** Once a heartbeat: idle links say that they are there, and silent ones are closed. */
   tick(): void {
     for (const link of this.#byKey.values()) {
-      // Counted in ticks, not in time: a process that was stopped wakes with one tick, before it has read what waits.
+      // Counted in ticks, not in time: a process that was stopped wakes with one tick, before it has read
+      // what waits.
       if (link.tick() >= this.#silentTicksMax) {
         this.counters["connections.silent"]++;
         link.close(`nothing was heard for ${this.#silentTicksMax} heartbeats`);
@@ -163,7 +172,10 @@ export class Links implements LinkOwner {
   }
 }
 
-/** Under which name a peer can have one connection at most: a member by its id, all others by their incarnation too. */
+/**
+ * Under which name a peer can have one connection at most: a member by its id, all others by their
+ * incarnation too.
+ */
 function linkKeyOf({ role, nodeId, incarnation }: Identity): string {
   return role === "member" ? `member ${nodeId}` : `${role} ${ownerName(nodeId, incarnation)}`;
 }

@@ -6,8 +6,8 @@ import type { Logger } from "../../../runtime/logger.js";
 const listenAgainMs = 1_000;
 
 /**
- * Listens where a former transport of this process listened. A member that does not listen cannot be reached, so this
- * tries until it succeeds or is no longer wanted.
+ * Listens where a former transport of this process listened. A member that does not listen cannot be reached,
+ * so this tries until it succeeds or is no longer wanted.
  */
 export async function listenAgain(
   transport: Transport,

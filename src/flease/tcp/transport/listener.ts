@@ -42,7 +42,8 @@ export class Listener {
       server.once("error", failed);
       server.listen({ host, port, backlog: BACKLOG }, () => {
         server.off("error", failed);
-        // Out of file descriptors, say: a connection is lost, which its other side notices, and the server goes on.
+        // Out of file descriptors, say: a connection is lost, which its other side notices, and the server
+        // goes on.
         server.on("error", () => {});
         resolve();
       });

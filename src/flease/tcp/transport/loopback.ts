@@ -6,8 +6,8 @@ import type { Clock } from "../../../lease/ports.js";
 import type { Identity } from "../wire/identity.js";
 
 /**
- * A member's way to itself: what is written is decoded and handed over before the write returns, by the same codec
- * and in the same order of calls as bytes from a socket, so that the protocol knows no special case.
+ * A member's way to itself: what is written is decoded and handed over before the write returns, by the same
+ * codec and in the same order of calls as bytes from a socket, so that the protocol knows no special case.
  */
 class LoopbackCarrier implements Carrier {
   readonly ready = true;

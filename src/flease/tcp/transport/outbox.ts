@@ -7,10 +7,16 @@ import type { ClockStamp, Echo } from "../wire/codec.js";
 /** What one turn produces for one peer usually fits. */
 const BUFFER_BYTES_MIN = 4 * 1024;
 
-/** A buffer that a burst has made larger than this is let go afterwards, so that memory follows the load down again. */
+/**
+ * A buffer that a burst has made larger than this is let go afterwards, so that memory follows the load down
+ * again.
+ */
 const BUFFER_BYTES_KEPT = 256 * 1024;
 
-/** A batch that has grown to this is followed by another: the receiver can then work on the one while the next arrives. */
+/**
+ * A batch that has grown to this is followed by another: the receiver can then work on the one while the next
+ * arrives.
+ */
 const BATCH_BYTES_SPLIT = 128 * 1024;
 
 /**
@@ -64,8 +70,8 @@ export class Outbox {
   }
 
   /**
-   * Takes everything that waits, with these clocks in all its batches. The caller gives the buffer back when the
-   * socket has done with it.
+   * Takes everything that waits, with these clocks in all its batches. The caller gives the buffer back when
+   * the socket has done with it.
    */
   take(stamp: ClockStamp, echo: Echo): ByteWriter {
     this.#closeBatch();

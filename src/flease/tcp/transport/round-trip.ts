@@ -1,11 +1,14 @@
 import type { ClockStamp, Echo } from "../wire/codec.js";
 
-/** The smallest round trip is looked for among the samples of the last one to two windows of so many heartbeats. */
+/**
+ * The smallest round trip is looked for among the samples of the last one to two windows of so many
+ * heartbeats.
+ */
 const WINDOW_TICKS = 16;
 
 /**
- * Echoes and round trips of one link: each batch says what the last one from the other side was, and how long ago it
- * came. The smallest recent round trip is the one to go by: whatever is above it was spent waiting.
+ * Echoes and round trips of one link: each batch says what the last one from the other side was, and how long
+ * ago it came. The smallest recent round trip is the one to go by: whatever is above it was spent waiting.
  */
 export class RoundTrip {
   readonly #echo: Echo = { monoMs: 0, loMs: 0, heldMs: 0, roundTripMs: -1 };

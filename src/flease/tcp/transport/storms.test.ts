@@ -19,8 +19,8 @@ import { encodeAnswer } from "../wire/admin-frames.js";
 import { realWorld } from "../../../runtime/world.js";
 
 /**
- * What those who are let in may ask and take, over real sockets: nobody else loses anything by it. `npm run intrude`
- * storms for minutes and looks at the memory; LEASEHOLD_TRIES says another number.
+ * What those who are let in may ask and take, over real sockets: nobody else loses anything by it. `npm run
+ * intrude` storms for minutes and looks at the memory; LEASEHOLD_TRIES says another number.
  */
 const tries = Number(process.env["LEASEHOLD_TRIES"] ?? 3_000);
 const isLong = process.env["LEASEHOLD_TRIES"] !== undefined;

@@ -10,7 +10,10 @@ export interface TransportOptions {
   readonly handshakeTimeoutMs: number;
   /** Accepted connections whose handshake is not done; for a further one the oldest is closed. */
   readonly handshakesMax: number;
-  /** Clients connected at the same time; further ones are refused, and some of one account before the last place is taken. */
+  /**
+   * Clients connected at the same time; further ones are refused, and some of one account before the last
+   * place is taken.
+   */
   readonly clientsMax: number;
   /** Bytes waiting for one peer, in the socket and before it; further messages to it are dropped. */
   readonly linkBytesMax: number;
@@ -19,7 +22,10 @@ export interface TransportOptions {
   readonly dialBackoffMsMax: number;
   /** After refusals the next attempt waits up to this long, ms; after the first of them much shorter. */
   readonly refusedRetryMs: number;
-  /** Of two members the one with the greater id dials only when it has not been connected for so long, ms, up to twice that. */
+  /**
+   * Of two members the one with the greater id dials only when it has not been connected for so long, ms, up
+   * to twice that.
+   */
   readonly standByMs: number;
   /** Listen beyond loopback without encryption or authentication. */
   readonly insecure: boolean;
@@ -28,7 +34,10 @@ export interface TransportOptions {
 }
 
 export const transportDefaults: TransportOptions = {
-  /** Small enough to notice a dead connection in seconds, large enough that a thousand idle clients cost nothing. */
+  /**
+   * Small enough to notice a dead connection in seconds, large enough that a thousand idle clients cost
+   * nothing.
+   */
   heartbeatMs: 1000,
   /** Loss of a packet or two, or a long garbage collection, must not look like a dead peer. */
   silentHeartbeatsMax: 5,

@@ -29,8 +29,8 @@ const KEEP_ALIVE_MS = 2 ** 30;
 
 /**
  * TCP between one participant and its peers: one connection for each pair, all that a turn of the event loop
- * produced sent as one write for each peer. An open transport keeps its process alive, also while no peer can be
- * reached; `close` ends that.
+ * produced sent as one write for each peer. An open transport keeps its process alive, also while no peer can
+ * be reached; `close` ends that.
  */
 export class Transport {
   /** What was refused, dropped and counted, by stable names (`docs/wire-protocol.md`, Counters). */
@@ -48,14 +48,18 @@ export class Transport {
   readonly #tls: TlsAcceptor | undefined;
   #listener: Listener | undefined;
   #heartbeat: Timer;
-  /** Accepted connections whose handshake is not done, in the order in which they last got on: in TLS, or after it. */
+  /**
+   * Accepted connections whose handshake is not done, in the order in which they last got on: in TLS, or
+   * after it.
+   */
   readonly #inHandshake = new Set<Socket | Connection>();
   #closing: Promise<void> | undefined;
   #lastConnectionClosed: (() => void) | undefined;
 
   /**
    * @param world its clock stamps receptions; `handler.stamp` must use the same one
-   * @param key of the incarnation that this participant is: its own, unless a test wants two transports of one incarnation
+   * @param key of the incarnation that this participant is: its own, unless a test wants two transports of
+   * one incarnation
    * @throws LeaseholdError `INVALID_CONFIG` for an identity that cannot be told to peers.
    */
   constructor(
@@ -109,8 +113,8 @@ export class Transport {
   /**
    * Accepts connections. Resolves with the address it really listens on, `host:port`.
    *
-   * @throws LeaseholdError `INVALID_CONFIG` beyond loopback without credentials or `insecure`, or when the address cannot be had;
-   * `INVALID_URL`; `CLOSED`.
+   * @throws LeaseholdError `INVALID_CONFIG` beyond loopback without credentials or `insecure`, or when the
+   * address cannot be had; `INVALID_URL`; `CLOSED`.
    */
   async listen(address: string): Promise<string> {
     if (this.#closing !== undefined) throw new LeaseholdError("CLOSED");
@@ -126,9 +130,9 @@ export class Transport {
   }
 
   /**
-   * Keeps a connection to an address until `undial` or `close`. Of two members the one with the smaller id dials at once, and
-   * the other only when it is not dialed for `standByMs`, so that they need not choose between two connections. A
-   * peer that answers under another id than `peerId` is refused. Idempotent.
+   * Keeps a connection to an address until `undial` or `close`. Of two members the one with the smaller id
+   * dials at once, and the other only when it is not dialed for `standByMs`, so that they need not choose
+   * between two connections. A peer that answers under another id than `peerId` is refused. Idempotent.
    *
    * @throws LeaseholdError `INVALID_URL`.
    */
@@ -158,8 +162,8 @@ export class Transport {
   /**
    * Asks a peer something beside the protocol.
    *
-   * @throws LeaseholdError `UNREACHABLE` (no answer in time, the link closed, too many calls), `CLOSED`, or what the
-   * peer's handler threw.
+   * @throws LeaseholdError `UNREACHABLE` (no answer in time, the link closed, too many calls), `CLOSED`, or
+   * what the peer's handler threw.
    */
   async call(link: Link, method: string, params: unknown, timeoutMs: number): Promise<unknown> {
     if (this.#closing !== undefined) throw new LeaseholdError("CLOSED");
@@ -208,8 +212,8 @@ export class Transport {
   };
 
   /**
-   * Closes the connection whose handshake has made no progress for the longest, so that silent connections cannot keep
-   * others out. An honest handshake ends long before so many others have come.
+   * Closes the connection whose handshake has made no progress for the longest, so that silent connections
+   * cannot keep others out. An honest handshake ends long before so many others have come.
    */
   #giveUpOldest(): void {
     const [oldest] = this.#inHandshake;
@@ -290,7 +294,8 @@ export class Transport {
     }
     const older = this.#links.get(theirs);
     const known = older !== undefined;
-    // As long as the connection stands: its other end relies on that, also when nothing has been heard for a while.
+    // As long as the connection stands: its other end relies on that, also when nothing has been heard for a
+    // while.
     if (known && older.incarnation !== theirs.incarnation && older.open) {
       this.#handler.duplicateRefused(older, connection.address);
       const id = JSON.stringify(theirs.nodeId);

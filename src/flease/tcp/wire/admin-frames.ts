@@ -44,8 +44,8 @@ export function encodeCall(to: ByteWriter, call: CallFrame): boolean {
 }
 
 /**
- * @throws TypeError for a value that JSON cannot hold, RangeError for one that is too large for a frame; nothing has
- * been written then.
+ * @throws TypeError for a value that JSON cannot hold, RangeError for one that is too large for a frame;
+ * nothing has been written then.
  */
 export function encodeAnswer(to: ByteWriter, answer: AnswerFrame): void {
   const { error } = answer;

@@ -56,7 +56,9 @@ export class ByteWriter {
     this.length += bytes.length;
   }
 
-  /** UTF-8 without a length. Returns the number of bytes; room for three bytes a UTF-16 unit must be reserved. */
+  /**
+   * UTF-8 without a length. Returns the number of bytes; room for three bytes a UTF-16 unit must be reserved.
+   */
   utf8(text: string): number {
     const start = this.length;
     const { bytes } = this;
@@ -99,7 +101,10 @@ export class ByteWriter {
   }
 }
 
-/** A cursor over received bytes. Whatever is not as it should be throws a {@link FrameError}; nothing is copied but text. */
+/**
+ * A cursor over received bytes. Whatever is not as it should be throws a {@link FrameError}; nothing is
+ * copied but text.
+ */
 export class ByteReader {
   #bytes: Buffer = Buffer.alloc(0);
   #view = new DataView(this.#bytes.buffer, 0, 0);

@@ -15,8 +15,8 @@ export interface ClockStamp {
 }
 
 /**
- * What the peer said of the last batch that it had received from us when it sent this one. Reused: copy what is to
- * be kept.
+ * What the peer said of the last batch that it had received from us when it sent this one. Reused: copy what
+ * is to be kept.
  */
 export interface Echo {
   /** Our steady clock when that batch left, ms; counts only when `loMs` is not 0. */
@@ -52,7 +52,10 @@ export function messageBytesMax(message: Message): number {
   );
 }
 
-/** Begins a batch. Its length and its clocks are filled in later, when it leaves (`stampBatch`). Returns where it begins. */
+/**
+ * Begins a batch. Its length and its clocks are filled in later, when it leaves (`stampBatch`). Returns where
+ * it begins.
+ */
 export function openBatch(to: ByteWriter, view: number): number {
   const start = to.length;
   to.reserve(FRAME_HEADER_BYTES + BATCH_HEADER_BYTES);
@@ -75,7 +78,10 @@ export function stampBatch(to: ByteWriter, start: number, stamp: ClockStamp, ech
   view.setFloat64(at + 40, echo.heldMs);
 }
 
-/** Appends one message to the batch at the end of the buffer. The view is the batch's, the owner the connection's. */
+/**
+ * Appends one message to the batch at the end of the buffer. The view is the batch's, the owner the
+ * connection's.
+ */
 export function encodeMessage(to: ByteWriter, message: Message): void {
   to.reserve(messageBytesMax(message));
   const { kind } = message;
@@ -119,7 +125,10 @@ export function decodeBatchHeader(from: ByteReader, stamp: ClockStamp, echo: Ech
   return view;
 }
 
-/** Reads the next message in place. `view` and `owner` are those of the batch and of the connection; all fields are written. */
+/**
+ * Reads the next message in place. `view` and `owner` are those of the batch and of the connection; all
+ * fields are written.
+ */
 export function decodeMessage(from: ByteReader, into: Message, view: number, owner: string): void {
   const kind = from.u8();
   if (kind < Kind.read || kind > Kind.pass) throw new FrameError("code", `a message of kind ${kind}`);
@@ -170,7 +179,10 @@ function tellsLease(kind: Kind): boolean {
   return kind === Kind.promise || kind === Kind.nack || kind === Kind.state;
 }
 
-/** What the sender of a request will do: give up when it is refused, wait for a release, or renew what it holds. */
+/**
+ * What the sender of a request will do: give up when it is refused, wait for a release, or renew what it
+ * holds.
+ */
 const Intent = { once: 0, waits: 1, renews: 2 } as const;
 
 function intentOf(message: Message): number {

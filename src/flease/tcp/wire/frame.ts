@@ -16,15 +16,20 @@ export type FrameKind = (typeof FrameKind)[keyof typeof FrameKind];
 /** u32 length of what follows, u8 kind. */
 export const FRAME_HEADER_BYTES = 5;
 
-/** Before a peer has said who it is, it gets little of our memory: a handshake is a few hundred bytes, a cluster document at most 32 KiB. */
+/**
+ * Before a peer has said who it is, it gets little of our memory: a handshake is a few hundred bytes, a
+ * cluster document at most 32 KiB.
+ */
 export const HANDSHAKE_FRAME_BYTES_MAX = 64 * 1024;
 
-/** A batch of 512 messages with long names is below this; a sender begins another batch before it gets there. */
+/**
+ * A batch of 512 messages with long names is below this; a sender begins another batch before it gets there.
+ */
 export const BATCH_FRAME_BYTES_MAX = 1024 * 1024;
 
 /**
- * Calls are small questions; the largest tells of thirty members. What is kept of one while it waits is up to twenty times as much, as
- * JSON can be, for each call of each connection.
+ * Calls are small questions; the largest tells of thirty members. What is kept of one while it waits is up to
+ * twenty times as much, as JSON can be, for each call of each connection.
  */
 export const CALL_FRAME_BYTES_MAX = 4 * 1024;
 
@@ -52,9 +57,9 @@ const PARTIAL_BYTES_MIN = 4 * 1024;
 export type FrameSink = (kind: FrameKind, bytes: Buffer, start: number, end: number) => void;
 
 /**
- * Cuts a stream of bytes into frames. Frames that lie within one chunk are handed over where they are; only a frame
- * that is spread over several chunks is put together in a buffer, which grows with what has arrived, not with what a
- * length prefix promises.
+ * Cuts a stream of bytes into frames. Frames that lie within one chunk are handed over where they are; only a
+ * frame that is spread over several chunks is put together in a buffer, which grows with what has arrived,
+ * not with what a length prefix promises.
  */
 export class FrameDecoder {
   readonly #sink: FrameSink;
@@ -141,7 +146,8 @@ export class FrameDecoder {
 function frameBytesAt(bytes: Buffer, offset: number, end: number): number {
   if (end - offset < 4) return 0;
   const length = bytes.readUInt32BE(offset);
-  // A TLS record, of a handshake or an alert, in any version: its first bytes make a length beyond every bound.
+  // A TLS record, of a handshake or an alert, in any version: its first bytes make a length beyond every
+  // bound.
   if (length >>> 16 === 0x1603 || length >>> 16 === 0x1503)
     throw new FrameError("tls", "it speaks TLS, and we do not");
   if (length === 0 || length > LENGTH_MAX) throw new FrameError("length", `a frame of ${length} bytes`);

@@ -27,8 +27,8 @@ import { encodeAnswer, encodeCall } from "./admin-frames.js";
 import type { TransportHandler } from "../transport/transport-handler.js";
 
 /**
- * Everything a connection does with received bytes, without a socket: cutting into frames, the handshake's decoders,
- * and a link's.
+ * Everything a connection does with received bytes, without a socket: cutting into frames, the handshake's
+ * decoders, and a link's.
  */
 class Receiver {
   readonly seen: unknown[] = [];
@@ -79,7 +79,10 @@ class Receiver {
   }
 }
 
-/** What a stream came to: the cause of its refusal, or that it was accepted as far as it went. Other errors pass. */
+/**
+ * What a stream came to: the cause of its refusal, or that it was accepted as far as it went. Other errors
+ * pass.
+ */
 function outcome(bytes: Buffer): FrameErrorCause | "accepted" {
   try {
     new Receiver(false).push(bytes);
@@ -197,8 +200,8 @@ describe("the decoder throws nothing but FrameError", () => {
   });
 
   it("and met every cause on the way, in constant memory", () => {
-    // Who may say what is a matter of the conversation, and TLS where none is expected of the first bytes; both are
-    // tested over sockets.
+    // Who may say what is a matter of the conversation, and TLS where none is expected of the first bytes;
+    // both are tested over sockets.
     const elsewhere: ReadonlySet<FrameErrorCause> = new Set(["direction", "role", "tls"]);
     const wanted = frameErrorCauses.filter((cause) => !elsewhere.has(cause));
     expect(wanted.filter((cause) => !causes.has(cause))).toEqual([]);

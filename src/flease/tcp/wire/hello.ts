@@ -8,8 +8,8 @@ import type { Claims, Identity, Role } from "./identity.js";
 const MAGIC = 0x4c534844;
 
 /**
- * The version of everything in `docs/wire-protocol.md`. The framing, REJECT, and HELLO up to its version stay as
- * they are in every later version, so that two versions can tell each other that they differ.
+ * The version of everything in `docs/wire-protocol.md`. The framing, REJECT, and HELLO up to its version stay
+ * as they are in every later version, so that two versions can tell each other that they differ.
  */
 export const PROTOCOL_VERSION = 2;
 

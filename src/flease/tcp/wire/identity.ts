@@ -4,7 +4,10 @@ import { LeaseholdError } from "../../../lease/errors.js";
 /** What a participant may be, from the one that may do most. Each may also do what all that follow may do. */
 export const roles = ["member", "client", "observer"] as const;
 
-/** A member is an acceptor (and usually a proposer); a client is a proposer only; an observer asks and holds nothing. */
+/**
+ * A member is an acceptor (and usually a proposer); a client is a proposer only; an observer asks and holds
+ * nothing.
+ */
 export type Role = (typeof roles)[number];
 
 /** What one side of a connection says of itself before anything else (`docs/wire-protocol.md`, HELLO). */
@@ -16,11 +19,15 @@ export interface Identity {
   readonly incarnation: string;
   /** Name of the cluster, 1 to 128 bytes of UTF-8. A client that does not know it yet says `""`. */
   readonly cluster: string;
-  /** 16 bytes as 32 hexadecimal digits. A client that does not know it yet says `""` (all zero on the wire). */
+  /**
+   * 16 bytes as 32 hexadecimal digits. A client that does not know it yet says `""` (all zero on the wire).
+   */
   readonly configHash: string;
   /** Number of the membership view. A client that does not know it yet says 0. */
   readonly view: number;
-  /** Version of the function that maps a resource to its cell; 0 as long as every resource has all members. */
+  /**
+   * Version of the function that maps a resource to its cell; 0 as long as every resource has all members.
+   */
   readonly cellFunction: number;
 }
 
@@ -31,9 +38,9 @@ export const NODE_ID_BYTES_MAX = 128;
 export const CLUSTER_BYTES_MAX = 128;
 
 /**
- * To speak in another's name somebody would have to find a second key with the same incarnation: some 2^128 keys
- * tried, or 2^98 to meet any of a billion owners. The 64 bits of a random incarnation would be 2^64, which large
- * machines can do.
+ * To speak in another's name somebody would have to find a second key with the same incarnation: some 2^128
+ * keys tried, or 2^98 to meet any of a billion owners. The 64 bits of a random incarnation would be 2^64,
+ * which large machines can do.
  */
 const INCARNATION_BYTES = 16;
 

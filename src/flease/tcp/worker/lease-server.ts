@@ -43,8 +43,8 @@ class ServedLease {
 }
 
 /**
- * The side that renews: answers the calls of the program's thread by a Flease provider in this one, keeps every grant as a
- * lease that renews itself, and writes down how long each is valid.
+ * The side that renews: answers the calls of the program's thread by a Flease provider in this one, keeps
+ * every grant as a lease that renews itself, and writes down how long each is valid.
  */
 export class LeaseServer implements ProviderEvents, LeaseKeeper {
   readonly provider: LeaseKeeper["provider"];
@@ -110,7 +110,10 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
     this.#watches.set(watch, flease.inspection.watch(message.prefix, told));
   }
 
-  /** To be called several times a second: the other thread judges by this clock too, and this one by the other's. */
+  /**
+   * To be called several times a second: the other thread judges by this clock too, and this one by the
+   * other's.
+   */
   noteClock(): void {
     const { flease, now } = this.#options;
     if (!this.#told.note(now(), flease.holder)) flease.distrustClocks();
@@ -125,7 +128,10 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
     this.#noteHolder();
   }
 
-  /** From the provider. Whether anybody waits is known to the other thread only; a hint that is lost costs some time. */
+  /**
+   * From the provider. Whether anybody waits is known to the other thread only; a hint that is lost costs
+   * some time.
+   */
   hint(resource: string): boolean {
     this.#options.post({ type: "hint", resource });
     return true;

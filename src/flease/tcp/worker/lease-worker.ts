@@ -7,7 +7,9 @@ import type { FromWorker, ToWorker, WorkerOrders } from "./messages.js";
 import { SharedThreads } from "../../threads.js";
 import { sharedMonotonicMs } from "./steady-clock.js";
 
-/** The thread that renews, from its start: opens a client of the cluster and serves the leases of the program. */
+/**
+ * The thread that renews, from its start: opens a client of the cluster and serves the leases of the program.
+ */
 
 /** How often the other thread is told how this one reads the time. */
 const noteClockEveryMs = 100;

@@ -13,7 +13,10 @@ import type { ClockStart } from "../../threads.js";
 import type { Logger } from "../../../runtime/logger.js";
 import type { FleaseOptions } from "../types.js";
 
-/** What the thread of the program and the thread that renews say to each other. Times of leases are not among it. */
+/**
+ * What the thread of the program and the thread that renews say to each other. Times of leases are not among
+ * it.
+ */
 
 /** What the thread is started with. */
 export interface WorkerOrders {

@@ -79,8 +79,9 @@ interface PendingCall {
 }
 
 /**
- * Leases of a Flease client that lives in a thread of its own. What has to be asked is asked by messages; whether a
- * lease is held is read from memory that both threads share, by this thread's own look at the clocks.
+ * Leases of a Flease client that lives in a thread of its own. What has to be asked is asked by messages;
+ * whether a lease is held is read from memory that both threads share, by this thread's own look at the
+ * clocks.
  */
 export class WorkerProvider implements Provider {
   readonly guarantees: Guarantees;
@@ -272,7 +273,9 @@ export class WorkerProvider implements Provider {
     );
   }
 
-  /** The thread has ended, asked or not: what is held runs out by its own clocks, and nothing new can be had. */
+  /**
+   * The thread has ended, asked or not: what is held runs out by its own clocks, and nothing new can be had.
+   */
   #failed(error: Error | undefined): void {
     this.#signOfLife?.cancel();
     if (this.#gone !== undefined) return;
@@ -298,7 +301,8 @@ interface StartedWorker {
 /**
  * Opens a client of a cluster in a thread of its own.
  *
- * @param busyMsMax for how long this thread may be busy, without a sign of life, before its leases are not renewed any more
+ * @param busyMsMax for how long this thread may be busy, without a sign of life, before its leases are not
+ * renewed any more
  * @throws LeaseholdError as `openFleaseClient`; `CLOSED` when the thread can't be run.
  */
 export function openInWorker(
