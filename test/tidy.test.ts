@@ -200,7 +200,7 @@ const notYet = ["cli", "sim/delta", "sim/flease"];
 const foldersNotYet = ["delta", "sim/delta", "sim/flease"];
 
 /** Rooms with comments wider than 110 columns: this list only shrinks. */
-const wideComments = ["flease/stores", "flease/tcp", "delta", "core", "etcd", "entry", "sim"];
+const wideComments = ["flease/stores", "delta", "core", "etcd", "entry", "sim"];
 
 type Imports = ReadonlyMap<string, ReadonlySet<string>>;
 
