@@ -14,7 +14,6 @@ if (compiled !== 0) process.exit(compiled);
 // The nearest package.json decides what `#planted` is.
 const imports = {
   "#planted": "./test/planted/switches.js",
-  "#delta-faults": "./src/delta/planted-faults.js",
   "#raft-faults": "./src/core/raft/planted-faults.js",
   "#core-faults": "./src/core/state/planted-faults.js",
 };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { withFaults } from "../../src/delta/planted-faults.js";
+import { withFaults } from "../../test/planted/switches.js";
 import { addCounters } from "../kit/counters.js";
 import { type StorageCounterName, storageCounters } from "./counters.js";
 import { grounds } from "./plan.js";

@@ -6,7 +6,7 @@
  * @typedef {object} Edit
  * @property {string} file below the root
  * @property {string} [at] text that stands once in the file, and `find` in it; without it `find` stands once in the file
- * @property {string} find an expression, or whole statements: these end with `;` or `}`
+ * @property {string} find an expression, or whole statements, but no declarations: they end with `;`, or with the `}` of a block
  * @property {string} replace the mistake: an expression in the place of an expression, statements in the place of statements
  *
  * @typedef {object} Mistake
@@ -60,7 +60,7 @@ function placeOf(source, text, from, to, where) {
 
 /** @param {string} right @param {[string, string][]} variants */
 function switched(right, variants) {
-  const isStatement = /[;}]$/.test(right);
+  const isStatement = /;$|^[^{].*\}$/s.test(right);
   const ask = (name) => `plantedMistakes.${name}`;
   if (isStatement)
     return `${variants.map(([name, wrong]) => `if (${ask(name)}) { ${wrong} } else `).join("")}{ ${right} }`;

@@ -1,5 +1,4 @@
-import type { Faults } from "../../src/delta/faults.js";
-import { withFaults } from "../../src/delta/planted-faults.js";
+import { type Faults, withFaults } from "./switches.js";
 import { type Ground, type StoragePlan, slewed } from "../../sim/delta/plan.js";
 import { type StorageBatch, simulateStorageMany } from "../../sim/delta/run.js";
 import type { StorageInvariant } from "../../sim/delta/invariants.js";
@@ -275,7 +274,7 @@ export const stored: readonly Stored[] = [
   {
     // Leases so long that 6δ do not make up for what clocks are off.
     name: "S: waits of the paper's leases as if clocks were right",
-    faults: { ratesIgnored: true },
+    faults: { paperRatesIgnored: true },
     ground: "paper",
     breaks: "exclusion",
     seed: 3,

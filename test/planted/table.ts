@@ -1,4 +1,3 @@
-import { noFaults as noDeltaFaults } from "../../src/delta/faults.js";
 import { noFaults } from "./switches.js";
 import { noFaults as noCoreFaults } from "../../src/core/state/faults.js";
 import { coreFaultsOfTests, cored, searchCore } from "./cored.js";
@@ -146,7 +145,7 @@ function neverPlanted(): string[] {
   for (const { faults } of [...stored, ...cored, ...hostiles])
     for (const name of Object.keys(faults)) planted.add(name);
   for (const name of [...coreFaultsOfTests, ...storedFaultsOfTests]) planted.add(name);
-  return [noFaults, noDeltaFaults, noCoreFaults]
+  return [noFaults, noCoreFaults]
     .flatMap((faults) => Object.keys(faults))
     .filter((name) => !planted.has(name));
 }

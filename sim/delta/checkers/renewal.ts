@@ -1,4 +1,3 @@
-import { faults } from "#delta-faults";
 import { stretched } from "../../../src/lease/clock-rates.js";
 import type { Claim, StorageReport, StorageObserver, WorldView } from "../observer.js";
 import type { SimParty } from "../party.js";
@@ -22,9 +21,7 @@ export class Renewal implements StorageObserver {
     const { nowMs, settledMs, plan, recovering } = this.#view;
     // With a store less, and another that holds a looser's record, a majority may be out of reach for a while.
     if (recovering) return;
-    const neededMs = faults.holdFromReturn
-      ? 0
-      : stretched((renewalDelays - 1) * plan.delayMs, plan.clockRateError);
+    const neededMs = stretched((renewalDelays - 1) * plan.delayMs, plan.clockRateError);
     if (nowMs >= settledMs && leftMs > neededMs) this.#inTime.add(claim.party);
   }
 

@@ -1,4 +1,3 @@
-import { faults } from "#delta-faults";
 import type { Protocol, Reading } from "../../../src/delta/effects.js";
 import type { Claim } from "../observer.js";
 import { cancelled, perhapsCancelled } from "./cancelled.js";
@@ -53,7 +52,7 @@ function* hold(stage: Stage, holding: Holding): Protocol<void> {
       counters.releases += 1;
       break;
     }
-    const earliestMs = faults.holdFromReturn ? 0.01 * plan.delayMs : renewalDelays * plan.delayMs;
+    const earliestMs = renewalDelays * plan.delayMs;
     yield* sleep(lazy ? Math.max(0, leftMs() - earliestMs) : leftMs() / 3);
     if (leftMs() <= 0) break;
     if (holding.renewalMayEnd && random.chance(plan.cancelRate)) {

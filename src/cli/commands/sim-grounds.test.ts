@@ -1,5 +1,4 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { duringFaults as duringDeltaFaults } from "../../delta/planted-faults.js";
 import { duringFaults } from "../../../test/planted/switches.js";
 import type { SimCommandOptions } from "./sim-batch.js";
 import { type Ground, sim } from "./sim.js";
@@ -53,7 +52,7 @@ describe("--ground delta", () => {
   });
 
   it("says how to run a violation again, whole and shortened, and both do fail", async () => {
-    await duringDeltaFaults({ noReRead: true }, async () => {
+    await duringFaults({ noReRead: true }, async () => {
       // Known to show it soon; the search goes on if it does not.
       const { code, summary } = await runJson("delta", { seed: "79", runs: 300 });
       expect(code).toBe(80);

@@ -1,4 +1,3 @@
-import { faults } from "#delta-faults";
 import { backOffMs } from "../../lease/back-off.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import { type Cell, cellOf, type CellReading, isCell } from "../record/cell.js";
@@ -116,10 +115,9 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
     const { majority } = this.#environment.farm;
     if (this.#successors(tenure) >= majority) tenure.lost ??= "expired";
     if (tenure.remainingMs(step.now) === 0 || tenure.isBroken || written.size < majority) return false;
-    const begun = faults.holdFromEndOfWrite ? step.now : now;
-    const gainedMs = begun.monotonicMs + leaseMs - (tenure.hold.begun.monotonicMs + tenure.hold.leaseMs);
+    const gainedMs = now.monotonicMs + leaseMs - (tenure.hold.begun.monotonicMs + tenure.hold.leaseMs);
     if (gainedMs <= 0) return false;
-    tenure.hold = { begun, leaseMs };
+    tenure.hold = { begun: now, leaseMs };
     return tenure.remainingMs(step.now) > 0;
   }
 
@@ -160,7 +158,6 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
       (store) => open.includes(store) || cells[store] === undefined,
     );
     const reach = yield* this.#replace(tenure, record, targets, [], new Set());
-    if (faults.holdFromEndOfWrite) tenure.hold = { begun: reach.step.now, leaseMs };
     if (reach.written.size >= farm.majority && tenure.remainingMs(reach.step.now) > 0) return tenure;
     yield* this.#withdraw(tenure, record, targets, reach);
     return undefined;

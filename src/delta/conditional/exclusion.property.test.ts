@@ -7,7 +7,7 @@ import type { Timers } from "../../lease/ports.js";
 import type { Lease } from "../../lease/types.js";
 import { Xorshift } from "../../lease/xorshift.js";
 import { VirtualWorld } from "../../testing/virtual-world.js";
-import { duringFaults } from "../planted-faults.js";
+import { duringFaults } from "../../../test/planted/switches.js";
 import type { Store } from "../store.js";
 
 const participants = 4;

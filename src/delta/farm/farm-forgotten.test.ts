@@ -12,7 +12,7 @@ import type { Grant } from "../../lease/provider.js";
 import { decodeRecord, encodeRecord } from "../record/codec.js";
 import { encodeFarmCell } from "./farm-cell.js";
 import type { MemoryMedium } from "../memory/memory-store.js";
-import { duringFaults } from "../planted-faults.js";
+import { duringFaults } from "../../../test/planted/switches.js";
 import type { DeltaProvider } from "../provider.js";
 import { leaseRegister } from "../record/registers.js";
 import { farmRegister } from "../store.js";

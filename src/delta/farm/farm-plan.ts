@@ -1,4 +1,3 @@
-import { faults } from "#delta-faults";
 import { LeaseholdError } from "../../lease/errors.js";
 import { compareLists, type FarmCell, type FarmTerms, sameList, termsOf } from "./farm-cell.js";
 
@@ -48,9 +47,7 @@ export function planFarm(names: readonly string[], readings: readonly FarmReadin
   if (farm.length !== readings.length)
     throw mismatch(`their farm has ${farm.length} stores, and ${readings.length} were given`);
   const isApart = (cell: FarmCell) =>
-    ((generation === 0 || (faults.tiesAreRefused && cell.generation === generation)) &&
-      !sameList(cell, latest)) ||
-    !cell.farm.some((id) => farm.includes(id));
+    (generation === 0 && !sameList(cell, latest)) || !cell.farm.some((id) => farm.includes(id));
   if (known.some(isApart)) throw mismatch("they belong to different farms");
   const members = answered.filter(({ id }) => farm.includes(id)).map(({ store }) => store);
   const strangers = answered.filter(({ store }) => !members.includes(store));
@@ -60,7 +57,7 @@ export function planFarm(names: readonly string[], readings: readonly FarmReadin
     );
   // One that another list of the same generation names has lost against this one, and comes anew.
   const wasMember = ({ id, cell }: (typeof answered)[number]) =>
-    cell?.id === id && (cell.generation < generation || faults.tieLosersAreReplaced);
+    cell?.id === id && cell.generation < generation;
   const replaced = strangers.filter(wasMember).map(({ store }) => store);
   const newcomers = strangers.filter((stranger) => !wasMember(stranger)).map(({ store }) => store);
   return { kind: "farm", ...termsOf(latest, known), members, newcomers, replaced };

@@ -1,4 +1,3 @@
-import { faults } from "#delta-faults";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { Driver, Gate } from "../driver.js";
 import { lookAtClocks, type Protocol, type Reading } from "../effects.js";
@@ -114,13 +113,12 @@ export class Farm implements FarmView, Gate {
   }
 
   mayTake(epoch: bigint): boolean {
-    if (faults.epochsUnbounded) return true;
     if (epoch > this.#epochWanted) this.#epochWanted = epoch;
     return epoch <= this.#epochMax;
   }
 
   remembers(store: number): boolean {
-    return this.#members[store]!.since === 0 || faults.forgottenRegistersCount;
+    return this.#members[store]!.since === 0;
   }
 
   kindOf(store: number): StoreTraits["kind"] {
@@ -316,7 +314,7 @@ export class Farm implements FarmView, Gate {
       member.since = cell?.since ?? plan.generation;
       member.waitMs = this.#waitMs(plan, member);
       if (isIn && isAgreed) {
-        const told = faults.waitIsForgotten ? 0 : (cell?.waitedMs ?? 0);
+        const told = cell?.waitedMs ?? 0;
         if (told >= waitedMs(member, nowMs)) member.waited = { ms: told, atMs: nowMs };
       }
       if (isIn && cell?.state === "ready") member.state = "ready";
@@ -328,7 +326,6 @@ export class Farm implements FarmView, Gate {
 
   /** How long a store of the list waits until it counts, from when the list is agreed on. */
   #waitMs({ generation, leaseMsMax, delayMsMax }: Founded, { traits }: Member): number {
-    if (faults.forgottenStoreCounts) return 0;
     const { clockRateError } = this.#settings;
     const leaseMs = leaseMsMax + delaysOfGrace * delayMsMax;
     if (generation > 0) return stretched(leaseMsMax + leaseMs, clockRateError);

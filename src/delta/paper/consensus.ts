@@ -1,4 +1,3 @@
-import { faults } from "#delta-faults";
 import type { Protocol, Reading } from "../effects.js";
 import { lookAtClocks } from "../effects.js";
 import { RankedRegister } from "./ranked-register.js";
@@ -32,7 +31,7 @@ export class Consensus {
 
   constructor(options: ConsensusOptions) {
     this.#options = options;
-    this.#ranker = faults.rankOfProcess ? options.writer : `${options.writer}/${options.nonces.next()}`;
+    this.#ranker = `${options.writer}/${options.nonces.next()}`;
     this.#register = new RankedRegister(options);
     this.#decision = new RankedRegister({ ...options, name: `${options.name}/decision` });
   }

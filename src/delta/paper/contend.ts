@@ -1,4 +1,3 @@
-import { faults } from "#delta-faults";
 import type { Protocol } from "../effects.js";
 import { lookAtClocks } from "../effects.js";
 import type { DeltaRecord } from "../record/record.js";
@@ -47,13 +46,12 @@ export function* claim(site: Site, cur: Seen): Protocol<Held | Idle> {
   if (written.kind !== "done" || !inTime) return yield* withdraw(site, ts, "refused");
   const pause = yield { kind: "delay", delayMs: site.pauseMs(cur) }; //         10  delay(2δ)
   if (pause.cancelled) return yield* withdraw(site, ts, "cancelled");
-  if (faults.noReRead) return new Held(ts, site.holdsFrom(begun, pause.now));
   const again = yield* x.read(pause.now); //                                    11  cur ← read(x)
   if (again.cancelled) return yield* withdraw(site, ts, "cancelled");
   const isMine = again.kind === "read" && site.isMine(again, ts); //              12  until cur = ts
   if (!isMine || elapsedMs(again.begun, again.ended) >= site.delayMs)
     return yield* withdraw(site, ts, "refused");
-  return new Held(ts, site.holdsFrom(begun, again.ended));
+  return new Held(ts, begun); // Δ counts from before the write was sent; the paper counts from here, and waits 6δ for it.
 }
 
 /**
@@ -62,7 +60,7 @@ export function* claim(site: Site, cur: Seen): Protocol<Held | Idle> {
  * others may hold by: a reader's record runs out by itself.
  */
 export function* withdraw(site: Site, record: DeltaRecord, because: Idle["because"]): Protocol<Idle> {
-  if (site.register.isAtomic && (!site.isShared || faults.readerWithdraws)) {
+  if (site.register.isAtomic && !site.isShared) {
     const { now } = yield lookAtClocks;
     yield* site.register.sendAnywhere(site.freed(record), (content) => sameStamp(content, record), now);
   }

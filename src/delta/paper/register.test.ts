@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { atomic, PaperBench, recordOf, slotted } from "../../../test/support/paper-bench.js";
 import { decodeRecord, encodeRecord } from "../record/codec.js";
-import { duringFaults } from "../planted-faults.js";
+import { duringFaults } from "../../../test/planted/switches.js";
 import type { DeltaRecord } from "../record/record.js";
 import { leaseRegister } from "../record/registers.js";
 import { numberAfter } from "./register.js";

@@ -1,4 +1,3 @@
-import { faults } from "#delta-faults";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { Protocol, Reading } from "../effects.js";
 import { type FarmView, type Floor, noFloor } from "../lease-protocol.js";
@@ -169,7 +168,7 @@ export class RegularRegister<Value extends Stamp> {
     }
     if (count(stores) < majority) return this.#unanswered(failures, now, cancelled);
     this.#counted = stores.flatMap((reading, store) => (reading === undefined ? [] : [store]));
-    this.#greatest = faults.flickeringReader ? greatest : later(this.#greatest, greatest);
+    this.#greatest = later(this.#greatest, greatest);
     return { kind: "read", value: this.#greatest, stores, floor, begun, ended: now, cancelled };
   }
 
@@ -189,7 +188,7 @@ export class RegularRegister<Value extends Stamp> {
    * `mayReplace` allows; one with a greater value than is allowed refuses, unless `value` stands there already.
    */
   send(value: Value, mayReplace: MayReplace<Value>, begun: Reading): Protocol<Updated> {
-    return this.#send(value, mayReplace, "refuse", begun, { quiet: faults.quietClaims });
+    return this.#send(value, mayReplace, "refuse", begun, { quiet: false });
   }
 
   /** The same for a renewal: of it no holder has to hear. */
@@ -216,7 +215,7 @@ export class RegularRegister<Value extends Stamp> {
       const stands = this.#decode(content);
       if (stands === undefined) return { kind: "refuse" };
       if (sameStamp(stands, wanted)) return { kind: "done" };
-      const verdict = mayReplace(stands, wanted) || faults.blindOverwrite;
+      const verdict = mayReplace(stands, wanted);
       if (verdict === false) return { kind: otherwise };
       if (verdict !== true) wanted = verdict;
       return write();
@@ -235,8 +234,7 @@ export class RegularRegister<Value extends Stamp> {
    * not pass for something greater that stands there already.
    */
   #isKnown(store: number): boolean {
-    const isAtomic = this.#farm.kindOf(store) === "atomic" && !faults.contentsForgotten;
-    return isAtomic && this.#counted.includes(store);
+    return this.#farm.kindOf(store) === "atomic" && this.#counted.includes(store);
   }
 
   #readRequest(store: number, byHolder: boolean): StoreRequest {

@@ -9,7 +9,7 @@ import {
   slotted,
 } from "../../../test/support/paper-bench.js";
 import { encodeRecord } from "../record/codec.js";
-import { duringFaults } from "../planted-faults.js";
+import { duringFaults } from "../../../test/planted/switches.js";
 import { leaseRegister } from "../record/registers.js";
 import { claim, contend } from "./contend.js";
 import { release, renewEventuallyND, renewND } from "./renew.js";

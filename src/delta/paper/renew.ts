@@ -1,4 +1,3 @@
-import { faults } from "#delta-faults";
 import type { Protocol } from "../effects.js";
 import { lookAtClocks } from "../effects.js";
 import type { DeltaRecord } from "../record/record.js";
@@ -22,7 +21,7 @@ export function* renewND(site: Site, held: Held): Protocol<Held | Idle> {
   );
   if ((yield lookAtClocks).cancelled) return new Idle("cancelled", record);
   if (written.kind !== "done" || elapsedMs(begun, written.ended) >= site.delayMs) return new Idle("lost");
-  return stillHeld(new Held(record, site.holdsFrom(begun, written.ended)), held, written.ended);
+  return stillHeld(new Held(record, begun), held, written.ended);
 }
 
 /**
@@ -47,7 +46,7 @@ export function* renewEventuallyND(site: Site, held: Held): Protocol<Held | Idle
   if (again.cancelled) return new Idle("cancelled", ts);
   const isMine = again.kind === "read" && site.isMine(again, ts);
   if (!isMine || elapsedMs(pause.now, again.ended) >= site.delayMs) return new Idle("lost");
-  return stillHeld(new Held(ts, site.holdsFrom(cur.ended, again.ended)), held, again.ended);
+  return stillHeld(new Held(ts, cur.ended), held, again.ended);
 }
 
 /**
@@ -59,15 +58,13 @@ export function* release(site: Site, held: Held, cancelled?: Idle): Protocol<Idl
   const begun = (yield lookAtClocks).now;
   const left = cancelled?.left ?? held.record;
   const isOwn = (content: DeltaRecord) => sameStamp(content, left) || sameStamp(content, held.record);
-  if (site.isShared && !faults.readerReleaseFreesAll) return new Idle("released");
-  if (faults.releaseOverSuccessor)
-    yield* site.register.write((number) => ({ ...site.freed(left), number }), begun);
-  else yield* site.register.send(site.freed(left), isOwn, begun);
+  if (site.isShared) return new Idle("released");
+  yield* site.register.send(site.freed(left), isOwn, begun);
   return new Idle("released");
 }
 
 /** A hold that ran out while it was being renewed is lost: somebody may have seen it end. */
 function stillHeld(renewed: Held, before: Held, now: Held["begun"]): Held | Idle {
-  const wasHeld = before.remainingMs(now) > 0 || faults.holdFromReturn;
+  const wasHeld = before.remainingMs(now) > 0;
   return wasHeld && renewed.remainingMs(now) > 0 ? renewed : new Idle("lost");
 }

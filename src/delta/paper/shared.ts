@@ -1,4 +1,3 @@
-import { faults } from "#delta-faults";
 import type { Protocol } from "../effects.js";
 import type { DeltaRecord } from "../record/record.js";
 import { compareStamps } from "../record/stamp.js";
@@ -100,12 +99,10 @@ function othersIn(seen: Seen): readonly DeltaRecord[] {
  * neither may ever become less.
  */
 function covers(record: DeltaRecord, other: DeltaRecord): boolean {
-  if (faults.readerHidesOthers) return true;
   return record.leaseMs >= other.leaseMs && record.epoch >= other.epoch;
 }
 
 function covering(record: DeltaRecord, other: DeltaRecord): DeltaRecord {
-  if (faults.readerHidesOthers) return record;
   const epoch = greatest([record.epoch, other.epoch]);
   return { ...record, epoch, leaseMs: Math.max(record.leaseMs, other.leaseMs) };
 }

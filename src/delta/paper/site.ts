@@ -1,7 +1,5 @@
-import { faults } from "#delta-faults";
 import { decodeRecord, encodeRecord } from "../record/codec.js";
 import { crc32c } from "../record/crc32c.js";
-import type { Reading } from "../effects.js";
 import type { ProtocolEnvironment } from "../lease-protocol.js";
 import { stretched } from "../../lease/clock-rates.js";
 import type { DeltaRecord } from "../record/record.js";
@@ -124,15 +122,13 @@ export class Site {
   waitMs(record: DeltaRecord | undefined): number {
     const { settings } = this.environment;
     const own = { leaseMs: this.leaseMs, delayMs: settings.delayMs };
-    const { leaseMs, delayMs } = faults.ownWait ? own : (record ?? own);
-    const delays = faults.waitFiveDelays ? 5 : 6;
-    return stretched(leaseMs + delays * Math.max(delayMs, settings.delayMs), this.#rateError);
+    const { leaseMs, delayMs } = record ?? own;
+    return stretched(leaseMs + 6 * Math.max(delayMs, settings.delayMs), this.#rateError);
   }
 
   /** 2δ (Fig. 2, line 10), by the greatest δ of those who may be contending. */
   pauseMs(seen: Seen): number {
     const { settings } = this.environment;
-    if (faults.noPause) return 0;
     const longer = (ms: number, record: DeltaRecord) => Math.max(ms, record.delayMs);
     return stretched(2 * shownBy(seen).reduce(longer, settings.delayMs), this.#rateError);
   }
@@ -175,7 +171,7 @@ export class Site {
    */
   mayTake(content: DeltaRecord, seen: Seen, _next: DeltaRecord): boolean | DeltaRecord {
     if (compareStamps(content, seen.value) > 0) return false;
-    if (faults.greatestRecordOnly || isFree(content)) return true;
+    if (isFree(content)) return true;
     return this.#sinceMs(content) + this.waitMs(content) <= seen.begun.monotonicMs;
   }
 
@@ -209,14 +205,9 @@ export class Site {
     return (((epoch >> writerBits) + 1n) << writerBits) | hash;
   }
 
-  /** From when on Δ counts: before the write was sent. The paper's own count, from the return of contend, comes with 6δ. */
-  holdsFrom(writeBegun: Reading, returned: Reading): Reading {
-    return faults.holdFromReturn ? returned : writeBegun;
-  }
-
   /** ρ */
   get #rateError(): number {
-    return faults.ratesIgnored ? 0 : this.environment.settings.clockRateError;
+    return this.environment.settings.clockRateError;
   }
 
   /** Another timestamp of this process. */
@@ -228,8 +219,7 @@ export class Site {
    * Nobody can be in the way: only where stores compare and set, and a majority of them is free: whoever held would have one of
    * those. Without compare-and-set a late write could make a held register look free.
    */
-  #isFree({ value, stores }: Seen): boolean {
-    if (faults.freeShortcutWithoutCompareAndSet) return value === undefined || isFree(value);
+  #isFree({ stores }: Seen): boolean {
     const free = stores.filter((shown) => shown?.every(isFree) === true).length;
     return this.register.isAtomic && free >= this.environment.farm.majority;
   }
@@ -239,7 +229,6 @@ export class Site {
     const { value } = seen;
     const isHeld = value !== undefined && !isFree(value);
     const first = isHeld && !this.mustWaitFor(value) ? [] : [value];
-    if (faults.greatestRecordOnly) return first;
     return [...first, ...shownBy(seen).filter((each) => !isFree(each) && this.mustWaitFor(each))];
   }
 

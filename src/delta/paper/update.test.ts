@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { PaperBench } from "../../../test/support/paper-bench.js";
 import { LeaseholdError } from "../../lease/errors.js";
-import { duringFaults } from "../planted-faults.js";
+import { duringFaults } from "../../../test/planted/switches.js";
 import type { StoreTraits } from "../store.js";
 import { update } from "./update.js";
 

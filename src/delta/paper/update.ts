@@ -1,4 +1,3 @@
-import { faults } from "#delta-faults";
 import type { FarmView } from "../lease-protocol.js";
 import type { Protocol, Reading } from "../effects.js";
 import type { StoreAnswer, StoreRequest } from "../store.js";
@@ -60,8 +59,7 @@ export function* update(farm: FarmView, wanted: Update): Protocol<Updated> {
     const leftMs = timeoutMs - elapsedMs(begun, ended);
     if (leftMs <= 0 || requests.every((request) => request === undefined)) break;
     const late = (store: number, answer: StoreAnswer) => {
-      if (answer.kind === "written" && !isOver && !faults.lateAnswersForgotten)
-        take(store, requests[store], answer);
+      if (answer.kind === "written" && !isOver) take(store, requests[store], answer);
     };
     const { answers, now } = yield { kind: "ask", requests, enough: roundIsOver, timeoutMs: leftMs, late };
     ended = now;

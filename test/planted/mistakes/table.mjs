@@ -1,5 +1,6 @@
+import { inDelta } from "./delta.mjs";
 import { inFlease } from "./flease.mjs";
 import { inWaist } from "./lease.mjs";
 
 /** All planted mistakes, whichever test catches them. */
-export const mistakes = [...inWaist, ...inFlease];
+export const mistakes = [...inWaist, ...inFlease, ...inDelta];
