@@ -1,7 +1,8 @@
 import type { Faults as RaftFaults } from "../../src/core/raft/faults.js";
 import { withFaults as withRaftFaults } from "../../src/core/raft/planted-faults.js";
 import type { Faults } from "../../src/core/state/faults.js";
-import { type Faults, withFaults } from "./switches.js";
+import type { Faults as WaistFaults } from "./switches.js";
+import { withFaults as withWaistFaults } from "./switches.js";
 import { withFaults } from "../../src/core/state/planted-faults.js";
 import { bulky, type CorePlan } from "../../sim/core/world/plan.js";
 import { type CoreBatch, simulateCoreMany } from "../../sim/core/run.js";
@@ -13,7 +14,7 @@ export interface Cored {
   readonly faults: Partial<Faults>;
   readonly raftFaults?: Partial<RaftFaults>;
   /** Of the client's half. */
-  readonly waistFaults?: Partial<Faults>;
+  readonly waistFaults?: Partial<WaistFaults>;
   readonly breaks: CoreInvariant;
   readonly seed: number;
   readonly plan?: Partial<CorePlan>;
@@ -247,5 +248,5 @@ export function searchCore({
 }: Cored): CoreBatch {
   const search = () =>
     simulateCoreMany({ firstSeed: seed, only: [breaks], plan, goOn: (runs) => runs < runsMax });
-  return withFaults(faults, () => withRaftFaults(raftFaults, () => withFaults(waistFaults, search)));
+  return withFaults(faults, () => withRaftFaults(raftFaults, () => withWaistFaults(waistFaults, search)));
 }
