@@ -1,0 +1,27 @@
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { mistakes } from "./planted/mistakes/table.mjs";
+import { plant } from "./planted/plant.mjs";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const files = [...new Set(mistakes.flatMap(({ edits }) => edits.map(({ file }) => file)))];
+
+test.each(files)("what the mistakes in %s replace stands there, once", (file) => {
+  const source = readFileSync(`${root}${file}`, "utf8");
+  expect(plant(source, file, mistakes)).not.toBe(source);
+});
+
+test("a mistake has a name of its own", () => {
+  const names = mistakes.map(({ name }) => name);
+  expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
+});
+
+test("text that stands nowhere, or twice, is refused: the mistake would not be where it says", () => {
+  const mistake = (find: string) => [
+    { name: "wrong", why: "", edits: [{ file: "a.ts", find, replace: "0" }] },
+  ];
+  expect(() => plant("f(1);\nf(2);\n", "a.ts", mistake("3"))).toThrow("exactly once");
+  expect(() => plant("f(1);\nf(2);\n", "a.ts", mistake("f"))).toThrow("exactly once");
+  expect(plant("f(1);\nf(2);\n", "a.ts", mistake("1"))).toContain("f((plantedMistakes.wrong ? (0) : (1)));");
+});
