@@ -202,6 +202,9 @@ const foldersNotYet = ["delta", "sim/delta", "sim/flease"];
 /** Rooms with comments wider than 110 columns: this list only shrinks. */
 const wideComments = ["flease/stores", "delta", "core", "etcd", "entry", "sim"];
 
+/** Rooms with constants in UPPER_SNAKE_CASE: this list only shrinks. */
+const shoutedConstants = ["cli", "flease/tcp"];
+
 type Imports = ReadonlyMap<string, ReadonlySet<string>>;
 
 function importsAmong(among: readonly SourceFile[]): Imports {
@@ -282,10 +285,17 @@ describe("the folders", () => {
     expect(callers[0]).toMatch(/cli\/program\.ts:\d+: .*await import\("\.\/commands\/sim\.js"\);$/);
   });
 
-  test("protocol folders are pure: no sockets, clocks, randomness, timers or node: modules", () => {
-    const wrong = production
-      .filter(isPure)
-      .flatMap((file) => findLines(file, (line) => ambient.test(withoutComment(line))));
+  test("protocol folders are pure, and so is all that they import: no sockets, clocks, randomness, timers or node: modules", () => {
+    const byPath = new Map(production.map((file) => [file.path, file]));
+    const reached = new Set(production.filter(isPure));
+    for (const file of reached)
+      for (const specifier of importsOf(file)) {
+        const next = byPath.get(pathOfImport(file, specifier));
+        if (next !== undefined) reached.add(next);
+      }
+    const wrong = [...reached].flatMap((file) =>
+      findLines(file, (line) => ambient.test(withoutComment(line))),
+    );
     expect(wrong).toEqual([]);
   });
 
@@ -313,6 +323,12 @@ describe("the files", () => {
   test("have comments of at most 110 columns", () => {
     const mended = files.filter((file) => !isIn(wideComments)(file));
     expect(mended.flatMap((file) => findLines(file, isWideComment))).toEqual([]);
+  });
+
+  test("write their constants in camelCase, as all names of values", () => {
+    const mended = production.filter((file) => !isIn(shoutedConstants)(file));
+    const shouted = /^\s*(?:export )?const [A-Z][A-Z0-9]*_[A-Z0-9_]+\b/;
+    expect(mended.flatMap((file) => findLines(file, (line) => shouted.test(line)))).toEqual([]);
   });
 
   test("have functions of at most 70 lines", () => {

@@ -5,7 +5,7 @@ import { Admission } from "./admission.js";
 import { type Faults, withFaults } from "../../test/planted/switches.js";
 import { Kind } from "./protocol/message.js";
 
-const LATE_MS = 1_000;
+const lateMs = 1_000;
 const LOOKS = 10;
 
 /**
@@ -13,11 +13,11 @@ const LOOKS = 10;
  * between two looks.
  */
 function admittedParts(demands: readonly number[]): number[] {
-  const admission = new Admission(LATE_MS / 2);
+  const admission = new Admission(lateMs / 2);
   const admitted = demands.map(() => 0);
   let number = 0;
   for (let look = 0; look < LOOKS; look += 1) {
-    admission.look(LATE_MS);
+    admission.look(lateMs);
     const left = [...demands];
     // The greater the demand, the more often its turn comes, and it comes first.
     while (left.some((count) => count > 0)) {

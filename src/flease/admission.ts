@@ -4,14 +4,14 @@ import type { Message } from "./protocol/message.js";
  * New requests that are let in between two looks whatever happens: who wants little is served also where all
  * is slow.
  */
-const ADMITTED_ALWAYS = 16;
+const admittedAlways = 16;
 
 /**
  * At each look at which it is late it lets in half as much as before, down to this part; else so much more.
  */
-const SHARE_MIN = 1 / 256;
-const FALLS_BY = 1 / 2;
-const RISES_BY = 1.1;
+const shareMin = 1 / 256;
+const fallsBy = 1 / 2;
+const risesBy = 1.1;
 
 /**
  * Who asks for no more than this part of what a sender asks for on average, between two looks, is not the one
@@ -20,7 +20,7 @@ const RISES_BY = 1.1;
 const LIGHT = 1 / 8;
 
 /** When those who were turned away should come back: by then there has been time for several looks. */
-export const BUSY_RETRY_MS = 1_000;
+export const busyRetryMs = 1_000;
 
 /** Requests are told apart in so many classes. */
 const CLASSES = 4_096;
@@ -56,15 +56,15 @@ export class Admission {
   look(lateMs: number): void {
     this.#admitted = 0;
     this.#count();
-    if (lateMs > this.#lateMsMax) this.#share = Math.max(SHARE_MIN, this.#share * FALLS_BY);
-    else this.#share = Math.min(1, this.#share * RISES_BY);
+    if (lateMs > this.#lateMsMax) this.#share = Math.max(shareMin, this.#share * fallsBy);
+    else this.#share = Math.min(1, this.#share * risesBy);
   }
 
   /** Whether a READ or ACQ of somebody who does not hold the resource is let in. */
   admits(from: number, request: Message): boolean {
     if (this.#share === 1) return true;
     if (this.#isLight(from)) return true;
-    if (this.#admitted < ADMITTED_ALWAYS || classOf(request.number) < this.#share * CLASSES) {
+    if (this.#admitted < admittedAlways || classOf(request.number) < this.#share * CLASSES) {
       this.#admitted += 1;
       return true;
     }

@@ -23,11 +23,11 @@ const settings = fleaseSettings({
 });
 
 const COST_MS = 1;
-const NETWORK_MS = 1;
-const READ_MESSAGES_MAX = 256;
-const MAINTAIN_MS = 100;
+const networkMs = 1;
+const readMessagesMax = 256;
+const maintainMs = 100;
 /** A request that is turned away costs a member this part of what others do. */
-const REFUSAL_COST = 0.1;
+const refusalCost = 0.1;
 
 interface Letter {
   readonly from: Node;
@@ -50,7 +50,7 @@ abstract class Node {
 
   post(to: number, message: Message): void {
     const letter = { from: this as Node, message: copyMessage(message) };
-    this.world.timers.after(NETWORK_MS, () => this.nodes[to]!.arrive(letter));
+    this.world.timers.after(networkMs, () => this.nodes[to]!.arrive(letter));
   }
 }
 
@@ -97,11 +97,11 @@ class SlowMember extends Node {
     this.#working = true;
     let costMs = 0;
     // As the event loop does: of each connection as much as one read takes.
-    const read = [...this.#inboxes.values()].flatMap((inbox) => inbox.splice(0, READ_MESSAGES_MAX));
+    const read = [...this.#inboxes.values()].flatMap((inbox) => inbox.splice(0, readMessagesMax));
     for (const { from, message } of read) {
       const replies = this.#peer.receive(from.index, message, this.#now(), this.#reply);
       const isRefusal = replies && this.#reply.refusal === Refusal.busy;
-      costMs += this.#costMs * (isRefusal ? REFUSAL_COST : 1);
+      costMs += this.#costMs * (isRefusal ? refusalCost : 1);
       if (replies) this.post(from.index, this.#reply);
     }
     this.world.timers.after(costMs, () => {
@@ -113,8 +113,8 @@ class SlowMember extends Node {
 
   /** Like all that a process does, it waits for the end of a turn. */
   #maintain(): void {
-    this.#maintainDueMs = this.world.clock.monotonicMs() + MAINTAIN_MS;
-    this.world.timers.after(MAINTAIN_MS, () => {
+    this.#maintainDueMs = this.world.clock.monotonicMs() + maintainMs;
+    this.world.timers.after(maintainMs, () => {
       if (!this.#working) this.#look();
     });
   }
@@ -175,7 +175,7 @@ class Client extends Node implements FleaseDriver {
 }
 
 const HELD = 400;
-const OVERLOAD_SECONDS = 6;
+const overloadSeconds = 6;
 const LOOPS = 600;
 
 /**
@@ -211,7 +211,7 @@ async function overload() {
   for (const member of members) member.slowDown(COST_MS);
   for (let each = 0; each < LOOPS; each += 1) void loop(each);
   let leastMs = Infinity;
-  for (let passed = 0; passed < OVERLOAD_SECONDS; passed += 1) {
+  for (let passed = 0; passed < overloadSeconds; passed += 1) {
     await world.advance(1_000);
     leastMs = Math.min(leastMs, ...held.map((lease) => lease.remaining()));
   }

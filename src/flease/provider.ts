@@ -11,13 +11,13 @@ import type {
 import type { Guarantees, HolderHint, ResourceHint } from "../lease/types.js";
 import { majorityOf } from "../lease/majority.js";
 import type { DeadlineItem } from "../lease/deadlines.js";
-import { BUSY_RETRY_MS } from "./admission.js";
+import { busyRetryMs } from "./admission.js";
 import type { Reading } from "./protocol/clock.js";
 import { fleaseGuarantees } from "./guarantees.js";
 import type { AdminDriver } from "./admin/driver.js";
 import { FleaseInspection } from "./admin/inspection.js";
 import type { Lapse, Unanswered } from "./protocol/proposer-sink.js";
-import { RENEWALS_PER_TURN, RenewalQueue } from "./renewal-queue.js";
+import { renewalsPerTurn, RenewalQueue } from "./renewal-queue.js";
 import type { FleasePeer, Outcomes } from "./peer.js";
 import type { FleaseRunner } from "./runner.js";
 import { Operation } from "./protocol/slot.js";
@@ -120,7 +120,7 @@ export class FleaseProvider implements Provider, Outcomes {
       return Promise.resolve({ kind: "unanswered", error: new LeaseholdError("CLOCK_SKEW", fault) });
     const now = this.#runner.now();
     if (this.#renewals.isLate(now.mono) && this.#reachesMajority)
-      return Promise.resolve({ kind: "unanswered", error: renewsTooLate(), retryInMs: BUSY_RETRY_MS });
+      return Promise.resolve({ kind: "unanswered", error: renewsTooLate(), retryInMs: busyRetryMs });
     const lapsed = peer.proposer.slotOf(request.resource);
     if (lapsed !== undefined && lapsed.operation === Operation.none) this.#letGo(lapsed, now);
     return new Promise((settle) => {
@@ -168,7 +168,7 @@ export class FleaseProvider implements Provider, Outcomes {
   readonly #beginRenewals = (): void => {
     const peer = this.#peer;
     const { world } = this.#runner;
-    for (let begun = 0; begun < RENEWALS_PER_TURN; begun += 1) {
+    for (let begun = 0; begun < renewalsPerTurn; begun += 1) {
       const held = this.#renewals.next();
       if (held === undefined) break;
       peer.proposer.renew(held.slot, held.renewTtlMs, this.#runner.now());
@@ -285,7 +285,7 @@ export class FleaseProvider implements Provider, Outcomes {
     this.#settle(slot, {
       kind: "unanswered",
       error,
-      ...(why === "busy" && { retryInMs: BUSY_RETRY_MS }),
+      ...(why === "busy" && { retryInMs: busyRetryMs }),
     });
   }
 

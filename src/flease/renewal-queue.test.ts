@@ -1,14 +1,13 @@
 import { expect, test } from "vitest";
-import { RENEWALS_UNDER_WAY_MAX, RenewalQueue } from "./renewal-queue.js";
+import { renewalsUnderWayMax, RenewalQueue } from "./renewal-queue.js";
 
 const renewal = (name: number) => ({ name, dueMs: 0, heapIndex: -1, heapSequence: 0 });
 
 test("renewals begin in the order in which their leases end, so many at a time", () => {
   const queue = new RenewalQueue<ReturnType<typeof renewal>>();
-  const count = RENEWALS_UNDER_WAY_MAX + 2;
+  const count = renewalsUnderWayMax + 2;
   for (let each = 0; each < count; each += 1) queue.add(renewal(each), 10_000 - each, 3_000);
-  for (let each = 0; each < RENEWALS_UNDER_WAY_MAX; each += 1)
-    expect(queue.next()?.name).toBe(count - 1 - each);
+  for (let each = 0; each < renewalsUnderWayMax; each += 1) expect(queue.next()?.name).toBe(count - 1 - each);
   expect(queue.next()).toBeUndefined();
   queue.ended();
   expect(queue.next()?.name).toBe(1);

@@ -5,19 +5,19 @@ import { type DeadlineItem, Deadlines } from "../lease/deadlines.js";
  * that members answer them long before their time is over: what a burst sends beyond that would only wait
  * there.
  */
-export const RENEWALS_UNDER_WAY_MAX = 4_096;
+export const renewalsUnderWayMax = 4_096;
 
 /**
  * Renewals that one turn begins. The answers to those before are read between two turns, also where turns
  * have become slow.
  */
-export const RENEWALS_PER_TURN = 256;
+export const renewalsPerTurn = 256;
 
 /**
  * A renewal that has not begun when this part of its lease is left is late. It was wanted when two thirds
  * were left.
  */
-const LATE_LEFT = 1 / 2;
+const lateLeft = 1 / 2;
 
 /**
  * Renewals that wait for their turn, the one whose lease ends first before the others: so a participant that
@@ -28,7 +28,7 @@ export class RenewalQueue<T extends DeadlineItem> {
   #underWay = 0;
 
   add(renewal: T, endMono: number, ttlMs: number): void {
-    this.#waiting.schedule(renewal, endMono - LATE_LEFT * ttlMs);
+    this.#waiting.schedule(renewal, endMono - lateLeft * ttlMs);
   }
 
   /** The next renewal that may begin now. Its end must be told by `ended`. */
@@ -53,7 +53,7 @@ export class RenewalQueue<T extends DeadlineItem> {
 
   /** One waits that need not wait for others. */
   get mayBegin(): boolean {
-    return this.waits && this.#underWay < RENEWALS_UNDER_WAY_MAX;
+    return this.waits && this.#underWay < renewalsUnderWayMax;
   }
 
   /** What is held is not renewed in time: nothing new should be begun. */

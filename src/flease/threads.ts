@@ -26,7 +26,7 @@ const reasons: readonly (LossReason | undefined)[] = [
   "broken",
 ];
 
-const US_PER_MS = 1_000;
+const usPerMs = 1_000;
 
 const Grant = { until: 0, end: 1, over: 2, reason: 3, length: 4 } as const;
 const Thread = { upperLead: 0, signOfLife: 1, epoch: 2, distrustedEpoch: 3, length: 4 } as const;
@@ -36,15 +36,15 @@ function newCells(length: number): BigInt64Array<SharedArrayBuffer> {
 }
 
 function down(ms: number): bigint {
-  return BigInt(Math.floor(ms * US_PER_MS));
+  return BigInt(Math.floor(ms * usPerMs));
 }
 
 function up(ms: number): bigint {
-  return BigInt(Math.ceil(ms * US_PER_MS));
+  return BigInt(Math.ceil(ms * usPerMs));
 }
 
 function toMs(us: bigint): number {
-  return Number(us) / US_PER_MS;
+  return Number(us) / usPerMs;
 }
 
 /** What the two threads of one client tell each other besides its leases. */

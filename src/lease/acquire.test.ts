@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { ScriptedProvider, TTL_MS, watch } from "../../test/support/scripted-provider.js";
 import { VirtualWorld } from "../testing/virtual-world.js";
 import { LeaseManager } from "./lease-manager.js";
-import { WAITERS_MAX } from "./local-queue.js";
+import { waitersMax } from "./local-queue.js";
 
 let world: VirtualWorld;
 let provider: ScriptedProvider;
@@ -111,7 +111,7 @@ describe("callers of one process", () => {
   });
 
   test("are bounded in number", async () => {
-    const waiting = Array.from({ length: WAITERS_MAX }, () => leases.acquire("a"));
+    const waiting = Array.from({ length: waitersMax }, () => leases.acquire("a"));
     await expect(leases.acquire("a")).rejects.toThrow(code("TOO_MANY_WAITERS"));
     const closing = leases.close();
     provider.attempts[0]!.unanswered();

@@ -8,7 +8,7 @@ type Unit = keyof typeof unitMs;
 const pattern = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/;
 
 /** The longest part of a refused input that a message repeats. */
-const QUOTED_CHARACTERS_MAX = 60;
+const quotedCharactersMax = 60;
 
 /**
  * Milliseconds of a duration: a number of milliseconds, or one number and one unit (`ms`, `s`, `m`, `h`).
@@ -71,5 +71,5 @@ function invalid(
 
 function quote(input: unknown): string {
   const text = typeof input === "string" ? JSON.stringify(input) : String(input);
-  return text.length > QUOTED_CHARACTERS_MAX ? `${text.slice(0, QUOTED_CHARACTERS_MAX)}…` : text;
+  return text.length > quotedCharactersMax ? `${text.slice(0, quotedCharactersMax)}…` : text;
 }

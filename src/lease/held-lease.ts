@@ -5,13 +5,13 @@ import type { Grant, Provider } from "./provider.js";
 import type { Lease } from "./types.js";
 
 /** A lease is renewed when a third of it has passed: two more thirds are left for what may go wrong. */
-const RENEWALS_PER_TTL = 3;
+const renewalsPerTtl = 3;
 
 /**
  * The least time between two requests of automatic renewal, as a part of the TTL: at most eight retries
  * before the end.
  */
-const RENEWAL_RETRIES_PER_TTL = 12;
+const renewalRetriesPerTtl = 12;
 
 export interface HeldLeaseOptions {
   readonly ttlMs: number;
@@ -217,8 +217,8 @@ export class HeldLease implements Lease {
       this.#nextRenewalMs = Infinity;
       return;
     }
-    const untilThirdMs = leftMs - this.ttlMs + this.ttlMs / RENEWALS_PER_TTL;
-    this.#nextRenewalMs = nowMs + Math.max(untilThirdMs, this.ttlMs / RENEWAL_RETRIES_PER_TTL);
+    const untilThirdMs = leftMs - this.ttlMs + this.ttlMs / renewalsPerTtl;
+    this.#nextRenewalMs = nowMs + Math.max(untilThirdMs, this.ttlMs / renewalRetriesPerTtl);
   }
 
   /** Callers at the same time share one request. True when it extended the lease; never rejects. */
@@ -243,7 +243,7 @@ export class HeldLease implements Lease {
     if (extended) {
       this.#planRenewal(leftMs);
     } else if (this.#autoRenew) {
-      this.#nextRenewalMs = sentMs + this.ttlMs / RENEWAL_RETRIES_PER_TTL;
+      this.#nextRenewalMs = sentMs + this.ttlMs / renewalRetriesPerTtl;
     }
     this.#setTimer(leftMs);
     return extended;

@@ -35,29 +35,29 @@ import type {
 } from "./types.js";
 import { Watch } from "./watch.js";
 
-const WAIT_DEFAULT = "1m";
-const QUERY_TIMEOUT_DEFAULT = "5s";
+const waitDefault = "1m";
+const queryTimeoutDefault = "5s";
 
 /**
  * However little time the caller has left, an attempt gets this much: less could not succeed on any network.
  */
-const ATTEMPT_TIMEOUT_MS_MIN = 100;
+const attemptTimeoutMsMin = 100;
 
 /** The least sleep between two attempts, so that no provider can make a busy loop. */
-const RETRY_MS_MIN = 1;
+const retryMsMin = 1;
 
 /** Without an answer the sleep before the next attempt is random, its bound doubles up to the maximum. */
-const BACKOFF_MS_BASE = 50;
-const BACKOFF_MS_MAX = 2_000;
+const backoffMsBase = 50;
+const backoffMsMax = 2_000;
 
 /** Watches of one participant at a time: each costs the members a list of its own. */
-const WATCHES_MAX = 16;
+const watchesMax = 16;
 
 /**
  * How long `close` waits for the work of leaders to settle, then for resources to be given back, then for the
  * provider to close.
  */
-const CLOSE_STEP_MS = 1_000;
+const closeStepMs = 1_000;
 
 /** Errors that may pass by themselves; with any other an attempt is not repeated. */
 const passing: ReadonlySet<ErrorCode> = new Set([
@@ -111,7 +111,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
 
   async acquire(resource: string, options: AcquireOptions = {}): Promise<Lease> {
     const spec = this.#spec(resource, options);
-    const waitMs = parseDuration(options.wait ?? WAIT_DEFAULT, "wait", { infinity: true });
+    const waitMs = parseDuration(options.wait ?? waitDefault, "wait", { infinity: true });
     if (waitMs > 0) return this.#wait(spec, waitMs);
     const lease = await this.#try(spec);
     if (lease !== undefined) return lease;
@@ -139,8 +139,8 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     this.#assertOpen();
     checkResourcePrefix(prefix);
     const inspection = this.#inspection();
-    if (this.#watches.size >= WATCHES_MAX)
-      throw new LeaseholdError("TOO_MANY_WAITERS", `${WATCHES_MAX} watches of this participant are open`);
+    if (this.#watches.size >= watchesMax)
+      throw new LeaseholdError("TOO_MANY_WAITERS", `${watchesMax} watches of this participant are open`);
     const { signal } = options;
     const end = () => watch.end();
     const watch: Watch = new Watch(
@@ -264,7 +264,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
         queue.settle(contender, outcome.kind === "held" ? "held" : outcome.error);
         await contender.sleep(
           Math.max(
-            RETRY_MS_MIN,
+            retryMsMin,
             outcome.kind === "held" ? outcome.retryInMs : this.#backoffMs(failures, outcome.retryInMs),
           ),
         );
@@ -324,7 +324,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   ): Promise<HeldLease | Exclude<AttemptOutcome, { kind: "granted" }>> {
     contender.forgetWakes();
     const leftMs = contender.deadlineMs - this.world.clock.monotonicMs();
-    const timeoutMs = Math.min(Math.max(leftMs, ATTEMPT_TIMEOUT_MS_MIN), this.guarantees.ttlMaxMs);
+    const timeoutMs = Math.min(Math.max(leftMs, attemptTimeoutMsMin), this.guarantees.ttlMaxMs);
     const { resource, ttlMs } = spec;
     const { contended } = queue;
     const outcome = await this.provider.attempt(
@@ -368,7 +368,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
    * at least the hint.
    */
   #backoffMs(failures: number, retryInMs = 0): number {
-    const boundMs = backOffBoundMs(failures, BACKOFF_MS_BASE, BACKOFF_MS_MAX);
+    const boundMs = backOffBoundMs(failures, backoffMsBase, backoffMsMax);
     return retryInMs / 2 + this.world.random.next() * Math.max(boundMs, retryInMs);
   }
 
@@ -389,7 +389,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   /** A store that hangs, or a peer that does not answer, must not keep a program from going on. */
   async #closeProvider(): Promise<void> {
     let late: Timer | undefined;
-    const given = new Promise<void>((resolve) => (late = this.world.timers.after(CLOSE_STEP_MS, resolve)));
+    const given = new Promise<void>((resolve) => (late = this.world.timers.after(closeStepMs, resolve)));
     await Promise.race([this.provider.close(), given]).finally(() => late?.cancel());
   }
 
@@ -397,7 +397,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   async #quiet(): Promise<void> {
     if (this.#queues.size === 0) return;
     await new Promise<void>((resolve) => {
-      const timer = this.world.timers.after(CLOSE_STEP_MS, resolve);
+      const timer = this.world.timers.after(closeStepMs, resolve);
       this.#queues.onNone = () => {
         timer.cancel();
         resolve();
@@ -413,7 +413,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   /** A question, which its caller may give up: what is under way for it then ends by its time-out. */
   async #ask<T>(options: QueryOptions, ask: (timeoutMs: number) => Promise<T>): Promise<T> {
     this.#assertOpen();
-    const { signal, timeout = QUERY_TIMEOUT_DEFAULT } = options;
+    const { signal, timeout = queryTimeoutDefault } = options;
     const timeoutMs = parseDuration(timeout, "timeout");
     signal?.throwIfAborted();
     return unlessAborted(ask(timeoutMs), signal);

@@ -21,8 +21,8 @@ class Surrender extends Error {}
 /**
  * Enough for every deadline that a call may have (`3 * 1_000` ms), and for what is behind it in its queue.
  */
-const END_STEP_MS = 50;
-const END_ROUNDS_MAX = 500;
+const endStepMs = 50;
+const endRoundsMax = 500;
 
 /** Random scripts that are played each time; set `RUNS` for a longer search. */
 const RUNS = Number(process.env["RUNS"] ?? 1_000);
@@ -322,11 +322,11 @@ class Run {
   async end(): Promise<void> {
     this.ending = true;
     while (this.held.length > 0) this.release(0);
-    for (let round = 0; round < END_ROUNDS_MAX; round++) {
+    for (let round = 0; round < endRoundsMax; round++) {
       await this.world.settle();
       if (this.answerAll() > 0) continue;
       if (this.unsettled === 0) break;
-      await this.world.advance(END_STEP_MS);
+      await this.world.advance(endStepMs);
     }
     if (this.unsettled > 0) this.wrong.push(`${this.unsettled} callers hear nothing`);
     const seen = { closed: false };

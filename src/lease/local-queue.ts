@@ -2,7 +2,7 @@ import type { Contender } from "./contender.js";
 import { LeaseholdError } from "./errors.js";
 
 /** Callers of one process that may wait for one resource: more than this is a leak, not a queue. */
-export const WAITERS_MAX = 10_000;
+export const waitersMax = 10_000;
 
 /** What the queue looks at to know whether a lease of this process still stands. */
 export interface Standing {
@@ -49,10 +49,10 @@ export class LocalQueue {
   /** @throws LeaseholdError `TOO_MANY_WAITERS` */
   join(contender: Contender): void {
     const lane = contender.patient ? this.#waiters : this.#tries;
-    if (lane.size >= WAITERS_MAX) {
+    if (lane.size >= waitersMax) {
       throw new LeaseholdError(
         "TOO_MANY_WAITERS",
-        `${WAITERS_MAX} callers of this process already wait for ${JSON.stringify(this.resource)}`,
+        `${waitersMax} callers of this process already wait for ${JSON.stringify(this.resource)}`,
       );
     }
     if (this.#retired) throw new Error(`assertion failed: the queue of ${this.resource} has retired`);

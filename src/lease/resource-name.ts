@@ -3,10 +3,10 @@ import { LeaseholdError } from "./errors.js";
 /**
  * The longest name of a resource, in bytes of UTF-8: it travels in every message and is a key in every store.
  */
-export const RESOURCE_NAME_BYTES_MAX = 512;
+export const resourceNameBytesMax = 512;
 
 /** The longest part of a refused name that a message repeats. */
-const QUOTED_CHARACTERS_MAX = 80;
+const quotedCharactersMax = 80;
 
 /**
  * Refuses what can't be the name of a resource: 1 to 512 bytes of UTF-8, no control characters, no lone
@@ -33,9 +33,9 @@ export function isResourceName(name: string): boolean {
 export function checkResourcePrefix(prefix: string): void {
   if (typeof prefix !== "string") throw invalid(String(prefix), "it is not text");
   // No character of a string is shorter than one byte: what is longer than the limit needs no counting.
-  const bytes = prefix.length > RESOURCE_NAME_BYTES_MAX ? prefix.length : countBytes(prefix);
-  if (bytes > RESOURCE_NAME_BYTES_MAX) {
-    throw invalid(prefix, `it is longer than ${RESOURCE_NAME_BYTES_MAX} bytes`);
+  const bytes = prefix.length > resourceNameBytesMax ? prefix.length : countBytes(prefix);
+  if (bytes > resourceNameBytesMax) {
+    throw invalid(prefix, `it is longer than ${resourceNameBytesMax} bytes`);
   }
 }
 
@@ -64,9 +64,9 @@ function countBytes(text: string): number {
 
 function invalid(name: string, why: string): LeaseholdError {
   const quoted =
-    JSON.stringify(name.slice(0, QUOTED_CHARACTERS_MAX)) + (name.length > QUOTED_CHARACTERS_MAX ? "…" : "");
+    JSON.stringify(name.slice(0, quotedCharactersMax)) + (name.length > quotedCharactersMax ? "…" : "");
   return new LeaseholdError(
     "INVALID_NAME",
-    `${quoted} cannot name a resource: ${why}; a name is 1 to ${RESOURCE_NAME_BYTES_MAX} bytes of UTF-8 without control characters`,
+    `${quoted} cannot name a resource: ${why}; a name is 1 to ${resourceNameBytesMax} bytes of UTF-8 without control characters`,
   );
 }

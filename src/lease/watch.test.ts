@@ -4,7 +4,7 @@ import { ScriptedProvider } from "../../test/support/scripted-provider.js";
 import { LeaseManager } from "./lease-manager.js";
 import type { Inspection } from "./provider.js";
 import type { Change, ResourceHint } from "./types.js";
-import { Watch, WATCHED_MAX } from "./watch.js";
+import { Watch, watchedMax } from "./watch.js";
 
 function setUp() {
   const ground = { told: (_hint: ResourceHint): void => undefined, watching: 0, stopped: 0, ended: 0 };
@@ -97,7 +97,7 @@ test("follows so many resources, forgets those that are free, and gives up beyon
     ground.told(free(`old${number}`));
   }
   await first;
-  for (let number = 0; number < WATCHED_MAX; number += 1) ground.told(held(`r${number}`, 1));
+  for (let number = 0; number < watchedMax; number += 1) ground.told(held(`r${number}`, 1));
   expect((await watch.next()).done).toBe(false);
   ground.told(held("one too many", 1));
   await expect(watch.next()).rejects.toMatchObject({ code: "WATCH_TOO_WIDE" });

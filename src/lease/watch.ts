@@ -6,7 +6,7 @@ import type { Change, ResourceHint } from "./types.js";
  * Resources that one watch can follow: some 50 megabytes. For more, open several watches with longer
  * prefixes.
  */
-export const WATCHED_MAX = 100_000;
+export const watchedMax = 100_000;
 
 /** What has last been told of a resource. */
 interface Told {
@@ -96,10 +96,10 @@ export class Watch implements AsyncIterableIterator<Change, undefined> {
 
   /** Makes room by forgetting what has been free the longest. */
   #forget(): void {
-    while (this.#held.size + this.#free.size > WATCHED_MAX) {
+    while (this.#held.size + this.#free.size > watchedMax) {
       const oldest = this.#free.keys().next().value;
       if (oldest === undefined) {
-        this.end(new LeaseholdError("WATCH_TOO_WIDE", `more than ${WATCHED_MAX} resources are held there`));
+        this.end(new LeaseholdError("WATCH_TOO_WIDE", `more than ${watchedMax} resources are held there`));
         return;
       }
       this.#free.delete(oldest);

@@ -1,15 +1,15 @@
 import { expect, it } from "vitest";
-import { LOG_CAUSES_MAX, LOG_LIMIT_MS, LogLimit } from "./log-limit.js";
+import { logCausesMax, logLimitMs, LogLimit } from "./log-limit.js";
 
 it("says a cause once a minute, and how often it was left unsaid", () => {
   const limit = new LogLimit();
   expect(limit.line("key", "first", 1_000)).toBe("first");
   for (let again = 1; again <= 5; again++) expect(limit.line("key", "more", 1_000 + again)).toBeUndefined();
-  expect(limit.line("key", "more", 1_000 + LOG_LIMIT_MS - 1)).toBeUndefined();
-  expect(limit.line("key", "then", 1_000 + LOG_LIMIT_MS)).toBe(
+  expect(limit.line("key", "more", 1_000 + logLimitMs - 1)).toBeUndefined();
+  expect(limit.line("key", "then", 1_000 + logLimitMs)).toBe(
     "then (and 6 more like it since this was last said)",
   );
-  expect(limit.line("key", "later", 1_000 + 2 * LOG_LIMIT_MS)).toBe("later");
+  expect(limit.line("key", "later", 1_000 + 2 * logLimitMs)).toBe("later");
 });
 
 it("does not hold one cause against another", () => {
@@ -21,9 +21,9 @@ it("does not hold one cause against another", () => {
 it("remembers a bounded number of causes; those beyond it share one line a minute", () => {
   const limit = new LogLimit();
   let lines = 0;
-  for (let cause = 0; cause < 10 * LOG_CAUSES_MAX; cause++) {
+  for (let cause = 0; cause < 10 * logCausesMax; cause++) {
     if (limit.line(`cause ${cause}`, "text", cause) !== undefined) lines++;
   }
-  expect(lines).toBe(LOG_CAUSES_MAX + 1);
-  expect(limit.line("cause 0", "known ones still count on their own", LOG_LIMIT_MS)).toBeDefined();
+  expect(lines).toBe(logCausesMax + 1);
+  expect(limit.line("cause 0", "known ones still count on their own", logLimitMs)).toBeDefined();
 });

@@ -1,8 +1,8 @@
 /** The same thing is said this often at most. */
-export const LOG_LIMIT_MS = 60_000;
+export const logLimitMs = 60_000;
 
 /** Causes that are told apart. Ours are a few dozen; beyond the bound the rest shares one. */
-export const LOG_CAUSES_MAX = 256;
+export const logCausesMax = 256;
 
 const REST = "";
 
@@ -21,13 +21,13 @@ export class LogLimit {
 
   /** What to log now, or nothing. `nowMs` is on the steady clock. */
   line(cause: string, text: string, nowMs: number): string | undefined {
-    const key = this.#said.has(cause) || this.#said.size < LOG_CAUSES_MAX ? cause : REST;
+    const key = this.#said.has(cause) || this.#said.size < logCausesMax ? cause : REST;
     const said = this.#said.get(key);
     if (said !== undefined && nowMs < said.untilMs) {
       said.suppressed++;
       return undefined;
     }
-    this.#said.set(key, { untilMs: nowMs + LOG_LIMIT_MS, suppressed: 0 });
+    this.#said.set(key, { untilMs: nowMs + logLimitMs, suppressed: 0 });
     const suppressed = said?.suppressed ?? 0;
     return suppressed === 0 ? text : `${text} (and ${suppressed} more like it since this was last said)`;
   }

@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 
 /** Bytes of a label in UTF-8. */
-export const LABEL_BYTES_MAX = 256;
+export const labelBytesMax = 256;
 
 /** Names end up in tables that people read: host and process tell them where to look. */
 export function clientName(name: string | undefined): string {
@@ -19,7 +19,7 @@ export function fitLabel(text: string): string {
   let bytes = 0;
   for (const character of text.replaceAll(/\p{Cc}/gu, " ")) {
     bytes += Buffer.byteLength(character);
-    if (bytes > LABEL_BYTES_MAX) break;
+    if (bytes > labelBytesMax) break;
     fitting += character;
   }
   return fitting;

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { LeaseholdError } from "../lease/errors.js";
 
 /** More than any certificate, key or chain needs. */
-const FILE_BYTES_MAX = 1024 * 1024;
+const fileBytesMax = 1024 * 1024;
 
 /** PEM text begins so; no path does. */
 export function isPem(text: string): boolean {
@@ -18,7 +18,7 @@ export async function textOf(pathOrPem: string): Promise<string> {
   if (isPem(pathOrPem)) return pathOrPem;
   try {
     const text = await readFile(pathOrPem, "utf8");
-    if (text.length > FILE_BYTES_MAX) throw new Error("the file is too large");
+    if (text.length > fileBytesMax) throw new Error("the file is too large");
     return text;
   } catch (cause) {
     const why = `cannot read ${pathOrPem.slice(0, 200)}: ${(cause as Error).message}`;

@@ -7,10 +7,10 @@ import type { Clock, Random, Timer, Timers, World } from "../lease/ports.js";
  * Timers that fire later than this are those of a process that has more to do than it can, or that stood
  * still.
  */
-const LATE_MS = 20;
+const lateMs = 20;
 
 /** The longest delay that `setTimeout` understands; anything longer would fire at once. */
-const TIMEOUT_MS_MAX = 2 ** 31 - 1;
+const timeoutMsMax = 2 ** 31 - 1;
 
 class PendingCall implements DeadlineItem, Timer {
   dueMs = 0;
@@ -62,7 +62,7 @@ class RealTimers implements Timers {
       this.#armedMs = Infinity;
       return;
     }
-    const delayMs = Math.min(Math.max(1, Math.ceil(dueMs - nowMs)), TIMEOUT_MS_MAX);
+    const delayMs = Math.min(Math.max(1, Math.ceil(dueMs - nowMs)), timeoutMsMax);
     this.#armedMs = nowMs + delayMs;
     this.#timeout = setTimeout(this.#wake, delayMs);
     this.#timeout.unref();
@@ -74,7 +74,7 @@ class RealTimers implements Timers {
    * asked again adds to the work.
    */
   readonly #wake = (): void => {
-    if (this.#clock.monotonicMs() - this.#armedMs > LATE_MS) setImmediate(this.#run);
+    if (this.#clock.monotonicMs() - this.#armedMs > lateMs) setImmediate(this.#run);
     else this.#runDue();
   };
 

@@ -7,7 +7,7 @@ import { ProcessSwitch } from "./process-switch.js";
 import { VirtualWorld } from "./virtual-world.js";
 
 /** Longer than a participant waits when it closes. */
-const CLOSE_MS_MAX = 10_000;
+const closeMsMax = 10_000;
 
 export interface MemoryClusterOptions {
   /** The longest lease and the default TTL. Default `"15s"`, as a real cluster has it. */
@@ -95,7 +95,7 @@ export class MemoryCluster implements AsyncDisposable {
   async close(): Promise<void> {
     for (const process of this.#processes.values()) process.resume();
     const closing = Promise.all(this.#opened.map((leases) => leases.close()));
-    await this.advance(CLOSE_MS_MAX);
+    await this.advance(closeMsMax);
     await closing;
   }
 

@@ -8,7 +8,7 @@ import type { Explanation, HolderAction, ResourceHint } from "../lease/types.js"
 import { describeTenure, type MemoryGround, type MemoryTenure } from "./memory-ground.js";
 
 /** How often a participant that is cut off looks whether it is connected again. */
-const RETRY_MS = 100;
+const retryMs = 100;
 
 /** What a participant's process lets through. */
 export interface MemoryReach {
@@ -120,7 +120,7 @@ export class MemoryInspection implements Inspection {
   #tellAll(): void {
     this.#isLooking = false;
     if (!this.#reach.isConnected()) {
-      this.#wakeIn(RETRY_MS);
+      this.#wakeIn(retryMs);
       return;
     }
     let nextEndMs = Infinity;
@@ -130,6 +130,6 @@ export class MemoryInspection implements Inspection {
       watch.view.list(hints);
     }
     // A lease that runs out is noticed by looking: nobody says so. A cut-off that ends in between is, too.
-    if (this.#watches.size > 0) this.#wakeIn(Math.min(nextEndMs, 10 * RETRY_MS));
+    if (this.#watches.size > 0) this.#wakeIn(Math.min(nextEndMs, 10 * retryMs));
   }
 }

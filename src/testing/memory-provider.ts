@@ -15,13 +15,13 @@ import { MemoryInspection } from "./memory-inspection.js";
 import { ProcessSwitch } from "./process-switch.js";
 
 /** The shortest lease: enough for tests on real time to be quick. */
-const TTL_MS_MIN = 10;
+const ttlMsMin = 10;
 
 /**
  * A renewal without an answer fails after this part of the TTL, so that a holder that is cut off can try
  * several times.
  */
-const RENEWAL_TIMEOUTS_PER_TTL = 12;
+const renewalTimeoutsPerTtl = 12;
 
 export interface MemoryProviderOptions {
   /** Name of the participant; an incarnation is appended. */
@@ -75,7 +75,7 @@ export class MemoryProvider implements Provider, MemoryParticipant {
   async renew(grant: Grant, ttlMs: number): Promise<boolean> {
     const endMonotonicMs = this.clock.monotonicMs() + ttlMs;
     const endWallMs = this.clock.wallMs() + ttlMs;
-    if (!(await this.#reaches(ttlMs / RENEWAL_TIMEOUTS_PER_TTL))) return false;
+    if (!(await this.#reaches(ttlMs / renewalTimeoutsPerTtl))) return false;
     return own(grant).extendTo(endMonotonicMs, endWallMs);
   }
 
@@ -146,7 +146,7 @@ function memoryGuarantees(ttlMaxMs: number): Guarantees {
     token: "Every tenure has a greater token than all tenures before it in this process.",
     progress: "A free resource is acquired at once.",
     assumptions: ["All participants live in one process."],
-    ttlMinMs: TTL_MS_MIN,
+    ttlMinMs: ttlMsMin,
     ttlMaxMs,
     maxClockSkewMs: 0,
     takeoverMsMax: ttlMaxMs,

@@ -6,13 +6,13 @@ import { MemoryGround } from "./memory-ground.js";
 import { MemoryProvider } from "./memory-provider.js";
 
 /** Grounds of this process by name. More than this is a program that does not close what it opens. */
-const GROUNDS_MAX = 1_000;
+const groundsMax = 1_000;
 
 /**
  * Within one process only a forgotten lease needs its TTL, so a program may ask for whatever its real cluster
  * would grant.
  */
-const TTL_MS_MAX = 3_600_000;
+const ttlMsMax = 3_600_000;
 
 /** A ground lives from its first participant to its last. */
 const grounds = new Map<string, MemoryGround>();
@@ -22,7 +22,7 @@ class NamedMemoryProvider extends MemoryProvider {
   readonly #ground: MemoryGround;
 
   constructor(name: string, ground: MemoryGround, world: World, participant: string) {
-    super(ground, world, { name: participant, ttlMaxMs: TTL_MS_MAX });
+    super(ground, world, { name: participant, ttlMaxMs: ttlMsMax });
     this.#name = name;
     this.#ground = ground;
   }
@@ -41,10 +41,10 @@ class NamedMemoryProvider extends MemoryProvider {
 export function openMemory(name: string, world: World, participant = "memory"): Leases {
   let ground = grounds.get(name);
   if (ground === undefined) {
-    if (grounds.size >= GROUNDS_MAX) {
+    if (grounds.size >= groundsMax) {
       throw new LeaseholdError(
         "INVALID_CONFIG",
-        `${GROUNDS_MAX} in-memory clusters are open in this process; close some`,
+        `${groundsMax} in-memory clusters are open in this process; close some`,
       );
     }
     ground = new MemoryGround();

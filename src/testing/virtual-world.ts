@@ -11,13 +11,13 @@ const setImmediate = globalThis.setImmediate;
  * Turns of the event loop that {@link VirtualWorld.settle} grants: work that hops over `setImmediate` itself
  * gets on as well.
  */
-const SETTLE_TURNS = 3;
+const settleTurns = 3;
 
 /** More timers than this at one moment are a loop that would never let time pass. */
-const TIMERS_AT_ONE_MOMENT_MAX = 100_000;
+const timersAtOneMomentMax = 100_000;
 
 /** Where the system clock of a new world stands: 2026-01-01 UTC. */
-const WALL_START_MS = Date.UTC(2026, 0, 1);
+const wallStartMs = Date.UTC(2026, 0, 1);
 
 interface VirtualTimer extends DeadlineItem, Timer {
   run: () => void;
@@ -41,7 +41,7 @@ export class VirtualWorld implements World {
 
   readonly #deadlines = new Deadlines<VirtualTimer>();
   #monotonicMs = 0;
-  #wallMs = WALL_START_MS;
+  #wallMs = wallStartMs;
   /** Calls of `advance` that come while another is under way take their turn. */
   #advancing: Promise<void> = Promise.resolve();
 
@@ -86,7 +86,7 @@ export class VirtualWorld implements World {
 
   /** Lets promises continue without letting time pass. */
   async settle(): Promise<void> {
-    for (let turn = 0; turn < SETTLE_TURNS; turn++) {
+    for (let turn = 0; turn < settleTurns; turn++) {
       await new Promise<void>((resolve) => {
         setImmediate(resolve);
       });
@@ -112,7 +112,7 @@ export class VirtualWorld implements World {
       const dueMs = this.#deadlines.nextDueMs();
       if (dueMs > Math.max(targetMs, this.#monotonicMs)) break;
       timersAtThisMoment = dueMs > this.#monotonicMs ? 0 : timersAtThisMoment + 1;
-      if (timersAtThisMoment > TIMERS_AT_ONE_MOMENT_MAX) {
+      if (timersAtThisMoment > timersAtOneMomentMax) {
         throw new Error(`timers that set timers without delay: time cannot get past ${this.#monotonicMs} ms`);
       }
       this.#moveTo(dueMs);

@@ -19,10 +19,10 @@ import type { FeedPage, WatchFeed } from "./watch-feed.js";
 const listsPerLinkMax = 64;
 
 /** How long the holder of a resource may take to confirm that it was told of a request. */
-const PASS_ON_TIMEOUT_MS = 1_000;
+const passOnTimeoutMs = 1_000;
 
 /** How often labels of the departed are looked for. */
-const SWEEP_EVERY_MS = 5_000;
+const sweepEveryMs = 5_000;
 
 /** A connection, as far as admin RPCs care for it. */
 export interface AdminLink {
@@ -156,7 +156,7 @@ export class AdminRpc<L extends AdminLink> {
   /** To be called several times a second: tells those who watch what has changed meanwhile, all at once. */
   maintain(now: Reading): void {
     this.#watches?.maintain(now.mono);
-    if (now.mono - this.#sweptMs < SWEEP_EVERY_MS) return;
+    if (now.mono - this.#sweptMs < sweepEveryMs) return;
     this.#sweptMs = now.mono;
     this.labels.sweep(now.mono);
     for (const [link, lists] of this.#lists) {
@@ -224,7 +224,7 @@ export class AdminRpc<L extends AdminLink> {
     const params = { resource, by, broken };
     if (to === transport.loopback) return this.#requested(to, params);
     try {
-      return (await transport.call(to, "releaseRequested", params, PASS_ON_TIMEOUT_MS)) === true;
+      return (await transport.call(to, "releaseRequested", params, passOnTimeoutMs)) === true;
     } catch {
       return false; // Another member may reach it.
     }

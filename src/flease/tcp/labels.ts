@@ -1,4 +1,4 @@
-import { LABEL_BYTES_MAX } from "../../runtime/participant.js";
+import { labelBytesMax } from "../../runtime/participant.js";
 import type { Link } from "./transport/link.js";
 
 /** A label is shown as long as a lease of its owner can be, and a while longer. */
@@ -28,7 +28,7 @@ export class Labels {
   }
 
   set(link: Link, label: unknown): boolean {
-    if (typeof label !== "string" || Buffer.byteLength(label) > LABEL_BYTES_MAX) return false;
+    if (typeof label !== "string" || Buffer.byteLength(label) > labelBytesMax) return false;
     if (/\p{Cc}/u.test(label)) return false;
     if (this.#byOwner.size >= LABELS_MAX && !this.#byOwner.has(link.owner)) return false;
     this.#byOwner.set(link.owner, { link, label, goneMs: Infinity });

@@ -1,24 +1,24 @@
 import type { Lease, Leases } from "../../lease/types.js";
 import { check, type Stage } from "./stage.js";
 
-const PARTICIPANTS = 3;
-const TENURES_OF_EACH = 2;
+const participants = 3;
+const tenuresOfEach = 2;
 /**
  * On some grounds each hand-over takes as long as a take-over: so many, one after the other, serve all jobs.
  */
-const TAKEOVERS_MAX = 20;
+const takeoversMax = 20;
 
-const JOBS_OF_EACH = 6;
+const jobsOfEach = 6;
 
 /** Turns of promises that a job takes for itself between two calls, at most. */
-const OWN_TURNS_MAX = 9;
+const ownTurnsMax = 9;
 
 export const exclusionCases = {
   "at most one participant holds a resource": async (stage: Stage) => {
     let holding = 0;
     let tenures = 0;
     const contend = async (leases: Leases) => {
-      for (let tenure = 0; tenure < TENURES_OF_EACH; tenure++) {
+      for (let tenure = 0; tenure < tenuresOfEach; tenure++) {
         const lease = await stage.wait(leases, "contended");
         holding++;
         check(holding === 1, `${holding} held the resource at the same time`);
@@ -31,9 +31,9 @@ export const exclusionCases = {
         await lease.release();
       }
     };
-    const opened = await openMany(stage, PARTICIPANTS);
+    const opened = await openMany(stage, participants);
     await stage.until(Promise.all(opened.map(contend)), "the contention", 10 * stage.takeoverMs(opened[0]!));
-    check(tenures === PARTICIPANTS * TENURES_OF_EACH, `only ${tenures} tenures came to pass`);
+    check(tenures === participants * tenuresOfEach, `only ${tenures} tenures came to pass`);
   },
 
   "every later tenure has a greater token": async (stage: Stage) => {
@@ -80,8 +80,8 @@ export const exclusionCases = {
   ) => {
     const opened = await openMany(stage, 2);
     const callers = new Callers(stage);
-    const jobs = opened.flatMap((leases) => Array.from({ length: JOBS_OF_EACH }, () => callers.job(leases)));
-    await stage.until(Promise.all(jobs), "the jobs", TAKEOVERS_MAX * stage.takeoverMs(opened[0]!));
+    const jobs = opened.flatMap((leases) => Array.from({ length: jobsOfEach }, () => callers.job(leases)));
+    await stage.until(Promise.all(jobs), "the jobs", takeoversMax * stage.takeoverMs(opened[0]!));
     check(callers.tenures >= jobs.length, `${callers.tenures} tenures for ${jobs.length} jobs`);
   },
 
@@ -132,7 +132,7 @@ class Callers {
   }
 
   async job(leases: Leases): Promise<void> {
-    for (let round = 0; round < TENURES_OF_EACH; round++) {
+    for (let round = 0; round < tenuresOfEach; round++) {
       await this.#ownTurns();
       const first = (await this.#try(leases)) ?? (await this.#any(leases));
       await this.#use(first);
@@ -165,7 +165,7 @@ class Callers {
   }
 
   #acquire(leases: Leases, name: string, signal?: AbortSignal): Promise<Lease> {
-    const wait = TAKEOVERS_MAX * this.#stage.takeoverMs(leases);
+    const wait = takeoversMax * this.#stage.takeoverMs(leases);
     return leases.acquire(name, { ttl: this.#stage.ttlMs, wait, ...(signal && { signal }) });
   }
 
@@ -183,6 +183,6 @@ class Callers {
 
   async #ownTurns(): Promise<void> {
     this.#steps += 1;
-    for (let left = (this.#steps * 7) % OWN_TURNS_MAX; left > 0; left--) await undefined;
+    for (let left = (this.#steps * 7) % ownTurnsMax; left > 0; left--) await undefined;
   }
 }

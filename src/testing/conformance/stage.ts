@@ -27,7 +27,7 @@ export interface ConformanceCase {
 }
 
 /** The longest step in which time passes while the suite waits for something, as a part of the TTL. */
-const STEPS_PER_TTL = 50;
+const stepsPerTtl = 50;
 
 /** What a case works with: a ground, names of its own, and ways to wait that also move virtual time. */
 export class Stage {
@@ -63,7 +63,7 @@ export class Stage {
     };
     promise.then(settle, settle);
     await Promise.resolve();
-    const stepMsMax = this.ttlMs / STEPS_PER_TTL;
+    const stepMsMax = this.ttlMs / stepsPerTtl;
     for (let stepMs = 1, passedMs = 0; !seen.isSettled; stepMs = Math.min(2 * stepMs, stepMsMax)) {
       check(passedMs <= limitMs, `${what} did not end within ${limitMs} ms`);
       await this.pass(stepMs);
@@ -79,11 +79,11 @@ export class Stage {
     what: string,
     limitMs: number,
   ): Promise<T> {
-    for (let passedMs = 0; ; passedMs += this.ttlMs / STEPS_PER_TTL) {
+    for (let passedMs = 0; ; passedMs += this.ttlMs / stepsPerTtl) {
       const answer = await this.until(ask(), what);
       if (isGood(answer)) return answer;
       check(passedMs <= limitMs, `${what} did not happen within ${limitMs} ms`);
-      await this.pass(this.ttlMs / STEPS_PER_TTL);
+      await this.pass(this.ttlMs / stepsPerTtl);
     }
   }
 

@@ -1,4 +1,4 @@
-import { LABEL_BYTES_MAX } from "../../../runtime/participant.js";
+import { labelBytesMax } from "../../../runtime/participant.js";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, onTestFinished, test } from "vitest";
@@ -8,7 +8,7 @@ import { LeaseManager } from "../../../lease/lease-manager.js";
 import type { World } from "../../../lease/ports.js";
 import type { Lease } from "../../../lease/types.js";
 import { listedMax } from "../../admin/listing.js";
-import { RESOURCE_NAME_BYTES_MAX } from "../../../lease/resource-name.js";
+import { resourceNameBytesMax } from "../../../lease/resource-name.js";
 import { ByteWriter } from "../wire/bytes.js";
 import { defineCluster } from "../cluster.js";
 import { FleaseNode } from "../flease-node.js";
@@ -172,8 +172,8 @@ test("one client, under as many names as it likes, cannot take what is others'; 
 test("names of any length that a client may take do not keep a page of a list from being sent", () => {
   const largest = { number: Number.MAX_SAFE_INTEGER, sequence: 0xffff_ffff, until: 1_795_000_000_000.0625 };
   const owner = `${quoted(NODE_ID_BYTES_MAX)}.${"0".repeat(32)}`;
-  const lease = { ...largest, resource: quoted(RESOURCE_NAME_BYTES_MAX), owner, token: largest.number };
-  const held = Array.from({ length: listedMax }, () => ({ ...lease, label: quoted(LABEL_BYTES_MAX) }));
+  const lease = { ...largest, resource: quoted(resourceNameBytesMax), owner, token: largest.number };
+  const held = Array.from({ length: listedMax }, () => ({ ...lease, label: quoted(labelBytesMax) }));
   const value = { held, free: [], more: true, anew: false };
   expect(() => encodeAnswer(new ByteWriter(8), { id: 1, value })).not.toThrow();
 });

@@ -1,6 +1,6 @@
 import { isRequest, Kind, LeaseState, Refusal } from "../../protocol/message.js";
 import type { Message } from "../../protocol/message.js";
-import { RESOURCE_NAME_BYTES_MAX } from "../../../lease/resource-name.js";
+import { resourceNameBytesMax } from "../../../lease/resource-name.js";
 import type { ByteReader, ByteWriter } from "./bytes.js";
 import { FRAME_HEADER_BYTES, FrameKind } from "./frame.js";
 import { FrameError } from "./frame-error.js";
@@ -135,7 +135,7 @@ export function decodeMessage(from: ByteReader, into: Message, view: number, own
   into.kind = kind as Kind;
   into.view = view;
   into.slot = from.u32();
-  into.resource = namesResource(into.kind) ? from.name16(1, RESOURCE_NAME_BYTES_MAX) : "";
+  into.resource = namesResource(into.kind) ? from.name16(1, resourceNameBytesMax) : "";
   into.owner = isRequest(into.kind) ? owner : "";
   into.number = from.whole();
   into.sequence = from.u32();
