@@ -62,7 +62,7 @@ const loopbackMs = 0.01;
  */
 export class Network {
   readonly #random: SimRandom;
-  readonly #schedule: (event: SimEvent, delayMs: number) => void;
+  readonly #schedule: (packet: Packet, delayMs: number) => void;
   #plan: NetworkPlan;
   /** Directions that are cut, as `from * size + to`. A direction may be cut several times over. */
   readonly #cuts: number[];
@@ -72,7 +72,7 @@ export class Network {
     size: number,
     plan: NetworkPlan,
     random: SimRandom,
-    schedule: (event: SimEvent, delayMs: number) => void,
+    schedule: (packet: Packet, delayMs: number) => void,
   ) {
     this.#size = size;
     this.#plan = plan;

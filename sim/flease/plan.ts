@@ -19,6 +19,8 @@ export interface NetworkPlan {
   readonly tailMaxMs: number;
   /** Nodes read what has arrived every so many milliseconds, all at once; 0: each message when it arrives. */
   readonly readEveryMs: number;
+  /** Messages of one node to another arrive in the order in which they were sent, as on a connection. */
+  readonly inOrder?: boolean;
 }
 
 /** Nothing is lost, repeated or late for long. */
@@ -290,7 +292,7 @@ export function drawFairWeather(seed: number, random: SimRandom, onWaist: boolea
     agents: Array.from({ length: nodes }, (_, node) => ({ node, resource: "r0" })),
     stormMs: stormLeases * settings.ttlMaxMs,
     calmMs: 0,
-    network: { ...faultlessNetwork, meanDelayMs, readEveryMs: 0 },
+    network: { ...faultlessNetwork, meanDelayMs, readEveryMs: 0, inOrder: true },
     chaos: {
       crashEveryMs: never,
       downMaxMs: 0,

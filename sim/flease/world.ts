@@ -9,7 +9,6 @@ import type { ClockAssumptions } from "../kit/clocks.js";
 import { fleaseCounters, type FleaseCounters } from "./counters.js";
 import { Counting } from "./counting.js";
 import { EventCode, Task } from "../kit/events.js";
-import type { SimEvent } from "../kit/events.js";
 import { Network, Packet } from "./network.js";
 import type { Invariant } from "./invariants.js";
 import { Observers } from "./observer.js";
@@ -77,6 +76,8 @@ export class World extends SimWorld<Invariant, FleaseCounters> implements WorldV
   readonly #chaos: Chaos;
   readonly #holds: Hold[] = [];
   readonly #stirred: SimNode[] = [];
+  /** By sender and receiver: when the last message on that way arrives. */
+  readonly #lastArrivals: number[] = [];
   /** Rises whenever something asks the world for anything. */
   #stirs = 0;
   #failure: { readonly error: unknown } | undefined;
@@ -143,9 +144,14 @@ export class World extends SimWorld<Invariant, FleaseCounters> implements WorldV
     return this.plan.network.readEveryMs > 0 && this.nextDueMs <= this.nowMs;
   }
 
-  #deliver(packet: SimEvent, delayMs: number): void {
-    const { readEveryMs } = this.plan.network;
-    const arrivesMs = this.nowMs + delayMs;
+  #deliver(packet: Packet, delayMs: number): void {
+    const { readEveryMs, inOrder = false } = this.plan.network;
+    let arrivesMs = this.nowMs + delayMs;
+    if (inOrder) {
+      const way = packet.from * this.nodes.length + packet.to;
+      arrivesMs = Math.max(arrivesMs, this.#lastArrivals[way] ?? 0);
+      this.#lastArrivals[way] = arrivesMs;
+    }
     if (readEveryMs === 0) this.scheduleAt(packet, arrivesMs);
     else this.scheduleAt(packet, Math.ceil(arrivesMs / readEveryMs) * readEveryMs);
   }

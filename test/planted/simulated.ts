@@ -163,7 +163,7 @@ export const simulated: readonly Simulated[] = [
 
   ...onWaist("the waist reports what has run out as held", { provider: neverRunsOut }, "c I1 9", "c I14 6"),
   ...onWaist("a lapsed lease is opened again", { leases: lapsedLeaseIsReopened }, "c I14 28"),
-  ...onWaist("an abort keeps the turn", { provider: abortKeepsTheTurn }, "c L1 18"),
+  ...onWaist("an abort keeps the turn", { provider: abortKeepsTheTurn }, "c L1 3"),
   ...onWaist("a grant to one who has given up is kept", { provider: lateGrantIsKept }, "c L1 24"),
   ...onWaist("a token of the tenure before", { leases: tokensLagBehind }, "c I2 3"),
   ...onWaist("leads before the work has ended", { leases: leadsBeforeTheWorkHasEnded }, "c I1 89"),

@@ -15,6 +15,7 @@ export const expectedCodes: ReadonlySet<ErrorCode> = new Set([
   "LEASE_HELD",
   "LEASE_BROKEN",
   "NO_QUORUM",
+  "OVERLOADED",
   "TIMEOUT",
   "RESOURCES_FULL",
   "CLOCK_SKEW",
