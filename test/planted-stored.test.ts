@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { failureText } from "../sim/kit/simulator.js";
 import { searchStored, stored } from "./planted/stored.js";
 
-it.each(stored)("$name breaks $breaks", (mistake) => {
-  const { failed } = searchStored(mistake);
+it.each(stored)("$name breaks $breaks", async (mistake) => {
+  const { failed } = await searchStored(mistake);
   expect(failed && failureText(failed)).toMatch(`${mistake.breaks}: `);
 });

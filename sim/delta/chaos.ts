@@ -1,14 +1,44 @@
+import type { SimRandom } from "../kit/random.js";
+import type { StorageCounters } from "./counters.js";
+import type { StorageObserver } from "./observer.js";
 import type { SimParty } from "./party.js";
-import type { StorageWorld } from "./world.js";
+import type { StoragePlan } from "./plan.js";
+import type { SimStore } from "./store.js";
+
+/** What things go wrong in. */
+export interface Disturbed {
+  readonly plan: StoragePlan;
+  readonly random: SimRandom;
+  readonly counters: StorageCounters;
+  readonly processes: readonly SimParty[];
+  readonly stores: readonly SimStore[];
+  readonly uncounted: SimStore | undefined;
+  readonly someoneIsBehind: boolean;
+  /** How long a contender waits at most, ms. */
+  readonly waitMs: number;
+  readonly nowMs: number;
+  at(timeMs: number, body: () => void): void;
+  start(index: number, incarnation: number): void;
+  crash(party: SimParty): void;
+  leave(party: SimParty): void;
+  pause(party: SimParty, pauseMs: number): void;
+  replace(store: number): void;
+  isBehind(party: SimParty): boolean;
+  tell(told: (observer: StorageObserver) => void): void;
+  say(text: string): void;
+}
 
 /** How long a crashed process stays away at most, in waits of a contender. */
 const downWaits = 2;
 
+/** How long it takes at most until a process is started anew with the new list of stores, in waits of a contender. */
+const behindWaits = 4;
+
 /** What goes wrong, and when. */
 export class StorageChaos {
-  readonly #world: StorageWorld;
+  readonly #world: Disturbed;
 
-  constructor(world: StorageWorld) {
+  constructor(world: Disturbed) {
     this.#world = world;
   }
 
@@ -21,7 +51,9 @@ export class StorageChaos {
     this.#every(plan.pauseEveryMs, plan.stableFromMs, () => this.#pause());
     this.#every(plan.stallEveryMs, plan.stableFromMs, () => this.#stall());
     // A store that is alone, or one beside a silent one, is more than a minority.
-    if (plan.silent === 0 && plan.kinds.length > 1) this.#forgetOften(random.exponential(plan.forgetEveryMs));
+    if (plan.silent > 0 || plan.kinds.length === 1) return;
+    this.#forgetOften(random.exponential(plan.forgetEveryMs));
+    this.#every(plan.replaceEveryMs, plan.endMs, () => this.#replace());
   }
 
   #every(meanMs: number, untilMs: number, body: () => void): void {
@@ -43,10 +75,25 @@ export class StorageChaos {
 
   /** The process crashes, and another incarnation of it starts later. */
   crash(party: SimParty): void {
-    const world = this.#world;
     if (!party.isAlive) return;
-    world.counters.crashes += 1;
-    world.crash(party);
+    this.#world.counters.crashes += 1;
+    this.#world.crash(party);
+    this.#startAgain(party);
+  }
+
+  /** The process ends, in order or not, and another incarnation of it starts later. */
+  end(party: SimParty): void {
+    if (!party.isAlive) return;
+    if (this.#world.random.chance(0.5)) {
+      this.crash(party);
+      return;
+    }
+    this.#world.leave(party);
+    this.#startAgain(party);
+  }
+
+  #startAgain(party: SimParty): void {
+    const world = this.#world;
     const downMs = world.plan.lifeMs === Infinity ? downWaits * world.waitMs : world.plan.delayMs;
     const incarnation = Number(party.writer.split(".")[1]) + 1;
     const startMs = world.nowMs + world.random.next() * downMs;
@@ -78,15 +125,31 @@ export class StorageChaos {
     const { plan, random } = world;
     if (plan.forgetEveryMs === Infinity || world.nowMs + inMs > plan.endMs) return;
     world.at(world.nowMs + inMs, () => {
-      const missing = world.stores.find((store) => store === world.uncounted);
-      const store = missing ?? random.pick(world.stores);
+      // So soon that some have seen the first marker and others only the second, or while they write down what they saw.
+      const soonMs = random.next() * random.pick([1, 4]) * plan.delayMs;
+      this.#forgetOften(random.chance(0.4) ? soonMs : random.exponential(plan.forgetEveryMs));
+      if (world.someoneIsBehind) return;
+      const store = world.uncounted ?? random.pick(world.stores);
       store.forget(world.nowMs);
       world.counters.forgettings += 1;
       world.say(`${store.name} forgets`);
       world.tell((observer) => observer.disturbed?.(undefined));
-      // So soon that some have seen the first marker and others only the second, or while they write down what they saw.
-      const soonMs = random.next() * random.pick([1, 4]) * plan.delayMs;
-      this.#forgetOften(random.chance(0.4) ? soonMs : random.exponential(plan.forgetEveryMs));
     });
+  }
+
+  /**
+   * Another store takes one's place, once all others count and all know them. The old one goes on for processes that have it in their
+   * list: each is started anew with the new list, in its own time.
+   */
+  #replace(): void {
+    const world = this.#world;
+    const { random } = world;
+    if (world.uncounted !== undefined || world.someoneIsBehind) return;
+    world.counters.replacements += 1;
+    world.replace(random.below(world.stores.length));
+    for (const party of world.processes)
+      world.at(world.nowMs + random.next() * behindWaits * world.waitMs, () => {
+        if (world.isBehind(party)) this.end(party);
+      });
   }
 }

@@ -8,6 +8,7 @@ export const storageFeatures = new Features({
   pauses: less({ pauseEveryMs: Infinity }),
   stalls: less({ stallEveryMs: Infinity }),
   forgetting: less({ forgetEveryMs: Infinity }),
+  replacements: less({ replaceEveryMs: Infinity }),
   "short-lives": less({ lifeMs: Infinity }),
   silence: less({ silent: 0 }),
   "late-requests": less({ slowRate: 0 }),

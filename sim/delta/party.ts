@@ -1,164 +1,98 @@
-import type { Ask, Effect, Protocol, Reading } from "../../src/delta/effects.js";
-import type { Farm } from "../../src/delta/farm/farm.js";
-import type { StoreAnswer } from "../../src/delta/store.js";
-import { LeaseholdError } from "../../src/lease/errors.js";
+import { type BothClocks, readBothClocks } from "../../src/lease/both-clocks.js";
+import type { Clock, Random, Timers, World } from "../../src/lease/ports.js";
 import type { SimClock } from "../kit/clocks.js";
+import { EventCode, type SimEvent, Task } from "../kit/events.js";
 
-/** What a process needs of its world. */
-export interface Surroundings {
+/** What a process needs of true time. */
+export interface TrueTime {
   readonly nowMs: number;
-  /** What a protocol of this process threw. */
-  failed(from: SimParty, error: LeaseholdError): void;
-  /** Calls `body` at a true time. */
-  at(timeMs: number, body: () => void): void;
-  /** The process crashes while it sends these: tells which stores are still reached. `undefined` when it does not. */
-  tears(from: SimParty, requests: Ask["requests"]): ((store: number) => boolean) | undefined;
-  /** Sends a request on its way; `answer` is called with what comes of it, if anything ever does. */
-  send(
-    from: SimParty,
-    store: number,
-    request: Ask["requests"][number] & object,
-    answer: (answer: StoreAnswer) => void,
-  ): void;
+  readonly random: Random;
+  at(timeMs: number, body: () => void, code?: number): void;
+  scheduleAt(event: SimEvent, timeMs: number): void;
+  cancel(event: SimEvent): void;
+  /** Something in a process goes on: what waits for its promises has to, before time passes. */
+  stir(): void;
 }
 
-/** A process with clocks of its own, which may be stopped for a while, or crash. It runs any number of protocols. */
-export class SimParty {
+/**
+ * A process with clocks of its own, which may be stopped for a while, or crash. To the drivers in it this is the world, as the real one is
+ * in production.
+ */
+export class SimParty implements World {
   /** Name and incarnation: the writer of its records. */
   readonly writer: string;
   readonly index: number;
-  readonly clock: SimClock;
-  readonly farm: Farm;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly random: Random;
+  /** Its programs go on. */
   isAlive = true;
+  /** Nothing of it goes on any more. A process that ends in order first lays down what its drivers have to. */
+  isGone = false;
   pausedUntilMs = 0;
-  readonly #world: Surroundings;
+  readonly #time: TrueTime;
 
-  constructor(world: Surroundings, index: number, writer: string, clock: SimClock, farm: Farm) {
-    this.#world = world;
+  constructor(time: TrueTime, index: number, writer: string, clock: SimClock) {
+    this.#time = time;
     this.index = index;
     this.writer = writer;
-    this.clock = clock;
-    this.farm = farm;
+    this.random = time.random;
+    this.clock = {
+      monotonicMs: () => clock.monoAt(time.nowMs),
+      wallMs: () => clock.wallAt(time.nowMs),
+    };
+    this.timers = {
+      after: (delayMs, run) => {
+        let isCancelled = false;
+        time.stir();
+        const task = new Task(EventCode.timer, () =>
+          this.awake(() => {
+            if (!isCancelled) run();
+          }),
+        );
+        const dueMs = clock.timeOfMono(this.clock.monotonicMs() + Math.max(0, delayMs));
+        if (!this.isGone && dueMs < Infinity) time.scheduleAt(task, dueMs);
+        return {
+          cancel: () => {
+            isCancelled = true;
+            time.cancel(task);
+          },
+        };
+      },
+    };
   }
 
   /** What its clocks show now. */
-  look(): Reading {
-    const { nowMs } = this.#world;
-    return { monotonicMs: this.clock.monoAt(nowMs), wallMs: this.clock.wallAt(nowMs) };
+  look(): BothClocks {
+    return readBothClocks(this.clock);
   }
 
-  /**
-   * Runs a protocol to its end, unless the process crashes before. With the farm as the gate, as in production; what looks after the farm
-   * itself goes without.
-   */
-  run<Result>(
-    protocol: Protocol<Result>,
-    onResult: (result: Result) => void = () => undefined,
-    isGated = true,
-  ): void {
-    let lookAgain = () => {};
-    const resume = (answers: readonly (StoreAnswer | undefined)[]): void => {
-      for (let given = answers; ; given = []) {
-        const step = protocol.next({ now: this.look(), cancelled: false, answers: given });
-        if (step.done === true) {
-          onResult(step.value);
-          return;
-        }
-        if (step.value.kind === "delay" && step.value.delayMs <= 0) continue;
-        const onEnd = (found: readonly (StoreAnswer | undefined)[]) => this.#guarded(() => resume(found));
-        lookAgain = this.#begin(step.value, isGated, onEnd, () => lookAgain());
-        return;
-      }
-    };
-    this.#guarded(() => resume([]));
-  }
-
-  /** Looks after the farm for as long as the process lives, and begins its program when the farm has been found. */
-  tend(everyMs: number, onFounded: () => void): void {
-    let isLooking = false;
-    let hasBegun = false;
-    const turn = () => {
-      const look = isLooking ? undefined : this.farm.lookDue(this.look());
-      if (look !== undefined) {
-        isLooking = true;
-        this.run(look, () => (isLooking = false), false);
-      }
-      if (this.farm.isFounded && !hasBegun) {
-        hasBegun = true;
-        onFounded();
-      }
-      this.after(everyMs, turn);
-    };
-    turn();
-  }
-
-  /** After `delayMs` on its own steady clock. */
-  after(delayMs: number, body: () => void): void {
-    const { monotonicMs } = this.look();
-    this.#world.at(this.clock.timeOfMono(monotonicMs + delayMs), () => this.#awake(body));
-  }
-
-  /** Returns what looks again whether a question has been answered. */
-  #begin(
-    effect: Effect,
-    isGated: boolean,
-    resume: (answers: readonly (StoreAnswer | undefined)[]) => void,
-    onLate: () => void,
-  ): () => void {
-    if (effect.kind === "delay") {
-      this.after(effect.delayMs, () => resume([]));
-      return () => {};
-    }
-    const answers: (StoreAnswer | undefined)[] = effect.requests.map(() => undefined);
-    let pending = effect.requests.filter((request) => request !== undefined).length;
-    let over = false;
-    const end = () => {
-      if (over) return;
-      over = true;
-      resume(answers.slice());
-    };
-    const endIfOver = () => {
-      if (!over && (pending === 0 || effect.enough(answers))) end();
-    };
-    const take = (store: number, answer: StoreAnswer) => {
-      pending -= 1;
-      if (over) {
-        if (effect.late === undefined) return;
-        effect.late(store, answer, this.look());
-        onLate();
-        return;
-      }
-      answers[store] = answer;
-      endIfOver();
-    };
-    const reached = this.#world.tears(this, effect.requests);
-    for (const [store, request] of effect.requests.entries()) {
-      if (request === undefined || reached?.(store) === false) continue;
-      const refusal = isGated ? this.farm.refusal(store, this.look()) : undefined;
-      if (refusal !== undefined) this.after(0, () => take(store, refusal));
-      else
-        this.#world.send(this, store, request, (answer) =>
-          this.#awake(() => take(store, isGated ? this.farm.admit(store, answer) : answer)),
-        );
-    }
-    this.after(Math.max(0, effect.timeoutMs), end);
-    return endIfOver;
-  }
-
-  #guarded(body: () => void): void {
-    try {
-      body();
-    } catch (error) {
-      if (!(error instanceof LeaseholdError)) throw error;
-      this.#world.failed(this, error);
-    }
-  }
-
-  /** Runs something when the process is not stopped, and never after a crash. */
-  #awake(body: () => void): void {
-    if (!this.isAlive) return;
+  /** Runs something when the process is not stopped, and never after its end. */
+  awake(body: () => void): void {
+    if (this.isGone) return;
     const { pausedUntilMs } = this;
-    if (this.#world.nowMs < pausedUntilMs) this.#world.at(pausedUntilMs, () => this.#awake(body));
-    else body();
+    if (this.#time.nowMs < pausedUntilMs) {
+      this.#time.at(pausedUntilMs, () => this.awake(body), EventCode.timer);
+      return;
+    }
+    this.#time.stir();
+    body();
+  }
+
+  async sleep(delayMs: number): Promise<void> {
+    await this.alive(
+      new Promise<void>((resolve) => {
+        this.timers.after(delayMs, resolve);
+      }),
+    );
+  }
+
+  /** What a program waits for. It never goes on once its process has ended. */
+  async alive<Result>(work: Promise<Result>): Promise<Result> {
+    try {
+      return await work;
+    } finally {
+      if (!this.isAlive) await new Promise<never>(() => undefined);
+    }
   }
 }

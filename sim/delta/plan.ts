@@ -45,6 +45,8 @@ export interface StoragePlan {
   readonly pauseMaxMs: number;
   readonly stallEveryMs: number;
   readonly forgetEveryMs: number;
+  /** How often another store takes one's place for processes that begin from then on. The others still have the old one. */
+  readonly replaceEveryMs: number;
   /** How long a process lives at most, ms: shorter than a store has to wait that has forgotten, or for ever. */
   readonly lifeMs: number;
   /** How a holder behaves at each turn. */
@@ -57,6 +59,9 @@ export interface StoragePlan {
   /** The part of writes in the middle of which a process crashes: some stores get them, others never do. */
   readonly tornRate: number;
 }
+
+/** A renewal takes up to 5δ (Fig. 5): one that begins later than so many δ before the end may come too late. */
+export const renewalDelays = 6;
 
 /** 83,333 ppm. */
 export const slewed = 1 / 12;
@@ -102,6 +107,7 @@ export function drawStoragePlan(seed: number, ground: Ground, random: SimRandom)
     thinkMeanMs: random.magnitude(delayMs, 2 * leaseMs),
     cancelRate: sometimes(random.between(0.05, 0.4), 0),
     tornRate: sometimes(random.between(0.005, 0.05), 0),
+    replaceEveryMs: n > 1 && random.chance(0.3) ? 6 * waitMs : never,
   };
 }
 

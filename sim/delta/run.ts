@@ -24,7 +24,7 @@ export type StorageSimResult = SimResult<StoragePlan, StorageInvariant, StorageC
 export type StorageBatch = Batch<StorageSimResult>;
 
 /** One run on shared storage. The seed decides everything in it. */
-export function simulateStorage(options: StorageSimOptions): StorageSimResult {
+export async function simulateStorage(options: StorageSimOptions): Promise<StorageSimResult> {
   const { seed, only, story } = options;
   const random = new SimRandom(seed);
   const ground = options.ground ?? grounds[seed % grounds.length]!;
@@ -37,15 +37,16 @@ export function simulateStorage(options: StorageSimOptions): StorageSimResult {
     checkers: allStorageCheckers,
     asserted: only && ((invariant) => only.includes(invariant)),
   });
-  world.run();
+  await world.run();
   const { violation, hash, counters } = world;
   return { seed, plan, where: `ground ${ground}`, violation, traceHash: hash.digest(), counters };
 }
 
 /** Runs seed after seed until one fails or it is told to stop. */
-export function simulateStorageMany(options: BatchOptions<StorageSimOptions>): StorageBatch {
+export async function simulateStorageMany(options: BatchOptions<StorageSimOptions>): Promise<StorageBatch> {
   const { firstSeed, goOn, ...rest } = options;
   const batch = new Batch<StorageSimResult>(storageCounters());
-  while (batch.goesOn(goOn)) batch.add(simulateStorage({ ...rest, seed: firstSeed + batch.counters.runs }));
+  while (batch.goesOn(goOn))
+    batch.add(await simulateStorage({ ...rest, seed: firstSeed + batch.counters.runs }));
   return batch;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { withFaults } from "../../test/planted/switches.js";
+import { duringFaults } from "../../test/planted/switches.js";
 import { addCounters } from "../kit/counters.js";
 import { type StorageCounterName, storageCounters } from "./counters.js";
 import { grounds } from "./plan.js";
@@ -26,6 +26,8 @@ const minima: Partial<Record<StorageCounterName, number>> = {
   stalls: 20,
   lateWrites: 50,
   forgettings: 1,
+  replacements: 1,
+  departures: 1,
   silentStores: 20,
   cancellations: 100,
   tornWrites: 50,
@@ -34,8 +36,8 @@ const minima: Partial<Record<StorageCounterName, number>> = {
 describe("random runs on shared storage", () => {
   const total = storageCounters();
 
-  it.each(grounds)("break nothing on the ground %s", (ground) => {
-    const { counters, failed } = simulateStorageMany({
+  it.each(grounds)("break nothing on the ground %s", async (ground) => {
+    const { counters, failed } = await simulateStorageMany({
       firstSeed: 1,
       ground,
       goOn: (runs) => runs < runsEach,
@@ -52,16 +54,17 @@ describe("random runs on shared storage", () => {
   });
 });
 
-it("a seed decides a whole run, and another seed makes another", () => {
+it("a seed decides a whole run, and another seed makes another", async () => {
   for (const ground of grounds) {
-    const hashes = [7, 7, 8].map((seed) => simulateStorage({ seed, ground }).traceHash);
+    const hashes: string[] = [];
+    for (const seed of [7, 7, 8]) hashes.push((await simulateStorage({ seed, ground })).traceHash);
     expect(hashes[0]).toBe(hashes[1]);
     expect(hashes[0]).not.toBe(hashes[2]);
   }
 });
 
-it("the paper's own way to count Δ, from the return of contend, is sound with its Δ + 6δ", () => {
-  const { failed } = withFaults({ holdFromReturn: true }, () =>
+it("the paper's own way to count Δ, from the return of contend, is sound with its Δ + 6δ", async () => {
+  const { failed } = await duringFaults({ holdFromReturn: true }, () =>
     simulateStorageMany({ firstSeed: 1, ground: "paper", goOn: (runs) => runs < runsEach }),
   );
   expect(failed && failureText(failed)).toBeUndefined();

@@ -27,10 +27,6 @@ export class SimStore {
     return `${this.name}.${this.#generation}`;
   }
 
-  get generation(): number {
-    return this.#generation;
-  }
-
   /** It loses everything, its marker too. */
   forget(nowMs: number): void {
     this.#registers = new Map();

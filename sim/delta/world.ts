@@ -1,24 +1,24 @@
-import type { Ask } from "../../src/delta/effects.js";
+import { Driver } from "../../src/delta/driver.js";
 import { Farm } from "../../src/delta/farm/farm.js";
 import { decodeFarmCell, type FarmCell, mergeFarmCells } from "../../src/delta/farm/farm-cell.js";
-import type { DeltaSettings, ProtocolEnvironment } from "../../src/delta/lease-protocol.js";
+import type { DeltaSettings } from "../../src/delta/lease-protocol.js";
+import { farmRegister, type StoreAnswer, type StoreRequest } from "../../src/delta/store.js";
 import { clockRateErrorDefault, stretched } from "../../src/lease/clock-rates.js";
-import { farmRegister, type StoreAnswer } from "../../src/delta/store.js";
-import type { LeaseholdError } from "../../src/lease/errors.js";
+import { LeaseholdError } from "../../src/lease/errors.js";
 import { SharedWall, SimClock } from "../kit/clocks.js";
 import type { SimRandom } from "../kit/random.js";
 import { SimWorld } from "../kit/world.js";
-import { StorageChaos } from "./chaos.js";
+import { type Disturbed, StorageChaos } from "./chaos.js";
 import { type StorageCounters, storageCounters } from "./counters.js";
 import type { StorageInvariant } from "./invariants.js";
 import { Latency } from "./latency.js";
 import type { Claim, StorageReport, StorageObserver, WorldView } from "./observer.js";
+import { SimParty, type TrueTime } from "./party.js";
 import type { StoragePlan } from "./plan.js";
-import { SimParty } from "./party.js";
-import { startProgram } from "./programs/index.js";
-import { guardDelayMs } from "./programs/holder.js";
+import { epochsAhead, runProcess } from "./programs/index.js";
 import type { Stage } from "./programs/stage.js";
 import { SimStore } from "./store.js";
+import { type Network, StorePath } from "./store-path.js";
 
 export interface StorageWorldOptions {
   readonly plan: StoragePlan;
@@ -28,15 +28,22 @@ export interface StorageWorldOptions {
   readonly asserted?: ((invariant: StorageInvariant) => boolean) | undefined;
 }
 
-/** As few as may be, so that they have to be raised all the time. */
-const epochsAhead = { atomic: 4n, slotted: 4n << 32n };
+/** Turns of promises without a call to the world, after which none waits any more: more than there are between two calls. */
+const quietTurns = 10;
+
+/** Requests to the guarded resource may take so many longest leases. */
+const guardLeases = 1.5;
 
 /** Stores and processes. */
-export class StorageWorld extends SimWorld<StorageInvariant, StorageCounters> implements WorldView {
+export class StorageWorld
+  extends SimWorld<StorageInvariant, StorageCounters>
+  implements WorldView, TrueTime, Network, Disturbed
+{
   readonly plan: StoragePlan;
   readonly claims = new Set<Claim>();
   readonly processes: SimParty[] = [];
-  readonly stores: readonly SimStore[];
+  /** Those that processes that begin now are given. */
+  readonly stores: SimStore[];
   readonly waitMs: number;
   readonly settledMs: number;
   readonly #observers: readonly StorageObserver[];
@@ -46,8 +53,15 @@ export class StorageWorld extends SimWorld<StorageInvariant, StorageCounters> im
   readonly #latency: Latency;
   readonly #wall = new SharedWall();
   readonly #leaders = new Map<SimParty, () => boolean>();
-  readonly #chaos = new StorageChaos(this);
+  /** What each process does when it ends in order. */
+  readonly #leaving = new Map<SimParty, () => Promise<void>>();
+  readonly #lists = new Map<SimParty, readonly SimStore[]>();
+  readonly #chaos: StorageChaos;
   #guardToken = 0n;
+  #stirs = 0;
+  /** Who wrote last, in which event, and whether it crashes there. */
+  #lastWrite: { readonly from: SimParty; readonly event: number; readonly isTorn: boolean } | undefined;
+  #failure: { readonly error: unknown } | undefined;
 
   constructor({ plan, random, checkers, story, asserted }: StorageWorldOptions) {
     super({ random, counters: storageCounters(), story, asserted });
@@ -65,7 +79,7 @@ export class StorageWorld extends SimWorld<StorageInvariant, StorageCounters> im
       clockRateError: plan.clockRateError,
     };
     this.#observers = checkers(this, this.report);
-    this.#found();
+    this.#chaos = new StorageChaos(this);
   }
 
   get recovering(): boolean {
@@ -73,7 +87,7 @@ export class StorageWorld extends SimWorld<StorageInvariant, StorageCounters> im
     const hasChanged = this.stores.some(
       (store) => isRecent(store.forgotAtMs) || isRecent(store.silentFromMs),
     );
-    return hasChanged || this.uncounted !== undefined;
+    return hasChanged || this.uncounted !== undefined || this.someoneIsBehind;
   }
 
   get uncounted(): SimStore | undefined {
@@ -87,21 +101,54 @@ export class StorageWorld extends SimWorld<StorageInvariant, StorageCounters> im
     });
   }
 
+  /** A process that still has a store in whose place there is another. */
+  get someoneIsBehind(): boolean {
+    return this.processes.some((party) => party.isAlive && this.isBehind(party));
+  }
+
+  isBehind(party: SimParty): boolean {
+    return this.#lists.get(party)?.some((store, index) => store !== this.stores[index]) === true;
+  }
+
   #cellIn(bytes: Uint8Array): FarmCell {
     const cell = this.#cells.get(bytes) ?? decodeFarmCell(bytes);
     this.#cells.set(bytes, cell);
     return cell;
   }
 
-  run(): void {
+  async run(): Promise<void> {
     const { plan } = this;
+    await this.#found();
     for (let index = 0; index < plan.processes; index += 1) this.start(index, 0);
     this.#chaos.begin();
     this.#look();
-    for (let event = this.next(plan.endMs); event !== undefined; event = this.next(plan.endMs)) event.run();
-    if (this.violation !== undefined) return;
-    this.nowMs = plan.endMs;
-    this.tell((observer) => observer.over?.());
+    let stirs = -1;
+    for (;;) {
+      if (stirs !== this.#stirs) await this.#settle();
+      stirs = this.#stirs;
+      const event = this.next(plan.endMs);
+      if (event === undefined) break;
+      event.run();
+    }
+    if (this.violation === undefined) {
+      this.nowMs = plan.endMs;
+      this.tell((observer) => observer.over?.());
+    }
+  }
+
+  /** Time stands still until all promises have had their effect, so that a seed decides what drivers and programs do. */
+  async #settle(): Promise<void> {
+    let stirs = this.#stirs;
+    for (let quiet = 0; quiet < quietTurns; quiet += 1) {
+      await undefined;
+      if (stirs !== this.#stirs) quiet = 0;
+      stirs = this.#stirs;
+    }
+    if (this.#failure !== undefined) throw this.#failure.error;
+  }
+
+  stir(): void {
+    this.#stirs += 1;
   }
 
   tell(told: (observer: StorageObserver) => void): void {
@@ -120,26 +167,50 @@ export class StorageWorld extends SimWorld<StorageInvariant, StorageCounters> im
     clock.setRate(this.nowMs, 1 + plan.clockDrift * random.pick([-1, 0, 1]));
     // A time service slews both clocks; or quartz is off, and the system's is put right.
     if (random.chance(0.5)) clock.slew(this.nowMs, clock.rate);
-    const farm = this.#farm();
-    const party = new SimParty(this, index, `p${index}.${incarnation}`, clock, farm);
+    const party = new SimParty(this, index, `p${index}.${incarnation}`, clock);
     this.processes[index] = party;
+    this.#lists.set(party, this.stores.slice());
     this.say(`${party.writer} starts`);
-    party.tend(plan.delayMs / 2, () => startProgram(this.#stageOf(party)));
+    this.stir();
+    runProcess(this.#stageOf(party)).catch((error: unknown) => this.#failed(party, error));
     if (plan.lifeMs === Infinity) return;
     const endMs = this.nowMs + random.between(0.5, 1) * plan.lifeMs;
-    this.at(endMs, () => this.#chaos.crash(party));
+    this.at(endMs, () => this.#chaos.end(party));
   }
 
-  failed(from: SimParty, error: LeaseholdError): void {
+  /** A program of the process has thrown this, or a driver would tell it. What else is thrown is a fault of the simulator. */
+  #failed(from: SimParty, error: unknown): void {
+    if (!(error instanceof LeaseholdError)) {
+      this.#failure ??= { error };
+      return;
+    }
     this.say(`${from.writer}: ${error.code}`);
     this.counters.errors += 1;
     if (error.code !== "STORE_FORGOTTEN") this.report("one-farm", `${from.writer}: ${error.message}`);
   }
 
+  /** The process is gone from one moment to the next. */
   crash(party: SimParty): void {
+    party.isGone = true;
+    this.say(`${party.writer} crashes`);
+    this.#over(party);
+  }
+
+  /** The process ends in order: its programs go on no more, and its drivers lay down what they have. */
+  leave(party: SimParty): void {
+    this.say(`${party.writer} leaves`);
+    this.#over(party);
+    this.stir();
+    const gone = () => {
+      party.isGone = true;
+    };
+    void this.#leaving.get(party)?.().then(gone, gone);
+    this.counters.departures += 1;
+  }
+
+  #over(party: SimParty): void {
     party.isAlive = false;
     this.#leaders.delete(party);
-    this.say(`${party.writer} crashes`);
     for (const claim of this.claims) if (claim.party === party) this.claims.delete(claim);
     this.tell((observer) => observer.disturbed?.(party));
   }
@@ -150,70 +221,69 @@ export class StorageWorld extends SimWorld<StorageInvariant, StorageCounters> im
     this.tell((observer) => observer.disturbed?.(party));
   }
 
-  tears(from: SimParty, requests: Ask["requests"]): ((store: number) => boolean) | undefined {
-    const { plan, random, counters } = this;
-    const isWrite = requests.some((request) => request?.op === "replace" || request?.op === "put");
-    if (!isWrite || plan.tornRate === 0 || !random.chance(plan.tornRate)) return undefined;
-    counters.tornWrites += 1;
-    this.#chaos.crash(from);
-    return () => random.chance(0.5);
+  /** Another store takes one's place, for those who begin from now on. */
+  replace(index: number): void {
+    const { kind, name } = this.stores[index]!;
+    const next = new SimStore(kind, `${name}'`);
+    next.forgotAtMs = this.nowMs;
+    this.stores[index] = next;
+    this.say(`${next.name} takes the place of ${name}`);
+    this.tell((observer) => observer.disturbed?.(undefined));
   }
 
-  /** A request goes to a store, takes effect there, and its answer comes back: each in its own time, or never. */
-  send(
-    from: SimParty,
-    store: number,
-    request: Ask["requests"][number] & object,
-    answer: (answer: StoreAnswer) => void,
-  ): void {
-    const target = this.stores[store]!;
-    const { effectMs, answerMs } = this.#latency.draw(target, this.nowMs);
+  send(from: SimParty, to: SimStore, request: StoreRequest, answer: (answer: StoreAnswer) => void): void {
+    if (!this.#leaves(from, request)) return;
+    const { effectMs, answerMs } = this.#latency.draw(to, this.nowMs);
     if (effectMs === Infinity) return;
-    const inOrderMs = target.inOrder(request, from.writer, effectMs);
+    const inOrderMs = to.inOrder(request, from.writer, effectMs);
     if (request.op !== "read" && inOrderMs - this.nowMs > this.plan.delayMs) this.counters.lateWrites += 1;
     this.at(inOrderMs, () => {
-      const said = target.perform(request, from.writer);
+      const said = to.perform(request, from.writer);
       this.at(Math.max(answerMs, inOrderMs), () => answer(said));
     });
   }
 
-  #farm(): Farm {
-    const { delayMs } = this.plan;
-    const same = { durable: true, bytesMax: 65_536, pollMs: delayMs, delayMs };
-    const traits = this.stores.map(({ name, kind }) => ({ ...same, name, kind }));
-    return new Farm(traits, this.#settings, epochsAhead);
+  /** Whether a request leaves its process. That may crash while it writes to several stores: then some are reached, others never. */
+  #leaves(from: SimParty, { op }: StoreRequest): boolean {
+    const { plan, random, counters } = this;
+    const last = this.#lastWrite;
+    const isSame = last?.from === from && last.event === counters.events;
+    if (isSame && last.isTorn) return random.chance(0.5);
+    if (isSame || !from.isAlive || op === "read" || op === "list") return !from.isGone;
+    const isTorn = plan.tornRate > 0 && random.chance(plan.tornRate);
+    this.#lastWrite = { from, event: counters.events, isTorn };
+    if (!isTorn) return true;
+    counters.tornWrites += 1;
+    this.#chaos.crash(from);
+    return random.chance(0.5);
   }
 
   /** All stores know the farm before the run begins: how one is founded is not what is looked at here. */
-  #found(): void {
-    const look = this.#farm().look();
-    const now = { monotonicMs: 0, wallMs: 0 };
-    for (let answers: (StoreAnswer | undefined)[] = []; ;) {
-      const step = look.next({ now, cancelled: false, answers });
-      if (step.done === true) return;
-      const requests = step.value.kind === "ask" ? step.value.requests : [];
-      answers = requests.map((request, store) => request && this.stores[store]!.perform(request, "founder"));
-    }
+  async #found(): Promise<void> {
+    const founder = new SimParty(this, -1, "founder", new SimClock(this.#wall, 0, false));
+    const paths = this.#pathsOf(founder).map(({ traits, target }) => ({
+      traits,
+      perform: (request: StoreRequest) => Promise.resolve(target.perform(request, founder.writer)),
+      close: () => Promise.resolve(),
+    }));
+    const traits = paths.map((path) => path.traits);
+    await new Driver(paths, founder).run(new Farm(traits, this.#settings, epochsAhead).look());
+  }
+
+  #pathsOf(party: SimParty): StorePath[] {
+    return this.stores.map((store) => new StorePath(this, party, store, this.plan.delayMs));
   }
 
   #stageOf(party: SimParty): Stage {
     const { plan, random, counters } = this;
-    const environment: ProtocolEnvironment = {
-      farm: party.farm,
-      writer: party.writer,
-      random,
-      settings: this.#settings,
-    };
-    const isUnstable = () => this.nowMs < plan.stableFromMs;
-    const stage: Stage = {
+    return {
       plan,
       party,
-      environment,
+      stores: this.#pathsOf(party),
+      settings: this.#settings,
       random,
       counters,
-      get unstable() {
-        return isUnstable();
-      },
+      isUnstable: () => this.nowMs < plan.stableFromMs,
       tell: (told) => this.tell(told),
       begin: (claim) => {
         this.claims.add(claim);
@@ -223,11 +293,18 @@ export class StorageWorld extends SimWorld<StorageInvariant, StorageCounters> im
         this.claims.delete(claim);
         this.tell((observer) => observer.ended?.(claim));
       },
-      guard: (claim) => this.at(this.nowMs + guardDelayMs(stage), () => this.#guard(claim)),
+      guard: (claim) => this.at(this.nowMs + this.#guardDelayMs(), () => this.#guard(claim)),
       leads: (asked) => this.#leaders.set(party, asked),
+      leaves: (close) => this.#leaving.set(party, close),
+      failed: (error) => this.#failed(party, error),
       say: (text) => this.say(text),
     };
-    return stage;
+  }
+
+  /** How long a request to the guarded resource is under way. */
+  #guardDelayMs(): number {
+    const { plan, random } = this;
+    return random.next() * (random.chance(0.2) ? guardLeases * plan.leaseMs : plan.delayMs);
   }
 
   /** What is guarded refuses a token smaller than the greatest that it has seen. */

@@ -1,4 +1,5 @@
 import { readBothClocks } from "../lease/both-clocks.js";
+import { LeaseholdError } from "../lease/errors.js";
 import type { Cancellation } from "../lease/provider.js";
 import type { Timer, World } from "../lease/ports.js";
 import type { Ask, Effect, Protocol, Reading } from "./effects.js";
@@ -152,6 +153,9 @@ class Run {
   }
 }
 
+/** Why stores are to give up. One for all: to make one costs more than the question. */
+const gaveUp = new LeaseholdError("STORE_UNAVAILABLE", "its caller has given up");
+
 /** One question to several stores: ends once, with enough answers, all, or at its time. */
 class Wait {
   readonly #ask: Ask;
@@ -236,7 +240,7 @@ class Wait {
   /** The time is up: asks the stores to give up, too, and sends nothing that still waits. */
   #giveUp(): void {
     for (const { lane, operation } of this.#operations) lane.drop(operation);
-    this.#controller.abort();
+    this.#controller.abort(gaveUp);
     this.end();
   }
 }

@@ -37,7 +37,7 @@ export interface DeltaProviderParts {
   readonly bytesMax: number;
 }
 
-class DeltaGrant implements Grant {
+export class DeltaGrant implements Grant {
   readonly tenure: Tenure;
   /** The holder has been told that it was asked to give the resource back. */
   isTold = false;

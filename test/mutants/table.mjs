@@ -3,6 +3,7 @@ const powerLoss = "src/core/server/disk/power-loss.test.ts";
 const powerCuts = "sim/core/power-cuts.test.ts";
 const slots = "src/stores/block/slots.property.test.ts";
 const device = "src/stores/block/device.test.ts";
+const drivers = "sim/delta/drivers.test.ts";
 const mixedSettings = "test/mixed-settings.test.ts";
 const runner = "sim/flease/runner.test.ts";
 
@@ -199,6 +200,15 @@ export const mutants = [
       "    mark = decodeHint(await this.#medium.readSector(hintPosition(this.#layout, region)), id);\n    const cells",
     seeds: "400",
     caughtBy: slots,
+  },
+  {
+    name: "delta: the clocks are read before the stores answer",
+    file: "src/delta/driver.ts",
+    find: "    this.#wait = wait;\n",
+    replace: "    this.#wait = wait;\n    this.early = this.#driver.now();\n",
+    also: [["next({ now: this.#driver.now(),", "next({ now: this.early ?? this.#driver.now(),"]],
+    seeds: "300",
+    caughtBy: drivers,
   },
   {
     name: "hanging: close waits for a provider that does not close",

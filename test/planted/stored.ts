@@ -1,4 +1,4 @@
-import { type Faults, withFaults } from "./switches.js";
+import { type Faults, duringFaults } from "./switches.js";
 import { type Ground, type StoragePlan, slewed } from "../../sim/delta/plan.js";
 import { type StorageBatch, simulateStorageMany } from "../../sim/delta/run.js";
 import type { StorageInvariant } from "../../sim/delta/invariants.js";
@@ -60,7 +60,7 @@ export const stored: readonly Stored[] = [
     faults: { holdFromReturn: true, waitFiveDelays: true },
     ground: "paper",
     breaks: "renewal",
-    seed: 11,
+    seed: 19,
     plan: {
       kinds: ["slotted"],
       silent: 0,
@@ -78,8 +78,8 @@ export const stored: readonly Stored[] = [
       processes: 5,
     },
   },
-  { name: "S: no 2δ pause", faults: { noPause: true }, ground: "paper", breaks: "exclusion", seed: 153 },
-  { name: "S: no second look", faults: { noReRead: true }, ground: "paper", breaks: "exclusion", seed: 2 },
+  { name: "S: no 2δ pause", faults: { noPause: true }, ground: "paper", breaks: "exclusion", seed: 161 },
+  { name: "S: no second look", faults: { noReRead: true }, ground: "paper", breaks: "exclusion", seed: 11 },
   {
     name: "S: a reader that flickers",
     faults: { flickeringReader: true },
@@ -107,7 +107,7 @@ export const stored: readonly Stored[] = [
     faults: { releaseOverSuccessor: true },
     ground: "paper",
     breaks: "renewal",
-    seed: 59,
+    seed: 71,
   },
   {
     // A release that names its record takes the danger from the shortcut: both halves of the protection must go.
@@ -123,7 +123,7 @@ export const stored: readonly Stored[] = [
     faults: { ownWait: true },
     ground: "paper",
     breaks: "exclusion",
-    seed: 74,
+    seed: 94,
   },
   {
     name: "S: one reader's release frees all",
@@ -137,7 +137,7 @@ export const stored: readonly Stored[] = [
     faults: { readerWithdraws: true },
     ground: "shared",
     breaks: "exclusion",
-    seed: 9,
+    seed: 10,
     plan: {
       ...calm,
       kinds: ["atomic", "atomic", "atomic"],
@@ -158,7 +158,7 @@ export const stored: readonly Stored[] = [
     faults: { greatestRecordOnly: true },
     ground: "shared",
     breaks: "exclusion",
-    seed: 408,
+    seed: 497,
     plan: {
       kinds: ["slotted", "slotted", "slotted"],
       stableFromMs: 0,
@@ -239,14 +239,14 @@ export const stored: readonly Stored[] = [
     faults: { rankOfProcess: true },
     ground: "consensus",
     breaks: "agreement",
-    seed: 1,
+    seed: 3,
   },
   {
     name: "S: Δ counted from the end of the write",
     faults: { holdFromEndOfWrite: true },
     ground: "conditional",
     breaks: "exclusion",
-    seed: 94,
+    seed: 276,
     plan: {
       delayMs: 100,
       leaseMs: 1_200,
@@ -268,7 +268,7 @@ export const stored: readonly Stored[] = [
     faults: {},
     ground: "conditional",
     breaks: "exclusion",
-    seed: 2,
+    seed: 4,
     plan: { clockRateError: 0.001, clockDrift: slewed },
   },
   {
@@ -297,7 +297,7 @@ export const stored: readonly Stored[] = [
     faults: { quietClaims: true, holdFromReturn: true },
     ground: "paper",
     breaks: "exclusion",
-    seed: 400,
+    seed: 415,
     plan: {
       ...calm,
       ...slotted,
@@ -321,7 +321,7 @@ export const stored: readonly Stored[] = [
     faults: { tiesAreRefused: true },
     ground: "paper",
     breaks: "one-farm",
-    seed: 1,
+    seed: 14,
     plan: { ...calm, ...slotted, ...manyReturns },
   },
   {
@@ -329,7 +329,7 @@ export const stored: readonly Stored[] = [
     faults: { epochsUnbounded: true },
     ground: "conditional",
     breaks: "tokens",
-    seed: 13,
+    seed: 16,
     plan: {
       ...calm,
       kinds: ["atomic", "atomic", "atomic"],
@@ -349,7 +349,7 @@ export const stored: readonly Stored[] = [
     faults: { forgottenStoreCounts: true },
     ground: "conditional",
     breaks: "exclusion",
-    seed: 11,
+    seed: 18,
   },
 ];
 
@@ -359,8 +359,8 @@ export const storedFaultsOfTests = ["tieLosersAreReplaced"] as const;
 /** When a change has made a seed useless, the search goes on for so many runs. */
 const runsMax = 600;
 
-export function searchStored({ faults, ground, breaks, seed, plan }: Stored): StorageBatch {
-  return withFaults(faults, () =>
+export function searchStored({ faults, ground, breaks, seed, plan }: Stored): Promise<StorageBatch> {
+  return duringFaults(faults, () =>
     simulateStorageMany({ firstSeed: seed, ground, only: [breaks], plan, goOn: (runs) => runs < runsMax }),
   );
 }

@@ -155,7 +155,7 @@ async function onStorage(): Promise<Row[]> {
   for (const mistake of stored.filter(({ name }) => wanted(name))) {
     const { name, breaks, ground } = mistake;
     const look = async () => {
-      const { counters, failed } = searchStored(mistake);
+      const { counters, failed } = await searchStored(mistake);
       const seed = failed === undefined ? "" : `${failed.plan.seed} ${ground}`;
       const caught = failed?.violation?.invariant === breaks;
       const after = `${counters.runs} runs`;

@@ -1,41 +1,50 @@
-import { type Effect, lookAtClocks, type Protocol, type Resumption } from "../../../src/delta/effects.js";
+import type { Cancellation } from "../../../src/lease/provider.js";
 import type { Stage } from "./stage.js";
 
-/** An operation has about so many effects: its caller may give up at any of them. */
-const effectsMax = 14;
+/** A caller gives up within so many δ: in the first question, in the first few, or in the wait that comes after them. */
+const patienceDelays = [0.3, 3, 30] as const;
 
-/**
- * The same operation for a caller that wants no more at some moment of it. As the driver does, this ends delays and reads then and
- * there, and waits for writes.
- */
-export function* cancelled<Result>(
-  stage: Stage,
-  operation: Protocol<Result>,
-  onCancel: () => void = () => undefined,
-): Protocol<Result> {
-  const { random, counters } = stage;
-  const last = random.below(effectsMax);
-  let given: Resumption = yield lookAtClocks;
-  for (let effects = 0; ; effects += 1) {
-    if (effects === last + 1) onCancel();
-    const step = operation.next({ ...given, cancelled: effects > last });
-    if (step.done === true) return step.value;
-    if (effects === last) counters.cancellations += 1;
-    given = yield effects < last ? step.value : cut(step.value, effects === last ? random.next() : 0);
+/** A caller that may want no more, in both forms in which drivers are told. */
+export class Caller implements Cancellation {
+  cancelled = false;
+  onCancel: (() => void) | undefined;
+  readonly #controller = new AbortController();
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
   }
+
+  giveUp(): void {
+    this.cancelled = true;
+    this.onCancel?.();
+    this.#controller.abort();
+  }
+}
+
+/** An operation whose caller wants no more at some moment of it, unless it ends before. */
+export async function cancelled<Result>(
+  { plan, party, random, counters }: Stage,
+  operation: (caller: Caller) => Promise<Result>,
+  onCancel: () => void = () => undefined,
+): Promise<Result> {
+  const caller = new Caller();
+  const patienceMs = random.next() * random.pick(patienceDelays) * plan.delayMs;
+  const timer = party.timers.after(patienceMs, () => {
+    counters.cancellations += 1;
+    onCancel();
+    caller.giveUp();
+  });
+  const result = await party.alive(operation(caller));
+  timer.cancel();
+  return result;
 }
 
 /** Now and then the caller gives up. */
 export function perhapsCancelled<Result>(
   stage: Stage,
-  operation: Protocol<Result>,
+  operation: (caller?: Caller) => Promise<Result>,
   onCancel?: () => void,
-): Protocol<Result> {
-  return stage.random.chance(stage.plan.cancelRate) ? cancelled(stage, operation, onCancel) : operation;
-}
-
-function cut(effect: Effect, part: number): Effect {
-  if (effect.kind === "delay") return { ...effect, delayMs: effect.delayMs * part };
-  const isRead = effect.requests.every((request) => request?.op !== "replace" && request?.op !== "put");
-  return isRead ? { ...effect, timeoutMs: effect.timeoutMs * part } : effect;
+): Promise<Result> {
+  const gives = stage.random.chance(stage.plan.cancelRate);
+  return gives ? cancelled(stage, operation, onCancel) : stage.party.alive(operation());
 }

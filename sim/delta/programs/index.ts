@@ -1,36 +1,71 @@
-import { Nonces } from "../../../src/delta/paper/site.js";
+import { ConditionalLease } from "../../../src/delta/conditional/conditional-lease.js";
+import { Driver } from "../../../src/delta/driver.js";
+import { Farm } from "../../../src/delta/farm/farm.js";
+import type { LeaseProtocol, ProtocolEnvironment } from "../../../src/delta/lease-protocol.js";
+import { PaperLease } from "../../../src/delta/paper/paper-lease.js";
+import { FarmParts } from "../../../src/delta/parts.js";
+import { DeltaProvider } from "../../../src/delta/provider.js";
+import { least } from "../../../src/lease/lists.js";
 import { agree, lead, oracleOf } from "./leaders.js";
 import { figures, providedLease, readersAndWriters } from "./leases.js";
 import { readAndWrite } from "./register.js";
-import type { Stage } from "./stage.js";
+import type { PartsStage, Stage } from "./stage.js";
 
-/** Starts what a process does on the ground of its run. */
-export function startProgram(stage: Stage): void {
-  const { party, plan } = stage;
-  switch (plan.ground) {
-    case "conditional":
-    case "paper":
-      party.run(providedLease(stage));
-      break;
+/** As few as may be, so that they have to be raised all the time. */
+export const epochsAhead = { atomic: 4n, slotted: 4n << 32n };
+
+/** What a process does for as long as it lives: opens the farm, with the drivers of production, and does what its ground is about. */
+export async function runProcess(stage: Stage): Promise<void> {
+  const { plan, party, stores, settings, random } = stage;
+  const driver = new Driver(stores, party);
+  const traits = stores.map((store) => store.traits);
+  const farm = new Farm(traits, settings, epochsAhead);
+  stage.leaves(() => driver.close());
+  while (!farm.isFounded) {
+    await party.alive(driver.run(farm.look()));
+    if (!farm.isFounded) await party.sleep(random.next() * plan.delayMs);
+  }
+  void watch(stage, farm);
+  const environment: ProtocolEnvironment = { farm, writer: party.writer, random, settings };
+  if (plan.ground === "conditional" || plan.ground === "paper") {
+    const protocol: LeaseProtocol =
+      plan.ground === "conditional" ? new ConditionalLease(environment) : new PaperLease(environment);
+    const bytesMax = least(traits.map((each) => each.bytesMax));
+    const provider = new DeltaProvider({ driver, farm, protocol, settings, holder: party.writer, bytesMax });
+    stage.leaves(() => provider.close());
+    await providedLease({ ...stage, farm, provider });
+  } else {
+    const parts = new FarmParts(driver, farm, environment);
+    stage.leaves(() => parts.close());
+    await runParts({ ...stage, parts });
+  }
+}
+
+/** Whether the stores are no farm any more: drivers tell it when nothing can be had. */
+async function watch({ party, plan, failed }: Stage, farm: Farm): Promise<void> {
+  for (;;) {
+    await party.sleep(plan.delayMs);
+    const error = farm.whyNot(party.look());
+    if (error.code === "CONFIG_MISMATCH") failed(error);
+  }
+}
+
+async function runParts(stage: PartsStage): Promise<void> {
+  const { party } = stage;
+  switch (stage.plan.ground) {
     case "always-bounded":
-      party.run(figures(stage));
-      break;
+      return figures(stage);
     case "shared":
-      party.run(readersAndWriters(stage));
-      break;
+      return readersAndWriters(stage);
     case "register":
-      party.run(readAndWrite(stage));
-      break;
+      return readAndWrite(stage);
     case "oracle":
-      party.run(lead(stage, oracleOf(stage)));
-      break;
-    case "consensus": {
+      return lead(stage, oracleOf(stage));
+    default: {
       const oracle = oracleOf(stage);
-      const nonces = new Nonces();
-      party.run(lead(stage, oracle));
       // Two of one process: they know nothing of each other.
-      for (const part of ["a", "b"]) party.run(agree(stage, oracle, `${party.writer}/${part}`, nonces));
-      break;
+      const parts = ["a", "b"].map((part) => agree(stage, oracle, `${party.writer}/${part}`));
+      await Promise.all([lead(stage, oracle), ...parts]);
     }
   }
 }

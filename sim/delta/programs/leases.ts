@@ -1,93 +1,98 @@
-import { ConditionalLease } from "../../../src/delta/conditional/conditional-lease.js";
-import type { Protocol } from "../../../src/delta/effects.js";
-import { lookAtClocks } from "../../../src/delta/effects.js";
-import type { LeaseProtocol } from "../../../src/delta/lease-protocol.js";
 import { contend } from "../../../src/delta/paper/contend.js";
-import { PaperLease } from "../../../src/delta/paper/paper-lease.js";
 import { release, renewEventuallyND, renewND } from "../../../src/delta/paper/renew.js";
-import { ReaderSite, contendShared, releaseShared } from "../../../src/delta/paper/shared.js";
-import { Nonces, Site } from "../../../src/delta/paper/site.js";
+import { contendShared, ReaderSite, releaseShared } from "../../../src/delta/paper/shared.js";
+import type { Site } from "../../../src/delta/paper/site.js";
 import { Idle } from "../../../src/delta/paper/states.js";
-import { type Tenure, elapsedMs } from "../../../src/delta/tenure.js";
+import { DeltaGrant } from "../../../src/delta/provider.js";
+import { elapsedMs } from "../../../src/delta/tenure.js";
+import type { Caller } from "./cancelled.js";
+import { renewalDelays } from "../plan.js";
 import { type Holding, holder } from "./holder.js";
-import { type Stage, leaseMsOf, sleep } from "./stage.js";
+import { leaseMsOf, type PartsStage, type ProviderStage } from "./stage.js";
 
 const resource = "r";
 
-/** Through the interface that providers use: the conditional lease, or the paper's cut at its waits. */
-export function providedLease(stage: Stage): Protocol<void> {
-  const { environment, plan } = stage;
-  const lease: LeaseProtocol =
-    plan.ground === "conditional"
-      ? (new ConditionalLease(environment) as LeaseProtocol)
-      : (new PaperLease(environment) as LeaseProtocol);
-  return holder(stage, () => attempt(stage, lease));
+/** Leases as users have them: the conditional lease, or the paper's cut at its waits. */
+export function providedLease(stage: ProviderStage): Promise<void> {
+  return holder(stage, (caller) => attempt(stage, caller));
 }
 
-function* attempt(stage: Stage, lease: LeaseProtocol): Protocol<Holding | undefined> {
-  const { plan, random } = stage;
-  const leaseMs = leaseMsOf(stage);
-  const { now } = yield lookAtClocks;
-  const patienceMs = random.pick([1, 40]) * plan.delayMs;
-  const result = yield* lease.attempt({ resource, leaseMs, deadlineMs: now.monotonicMs + patienceMs });
-  if (result.kind === "held") yield* sleep(result.retryInMs);
-  if (result.kind === "unanswered") yield* sleep(plan.delayMs * random.next());
-  if (result.kind !== "granted") return undefined;
-  const tenure: Tenure = result.tenure;
+async function attempt(stage: ProviderStage, caller?: Caller): Promise<Holding | undefined> {
+  const { plan, party, random, farm, provider } = stage;
+  const ttlMs = leaseMsOf(stage);
+  const timeoutMs = random.pick([1, 40]) * plan.delayMs;
+  const request = { resource, ttlMs, timeoutMs, contended: false, waiting: false };
+  const outcome = await party.alive(provider.attempt(request, caller));
+  if (outcome.kind === "held") await party.sleep(outcome.retryInMs);
+  if (outcome.kind === "unanswered") await party.sleep(plan.delayMs * random.next());
+  if (outcome.kind !== "granted") return undefined;
+  const { grant } = outcome;
+  if (!(grant instanceof DeltaGrant)) throw new TypeError("a grant of another provider");
+  const { tenure } = grant;
   return {
-    token: tenure.token,
+    token: grant.token,
     shared: false,
-    // Not `tenure.remainingMs`, which ends the tenure when it is over: a look must not change what happens.
-    remainingMs: (reading) =>
+    // Not the grant's own answer, which ends the tenure when it is over: a look must not change what happens.
+    remainingMs: () =>
       tenure.lost === undefined
-        ? Math.max(0, tenure.hold.leaseMs - elapsedMs(tenure.hold.begun, reading))
+        ? Math.max(0, tenure.hold.leaseMs - elapsedMs(tenure.hold.begun, party.look()))
         : 0,
-    renew: () => lease.renew(tenure, leaseMs),
-    release: () => lease.release(tenure),
+    renew: () => provider.renew(grant, ttlMs),
+    release: () => provider.release(grant),
+    get isReady() {
+      const { monotonicMs, wallMs } = party.look();
+      const takesMs = renewalDelays * plan.delayMs;
+      return farm.ready({ monotonicMs: monotonicMs + takesMs, wallMs: wallMs + takesMs }) >= farm.majority;
+    },
     renewalMayEnd: false,
   };
 }
 
 /** As in the figures: contend (Fig. 2), and both kinds of renewal, each where it belongs. */
-export function figures(stage: Stage): Protocol<void> {
-  const { environment, plan } = stage;
-  const site = new Site({ environment, resource, leaseMs: leaseMsOf(stage), nonces: new Nonces() });
-  const renew = plan.stableFromMs === 0 ? renewND : renewEventuallyND;
-  return holder(stage, () => contended(site, renew, false));
+export function figures(stage: PartsStage): Promise<void> {
+  const site = stage.parts.site(resource, leaseMsOf(stage));
+  const renew = stage.plan.stableFromMs === 0 ? renewND : renewEventuallyND;
+  return holder(stage, (caller) => contended(stage, site, renew, caller));
 }
 
 /** Readers and writers (section 10): each process is one or the other. */
-export function readersAndWriters(stage: Stage): Protocol<void> {
-  const { environment, party } = stage;
-  const options = { environment, resource, leaseMs: leaseMsOf(stage), nonces: new Nonces() };
-  if (party.index === 0) return holder(stage, () => contended(new Site(options), renewEventuallyND, false));
-  const site = new ReaderSite(options);
-  return holder(stage, () => contended(site, renewEventuallyND, true));
+export function readersAndWriters(stage: PartsStage): Promise<void> {
+  const { party, parts } = stage;
+  const leaseMs = leaseMsOf(stage);
+  const site = party.index === 0 ? parts.site(resource, leaseMs) : parts.readerSite(resource, leaseMs);
+  return holder(stage, (caller) => contended(stage, site, renewEventuallyND, caller));
 }
 
-function* contended(site: Site, renew: typeof renewND, shared: boolean): Protocol<Holding | undefined> {
-  const state = yield* site instanceof ReaderSite
-    ? contendShared(site, new Idle())
-    : contend(site, new Idle());
+async function contended(
+  { party, parts }: PartsStage,
+  site: Site,
+  renew: typeof renewND,
+  caller?: Caller,
+): Promise<Holding | undefined> {
+  const shared = site instanceof ReaderSite;
+  const contending = shared ? contendShared(site, new Idle()) : contend(site, new Idle());
+  const state = await party.alive(parts.run(contending, caller?.signal));
   if (state.state === "idle") return undefined;
   let held = state;
   let isOver = false;
   return {
     token: held.record.epoch,
     shared,
+    isReady: true,
     renewalMayEnd: true,
-    remainingMs: (now) => (isOver ? 0 : held.remainingMs(now)),
-    *renew() {
-      const next = yield* renew(site, held);
+    remainingMs: () => (isOver ? 0 : held.remainingMs(party.look())),
+    async renew(renewer) {
+      const next = await party.alive(parts.run(renew(site, held), renewer?.signal));
       if (next.state === "hold") held = next;
       else isOver = true;
       return !isOver;
     },
-    *release() {
+    async release(releaser) {
       // After a renewal that failed nobody knows which record stands there.
       if (isOver) return;
       isOver = true;
-      yield* site instanceof ReaderSite ? releaseShared(site, held) : release(site, held);
+      const releasing = shared ? releaseShared(site, held) : release(site, held);
+      await party.alive(parts.run(releasing, releaser?.signal));
     },
   };
 }

@@ -1,8 +1,7 @@
-import { lookAtClocks, type Protocol } from "../../../src/delta/effects.js";
 import { decodeLine, encodeLine } from "../../../src/delta/record/line.js";
-import { type Codec, RegularRegister } from "../../../src/delta/paper/register.js";
+import type { Codec } from "../../../src/delta/paper/register.js";
 import type { Stamp } from "../../../src/delta/record/stamp.js";
-import { type Stage, sleep, stampText } from "./stage.js";
+import { type PartsStage, stampText } from "./stage.js";
 
 const format = "stamp/1";
 
@@ -16,28 +15,23 @@ const stampCodec: Codec<Stamp> = {
 };
 
 /** Reads and writes one regular register, without end. */
-export function* readAndWrite(stage: Stage): Protocol<void> {
-  const { environment, plan, party, random, counters } = stage;
-  const register = new RegularRegister<Stamp>({
-    farm: environment.farm,
-    name: "register/x",
-    codec: stampCodec,
-    delayMs: plan.delayMs,
-  });
+export async function readAndWrite(stage: PartsStage): Promise<void> {
+  const { parts, plan, party, random, counters } = stage;
+  const register = parts.register("x", stampCodec);
   let nonce = 0;
   for (;;) {
-    yield* sleep(random.exponential(Math.min(plan.thinkMeanMs, plan.leaseMs)));
-    const { now } = yield lookAtClocks;
+    await party.sleep(random.exponential(Math.min(plan.thinkMeanMs, plan.leaseMs)));
     if (random.chance(0.4)) {
       const value = { number: 0n, writer: party.writer, nonce: (nonce += 1) };
       let written: Stamp = value;
-      const { kind } = yield* register.write((number) => (written = { ...value, number }), now);
+      const writing = register.write((number) => (written = { ...value, number }), parts.now());
+      const { kind } = await party.alive(parts.run(writing));
       counters.writes += 1;
       stage.say(`${party.writer} writes ${stampText(written)}: ${kind}`);
       if (kind === "done") stage.tell((observer) => observer.written?.(written));
     } else {
       stage.tell((observer) => observer.readBegan?.(party));
-      const seen = yield* register.read(now);
+      const seen = await party.alive(parts.run(register.read(parts.now())));
       if (seen.kind === "unanswered") continue;
       counters.reads += 1;
       stage.say(`${party.writer} reads ${stampText(seen.value)}`);

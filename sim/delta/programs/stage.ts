@@ -1,21 +1,26 @@
-import type { Protocol } from "../../../src/delta/effects.js";
-import type { ProtocolEnvironment } from "../../../src/delta/lease-protocol.js";
+import type { Farm } from "../../../src/delta/farm/farm.js";
+import type { DeltaSettings } from "../../../src/delta/lease-protocol.js";
+import type { FarmParts } from "../../../src/delta/parts.js";
+import type { DeltaProvider } from "../../../src/delta/provider.js";
 import type { Stamp } from "../../../src/delta/record/stamp.js";
+import type { Store } from "../../../src/delta/store.js";
+import type { LeaseholdError } from "../../../src/lease/errors.js";
 import type { SimRandom } from "../../kit/random.js";
 import type { StorageCounters } from "../counters.js";
 import type { Claim, StorageObserver } from "../observer.js";
-import type { StoragePlan } from "../plan.js";
 import type { SimParty } from "../party.js";
+import type { StoragePlan } from "../plan.js";
 
-/** What a program of a run stands on: its process, and those who watch it. */
+/** What a process's programs stand on: the process, its stores, and those who watch it. */
 export interface Stage {
   readonly plan: StoragePlan;
   readonly party: SimParty;
-  readonly environment: ProtocolEnvironment;
+  readonly stores: readonly Store[];
+  readonly settings: DeltaSettings;
   readonly random: SimRandom;
   readonly counters: StorageCounters;
   /** δ does not hold yet. */
-  readonly unstable: boolean;
+  isUnstable(): boolean;
   tell(told: (observer: StorageObserver) => void): void;
   begin(claim: Claim): void;
   end(claim: Claim): void;
@@ -23,8 +28,23 @@ export interface Stage {
   guard(claim: Claim): void;
   /** Whom `looked` calls a leader. */
   leads(asked: () => boolean): void;
+  /** What the process does when it ends in order. */
+  leaves(close: () => Promise<void>): void;
+  /** What went wrong for good. */
+  failed(error: LeaseholdError): void;
   /** A line of the story. */
   say(text: string): void;
+}
+
+/** Where the parts of the paper run. */
+export interface PartsStage extends Stage {
+  readonly parts: FarmParts;
+}
+
+/** Where leases are had as in a program of users. */
+export interface ProviderStage extends Stage {
+  readonly farm: Farm;
+  readonly provider: DeltaProvider;
 }
 
 /** The Δ of this process, ms. */
@@ -32,10 +52,6 @@ export function leaseMsOf({ plan, party }: Stage): number {
   if (!plan.mixedLeases) return plan.leaseMs;
   const part = party.index % 2 === 0 ? 1 : 0.45;
   return Math.max(Math.round(plan.leaseMs * part), 12 * plan.delayMs);
-}
-
-export function* sleep(delayMs: number): Protocol<void> {
-  yield { kind: "delay", delayMs };
 }
 
 export function stampText(stamp: Stamp | undefined): string {

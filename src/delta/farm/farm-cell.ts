@@ -87,6 +87,26 @@ export function sameList(a: FarmList, b: FarmList): boolean {
   return a.generation === b.generation && a.farm.join() === b.farm.join();
 }
 
+export function sameTerms(a: FarmTerms, b: FarmTerms): boolean {
+  return (
+    a.leaseMsMax === b.leaseMsMax &&
+    a.delayMsMax === b.delayMsMax &&
+    a.epochFloor === b.epochFloor &&
+    a.epochMax === b.epochMax &&
+    sameList(a, b)
+  );
+}
+
+export function sameCell(a: FarmCell, b: FarmCell): boolean {
+  return (
+    a.id === b.id &&
+    a.state === b.state &&
+    a.since === b.since &&
+    a.waitedMs === b.waitedMs &&
+    sameTerms(a, b)
+  );
+}
+
 /**
  * In one order for all: the later generation first. Two processes that saw different markers of a store that came back twice may each
  * have written a list for the same generation; of those any will do, as long as all take the same.

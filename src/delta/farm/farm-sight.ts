@@ -2,13 +2,13 @@ import { formatDuration } from "../../lease/duration.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import {
   decodeFarmCell,
-  encodeFarmCell,
   type FarmCell,
   type FarmTerms,
   mergeFarmCells,
+  sameCell,
+  sameTerms,
 } from "./farm-cell.js";
 import type { FarmReading } from "./farm-plan.js";
-import { sameBytes } from "../record/line.js";
 import type { StoreAnswer, StoreRequest, StoreTraits } from "../store.js";
 
 /** What a look at a farm has read of one store. */
@@ -33,17 +33,15 @@ export function termsIn({
 /** The store has all of the plan in its cell. */
 export function knows(sight: Sight, terms: FarmTerms): boolean {
   const cell = ownCell(sight);
-  return (
-    cell !== undefined && sameBytes(encodeFarmCell(cell), encodeFarmCell({ ...cell, ...termsIn(terms) }))
-  );
+  return cell !== undefined && sameTerms(cell, terms);
 }
 
 /** Nothing was written but how long the store has waited: that is no reason to look again. */
 export function isMereWait(sight: Sight, request: StoreRequest | undefined): boolean {
   const cell = ownCell(sight);
   if (cell === undefined || (request?.op !== "replace" && request?.op !== "put")) return false;
-  const { waitedMs: written } = decodeFarmCell(request.next);
-  return sameBytes(encodeFarmCell({ ...cell, waitedMs: written }), request.next);
+  const next = decodeFarmCell(request.next);
+  return sameCell({ ...cell, waitedMs: next.waitedMs }, next);
 }
 
 export function sightOf(answer: StoreAnswer | undefined, traits: StoreTraits): Sight {

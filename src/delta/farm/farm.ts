@@ -2,10 +2,9 @@ import { LeaseholdError } from "../../lease/errors.js";
 import type { Driver, Gate } from "../driver.js";
 import { lookAtClocks, type Protocol, type Reading } from "../effects.js";
 import { noMajority } from "../failures.js";
-import { encodeFarmCell, type FarmCell, greatestOf } from "./farm-cell.js";
+import { encodeFarmCell, type FarmCell, greatestOf, sameCell } from "./farm-cell.js";
 import { type Founded, planFarm } from "./farm-plan.js";
 import { isMereWait, knows, ownCell, type Sight, sightOf, termsIn } from "./farm-sight.js";
-import { sameBytes } from "../record/line.js";
 import type { DeltaSettings, FarmView, Floor } from "../lease-protocol.js";
 import { clocksDisagree, stretched } from "../../lease/clock-rates.js";
 import { majorityOf } from "../../lease/majority.js";
@@ -139,11 +138,15 @@ export class Farm implements FarmView, Gate {
   }
 
   refusal(store: number, now: Reading): StoreAnswer | undefined {
+    if (this.#counts(store, now)) return undefined;
     const { state, error, traits } = this.#members[store]!;
-    if (state === "ready" && this.#ageMs(now) < this.#settings.leaseMsMax) return undefined;
     if (state !== "recovering") return { kind: "failed", error };
     const why = `${traits.name}: it has forgotten, or is new, and counts when every lease that it may not know of is over`;
     return { kind: "failed", error: new LeaseholdError("STORE_UNAVAILABLE", why) };
+  }
+
+  #counts(store: number, now: Reading): boolean {
+    return this.#members[store]!.state === "ready" && this.#ageMs(now) < this.#settings.leaseMsMax;
   }
 
   admit(store: number, answer: StoreAnswer): StoreAnswer {
@@ -202,7 +205,7 @@ export class Farm implements FarmView, Gate {
 
   /** How many stores count. */
   ready(now: Reading): number {
-    return this.#members.filter((_, store) => this.refusal(store, now) === undefined).length;
+    return this.#members.filter((_, store) => this.#counts(store, now)).length;
   }
 
   /** Why no lease can be had. */
@@ -371,10 +374,8 @@ export class Farm implements FarmView, Gate {
   }
 
   #requestFor(cell: FarmCell, sight: Sight, store: number): StoreRequest | undefined {
+    if (sight.kind === "answered" && sight.cell !== undefined && sameCell(sight.cell, cell)) return undefined;
     const next = encodeFarmCell(cell);
-    const present =
-      sight.kind === "answered" && sight.cell !== undefined ? encodeFarmCell(sight.cell) : undefined;
-    if (present !== undefined && sameBytes(present, next)) return undefined;
     if (this.#members[store]!.traits.kind === "slotted") return { op: "put", register: farmRegister, next };
     return { op: "replace", register: farmRegister, id: cell.id, expected: sight.content, next };
   }

@@ -1,0 +1,109 @@
+import { expect, it } from "vitest";
+import { failureText } from "../kit/simulator.js";
+import type { Ground, StoragePlan } from "./plan.js";
+import { simulateStorageMany } from "./run.js";
+
+/** Many when a mistake is planted in a driver (`npm run mutants`), which must show in some; few otherwise. */
+const runsMax = Number(process.env["LEASEHOLD_SEEDS"] ?? 4);
+
+/** Nothing goes wrong that a row does not name. */
+const calm: Partial<StoragePlan> = {
+  delayMs: 50,
+  leaseMs: 800,
+  mixedLeases: false,
+  silent: 0,
+  crashEveryMs: Infinity,
+  pauseEveryMs: Infinity,
+  stallEveryMs: Infinity,
+  forgetEveryMs: Infinity,
+  replaceEveryMs: Infinity,
+  lifeMs: Infinity,
+  cancelRate: 0,
+  tornRate: 0,
+};
+
+/** Where mistakes of drivers show: what each needs happens often. */
+const bad: readonly {
+  readonly what: string;
+  readonly ground: Ground;
+  readonly plan: Partial<StoragePlan>;
+}[] = [
+  {
+    what: "stores that answer long after they were asked",
+    ground: "conditional",
+    plan: {
+      ...calm,
+      delayMs: 100,
+      leaseMs: 1_200,
+      kinds: ["atomic"],
+      slowRate: 1,
+      slowMaxMs: 60,
+      clockRateError: 0,
+      clockDrift: 0,
+      stableFromMs: 40_000,
+      endMs: 40_000,
+      processes: 3,
+      lazyRate: 0.8,
+    },
+  },
+  {
+    what: "processes that are stopped while another store takes a store's place",
+    ground: "conditional",
+    plan: {
+      ...calm,
+      kinds: ["atomic", "atomic", "atomic"],
+      processes: 4,
+      slowRate: 0.3,
+      slowMaxMs: 3_000,
+      pauseEveryMs: 1_500,
+      pauseMaxMs: 5_000,
+      stallEveryMs: 2_000,
+      replaceEveryMs: 2_000,
+      stableFromMs: 60_000,
+      endMs: 60_000,
+      thinkMeanMs: 50,
+      releaseRate: 0.3,
+    },
+  },
+  {
+    what: "claims of the paper's lease while answers come late",
+    ground: "paper",
+    plan: {
+      ...calm,
+      kinds: ["slotted", "slotted", "slotted"],
+      processes: 4,
+      sluggishRate: 0.5,
+      slowRate: 0,
+      stableFromMs: 0,
+      endMs: 30_000,
+      thinkMeanMs: 100,
+      releaseRate: 0.5,
+    },
+  },
+  {
+    what: "a store that hangs and goes on",
+    ground: "conditional",
+    plan: {
+      ...calm,
+      kinds: ["atomic", "atomic", "atomic"],
+      processes: 2,
+      slowRate: 0,
+      stallEveryMs: 2_000,
+      pauseMaxMs: 1_000,
+      stableFromMs: 20_000,
+      endMs: 50_000,
+      thinkMeanMs: 100,
+      releaseRate: 0.3,
+    },
+  },
+];
+
+it.each(bad)("drivers break nothing on the ground $ground with $what", async ({ ground, plan }) => {
+  const { failed } = await simulateStorageMany({
+    firstSeed: 1,
+    ground,
+    plan,
+    goOn: (runs) => runs < runsMax,
+  });
+  expect(failed && failureText(failed)).toBeUndefined();
+});
