@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { withFaults } from "../../test/planted/switches.js";
-import type { Invariant } from "../flease/invariants.js";
+import type { Invariant } from "../flease/stage/invariants.js";
 import type { GridMistake } from "./plan.js";
 import type { GridCounters } from "./counters.js";
 import { runGrid } from "./run.js";

@@ -1,7 +1,7 @@
 import { SharedWall } from "../kit/clocks.js";
 import { SimRandom } from "../kit/random.js";
 import { SimWorld } from "../kit/world.js";
-import type { Invariant } from "../flease/invariants.js";
+import type { Invariant } from "../flease/stage/invariants.js";
 import { type GridCounters, gridCounters } from "./counters.js";
 import type { GridPlan } from "./plan.js";
 import { SimStore } from "./store.js";

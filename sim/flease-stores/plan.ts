@@ -1,7 +1,7 @@
 import { fleaseSettings } from "../../src/flease/protocol/settings.js";
 import type { FleaseSettings } from "../../src/flease/protocol/settings.js";
 import { SimRandom } from "../kit/random.js";
-import type { Invariant } from "../flease/invariants.js";
+import type { Invariant } from "../flease/stage/invariants.js";
 
 /** What must hold in every run of the grid, by the numbers of `docs/flease.md`. */
 export const gridInvariants: readonly Invariant[] = ["I1", "I2", "I4", "I12"];

@@ -1,5 +1,5 @@
 import type { SimResult } from "../kit/simulator.js";
-import type { Invariant } from "../flease/invariants.js";
+import type { Invariant } from "../flease/stage/invariants.js";
 import type { GridCounters } from "./counters.js";
 import { type GridPlan, gridPlan, type GridTrial } from "./plan.js";
 import { StoresWorld } from "./world.js";

@@ -1,34 +1,34 @@
-import type { Observer } from "./observer.js";
-import type { SimNode } from "./node.js";
+import type { Observer } from "./stage/observer.js";
+import type { NodeView } from "./stage/node.js";
 
 /** Who is charged for what acceptors keep, as hosts have it: each node is an account of its own while it is connected. */
 export class Accounts implements Observer {
   /** The living, by the owner under which they were introduced. */
-  readonly #owners = new Map<SimNode, string>();
+  readonly #owners = new Map<NodeView, string>();
 
-  started(node: SimNode): void {
+  started(node: NodeView): void {
     for (const [other, owner] of this.#owners) quotasOf(node)?.introduce(owner, other.name);
     this.#join(node);
   }
 
-  renamed(node: SimNode): void {
+  renamed(node: NodeView): void {
     this.crashing(node);
     this.started(node);
   }
 
-  crashing(node: SimNode): void {
+  crashing(node: NodeView): void {
     const owner = this.#owners.get(node);
     if (owner === undefined) return;
     for (const other of this.#owners.keys()) quotasOf(other)?.gone(owner);
     this.#owners.delete(node);
   }
 
-  #join(node: SimNode): void {
+  #join(node: NodeView): void {
     this.#owners.set(node, node.owner);
     for (const other of this.#owners.keys()) quotasOf(other)?.introduce(node.owner, node.name);
   }
 }
 
-function quotasOf(node: SimNode) {
+function quotasOf(node: NodeView) {
   return node.peer?.acceptor?.quotas;
 }

@@ -2,8 +2,8 @@ import type { Reading } from "../../src/flease/protocol/clock.js";
 import type { Unanswered } from "../../src/flease/protocol/proposer-sink.js";
 import type { Slot } from "../../src/flease/protocol/slot.js";
 import { EventCode, Task } from "../kit/events.js";
-import type { SimNode } from "./node.js";
-import type { World } from "./world.js";
+import type { ProgramNode, SlotProgram } from "./stage/node.js";
+import type { Stage } from "./stage/stage.js";
 
 /** A program wants the lease this soon after it was told something: it is told in the middle of a step. */
 const soonMs = 0.05;
@@ -22,10 +22,10 @@ const calmReleaseRate = 0.4;
  * A program in one node that wants one resource: it acquires, renews, releases, cancels, comes too late or forgets,
  * as the workload has it. It only asks what a program may ask of a proposer.
  */
-export class Agent {
+export class Agent implements SlotProgram {
   readonly resource: string;
-  readonly #world: World;
-  readonly #node: SimNode;
+  readonly #world: Stage;
+  readonly #node: ProgramNode;
   readonly #turn: Task;
   #state: "idle" | "acquiring" | "holding" | "lost" = "idle";
   #slot: Slot | undefined;
@@ -35,7 +35,7 @@ export class Agent {
   /** Wants to be told of a release, and comes back when it is. */
   #waits = false;
 
-  constructor(world: World, node: SimNode, resource: string) {
+  constructor(world: Stage, node: ProgramNode, resource: string) {
     this.#world = world;
     this.#node = node;
     this.resource = resource;

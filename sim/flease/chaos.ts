@@ -1,6 +1,6 @@
 import { EventCode, Task } from "../kit/events.js";
-import type { SimNode } from "./node.js";
-import type { World } from "./world.js";
+import type { MachineNode } from "./stage/node.js";
+import type { Stage } from "./stage/stage.js";
 import { greatest } from "../../src/lease/lists.js";
 
 /** A node whose wall clock is not yet near what it showed before looks again this often. */
@@ -11,9 +11,9 @@ const farMs = 3_600_000;
 
 /** Everything that goes wrong in a run: crashes, pauses, partitions and clocks. */
 export class Chaos {
-  readonly #world: World;
+  readonly #world: Stage;
 
-  constructor(world: World) {
+  constructor(world: Stage) {
     this.#world = world;
   }
 
@@ -71,14 +71,14 @@ export class Chaos {
     world.schedule(task, world.random.exponential(meanMs));
   }
 
-  #anyone(): SimNode {
+  #anyone(): MachineNode {
     return this.#world.random.pick(this.#world.nodes);
   }
 
   // Nodes
 
   /** The first start of a node, which for a client may come late. */
-  firstStart(node: SimNode): Task {
+  firstStart(node: MachineNode): Task {
     return new Task(EventCode.start, () => {
       if (node.peer === undefined) node.start();
     });
@@ -94,7 +94,7 @@ export class Chaos {
   }
 
   /** A client that has gone is there again later, as another. */
-  comesBack(node: SimNode): void {
+  comesBack(node: MachineNode): void {
     const { random, plan, counters } = this.#world;
     this.#later(random.next() * plan.chaos.downMaxMs, () => {
       counters.clientArrivals += 1;
@@ -102,7 +102,7 @@ export class Chaos {
     });
   }
 
-  #crash(node: SimNode): void {
+  #crash(node: MachineNode): void {
     const { random, plan } = this.#world;
     if (node.peer === undefined || node.sleep.isOn) return;
     node.crash();
@@ -114,7 +114,7 @@ export class Chaos {
   }
 
   /** A start must not find the wall clock more than ε below what it showed in an earlier life (A-wall). */
-  #start(node: SimNode): void {
+  #start(node: MachineNode): void {
     const world = this.#world;
     if (node.peer !== undefined) return;
     const tooEarly = node.clock.wallAt(world.nowMs) < node.greatestWall - world.settings.maxClockSkewMs;
@@ -156,7 +156,7 @@ export class Chaos {
   }
 
   /** Anywhere but where the steady clock carries it: that would show nothing (section 1). */
-  #wakeWithWrongWall(node: SimNode, sleptMs: number): void {
+  #wakeWithWrongWall(node: MachineNode, sleptMs: number): void {
     const { random, plan, settings } = this.#world;
     const rightMs = node.clock.offsetMs;
     for (let tries = 0; tries < 20; tries += 1) {
@@ -202,7 +202,7 @@ export class Chaos {
     return (settings.maxClockSkewMs - (plan.wholeMs ? 2 : 0)) / 2;
   }
 
-  #shiftWall(node: SimNode): void {
+  #shiftWall(node: MachineNode): void {
     const { random, settings, assumptions, plan } = this.#world;
     const bound = this.#offsetBoundMs();
     if (assumptions.wall && node.clock.isSlewing) return;
@@ -215,7 +215,7 @@ export class Chaos {
     this.#clocksChanged();
   }
 
-  #changeRate(node: SimNode): void {
+  #changeRate(node: MachineNode): void {
     const world = this.#world;
     const { random, settings, assumptions, plan } = world;
     const error = settings.clockRateError;
@@ -238,7 +238,7 @@ export class Chaos {
   }
 
   /** Both clocks run at the edge of A-rate, together, until the wall clock is where it was to come, or at the edge of A-wall. */
-  #slew(node: SimNode): void {
+  #slew(node: MachineNode): void {
     const world = this.#world;
     const { random, settings, assumptions, plan } = world;
     const { clock } = node;
@@ -282,6 +282,6 @@ export class Chaos {
   }
 }
 
-function holdsAny({ peer }: SimNode, resources: readonly string[]): boolean {
+function holdsAny({ peer }: MachineNode, resources: readonly string[]): boolean {
   return resources.some((resource) => peer?.proposer.slotOf(resource)?.holding === true);
 }

@@ -1,6 +1,6 @@
 import { Kind, LeaseState, Refusal } from "../../src/flease/protocol/message.js";
-import type { FleaseCounters } from "./counters.js";
-import type { AcceptorStep, Observer, Tenure } from "./observer.js";
+import type { FleaseCounters } from "./stage/counters.js";
+import type { AcceptorStep, Observer, Tenure } from "./stage/observer.js";
 
 /** Counts what can be seen from outside the nodes; the rest they count themselves. */
 export class Counting implements Observer {

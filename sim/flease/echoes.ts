@@ -1,5 +1,5 @@
-import type { Packet } from "./network.js";
-import type { SimNode } from "./node.js";
+import type { Packet } from "./stage/network.js";
+import type { NodeView } from "./stage/node.js";
 
 /** Lower bounds on the time as a node last heard them, by their senders, to whom they are sent back (3.10). */
 export class Echoes {
@@ -12,7 +12,7 @@ export class Echoes {
   }
 
   /** 0 when nothing was heard of this life of the node. */
-  of(node: SimNode): number {
+  of(node: NodeView): number {
     return this.#incarnations[node.index] === node.incarnation ? (this.#lo[node.index] ?? 0) : 0;
   }
 

@@ -1,6 +1,6 @@
 import { Features } from "../kit/features.js";
-import type { RunPlan } from "./plan.js";
-import { noWaist } from "./waist/waist-plan.js";
+import type { RunPlan } from "./stage/plan.js";
+import { noWaist } from "./stage/waist-plan.js";
 
 const removals = {
   crashes: (plan) => ({ ...plan, chaos: { ...plan.chaos, crashEveryMs: Infinity } }),

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { duringFaults } from "../../test/planted/switches.js";
 import { addCounters } from "../kit/counters.js";
-import { fleaseCounters } from "./counters.js";
+import { fleaseCounters } from "./stage/counters.js";
 import { failureText } from "../kit/simulator.js";
 import { simulateMany } from "./run.js";
 

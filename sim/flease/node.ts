@@ -9,21 +9,21 @@ import type { Clock, Timers } from "../../src/lease/ports.js";
 import type { Lapse, Unanswered } from "../../src/flease/protocol/proposer-sink.js";
 import { Phase } from "../../src/flease/protocol/slot.js";
 import type { Slot } from "../../src/flease/protocol/slot.js";
-import type { Agent } from "./agent.js";
+import type { MachineNode, ProgramNode, SlotProgram } from "./stage/node.js";
 import type { SimClock } from "../kit/clocks.js";
 import { Echoes } from "./echoes.js";
 import { EventCode, Task } from "../kit/events.js";
 import { SteadyTimers } from "../kit/steady-timers.js";
-import { Packet } from "./network.js";
-import { emptyEntry } from "./observer.js";
-import type { AcceptorStep } from "./observer.js";
+import { Packet } from "./stage/network.js";
+import { emptyEntry } from "./stage/observer.js";
+import type { AcceptorStep } from "./stage/observer.js";
 import { Sleep } from "./sleep.js";
 import { describe } from "../kit/story.js";
 import { Job } from "./waist/job.js";
 import { Program } from "./waist/program.js";
 import { Side } from "./waist/side.js";
 import { Waist } from "./waist/waist.js";
-import type { World } from "./world.js";
+import type { Stage } from "./stage/stage.js";
 
 /** A heartbeat goes out at this share of the looks that a node takes after itself. */
 const heartbeatRate = 0.2;
@@ -32,12 +32,12 @@ const heartbeatRate = 0.2;
  * One node of the world: the product's runner on its machine's clocks, timers and network, programs on top of it, and what
  * checkers see of it. It outlives its incarnations: a crash throws the runner away, a start makes a new one with an empty memory.
  */
-export class SimNode implements Medium, Outcomes {
+export class SimNode implements Medium, Outcomes, MachineNode, ProgramNode {
   readonly index: number;
   readonly name: string;
   readonly isMember: boolean;
   readonly clock: SimClock;
-  readonly agents: Agent[] = [];
+  readonly agents: SlotProgram[] = [];
   /** Resources that programs of this node want, each on the waist; as often as there are programs. */
   readonly wants: string[] = [];
   /** Undefined while the node is down. */
@@ -56,8 +56,8 @@ export class SimNode implements Medium, Outcomes {
   /** The greatest reading its wall clock ever gave (see A-wall on starts). */
   greatestWall = -Infinity;
   readonly sleep: Sleep;
-  readonly #world: World;
-  readonly #bySlot: (Agent | undefined)[] = [];
+  readonly #world: Stage;
+  readonly #bySlot: (SlotProgram | undefined)[] = [];
   #timers: SteadyTimers | undefined;
   readonly #looked = emptyReading();
   readonly #clockPort: Clock;
@@ -68,7 +68,7 @@ export class SimNode implements Medium, Outcomes {
   #wasReady = false;
   readonly #step: AcceptorStep;
 
-  constructor(world: World, index: number, isMember: boolean, clock: SimClock) {
+  constructor(world: Stage, index: number, isMember: boolean, clock: SimClock) {
     this.#world = world;
     this.index = index;
     this.isMember = isMember;
@@ -141,7 +141,7 @@ export class SimNode implements Medium, Outcomes {
     this.runner.maintain();
   }
 
-  #startWaist(world: World, runner: FleaseRunner, steady: SteadyTimers): void {
+  #startWaist(world: Stage, runner: FleaseRunner, steady: SteadyTimers): void {
     const timers: Timers = {
       after: (delayMs, run) => {
         world.stir(this);
@@ -363,7 +363,7 @@ export class SimNode implements Medium, Outcomes {
     return wall;
   }
 
-  assign(slot: Slot, agent: Agent): void {
+  assign(slot: Slot, agent: SlotProgram): void {
     this.#bySlot[slot.index] = agent;
   }
 

@@ -1,15 +1,15 @@
 import { allCheckers, isAsserted } from "./checkers/index.js";
 import { assumptionsOf, clockModes } from "../kit/clocks.js";
 import type { ClockMode } from "../kit/clocks.js";
-import { type FleaseCounters, fleaseCounters } from "./counters.js";
+import { type FleaseCounters, fleaseCounters } from "./stage/counters.js";
 import { features } from "./features.js";
-import { drawFairWeather, drawPlan, withGreedyClient } from "./plan.js";
-import type { RunPlan } from "./plan.js";
+import { drawFairWeather, drawPlan, withGreedyClient } from "./stage/plan.js";
+import type { RunPlan } from "./stage/plan.js";
 import { SimRandom } from "../kit/random.js";
 import { Batch, type BatchOptions, type SimResult } from "../kit/simulator.js";
-import type { Invariant } from "./invariants.js";
+import type { Invariant } from "./stage/invariants.js";
 import { World } from "./world.js";
-import type { WorldMistakes } from "./world.js";
+import type { WorldMistakes } from "./stage/stage.js";
 
 export interface SimOptions {
   readonly seed: number;

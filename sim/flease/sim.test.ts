@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { type Faults, duringFaults } from "../../test/planted/switches.js";
 import { clockModes } from "../kit/clocks.js";
-import type { FleaseCounters } from "./counters.js";
-import type { CounterName } from "./counters.js";
+import type { FleaseCounters } from "./stage/counters.js";
+import type { CounterName } from "./stage/counters.js";
 import type { Feature } from "./features.js";
-import { drawPlan } from "./plan.js";
+import { drawPlan } from "./stage/plan.js";
 import { SimRandom } from "../kit/random.js";
 import { failureText } from "../kit/simulator.js";
 import { simulate, simulateMany } from "./run.js";

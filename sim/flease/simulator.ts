@@ -1,6 +1,6 @@
 import { type ClockAssumptions, type ClockMode, assumptionsOf, clockModes } from "../kit/clocks.js";
 import type { Simulator } from "../kit/simulator.js";
-import type { CounterName } from "./counters.js";
+import type { CounterName } from "./stage/counters.js";
 import { features } from "./features.js";
 import { simulate } from "./run.js";
 

@@ -1,6 +1,6 @@
 import { holdIsValid } from "../../src/flease/protocol/expiry.js";
-import type { SimNode } from "./node.js";
-import type { World } from "./world.js";
+import type { MachineNode } from "./stage/node.js";
+import type { Stage } from "./stage/stage.js";
 
 /**
  * The sleep of one machine, and what its clocks do while its node does not look. One thing the assumptions leave out (section 1),
@@ -10,11 +10,11 @@ import type { World } from "./world.js";
 export class Sleep {
   /** The machine is suspended: nothing happens there, and its steady clock stands still. */
   isOn = false;
-  readonly #world: World;
-  readonly #node: SimNode;
+  readonly #world: Stage;
+  readonly #node: MachineNode;
   #stepsBackSeen = 0;
 
-  constructor(world: World, node: SimNode) {
+  constructor(world: Stage, node: MachineNode) {
     this.#world = world;
     this.#node = node;
   }

@@ -1,24 +1,24 @@
 import type { Slot } from "../../src/flease/protocol/slot.js";
-import type { Tenure, TenureLookup } from "./observer.js";
-import type { SimNode } from "./node.js";
-import type { World } from "./world.js";
+import type { Tenure, TenureLookup } from "./stage/observer.js";
+import type { NodeView } from "./stage/node.js";
+import type { Stage } from "./stage/stage.js";
 
 /** The book of who held what when, as the programs were told. */
 export class Tenures implements TenureLookup {
-  readonly #world: World;
+  readonly #world: Stage;
   readonly #present: Map<string, Tenure>[];
   readonly #last = new Map<string, Tenure>();
 
-  constructor(world: World, nodes: number) {
+  constructor(world: Stage, nodes: number) {
     this.#world = world;
     this.#present = Array.from({ length: nodes }, () => new Map<string, Tenure>());
   }
 
-  of(node: SimNode, resource: string): Tenure | undefined {
+  of(node: NodeView, resource: string): Tenure | undefined {
     return this.#present[node.index]!.get(resource);
   }
 
-  begin(node: SimNode, slot: Slot): Tenure {
+  begin(node: NodeView, slot: Slot): Tenure {
     const world = this.#world;
     const { resource, token } = slot;
     const tenure: Tenure = {
@@ -40,7 +40,7 @@ export class Tenures implements TenureLookup {
     return tenure;
   }
 
-  end(node: SimNode, resource: string, how: "released" | "lapsed"): void {
+  end(node: NodeView, resource: string, how: "released" | "lapsed"): void {
     const world = this.#world;
     const tenure = this.#present[node.index]!.get(resource);
     if (tenure !== undefined && tenure.ended === undefined) {
@@ -53,7 +53,7 @@ export class Tenures implements TenureLookup {
   }
 
   /** The node has died, and with it all that it held. */
-  crash(node: SimNode): void {
+  crash(node: NodeView): void {
     const present = this.#present[node.index]!;
     for (const tenure of present.values()) {
       if (tenure.ended !== undefined) continue;

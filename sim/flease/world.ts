@@ -1,40 +1,25 @@
-import type { Provider } from "../../src/lease/provider.js";
-import type { Leases } from "../../src/lease/types.js";
 import type { FleaseSettings } from "../../src/flease/protocol/settings.js";
 import { Accounts } from "./accounts.js";
 import { Agent } from "./agent.js";
 import { Chaos } from "./chaos.js";
 import { SharedWall, SimClock, assumptionsOf } from "../kit/clocks.js";
 import type { ClockAssumptions } from "../kit/clocks.js";
-import { fleaseCounters, type FleaseCounters } from "./counters.js";
+import { fleaseCounters, type FleaseCounters } from "./stage/counters.js";
 import { Counting } from "./counting.js";
 import { EventCode, Task } from "../kit/events.js";
-import { Network, Packet } from "./network.js";
-import type { Invariant } from "./invariants.js";
-import { Observers } from "./observer.js";
-import type { Hold, Observer, FleaseReport, WorldView } from "./observer.js";
-import type { RunPlan, WorkloadPlan } from "./plan.js";
+import { Network, Packet } from "./stage/network.js";
+import type { Invariant } from "./stage/invariants.js";
+import { Observers } from "./stage/observer.js";
+import type { Stage, WorldMistakes } from "./stage/stage.js";
+import type { Hold, Observer, FleaseReport, WorldView } from "./stage/observer.js";
+import type { RunPlan, WorkloadPlan } from "./stage/plan.js";
 import { SimNode } from "./node.js";
 import type { SimRandom } from "../kit/random.js";
 import { Tenures } from "./tenures.js";
 import { Claims } from "./waist/claims.js";
-import { turnsMs } from "./waist/waist-plan.js";
+import { turnsMs } from "./stage/waist-plan.js";
 import { SimWorld } from "../kit/world.js";
 import { Writes } from "./writes.js";
-
-/** Mistakes of whoever runs the protocol, which can be planted in the world only. */
-export interface WorldMistakes {
-  /** P40: the clients share one incarnation. */
-  readonly sharedIncarnation?: boolean;
-  /** P41: every other node has cells of another size. */
-  readonly mixedCells?: boolean;
-  /** P47: members start though their wall clock is far below what it showed in an earlier life. */
-  readonly earlyStart?: boolean;
-  /** Puts something mistaken between the waist and its provider. */
-  readonly provider?: (provider: Provider) => Provider;
-  /** Puts something mistaken between the programs and the waist. */
-  readonly leases?: (leases: Leases) => Leases;
-}
 
 export interface WorldOptions {
   readonly plan: RunPlan;
@@ -55,7 +40,7 @@ const quietTurns = 24;
 const turnsMax = 20_000;
 
 /** One deterministic run: nodes, network, clocks and programs on virtual time, driven by one random generator. */
-export class World extends SimWorld<Invariant, FleaseCounters> implements WorldView {
+export class World extends SimWorld<Invariant, FleaseCounters> implements Stage {
   readonly plan: RunPlan;
   readonly settings: FleaseSettings;
   readonly workload: WorkloadPlan;

@@ -1,7 +1,7 @@
 import { Kind } from "../../src/flease/protocol/message.js";
 import type { Message } from "../../src/flease/protocol/message.js";
-import type { Observer, SentWrite, WriteLookup } from "./observer.js";
-import type { SimNode } from "./node.js";
+import type { Observer, SentWrite, WriteLookup } from "./stage/observer.js";
+import type { NodeView } from "./stage/node.js";
 
 /** The book of all writes ever sent, as each was sent first. */
 export class Writes implements Observer, WriteLookup {
@@ -12,7 +12,7 @@ export class Writes implements Observer, WriteLookup {
     return this.#byOwner.get(owner)?.get(number)?.[sequence];
   }
 
-  sent(from: SimNode, _to: number, message: Message): void {
+  sent(from: NodeView, _to: number, message: Message): void {
     if (message.kind !== Kind.write && message.kind !== Kind.acquire) return;
     const { owner, number, sequence, until, duration } = message;
     let byNumber = this.#byOwner.get(owner);

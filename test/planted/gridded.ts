@@ -2,7 +2,7 @@ import { type Faults, withFaults } from "./switches.js";
 import { fleaseSettings } from "../../src/flease/protocol/settings.js";
 import type { GridMistake, GridPlan } from "../../sim/flease-stores/plan.js";
 import { type GridResult, runGrid } from "../../sim/flease-stores/run.js";
-import type { Invariant } from "../../sim/flease/invariants.js";
+import type { Invariant } from "../../sim/flease/stage/invariants.js";
 
 /** A mistake in how acceptors are kept in stores, or in what they decide there, and the invariant that sees it. */
 export interface Gridded {

@@ -1,8 +1,8 @@
 import { type Faults } from "./switches.js";
 import type { ClockMode } from "../../sim/kit/clocks.js";
 import type { Feature } from "../../sim/flease/features.js";
-import type { Invariant } from "../../sim/flease/invariants.js";
-import type { WorldMistakes } from "../../sim/flease/world.js";
+import type { Invariant } from "../../sim/flease/stage/invariants.js";
+import type { WorldMistakes } from "../../sim/flease/stage/stage.js";
 import {
   abortKeepsTheTurn,
   lapsedLeaseIsReopened,

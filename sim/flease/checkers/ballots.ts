@@ -1,11 +1,11 @@
 import { numberAt } from "../../../src/flease/protocol/ballot.js";
 import { Kind } from "../../../src/flease/protocol/message.js";
 import type { Message } from "../../../src/flease/protocol/message.js";
-import type { Observer, FleaseReport, WorldView } from "../observer.js";
-import type { SimNode } from "../node.js";
+import type { Observer, FleaseReport, WorldView } from "../stage/observer.js";
+import type { NodeView } from "../stage/node.js";
 
 interface OwnerBook {
-  readonly node: SimNode;
+  readonly node: NodeView;
   readonly incarnation: number;
   last: number;
   /** To whom the last ballot has been announced, as bits. */
@@ -27,7 +27,7 @@ export class Ballots implements Observer {
     this.#report = report;
   }
 
-  sent(from: SimNode, to: number, message: Message): void {
+  sent(from: NodeView, to: number, message: Message): void {
     const { kind, owner, number } = message;
     if (kind > Kind.acquire) return;
     const book = this.#bookOf(from, owner);
@@ -64,7 +64,7 @@ export class Ballots implements Observer {
       this.#report("I8", `${owner} writes two values as (${number}, ${sequence})`);
   }
 
-  #bookOf(node: SimNode, owner: string): OwnerBook {
+  #bookOf(node: NodeView, owner: string): OwnerBook {
     let book = this.#owners.get(owner);
     if (book === undefined) {
       book = { node, incarnation: node.incarnation, last: 0, announced: 0 };

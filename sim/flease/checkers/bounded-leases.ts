@@ -1,5 +1,5 @@
 import { Kind } from "../../../src/flease/protocol/message.js";
-import type { AcceptorStep, Observer, FleaseReport, WorldView } from "../observer.js";
+import type { AcceptorStep, Observer, FleaseReport, WorldView } from "../stage/observer.js";
 
 /** I10: no acceptor takes a lease that is longer than the longest, or that ends later than one granted now could. */
 export class BoundedLeases implements Observer {

@@ -1,5 +1,5 @@
-import type { Observer, FleaseReport, WorldView } from "../observer.js";
-import type { SimNode } from "../node.js";
+import type { Observer, FleaseReport, WorldView } from "../stage/observer.js";
+import type { NodeView } from "../stage/node.js";
 
 /**
  * I13: the upper bound on the time never goes back in one incarnation and the lower one never exceeds it; and while
@@ -8,22 +8,22 @@ import type { SimNode } from "../node.js";
 export class ClockBounds implements Observer {
   readonly #view: WorldView;
   readonly #report: FleaseReport;
-  readonly #hi = new Map<SimNode, number>();
+  readonly #hi = new Map<NodeView, number>();
 
   constructor(view: WorldView, report: FleaseReport) {
     this.#view = view;
     this.#report = report;
   }
 
-  started(node: SimNode): void {
+  started(node: NodeView): void {
     this.#hi.set(node, -Infinity);
   }
 
-  renamed(node: SimNode): void {
+  renamed(node: NodeView): void {
     this.#hi.set(node, -Infinity);
   }
 
-  clockRead(node: SimNode): void {
+  clockRead(node: NodeView): void {
     const { lo, hi } = node.look();
     if (hi < this.#hi.get(node)!) this.#report("I13", `${node.name}'s upper bound goes back`);
     if (lo > hi) this.#report("I13", `${node.name}'s lower bound is above its upper one`);

@@ -1,5 +1,5 @@
-import type { Hold, Observer, FleaseReport, Tenure, WorldView } from "../observer.js";
-import type { SimNode } from "../node.js";
+import type { Hold, Observer, FleaseReport, Tenure, WorldView } from "../stage/observer.js";
+import type { NodeView } from "../stage/node.js";
 
 /**
  * I14: a tenure is one uninterrupted holding. Once a node's own clock has shown its hold lapsed it never holds by
@@ -15,7 +15,7 @@ export class Continuity implements Observer {
     this.#report = report;
   }
 
-  looked(resource: string, holds: readonly Hold[], actor: SimNode | undefined): void {
+  looked(resource: string, holds: readonly Hold[], actor: NodeView | undefined): void {
     if (actor?.peer === undefined) return;
     const hold = holds.find(({ node }) => node === actor);
     const tenure = this.#view.tenures.of(actor, resource);

@@ -1,6 +1,6 @@
 import { Kind, Refusal } from "../../../src/flease/protocol/message.js";
-import type { AcceptorStep, Observer, FleaseReport } from "../observer.js";
-import { isGreedy } from "../plan.js";
+import type { AcceptorStep, Observer, FleaseReport } from "../stage/observer.js";
+import { isGreedy } from "../stage/plan.js";
 
 /** L1, where one client wants more than members keep: the others want little, so no member is ever full for them. */
 export class Crowding implements Observer {

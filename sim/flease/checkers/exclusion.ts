@@ -1,5 +1,5 @@
 import { Exclusion } from "../../kit/checkers/exclusion.js";
-import type { FleaseReport, Hold, Observer } from "../observer.js";
+import type { FleaseReport, Hold, Observer } from "../stage/observer.js";
 
 /** I1: no two nodes hold one resource at one instant, each by its own clocks. */
 export function nodeExclusion(report: FleaseReport): Observer {

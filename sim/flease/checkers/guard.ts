@@ -1,4 +1,4 @@
-import type { AcceptorStep, Observer, FleaseReport, WorldView } from "../observer.js";
+import type { AcceptorStep, Observer, FleaseReport, WorldView } from "../stage/observer.js";
 
 /** I6: a lease changes its owner at an acceptor only when it was over there. I7: its owner's later writes never shorten it. */
 export class Guard implements Observer {

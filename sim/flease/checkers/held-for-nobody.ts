@@ -1,6 +1,6 @@
 import { Operation } from "../../../src/flease/protocol/slot.js";
-import type { SimNode } from "../node.js";
-import type { Hold, Observer, FleaseReport, WorldView } from "../observer.js";
+import type { NodeView } from "../stage/node.js";
+import type { Hold, Observer, FleaseReport, WorldView } from "../stage/observer.js";
 
 /**
  * L1: between two events whatever a node with programs on the waist holds is some program's. What was granted to a
@@ -15,7 +15,7 @@ export class HeldForNobody implements Observer {
     this.#report = report;
   }
 
-  looked(resource: string, holds: readonly Hold[], actor: SimNode | undefined): void {
+  looked(resource: string, holds: readonly Hold[], actor: NodeView | undefined): void {
     if (actor !== undefined) return; // In the middle of an event.
     for (const { node, slot, valid } of holds) {
       // A renewal under way is waited for before its lease is given back.

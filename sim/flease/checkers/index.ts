@@ -1,6 +1,6 @@
 import type { ClockAssumptions } from "../../kit/clocks.js";
-import type { Observer, FleaseReport, WorldView } from "../observer.js";
-import type { Invariant } from "../invariants.js";
+import type { Observer, FleaseReport, WorldView } from "../stage/observer.js";
+import type { Invariant } from "../stage/invariants.js";
 import { Ballots } from "./ballots.js";
 import { BoundedLeases } from "./bounded-leases.js";
 import { ClockBounds } from "./clock-bounds.js";

@@ -1,5 +1,5 @@
-import type { Observer, FleaseReport } from "../observer.js";
-import type { Claim } from "../waist/claims.js";
+import type { Observer, FleaseReport } from "../stage/observer.js";
+import type { Claim } from "../stage/observer.js";
 
 /** I1 for elections: the work of a leader has ended before the same campaign leads again. */
 export class Leaders implements Observer {

@@ -1,6 +1,6 @@
 import { validForMs } from "../../../src/flease/protocol/expiry.js";
-import type { Observer, FleaseReport } from "../observer.js";
-import type { Claim, Look } from "../waist/claims.js";
+import type { Observer, FleaseReport } from "../stage/observer.js";
+import type { Claim, Look } from "../stage/observer.js";
 
 /** Additions of fractions of a millisecond may round. */
 const roundingMs = 0.001;

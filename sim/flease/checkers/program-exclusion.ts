@@ -1,5 +1,5 @@
-import type { Observer, FleaseReport } from "../observer.js";
-import type { Claim, Look } from "../waist/claims.js";
+import type { Observer, FleaseReport } from "../stage/observer.js";
+import type { Claim, Look } from "../stage/observer.js";
 
 /** Claims of one resource that are kept to be compared: the newest ones. What is older is over for long. */
 const claimsKept = 64;

@@ -1,10 +1,10 @@
 import { ProgramClock, RenewingThread, SharedThreads, SharedValidity } from "../../../src/flease/threads.js";
-import type { Hold, Observer, FleaseReport, WorldView } from "../observer.js";
-import type { SimNode } from "../node.js";
+import type { Hold, Observer, FleaseReport, WorldView } from "../stage/observer.js";
+import type { NodeView } from "../stage/node.js";
 
 /** The two threads of a node, as where a worker renews: what the one writes into shared memory, and the other reads. */
 class Threads {
-  readonly node: SimNode;
+  readonly node: NodeView;
   readonly #view: WorldView;
   readonly #threads = new SharedThreads();
   readonly #renewing: RenewingThread;
@@ -13,7 +13,7 @@ class Threads {
   readonly #extended = new Map<string, number>();
   #clock: ProgramClock | undefined;
 
-  constructor(view: WorldView, node: SimNode) {
+  constructor(view: WorldView, node: NodeView) {
     this.#view = view;
     this.node = node;
     this.#renewing = new RenewingThread(this.#threads, node.owner);
@@ -75,34 +75,34 @@ class Threads {
 export class ProgramThreads implements Observer {
   readonly #view: WorldView;
   readonly #report: FleaseReport;
-  readonly #threads = new Map<SimNode, Threads>();
+  readonly #threads = new Map<NodeView, Threads>();
 
   constructor(view: WorldView, report: FleaseReport) {
     this.#view = view;
     this.#report = report;
   }
 
-  started(node: SimNode): void {
+  started(node: NodeView): void {
     this.#threads.set(node, new Threads(this.#view, node));
   }
 
-  crashing(node: SimNode): void {
+  crashing(node: NodeView): void {
     this.#threads.delete(node);
   }
 
-  renamed(node: SimNode): void {
+  renamed(node: NodeView): void {
     this.#threads.get(node)?.note();
   }
 
-  clockRead(node: SimNode): void {
+  clockRead(node: NodeView): void {
     this.#threads.get(node)?.note();
   }
 
-  closed(node: SimNode, resource: string): void {
+  closed(node: NodeView, resource: string): void {
     this.#threads.get(node)?.finish(resource);
   }
 
-  looked(resource: string, holds: readonly Hold[], actor: SimNode | undefined): void {
+  looked(resource: string, holds: readonly Hold[], actor: NodeView | undefined): void {
     const acting = actor && this.#threads.get(actor);
     if (acting !== undefined) this.#publish(acting, resource, holds);
     let first = holds.find(({ valid }) => valid)?.node;

@@ -1,5 +1,5 @@
-import type { AcceptorStep, Observer, FleaseReport } from "../observer.js";
-import type { SimNode } from "../node.js";
+import type { AcceptorStep, Observer, FleaseReport } from "../stage/observer.js";
+import type { NodeView } from "../stage/node.js";
 
 /**
  * I5: in one life of an acceptor what it has promised never goes back, the floor counting where nothing is kept, and
@@ -7,13 +7,13 @@ import type { SimNode } from "../node.js";
  */
 export class Promises implements Observer {
   readonly #report: FleaseReport;
-  readonly #promised = new Map<SimNode, Map<string, number>>();
+  readonly #promised = new Map<NodeView, Map<string, number>>();
 
   constructor(report: FleaseReport) {
     this.#report = report;
   }
 
-  started(node: SimNode): void {
+  started(node: NodeView): void {
     this.#promised.set(node, new Map());
   }
 

@@ -1,6 +1,6 @@
 import { Cells } from "../../../src/flease/protocol/cells.js";
-import type { Hold, Observer, FleaseReport, WorldView } from "../observer.js";
-import type { SimNode } from "../node.js";
+import type { Hold, Observer, FleaseReport, WorldView } from "../stage/observer.js";
+import type { NodeView } from "../stage/node.js";
 
 /** Steady clocks are compared through true time; this much is rounding. */
 const roundingMs = 0.01;
@@ -51,7 +51,7 @@ export class QuorumBacked implements Observer {
   }
 
   /** Even if the acceptor's clock runs as fast, and the holder's as slowly, as they may. */
-  #outlastsSteadily(member: SimNode, leaseExpiresMonoMs: number, hold: Hold): boolean {
+  #outlastsSteadily(member: NodeView, leaseExpiresMonoMs: number, hold: Hold): boolean {
     const left = leaseExpiresMonoMs - member.clock.monoAt(this.#view.nowMs);
     const relied = hold.slot.holdEnd - hold.now.mono;
     return left + roundingMs >= relied * (1 + this.#view.settings.mutualRateError);

@@ -1,6 +1,6 @@
 import { Kind } from "../../../src/flease/protocol/message.js";
-import type { AcceptorStep, Observer, FleaseReport, WorldView } from "../observer.js";
-import type { SimNode } from "../node.js";
+import type { AcceptorStep, Observer, FleaseReport, WorldView } from "../stage/observer.js";
+import type { NodeView } from "../stage/node.js";
 
 interface Forgotten {
   readonly owner: string;
@@ -16,10 +16,10 @@ interface Forgotten {
 export class Recovery implements Observer {
   readonly #view: WorldView;
   readonly #report: FleaseReport;
-  readonly #kept = new Map<SimNode, Forgotten[]>();
-  readonly #forgotten = new Map<SimNode, Forgotten[]>();
-  readonly #promised = new Map<SimNode, number>();
-  readonly #promisedEarlier = new Map<SimNode, number>();
+  readonly #kept = new Map<NodeView, Forgotten[]>();
+  readonly #forgotten = new Map<NodeView, Forgotten[]>();
+  readonly #promised = new Map<NodeView, number>();
+  readonly #promisedEarlier = new Map<NodeView, number>();
 
   constructor(view: WorldView, report: FleaseReport) {
     this.#view = view;
@@ -38,7 +38,7 @@ export class Recovery implements Observer {
     this.#kept.set(node, kept);
   }
 
-  crashing(node: SimNode): void {
+  crashing(node: NodeView): void {
     const alive = [...(this.#forgotten.get(node) ?? []), ...(this.#kept.get(node) ?? [])];
     this.#kept.set(node, []);
     this.#forgotten.set(
@@ -48,7 +48,7 @@ export class Recovery implements Observer {
     this.#promisedEarlier.set(node, this.#promised.get(node) ?? 0);
   }
 
-  readied(node: SimNode): void {
+  readied(node: NodeView): void {
     for (const lease of this.#forgotten.get(node) ?? []) {
       if (this.#isValid(lease))
         this.#report("I11", `${node.name} is ready while ${lease.owner} relies on ${lease.resource}`);

@@ -1,7 +1,7 @@
 import type { Message } from "../../../src/flease/protocol/message.js";
 import { Kind } from "../../../src/flease/protocol/message.js";
-import type { Hold, Observer, FleaseReport } from "../observer.js";
-import type { SimNode } from "../node.js";
+import type { Hold, Observer, FleaseReport } from "../stage/observer.js";
+import type { NodeView } from "../stage/node.js";
 
 interface ResourceBook {
   last: number;
@@ -11,28 +11,28 @@ interface ResourceBook {
 /** I12: a node never holds by a ballot that it has released or closed. */
 export class ReleaseFinality implements Observer {
   readonly #report: FleaseReport;
-  readonly #books = new Map<SimNode, Map<string, ResourceBook>>();
+  readonly #books = new Map<NodeView, Map<string, ResourceBook>>();
 
   constructor(report: FleaseReport) {
     this.#report = report;
   }
 
-  started(node: SimNode): void {
+  started(node: NodeView): void {
     this.#books.set(node, new Map());
   }
 
   /** Another owner counts its ballots from the beginning. */
-  renamed(node: SimNode): void {
+  renamed(node: NodeView): void {
     this.#books.set(node, new Map());
   }
 
-  sent(from: SimNode, _to: number, message: Message): void {
+  sent(from: NodeView, _to: number, message: Message): void {
     if (message.kind > Kind.acquire) return;
     const book = this.#bookOf(from, message.resource);
     book.last = Math.max(book.last, message.number);
   }
 
-  closed(node: SimNode, resource: string): void {
+  closed(node: NodeView, resource: string): void {
     const book = this.#bookOf(node, resource);
     book.closed = book.last;
   }
@@ -44,7 +44,7 @@ export class ReleaseFinality implements Observer {
     }
   }
 
-  #bookOf(node: SimNode, resource: string): ResourceBook {
+  #bookOf(node: NodeView, resource: string): ResourceBook {
     const books = this.#books.get(node)!;
     let book = books.get(resource);
     if (book === undefined) books.set(resource, (book = { last: 0, closed: 0 }));

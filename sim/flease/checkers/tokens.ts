@@ -1,5 +1,5 @@
 import { Tokens } from "../../kit/checkers/tokens.js";
-import type { FleaseReport, Observer } from "../observer.js";
+import type { FleaseReport, Observer } from "../stage/observer.js";
 
 /** I2: each tenure of a resource has a greater token than every earlier one. I3: no two have the same. */
 export function fleaseTokens(report: FleaseReport): Tokens<number> {

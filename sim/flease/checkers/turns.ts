@@ -1,4 +1,4 @@
-import type { Observer, FleaseReport, WaistRequest } from "../observer.js";
+import type { Observer, FleaseReport, WaistRequest } from "../stage/observer.js";
 
 /**
  * I1 among the callers of one process: its waist has one request at a time under way for a resource, and tries to acquire

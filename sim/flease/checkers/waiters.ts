@@ -1,4 +1,4 @@
-import type { Observer, FleaseReport, WorldView } from "../observer.js";
+import type { Observer, FleaseReport, WorldView } from "../stage/observer.js";
 
 /**
  * L1 for those who wait on the waist. When the storm is over everybody wants its resource once more, keeps it briefly,

@@ -1,53 +1,24 @@
 import type { Lease } from "../../../src/lease/types.js";
-import type { SimNode } from "../node.js";
-import type { ClaimLookup } from "../observer.js";
-import type { World } from "../world.js";
-
-/** What one program was given, and what it has seen of it since. */
-export interface Claim {
-  readonly node: SimNode;
-  readonly incarnation: number;
-  readonly resource: string;
-  readonly token: number;
-  readonly lease: Lease;
-  readonly beganMs: number;
-  /** When its program last looked and saw it held. */
-  heldMs: number;
-  /** When its program stopped to use the resource, or saw that it must; undefined while it goes on. */
-  endedMs: number | undefined;
-}
-
-/** One look of a program at its lease. */
-export interface Look {
-  readonly claim: Claim;
-  readonly remainingMs: number;
-  /** Whether the lease's signal says that it is over. */
-  readonly aborted: boolean;
-}
-
-/** A call that waits for a resource, on the waist of a process that is alive. */
-export interface Waiter {
-  readonly node: SimNode;
-  readonly resource: string;
-  readonly sinceMs: number;
-}
+import type { ProgramNode } from "../stage/node.js";
+import type { Claim, ClaimLookup, Waiter } from "../stage/observer.js";
+import type { Stage } from "../stage/stage.js";
 
 /** In half of the cases all who believe that they hold a resource look when another is given it. */
 const othersLookRate = 0.5;
 
 /** The book of what the programs on the waist see. */
 export class Claims implements ClaimLookup {
-  readonly #world: World;
+  readonly #world: Stage;
   readonly #present = new Set<Claim>();
   readonly #waiters = new Set<Waiter>();
   /** By resource: the newest. */
   readonly #last = new Map<string, Claim>();
 
-  constructor(world: World) {
+  constructor(world: Stage) {
     this.#world = world;
   }
 
-  waits(node: SimNode, resource: string): Waiter {
+  waits(node: ProgramNode, resource: string): Waiter {
     const waiter = { node, resource, sinceMs: this.#world.nowMs };
     this.#waiters.add(waiter);
     return waiter;
@@ -61,12 +32,12 @@ export class Claims implements ClaimLookup {
     return this.#waiters;
   }
 
-  has(node: SimNode, resource: string): boolean {
+  has(node: ProgramNode, resource: string): boolean {
     for (const claim of this.#present) if (claim.node === node && claim.resource === resource) return true;
     return false;
   }
 
-  begin(node: SimNode, lease: Lease): Claim {
+  begin(node: ProgramNode, lease: Lease): Claim {
     const world = this.#world;
     const { resource } = lease;
     const claim: Claim = {
@@ -102,7 +73,7 @@ export class Claims implements ClaimLookup {
   }
 
   /** The node has died, and its programs with it. */
-  crash(node: SimNode): void {
+  crash(node: ProgramNode): void {
     for (const claim of this.#present) if (claim.node === node) this.#present.delete(claim);
     for (const waiter of this.#waiters) if (waiter.node === node) this.#waiters.delete(waiter);
   }

@@ -1,6 +1,6 @@
 import { LeaseholdError } from "../../../src/lease/errors.js";
 import type { AcquireOptions, Lease, Leases } from "../../../src/lease/types.js";
-import type { World } from "../world.js";
+import type { Stage } from "../stage/stage.js";
 import { expectedCodes, sleepOn } from "./program.js";
 import type { Waist } from "./waist.js";
 
@@ -37,14 +37,14 @@ const againRate = 0.4;
  * It stops when the storm is over.
  */
 export class Job {
-  readonly #world: World;
+  readonly #world: Stage;
   readonly #waist: Waist;
   readonly #leases: Leases;
   readonly #names: readonly string[];
   /** Of the waits under way. */
   readonly #waits: AbortController[] = [];
 
-  constructor(world: World, waist: Waist, names: readonly string[]) {
+  constructor(world: Stage, waist: Waist, names: readonly string[]) {
     this.#world = world;
     this.#waist = waist;
     this.#leases = waist.leases;

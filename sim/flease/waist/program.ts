@@ -2,8 +2,8 @@ import { LeaseholdError } from "../../../src/lease/errors.js";
 import type { ErrorCode } from "../../../src/lease/errors.js";
 import type { Timers } from "../../../src/lease/ports.js";
 import type { Lease, Leases } from "../../../src/lease/types.js";
-import type { World } from "../world.js";
-import type { Claim, Waiter } from "./claims.js";
+import type { Stage } from "../stage/stage.js";
+import type { Claim, Waiter } from "../stage/observer.js";
 import type { Waist } from "./waist.js";
 
 /** Why a program ended its own wait. */
@@ -43,14 +43,14 @@ const changesRead = 4;
  * changes its mind, leads, asks who has what and takes it from others. One life of one node has some of them.
  */
 export class Program {
-  readonly #world: World;
+  readonly #world: Stage;
   readonly #waist: Waist;
   readonly #leases: Leases;
   readonly #resource: string;
   /** It has had the resource since the storm was over. */
   #servedInCalm = false;
 
-  constructor(world: World, waist: Waist, resource: string) {
+  constructor(world: Stage, waist: Waist, resource: string) {
     this.#world = world;
     this.#waist = waist;
     this.#leases = waist.leases;

@@ -5,16 +5,16 @@ import type { AdminHost, AdminLabels, AdminLink } from "../../../src/flease/admi
 import { LeaseholdError } from "../../../src/lease/errors.js";
 import type { ReleaseRequest } from "../../../src/lease/provider.js";
 import type { Timer, Timers } from "../../../src/lease/ports.js";
-import type { SimNode } from "../node.js";
-import type { World } from "../world.js";
+import type { NodeSide, NodeView, ProgramNode } from "../stage/node.js";
+import type { Stage } from "../stage/stage.js";
 
 /** A connection to one incarnation of another node, or to itself. */
 class Connection implements AdminLink {
-  readonly node: SimNode;
+  readonly node: ProgramNode;
   readonly incarnation: number;
   readonly owner: string;
 
-  constructor(node: SimNode) {
+  constructor(node: ProgramNode) {
     this.node = node;
     this.incarnation = node.incarnation;
     this.owner = node.owner;
@@ -55,18 +55,18 @@ const noLabels: AdminLabels<Connection> = {
 };
 
 /** What one life of a node asks and answers beside the protocol. */
-export class Side implements AdminHost<Connection> {
+export class Side implements NodeSide, AdminHost<Connection> {
   readonly calls: AdminRpc<Connection>;
   readonly peer: FleasePeer;
-  readonly #world: World;
-  readonly #node: SimNode;
+  readonly #world: Stage;
+  readonly #node: ProgramNode;
   readonly #timers: Timers;
   readonly #connections: (Connection | undefined)[] = [];
   readonly #pending = new Map<number, Pending>();
   #lastId = 0;
   #works = false;
 
-  constructor(world: World, node: SimNode, timers: Timers) {
+  constructor(world: Stage, node: ProgramNode, timers: Timers) {
     this.#world = world;
     this.#node = node;
     this.#timers = timers;
@@ -120,14 +120,14 @@ export class Side implements AdminHost<Connection> {
   }
 
   /** Something has arrived. */
-  hear(from: SimNode, text: string): void {
+  hear(from: ProgramNode, text: string): void {
     const note = JSON.parse(text) as Note;
     if (note.method !== undefined) void this.#answer(this.#connect(from), note.id, note.method, note.params);
     else this.#settle(note);
   }
 
   /** A node has died or goes on as another owner: connections to what it was are gone. */
-  disconnected(node: SimNode): void {
+  disconnected(node: NodeView): void {
     const link = this.#connections[node.index];
     if (link !== undefined && !link.isOpen) this.#drop(link);
   }
@@ -139,7 +139,7 @@ export class Side implements AdminHost<Connection> {
     for (const id of this.#pending.keys()) this.#settle({ id, error: "the connection was closed" });
   }
 
-  #connect(node: SimNode): Connection {
+  #connect(node: ProgramNode): Connection {
     const known = this.#connections[node.index];
     if (known?.isOpen === true) return known;
     if (known !== undefined) this.#drop(known);

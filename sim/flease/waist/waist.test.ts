@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { abortKeepsTheTurn, hintsAreLost, neverRenews } from "../../../test/planted/waist-mistakes.js";
 import { allCheckers } from "../checkers/index.js";
-import { drawPlan } from "../plan.js";
+import { drawPlan } from "../stage/plan.js";
 import { SimRandom } from "../../kit/random.js";
 import { failureText, shorten } from "../../kit/simulator.js";
 import { features } from "../features.js";

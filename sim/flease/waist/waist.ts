@@ -6,8 +6,8 @@ import { LeaseManager } from "../../../src/lease/lease-manager.js";
 import type { Clock, Timers } from "../../../src/lease/ports.js";
 import type { Leases } from "../../../src/lease/types.js";
 import { EventCode, Task } from "../../kit/events.js";
-import type { SimNode } from "../node.js";
-import type { World } from "../world.js";
+import type { ProgramNode } from "../stage/node.js";
+import type { Stage } from "../stage/stage.js";
 import { WatchedProvider } from "./watched-provider.js";
 
 /** One life of a node whose programs use the waist: the classes of production, on the clocks and timers of this world. */
@@ -17,14 +17,14 @@ export class Waist implements FleaseDriver {
   readonly provider: FleaseProvider;
   readonly leases: Leases;
   readonly clock: Clock;
-  readonly node: SimNode;
+  readonly node: ProgramNode;
   /** By resource: who will not want it any more in the very moment in which it is granted. */
   readonly tooLate = new Map<string, () => void>();
   /** It has been told to leave. */
   closing = false;
-  readonly #world: World;
+  readonly #world: Stage;
 
-  constructor(world: World, node: SimNode, runner: FleaseRunner, timers: Timers) {
+  constructor(world: Stage, node: ProgramNode, runner: FleaseRunner, timers: Timers) {
     this.#world = world;
     this.node = node;
     this.timers = timers;

@@ -10,23 +10,23 @@ import type {
   ProviderEvents,
 } from "../../../src/lease/provider.js";
 import type { Guarantees, HolderHint, ResourceHint } from "../../../src/lease/types.js";
-import type { SimNode } from "../node.js";
-import type { WaistRequest } from "../observer.js";
-import type { World } from "../world.js";
+import type { ProgramNode } from "../stage/node.js";
+import type { WaistRequest } from "../stage/observer.js";
+import type { Stage } from "../stage/stage.js";
 
 /** Other providers answer some turns of promises later than this one, at most. */
 const answerTurnsMax = 16;
 
 /** Between the waist and its provider: notes what the one asks and the other tells, and changes nothing. */
 export class WatchedProvider implements Provider {
-  readonly #world: World;
-  readonly #node: SimNode;
+  readonly #world: Stage;
+  readonly #node: ProgramNode;
   readonly #inner: FleaseProvider;
   readonly #life: string;
   /** Resources of which a hint woke a waiter that has not had its answer yet. */
   readonly #hinted = new Set<string>();
 
-  constructor(world: World, node: SimNode, inner: FleaseProvider) {
+  constructor(world: Stage, node: ProgramNode, inner: FleaseProvider) {
     this.#world = world;
     this.#node = node;
     this.#inner = inner;

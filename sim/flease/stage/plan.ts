@@ -1,11 +1,11 @@
-import { fleaseSettings } from "../../src/flease/protocol/settings.js";
-import type { FleaseSettings } from "../../src/flease/protocol/settings.js";
-import { clockRateErrorDefault } from "../../src/lease/clock-rates.js";
-import { assumptionsOf } from "../kit/clocks.js";
-import type { ClockMode } from "../kit/clocks.js";
-import { SimRandom } from "../kit/random.js";
-import { allOnWaist, drawWaist, noWaist } from "./waist/waist-plan.js";
-import type { WaistPlan } from "./waist/waist-plan.js";
+import { fleaseSettings } from "../../../src/flease/protocol/settings.js";
+import type { FleaseSettings } from "../../../src/flease/protocol/settings.js";
+import { clockRateErrorDefault } from "../../../src/lease/clock-rates.js";
+import { assumptionsOf } from "../../kit/clocks.js";
+import type { ClockMode } from "../../kit/clocks.js";
+import { SimRandom } from "../../kit/random.js";
+import { allOnWaist, drawWaist, noWaist } from "./waist-plan.js";
+import type { Populated, WaistPlan } from "./waist-plan.js";
 
 /** How the network treats messages. Times in ms, rates as probabilities of one message. */
 export interface NetworkPlan {
@@ -76,14 +76,9 @@ export interface WorkloadPlan {
 }
 
 /** Everything about a run that is decided before it begins. */
-export interface RunPlan {
+export interface RunPlan extends Populated {
   readonly seed: number;
   readonly mode: ClockMode;
-  readonly settings: FleaseSettings;
-  readonly clients: number;
-  readonly resources: readonly string[];
-  /** Which (node, resource) pairs have a program that wants it, as indices. */
-  readonly agents: readonly { readonly node: number; readonly resource: string }[];
   /** How long things go wrong, and how long they must then go well. */
   readonly stormMs: number;
   readonly calmMs: number;
@@ -139,7 +134,13 @@ export function drawPlan(seed: number, mode: ClockMode, random: SimRandom): RunP
   const suspended = drawSuspensions(plan, new SimRandom(seed + suspensionStream));
   const slewed = drawRates(suspended, new SimRandom(seed + rateStream));
   const rushed = drawLostReleases(slewed, new SimRandom(seed + lostReleaseStream));
-  return drawWaist(rushed, new SimRandom(seed + waistStream));
+  const { readEveryMs, clientEveryMs, ...peopled } = drawWaist(rushed, new SimRandom(seed + waistStream));
+  return {
+    ...rushed,
+    ...peopled,
+    network: { ...rushed.network, readEveryMs },
+    chaos: { ...rushed.chaos, clientEveryMs },
+  };
 }
 
 /** A late timer is one of a busy machine, down to one that has more to do than it can. */

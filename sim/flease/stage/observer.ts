@@ -1,25 +1,54 @@
-import type { Entry } from "../../src/flease/protocol/acceptor.js";
-import type { Reading } from "../../src/flease/protocol/clock.js";
-import type { Message } from "../../src/flease/protocol/message.js";
-import type { FleaseSettings } from "../../src/flease/protocol/settings.js";
-import type { Slot } from "../../src/flease/protocol/slot.js";
-import type { ClockAssumptions } from "../kit/clocks.js";
-import type { SimNode } from "./node.js";
-import type { Report } from "../kit/violation.js";
+import type { Lease } from "../../../src/lease/types.js";
+import type { Entry } from "../../../src/flease/protocol/acceptor.js";
+import type { Reading } from "../../../src/flease/protocol/clock.js";
+import type { Message } from "../../../src/flease/protocol/message.js";
+import type { FleaseSettings } from "../../../src/flease/protocol/settings.js";
+import type { Slot } from "../../../src/flease/protocol/slot.js";
+import type { ClockAssumptions } from "../../kit/clocks.js";
+import type { NodeView } from "./node.js";
+import type { Report } from "../../kit/violation.js";
 import type { Invariant } from "./invariants.js";
-import type { Claim, Look, Waiter } from "./waist/claims.js";
 
 /** What an observer may see of the world. */
 export interface WorldView {
   readonly nowMs: number;
   readonly settings: FleaseSettings;
   readonly assumptions: ClockAssumptions;
-  readonly nodes: readonly SimNode[];
+  readonly nodes: readonly NodeView[];
   /** Nodes with an acceptor, by member index. */
-  readonly members: readonly SimNode[];
+  readonly members: readonly NodeView[];
   readonly writes: WriteLookup;
   readonly tenures: TenureLookup;
   readonly claims: ClaimLookup;
+}
+
+/** What one program was given, and what it has seen of it since. */
+export interface Claim {
+  readonly node: NodeView;
+  readonly incarnation: number;
+  readonly resource: string;
+  readonly token: number;
+  readonly lease: Lease;
+  readonly beganMs: number;
+  /** When its program last looked and saw it held. */
+  heldMs: number;
+  /** When its program stopped to use the resource, or saw that it must; undefined while it goes on. */
+  endedMs: number | undefined;
+}
+
+/** One look of a program at its lease. */
+export interface Look {
+  readonly claim: Claim;
+  readonly remainingMs: number;
+  /** Whether the lease's signal says that it is over. */
+  readonly aborted: boolean;
+}
+
+/** A call that waits for a resource, on the waist of a process that is alive. */
+export interface Waiter {
+  readonly node: NodeView;
+  readonly resource: string;
+  readonly sinceMs: number;
 }
 
 /** What a waist asks of its provider. */
@@ -43,18 +72,18 @@ export interface WriteLookup {
 /** What is known of the programs on the waist. */
 export interface ClaimLookup {
   /** Whether a program of this node uses the resource. */
-  has(node: SimNode, resource: string): boolean;
+  has(node: NodeView, resource: string): boolean;
   waiting(): Iterable<Waiter>;
 }
 
 export interface TenureLookup {
   /** The last tenure that this node, in its present life, has begun of the resource. */
-  of(node: SimNode, resource: string): Tenure | undefined;
+  of(node: NodeView, resource: string): Tenure | undefined;
 }
 
 /** One request handled by one acceptor. The record is reused: it counts during the call. */
 export interface AcceptorStep {
-  node: SimNode;
+  node: NodeView;
   request: Message;
   /** The acceptor's clock at the request's receipt. */
   now: Reading;
@@ -83,7 +112,7 @@ export function emptyEntry(): Entry & { present: boolean } {
 
 /** One holding, as the program was told of it. */
 export interface Tenure {
-  readonly node: SimNode;
+  readonly node: NodeView;
   readonly owner: string;
   readonly resource: string;
   readonly token: number;
@@ -99,7 +128,7 @@ export interface Tenure {
 
 /** A hold that a node has in its books, and whether it is valid by that node's clocks at this instant. */
 export interface Hold {
-  node: SimNode;
+  node: NodeView;
   slot: Slot;
   now: Reading;
   valid: boolean;
@@ -108,28 +137,28 @@ export interface Hold {
 /** What can be noticed in a run. Each checker, and each counter, cares for some of it. */
 export interface Observer {
   /** A message leaves a node. */
-  sent?(from: SimNode, to: number, message: Message): void;
+  sent?(from: NodeView, to: number, message: Message): void;
   /** An acceptor has handled a request. */
   handled?(step: AcceptorStep): void;
   /** A tenure has begun; `earlier` is the one before it, of the same resource. */
   tenureBegan?(tenure: Tenure, earlier: Tenure | undefined): void;
   /** A node was told to release, or an acquisition has ended without a hold: its ballots are closed. */
-  closed?(node: SimNode, resource: string): void;
+  closed?(node: NodeView, resource: string): void;
   /**
    * After an event that concerned the resource: all holds of it. `actor` is the node whose event it was, and whose
    * clock has therefore been read at this instant.
    */
-  looked?(resource: string, holds: readonly Hold[], actor: SimNode | undefined): void;
+  looked?(resource: string, holds: readonly Hold[], actor: NodeView | undefined): void;
   /** The clocks of a node have been read in one of its own events. */
-  clockRead?(node: SimNode): void;
+  clockRead?(node: NodeView): void;
   /** A node is about to lose its memory. */
-  crashing?(node: SimNode): void;
+  crashing?(node: NodeView): void;
   /** A node has started with an empty memory. */
-  started?(node: SimNode): void;
+  started?(node: NodeView): void;
   /** A node goes on as another owner. */
-  renamed?(node: SimNode): void;
+  renamed?(node: NodeView): void;
   /** An acceptor's recovery wait is over. */
-  readied?(node: SimNode): void;
+  readied?(node: NodeView): void;
   /** A program on the waist was given a lease. */
   claimBegan?(claim: Claim): void;
   /** A program on the waist has looked at its lease. */

@@ -1,4 +1,4 @@
-import type { RunPlan } from "../plan.js";
+import type { FleaseSettings } from "../../../src/flease/protocol/settings.js";
 import type { SimRandom } from "../../kit/random.js";
 import { greatest } from "../../../src/lease/lists.js";
 
@@ -36,6 +36,25 @@ export const noWaist: WaistPlan = {
   shortRate: 0,
 };
 
+/** What of a run has to do with who wants what. */
+export interface Populated {
+  readonly settings: FleaseSettings;
+  readonly clients: number;
+  readonly resources: readonly string[];
+  /** Which (node, resource) pairs have a program that wants it, as indices. */
+  readonly agents: readonly { readonly node: number; readonly resource: string }[];
+}
+
+/** What is drawn for the waist, and for what came to the world with it. */
+interface Peopling {
+  readonly waist: WaistPlan;
+  readonly settings: FleaseSettings;
+  /** See `NetworkPlan`. */
+  readonly readEveryMs: number;
+  /** See `ChaosPlan`. */
+  readonly clientEveryMs: number;
+}
+
 /** Runs whose resources have cells of their own: so many members coordinate one, of five. */
 const cellSize = 3;
 
@@ -46,11 +65,10 @@ const turnLeases = 1.2;
 const patienceMs = 8_000;
 
 /**
- * Adds what came to the world later: the waist, clients that come and go, cells. It is drawn from a stream of its own, so that the
+ * What came to the world later: the waist, clients that come and go, cells. It is drawn from a stream of its own, so that the
  * rest of a run is as if it were not there.
  */
-export function drawWaist(plan: RunPlan, random: SimRandom): RunPlan {
-  const { settings, chaos, clients } = plan;
+export function drawWaist({ settings, clients }: Populated, random: SimRandom): Peopling {
   const members = settings.members.length;
   const waist = random.chance(0.5) ? drawPrograms(members + clients, random) : noWaist;
   const comesAndGoes = random.chance(0.5) ? random.magnitude(0.5, 4) * settings.ttlMaxMs : Infinity;
@@ -58,16 +76,20 @@ export function drawWaist(plan: RunPlan, random: SimRandom): RunPlan {
   const jobsEach = waist.nodes.length > 0 && random.chance(0.4) ? random.pick([1, 2, 4]) : 0;
   const readEveryMs = random.chance(0.5) ? random.magnitude(0.05, 0.5) * settings.rpcTimeoutMs : 0;
   return {
-    ...plan,
     waist: { ...waist, jobsEach },
-    network: { ...plan.network, readEveryMs: jobsEach > 0 ? readEveryMs : 0 },
-    chaos: { ...chaos, clientEveryMs: clients > 0 ? comesAndGoes : Infinity },
+    readEveryMs: jobsEach > 0 ? readEveryMs : 0,
+    clientEveryMs: clients > 0 ? comesAndGoes : Infinity,
     settings: cells ? { ...settings, cellSize } : settings,
   };
 }
 
 /** So long it takes at most, beside programs that wait, until everybody who wants one resource has had it. */
-export function turnsMs({ agents, resources, settings, waist }: RunPlan): number {
+export function turnsMs({
+  agents,
+  resources,
+  settings,
+  waist,
+}: Populated & { readonly waist: WaistPlan }): number {
   if (waist.nodes.length === 0) return 0;
   const wanting = resources.map((resource) => {
     const nodes = agents.filter((agent) => agent.resource === resource);

@@ -1,8 +1,8 @@
-import { copyMessage, Kind } from "../../src/flease/protocol/message.js";
-import type { Message } from "../../src/flease/protocol/message.js";
-import { EventCode, SimEvent } from "../kit/events.js";
+import { copyMessage, Kind } from "../../../src/flease/protocol/message.js";
+import type { Message } from "../../../src/flease/protocol/message.js";
+import { EventCode, SimEvent } from "../../kit/events.js";
 import { faultlessNetwork, type NetworkPlan } from "./plan.js";
-import type { SimRandom } from "../kit/random.js";
+import type { SimRandom } from "../../kit/random.js";
 
 /** A message under way. */
 export class Packet extends SimEvent {
