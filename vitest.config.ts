@@ -9,8 +9,6 @@ const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 /** What the sources and tests of this build import by a name. */
 export const alias = {
   "#planted": here("./test/planted/switches.ts"),
-  "#raft-faults": here("./src/core/raft/planted-faults.ts"),
-  "#core-faults": here("./src/core/state/planted-faults.ts"),
   "leasehold/testing": here("./src/testing/index.ts"),
   "leasehold/provider": here("./src/entry/provider.ts"),
   leasehold: here("./src/index.ts"),

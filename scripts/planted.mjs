@@ -14,8 +14,6 @@ if (compiled !== 0) process.exit(compiled);
 // The nearest package.json decides what `#planted` is.
 const imports = {
   "#planted": "./test/planted/switches.js",
-  "#raft-faults": "./src/core/raft/planted-faults.js",
-  "#core-faults": "./src/core/state/planted-faults.js",
 };
 writeFileSync(join(built, "package.json"), JSON.stringify({ type: "module", imports }));
 process.exit(node("--max-old-space-size=8192", join(built, "test", "planted", `${program}.js`), ...options));

@@ -1,9 +1,4 @@
-import type { Faults as RaftFaults } from "../../src/core/raft/faults.js";
-import { withFaults as withRaftFaults } from "../../src/core/raft/planted-faults.js";
-import type { Faults } from "../../src/core/state/faults.js";
-import type { Faults as WaistFaults } from "./switches.js";
-import { withFaults as withWaistFaults } from "./switches.js";
-import { withFaults } from "../../src/core/state/planted-faults.js";
+import { type Faults, withFaults } from "./switches.js";
 import { bulky, type CorePlan } from "../../sim/core/world/plan.js";
 import { type CoreBatch, simulateCoreMany } from "../../sim/core/run.js";
 import type { CoreInvariant } from "../../sim/core/world/invariants.js";
@@ -12,9 +7,9 @@ import type { CoreInvariant } from "../../sim/core/world/invariants.js";
 export interface Cored {
   readonly name: string;
   readonly faults: Partial<Faults>;
-  readonly raftFaults?: Partial<RaftFaults>;
+  readonly raftFaults?: Partial<Faults>;
   /** Of the client's half. */
-  readonly waistFaults?: Partial<WaistFaults>;
+  readonly waistFaults?: Partial<Faults>;
   readonly breaks: CoreInvariant;
   readonly seed: number;
   readonly plan?: Partial<CorePlan>;
@@ -248,5 +243,5 @@ export function searchCore({
 }: Cored): CoreBatch {
   const search = () =>
     simulateCoreMany({ firstSeed: seed, only: [breaks], plan, goOn: (runs) => runs < runsMax });
-  return withFaults(faults, () => withRaftFaults(raftFaults, () => withWaistFaults(waistFaults, search)));
+  return withFaults(faults, () => withFaults(raftFaults, () => withFaults(waistFaults, search)));
 }

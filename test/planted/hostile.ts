@@ -22,8 +22,7 @@ import {
 } from "../../src/core/gen/etcd/rpc_pb.js";
 import { Replica } from "../../src/core/replica/replica.js";
 import { configOf, type RunningCore, startCore } from "../../src/core/server/index.js";
-import type { Faults } from "../../src/core/state/faults.js";
-import { duringFaults } from "../../src/core/state/planted-faults.js";
+import { type Faults, duringFaults } from "./switches.js";
 import { silent } from "../../src/runtime/logger.js";
 import { SimRandom } from "../../sim/kit/random.js";
 import { bytes, Client } from "../core/support/client.js";

@@ -1,5 +1,4 @@
 import { noFaults } from "./switches.js";
-import { noFaults as noCoreFaults } from "../../src/core/state/faults.js";
 import { coreFaultsOfTests, cored, searchCore } from "./cored.js";
 import { explored } from "./explored.js";
 import { find, search } from "./find.js";
@@ -145,9 +144,7 @@ function neverPlanted(): string[] {
   for (const { faults } of [...stored, ...cored, ...hostiles])
     for (const name of Object.keys(faults)) planted.add(name);
   for (const name of [...coreFaultsOfTests, ...storedFaultsOfTests]) planted.add(name);
-  return [noFaults, noCoreFaults]
-    .flatMap((faults) => Object.keys(faults))
-    .filter((name) => !planted.has(name));
+  return [noFaults, noFaults].flatMap((faults) => Object.keys(faults)).filter((name) => !planted.has(name));
 }
 
 async function onStorage(): Promise<Row[]> {

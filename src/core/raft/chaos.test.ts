@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { effort } from "../../../test/support/effort.js";
 import { Chaos } from "../../../test/scenarios/raft-runner/chaos.js";
-import { withFaults } from "./planted-faults.js";
-import type { Faults } from "./faults.js";
+import { type Faults, withFaults } from "../../../test/planted/switches.js";
 
 /**
  * Figure 3 on bad days: seeded runs of small clusters with loss, repetition, reordering, slow disks, crashes that lose what

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { disk, Lab, log, Single } from "../../../test/scenarios/raft-runner/lab.js";
 import { founding } from "./options.js";
-import { withFaults } from "./planted-faults.js";
+import { withFaults } from "../../../test/planted/switches.js";
 import { Raft } from "./raft.js";
 import type { Message, VoteRequest } from "./types.js";
 

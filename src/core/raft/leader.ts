@@ -1,4 +1,3 @@
-import { faults } from "#raft-faults";
 import { majorityOf } from "../../lease/majority.js";
 import type { FollowerStatus, Proposed, Refused, RefusalReason } from "./api.js";
 import { Follower } from "./follower.js";
@@ -103,10 +102,10 @@ export class Leader {
   proposeChange(change: ConfigChange, data: Uint8Array): Proposed {
     if (this.#transferTo !== nobody) return refused("transferring");
     const { commit, lastIndex, memberships } = this.#log;
-    if (memberships.currentIndex > commit && !faults.twoChangesAtOnce) return refused("change-pending");
+    if (memberships.currentIndex > commit) return refused("change-pending");
     // Else two leaders of different terms could each make a change, with majorities that do not overlap (the bug that
     // the thesis's author reported in 2015).
-    if (!this.#hasCommitted && !faults.changeBeforeOwnCommit) return refused("change-pending");
+    if (!this.#hasCommitted) return refused("change-pending");
     if (change.member === nobody || changed(memberships.current, change) === undefined)
       return refused("bad-change");
     if (change.kind === "promote" && !this.#isNear(change.member)) return refused("learner-behind");
@@ -213,14 +212,15 @@ export class Leader {
 
   /** Something has reached a disk, here or there: "a majority of matchIndex[i] ≥ N, and log[N].term == currentTerm". */
   countCommit(): void {
-    const { commit, lastIndex, persisted } = this.#log;
-    const own = faults.ownEntriesCountedBeforePersist ? lastIndex : persisted;
+    const { commit, persisted } = this.#log;
     const replicated = reachedByMajority(
-      this.#voters.map((id) => (id === this.#term.id ? own : (this.#followers.get(id)?.matchIndex ?? 0))),
+      this.#voters.map((id) =>
+        id === this.#term.id ? persisted : (this.#followers.get(id)?.matchIndex ?? 0),
+      ),
     );
     if (replicated <= commit) return;
     // "Only log entries from the leader's current term are committed by counting replicas" (Raft 5.4.2, figure 8).
-    if (replicated < this.#firstIndex && !faults.oldTermCommittedByCounting) return;
+    if (replicated < this.#firstIndex) return;
     this.#log.commitTo(replicated);
     this.#forgetUncommitted(commit, replicated);
     if (this.#log.memberships.currentIndex <= replicated) this.#forgetRemoved();
@@ -282,7 +282,7 @@ export class Leader {
   #beginReads(): void {
     if (!this.#reads.areWaiting) return;
     // Until then this leader may not know what its predecessor has committed (thesis 6.4, step 1).
-    if (!this.#hasCommitted && !faults.readBeforeOwnCommit) return;
+    if (!this.#hasCommitted) return;
     this.#reads.beginRound(this.#log.commit);
     this.#heartbeat();
     this.#confirmReads();
@@ -290,11 +290,9 @@ export class Leader {
 
   #confirmReads(): void {
     const { current } = this.#reads;
-    const confirmed = faults.readWithoutRound
-      ? current
-      : reachedByMajority(
-          this.#voters.map((id) => (id === this.#term.id ? current : (this.#followers.get(id)?.round ?? 0))),
-        );
+    const confirmed = reachedByMajority(
+      this.#voters.map((id) => (id === this.#term.id ? current : (this.#followers.get(id)?.round ?? 0))),
+    );
     this.#reads.confirmed(confirmed, this.#term.answerRead);
   }
 

@@ -1,4 +1,3 @@
-import { faults } from "#raft-faults";
 import { corrupt } from "./corrupt.js";
 import { Memberships } from "./membership.js";
 import type { Entry, SnapshotMeta } from "./types.js";
@@ -96,7 +95,6 @@ export class RaftLog {
 
   /** "If the logs have last entries with different terms, the later term is more up-to-date" (Raft 5.4.1). */
   isUpToDate(lastIndex: number, lastTerm: number): boolean {
-    if (faults.votesForOldLogs) return true;
     return lastTerm > this.lastTerm || (lastTerm === this.lastTerm && lastIndex >= this.lastIndex);
   }
 
@@ -133,10 +131,10 @@ export class RaftLog {
    */
   accept(previousIndex: number, previousTerm: number, entries: readonly Entry[]): number | undefined {
     const meets = this.termAt(previousIndex) === previousTerm;
-    if (!meets && !(faults.previousTermUnchecked && previousIndex <= this.lastIndex)) return undefined;
+    if (!meets) return undefined;
     for (const entry of entries) {
       if (entry.index <= this.lastIndex) {
-        if (this.termAt(entry.index) === entry.term || faults.conflictsKept) continue;
+        if (this.termAt(entry.index) === entry.term) continue;
         this.#truncate(entry.index);
       }
       this.#push(entry);

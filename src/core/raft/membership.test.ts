@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { Lab, Single } from "../../../test/scenarios/raft-runner/lab.js";
 import { changed, Memberships } from "./membership.js";
 import { founding, joining } from "./options.js";
-import { withFaults } from "./planted-faults.js";
+import { withFaults } from "../../../test/planted/switches.js";
 import type { ConfigChange, Entry, Membership } from "./types.js";
 
 const nothing = new Uint8Array(0);

@@ -1,6 +1,4 @@
-import { faults } from "#raft-faults";
 import type { RaftLog } from "./log.js";
-import { nobody } from "./types.js";
 import type { HardState, MemberId, Message, Persist, ReadState, Ready, SnapshotMeta } from "./types.js";
 
 type Leadership = NonNullable<Ready["leadership"]>;
@@ -70,11 +68,7 @@ export class Outbox {
     log.writing(this.#sequence);
     return {
       sequence: this.#sequence,
-      hardState: {
-        term,
-        votedFor: faults.voteNotPersisted ? nobody : votedFor,
-        commit: log.durableCommit,
-      },
+      hardState: { term, votedFor, commit: log.durableCommit },
       entries,
       snapshot,
     };

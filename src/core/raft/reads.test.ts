@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { disk, Lab, log, Single } from "../../../test/scenarios/raft-runner/lab.js";
-import { withFaults } from "./planted-faults.js";
+import { withFaults } from "../../../test/planted/switches.js";
 
 const three = [1n, 2n, 3n];
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { disk, Lab, log, Single } from "../../../test/scenarios/raft-runner/lab.js";
 import { bytesOf, textOf } from "../../../test/scenarios/raft-runner/server.js";
 import { founding } from "./options.js";
-import { withFaults } from "./planted-faults.js";
+import { withFaults } from "../../../test/planted/switches.js";
 import type { AppendAnswer, AppendRequest, Message } from "./types.js";
 
 const three = [1n, 2n, 3n];

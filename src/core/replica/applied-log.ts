@@ -1,4 +1,3 @@
-import { faults } from "#core-faults";
 import { fromBinary } from "@bufbuild/protobuf";
 import { LeaseholdError } from "../../lease/errors.js";
 import { type Command, CommandSchema } from "../gen/leasehold/command_pb.js";
@@ -73,7 +72,7 @@ export class AppliedLog {
     for (let units = 0; visits.count + units < end; units += unitsPerEntry) if (!this.#step()) break;
     if (this.#context.appliedIndex > appliedIndex) raft.applied(this.#context.appliedIndex);
     // Between two commands, as both go through the same keys.
-    const isOver = () => visits.count >= end && !faults.sweptInOneTurn;
+    const isOver = () => visits.count >= end;
     while (!this.isApplying && !isOver() && this.#context.state.revisions.hasGarbage) this.#sweep();
   }
 
@@ -103,7 +102,6 @@ export class AppliedLog {
       return { entry, command: undefined, applied: undefined };
     const command = readCommand(entry.index, entry.data);
     const { limits, state } = this.#context;
-    if (faults.commandsInOneTurn) return { entry, command, applied: state.apply(command, entry.term) };
     const answerBytes = this.#listener.isAwaited(command) ? limits.answerBytesMax : -1;
     return { entry, command, applied: yield* state.applying(command, entry.term, answerBytes) };
   }
@@ -119,13 +117,11 @@ export class AppliedLog {
  * deeper here. What stands in the log has to be readable for ever.
  */
 const commandDepthMax = 200;
-/** What who decodes takes by default, a client's request as well. */
-const decoderDepth = 100;
 
 function readCommand(index: number, data: Uint8Array): Command {
   try {
     return fromBinary(CommandSchema, data, {
-      recursionLimit: faults.budgetOfEachLevel ? decoderDepth : commandDepthMax,
+      recursionLimit: commandDepthMax,
     });
   } catch (error) {
     throw new LeaseholdError("LOG_CORRUPT", `entry ${index} of the log is no command`, { cause: error });

@@ -1,4 +1,3 @@
-import { faults } from "#core-faults";
 import { create } from "@bufbuild/protobuf";
 import { AlarmRequest_AlarmAction as Action, type AlarmRequest, AlarmType } from "../gen/etcd/cluster_pb.js";
 import {
@@ -7,7 +6,6 @@ import {
   type LeaseStatus,
   LeaseStatusSchema,
   LeaseTimeToLiveResponseSchema,
-  PutResponseSchema,
 } from "../gen/etcd/rpc_pb.js";
 import type { Command } from "../gen/leasehold/command_pb.js";
 import { isSerializable } from "../state/check.js";
@@ -95,7 +93,6 @@ export class ClientRequests {
 
   /** Nobody waits for it any more: nothing is kept of it, whether or not there is a leader. */
   #forget(pending: PendingRequest): void {
-    if (faults.requestsStay) return;
     this.#waiting.delete(pending);
     this.#held.delete(pending);
     this.#proposed.delete(pending.number);
@@ -140,8 +137,6 @@ export class ClientRequests {
     pending.stage = "proposed";
     this.#proposed.set(pending.number, pending);
     const { number, term } = pending;
-    if (faults.answeredWhenProposed && pending.request.kind === "put")
-      this.requests.answer(pending, create(PutResponseSchema, { header: this.#context.header() }));
     if (!leads)
       this.#context.send({ kind: "propose", from: id, to: leadership.leader, number, term, command });
   }
@@ -253,8 +248,6 @@ export class ClientRequests {
     for (const { requests } of this.#asking.values())
       for (const pending of requests) this.#wait(pending, this.#waiting);
     this.#asking.clear();
-    if (faults.proposedTwice)
-      for (const pending of this.#proposed.values()) this.#wait(pending, this.#waiting);
     this.#retryHeld();
   }
 

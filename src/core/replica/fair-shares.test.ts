@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { LeaseKeepAliveRequestSchema } from "../gen/etcd/rpc_pb.js";
-import { withFaults } from "../state/planted-faults.js";
+import { withFaults } from "../../../test/planted/switches.js";
 import { FairShares } from "./fair-shares.js";
 import { defaultLimits } from "./options.js";
 import { Requests } from "./requests.js";

@@ -1,6 +1,3 @@
-import { faults } from "#core-faults";
-import { create } from "@bufbuild/protobuf";
-import { CommandSchema } from "../gen/leasehold/command_pb.js";
 import type { Applied } from "../state/state.js";
 import type { Context } from "./context.js";
 import { LeaderTracker, type LeaseTracker, type TimeLeft, untracked } from "./lease-tracker.js";
@@ -59,17 +56,15 @@ export class LeaseKeeping {
   }
 
   #proposeEnds(): void {
-    const { appliedIndex, leadership, leads, limits, nowMs, state } = this.#context;
-    if (appliedIndex < this.#endingIndex && !faults.endsUnbounded) return;
-    const ids = this.tracker.takeDue(nowMs, faults.endsUnbounded ? Infinity : limits.leasesPerBatch);
+    const { appliedIndex, leadership, limits, nowMs } = this.#context;
+    if (appliedIndex < this.#endingIndex) return;
+    const ids = this.tracker.takeDue(nowMs, limits.leasesPerBatch);
     if (ids.length === 0) return;
-    const value = { ids, term: BigInt(leadership.term), apart: !faults.endTogether };
+    const value = { ids, term: BigInt(leadership.term), apart: true };
     const proposed = this.#context.propose({ case: "leaseExpire", value });
     // Else nobody would ever find these again (etcd 10686).
     if (proposed.accepted) this.#endingIndex = proposed.index;
-    else if (!faults.endForgotten) this.tracker.putBack(ids, nowMs);
-    if (faults.removedBeforeCommitted || (faults.followersEndLeases && !leads))
-      state.apply(create(CommandSchema, { body: { case: "leaseExpire", value } }), leadership.term);
+    else this.tracker.putBack(ids, nowMs);
   }
 
   /** The cluster's clock, which outlives its leaders (LogCabin's ClusterTime; etcd's lease checkpoints, 9395). */

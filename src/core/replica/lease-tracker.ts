@@ -1,4 +1,3 @@
-import { faults } from "#core-faults";
 import { type DeadlineItem, Deadlines } from "../../lease/deadlines.js";
 import type { LeaseState, Leases } from "../state/leases.js";
 
@@ -121,7 +120,7 @@ export class LeaderTracker implements LeaseTracker {
   #begin(lease: LeaseState): Tracked {
     const item = this.#track(lease);
     item.writtenMs = Math.min(lease.leftMs ?? item.ttlMs, item.ttlMs);
-    const leftMs = faults.noExtraLife ? 0 : item.writtenMs + this.#extraMs;
+    const leftMs = item.writtenMs + this.#extraMs;
     this.#deadlines.schedule(item, this.#beginMs + leftMs);
     return item;
   }
@@ -156,7 +155,7 @@ export class LeaderTracker implements LeaseTracker {
 
   refresh(id: bigint, nowMs: number): number {
     const item = this.#find(id);
-    if (item === undefined || (item.isEnding && !faults.refreshAfterEndProposed)) return 0;
+    if (item === undefined || item.isEnding) return 0;
     this.#deadlines.schedule(item, nowMs + item.ttlMs);
     return item.ttlMs / 1_000;
   }
@@ -188,7 +187,7 @@ export class LeaderTracker implements LeaseTracker {
 
   isWrittenShort(id: bigint, wholeIndex: number): boolean {
     const item = this.#find(id);
-    if (item === undefined || item.isEnding || faults.oldTimeStays) return false;
+    if (item === undefined || item.isEnding) return false;
     if (wholeIndex > item.shortIndex) item.writtenMs = item.ttlMs;
     return item.writtenMs < item.ttlMs;
   }

@@ -11,8 +11,7 @@ import {
   timeToLive,
 } from "../../../sim/core/world/requests.js";
 import type { SimServer } from "../../../sim/core/world/server.js";
-import type { Faults } from "../state/faults.js";
-import { withFaults } from "../state/planted-faults.js";
+import { type Faults, withFaults } from "../../../test/planted/switches.js";
 
 /**
  * *Patterns of Distributed Systems*, "Lease": what it asks, point by point. What can be done wrong is also done wrong once,

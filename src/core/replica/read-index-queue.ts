@@ -1,4 +1,3 @@
-import { faults } from "#core-faults";
 import type { ReadState } from "../raft/types.js";
 import type { Context } from "./context.js";
 import type { LeaseKeeping } from "./lease-keeping.js";
@@ -45,9 +44,7 @@ export class ReadIndexQueue {
     else {
       this.#count += 1;
       const question = { ask, deadlineMs: this.#context.nowMs + ask.leftMs };
-      if (faults.refreshWithoutRound && ask.about === "refresh" && this.#leases.isTracking)
-        this.#confirmed.push({ question, index: this.#context.appliedIndex, isWhole: false });
-      else this.#forming.push(question);
+      this.#forming.push(question);
     }
   }
 
@@ -73,8 +70,7 @@ export class ReadIndexQueue {
     if (questions === undefined) return;
     this.#rounds.delete(id);
     for (const question of questions) {
-      const isEarly = faults.refreshBeforeApplied && question.ask.about === "refresh";
-      this.#confirmed.push({ question, index: isEarly ? 0 : index, isWhole: false });
+      this.#confirmed.push({ question, index, isWhole: false });
     }
   }
 
@@ -111,7 +107,7 @@ export class ReadIndexQueue {
     const { id, nowMs, state } = this.#context;
     const isWanted = nowMs < deadlineMs && (from !== id || this.#isOpen(number));
     // Whoever asked has given up: a refresh now would keep a lease alive that nobody holds (etcd 21638).
-    if (!isWanted && !faults.staleRefresh) {
+    if (!isWanted) {
       this.#count -= 1;
       return true;
     }

@@ -1,4 +1,3 @@
-import { faults } from "#core-faults";
 import { LeaseholdError } from "../../lease/errors.js";
 import { Raft } from "../raft/raft.js";
 import type { Ready } from "../raft/types.js";
@@ -205,7 +204,7 @@ export class Replica implements CoreServer {
   #proposeFor({ from, number, term, command }: Propose): void {
     const { id, leadership, raft } = this.#context;
     // A leader is told of its term before it leads: this is the term that it would be appended in.
-    const isOfThisTerm = term === leadership.term || faults.lateProposalTaken;
+    const isOfThisTerm = term === leadership.term;
     const proposed = isOfThisTerm ? raft.propose([command]) : undefined;
     if (proposed?.accepted === true) return;
     const failure = proposed?.reason === "overloaded" ? "tooManyRequests" : "leaderChanged";
@@ -256,7 +255,7 @@ export class Replica implements CoreServer {
     }
     if (this.#leases.isTracking) return;
     const isOwn = leadership.role === "leader" && entry.term === leadership.term;
-    if (isOwn || faults.followersEndLeases) this.#beginLeading();
+    if (isOwn) this.#beginLeading();
   }
 
   #beginLeading(): void {

@@ -14,9 +14,8 @@ import {
 } from "../../../sim/core/world/requests.js";
 import { PutRequestSchema } from "../gen/etcd/rpc_pb.js";
 import { type Command, CommandSchema } from "../gen/leasehold/command_pb.js";
-import type { Faults } from "../state/faults.js";
+import { type Faults, withFaults } from "../../../test/planted/switches.js";
 import { bytesOf } from "../state/keys.js";
-import { withFaults } from "../state/planted-faults.js";
 
 const PUT = "etcdserverpb.PutResponse";
 const RANGE = "etcdserverpb.RangeResponse";

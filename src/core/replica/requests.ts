@@ -1,5 +1,4 @@
 import { type DeadlineItem, Deadlines } from "../../lease/deadlines.js";
-import { faults } from "#core-faults";
 import { CoreError } from "../state/errors.js";
 import { FairShares } from "./fair-shares.js";
 import type { ReplicaLimits } from "./options.js";
@@ -62,7 +61,7 @@ export class Requests {
     command: Uint8Array | undefined,
   ): PendingRequest {
     if (this.#byId.has(id)) throw new RangeError(`the request ${id} is not answered yet`);
-    this.#take(faults.sharesUnfair ? "all" : client, command?.length ?? 0);
+    this.#take(client, command?.length ?? 0);
     const pending: PendingRequest = {
       id,
       client,
@@ -112,7 +111,7 @@ export class Requests {
     pending.isOpen = false;
     this.#byId.delete(pending.id);
     this.#deadlines.cancel(pending);
-    const client = faults.sharesUnfair ? "all" : pending.client;
+    const { client } = pending;
     this.#count.giveBack(client, 1);
     this.#bytes.giveBack(client, pending.command?.length ?? 0);
     this.#closed(pending);

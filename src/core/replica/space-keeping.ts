@@ -1,4 +1,3 @@
-import { faults } from "#core-faults";
 import type { CommandBody, Context } from "./context.js";
 import type { AutoCompaction } from "./options.js";
 
@@ -79,7 +78,7 @@ export class SpaceKeeping {
   }
 
   #compact(revision: number): void {
-    if (revision <= Math.max(0, this.#context.state.revisions.compacted) || faults.historyGrows) return;
+    if (revision <= Math.max(0, this.#context.state.revisions.compacted)) return;
     this.#propose({ case: "compact", value: { revision: BigInt(revision) } });
   }
 

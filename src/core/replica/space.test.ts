@@ -20,7 +20,7 @@ import {
   AlarmRequestSchema as Schema,
 } from "../gen/etcd/cluster_pb.js";
 import { sizeOf } from "../state/revisions.js";
-import { withFaults } from "../state/planted-faults.js";
+import { withFaults } from "../../../test/planted/switches.js";
 import { restoreState, snapshotPieces } from "../state/snapshot.js";
 import { CoreState } from "../state/state.js";
 import type { ClientRequest } from "./types.js";

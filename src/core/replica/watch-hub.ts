@@ -1,4 +1,3 @@
-import { faults } from "#core-faults";
 import type { WatchCreateRequest, WatchRequest, WatchResponse } from "../gen/etcd/rpc_pb.js";
 import { CoreError, refusalFor } from "../state/errors.js";
 import { type Key, type KeyRange, rangeOf, singleKey } from "../state/keys.js";
@@ -195,7 +194,7 @@ export class WatchHub {
     if (watcher.stream.hasRoom && watcher.events.length < this.#context.limits.watchBatch) {
       for (const change of changes) watcher.add(change, this.#context.state.revisions);
       this.#touched.add(watcher);
-    } else if (!faults.slowWatcherSkips) this.#unsync(watcher, changes[0]!.modified);
+    } else this.#unsync(watcher, changes[0]!.modified);
   }
 
   /** The state is another, newer one: what lies between is read from its history. */
@@ -276,9 +275,8 @@ export class WatchHub {
       return;
     }
     const { unitsPerTurn, watchBatch } = limits;
-    const visitsMax = faults.watchesInOneTurn ? Infinity : unitsPerTurn;
     const from = { revision: watcher.next, sub: watcher.nextSub };
-    const found = state.revisions.changesSince(from, watcher.range, watchBatch, visitsMax);
+    const found = state.revisions.changesSince(from, watcher.range, watchBatch, unitsPerTurn);
     const next = this.#take(watcher, found);
     stream.emitEvents(watcher, next.revision);
     watcher.next = Math.max(watcher.next, next.revision);
@@ -293,8 +291,7 @@ export class WatchHub {
     const { limits, state } = this.#context;
     const bytesMax = watcher.eventBytes + limits.fragmentBytesMax;
     for (const change of changes) {
-      if (watcher.eventBytes > bytesMax && !faults.revisionsGathered)
-        return { revision: change.modified, sub: change.sub };
+      if (watcher.eventBytes > bytesMax) return { revision: change.modified, sub: change.sub };
       if (watcher.wants(change)) watcher.add(change, state.revisions);
     }
     return next;
@@ -303,7 +300,6 @@ export class WatchHub {
   /** In the middle of a revision. @param isLong it is more than a batch */
   #interrupted(watcher: Watcher, isLong: boolean): void {
     const { stream } = watcher;
-    if (faults.revisionsGathered) return;
     if (!isLong) this.#beginAgain(watcher);
     else if (watcher.fragment) stream.emitPart(watcher);
     else if (watcher.eventBytes > this.#context.limits.revisionBytesMax) {

@@ -1,6 +1,5 @@
-import { faults } from "#core-faults";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { append, few } from "../../lease/lists.js";
+import { append } from "../../lease/lists.js";
 import type { Event } from "../gen/etcd/kv_pb.js";
 import {
   type WatchCreateRequest,
@@ -101,7 +100,7 @@ export class WatchStream {
         this.#emitFragments(watchId, revision);
         continue;
       }
-      append(batch, faults.eventsSpread ? few(revision) : revision);
+      append(batch, revision);
       bytes += size;
     }
     emitBatch();

@@ -9,7 +9,7 @@ import {
   type WatchResponse,
 } from "../gen/etcd/rpc_pb.js";
 import type { ReplicaLimits } from "./options.js";
-import { withFaults } from "../state/planted-faults.js";
+import { withFaults } from "../../../test/planted/switches.js";
 
 const PUT = "etcdserverpb.PutResponse";
 const all = { key: bytes("\0"), rangeEnd: bytes("\0") };

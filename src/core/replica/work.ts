@@ -1,4 +1,3 @@
-import { faults } from "#core-faults";
 import { type Steps, unitsPerStep, type Visits } from "../state/steps.js";
 
 /** Long reads that go on together. Each has what it has found in memory; the others wait with what their first step has found. */
@@ -39,7 +38,7 @@ export class Work {
   }
 
   turn(unitsMax: number, visits: Visits): void {
-    for (let units = 0; (units < unitsMax || faults.readsInOneTurn) && this.isThere;) {
+    for (let units = 0; units < unitsMax && this.isThere;) {
       units += this.#step(this.#fresh, visits);
       units += this.#step(this.#long, visits);
     }

@@ -1,4 +1,3 @@
-import { faults } from "#core-faults";
 import type {
   DeleteRangeRequest,
   PutRequest,
@@ -48,12 +47,11 @@ export function checkTxn(request: TxnRequest): void {
 /** What is left of the budget. All else is done with transactions that have passed this. */
 function checkSize({ compare, success, failure }: TxnRequest, budget: number, depth: number): number {
   let left = budget - Math.max(compare.length, success.length, failure.length);
-  if (left < 0 || (depth > nestingMax && !faults.budgetOfEachLevel)) throw new CoreError("tooManyOperations");
+  if (left < 0 || depth > nestingMax) throw new CoreError("tooManyOperations");
   for (const operations of [success, failure])
     for (const { request } of operations)
       if (request.case === "requestTxn") {
-        const budgetInside = faults.budgetOfEachLevel ? budget : left;
-        left = checkSize(request.value, budgetInside, depth + 1);
+        left = checkSize(request.value, left, depth + 1);
       }
   return left;
 }

@@ -1,5 +1,3 @@
-import { faults } from "#core-faults";
-
 /**
  * What the core answers when it cannot do what it was asked: etcd's code and text where etcd has one, as clients match them to
  * the letter.
@@ -54,6 +52,5 @@ export class CoreError extends Error {
 
 /** What whoever asked is told when this was thrown while its request was looked at, and before anything had come of it. */
 export function refusalFor(error: unknown): CoreError {
-  if (faults.mistakesEscape && !(error instanceof CoreError)) throw error;
   return error instanceof CoreError ? error : new CoreError("internal", error);
 }

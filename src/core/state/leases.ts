@@ -1,4 +1,3 @@
-import { faults } from "#core-faults";
 import sortedBtree from "sorted-btree";
 import { CoreError } from "./errors.js";
 import type { Key } from "./keys.js";
@@ -61,10 +60,8 @@ export class Leases {
 
   /** The duplicate is refused here, where the command is applied: requests that are in flight together pass every earlier look. */
   grant(id: bigint, ttlSeconds: number, name?: string): LeaseState {
-    if (!faults.duplicatesUncheckedAtApply) {
-      if (name !== undefined && this.#names.has(name)) throw new CoreError("leaseNameTaken");
-      if (this.#leases.has(id)) throw new CoreError("leaseExists");
-    }
+    if (name !== undefined && this.#names.has(name)) throw new CoreError("leaseNameTaken");
+    if (this.#leases.has(id)) throw new CoreError("leaseExists");
     const lease: LeaseState = { id, ttlSeconds, name, keys: new Set(), leftMs: undefined };
     this.#leases.set(id, lease);
     if (name !== undefined) {

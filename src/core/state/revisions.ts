@@ -1,4 +1,3 @@
-import { faults } from "#core-faults";
 import sortedBtree from "sorted-btree";
 import { bytesOf, contains, type Key, type KeyRange, singleKey } from "./keys.js";
 import { sortInSteps, type Steps, unitsPerStep, Visits } from "./steps.js";
@@ -78,7 +77,7 @@ export class KeysView {
     for (const [key, history] of this.keys.entries(from)) {
       if (to !== undefined && key >= to) return;
       this.visits.count += 1;
-      yield lastUpTo(history, faults.readsMoveOn ? Infinity : revision);
+      yield lastUpTo(history, revision);
     }
   }
 
@@ -311,7 +310,7 @@ export class Revisions extends KeysView {
     const history = this.keys.get(key);
     if (history === undefined) return;
     const first = firstNeeded(history, this.compacted);
-    if (!faults.bytesStay) for (let index = 0; index < first; index++) this.bytes -= sizeOf(history[index]!);
+    for (let index = 0; index < first; index++) this.bytes -= sizeOf(history[index]!);
     if (first === history.length) this.keys.delete(key);
     else if (first > 0) this.keys.set(key, history.slice(first));
   }

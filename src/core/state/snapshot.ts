@@ -1,4 +1,3 @@
-import { faults } from "#core-faults";
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import {
   type SnapshotHead,
@@ -41,10 +40,6 @@ export function frozen({ cluster, clusterMs, revisions, leases, spaceAlarms }: C
   const all = leases.all();
   const view = revisions.view();
   const rest = { cluster, clusterMs, spaceAlarms: new Set(spaceAlarms), leases: { all: () => all } };
-  if (faults.snapshotCopiedAtOnce) {
-    const histories = [...view.histories()];
-    return { ...rest, revisions: { ...view, histories: () => histories } };
-  }
   return { ...rest, revisions: view };
 }
 
@@ -101,7 +96,7 @@ function* piecesOf(
   for (const history of revisions.histories()) {
     const key = bytesOf(history[0]!.key);
     for (let start = 0; start < history.length;) {
-      const end = faults.historyInOnePiece ? history.length : endOfPiece(history, start, pieceBytes);
+      const end = endOfPiece(history, start, pieceBytes);
       const versions = history.slice(start, end).map(fieldsOf);
       yield pieceOf({ case: start === 0 ? "history" : "continued", value: { key, versions } });
       start = end;

@@ -17,7 +17,7 @@ import { pieceBytesMax } from "../journal/snapshots.js";
 import { checkTxn } from "./check.js";
 import { CoreError } from "./errors.js";
 import { bytesOf, keyOf } from "./keys.js";
-import { withFaults } from "./planted-faults.js";
+import { withFaults } from "../../../test/planted/switches.js";
 import { restoreState, SnapshotError, snapshotPieces } from "./snapshot.js";
 import { type Applied, CoreState } from "./state.js";
 import { finish } from "./steps.js";

@@ -1,4 +1,3 @@
-import { faults } from "#core-faults";
 import { create } from "@bufbuild/protobuf";
 import { AlarmType, type AlarmResponse, AlarmResponseSchema } from "../gen/etcd/cluster_pb.js";
 import {
@@ -101,7 +100,7 @@ export class CoreState {
   /** What stands there now, whatever is applied while it is read. */
   read(request: RangeRequest, answerBytes = Infinity): Steps<RangeResponse> {
     const isOneKey = request.rangeEnd.length === 0;
-    const view = isOneKey || faults.readsLiveKeys ? this.revisions : this.revisions.view();
+    const view = isOneKey ? this.revisions : this.revisions.view();
     const room = new AnswerRoom(answerBytes);
     return withinRoom(readRange(view, request, room), room);
   }
@@ -230,10 +229,7 @@ export class CoreState {
   /** All keys of a lease go in one revision; none if there are no keys. */
   *#end(write: Write, id: bigint): Steps<void> {
     const { keys } = this.leases.get(id)!;
-    if (!faults.keysLeftBehind) {
-      const sorted = yield* sortInSteps([...keys], (a, b) => (a < b ? -1 : 1));
-      yield* write.deleteKeys(sorted);
-    }
+    yield* write.deleteKeys(yield* sortInSteps([...keys], (a, b) => (a < b ? -1 : 1)));
     this.leases.remove(id);
     this.#ended.push(id);
   }

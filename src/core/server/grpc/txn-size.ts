@@ -1,4 +1,3 @@
-import { faults } from "#core-faults";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { RequestOpSchema, TxnRequestSchema } from "../../gen/etcd/rpc_pb.js";
 import { nestingMax, operationsMax } from "../../state/check.js";
@@ -30,7 +29,7 @@ export function isOversized(bytes: Uint8Array): boolean {
   for (let txn = open.pop(); txn !== undefined; txn = open.pop()) {
     for (const part of fields(reader, txn.start, txn.end, partNumbers)) {
       parts += 1;
-      if ((parts > partsMax || txn.depth > nestingMax) && !faults.budgetOfEachLevel) return true;
+      if (parts > partsMax || txn.depth > nestingMax) return true;
       if (part.number === compare.number) continue;
       for (const { start, end } of fields(reader, part.start, part.end, txnNumber))
         open.push({ start, end, depth: txn.depth + 1 });

@@ -1,0 +1,379 @@
+/** The known mistakes that can be made with replicated leases, in the state machine and around it. */
+
+const leases = "src/core/state/leases.ts";
+const state = "src/core/state/state.ts";
+const clientRequests = "src/core/replica/client-requests.ts";
+const replica = "src/core/replica/replica.ts";
+const leaseKeeping = "src/core/replica/lease-keeping.ts";
+const readIndexQueue = "src/core/replica/read-index-queue.ts";
+const leaseTracker = "src/core/replica/lease-tracker.ts";
+const snapshot = "src/core/state/snapshot.ts";
+const work = "src/core/replica/work.ts";
+const watchHub = "src/core/replica/watch-hub.ts";
+const appliedLog = "src/core/replica/applied-log.ts";
+const revisions = "src/core/state/revisions.ts";
+const txnSize = "src/core/server/grpc/txn-size.ts";
+const check = "src/core/state/check.ts";
+const watchStream = "src/core/replica/watch-stream.ts";
+const errors = "src/core/state/errors.ts";
+const spaceKeeping = "src/core/replica/space-keeping.ts";
+const requests = "src/core/replica/requests.ts";
+
+export const inCore = /** @type {const} */ ([
+  {
+    name: "duplicatesUncheckedAtApply",
+    why: "Duplicates are refused when they are proposed, and not again when they are applied.",
+    edits: [
+      {
+        file: leases,
+        find: 'if (name !== undefined && this.#names.has(name)) throw new CoreError("leaseNameTaken");\n    if (this.#leases.has(id)) throw new CoreError("leaseExists");',
+        replace: ";",
+      },
+    ],
+  },
+  {
+    name: "keysLeftBehind",
+    why: "A lease ends, and its keys stay.",
+    edits: [
+      {
+        file: state,
+        find: "yield* write.deleteKeys(yield* sortInSteps([...keys], (a, b) => (a < b ? -1 : 1)));",
+        replace: ";",
+      },
+    ],
+  },
+  {
+    name: "answeredWhenProposed",
+    why: "A write is answered when it is proposed.",
+    edits: [
+      {
+        file: clientRequests,
+        at: "this.#proposed.set(pending.number, pending);\n    const { number, term } = pending;",
+        find: "this.#proposed.set(pending.number, pending);",
+        replace:
+          'this.#proposed.set(pending.number, pending); if (pending.request.kind === "put") this.requests.answer(pending, { $typeName: "etcdserverpb.PutResponse", header: this.#context.header() });',
+      },
+    ],
+  },
+  {
+    name: "followersEndLeases",
+    why: "Every server tracks leases and ends them.",
+    edits: [
+      { file: replica, at: "if (isOwn) this.#beginLeading();", find: "isOwn", replace: "true" },
+      {
+        file: leaseKeeping,
+        find: "if (proposed.accepted) this.#endingIndex = proposed.index;\n    else this.tracker.putBack(ids, nowMs);",
+        replace:
+          'if (proposed.accepted) this.#endingIndex = proposed.index; else this.tracker.putBack(ids, nowMs); if (!this.#context.leads) this.#context.state.apply({ $typeName: "leasehold.log.Command", body: { case: "leaseExpire", value } }, leadership.term);',
+      },
+    ],
+  },
+  {
+    name: "removedBeforeCommitted",
+    why: "As in the pattern's listing: the leader removes the lease when it has run out, before that is committed.",
+    edits: [
+      {
+        file: leaseKeeping,
+        find: "if (proposed.accepted) this.#endingIndex = proposed.index;\n    else this.tracker.putBack(ids, nowMs);",
+        replace:
+          'if (proposed.accepted) this.#endingIndex = proposed.index; else this.tracker.putBack(ids, nowMs); this.#context.state.apply({ $typeName: "leasehold.log.Command", body: { case: "leaseExpire", value } }, leadership.term);',
+      },
+    ],
+  },
+  {
+    name: "refreshWithoutRound",
+    why: "A leader refreshes leases without having asked whether it still is one.",
+    edits: [
+      {
+        file: readIndexQueue,
+        find: "this.#forming.push(question);",
+        replace:
+          'if (ask.about === "refresh" && this.#leases.isTracking) this.#confirmed.push({ question, index: this.#context.appliedIndex, isWhole: false }); else this.#forming.push(question);',
+      },
+    ],
+  },
+  {
+    name: "refreshAfterEndProposed",
+    why: "A lease whose end is in the log is refreshed.",
+    edits: [
+      {
+        file: leaseTracker,
+        at: "if (item === undefined || item.isEnding) return 0;\n    this.#deadlines",
+        find: "item === undefined || item.isEnding",
+        replace: "item === undefined",
+      },
+    ],
+  },
+  {
+    name: "staleRefresh",
+    why: "A refresh is carried out although nobody waits for it any more.",
+    edits: [{ file: readIndexQueue, find: "!isWanted", replace: "false" }],
+  },
+  {
+    name: "refreshBeforeApplied",
+    why: "A refresh is answered before the lease is there that a committed grant has made.",
+    edits: [
+      {
+        file: readIndexQueue,
+        find: "this.#confirmed.push({ question, index, isWhole: false });",
+        replace:
+          'this.#confirmed.push({ question, index: question.ask.about === "refresh" ? 0 : index, isWhole: false });',
+      },
+    ],
+  },
+  {
+    name: "noExtraLife",
+    why: "A new leader gives leases nothing for the time that it does not know of.",
+    edits: [
+      {
+        file: leaseTracker,
+        at: "const leftMs = item.writtenMs + this.#extraMs;",
+        find: "item.writtenMs + this.#extraMs",
+        replace: "0",
+      },
+    ],
+  },
+  {
+    name: "oldTimeStays",
+    why: "What is left of a lease stays written down although it was refreshed.",
+    edits: [
+      {
+        file: leaseTracker,
+        at: "if (item === undefined || item.isEnding) return false;\n    if (wholeIndex",
+        find: "item === undefined || item.isEnding",
+        replace: "true",
+      },
+    ],
+  },
+  {
+    name: "endForgotten",
+    why: "What could not be proposed is not found again.",
+    edits: [
+      {
+        file: leaseKeeping,
+        find: "if (proposed.accepted) this.#endingIndex = proposed.index;\n    else this.tracker.putBack(ids, nowMs);",
+        replace: "if (proposed.accepted) this.#endingIndex = proposed.index;",
+      },
+    ],
+  },
+  {
+    name: "endsUnbounded",
+    why: "All leases that have run out end in one entry.",
+    edits: [
+      { file: leaseKeeping, find: "appliedIndex < this.#endingIndex", replace: "false" },
+      {
+        file: leaseKeeping,
+        at: "this.tracker.takeDue(nowMs, limits.leasesPerBatch)",
+        find: "limits.leasesPerBatch",
+        replace: "Infinity",
+      },
+    ],
+  },
+  {
+    name: "endTogether",
+    why: "Leases that have run out end in one revision.",
+    edits: [{ file: leaseKeeping, at: "apart: true", find: "true", replace: "false" }],
+  },
+  {
+    name: "snapshotCopiedAtOnce",
+    why: "A snapshot begins with a copy of the whole state.",
+    edits: [
+      {
+        file: snapshot,
+        find: "return { ...rest, revisions: view };",
+        replace:
+          "const histories = [...view.histories()]; return { ...rest, revisions: { ...view, histories: () => histories } };",
+      },
+    ],
+  },
+  {
+    name: "readsInOneTurn",
+    why: "A read goes on to its end, however long it takes.",
+    edits: [{ file: work, find: "units < unitsMax", replace: "true" }],
+  },
+  {
+    name: "watchesInOneTurn",
+    why: "So does a watch that is behind.",
+    edits: [{ file: watchHub, at: "watchBatch, unitsPerTurn)", find: "unitsPerTurn", replace: "Infinity" }],
+  },
+  {
+    name: "commandsInOneTurn",
+    why: "So does a command that changes many keys.",
+    edits: [
+      {
+        file: appliedLog,
+        find: "yield* state.applying(command, entry.term, answerBytes)",
+        replace: "state.apply(command, entry.term)",
+      },
+    ],
+  },
+  {
+    name: "sweptInOneTurn",
+    why: "What was compacted away is removed at once.",
+    edits: [
+      {
+        file: appliedLog,
+        at: "const isOver = () => visits.count >= end;",
+        find: "visits.count >= end",
+        replace: "false",
+      },
+    ],
+  },
+  {
+    name: "readsMoveOn",
+    why: "A read that takes several turns sees each key as it is when it comes to it.",
+    edits: [
+      { file: revisions, at: "yield lastUpTo(history, revision);", find: "revision", replace: "Infinity" },
+    ],
+  },
+  {
+    name: "readsLiveKeys",
+    why: "A read that takes several turns goes through the keys while others change them.",
+    edits: [{ file: state, at: "isOneKey ? this.revisions", find: "isOneKey", replace: "true" }],
+  },
+  {
+    name: "slowWatcherSkips",
+    why: "A slow watcher misses what is changed meanwhile.",
+    edits: [
+      {
+        file: watchHub,
+        at: "} else this.#unsync(watcher, changes[0]!.modified);",
+        find: "this.#unsync(watcher, changes[0]!.modified);",
+        replace: ";",
+      },
+    ],
+  },
+  {
+    name: "proposedTwice",
+    why: "A write that may have been proposed is proposed again.",
+    edits: [
+      {
+        file: clientRequests,
+        at: "this.#asking.clear();\n    this.#retryHeld();",
+        find: "this.#retryHeld();",
+        replace:
+          "for (const pending of this.#proposed.values()) this.#wait(pending, this.#waiting); this.#retryHeld();",
+      },
+    ],
+  },
+  {
+    name: "budgetOfEachLevel",
+    why: "Each transaction inside of another may have as many operations again, and none is too deep for the check.",
+    edits: [
+      { file: txnSize, find: "parts > partsMax || txn.depth > nestingMax", replace: "false" },
+      { file: check, at: "left < 0 || depth > nestingMax", find: "depth > nestingMax", replace: "false" },
+      { file: check, at: "checkSize(request.value, left, depth + 1)", find: "left", replace: "budget" },
+      {
+        file: appliedLog,
+        at: "recursionLimit: commandDepthMax",
+        find: "commandDepthMax",
+        replace: "100",
+      },
+    ],
+  },
+  {
+    name: "revisionsGathered",
+    why: "All that one revision has for a watch is gathered, however much it is.",
+    edits: [
+      { file: watchHub, find: "watcher.eventBytes > bytesMax", replace: "false" },
+      { file: watchHub, at: "if (!isLong) this.#beginAgain(watcher);", find: "!isLong", replace: "false" },
+      {
+        file: watchHub,
+        at: "else if (watcher.fragment) stream.emitPart(watcher);",
+        find: "watcher.fragment",
+        replace: "false",
+      },
+      {
+        file: watchHub,
+        find: "watcher.eventBytes > this.#context.limits.revisionBytesMax",
+        replace: "false",
+      },
+    ],
+  },
+  {
+    name: "eventsSpread",
+    why: "What cannot be many may be in a watch's response.",
+    edits: [{ file: watchStream, find: "append(batch, revision);", replace: "batch.push(...revision);" }],
+  },
+  {
+    name: "mistakesEscape",
+    why: "What is thrown for one request or stream is not kept there.",
+    edits: [
+      {
+        file: errors,
+        find: 'return error instanceof CoreError ? error : new CoreError("internal", error);',
+        replace: "if (!(error instanceof CoreError)) throw error; return error;",
+      },
+    ],
+  },
+  {
+    name: "historyGrows",
+    why: "Nothing is compacted but by clients.",
+    edits: [
+      {
+        file: spaceKeeping,
+        find: "revision <= Math.max(0, this.#context.state.revisions.compacted)",
+        replace: "true",
+      },
+    ],
+  },
+  {
+    name: "sharesUnfair",
+    why: "One client may have all the room that there is for requests.",
+    edits: [
+      { file: requests, at: "this.#take(client,", find: "client", replace: '"all"' },
+      {
+        file: requests,
+        find: "this.#count.giveBack(client, 1);\n    this.#bytes.giveBack(client, pending.command?.length ?? 0);",
+        replace: 'this.#count.giveBack("all", 1); this.#bytes.giveBack("all", pending.command?.length ?? 0);',
+      },
+    ],
+  },
+  {
+    name: "requestsStay",
+    why: "A request that nobody waits for any more stays where it waits.",
+    edits: [
+      {
+        file: clientRequests,
+        at: "#forget(pending: PendingRequest): void {\n    this.#waiting.delete(pending);",
+        find: "this.#waiting.delete(pending);",
+        replace: "return; this.#waiting.delete(pending);",
+      },
+    ],
+  },
+  {
+    name: "bytesStay",
+    why: "What was compacted away still counts.",
+    edits: [
+      {
+        file: revisions,
+        find: "for (let index = 0; index < first; index++) this.bytes -= sizeOf(history[index]!);",
+        replace: ";",
+      },
+    ],
+  },
+  {
+    name: "historyInOnePiece",
+    why: "All versions of a key are one piece of a snapshot, however many there are.",
+    edits: [
+      {
+        file: snapshot,
+        at: "const end = endOfPiece(history, start, pieceBytes)",
+        find: "endOfPiece(history, start, pieceBytes)",
+        replace: "history.length",
+      },
+    ],
+  },
+  {
+    name: "lateProposalTaken",
+    why: "A leader takes a command that was meant for it in an earlier term: whoever sent it may have proposed it again.",
+    edits: [
+      {
+        file: replica,
+        at: "const isOfThisTerm = term === leadership.term;",
+        find: "term === leadership.term",
+        replace: "true",
+      },
+    ],
+  },
+]);

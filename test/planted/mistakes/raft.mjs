@@ -1,0 +1,73 @@
+/** The known mistakes that can be made with a replicated log. */
+
+const outbox = "src/core/raft/outbox.ts";
+const log = "src/core/raft/log.ts";
+const leader = "src/core/raft/leader.ts";
+
+export const inRaft = /** @type {const} */ ([
+  {
+    name: "voteNotPersisted",
+    why: "Figure 2, persistent state: the vote is forgotten by a restart.",
+    edits: [
+      {
+        file: outbox,
+        find: "{ term, votedFor, commit: log.durableCommit }",
+        replace: "{ term, votedFor: 0n, commit: log.durableCommit }",
+      },
+    ],
+  },
+  {
+    name: "votesForOldLogs",
+    why: "5.4.1: a vote for whoever asks first, also if its log is behind.",
+    edits: [{ file: log, find: "lastTerm > this.lastTerm", replace: "true" }],
+  },
+  {
+    name: "oldTermCommittedByCounting",
+    why: "5.4.2, figure 8: an entry of an older term counts as committed once a majority has it.",
+    edits: [{ file: leader, find: "replicated < this.#firstIndex", replace: "false" }],
+  },
+  {
+    name: "previousTermUnchecked",
+    why: "5.3: entries are appended without a look at the one before them.",
+    edits: [{ file: log, find: "!meets", replace: "!meets && previousIndex > this.lastIndex" }],
+  },
+  {
+    name: "conflictsKept",
+    why: "5.3: entries that disagree with the leader's stay.",
+    edits: [{ file: log, find: "this.termAt(entry.index) === entry.term", replace: "true" }],
+  },
+  {
+    name: "ownEntriesCountedBeforePersist",
+    why: "Thesis 10.2.1: a leader counts its own entries before they are on its disk.",
+    edits: [{ file: leader, at: "? persisted :", find: "persisted", replace: "this.#log.lastIndex" }],
+  },
+  {
+    name: "readWithoutRound",
+    why: "Thesis 6.4: a leader answers a read without having asked whether it still is one.",
+    edits: [{ file: leader, find: "(this.#followers.get(id)?.round ?? 0)", replace: "current" }],
+  },
+  {
+    name: "readBeforeOwnCommit",
+    why: "Thesis 6.4: a new leader answers reads by a commit index that may be older than its predecessor's.",
+    edits: [
+      { file: leader, at: "if (!this.#hasCommitted) return;", find: "!this.#hasCommitted", replace: "false" },
+    ],
+  },
+  {
+    name: "twoChangesAtOnce",
+    why: "Thesis 4.1: a second change of the membership while one is uncommitted.",
+    edits: [{ file: leader, find: "memberships.currentIndex > commit", replace: "false" }],
+  },
+  {
+    name: "changeBeforeOwnCommit",
+    why: "Thesis 4.1, as corrected in 2015: a change before an entry of the leader's own term is committed.",
+    edits: [
+      {
+        file: leader,
+        at: 'if (!this.#hasCommitted) return refused("change-pending");',
+        find: "!this.#hasCommitted",
+        replace: "false",
+      },
+    ],
+  },
+]);
