@@ -36,7 +36,7 @@ export const readSource: ReadSource = (path) =>
 
 /**
  * The files that the entries lead to, themselves among them: what is imported, at once or later, for values or for
- * types, by a path or by a name of the manifest (`#faults`), and modules of processes and threads, which are named
+ * types, by a path or by a name of the manifest (`#planted`), and modules of processes and threads, which are named
  * in a string. A name in a comment leads nowhere.
  */
 export function reachableFrom(
