@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import { mutants } from "./mutants/table.mjs";
 import { mistakes } from "./planted/mistakes/table.mjs";
 import { plant } from "./planted/plant.mjs";
 
@@ -10,6 +11,10 @@ const files = [...new Set(mistakes.flatMap(({ edits }) => edits.map(({ file }) =
 test.each(files)("what the mistakes in %s replace stands there, once", (file) => {
   const source = readFileSync(`${root}${file}`, "utf8");
   expect(plant(source, file, mistakes)).not.toBe(source);
+});
+
+test.each(mutants)("what is replaced stands there, once: $name", ({ file, find }) => {
+  expect(readFileSync(`${root}${file}`, "utf8").split(find)).toHaveLength(2);
 });
 
 test("a mistake has a name of its own", () => {

@@ -70,9 +70,9 @@ export const mutants = [
   {
     name: "disk: old snapshots go before the record that makes them useless",
     file: "src/core/server/disk/disk.ts",
-    find: "      await this.#snapshots.save(snapshot, received?.pieces ?? []);",
+    find: "      await this.#snapshots.save(snapshot, inTurns(received.pieces));",
     replace:
-      "      await this.#snapshots.save(snapshot, received?.pieces ?? []);\n" +
+      "      await this.#snapshots.save(snapshot, inTurns(received.pieces));\n" +
       "      await this.#snapshots.removeBefore(snapshot.index);\n" +
       "      await this.#snapshots.removeBefore(this.#base + 1);",
     caughtBy: powerLoss,
