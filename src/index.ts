@@ -1,6 +1,7 @@
 /**
- * Leasehold: exclusive, time-bounded ownership of a named resource in a distributed system. This file loads
- * of the grounds what it is asked for: `entry` has a file for each, which is a subpath of its own as well.
+ * Leasehold: exclusive, time-bounded ownership of a named resource in a distributed system. `open` imports
+ * the code of a ground when an address first names it. That code is put together in `entry`, a file for each
+ * ground, which is also a subpath of the package.
  */
 import type { GuardedCells } from "./delta/guarded/guarded.js";
 import { isCoreUrl } from "./etcd/address.js";

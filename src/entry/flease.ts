@@ -1,6 +1,6 @@
 /**
- * Flease, leases among peers: `leasehold/flease`. What `leasehold` loads when it is asked for, this loads at
- * once, and a bundle of it has no other ground.
+ * The subpath `leasehold/flease`: leases among peers. `open` of `leasehold` imports this file at the first
+ * `flease://` address; a program that imports it directly gets no other ground into its bundle.
  */
 import { openFleaseClient } from "../flease/tcp/client.js";
 import { askClusterStatus } from "../flease/tcp/cluster-status.js";

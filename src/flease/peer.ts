@@ -62,7 +62,7 @@ const contradicted = "a majority of the members contradicts this clock";
 
 /**
  * One participant of a Flease cluster, pure: a proposer, and for members an acceptor, on one clock. Whoever
- * runs it hands in messages and clock values and carries out what it writes into the sink.
+ * runs it hands in messages and clock values, and carries what the peer sends by the medium.
  */
 export class FleasePeer {
   readonly settings: FleaseSettings;

@@ -121,8 +121,9 @@ export class FleaseProvider implements Provider, Outcomes {
     const now = this.#runner.now();
     if (this.#renewals.isLate(now.mono) && this.#reachesMajority)
       return Promise.resolve({ kind: "unanswered", error: renewsTooLate(), retryInMs: busyRetryMs });
-    const lapsed = peer.proposer.slotOf(request.resource);
-    if (lapsed !== undefined && lapsed.operation === Operation.none) this.#letGo(lapsed, now);
+    // A tenure, lapsed or not, keeps its slot until its grant is released: the attempt lays it down first.
+    const earlier = peer.proposer.slotOf(request.resource);
+    if (earlier !== undefined && earlier.operation === Operation.none) this.#letGo(earlier, now);
     return new Promise((settle) => {
       const { resource, ttlMs, timeoutMs, contended, waiting } = request;
       const slot = peer.proposer.acquire(resource, ttlMs, timeoutMs, !contended, now, waiting);
@@ -268,7 +269,7 @@ export class FleaseProvider implements Provider, Outcomes {
     return this.#events?.hint(resource) ?? false;
   }
 
-  // Outcomes, written by the proposer in the middle of a step
+  // Called by the proposer in the middle of a step: none of these may call it back
 
   acquired(slot: Slot): void {
     const grant = new FleaseGrant(slot, this.#runner);

@@ -1,6 +1,7 @@
 /**
- * What the waist and the protocols need from the world. There are two worlds: the real one (`src/host`) and
- * virtual time (`src/testing`, later the simulator); both run the same code above these interfaces.
+ * What the waist and the protocols need from the world. There are three worlds: the real one
+ * (`src/runtime/world.ts`), virtual time for users' tests (`src/testing/virtual-world.ts`), and the simulated
+ * machines of `sim/kit`. All run the same code above these interfaces.
  */
 
 /** The two clocks of a process. Reading one never blocks. */

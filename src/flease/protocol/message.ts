@@ -75,7 +75,10 @@ export class Message {
   sequence = 0;
   /** read, acquire: the asker will wait, and wants to be told of a release. */
   waiting = false;
-  /** read: the asker holds the lease and renews it. It need not stand back for those who wait. */
+  /**
+   * read, write: the sender holds the lease and renews it. Its link sends that before the rest. Of a READ the
+   * acceptor is told, too, and lets it in before those who are new or wait; in a WRITE it does not travel.
+   */
   renewing = false;
   /** write, acquire: the lease's end on the wall clock, in ms. */
   until = 0;

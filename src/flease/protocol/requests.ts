@@ -6,8 +6,8 @@ import { Operation, Phase } from "./slot.js";
 import type { Slot } from "./slot.js";
 
 /**
- * Writes a proposer's requests into its sink: one for each member of the resource's cell, through one reused
- * message.
+ * Sends a proposer's requests: one for each member of the resource's cell, through one reused message. In the
+ * slot it keeps the ballots in which a tenure wrote before its present one, as a release names them all.
  */
 export class Requests {
   readonly #settings: FleaseSettings;
@@ -32,7 +32,7 @@ export class Requests {
     for (const member of slot.cell.members) this.#sink.send(member, out);
   }
 
-  /** REL for one ballot. */
+  /** REL for one ballot. `sequence` is above that of its last write, so a copy of that write is stale. */
   release(slot: Slot, number: number, sequence: number): void {
     const out = this.#address(slot, Kind.release, number, sequence);
     for (const member of slot.cell.members) this.#sink.send(member, out);

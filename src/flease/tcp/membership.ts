@@ -6,7 +6,7 @@ import type { Echo } from "./wire/codec.js";
 import type { Identity } from "./wire/identity.js";
 import { DuplicateWatch } from "./duplicate-watch.js";
 
-/** Time for a member to answer that it has heard what it was announcement. */
+/** Time for a member to answer that it has heard an announcement. */
 const announceTimeoutMs = 1_000;
 
 /**
@@ -15,7 +15,7 @@ const announceTimeoutMs = 1_000;
  */
 const lapseHeartbeats = 4;
 
-/** What runs the transport. */
+/** What a member's `Membership` needs of the node that it belongs to. */
 export interface MembershipHost {
   readonly nodeId: string;
   readonly cluster: Cluster;
