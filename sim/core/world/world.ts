@@ -155,7 +155,7 @@ export class CoreWorld extends SimWorld<CoreInvariant, CoreCounters> implements 
   // What servers need
 
   send(message: PeerMessage, snapshot: StoredSnapshot | undefined): void {
-    const isLog = !["propose", "ask", "told", "refused"].includes(message.kind);
+    const isLog = !["propose", "ask", "leader-answer", "leader-refusal"].includes(message.kind);
     const copies = isLog && this.random.chance(this.plan.duplicateRate) && snapshot === undefined ? 2 : 1;
     for (let copy = 0; copy < copies; copy += 1)
       this.after(this.random.exponential(this.plan.latencyMs), () => this.#deliver(message, snapshot));

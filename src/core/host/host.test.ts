@@ -9,8 +9,8 @@ import { CoreHost } from "./host.js";
 import type { Done } from "./ports.js";
 
 const heartbeat: PeerMessage = { kind: "heartbeat", from: 1n, to: 2n, term: 1, commit: 0, round: 0 };
-const told = (number: number): PeerMessage => ({
-  kind: "told",
+const answer = (number: number): PeerMessage => ({
+  kind: "leader-answer",
   from: 1n,
   to: 2n,
   number,
@@ -105,24 +105,27 @@ beforeEach(() => {
 
 describe("persist before send", () => {
   test("messages leave when the write is on disk, and early messages leave at once", () => {
-    stage.turn({ ...nothing, persist: write(1), early: [heartbeat], messages: [told(1)] });
+    stage.turn({ ...nothing, persist: write(1), early: [heartbeat], messages: [answer(1)] });
     expect(stage.sent).toEqual([heartbeat]);
     stage.writes[0]!.done();
     stage.turn();
-    expect(stage.sent).toEqual([heartbeat, told(1)]);
+    expect(stage.sent).toEqual([heartbeat, answer(1)]);
     expect(stage.inputs).toContainEqual({ kind: "persisted", sequence: 1 });
   });
 
   test("messages without a write wait for the writes before them, and all keep their order", () => {
-    stage.turn({ ...nothing, persist: write(1), messages: [told(1)] });
-    stage.turn({ ...nothing, messages: [told(2)] }, { ...nothing, persist: write(2), messages: [told(3)] });
+    stage.turn({ ...nothing, persist: write(1), messages: [answer(1)] });
+    stage.turn(
+      { ...nothing, messages: [answer(2)] },
+      { ...nothing, persist: write(2), messages: [answer(3)] },
+    );
     expect(stage.sent).toEqual([]);
     stage.writes[0]!.done();
     stage.turn();
-    expect(stage.sent).toEqual([told(1), told(2)]);
+    expect(stage.sent).toEqual([answer(1), answer(2)]);
     stage.writes[1]!.done();
-    stage.turn({ ...nothing, messages: [told(4)] });
-    expect(stage.sent).toEqual([told(1), told(2), told(3), told(4)]);
+    stage.turn({ ...nothing, messages: [answer(4)] });
+    expect(stage.sent).toEqual([answer(1), answer(2), answer(3), answer(4)]);
   });
 
   test("a slow disk does not stop the ticks", () => {
@@ -136,10 +139,10 @@ describe("persist before send", () => {
     const answers: unknown[] = [];
     const request = { kind: "put", request: create(PutRequestSchema) } as const;
     stage.host.request("c", request, 1_000, (result) => void answers.push(result));
-    stage.turn({ ...nothing, persist: write(1), messages: [told(1)] });
+    stage.turn({ ...nothing, persist: write(1), messages: [answer(1)] });
     const error = new LeaseholdError("DISK_FAILED", "no");
     stage.writes[0]!.done(error);
-    stage.turn({ ...nothing, messages: [told(2)] });
+    stage.turn({ ...nothing, messages: [answer(2)] });
     expect(stage.failures).toEqual([error]);
     expect(stage.sent).toEqual([]);
     expect(answers).toEqual([new CoreError("stopped")]);
@@ -183,10 +186,10 @@ describe("a stop", () => {
 
 test("a turn that is over leaves the rest to the next one", () => {
   stage.takesPerTurn = 2;
-  stage.turn(...[1, 2, 3].map((number) => ({ ...nothing, messages: [told(number)] })));
-  expect(stage.sent).toEqual([told(1), told(2)]);
+  stage.turn(...[1, 2, 3].map((number) => ({ ...nothing, messages: [answer(number)] })));
+  expect(stage.sent).toEqual([answer(1), answer(2)]);
   stage.turns.shift()!();
-  expect(stage.sent).toEqual([told(1), told(2), told(3)]);
+  expect(stage.sent).toEqual([answer(1), answer(2), answer(3)]);
   expect(stage.turns).toEqual([]);
 });
 

@@ -186,15 +186,15 @@ export class CoreHost {
 
   /** What goes wrong at one client's edge is not this server's end. */
   #hand<Content>(take: (content: Content | CoreError) => void, content: Content | CoreError): void {
-    if (content instanceof CoreError && content.failure === "internal") this.#mistake(content.cause);
+    if (content instanceof CoreError && content.failure === "internal") this.#reportInternal(content.cause);
     try {
       take(content);
     } catch (error) {
-      this.#mistake(error);
+      this.#reportInternal(error);
     }
   }
 
-  #mistake(error: unknown): void {
+  #reportInternal(error: unknown): void {
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
     this.#options.trouble(`a client's request has failed inside the server: ${text}`);
   }

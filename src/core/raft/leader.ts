@@ -27,7 +27,7 @@ export function refused(reason: RefusalReason): Refused {
 }
 
 /** What a leader writes to, and where its messages and confirmed reads go. */
-export interface Term {
+export interface LeaderParts {
   readonly id: MemberId;
   readonly term: number;
   readonly log: RaftLog;
@@ -38,7 +38,7 @@ export interface Term {
 
 /** The state of a leader, which begins with its term and is gone with it (figure 2: volatile state on leaders). */
 export class Leader {
-  readonly #term: Term;
+  readonly #parts: LeaderParts;
   readonly #log: RaftLog;
   readonly #followers = new Map<MemberId, Follower>();
   readonly #reads = new Reads();
@@ -51,16 +51,16 @@ export class Leader {
   #transferAsked = false;
   #transferTicks = 0;
 
-  constructor(term: Term) {
-    this.#term = term;
-    this.#log = term.log;
-    this.#firstIndex = term.log.lastIndex + 1;
+  constructor(parts: LeaderParts) {
+    this.#parts = parts;
+    this.#log = parts.log;
+    this.#firstIndex = parts.log.lastIndex + 1;
     this.#meetMembers();
     // "A leader must have the latest information on which entries are committed": a no-op finds out (Raft 8).
     this.#append({
       kind: "normal",
       index: this.#firstIndex,
-      term: term.term,
+      term: parts.term,
       data: new Uint8Array(0),
     });
   }
@@ -72,7 +72,7 @@ export class Leader {
   /** It has removed itself, and that is committed: time to step down (thesis 4.2.2). */
   get isRemoved(): boolean {
     const { current, currentIndex } = this.#log.memberships;
-    return currentIndex <= this.#log.commit && !isMember(current, this.#term.id);
+    return currentIndex <= this.#log.commit && !isMember(current, this.#parts.id);
   }
 
   followers(): FollowerStatus[] {
@@ -89,7 +89,7 @@ export class Leader {
   propose(data: readonly Uint8Array[]): Proposed {
     if (this.#transferTo !== nobody) return refused("transferring");
     const index = this.#log.lastIndex + 1;
-    const { term } = this.#term;
+    const { term } = this.#parts;
     const entries = data.map((data, offset): Entry => ({
       kind: "normal",
       index: index + offset,
@@ -112,7 +112,7 @@ export class Leader {
     const entry: Entry = {
       kind: "config",
       index: lastIndex + 1,
-      term: this.#term.term,
+      term: this.#parts.term,
       change,
       data,
     };
@@ -122,13 +122,13 @@ export class Leader {
   }
 
   readIndex(id: number): { readonly accepted: true } | Refused {
-    if (this.#reads.count >= this.#term.settings.limits.pendingReadsMax) return refused("overloaded");
+    if (this.#reads.count >= this.#parts.settings.limits.pendingReadsMax) return refused("overloaded");
     this.#reads.add(id);
     return { accepted: true };
   }
 
   transfer(to: MemberId): { readonly accepted: true } | Refused {
-    if (to === this.#term.id || to === this.#transferTo) return { accepted: true };
+    if (to === this.#parts.id || to === this.#transferTo) return { accepted: true };
     if (this.#transferTo !== nobody) return refused("transferring");
     if (!this.#voters.includes(to)) return refused("bad-change");
     this.#transferTo = to;
@@ -141,7 +141,7 @@ export class Leader {
 
   /** @returns false if no majority was heard of for an election timeout: it has to step down (check-quorum, thesis 6.2) */
   tick(): boolean {
-    const { electionTicks, heartbeatTicks } = this.#term.settings;
+    const { electionTicks, heartbeatTicks } = this.#parts.settings;
     this.#transferTicks += 1;
     // "If leadership transfer does not complete after about an election timeout" (thesis 3.10).
     if (this.#transferTicks >= electionTicks) this.#transferTo = nobody;
@@ -157,16 +157,16 @@ export class Leader {
 
   #hearsMajority(): boolean {
     const voters = this.#voters;
-    const heard = voters.filter((id) => id === this.#term.id || this.#followers.get(id)?.active);
+    const heard = voters.filter((id) => id === this.#parts.id || this.#followers.get(id)?.active);
     for (const follower of this.#followers.values()) follower.active = false;
     return heard.length >= majorityOf(voters.length);
   }
 
   #heartbeat(): void {
     this.#ticksToHeartbeat = 0;
-    const { id, term } = this.#term;
+    const { id, term } = this.#parts;
     for (const follower of this.#followers.values())
-      this.#term.send({
+      this.#parts.send({
         kind: "heartbeat",
         from: id,
         to: follower.id,
@@ -215,7 +215,7 @@ export class Leader {
     const { commit, persisted } = this.#log;
     const replicated = reachedByMajority(
       this.#voters.map((id) =>
-        id === this.#term.id ? persisted : (this.#followers.get(id)?.matchIndex ?? 0),
+        id === this.#parts.id ? persisted : (this.#followers.get(id)?.matchIndex ?? 0),
       ),
     );
     if (replicated <= commit) return;
@@ -234,14 +234,14 @@ export class Leader {
     for (const follower of this.#followers.values()) this.#sendTo(follower);
     const next = this.#followers.get(this.#transferTo);
     if (next === undefined || this.#transferAsked || next.matchIndex < this.#log.lastIndex) return;
-    const { id, term } = this.#term;
+    const { id, term } = this.#parts;
     this.#transferAsked = true;
-    this.#term.send({ kind: "timeout-now", from: id, to: next.id, term });
+    this.#parts.send({ kind: "timeout-now", from: id, to: next.id, term });
   }
 
   #sendTo(follower: Follower): void {
     const log = this.#log;
-    const { limits } = this.#term.settings;
+    const { limits } = this.#parts.settings;
     if (!follower.hasRoom(limits) && !follower.mustProbe) return;
     if (follower.nextIndex <= log.base) {
       this.#sendSnapshot(follower);
@@ -257,12 +257,12 @@ export class Leader {
   }
 
   #sendAppend(follower: Follower, entries: readonly Entry[]): void {
-    const { id, term } = this.#term;
+    const { id, term } = this.#parts;
     const { commit } = this.#log;
     const previousIndex = follower.nextIndex - 1;
     const previousTerm = this.#log.termAt(previousIndex)!;
     const to = follower.id;
-    this.#term.send({ kind: "append", from: id, to, term, previousIndex, previousTerm, entries, commit });
+    this.#parts.send({ kind: "append", from: id, to, term, previousIndex, previousTerm, entries, commit });
     let bytes = 0;
     for (const entry of entries) bytes += sizeOf(entry);
     follower.sent(previousIndex + entries.length, bytes, commit);
@@ -271,10 +271,10 @@ export class Leader {
   #sendSnapshot(follower: Follower): void {
     // Nobody who listens, so far: a snapshot is too much to be sent on trust.
     if (!follower.active) return;
-    const { id, term } = this.#term;
+    const { id, term } = this.#parts;
     const meta = this.#log.snapshot;
     follower.sentSnapshot(meta.index);
-    this.#term.send({ kind: "snapshot", from: id, to: follower.id, term, meta });
+    this.#parts.send({ kind: "snapshot", from: id, to: follower.id, term, meta });
   }
 
   // Reads
@@ -291,9 +291,9 @@ export class Leader {
   #confirmReads(): void {
     const { current } = this.#reads;
     const confirmed = reachedByMajority(
-      this.#voters.map((id) => (id === this.#term.id ? current : (this.#followers.get(id)?.round ?? 0))),
+      this.#voters.map((id) => (id === this.#parts.id ? current : (this.#followers.get(id)?.round ?? 0))),
     );
-    this.#reads.confirmed(confirmed, this.#term.answerRead);
+    this.#reads.confirmed(confirmed, this.#parts.answerRead);
   }
 
   // Bookkeeping
@@ -316,12 +316,12 @@ export class Leader {
   #appendIfRoom(entries: readonly Entry[]): Proposed {
     let bytes = 0;
     for (const entry of entries) bytes += sizeOf(entry);
-    const { uncommittedBytesMax } = this.#term.settings.limits;
+    const { uncommittedBytesMax } = this.#parts.settings.limits;
     if (this.#uncommittedBytes > 0 && this.#uncommittedBytes + bytes > uncommittedBytesMax)
       return refused("overloaded");
     const index = this.#log.lastIndex + 1;
     for (const entry of entries) this.#append(entry);
-    return { accepted: true, index, term: this.#term.term };
+    return { accepted: true, index, term: this.#parts.term };
   }
 
   #append(entry: Entry): void {
@@ -338,7 +338,7 @@ export class Leader {
   #meetMembers(): void {
     const { voters, learners } = this.#log.memberships.current;
     for (const id of [...voters, ...learners])
-      if (id !== this.#term.id && !this.#followers.has(id))
+      if (id !== this.#parts.id && !this.#followers.has(id))
         this.#followers.set(id, new Follower(id, this.#log.lastIndex + 1));
   }
 

@@ -212,7 +212,7 @@ export class Raft implements ReplicatedLog {
       case "append":
       case "heartbeat":
       case "snapshot":
-        this.#reply({ kind: "heartbeat-answer", ...this.#head(to), round: 0 });
+        this.#sendAfterWrite({ kind: "heartbeat-answer", ...this.#head(to), round: 0 });
         return;
       default:
     }
@@ -264,8 +264,8 @@ export class Raft implements ReplicatedLog {
     for (const to of this.#log.memberships.current.voters) {
       if (to === this.#id) continue;
       const head = { ...this.#head(to), lastIndex, lastTerm };
-      if (role === "candidate") this.#reply({ kind: "vote", ...head, transfer });
-      else this.#reply({ kind: "pre-vote", ...head, term: this.#term + 1 });
+      if (role === "candidate") this.#sendAfterWrite({ kind: "vote", ...head, transfer });
+      else this.#sendAfterWrite({ kind: "pre-vote", ...head, term: this.#term + 1 });
     }
     if (role === "pre-candidate") this.#countVote(this.#id, true);
   }
@@ -287,7 +287,7 @@ export class Raft implements ReplicatedLog {
   }
 
   #answer(to: MemberId, kind: "pre-vote-answer" | "vote-answer", granted: boolean, term = this.#term): void {
-    this.#reply({ kind, from: this.#id, to, term, granted });
+    this.#sendAfterWrite({ kind, from: this.#id, to, term, granted });
   }
 
   #receiveVote({ kind, from, term, granted }: PreVoteAnswer | VoteAnswer): void {
@@ -344,7 +344,7 @@ export class Raft implements ReplicatedLog {
     else if (message.kind === "snapshot") this.#restore(message);
     else {
       this.#log.commitTo(message.commit);
-      this.#reply({ kind: "heartbeat-answer", ...this.#head(from), round: message.round });
+      this.#sendAfterWrite({ kind: "heartbeat-answer", ...this.#head(from), round: message.round });
     }
   }
 
@@ -355,18 +355,25 @@ export class Raft implements ReplicatedLog {
     // Late, or a new leader's first guess.
     if (previousIndex < this.#log.commit) {
       for (const { index, term } of entries) this.#log.assertAgrees(index, term);
-      this.#reply({ kind, ...head, rejected: false, index: this.#log.commit, hintIndex: 0, hintTerm: 0 });
+      this.#sendAfterWrite({
+        kind,
+        ...head,
+        rejected: false,
+        index: this.#log.commit,
+        hintIndex: 0,
+        hintTerm: 0,
+      });
       return;
     }
     const agreed = this.#log.accept(previousIndex, previousTerm, entries);
     if (agreed === undefined) {
       const hint = this.#log.lastNotAfterTerm(previousIndex, previousTerm);
       const { index: hintIndex, term: hintTerm } = hint;
-      this.#reply({ kind, ...head, rejected: true, index: previousIndex, hintIndex, hintTerm });
+      this.#sendAfterWrite({ kind, ...head, rejected: true, index: previousIndex, hintIndex, hintTerm });
       return;
     }
     this.#log.commitTo(Math.min(commit, agreed));
-    this.#reply({ kind, ...head, rejected: false, index: agreed, hintIndex: 0, hintTerm: 0 });
+    this.#sendAfterWrite({ kind, ...head, rejected: false, index: agreed, hintIndex: 0, hintTerm: 0 });
   }
 
   /** Raft 7, figure 13. Of a snapshot that the log reaches beyond, only that all of it is committed is news. */
@@ -377,14 +384,15 @@ export class Raft implements ReplicatedLog {
       this.#outbox.snapshot = meta;
     }
     const index = this.#log.commit;
-    this.#reply({ kind: "snapshot-answer", ...this.#head(from), rejected: false, index });
+    this.#sendAfterWrite({ kind: "snapshot-answer", ...this.#head(from), rejected: false, index });
   }
 
   #head(to: MemberId): { from: MemberId; to: MemberId; term: number } {
     return { from: this.#id, to, term: this.#term };
   }
 
-  #reply(message: Message): void {
+  /** It leaves when all that this server has to write by then is on disk. A leader sends beside its write (`#lead`). */
+  #sendAfterWrite(message: Message): void {
     this.#outbox.messages.push(message);
   }
 

@@ -15,10 +15,10 @@ import { alarmResponse, type Applied } from "../state/state.js";
 import { sortInSteps, type Steps, unitsPerStep } from "../state/steps.js";
 import { commandFor } from "./commands.js";
 import type { Context } from "./context.js";
-import type { Ask, Refused, Told } from "./peer-messages.js";
-import { type PendingRequest, Requests } from "./requests.js";
+import type { Ask, LeaderAnswer, LeaderRefusal } from "./leader-messages.js";
+import { type PendingRequest, PendingRequests } from "./pending-requests.js";
+import { ReadScheduler } from "./read-scheduler.js";
 import type { ClientRequest, ClientResponse, Input } from "./types.js";
-import { Work } from "./work.js";
 
 interface Asking {
   readonly about: Ask["about"];
@@ -26,15 +26,15 @@ interface Asking {
   readonly askedMs: number;
 }
 
-interface ToldRead {
-  readonly told: Told;
+interface AnsweredRead {
+  readonly answer: LeaderAnswer;
   readonly requests: readonly PendingRequest[];
 }
 
 type ReadRequest = Extract<ClientRequest, { kind: "range" | "txn" }>;
 
-/** What this server has is good enough, and nobody needs to be asked. */
-function asksForContent(asked: ClientRequest): asked is ReadRequest {
+/** What this server has is good enough (etcd: `serializable`): it is read without the leader. */
+function isSerializableRead(asked: ClientRequest): asked is ReadRequest {
   if (asked.kind === "range") return asked.request.serializable;
   return asked.kind === "txn" && isSerializable(asked.request);
 }
@@ -50,7 +50,7 @@ function asksForContent(asked: ClientRequest): asked is ReadRequest {
  */
 export class ClientRequests {
   readonly #context: Context;
-  readonly requests: Requests;
+  readonly requests: PendingRequests;
   #number: number;
   /** Have not gone to a leader. */
   readonly #waiting = new Set<PendingRequest>();
@@ -61,12 +61,12 @@ export class ClientRequests {
   #reachedTerm = 0;
   /** In the order of asking. */
   readonly #asking = new Map<number, Asking>();
-  #told: ToldRead[] = [];
-  readonly #work = new Work();
+  #answered: AnsweredRead[] = [];
+  readonly #reads = new ReadScheduler();
 
   constructor(context: Context) {
     this.#context = context;
-    this.requests = new Requests(context.limits, (pending) => this.#forget(pending));
+    this.requests = new PendingRequests(context.limits, (pending) => this.#forget(pending));
     // Numbers name commands in the log, which outlives this process: it must not take an older one's answer for its own.
     this.#number = Math.floor(context.random.next() * 2 ** 32) * 2 ** 20;
   }
@@ -80,7 +80,7 @@ export class ClientRequests {
     try {
       const command = commandFor(request, this.#context, this.#number);
       const pending = this.requests.admit(asked, this.#number, command);
-      if (asksForContent(request)) this.#begin(pending, undefined);
+      if (isSerializableRead(request)) this.#begin(pending, undefined);
       else this.#waiting.add(pending);
     } catch (error) {
       this.requests.answerAtOnce(id, refusalFor(error));
@@ -96,12 +96,12 @@ export class ClientRequests {
     this.#waiting.delete(pending);
     this.#held.delete(pending);
     this.#proposed.delete(pending.number);
-    this.#work.drop(pending);
+    this.#reads.drop(pending);
   }
 
   /** Requests that wait for their turn, or for a leader. */
   get waiting(): number {
-    return this.#waiting.size + this.#held.size + this.#work.size;
+    return this.#waiting.size + this.#held.size + this.#reads.size;
   }
 
   /** Sends to the leader, if there is one, what waits for it. Reads that wait together ask once. */
@@ -153,19 +153,19 @@ export class ClientRequests {
 
   // What comes back
 
-  told(told: Told): void {
-    const asking = this.#asking.get(told.number);
+  answered(answer: LeaderAnswer): void {
+    const asking = this.#asking.get(answer.number);
     if (asking === undefined) return;
-    this.#asking.delete(told.number);
+    this.#asking.delete(answer.number);
     const { about, requests } = asking;
     if (about !== "refresh") {
-      this.#told.push({ told, requests });
+      this.#answered.push({ answer, requests });
       return;
     }
-    for (const pending of requests) this.requests.answer(pending, this.#refreshed(pending.request, told));
+    for (const pending of requests) this.requests.answer(pending, this.#refreshed(pending.request, answer));
   }
 
-  refused({ number, term, failure }: Refused): void {
+  refused({ number, term, failure }: LeaderRefusal): void {
     const proposed = this.#proposed.get(number);
     // Of an earlier term: it has been proposed again meanwhile.
     if (proposed !== undefined && proposed.term !== term) return;
@@ -217,28 +217,28 @@ export class ClientRequests {
   /** Answers reads for which the state is new enough. */
   release(): void {
     const { appliedIndex } = this.#context;
-    if (!this.#told.some(({ told }) => told.index <= appliedIndex)) return;
-    const told = this.#told;
-    this.#told = told.filter((each) => each.told.index > appliedIndex);
-    for (const each of told) {
-      if (each.told.index > appliedIndex) continue;
-      for (const pending of each.requests) this.#begin(pending, each.told);
+    if (!this.#answered.some(({ answer }) => answer.index <= appliedIndex)) return;
+    const answered = this.#answered;
+    this.#answered = answered.filter((each) => each.answer.index > appliedIndex);
+    for (const each of answered) {
+      if (each.answer.index > appliedIndex) continue;
+      for (const pending of each.requests) this.#begin(pending, each.answer);
     }
   }
 
   /** Goes on with what is being read, a bounded part of it. */
   turn(): void {
     const { limits, state } = this.#context;
-    this.#work.turn(limits.unitsPerTurn, state.revisions.visits);
+    this.#reads.turn(limits.unitsPerTurn, state.revisions.visits);
   }
 
   get isReading(): boolean {
-    return this.#work.isThere;
+    return this.#reads.isThere;
   }
 
-  #begin(pending: PendingRequest, told: Told | undefined): void {
+  #begin(pending: PendingRequest, answer: LeaderAnswer | undefined): void {
     pending.stage = "asked";
-    if (pending.isOpen) this.#work.add(pending, this.#reading(pending, told));
+    if (pending.isOpen) this.#reads.add(pending, this.#reading(pending, answer));
   }
 
   // Time, and leaders
@@ -286,18 +286,18 @@ export class ClientRequests {
 
   // What is read
 
-  *#reading(pending: PendingRequest, told: Told | undefined): Steps<void> {
+  *#reading(pending: PendingRequest, answer: LeaderAnswer | undefined): Steps<void> {
     try {
-      this.requests.answer(pending, yield* this.#carryOut(pending.request, told));
+      this.requests.answer(pending, yield* this.#carryOut(pending.request, answer));
     } catch (error) {
       this.requests.answer(pending, refusalFor(error));
     }
   }
 
-  *#carryOut(asked: ClientRequest, told: Told | undefined): Steps<ClientResponse> {
+  *#carryOut(asked: ClientRequest, answer: LeaderAnswer | undefined): Steps<ClientResponse> {
     if (asked.kind === "range" || asked.kind === "txn") return yield* this.#read(asked);
     if (asked.kind === "leaseTimeToLive")
-      return yield* this.#timeToLive(asked.request, told?.ttlSeconds ?? -1);
+      return yield* this.#timeToLive(asked.request, answer?.ttlSeconds ?? -1);
     if (asked.kind === "alarm") return this.#alarms(asked.request);
     return yield* this.#leases();
   }
@@ -315,7 +315,7 @@ export class ClientRequests {
   }
 
   /** With the revision from before it was refreshed. */
-  #refreshed(request: ClientRequest, { revision, ttlSeconds }: Told): ClientResponse | CoreError {
+  #refreshed(request: ClientRequest, { revision, ttlSeconds }: LeaderAnswer): ClientResponse | CoreError {
     if (request.kind !== "leaseKeepAlive") return new CoreError("timeout");
     const header = this.#context.header(revision);
     return create(LeaseKeepAliveResponseSchema, { header, ID: request.request.ID, TTL: BigInt(ttlSeconds) });

@@ -5,7 +5,7 @@ import { LeaseKeepAliveRequestSchema } from "../gen/etcd/rpc_pb.js";
 import { withFaults } from "../../../test/planted/switches.js";
 import { FairShares } from "./fair-shares.js";
 import { defaultLimits } from "./options.js";
-import { Requests } from "./requests.js";
+import { PendingRequests } from "./pending-requests.js";
 
 test("one who wants all gets half, and of more of them each as much as the others, and as much is left for the next", () => {
   const shares = new FairShares<number>(1_200);
@@ -52,7 +52,7 @@ describe("clients' requests", () => {
   const request = create(LeaseKeepAliveRequestSchema);
   /** How many of the others' first requests are taken when one client has asked for all it can get. */
   const taken = (streams: number) => {
-    const requests = new Requests(defaultLimits, () => undefined);
+    const requests = new PendingRequests(defaultLimits, () => undefined);
     let id = 0;
     const ask = (client: string) => {
       id += 1;

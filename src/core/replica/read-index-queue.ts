@@ -1,7 +1,7 @@
 import type { ReadState } from "../raft/types.js";
 import type { Context } from "./context.js";
 import type { LeaseKeeping } from "./lease-keeping.js";
-import type { Ask, Refused } from "./peer-messages.js";
+import type { Ask, LeaderRefusal } from "./leader-messages.js";
 
 interface Question {
   readonly ask: Ask;
@@ -122,7 +122,7 @@ export class ReadIndexQueue {
       ttlSeconds = leftMs === undefined ? -1 : Math.floor(leftMs / 1_000);
     }
     this.#count -= 1;
-    this.#context.send({ kind: "told", from: id, to: from, number, index, revision, ttlSeconds });
+    this.#context.send({ kind: "leader-answer", from: id, to: from, number, index, revision, ttlSeconds });
     return true;
   }
 
@@ -141,8 +141,15 @@ export class ReadIndexQueue {
     }
   }
 
-  #refuse({ from, number }: Ask, failure: Refused["failure"]): void {
+  #refuse({ from, number }: Ask, failure: LeaderRefusal["failure"]): void {
     const { id, leadership } = this.#context;
-    this.#context.send({ kind: "refused", from: id, to: from, number, term: leadership.term, failure });
+    this.#context.send({
+      kind: "leader-refusal",
+      from: id,
+      to: from,
+      number,
+      term: leadership.term,
+      failure,
+    });
   }
 }

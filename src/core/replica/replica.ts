@@ -4,13 +4,13 @@ import type { Ready } from "../raft/types.js";
 import type { CoreState } from "../state/state.js";
 import type { Visits } from "../state/steps.js";
 import type { CoreServer, ReplicaStatus } from "./api.js";
-import { type AppliedEntry, AppliedLog } from "./applied-log.js";
+import { type AppliedEntry, Applier } from "./applier.js";
 import { ClientRequests } from "./client-requests.js";
 import { Context } from "./context.js";
 import { ReadIndexQueue } from "./read-index-queue.js";
 import { LeaseKeeping } from "./lease-keeping.js";
 import { clusterTimeMsDefault, defaultLimits, electionTicksDefault, type ReplicaOptions } from "./options.js";
-import type { PeerQuestion, Propose } from "./peer-messages.js";
+import type { LeaderMessage, Propose } from "./leader-messages.js";
 import { Snapshots } from "./snapshots.js";
 import { SpaceKeeping } from "./space-keeping.js";
 import type { Effects, Input, PeerMessage } from "./types.js";
@@ -28,8 +28,8 @@ export class Replica implements CoreServer {
   readonly #watches: WatchHub;
   readonly #snapshots: Snapshots;
   readonly #space: SpaceKeeping;
-  readonly #log: AppliedLog;
-  #outgoing: PeerQuestion[] = [];
+  readonly #applier: Applier;
+  #outgoing: LeaderMessage[] = [];
   /** Snapshots that have arrived, by their index: the log says which of them it takes. */
   readonly #offered = new Map<number, CoreState>();
 
@@ -40,7 +40,7 @@ export class Replica implements CoreServer {
     const limits = { ...defaultLimits, ...options.limits };
     const raft = new Raft({ id, recovered, random, electionTicks, limits: raftLimits ?? {} });
     const electionMs = electionTicks * tickMs;
-    const send = (message: PeerQuestion) => this.#send(message);
+    const send = (message: LeaderMessage) => this.#send(message);
     this.#context = new Context({ id, cluster, raft, state, limits, random, electionMs, send });
     this.#clients = new ClientRequests(this.#context);
     this.#leases = new LeaseKeeping(this.#context, clusterTimeMs);
@@ -48,7 +48,7 @@ export class Replica implements CoreServer {
     this.#readIndex = new ReadIndexQueue(this.#context, this.#leases, this.#clients.isOpen);
     this.#watches = new WatchHub(this.#context);
     this.#snapshots = new Snapshots(this.#context);
-    this.#log = new AppliedLog(this.#context, {
+    this.#applier = new Applier(this.#context, {
       isAwaited: (command) => this.#clients.isAwaited(command),
       reached: (term) => this.#clients.reached(term),
       applied: (entry) => this.#applied(entry),
@@ -104,13 +104,17 @@ export class Replica implements CoreServer {
     }
   }
 
+  /**
+   * One turn: what waits goes to the log, what the log says is applied, and what has been applied is answered. In this
+   * order, so that a request that is committed in this turn is answered in it, too.
+   */
   take(): Effects | undefined {
     this.#clients.dispatch();
     this.#readIndex.flush();
     const ready = this.#context.raft.ready();
-    if (ready !== undefined) this.#take(ready);
+    if (ready !== undefined) this.#takeIn(ready);
     this.#offered.clear();
-    this.#log.turn();
+    this.#applier.turn();
     this.#leases.turn();
     this.#readIndex.release();
     this.#clients.release();
@@ -119,7 +123,7 @@ export class Replica implements CoreServer {
     const answers = this.#clients.requests.takeAnswers();
     const asked = this.#outgoing;
     this.#outgoing = [];
-    const snapshot = this.#log.isApplying ? undefined : this.#snapshots.take();
+    const snapshot = this.#applier.isApplying ? undefined : this.#snapshots.take();
     const isNothing = watches.length + answers.length + asked.length === 0 && snapshot === undefined;
     if (ready === undefined && isNothing && !this.#hasMore) return undefined;
     return {
@@ -136,7 +140,7 @@ export class Replica implements CoreServer {
   /** There is work for another turn. */
   get #hasMore(): boolean {
     const { isBeginning } = this.#leases.tracker;
-    return this.#log.isBusy || isBeginning || this.#clients.isReading || this.#watches.isReading;
+    return this.#applier.isBusy || isBeginning || this.#clients.isReading || this.#watches.isReading;
   }
 
   /** What it has looked at in its state, ever: for those who judge how long its turns are. */
@@ -176,7 +180,7 @@ export class Replica implements CoreServer {
 
   // Messages
 
-  #send(message: PeerQuestion): void {
+  #send(message: LeaderMessage): void {
     if (message.to === this.#context.id) this.#receive(message);
     else this.#outgoing.push(message);
   }
@@ -189,10 +193,10 @@ export class Replica implements CoreServer {
       case "ask":
         this.#readIndex.ask(message);
         return;
-      case "told":
-        this.#clients.told(message);
+      case "leader-answer":
+        this.#clients.answered(message);
         return;
-      case "refused":
+      case "leader-refusal":
         this.#clients.refused(message);
         return;
       default:
@@ -208,15 +212,15 @@ export class Replica implements CoreServer {
     const proposed = isOfThisTerm ? raft.propose([command]) : undefined;
     if (proposed?.accepted === true) return;
     const failure = proposed?.reason === "overloaded" ? "tooManyRequests" : "leaderChanged";
-    this.#send({ kind: "refused", from: id, to: from, number, term, failure });
+    this.#send({ kind: "leader-refusal", from: id, to: from, number, term, failure });
   }
 
   // What the log says
 
-  #take({ persist, committed, reads, leadership }: Ready): void {
+  #takeIn({ persist, committed, reads, leadership }: Ready): void {
     if (leadership !== undefined) this.#leadershipChanged(leadership);
     if (persist?.snapshot !== undefined) this.#install(persist.snapshot.index);
-    this.#log.add(committed);
+    this.#applier.add(committed);
     for (const read of reads) this.#readIndex.confirmed(read);
   }
 
@@ -236,7 +240,7 @@ export class Replica implements CoreServer {
         `the log takes a snapshot at ${index}, of which no content has come`,
       );
     const before = this.#context.state.revisions.current;
-    this.#log.replaced();
+    this.#applier.replaced();
     this.#context.state = offered;
     this.#context.appliedIndex = index;
     this.#context.raft.applied(index);

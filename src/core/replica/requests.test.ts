@@ -129,7 +129,12 @@ describe("what a client is told", () => {
     const sent = cluster.send(follower!, put("a", "2"));
     cluster.run(5);
     const { term } = follower!.replica!.status();
-    const refused = { kind: "refused", from: leader.id, to: follower!.id, number: Number(last) + 1 } as const;
+    const refused = {
+      kind: "leader-refusal",
+      from: leader.id,
+      to: follower!.id,
+      number: Number(last) + 1,
+    } as const;
     const refuse = (ofTerm: number) => {
       const message = { ...refused, term: ofTerm, failure: "tooManyRequests" } as const;
       follower!.step({ kind: "message", message });

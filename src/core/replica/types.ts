@@ -26,7 +26,7 @@ import type {
 import type { InstallSnapshot, MemberId, Message, Persist, Ready, SnapshotMeta } from "../raft/types.js";
 import type { CoreError } from "../state/errors.js";
 import type { CoreState } from "../state/state.js";
-import type { PeerQuestion } from "./peer-messages.js";
+import type { LeaderMessage } from "./leader-messages.js";
 
 /** What a client asks. The requests are etcd's; `registerLease` is the pattern's. */
 export type ClientRequest =
@@ -65,7 +65,7 @@ export type ClientResponse =
   | AlarmResponse;
 
 /** Between servers: the replicated log's own messages, and what only the leader can do for a follower's clients. */
-export type PeerMessage = Message | PeerQuestion;
+export type PeerMessage = Message | LeaderMessage;
 
 /** What can happen to a server. */
 export type Input =

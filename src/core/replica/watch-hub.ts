@@ -277,7 +277,7 @@ export class WatchHub {
     const { unitsPerTurn, watchBatch } = limits;
     const from = { revision: watcher.next, sub: watcher.nextSub };
     const found = state.revisions.changesSince(from, watcher.range, watchBatch, unitsPerTurn);
-    const next = this.#take(watcher, found);
+    const next = this.#addWanted(watcher, found);
     stream.emitEvents(watcher, next.revision);
     watcher.next = Math.max(watcher.next, next.revision);
     watcher.nextSub = next.sub;
@@ -286,8 +286,8 @@ export class WatchHub {
     if (watcher.next > current) this.#sync(watcher);
   }
 
-  /** Where to go on: what is found may be more than one response. */
-  #take(watcher: Watcher, { changes, next }: Changes): Place {
+  /** @returns where to go on: what was found may be more than one response */
+  #addWanted(watcher: Watcher, { changes, next }: Changes): Place {
     const { limits, state } = this.#context;
     const bytesMax = watcher.eventBytes + limits.fragmentBytesMax;
     for (const change of changes) {

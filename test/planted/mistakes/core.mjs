@@ -8,16 +8,16 @@ const leaseKeeping = "src/core/replica/lease-keeping.ts";
 const readIndexQueue = "src/core/replica/read-index-queue.ts";
 const leaseTracker = "src/core/replica/lease-tracker.ts";
 const snapshot = "src/core/state/snapshot.ts";
-const work = "src/core/replica/work.ts";
+const readScheduler = "src/core/replica/read-scheduler.ts";
 const watchHub = "src/core/replica/watch-hub.ts";
-const appliedLog = "src/core/replica/applied-log.ts";
+const applier = "src/core/replica/applier.ts";
 const revisions = "src/core/state/revisions.ts";
 const txnSize = "src/core/server/grpc/txn-size.ts";
 const check = "src/core/state/check.ts";
 const watchStream = "src/core/replica/watch-stream.ts";
 const errors = "src/core/state/errors.ts";
 const spaceKeeping = "src/core/replica/space-keeping.ts";
-const requests = "src/core/replica/requests.ts";
+const pendingRequests = "src/core/replica/pending-requests.ts";
 
 export const inCore = /** @type {const} */ ([
   {
@@ -189,7 +189,7 @@ export const inCore = /** @type {const} */ ([
   {
     name: "readsInOneTurn",
     why: "A read goes on to its end, however long it takes.",
-    edits: [{ file: work, find: "units < unitsMax", replace: "true" }],
+    edits: [{ file: readScheduler, find: "units < unitsMax", replace: "true" }],
   },
   {
     name: "watchesInOneTurn",
@@ -201,7 +201,7 @@ export const inCore = /** @type {const} */ ([
     why: "So does a command that changes many keys.",
     edits: [
       {
-        file: appliedLog,
+        file: applier,
         find: "yield* state.applying(command, entry.term, answerBytes)",
         replace: "state.apply(command, entry.term)",
       },
@@ -212,7 +212,7 @@ export const inCore = /** @type {const} */ ([
     why: "What was compacted away is removed at once.",
     edits: [
       {
-        file: appliedLog,
+        file: applier,
         at: "const isOver = () => visits.count >= end;",
         find: "visits.count >= end",
         replace: "false",
@@ -264,7 +264,7 @@ export const inCore = /** @type {const} */ ([
       { file: check, at: "left < 0 || depth > nestingMax", find: "depth > nestingMax", replace: "false" },
       { file: check, at: "checkSize(request.value, left, depth + 1)", find: "left", replace: "budget" },
       {
-        file: appliedLog,
+        file: applier,
         at: "recursionLimit: commandDepthMax",
         find: "commandDepthMax",
         replace: "100",
@@ -321,9 +321,9 @@ export const inCore = /** @type {const} */ ([
     name: "sharesUnfair",
     why: "One client may have all the room that there is for requests.",
     edits: [
-      { file: requests, at: "this.#take(client,", find: "client", replace: '"all"' },
+      { file: pendingRequests, at: "this.#take(client,", find: "client", replace: '"all"' },
       {
-        file: requests,
+        file: pendingRequests,
         find: "this.#count.giveBack(client, 1);\n    this.#bytes.giveBack(client, pending.command?.length ?? 0);",
         replace: 'this.#count.giveBack("all", 1); this.#bytes.giveBack("all", pending.command?.length ?? 0);',
       },

@@ -70,8 +70,8 @@ const messages = fc.oneof(
     lease,
     leftMs: fc.double({ noNaN: true }),
   }),
-  message("told", { number: count, index: count, revision: count, ttlSeconds: fc.integer() }),
-  message("refused", {
+  message("leader-answer", { number: count, index: count, revision: count, ttlSeconds: fc.integer() }),
+  message("leader-refusal", {
     number: count,
     term: count,
     failure: fc.constantFrom("leaderChanged", "tooManyRequests"),

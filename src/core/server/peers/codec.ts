@@ -41,8 +41,8 @@ const layouts = {
   "timeout-now": { term: "count" },
   propose: { number: "count", term: "count", command: "bytes" },
   ask: { number: "count", about: ["read", "refresh", "remaining"], lease: "lease", leftMs: "count" },
-  told: { number: "count", index: "count", revision: "count", ttlSeconds: "count" },
-  refused: { number: "count", term: "count", failure: ["leaderChanged", "tooManyRequests"] },
+  "leader-answer": { number: "count", index: "count", revision: "count", ttlSeconds: "count" },
+  "leader-refusal": { number: "count", term: "count", failure: ["leaderChanged", "tooManyRequests"] },
 } as const satisfies Layouts;
 
 const kinds = Object.keys(layouts) as PeerMessage["kind"][];

@@ -81,7 +81,7 @@ class Server {
   async reaches(other: Server, from: bigint, to: bigint): Promise<void> {
     const before = other.messages.length;
     await eventually("a message", () => {
-      this.peers.send({ kind: "told", from, to, number: 1, index: 1, revision: 1, ttlSeconds: 1 });
+      this.peers.send({ kind: "leader-answer", from, to, number: 1, index: 1, revision: 1, ttlSeconds: 1 });
       return other.messages.length > before;
     });
   }

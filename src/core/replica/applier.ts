@@ -16,7 +16,7 @@ export interface AppliedEntry {
   readonly applied: Applied | undefined;
 }
 
-export interface LogListener {
+export interface ApplierListener {
   /** Somebody waits here for its answer. */
   isAwaited(command: Command): boolean;
   /** An entry of this term is about to be applied. */
@@ -28,15 +28,15 @@ export interface LogListener {
  * Applies what is committed, entry after entry, a bounded part in each turn: a command that changes a million keys takes many. Until its
  * last step it has not been applied, to whoever reads.
  */
-export class AppliedLog {
+export class Applier {
   readonly #context: Context;
-  readonly #listener: LogListener;
+  readonly #listener: ApplierListener;
   #entries: readonly Entry[] = [];
   #next = 0;
   #applying: { readonly entry: Entry; readonly steps: Steps<AppliedEntry> } | undefined;
   #sweeping: Steps<void> | undefined;
 
-  constructor(context: Context, listener: LogListener) {
+  constructor(context: Context, listener: ApplierListener) {
     this.#context = context;
     this.#listener = listener;
   }

@@ -9,10 +9,11 @@ interface Base {
 }
 
 /**
- * What a follower asks of its leader, and what it is told. All of it may be lost, and none is sent twice: the transport
+ * What a server asks of its leader for its clients, and what the leader answers. A leader asks itself in
+ * the same words. All of it may be lost, and none is sent twice: the transport
  * must not repeat a `propose`, which would then happen twice.
  */
-export type PeerQuestion = Propose | Ask | Told | Refused;
+export type LeaderMessage = Propose | Ask | LeaderAnswer | LeaderRefusal;
 
 /** A command for the log. It is not answered: whoever asked sees it applied. */
 export interface Propose extends Base {
@@ -33,8 +34,8 @@ export interface Ask extends Base {
   readonly leftMs: number;
 }
 
-export interface Told extends Base {
-  readonly kind: "told";
+export interface LeaderAnswer extends Base {
+  readonly kind: "leader-answer";
   /** The asker answers its client once it has applied this. */
   readonly index: number;
   /** The leader's, from before it refreshed anything. */
@@ -44,8 +45,8 @@ export interface Told extends Base {
 }
 
 /** Nothing was proposed or refreshed, and nothing of it will be. */
-export interface Refused extends Base {
-  readonly kind: "refused";
+export interface LeaderRefusal extends Base {
+  readonly kind: "leader-refusal";
   /** Of what was proposed; for a question the leader's. */
   readonly term: number;
   readonly failure: Extract<CoreFailure, "leaderChanged" | "tooManyRequests">;

@@ -25,7 +25,7 @@ export interface PendingRequest extends DeadlineItem {
 type Asked = Extract<Input, { kind: "request" }>;
 
 /** Clients' requests that are not answered. Each has a deadline, and there are so many at most. */
-export class Requests {
+export class PendingRequests {
   readonly #count: FairShares<string>;
   readonly #bytes: FairShares<string>;
   /** Nobody waits for it any more. */

@@ -11,7 +11,7 @@ type Jobs = Map<Asker, Steps<void>>;
  * What clients have asked for, in steps and in turns: a turn is a bounded amount of work, whatever was asked. What ends with its first
  * step, as nearly all does, waits for nobody; of the rest a few go on beside each other.
  */
-export class Work {
+export class ReadScheduler {
   readonly #fresh: Jobs = new Map();
   readonly #long: Jobs = new Map();
   readonly #waiting: Jobs = new Map();

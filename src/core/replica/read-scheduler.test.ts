@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { failureOf, VirtualCluster } from "../../../test/core/virtual-cluster.js";
 import { put, range } from "../../../sim/core/world/requests.js";
 import { type Steps, Visits } from "../state/steps.js";
-import { Work } from "./work.js";
+import { ReadScheduler } from "./read-scheduler.js";
 
 function* steps(count: number, done: () => void): Steps<void> {
   for (let step = 1; step < count; step += 1) yield;
@@ -10,35 +10,35 @@ function* steps(count: number, done: () => void): Steps<void> {
 }
 
 test("a long read that nobody waits for any more is forgotten at once, wherever it waits, and the next has its place", () => {
-  const work = new Work();
+  const reads = new ReadScheduler();
   const visits = new Visits();
   const over: number[] = [];
   const askers = Array.from({ length: 1_000 }, (_, number) => ({ number }));
   for (const asker of askers)
-    work.add(
+    reads.add(
       asker,
       steps(3, () => over.push(asker.number)),
     );
-  while (work.isThere) work.turn(1_000, visits);
+  while (reads.isThere) reads.turn(1_000, visits);
   expect(over).toHaveLength(1_000);
   for (const asker of askers)
-    work.add(
+    reads.add(
       asker,
       steps(Infinity, () => undefined),
     );
   // Some go on, and all others wait behind them.
-  work.turn(2_100 * 64, visits);
-  expect(work.size).toBe(1_000);
-  for (const asker of askers.slice(0, 999)) work.drop(asker);
-  expect(work.size).toBe(1);
-  work.drop(askers[999]!);
-  work.add(
+  reads.turn(2_100 * 64, visits);
+  expect(reads.size).toBe(1_000);
+  for (const asker of askers.slice(0, 999)) reads.drop(asker);
+  expect(reads.size).toBe(1);
+  reads.drop(askers[999]!);
+  reads.add(
     {},
     steps(70, () => over.push(-1)),
   );
-  work.turn(100_000, visits);
+  reads.turn(100_000, visits);
   expect(over.at(-1)).toBe(-1);
-  expect(work).toMatchObject({ size: 0, isThere: false });
+  expect(reads).toMatchObject({ size: 0, isThere: false });
 });
 
 test("of requests that nobody waits for any more nothing is kept, for however long there is no leader", () => {
