@@ -1,12 +1,12 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 
-/** The table in ARCHITECTURE.md of the files that an acquisition goes through. */
+/** The tables in ARCHITECTURE.md of the files that an acquisition, and a put of the core, go through. */
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-const filesMax = 14;
+const document = readFileSync(join(root, "ARCHITECTURE.md"), "utf8");
 
 interface Hop {
   readonly from: string;
@@ -16,8 +16,8 @@ interface Hop {
 }
 
 /** Of each row the file, and whom it hands the call to: `file`, or `file`, by the port `other` (or by its own). */
-function rowsOf(document: string): { readonly file: string; readonly hops: readonly Hop[] }[] {
-  const rows = [...document.matchAll(/^\| (\d+) \| `([^`]+)` \|[^|]*\|([^|]*)\|$/gm)];
+function rowsOf(section: string): { readonly file: string; readonly hops: readonly Hop[] }[] {
+  const rows = [...section.matchAll(/^\| (\d+) \| `([^`]+)` \|[^|]*\|([^|]*)\|$/gm)];
   return rows.map(([, , file = "", next = ""]) => ({
     file,
     hops: [...next.matchAll(/`([^`]+)`(?:, by (?:(its own port)|(?:the port )?`([^`]+)`))?/g)].map(
@@ -26,7 +26,28 @@ function rowsOf(document: string): { readonly file: string; readonly hops: reado
   }));
 }
 
-const rows = rowsOf(readFileSync(join(root, "ARCHITECTURE.md"), "utf8"));
+/** From a heading to the next one. */
+function sectionOf(heading: string): string {
+  const [, section = ""] = document.split(`\n${heading}\n`);
+  return section.split(/^#/m)[0] ?? "";
+}
+
+const ways = [
+  {
+    name: "an acquisition",
+    rows: rowsOf(sectionOf("## The way of one acquisition through the code")),
+    first: "lease/lease-manager.ts",
+    last: "flease/protocol/acceptor.ts",
+    filesMax: 14,
+  },
+  {
+    name: "a put",
+    rows: rowsOf(sectionOf("### The way of a put through the code")),
+    first: "core/server/grpc/unary.ts",
+    last: "core/state/state.ts",
+    filesMax: 12,
+  },
+];
 
 function imports(from: string, to: string): boolean {
   const path = join(root, "src", from);
@@ -40,26 +61,28 @@ function isHop({ from, to, by }: Hop): boolean {
   return knows && (by === to || imports(to, by) || imports(by, to));
 }
 
-test("the way of an acquisition begins at the waist, ends at the acceptor and has fewer than fifteen files", () => {
-  expect(rows.map(({ file }) => existsSync(join(root, "src", file)))).toEqual(rows.map(() => true));
-  expect(rows[0]?.file).toBe("lease/lease-manager.ts");
-  expect(rows.at(-1)?.file).toBe("flease/protocol/acceptor.ts");
-  expect(new Set(rows.map(({ file }) => file)).size).toBe(rows.length);
-  expect(rows.length).toBeLessThanOrEqual(filesMax);
-});
-
-test("each file on the way imports the one it hands the call to, or both know the port between them", () => {
-  const hops = rows.flatMap((row) => row.hops);
-  expect(hops.length).toBeGreaterThanOrEqual(rows.length - 1);
-  expect(hops.filter((hop) => !isHop(hop))).toEqual([]);
-});
-
-test("each file on the way is in its place: one before it hands the call to it", () => {
-  const early = rows.slice(1).filter(({ file }, index) => {
-    const before = rows.slice(0, index + 1).flatMap(({ hops }) => hops.map(({ to }) => to));
-    return !before.includes(file);
+describe.each(ways)("the way of $name", ({ rows, first, last, filesMax }) => {
+  test(`begins at ${first}, ends at ${last} and has at most ${filesMax} files, each once`, () => {
+    expect(rows.map(({ file }) => existsSync(join(root, "src", file)))).toEqual(rows.map(() => true));
+    expect(rows[0]?.file).toBe(first);
+    expect(rows.at(-1)?.file).toBe(last);
+    expect(new Set(rows.map(({ file }) => file)).size).toBe(rows.length);
+    expect(rows.length).toBeLessThanOrEqual(filesMax);
   });
-  expect(early.map(({ file }) => file)).toEqual([]);
+
+  test("goes from each file to one that it imports, or with which it shares the port between them", () => {
+    const hops = rows.flatMap((row) => row.hops);
+    expect(hops.length).toBeGreaterThanOrEqual(rows.length - 1);
+    expect(hops.filter((hop) => !isHop(hop))).toEqual([]);
+  });
+
+  test("has each file in its place: one before it hands the call to it", () => {
+    const early = rows.slice(1).filter(({ file }, index) => {
+      const before = rows.slice(0, index + 1).flatMap(({ hops }) => hops.map(({ to }) => to));
+      return !before.includes(file);
+    });
+    expect(early.map(({ file }) => file)).toEqual([]);
+  });
 });
 
 test("a hop between two files that do not know each other is none", () => {
