@@ -4,7 +4,7 @@ import type { Reading } from "../../src/flease/protocol/clock.js";
 import { holdIsValid } from "../../src/flease/protocol/expiry.js";
 import { Kind, LeaseState, Message, Refusal, copyMessage } from "../../src/flease/protocol/message.js";
 import { Proposer } from "../../src/flease/protocol/proposer.js";
-import type { ProposerSink } from "../../src/flease/protocol/proposer-sink.js";
+import type { ProposerSink } from "../../src/flease/protocol/proposer-ports.js";
 import type { FleaseSettings } from "../../src/flease/protocol/settings.js";
 import { Operation, Phase } from "../../src/flease/protocol/slot.js";
 import type { Slot } from "../../src/flease/protocol/slot.js";

@@ -1,7 +1,7 @@
 import { ownerName } from "../../src/flease/protocol/ballot.js";
 import { emptyReading } from "../../src/flease/protocol/clock.js";
 import type { Reading } from "../../src/flease/protocol/clock.js";
-import type { FleasePeer, Outcomes } from "../../src/flease/peer.js";
+import type { FleasePeer, PeerOutcomes } from "../../src/flease/peer.js";
 import { Operation, type Slot } from "../../src/flease/protocol/slot.js";
 import type { FleaseRunner } from "../../src/flease/runner.js";
 import { RunnerOnStores } from "../../src/flease/stores/runner-on-stores.js";
@@ -60,7 +60,7 @@ export class StoresClient {
     });
     this.#runner = runner;
     this.peer = runner.peer;
-    runner.attach(this.#outcomes());
+    this.peer.attach(this.#outcomes());
     runner.maintain();
     for (let resource = 0; resource < plan.resources; resource += 1) this.#want(`r${resource}`);
   }
@@ -180,7 +180,7 @@ export class StoresClient {
     });
   }
 
-  #outcomes(): Outcomes {
+  #outcomes(): PeerOutcomes {
     const { counters } = this.#ground;
     return {
       acquired: (slot) => {

@@ -1,5 +1,5 @@
 import type { Reading } from "../../src/flease/protocol/clock.js";
-import type { Unanswered } from "../../src/flease/protocol/proposer-sink.js";
+import type { Unanswered } from "../../src/flease/protocol/proposer-ports.js";
 import type { Slot } from "../../src/flease/protocol/slot.js";
 import { EventCode, Task } from "../kit/events.js";
 import type { ProgramNode, SlotProgram } from "./stage/node.js";
@@ -147,7 +147,7 @@ export class Agent implements SlotProgram {
     this.#world.schedule(this.#turn, delayMs);
   }
 
-  // Outcomes, in the middle of a step of the node
+  // Outcomes, told in the middle of a step of the node
 
   acquired(slot: Slot, fast: boolean): void {
     if (this.#fast && !fast) this.#world.counters.fastLosses += 1;

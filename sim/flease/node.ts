@@ -2,11 +2,11 @@ import { ownerName } from "../../src/flease/protocol/ballot.js";
 import { emptyReading } from "../../src/flease/protocol/clock.js";
 import type { Reading } from "../../src/flease/protocol/clock.js";
 import { Kind, Message, copyMessage } from "../../src/flease/protocol/message.js";
-import type { FleasePeer, Outcomes } from "../../src/flease/peer.js";
-import type { Medium } from "../../src/flease/protocol/proposer-sink.js";
+import type { FleasePeer, PeerOutcomes } from "../../src/flease/peer.js";
+import type { Medium } from "../../src/flease/protocol/proposer-ports.js";
 import { FleaseRunner } from "../../src/flease/runner.js";
 import type { Clock, Timers } from "../../src/lease/ports.js";
-import type { Lapse, Unanswered } from "../../src/flease/protocol/proposer-sink.js";
+import type { Lapse, Unanswered } from "../../src/flease/protocol/proposer-ports.js";
 import { Phase } from "../../src/flease/protocol/slot.js";
 import type { Slot } from "../../src/flease/protocol/slot.js";
 import type { MachineNode, ProgramNode, SlotProgram } from "./stage/node.js";
@@ -32,7 +32,7 @@ const heartbeatRate = 0.2;
  * One node of the world: the product's runner on its machine's clocks, timers and network, programs on top of it, and what
  * checkers see of it. It outlives its incarnations: a crash throws the runner away, a start makes a new one with an empty memory.
  */
-export class SimNode implements Medium, Outcomes, MachineNode, ProgramNode {
+export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
   readonly index: number;
   readonly name: string;
   readonly isMember: boolean;
@@ -137,7 +137,7 @@ export class SimNode implements Medium, Outcomes, MachineNode, ProgramNode {
     for (const started of world.observers.started) started(this);
     for (const agent of this.agents) agent.begin();
     if (world.hasWaist) this.#startWaist(world, this.runner, this.#timers);
-    this.runner.attach(this);
+    this.peer.attach(this);
     this.runner.maintain();
   }
 

@@ -4,7 +4,7 @@ import { FleaseClock, emptyReading } from "./protocol/clock.js";
 import type { Reading } from "./protocol/clock.js";
 import { isRequest, Kind, Message, Refusal } from "./protocol/message.js";
 import { Proposer } from "./protocol/proposer.js";
-import type { ProposerOutcomes, Medium } from "./protocol/proposer-sink.js";
+import type { ProposerOutcomes, Medium } from "./protocol/proposer-ports.js";
 import { Queries } from "./protocol/queries.js";
 import { cellOf } from "./protocol/quorum.js";
 import type { FleaseSettings } from "./protocol/settings.js";
@@ -24,13 +24,13 @@ export interface FleasePeerOptions {
  * Who is told how operations end, and of releases, in the middle of a step: do not call the peer back from
  * there.
  */
-export interface Outcomes extends ProposerOutcomes {
+export interface PeerOutcomes extends ProposerOutcomes {
   /** A resource may have become free. False when nobody here waits for it. */
   hinted(resource: string): boolean;
 }
 
 /** As long as nobody is attached, no operation has begun, so there is nothing to tell. */
-const nobodyAttached: Outcomes = {
+const nobodyAttached: PeerOutcomes = {
   acquired: () => {},
   refused: () => {},
   unanswered: () => {},
@@ -79,7 +79,7 @@ export class FleasePeer {
   readonly #clock: FleaseClock;
   readonly #medium: Medium;
   readonly #clockFault: (reason: string) => void;
-  #outcomes: Outcomes;
+  #outcomes: PeerOutcomes;
   readonly #reading = emptyReading();
   #fault: string | undefined;
   /** When the two clocks of this machine were last found apart, on the steady one. */
@@ -96,7 +96,7 @@ export class FleasePeer {
     wall: number,
     medium: Medium,
     clockFault: (reason: string) => void,
-    outcomes: Outcomes = nobodyAttached,
+    outcomes: PeerOutcomes = nobodyAttached,
   ) {
     this.settings = settings;
     this.#medium = medium;
@@ -115,7 +115,7 @@ export class FleasePeer {
   }
 
   /** Says who is told of operations from now on. */
-  attach(outcomes: Outcomes): void {
+  attach(outcomes: PeerOutcomes): void {
     this.#outcomes = outcomes;
     this.proposer.attach(outcomes);
   }

@@ -16,9 +16,9 @@ import type { Reading } from "./protocol/clock.js";
 import { fleaseGuarantees } from "./guarantees.js";
 import type { AdminDriver } from "./admin/driver.js";
 import { FleaseInspection } from "./admin/inspection.js";
-import type { Lapse, Unanswered } from "./protocol/proposer-sink.js";
+import type { Lapse, Unanswered } from "./protocol/proposer-ports.js";
 import { renewalsPerTurn, RenewalQueue } from "./renewal-queue.js";
-import type { FleasePeer, Outcomes } from "./peer.js";
+import type { FleasePeer, PeerOutcomes } from "./peer.js";
 import type { FleaseRunner } from "./runner.js";
 import { Operation } from "./protocol/slot.js";
 import type { ClockStart } from "./threads.js";
@@ -26,7 +26,7 @@ import type { Slot } from "./protocol/slot.js";
 
 /** What a provider stands on: what runs the peer, and the way to the members beside the protocol. */
 export interface FleaseDriver extends AdminDriver {
-  readonly runner: Pick<FleaseRunner, "peer" | "world" | "now" | "poke" | "attach">;
+  readonly runner: Pick<FleaseRunner, "peer" | "world" | "now" | "poke">;
   /** How many members are connected, for error messages. */
   reachable(): number;
   close(): Promise<void>;
@@ -81,7 +81,7 @@ interface PendingAttempt {
  * Leases among peers, as a ground for the waist: turns its calls into operations of a proposer, and outcomes
  * into promises.
  */
-export class FleaseProvider implements Provider, Outcomes {
+export class FleaseProvider implements Provider, PeerOutcomes {
   readonly guarantees: Guarantees;
   readonly inspection: FleaseInspection;
   readonly #driver: FleaseDriver;
@@ -102,7 +102,7 @@ export class FleaseProvider implements Provider, Outcomes {
     this.#peer = driver.runner.peer;
     this.guarantees = fleaseGuarantees(this.#peer.settings);
     this.inspection = new FleaseInspection(driver);
-    driver.runner.attach(this);
+    this.#peer.attach(this);
   }
 
   get holder(): string {

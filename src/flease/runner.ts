@@ -1,8 +1,7 @@
 import { readBothClocks } from "../lease/both-clocks.js";
 import type { Timer, World } from "../lease/ports.js";
 import { FleasePeer } from "./peer.js";
-import type { Outcomes } from "./peer.js";
-import type { Medium } from "./protocol/proposer-sink.js";
+import type { Medium } from "./protocol/proposer-ports.js";
 import type { Reading } from "./protocol/clock.js";
 import { Message } from "./protocol/message.js";
 import type { FleaseSettings } from "./protocol/settings.js";
@@ -51,11 +50,6 @@ export class FleaseRunner {
     const { monotonicMs, wallMs } = readBothClocks(world.clock, this.#clocks);
     this.peer = new FleasePeer(settings, first, monotonicMs, wallMs, options.medium, this.#restart);
     this.#now = this.now();
-  }
-
-  /** Says who is told of operations. */
-  attach(outcomes: Outcomes): void {
-    this.peer.attach(outcomes);
   }
 
   /** Looks after the peer, now and from now on. */

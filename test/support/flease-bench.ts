@@ -3,7 +3,7 @@ import { numberAt } from "../../src/flease/protocol/ballot.js";
 import type { Reading } from "../../src/flease/protocol/clock.js";
 import { Kind, LeaseState, Message, Refusal, copyMessage } from "../../src/flease/protocol/message.js";
 import { Proposer } from "../../src/flease/protocol/proposer.js";
-import type { ProposerSink } from "../../src/flease/protocol/proposer-sink.js";
+import type { ProposerSink } from "../../src/flease/protocol/proposer-ports.js";
 import { fleaseSettings } from "../../src/flease/protocol/settings.js";
 import type { FleaseSettings, FleaseSettingsInput } from "../../src/flease/protocol/settings.js";
 import type { Slot } from "../../src/flease/protocol/slot.js";

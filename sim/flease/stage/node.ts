@@ -2,7 +2,7 @@ import type { FleasePeer } from "../../../src/flease/peer.js";
 import type { FleaseProvider } from "../../../src/flease/provider.js";
 import type { FleaseRunner } from "../../../src/flease/runner.js";
 import type { Reading } from "../../../src/flease/protocol/clock.js";
-import type { Unanswered } from "../../../src/flease/protocol/proposer-sink.js";
+import type { Unanswered } from "../../../src/flease/protocol/proposer-ports.js";
 import type { Slot } from "../../../src/flease/protocol/slot.js";
 import type { SimClock } from "../../kit/clocks.js";
 import type { Task } from "../../kit/events.js";

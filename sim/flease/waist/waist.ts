@@ -38,7 +38,6 @@ export class Waist implements FleaseDriver {
         world.stir(node);
         runner.poke();
       },
-      attach: () => {},
     };
     this.provider = new FleaseProvider(this);
     const { provider: wrapped, leases: handed } = world.mistakes;

@@ -6,7 +6,7 @@ import { holdIsValid, validForMs } from "./expiry.js";
 import { Kind, Refusal } from "./message.js";
 import type { Message } from "./message.js";
 import { Pacing, phaseTimeoutMs } from "./pacing.js";
-import type { Lapse, ProposerOutcomes, ProposerSink, RequestSink, Unanswered } from "./proposer-sink.js";
+import type { Lapse, ProposerOutcomes, ProposerSink, RequestSink, Unanswered } from "./proposer-ports.js";
 import { Requests } from "./requests.js";
 import { granularityMs, type FleaseSettings } from "./settings.js";
 import { Operation, Phase, SlotTable } from "./slot.js";

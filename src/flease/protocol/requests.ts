@@ -1,6 +1,6 @@
 import type { Reading } from "./clock.js";
 import { Kind, Message } from "./message.js";
-import type { RequestSink } from "./proposer-sink.js";
+import type { RequestSink } from "./proposer-ports.js";
 import type { FleaseSettings } from "./settings.js";
 import { Operation, Phase } from "./slot.js";
 import type { Slot } from "./slot.js";

@@ -2,7 +2,7 @@ import type { Reading } from "./clock.js";
 import { reportedLeaseIsFinished } from "./expiry.js";
 import { Refusal } from "./message.js";
 import type { Message } from "./message.js";
-import type { Unanswered } from "./proposer-sink.js";
+import type { Unanswered } from "./proposer-ports.js";
 import { sizeOf } from "./quorum.js";
 import type { FleaseSettings } from "./settings.js";
 import type { Slot } from "./slot.js";

@@ -1,7 +1,7 @@
 import type { Protocol } from "../../delta/effects.js";
 import { copyMessage } from "../protocol/message.js";
 import type { Message } from "../protocol/message.js";
-import type { Medium } from "../protocol/proposer-sink.js";
+import type { Medium } from "../protocol/proposer-ports.js";
 import type { LeaseholdError } from "../../lease/errors.js";
 import type { Request } from "./record.js";
 import { visit } from "./visit.js";

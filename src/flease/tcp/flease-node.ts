@@ -6,7 +6,7 @@ import { ownerName } from "../protocol/ballot.js";
 import { isRequest } from "../protocol/message.js";
 import type { Message } from "../protocol/message.js";
 import type { FleasePeer } from "../peer.js";
-import type { Medium } from "../protocol/proposer-sink.js";
+import type { Medium } from "../protocol/proposer-ports.js";
 import { FleaseProvider } from "../provider.js";
 import type { FleaseDriver } from "../provider.js";
 import { FleaseRunner } from "../runner.js";

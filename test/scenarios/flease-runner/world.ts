@@ -4,7 +4,7 @@ import { FleaseClock, emptyReading } from "../../../src/flease/protocol/clock.js
 import type { Reading } from "../../../src/flease/protocol/clock.js";
 import { Kind, Message, copyMessage } from "../../../src/flease/protocol/message.js";
 import { Proposer } from "../../../src/flease/protocol/proposer.js";
-import type { ProposerSink } from "../../../src/flease/protocol/proposer-sink.js";
+import type { ProposerSink } from "../../../src/flease/protocol/proposer-ports.js";
 import { fleaseSettings } from "../../../src/flease/protocol/settings.js";
 import type { FleaseSettings } from "../../../src/flease/protocol/settings.js";
 import type { Slot } from "../../../src/flease/protocol/slot.js";
