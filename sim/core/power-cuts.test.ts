@@ -2,7 +2,10 @@ import { expect, test } from "vitest";
 import { failureText } from "../kit/simulator.js";
 import { simulateCoreMany } from "./run.js";
 
-/** Slow disks, and processes that end more often than a write does: what was not synced is lost again and again. */
+/**
+ * Slow disks, and processes that end more often than a write does: what was not synced is lost again and
+ * again.
+ */
 const powerCuts = {
   servers: 3,
   electionTicks: 4,

@@ -60,7 +60,9 @@ export function parseCoreUrls(urls: readonly string[]): CoreAddress {
   return { endpoints, keyPrefix, ttlMaxMs, clockRateError };
 }
 
-/** What the core is asked for, so that a holder of `ttlMs` ends before it, however far both clocks are off. */
+/**
+ * What the core is asked for, so that a holder of `ttlMs` ends before it, however far both clocks are off.
+ */
 export function wholeSeconds(ttlMs: number, { clockRateError }: Pick<CoreAddress, "clockRateError">): number {
   return Math.ceil(stretched(ttlMs, clockRateError) / 1_000);
 }

@@ -3,10 +3,15 @@ import type { Random } from "../lease/ports.js";
 /** The first spread of those who were in each other's way, ms: some round trips and writes to disk. */
 const spreadMsBase = 16;
 
-/** With 1,000 waiters one begins its attempt every four milliseconds, and the first to succeed stops the others. */
+/**
+ * With 1,000 waiters one begins its attempt every four milliseconds, and the first to succeed stops the
+ * others.
+ */
 export const spreadMsMax = 4_000;
 
-/** For a waiter that began in vain: many waiters that come at once find their spread within a few releases. */
+/**
+ * For a waiter that began in vain: many waiters that come at once find their spread within a few releases.
+ */
 const lostFactor = 4;
 
 /**
@@ -19,10 +24,10 @@ const sparedFactor = 0.98;
 const handedOnFactor = 0.75;
 
 /**
- * How long one waiter for a resource waits after a release before it tries, so that a thousand waiters do not all
- * ask at once. Nobody counts the waiters. One that tried in vain multiplies its spread; the one that wins writes a
- * part of its spread into the key, where the others read it. A newcomer therefore waits no less than those who have
- * waited for long, and every waiter has the same chance at every release.
+ * How long one waiter for a resource waits after a release before it tries, so that a thousand waiters do not
+ * all ask at once. Nobody counts the waiters. One that tried in vain multiplies its spread; the one that wins
+ * writes a part of its spread into the key, where the others read it. A newcomer therefore waits no less than
+ * those who have waited for long, and every waiter has the same chance at every release.
  */
 export class ContentionBackoff {
   #spreadMs = 0;

@@ -47,15 +47,18 @@ export interface WatchListener {
   written(entry: Entry): void;
   /** `revision`: at which the key was deleted. */
   deleted(key: string, revision: bigint): void;
-  /** Changes may have been missed: what is known has to be read anew. The watch goes on from this revision. */
+  /**
+   * Changes may have been missed: what is known has to be read anew. The watch goes on from this revision.
+   */
   missed(revision: bigint): void;
 }
 
 /**
- * What leases need of a consistent core. Every operation goes on to the next server when one does not answer, within its limits, and may
- * therefore be carried out more than once: all of them are safe to repeat.
+ * What leases need of a consistent core. Every operation goes on to the next server when one does not answer,
+ * within its limits, and may therefore be carried out more than once: all of them are safe to repeat.
  *
- * All of them reject with a `LeaseholdError` when no answer was reached: `UNREACHABLE`, `NO_QUORUM`, or what the core refused them for.
+ * All of them reject with a `LeaseholdError` when no answer was reached: `UNREACHABLE`, `NO_QUORUM`, or what
+ * the core refused them for.
  */
 export interface Core {
   /** Linearizable. */
@@ -69,7 +72,10 @@ export interface Core {
     leaseId: bigint,
     limits: CallLimits,
   ): Promise<Moment & { readonly entry: Entry }>;
-  /** Changes the value if the key is exactly as it was seen, keeping its lease, and says what stands there then. */
+  /**
+   * Changes the value if the key is exactly as it was seen, keeping its lease, and says what stands there
+   * then.
+   */
   replace(seen: Entry, value: string, limits: CallLimits): Promise<Found>;
   /** Grants a lease with an id of the caller's choice, for at least so many seconds; says for how many. */
   grantLease(
@@ -83,7 +89,10 @@ export interface Core {
   refreshLease(leaseId: bigint, limits: CallLimits): Promise<Moment & { readonly seconds: number }>;
   /** Whole seconds, rounded down, until the lease runs out; below 0 when there is none. */
   leaseLife(leaseId: bigint, limits: CallLimits): Promise<{ readonly seconds: number }>;
-  /** Watches one key, or with `isPrefix` all that begin so, from this revision on. Never calls back from within this call. */
+  /**
+   * Watches one key, or with `isPrefix` all that begin so, from this revision on. Never calls back from
+   * within this call.
+   */
   watch(
     place: { readonly key: string; readonly isPrefix: boolean },
     fromRevision: bigint,

@@ -20,7 +20,10 @@ const detailCharactersMax = 300;
 
 /** Why one server did not give an answer that can be used. */
 export interface Failure {
-  /** `mute`: it may answer the next time, or another server may. `unreachable`: the same, and nothing was sent. */
+  /**
+   * `mute`: it may answer the next time, or another server may. `unreachable`: the same, and nothing was
+   * sent.
+   */
   readonly kind: "mute" | "unreachable" | "refused";
   readonly code: ErrorCode;
   readonly why: string;

@@ -140,7 +140,8 @@ export class GrpcCore implements Core {
       return { ...momentOf(header), seconds: Number(TTL) };
     } catch (error) {
       if (!(error instanceof CoreRefusal) || !error.isDuplicate) throw error;
-      // Nobody else draws this id: it was granted by a request whose answer was lost. A refresh says for how long.
+      // Nobody else draws this id: it was granted by a request whose answer was lost. A refresh says for how
+      // long.
       return this.refreshLease(leaseId, limits);
     }
   }

@@ -3,7 +3,10 @@ import type { HolderHint } from "../lease/types.js";
 import type { CallLimits, Core, Entry } from "./core.js";
 import { decodeRecord } from "./record.js";
 
-/** What a key says, in the form that programs see. Without `lifeMs` the lease may run for as long as it was granted. */
+/**
+ * What a key says, in the form that programs see. Without `lifeMs` the lease may run for as long as it was
+ * granted.
+ */
 export function hintOf(entry: Entry, lifeMs?: number): HolderHint {
   const record = decodeRecord(entry.value);
   const common = { state: "held", confirmed: true, token: entry.createRevision } as const;
@@ -17,7 +20,10 @@ export function hintOf(entry: Entry, lifeMs?: number): HolderHint {
   };
 }
 
-/** At most so long until the core ends the lease that a key hangs on, unless it is refreshed; undefined when it does not say. */
+/**
+ * At most so long until the core ends the lease that a key hangs on, unless it is refreshed; undefined when
+ * it does not say.
+ */
 export async function lifeMsMax(core: Core, entry: Entry, limits: CallLimits): Promise<number | undefined> {
   if (entry.leaseId === 0n) return undefined;
   try {

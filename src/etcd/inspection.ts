@@ -70,8 +70,9 @@ export class CoreInspection implements Inspection {
   }
 
   /**
-   * Leaves the wish in the holder's own record. The key stays, with its lease and the revision of its creation, so nothing is taken
-   * away; the holder sees it by its watch, and at the latest with the look that follows each refresh, which then does not count.
+   * Leaves the wish in the holder's own record. The key stays, with its lease and the revision of its
+   * creation, so nothing is taken away; the holder sees it by its watch, and at the latest with the look that
+   * follows each refresh, which then does not count.
    */
   async #ask(resource: string, broken: boolean, limits: CallLimits): Promise<HolderAction> {
     const { core, keys, holder } = this.#parts;

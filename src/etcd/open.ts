@@ -24,8 +24,8 @@ const memberOptions = ["cluster", "role", "key", "keyFile", "renewInWorker"];
 /**
  * Opens leases of the consistent core at these addresses. Resolves when one of its servers answers.
  *
- * Rejects with a `LeaseholdError`: `INVALID_URL`, `INVALID_DURATION`, `INVALID_CONFIG`, `UNSUPPORTED`, `UNREACHABLE`, `NO_QUORUM`,
- * `UNAUTHENTICATED`, `PERMISSION_DENIED`.
+ * Rejects with a `LeaseholdError`: `INVALID_URL`, `INVALID_DURATION`, `INVALID_CONFIG`, `UNSUPPORTED`,
+ * `UNREACHABLE`, `NO_QUORUM`, `UNAUTHENTICATED`, `PERMISSION_DENIED`.
  */
 export async function openCoreLeases(
   urls: readonly string[],

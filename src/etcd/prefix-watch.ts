@@ -19,7 +19,10 @@ export interface PrefixWatchParts {
   readonly keys: Keys;
 }
 
-/** One watch of what is held below a prefix: a look at all of it, then each change from the revision of that look on. */
+/**
+ * One watch of what is held below a prefix: a look at all of it, then each change from the revision of that
+ * look on.
+ */
 export class PrefixWatch implements Watching {
   readonly #parts: PrefixWatchParts;
   readonly #prefix: string;

@@ -21,7 +21,10 @@ import { decodeRecord, encodeRecord, type HoldRecord } from "./record.js";
 import { Tenure } from "./tenure.js";
 import { Waiters } from "./waiters.js";
 
-/** How long an attempt that failed tries to take back what it may have left: after that the core's lease runs out by itself. */
+/**
+ * How long an attempt that failed tries to take back what it may have left: after that the core's lease runs
+ * out by itself.
+ */
 const withdrawMsMax = 1_000;
 
 /** How long a release tries to reach the core; then the lease runs out by itself. */
@@ -30,10 +33,16 @@ const releaseMsMax = 2_000;
 /** A renewal may take so much of the ttl: the waist repeats it, and must get to that. */
 const renewalsPerTtl = 3;
 
-/** A renewal that meets a change of leaders is repeated at once; a third change in a row has to wait for the waist. */
+/**
+ * A renewal that meets a change of leaders is repeated at once; a third change in a row has to wait for the
+ * waist.
+ */
 const renewalTriesMax = 2;
 
-/** Waiters are told of a release by a watch. In case that fails they ask again, no sooner than this and no later, ms. */
+/**
+ * Waiters are told of a release by a watch. In case that fails they ask again, no sooner than this and no
+ * later, ms.
+ */
 const retryMsMin = 1_000;
 const retryMsMax = 15_000;
 
@@ -49,8 +58,9 @@ export interface CoreProviderParts {
 }
 
 /**
- * Leases of a consistent core as a ground for the waist. A tenure is a key that hangs on a lease of the core: whoever creates the key holds
- * the resource, the revision at which it was created is the token, and when the core's lease ends the key goes with it.
+ * Leases of a consistent core as a ground for the waist. A tenure is a key that hangs on a lease of the core:
+ * whoever creates the key holds the resource, the revision at which it was created is the token, and when the
+ * core's lease ends the key goes with it.
  */
 export class CoreProvider implements Provider {
   readonly guarantees: Guarantees;
@@ -201,7 +211,10 @@ export class CoreProvider implements Provider {
     return Math.min(ttlMs, relied(seconds * 1_000, this.#parts.address.clockRateError));
   }
 
-  /** What stands there is of this process, which gave it up: its release did not reach the core, or an attempt's withdrawal. */
+  /**
+   * What stands there is of this process, which gave it up: its release did not reach the core, or an
+   * attempt's withdrawal.
+   */
   #isLeftover({ value, leaseId }: Entry): boolean {
     return leaseId !== 0n && decodeRecord(value)?.holder === this.holder;
   }
@@ -226,7 +239,8 @@ export class CoreProvider implements Provider {
     const { resource } = tenure;
     this.#waiters.forget(resource);
     this.#tenures.set(resource, tenure);
-    // A convenience: what counts is the look at every renewal. But it tells of a wish, and of a key that was taken away, at once.
+    // A convenience: what counts is the look at every renewal. But it tells of a wish, and of a key that was
+    // taken away, at once.
     tenure.watching = this.#core.watch({ key: entry.key, isPrefix: false }, entry.modRevision + 1n, {
       written: (written) => this.#look(tenure, written),
       deleted: () => this.#look(tenure, undefined),
@@ -235,9 +249,10 @@ export class CoreProvider implements Provider {
   }
 
   /**
-   * A refresh counts only when a look after it finds the key in place, and the term has not changed since before the refresh. The look is
-   * linearizable, so the leader of that term was the leader still when it answered, after the refresh. Without this a leader that was
-   * deposed and does not know it could refresh a lease that its successor is about to end (etcd 15247), or one that has just ended (etcd 14758).
+   * A refresh counts only when a look after it finds the key in place, and the term has not changed since
+   * before the refresh. The look is linearizable, so the leader of that term was the leader still when it
+   * answered, after the refresh. Without this a leader that was deposed and does not know it could refresh a
+   * lease that its successor is about to end (etcd 15247), or one that has just ended (etcd 14758).
    */
   async #confirm(tenure: Tenure, refreshed: Moment, limits: CallLimits): Promise<boolean> {
     const found: Found = await this.#core.read(this.#keys.of(tenure.resource), limits);

@@ -8,8 +8,9 @@ export interface Asked {
 }
 
 /**
- * What stands in the key of a resource that is held: JSON, so that people can read it with the core's own tools. A wish that the holder give
- * the resource back stands there, too: it goes with the key, is changed by comparison like everything else, and costs nothing until there is one.
+ * What stands in the key of a resource that is held: JSON, so that people can read it with the core's own
+ * tools. A wish that the holder give the resource back stands there, too: it goes with the key, is changed by
+ * comparison like everything else, and costs nothing until there is one.
  */
 export interface HoldRecord {
   /** Name and incarnation. */
@@ -20,7 +21,9 @@ export interface HoldRecord {
   readonly nonce: string;
   /** What the core granted, seconds: nobody renews for longer. */
   readonly seconds: number;
-  /** Over how long waiters spread their attempts when the resource is released, ms (`contention-backoff.ts`). */
+  /**
+   * Over how long waiters spread their attempts when the resource is released, ms (`contention-backoff.ts`).
+   */
   readonly spreadMs: number;
   readonly asked?: Asked | undefined;
 }

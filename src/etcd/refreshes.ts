@@ -7,7 +7,10 @@ import {
 } from "../core/gen/etcd/rpc_pb.js";
 import type { Timer, World } from "../lease/ports.js";
 
-/** A stream whose oldest question is not answered for so long is given up, ms: its server is mute. Bounds what waits on it. */
+/**
+ * A stream whose oldest question is not answered for so long is given up, ms: its server is mute. Bounds what
+ * waits on it.
+ */
 const muteMs = 2_000;
 
 /** A stream that ended before it had answered anything is not opened again sooner, ms. */
@@ -22,13 +25,16 @@ interface Question {
   readonly leaseId: bigint;
   readonly askedMs: number;
   readonly timer: Timer;
-  /** Undefined once nobody waits for the answer. It keeps its place: answers come in the order of questions. */
+  /**
+   * Undefined once nobody waits for the answer. It keeps its place: answers come in the order of questions.
+   */
   settle: ((result: LeaseKeepAliveResponse | ServiceError) => void) | undefined;
 }
 
 /**
- * All refreshes at one server, on one stream that stays open: a stream for each would be one that is reset for each, and servers
- * close a connection on which many are. The answers come in the order of the questions, also those that nobody waits for any more.
+ * All refreshes at one server, on one stream that stays open: a stream for each would be one that is reset
+ * for each, and servers close a connection on which many are. The answers come in the order of the questions,
+ * also those that nobody waits for any more.
  */
 export class Refreshes {
   readonly #open: () => RefreshStream;

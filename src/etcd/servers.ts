@@ -19,7 +19,9 @@ import { Refreshes, serviceError } from "./refreshes.js";
 /** How often nothing at all is done, to keep the process alive: some days, in ms. */
 const keepAliveMs = 2 ** 31 - 1;
 
-/** One server gets so long before another is asked, ms: more than the election of a new leader usually takes. */
+/**
+ * One server gets so long before another is asked, ms: more than the election of a new leader usually takes.
+ */
 const tryMsMax = 2_000;
 
 /** And at least so long, ms: less could not succeed on a busy machine. */
@@ -30,8 +32,9 @@ const pauseMsBase = 20;
 const pauseMsMax = 500;
 
 /**
- * A connection that is silent is asked whether it lives after 10 s (a server may refuse to be asked more often than every 5), and given up
- * 5 s later. A connection that was refused is tried again soon: another server is asked meanwhile.
+ * A connection that is silent is asked whether it lives after 10 s (a server may refuse to be asked more
+ * often than every 5), and given up 5 s later. A connection that was refused is tried again soon: another
+ * server is asked meanwhile.
  */
 const channelOptions = {
   "grpc.keepalive_time_ms": 10_000,
@@ -68,8 +71,8 @@ export interface Stream<Input extends DescMessage> {
 }
 
 /**
- * The servers of one core: asks one of them, and goes on to the next when it does not answer. Keeps its process alive until it is closed,
- * also while no server can be reached.
+ * The servers of one core: asks one of them, and goes on to the next when it does not answer. Keeps its
+ * process alive until it is closed, also while no server can be reached.
  */
 export class Servers {
   readonly #world: World;
@@ -113,7 +116,8 @@ export class Servers {
           { deadline },
           (error, answer) => (error === null ? resolve(answer!) : reject(error)),
         );
-        // The call itself goes on to its answer, or its deadline: servers close a connection on which many are reset.
+        // The call itself goes on to its answer, or its deadline: servers close a connection on which many
+        // are reset.
         canceller(() => reject(serviceError(1, "Cancelled")));
       });
     });
@@ -126,7 +130,10 @@ export class Servers {
     );
   }
 
-  /** Opens a stream to the server whose turn it is; `ended` is called once, and the next stream goes to the next server. */
+  /**
+   * Opens a stream to the server whose turn it is; `ended` is called once, and the next stream goes to the
+   * next server.
+   */
   open<Input extends DescMessage, Output extends DescMessage>(
     method: Method<Input, Output>,
     heard: (answer: MessageShape<Output>) => void,

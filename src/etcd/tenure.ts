@@ -12,7 +12,10 @@ export interface TenureParts {
   readonly leaseId: bigint;
 }
 
-/** One holding in the hands of its holder: a lease of the core, used for nothing else, and the key that hangs on it. */
+/**
+ * One holding in the hands of its holder: a lease of the core, used for nothing else, and the key that hangs
+ * on it.
+ */
 export class Tenure implements Grant {
   readonly resource: string;
   readonly token: bigint;
@@ -53,8 +56,8 @@ export class Tenure implements Grant {
   }
 
   /**
-   * Each of the two clocks can end it, and so does their disagreement: the steady one stands still while the machine sleeps, and
-   * the system's may be wrong when it wakes. Once 0, always 0.
+   * Each of the two clocks can end it, and so does their disagreement: the steady one stands still while the
+   * machine sleeps, and the system's may be wrong when it wakes. Once 0, always 0.
    */
   remainingMs(): number {
     if (this.lost !== undefined) return 0;

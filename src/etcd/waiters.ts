@@ -4,7 +4,10 @@ import type { Core, Entry } from "./core.js";
 import { ContentionBackoff } from "./contention-backoff.js";
 import { decodeRecord } from "./record.js";
 
-/** Resources that one participant waits for at a time with a watch; for more of them it asks again now and then. */
+/**
+ * Resources that one participant waits for at a time with a watch; for more of them it asks again now and
+ * then.
+ */
 const waitsMax = 10_000;
 
 /** A wait that nobody has repeated for so many of its pauses is one that its caller has given up. */
@@ -30,10 +33,11 @@ interface Wait {
 }
 
 /**
- * Those of this participant who wait for resources that others hold. Each resource's key is watched; its deletion is a release or the end of
- * a lease, and then they are told to try, after a random delay (`contention-backoff.ts`). Whoever sees the next holder's key
- * meanwhile does not try at all. Nothing of a waiter stands in the core: nothing has to be kept alive or cleaned up there, as with a queue
- * of keys, and the price is that the order among waiters is chance.
+ * Those of this participant who wait for resources that others hold. Each resource's key is watched; its
+ * deletion is a release or the end of a lease, and then they are told to try, after a random delay
+ * (`contention-backoff.ts`). Whoever sees the next holder's key meanwhile does not try at all. Nothing of a
+ * waiter stands in the core: nothing has to be kept alive or cleaned up there, as with a queue of keys, and
+ * the price is that the order among waiters is chance.
  */
 export class Waiters {
   readonly #parts: WaitersParts;
@@ -43,7 +47,9 @@ export class Waiters {
     this.#parts = parts;
   }
 
-  /** Somebody was refused because of this entry, and waits; without a hint it asks again after `retryInMs`. */
+  /**
+   * Somebody was refused because of this entry, and waits; without a hint it asks again after `retryInMs`.
+   */
   refused(resource: string, entry: Entry, revision: bigint, retryInMs: number): void {
     const wait = this.#waits.get(resource) ?? this.#begin(resource, entry.key, revision);
     if (wait === undefined) return;

@@ -14,14 +14,20 @@ import type { Watching } from "../lease/provider.js";
 import type { Entry, WatchListener } from "./core.js";
 import type { Servers, Stream } from "./servers.js";
 
-/** Before a stream that ended is opened anew at the next server: a random pause, whose bound doubles up to the maximum, ms. */
+/**
+ * Before a stream that ended is opened anew at the next server: a random pause, whose bound doubles up to the
+ * maximum, ms.
+ */
 const pauseMsBase = 20;
 const pauseMsMax = 2_000;
 
 /** The pause before a watch is asked for again that the server has refused, ms. */
 const refusedMs = 5_000;
 
-/** Watches of single keys on the stream: a server may allow no more than 10,000. Without one, renewals and repeated attempts see the same later. */
+/**
+ * Watches of single keys on the stream: a server may allow no more than 10,000. Without one, renewals and
+ * repeated attempts see the same later.
+ */
 const watchesMax = 9_000;
 
 /** A watch that is not there. */
@@ -36,7 +42,9 @@ interface Watched {
   nextRevision: bigint;
 }
 
-/** All watches of one participant on one stream. When it ends they go on, at another server, where they were. */
+/**
+ * All watches of one participant on one stream. When it ends they go on, at another server, where they were.
+ */
 export class Watches {
   readonly #servers: Servers;
   readonly #world: World;
@@ -102,7 +110,10 @@ export class Watches {
     this.#timer = this.#world.timers.after(delayMs, () => this.#open());
   }
 
-  /** Gives it a number of its own: a server does not take one anew on the same stream, not even when it has cancelled that watch itself. */
+  /**
+   * Gives it a number of its own: a server does not take one anew on the same stream, not even when it has
+   * cancelled that watch itself.
+   */
   #number(watched: Watched): void {
     this.#watched.delete(watched.id);
     watched.id = this.#lastId += 1n;
@@ -133,7 +144,8 @@ export class Watches {
       else watched.listener.written(entry);
     }
     const last = answer.events.at(-1)?.kv;
-    // One revision is never split between two answers. The header's revision may be ahead of what has been told.
+    // One revision is never split between two answers. The header's revision may be ahead of what has been
+    // told.
     if (last !== undefined && last.modRevision >= watched.nextRevision)
       watched.nextRevision = last.modRevision + 1n;
   }

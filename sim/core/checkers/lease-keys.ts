@@ -5,7 +5,10 @@ import type { Applied } from "../../../src/core/state/state.js";
 import type { ReferenceObserver } from "../world/reference.js";
 import type { CoreReport } from "../world/invariants.js";
 
-/** Every key that hangs on a lease when it ends is gone in one revision, which is no other lease's, and no other key. */
+/**
+ * Every key that hangs on a lease when it ends is gone in one revision, which is no other lease's, and no
+ * other key.
+ */
 export class LeaseKeys implements ReferenceObserver {
   readonly #report: CoreReport;
   readonly #keys = new Map<Key, bigint>();

@@ -4,8 +4,9 @@ import type { ReferenceObserver } from "../world/reference.js";
 import type { CoreReport } from "../world/invariants.js";
 
 /**
- * No lease ends before its last acknowledged refresh, or its grant, plus its time to live: counted from before the request was
- * sent, and by the fastest of the servers' clocks; nor while its holder relies on it, by whatever clock that has.
+ * No lease ends before its last acknowledged refresh, or its grant, plus its time to live: counted from
+ * before the request was sent, and by the fastest of the servers' clocks; nor while its holder relies on it,
+ * by whatever clock that has.
  */
 export class LeaseLife implements ReferenceObserver {
   readonly #report: CoreReport;

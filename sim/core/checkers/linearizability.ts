@@ -44,7 +44,10 @@ const keyModel: SequentialModel<Value, KeyInput, KeyOutput> = {
 /** Most histories take a few thousand. */
 const stepsMax = 300_000;
 
-/** Reads, writes and transactions happen one after another, each between its call and its return; nothing acknowledged is lost. */
+/**
+ * Reads, writes and transactions happen one after another, each between its call and its return; nothing
+ * acknowledged is lost.
+ */
 export class Linearizability {
   readonly #report: CoreReport;
   readonly #history: HistoryOperation<KeyInput, KeyOutput>[] = [];

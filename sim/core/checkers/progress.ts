@@ -1,6 +1,9 @@
 import type { CoreWorld } from "../world/world.js";
 
-/** When nothing goes wrong any more, the cluster works: it has one leader, all servers follow, and leases without holders end. */
+/**
+ * When nothing goes wrong any more, the cluster works: it has one leader, all servers follow, and leases
+ * without holders end.
+ */
 export function checkProgress(world: CoreWorld): void {
   const { reference, servers } = world;
   const leaders = servers.filter((server) => server.leads);

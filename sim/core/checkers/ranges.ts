@@ -3,7 +3,10 @@ import { keyOf } from "../../../src/core/state/keys.js";
 import { finish } from "../../../src/core/state/steps.js";
 import type { CoreWorld } from "../world/world.js";
 
-/** The answer about many keys is what stood there at one revision, however many turns it took to put it together. */
+/**
+ * The answer about many keys is what stood there at one revision, however many turns it took to put it
+ * together.
+ */
 export class Ranges {
   readonly #world: CoreWorld;
 

@@ -4,7 +4,10 @@ import type { CoreWorld } from "../world/world.js";
 /** A leader may wait until a tenth more has come together. */
 const keptFactor = 1.1;
 
-/** At the end, when nothing is under way: history is as short as it was to be, and each server knows what its state takes. */
+/**
+ * At the end, when nothing is under way: history is as short as it was to be, and each server knows what its
+ * state takes.
+ */
 export function checkSpace(world: CoreWorld): void {
   const { keepRevisions } = world.plan;
   for (const server of world.servers) {

@@ -2,7 +2,10 @@ import type { Event } from "../../../src/core/gen/etcd/kv_pb.js";
 import { keyOf } from "../../../src/core/state/keys.js";
 import type { CoreWorld } from "../world/world.js";
 
-/** A watch gets each change of its keys once, in the order of revisions, whole revisions at a time, and none is left out. */
+/**
+ * A watch gets each change of its keys once, in the order of revisions, whole revisions at a time, and none
+ * is left out.
+ */
 export class Watches {
   readonly #world: CoreWorld;
 

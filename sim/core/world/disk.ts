@@ -28,7 +28,10 @@ export interface DiskTiming {
   writeMs(): number;
 }
 
-/** Writes in order. What survives a crash is what was finished, and perhaps a beginning of the next write (a torn write). */
+/**
+ * Writes in order. What survives a crash is what was finished, and perhaps a beginning of the next write (a
+ * torn write).
+ */
 export class SimDisk implements HostDisk {
   readonly #timing: DiskTiming;
   #recovered: Recovered;

@@ -35,7 +35,9 @@ export interface CorePlan {
   readonly watchClients: number;
   /** Of a client that reads, writes and deletes so many at a time; 0: there is none. */
   readonly bulkKeys: number;
-  /** How long after an event a server has its turn, mean; 0: at once. What comes meanwhile has the same turn. */
+  /**
+   * How long after an event a server has its turn, mean; 0: at once. What comes meanwhile has the same turn.
+   */
   readonly turnMs: number;
   /** Effects that a server carries out in one turn; the rest follows in another one. */
   readonly turnsAtOnce: number;

@@ -14,8 +14,9 @@ export interface ReferenceObserver {
 }
 
 /**
- * What the cluster as a whole has come to: one state, made of what servers have applied. Every server is held against it:
- * at the same place in the log all are in the same state, and none has applied what is not on its own disk.
+ * What the cluster as a whole has come to: one state, made of what servers have applied. Every server is held
+ * against it: at the same place in the log all are in the same state, and none has applied what is not on its
+ * own disk.
  */
 export class Reference {
   readonly state = new CoreState();

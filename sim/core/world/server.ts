@@ -131,7 +131,8 @@ export class SimServer {
     this.isPaused = false;
     const arrivals = this.#arrivals;
     this.#arrivals = [];
-    // Connections have no order among them: clients may be heard before the servers that have elected another leader.
+    // Connections have no order among them: clients may be heard before the servers that have elected another
+    // leader.
     if (random.chance(0.5)) arrivals.sort((one, other) => Number(other.isRequest) - Number(one.isRequest));
     for (const { body, isRequest } of arrivals) this.enter(body, isRequest);
     this.step({ kind: "tick" });
@@ -195,7 +196,10 @@ export class SimServer {
     };
   }
 
-  /** Servers do not tick at the same moments. What is due while the process stands still comes once, when it goes on. */
+  /**
+   * Servers do not tick at the same moments. What is due while the process stands still comes once, when it
+   * goes on.
+   */
   #every(periodMs: number, run: () => void): () => void {
     const { life } = this;
     let isOver = false;
@@ -223,7 +227,10 @@ export class SimServer {
     };
   }
 
-  /** What reads snapshots, a disk or a connection, takes pieces up to a bound, here one that few versions fill. */
+  /**
+   * What reads snapshots, a disk or a connection, takes pieces up to a bound, here one that few versions
+   * fill.
+   */
   #restore(pieces: readonly Uint8Array[]): CoreState {
     const { snapshotPieceBytes = Infinity } = this.plan.limits;
     const tooLarge = pieces.find(({ length }) => length > 2 * snapshotPieceBytes);
@@ -232,7 +239,10 @@ export class SimServer {
     return restoreState(pieces);
   }
 
-  /** The newest snapshot on disk stands in for the one that the log asked for; at first there is an empty state. */
+  /**
+   * The newest snapshot on disk stands in for the one that the log asked for; at first there is an empty
+   * state.
+   */
   #send(message: PeerMessage): void {
     if (message.kind !== "snapshot") {
       this.#world.send(message, undefined);

@@ -26,13 +26,17 @@ export interface HostOptions extends HostPorts {
   readonly leadership: (leadership: NonNullable<Effects["leadership"]>) => void;
 }
 
-/** Messages that leave when a write is on disk, in their order: its own, and those of later effects without a write. */
+/**
+ * Messages that leave when a write is on disk, in their order: its own, and those of later effects without a
+ * write.
+ */
 type Waiting = (readonly PeerMessage[])[];
 
 /**
- * Drives a server's logic, in production and in the simulator alike. The inputs of one turn of the event loop go in
- * together and their effects come out once, so that many requests make one write to disk and one message to each
- * follower. Nothing here waits for the disk. Work that takes longer than a turn goes on in the next one.
+ * Drives a server's logic, in production and in the simulator alike. The inputs of one turn of the event loop
+ * go in together and their effects come out once, so that many requests make one write to disk and one
+ * message to each follower. Nothing here waits for the disk. Work that takes longer than a turn goes on in
+ * the next one.
  */
 export class CoreHost {
   readonly #options: HostOptions;
@@ -128,7 +132,10 @@ export class CoreHost {
     this.step({ kind: "snapshot-received", message, state });
   }
 
-  /** Answers what is under way with `server stopped`; resolves when the disk has finished everything. Idempotent. */
+  /**
+   * Answers what is under way with `server stopped`; resolves when the disk has finished everything.
+   * Idempotent.
+   */
   stop(): Promise<void> {
     this.#stopped ??= this.#stop();
     return this.#stopped;
@@ -228,7 +235,8 @@ export class CoreHost {
         return;
       }
       if (this.#isStopped) return;
-      // The log has everything: another is tried later. If the log cannot be written either, that stops the server.
+      // The log has everything: another is tried later. If the log cannot be written either, that stops the
+      // server.
       this.#options.trouble(`no snapshot was taken: ${(error as Error).message}`);
       this.step({ kind: "snapshot-failed" });
     });

@@ -7,13 +7,17 @@ export interface ReceivedSnapshot {
   readonly pieces: readonly Uint8Array[];
 }
 
-/** Called once, and never before the call that it was given to has returned. An error means that nothing is certain. */
+/**
+ * Called once, and never before the call that it was given to has returned. An error means that nothing is
+ * certain.
+ */
 export type Done = (error?: unknown) => void;
 
 /** Where a server's log and its snapshots are kept. */
 export interface HostDisk {
   /**
-   * Begins a write to the log. `done` means that this write, and every one that was begun before it, is on disk.
+   * Begins a write to the log. `done` means that this write, and every one that was begun before it, is on
+   * disk.
    *
    * @param received the content of `persist.snapshot`
    */
@@ -31,12 +35,17 @@ export interface Turn {
 export interface HostPorts {
   /** The steady clock, ms. */
   readonly nowMs: () => number;
-  /** Calls `run` every so often until the function that it returns is called. Calls that are late do not pile up. */
+  /**
+   * Calls `run` every so often until the function that it returns is called. Calls that are late do not pile
+   * up.
+   */
   readonly every: (periodMs: number, run: () => void) => () => void;
   /** Calls `turn` once, soon, and never before `defer` has returned. */
   readonly defer: (turn: () => void) => void;
   readonly beginTurn: () => Turn;
   readonly disk: HostDisk;
-  /** Sends to another server. The message may be lost; the newest snapshot on disk stands in for an older one. */
+  /**
+   * Sends to another server. The message may be lost; the newest snapshot on disk stands in for an older one.
+   */
   readonly send: (message: PeerMessage) => void;
 }

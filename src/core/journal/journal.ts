@@ -11,14 +11,17 @@ import { createSegment, openSegment, segmentHeaderBytes, segmentName } from "./s
 const segmentBytesDefault = 64 * 1024 * 1024;
 
 /**
- * What becomes durable together, in this order, and of which a crash may leave any beginning. So the term comes first: a log
- * must not have entries of a term that this server has never heard of.
+ * What becomes durable together, in this order, and of which a crash may leave any beginning. So the term
+ * comes first: a log must not have entries of a term that this server has never heard of.
  */
 export interface JournalBatch {
   readonly hardState?: HardState | undefined;
   /** A leader's snapshot that replaces the log; its content is on disk already. */
   readonly installed?: LogPosition | undefined;
-  /** A snapshot of the own state, whose content is on disk already; it goes on from a later index than the one before. */
+  /**
+   * A snapshot of the own state, whose content is on disk already; it goes on from a later index than the one
+   * before.
+   */
   readonly compacted?: LogPosition | undefined;
   readonly entries?: readonly Entry[];
 }
@@ -34,9 +37,9 @@ interface Waiting {
 }
 
 /**
- * The write-ahead log of one server: what Raft has to have on disk before it says anything that rests on it. What is waiting
- * when the disk becomes free goes out as one write with one fdatasync (group commit). After a failure nothing is written any
- * more: what a failed fsync has left on the disk nobody knows.
+ * The write-ahead log of one server: what Raft has to have on disk before it says anything that rests on it.
+ * What is waiting when the disk becomes free goes out as one write with one fdatasync (group commit). After a
+ * failure nothing is written any more: what a failed fsync has left on the disk nobody knows.
  */
 export class Journal {
   readonly #folder: string;
@@ -75,8 +78,8 @@ export class Journal {
   }
 
   /**
-   * Reads what is there, removes what a crash has left half written at the end, and goes on after it. The folder is made if
-   * it is missing.
+   * Reads what is there, removes what a crash has left half written at the end, and goes on after it. The
+   * folder is made if it is missing.
    *
    * @throws LeaseholdError `LOG_CORRUPT`, `VERSION_MISMATCH`, `DISK_FAILED`
    */
@@ -112,7 +115,10 @@ export class Journal {
     });
   }
 
-  /** Removes the segments that hold no entry after `index`; to be called when `compacted` or `installed` is on disk. */
+  /**
+   * Removes the segments that hold no entry after `index`; to be called when `compacted` or `installed` is on
+   * disk.
+   */
   async removeUpTo(index: number): Promise<void> {
     const before = this.#old.findIndex(({ lastIndex }) => lastIndex > index);
     const gone = this.#old.splice(0, before === -1 ? this.#old.length : before);
@@ -198,7 +204,10 @@ export class Journal {
   }
 }
 
-/** One buffer: a list of many small ones costs more to hand over than to copy. A write may take less than it was given. */
+/**
+ * One buffer: a list of many small ones costs more to hand over than to copy. A write may take less than it
+ * was given.
+ */
 async function writeAll(file: FileHandle, bytes: Buffer, position: number): Promise<void> {
   for (let written = 0; written < bytes.length;) {
     const { bytesWritten } = await file.write(bytes, written, bytes.length - written, position + written);

@@ -11,8 +11,9 @@ const probeMs = 2_000;
 const pathBytesMax = 107;
 
 /**
- * A data directory is one process's: it listens on a socket in it for as long as it lives. A file would outlast a process that
- * was killed, and a process id means nothing in another container; a socket nobody listens on any more refuses.
+ * A data directory is one process's: it listens on a socket in it for as long as it lives. A file would
+ * outlast a process that was killed, and a process id means nothing in another container; a socket nobody
+ * listens on any more refuses.
  */
 export class DirectoryLock {
   readonly #server: Server;
@@ -71,8 +72,8 @@ function listen(path: string): Promise<Server | undefined> {
 }
 
 /**
- * Two that start together may both find a dead socket: each first takes it aside, and whoever finds a living one in its hands
- * puts it back and gives up.
+ * Two that start together may both find a dead socket: each first takes it aside, and whoever finds a living
+ * one in its hands puts it back and gives up.
  */
 async function removeStale(path: string): Promise<void> {
   if (await isAlive(path)) throw inUse(path);

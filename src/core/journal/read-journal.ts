@@ -26,7 +26,10 @@ export interface OldSegment {
 export interface FoundJournal {
   readonly content: JournalContent;
   readonly old: OldSegment[];
-  /** The segment to go on in, how much of it is good (0: it has to be made), and what its next checksum goes on from. */
+  /**
+   * The segment to go on in, how much of it is good (0: it has to be made), and what its next checksum goes
+   * on from.
+   */
   readonly sequence: number;
   readonly bytes: number;
   readonly chain: number;

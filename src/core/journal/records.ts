@@ -3,10 +3,11 @@ import type { ConfigChange, Entry, HardState } from "../raft/types.js";
 import { checksumOf } from "./checksum.js";
 
 /**
- * The journal's records. Each is a head of `length`, `checksum` and the head's own checksum (4 bytes each), and a payload of
- * that length whose first byte is its kind. The checksum goes on from the record before, also across segments: a record that is
- * missing, repeated or out of its place is as wrong as one that is damaged. The head has its own, as a length that is damaged
- * would make the record look as if a crash had cut it off. Numbers are little-endian.
+ * The journal's records. Each is a head of `length`, `checksum` and the head's own checksum (4 bytes each),
+ * and a payload of that length whose first byte is its kind. The checksum goes on from the record before,
+ * also across segments: a record that is missing, repeated or out of its place is as wrong as one that is
+ * damaged. The head has its own, as a length that is damaged would make the record look as if a crash had cut
+ * it off. Numbers are little-endian.
  */
 export const headerBytes = 12;
 
@@ -22,7 +23,10 @@ export type JournalRecord =
   | { readonly kind: "hard-state"; readonly hardState: HardState }
   /** Entries from this index on that were written before are void (Raft 5.3). */
   | { readonly kind: "entry"; readonly entry: Entry }
-  /** A leader's snapshot has replaced the log: entries that were written before are void, it goes on after this index. */
+  /**
+   * A leader's snapshot has replaced the log: entries that were written before are void, it goes on after
+   * this index.
+   */
   | ({ readonly kind: "installed" } & LogPosition)
   /** A snapshot of the own state has all up to here; what is after it stands. */
   | ({ readonly kind: "compacted" } & LogPosition);

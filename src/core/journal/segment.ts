@@ -5,7 +5,10 @@ import { checksumOf } from "./checksum.js";
 import { syncFolder } from "./files.js";
 import { headerBytes, type JournalRecord, parsePayload, readHeader } from "./records.js";
 
-/** The first bytes of each segment: what it is, its format, and the checksum that its first record goes on from. */
+/**
+ * The first bytes of each segment: what it is, its format, and the checksum that its first record goes on
+ * from.
+ */
 const magic = "LHWAL1\n\0";
 export const segmentHeaderBytes = 16;
 
@@ -22,7 +25,9 @@ export function segmentSequence(name: string): number | undefined {
   return digits === undefined ? undefined : Number(digits);
 }
 
-/** Creates a segment that survives a loss of power. One that a crash has left without a head is written anew. */
+/**
+ * Creates a segment that survives a loss of power. One that a crash has left without a head is written anew.
+ */
 export async function createSegment(folder: string, sequence: number, chain: number): Promise<FileHandle> {
   const file = await open(join(folder, segmentName(sequence)), "w");
   const header = Buffer.alloc(segmentHeaderBytes);
@@ -36,9 +41,10 @@ export async function createSegment(folder: string, sequence: number, chain: num
 }
 
 /**
- * Opens the last segment to go on after `bytes`; what a crash has left after those is removed, and stays removed. What was
- * read of it may only be in the kernel, if the process before was killed while it wrote: it is on disk before anybody
- * counts it. The segments before it are, as each one is begun after the last write to the one before.
+ * Opens the last segment to go on after `bytes`; what a crash has left after those is removed, and stays
+ * removed. What was read of it may only be in the kernel, if the process before was killed while it wrote: it
+ * is on disk before anybody counts it. The segments before it are, as each one is begun after the last write
+ * to the one before.
  */
 export async function openSegment(folder: string, sequence: number, bytes: number): Promise<FileHandle> {
   const file = await open(join(folder, segmentName(sequence)), "r+");
@@ -54,7 +60,9 @@ export interface SegmentContent {
   readonly chain: number;
   /** Where the last good record ends. */
   readonly goodBytes: number;
-  /** What follows it was cut off by a crash in the middle of a write; nobody was ever told that it was there. */
+  /**
+   * What follows it was cut off by a crash in the middle of a write; nobody was ever told that it was there.
+   */
   readonly tornBytes: number;
 }
 
@@ -88,7 +96,9 @@ export async function readSegment(
   return { chain: checksum, goodBytes: offset, tornBytes: 0 };
 }
 
-/** The checksum that the first record goes on from; nothing if the file was cut off before it had a header. */
+/**
+ * The checksum that the first record goes on from; nothing if the file was cut off before it had a header.
+ */
 function checkHeader(
   path: string,
   bytes: Buffer,
@@ -128,8 +138,9 @@ function recordAt(
 }
 
 /**
- * What a crash in the middle of a write leaves: a file that ends before its record does, or sectors that were never written
- * and read as zeros. A bit that has turned over looks otherwise, and what was acknowledged must not be dropped for it.
+ * What a crash in the middle of a write leaves: a file that ends before its record does, or sectors that were
+ * never written and read as zeros. A bit that has turned over looks otherwise, and what was acknowledged must
+ * not be dropped for it.
  */
 function isTorn(bytes: Buffer, offset: number): boolean {
   const start = offset + headerBytes;

@@ -9,7 +9,10 @@ import { diskError, syncFolder } from "./files.js";
 /** The first bytes of a snapshot: what it is, and its format. */
 const magic = Buffer.from("LHSNAP1\n", "latin1");
 
-/** More than any piece has. Nothing larger is written, so that all that read, disks and connections, can count on it. */
+/**
+ * More than any piece has. Nothing larger is written, so that all that read, disks and connections, can count
+ * on it.
+ */
 export const pieceBytesMax = 64 * 1024 * 1024;
 
 /** Pieces are gathered to writes of this size. */
@@ -18,8 +21,8 @@ const writeBytes = 256 * 1024;
 const unfinished = ".unfinished";
 
 /**
- * Snapshots of the state machine, each a file of pieces with a checksum that runs through all of them. A file gets its name
- * when all of it is on disk, so one with a name is whole.
+ * Snapshots of the state machine, each a file of pieces with a checksum that runs through all of them. A file
+ * gets its name when all of it is on disk, so one with a name is whole.
  */
 export class Snapshots {
   readonly #folder: string;
@@ -77,8 +80,8 @@ export class Snapshots {
   }
 
   /**
-   * Removes those that are older than the one at `index`, but for the last of them, which may be on its way to another server.
-   * To be called when the journal goes on from `index`, and says so on disk.
+   * Removes those that are older than the one at `index`, but for the last of them, which may be on its way
+   * to another server. To be called when the journal goes on from `index`, and says so on disk.
    */
   async removeBefore(index: number): Promise<void> {
     const older = (await this.list()).filter((position) => position.index < index);

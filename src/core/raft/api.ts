@@ -14,34 +14,42 @@ import type {
 /**
  * The replicated log as its host sees it, on one page. `Raft` is the implementation.
  *
- * The host's loop: hand in whatever has come (`step`, `tick`, `propose`, `readIndex`, …), then call `ready()` until it
- * answers `undefined`, and do what each `Ready` says. Several inputs before one `ready()` make one batch: one write to
- * disk, one message to each follower. Nothing here reads a clock, waits or draws a number of its own.
+ * The host's loop: hand in whatever has come (`step`, `tick`, `propose`, `readIndex`, …), then call `ready()`
+ * until it answers `undefined`, and do what each `Ready` says. Several inputs before one `ready()` make one
+ * batch: one write to disk, one message to each follower. Nothing here reads a clock, waits or draws a number
+ * of its own.
  */
 export interface ReplicatedLog {
   /**
    * A message has arrived. What is out of date, meant for somebody else or malformed is dropped and counted.
-   * @throws LeaseholdError `LOG_CORRUPT` if it proves that somebody's disk has lost or changed what was committed.
+   * @throws LeaseholdError `LOG_CORRUPT` if it proves that somebody's disk has lost or changed what was
+   * committed.
    */
   step(message: Message): void;
 
   /** A unit of time has passed; `electionTicks` and `heartbeatTicks` count these. */
   tick(): void;
 
-  /** Appends entries, all or none, in this order. Accepted is not committed: another leader may still replace them. */
+  /**
+   * Appends entries, all or none, in this order. Accepted is not committed: another leader may still replace
+   * them.
+   */
   propose(data: readonly Uint8Array[]): Proposed;
 
   /** Appends a change of the membership. One at a time: the one before must be committed (thesis 4.1). */
   proposeChange(change: ConfigChange, data: Uint8Array): Proposed;
 
   /**
-   * Asks for the right to read (thesis 6.4). If `accepted`, then either `Ready.reads` answers with this `id`, or
-   * `Ready.leadership` tells of another term or role: reads that are then unanswered never will be.
+   * Asks for the right to read (thesis 6.4). If `accepted`, then either `Ready.reads` answers with this `id`,
+   * or `Ready.leadership` tells of another term or role: reads that are then unanswered never will be.
    * @param id chosen by the caller; a safe integer
    */
   readIndex(id: number): Accepted | Refused;
 
-  /** Hands leadership to another voter (thesis 3.10). Proposals are refused until it has it, or for an election timeout. */
+  /**
+   * Hands leadership to another voter (thesis 3.10). Proposals are refused until it has it, or for an
+   * election timeout.
+   */
   transferLeader(to: MemberId): Accepted | Refused;
 
   /** What there is to do; `undefined` if nothing. Each thing is handed out once. */
@@ -50,15 +58,18 @@ export interface ReplicatedLog {
   /** The write `sequence` of `Ready.persist`, and with it every one before, is on disk. */
   persisted(sequence: number): void;
 
-  /** The state machine has applied everything up to and including `index`, or was restored from a snapshot there. */
+  /**
+   * The state machine has applied everything up to and including `index`, or was restored from a snapshot
+   * there.
+   */
   applied(index: number): void;
 
   /** What a snapshot of the state machine has to carry that was taken after `index` had been applied. */
   snapshotMeta(index: number): SnapshotMeta;
 
   /**
-   * The snapshot is on disk: entries up to it are forgotten, but for the last `keepEntries`. Followers that need one of
-   * those get a snapshot instead.
+   * The snapshot is on disk: entries up to it are forgotten, but for the last `keepEntries`. Followers that
+   * need one of those get a snapshot instead.
    * @param keepEntries entries kept for followers that are a little behind; 0 or more
    * @param keepBytes fewer are kept if those have more data than this; no bound by default
    */
@@ -67,7 +78,10 @@ export interface ReplicatedLog {
   /** The transport could not deliver to a member: back to asking where its log stands, until it answers. */
   reportUnreachable(member: MemberId): void;
 
-  /** How the transfer of an `InstallSnapshot` ended. Every one must be reported, or its receiver gets nothing more. */
+  /**
+   * How the transfer of an `InstallSnapshot` ended. Every one must be reported, or its receiver gets nothing
+   * more.
+   */
   reportSnapshot(member: MemberId, arrived: boolean): void;
 
   status(): Status;
@@ -77,7 +91,9 @@ export interface Accepted {
   readonly accepted: true;
 }
 
-/** `index` is that of the first entry; the others follow it. They stand if they are committed in this `term`. */
+/**
+ * `index` is that of the first entry; the others follow it. They stand if they are committed in this `term`.
+ */
 export interface Appended extends Accepted {
   readonly index: number;
   readonly term: number;
@@ -98,7 +114,10 @@ export type RefusalReason =
   | "transferring"
   /** As much as may be is uncommitted, or as many reads as may be wait for their round. Ask again later. */
   | "overloaded"
-  /** A membership change is not committed yet, or this leader has committed nothing of its term yet (thesis 4.1). */
+  /**
+   * A membership change is not committed yet, or this leader has committed nothing of its term yet (thesis
+   * 4.1).
+   */
   | "change-pending"
   /** The member is there already, is not there, is no learner, is no voter, or is the last voter. */
   | "bad-change"
@@ -119,7 +138,10 @@ export interface RaftOptions {
   readonly recovered: Recovered;
   /** Spreads election timeouts, so that not all stand at once (Raft 5.2). */
   readonly random: Random;
-  /** The least election timeout; the actual one is drawn from `[electionTicks, 1.5 × electionTicks)`. Default 10. */
+  /**
+   * The least election timeout; the actual one is drawn from `[electionTicks, 1.5 × electionTicks)`. Default
+   * 10.
+   */
   readonly electionTicks?: number;
   /** Less than `electionTicks`, by far. Default 1. */
   readonly heartbeatTicks?: number;

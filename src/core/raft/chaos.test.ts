@@ -4,9 +4,10 @@ import { Chaos } from "../../../test/scenarios/raft-runner/chaos.js";
 import { type Faults, withFaults } from "../../../test/planted/switches.js";
 
 /**
- * Figure 3 on bad days: seeded runs of small clusters with loss, repetition, reordering, slow disks, crashes that lose what
- * was not written, partitions, transfers, compaction and changes of the membership. What each step is held against is
- * in `test/scenarios/raft-runner/invariants.ts`. `LEASEHOLD_EFFORT=500 npx vitest run src/core/raft/chaos.test.ts` for a long night.
+ * Figure 3 on bad days: seeded runs of small clusters with loss, repetition, reordering, slow disks, crashes
+ * that lose what was not written, partitions, transfers, compaction and changes of the membership. What each
+ * step is held against is in `test/scenarios/raft-runner/invariants.ts`. `LEASEHOLD_EFFORT=500 npx vitest run
+ * src/core/raft/chaos.test.ts` for a long night.
  */
 const runs = 200 * effort;
 

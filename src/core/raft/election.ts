@@ -1,7 +1,10 @@
 import { majorityOf } from "../../lease/majority.js";
 import type { MemberId } from "./types.js";
 
-/** The votes for one candidate, or pre-candidate, of one term. A second answer of the same voter changes nothing. */
+/**
+ * The votes for one candidate, or pre-candidate, of one term. A second answer of the same voter changes
+ * nothing.
+ */
 export class Election {
   readonly #votes = new Map<MemberId, boolean>();
 

@@ -8,7 +8,8 @@ interface Inflight {
 }
 
 /**
- * What a leader knows of one of the others (figure 2: nextIndex, matchIndex), and how much it sends without an answer:
+ * What a leader knows of one of the others (figure 2: nextIndex, matchIndex), and how much it sends without
+ * an answer:
  *
  * - probe: one message at a time, until it is known where the logs meet;
  * - replicate: one message after the other, as far as the window goes;
@@ -19,13 +20,18 @@ export class Follower {
   state: "probe" | "replicate" | "snapshot" = "probe";
   matchIndex = 0;
   nextIndex: number;
-  /** Heard of since check-quorum last looked (thesis 6.2). A new one has a whole election timeout to say something. */
+  /**
+   * Heard of since check-quorum last looked (thesis 6.2). A new one has a whole election timeout to say
+   * something.
+   */
   active = true;
   /** The newest read round that it answered (thesis 6.4). */
   round = 0;
   /** The greatest commit index that was sent. */
   sentCommit = 0;
-  /** It answers, but not what was sent: messages may be lost. An append goes out also if it can carry nothing. */
+  /**
+   * It answers, but not what was sent: messages may be lost. An append goes out also if it can carry nothing.
+   */
   mustProbe = false;
   /** Where the snapshot stands that is being sent. */
   snapshotIndex = 0;
@@ -81,7 +87,10 @@ export class Follower {
     }
   }
 
-  /** It has not what goes before `refused + 1`; the logs may meet at `hint`. Answers may be late: those are ignored. */
+  /**
+   * It has not what goes before `refused + 1`; the logs may meet at `hint`. Answers may be late: those are
+   * ignored.
+   */
   rejected(refused: number, hint: number): void {
     if (this.state === "replicate" && refused > this.matchIndex) {
       this.#become("probe");
@@ -104,7 +113,10 @@ export class Follower {
     this.nextIndex = this.matchIndex + 1;
   }
 
-  /** The transfer is over. The next message waits for an answer, or for one to a heartbeat: no failure is repeated at once. */
+  /**
+   * The transfer is over. The next message waits for an answer, or for one to a heartbeat: no failure is
+   * repeated at once.
+   */
   snapshotEnded(arrived: boolean): void {
     if (this.state !== "snapshot") return;
     this.#become("probe");

@@ -19,7 +19,10 @@ import type {
 } from "./types.js";
 import { nobody } from "./types.js";
 
-/** A learner that lacks no more than this has it within moments (thesis 4.2.1), and is not what a commit waits for. */
+/**
+ * A learner that lacks no more than this has it within moments (thesis 4.2.1), and is not what a commit waits
+ * for.
+ */
 const promotionLagMax = 1_024;
 
 export function refused(reason: RefusalReason): Refused {
@@ -36,7 +39,10 @@ export interface LeaderParts {
   readonly answerRead: (read: ReadState) => void;
 }
 
-/** The state of a leader, which begins with its term and is gone with it (figure 2: volatile state on leaders). */
+/**
+ * The state of a leader, which begins with its term and is gone with it (figure 2: volatile state on
+ * leaders).
+ */
 export class Leader {
   readonly #parts: LeaderParts;
   readonly #log: RaftLog;
@@ -103,8 +109,8 @@ export class Leader {
     if (this.#transferTo !== nobody) return refused("transferring");
     const { commit, lastIndex, memberships } = this.#log;
     if (memberships.currentIndex > commit) return refused("change-pending");
-    // Else two leaders of different terms could each make a change, with majorities that do not overlap (the bug that
-    // the thesis's author reported in 2015).
+    // Else two leaders of different terms could each make a change, with majorities that do not overlap (the
+    // bug that the thesis's author reported in 2015).
     if (!this.#hasCommitted) return refused("change-pending");
     if (change.member === nobody || changed(memberships.current, change) === undefined)
       return refused("bad-change");
@@ -139,7 +145,10 @@ export class Leader {
 
   // Time
 
-  /** @returns false if no majority was heard of for an election timeout: it has to step down (check-quorum, thesis 6.2) */
+  /**
+   * @returns false if no majority was heard of for an election timeout: it has to step down (check-quorum,
+   * thesis 6.2)
+   */
   tick(): boolean {
     const { electionTicks, heartbeatTicks } = this.#parts.settings;
     this.#transferTicks += 1;
@@ -210,7 +219,10 @@ export class Leader {
     this.#followers.get(member)?.snapshotEnded(arrived);
   }
 
-  /** Something has reached a disk, here or there: "a majority of matchIndex[i] ≥ N, and log[N].term == currentTerm". */
+  /**
+   * Something has reached a disk, here or there: "a majority of matchIndex[i] ≥ N, and log[N].term ==
+   * currentTerm".
+   */
   countCommit(): void {
     const { commit, persisted } = this.#log;
     const replicated = reachedByMajority(
@@ -219,7 +231,8 @@ export class Leader {
       ),
     );
     if (replicated <= commit) return;
-    // "Only log entries from the leader's current term are committed by counting replicas" (Raft 5.4.2, figure 8).
+    // "Only log entries from the leader's current term are committed by counting replicas" (Raft 5.4.2,
+    // figure 8).
     if (replicated < this.#firstIndex) return;
     this.#log.commitTo(replicated);
     this.#forgetUncommitted(commit, replicated);
@@ -312,7 +325,10 @@ export class Leader {
     return follower?.active === true && follower.matchIndex + promotionLagMax >= this.#log.lastIndex;
   }
 
-  /** A batch that is larger than all that may be uncommitted is taken when nothing is: it must get in some time. */
+  /**
+   * A batch that is larger than all that may be uncommitted is taken when nothing is: it must get in some
+   * time.
+   */
   #appendIfRoom(entries: readonly Entry[]): Proposed {
     let bytes = 0;
     for (const entry of entries) bytes += sizeOf(entry);

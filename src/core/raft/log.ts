@@ -2,7 +2,9 @@ import { corrupt } from "./corrupt.js";
 import { Memberships } from "./membership.js";
 import type { Entry, SnapshotMeta } from "./types.js";
 
-/** An entry takes some memory also when it carries nothing: its record, and its frame in messages and on disk. */
+/**
+ * An entry takes some memory also when it carries nothing: its record, and its frame in messages and on disk.
+ */
 const entryOverheadBytes = 32;
 
 export function sizeOf(entry: Entry): number {
@@ -17,7 +19,8 @@ interface Write {
 
 /**
  * The tail of the log in memory, and how far each of its uses has come:
- * base < handedOut ≤ commit, handedOut ≤ persisted ≤ written ≤ last. A snapshot stands for everything up to `base`.
+ * base < handedOut ≤ commit, handedOut ≤ persisted ≤ written ≤ last. A snapshot stands for everything up to
+ * `base`.
  */
 export class RaftLog {
   readonly memberships: Memberships;
@@ -71,8 +74,8 @@ export class RaftLog {
   }
 
   /**
-   * What a server that starts anew may take for committed: it has all of that, also if the next write is torn. Of a snapshot
-   * that is being installed it is not said: that is committed anyway.
+   * What a server that starts anew may take for committed: it has all of that, also if the next write is
+   * torn. Of a snapshot that is being installed it is not said: that is committed anyway.
    */
   get durableCommit(): number {
     return Math.min(this.#commit, this.#persisted);
@@ -99,8 +102,8 @@ export class RaftLog {
   }
 
   /**
-   * The last entry at or before `index` that could agree with another log whose term there is `term`: terms never
-   * decrease along a log, so all with a later term can be skipped at once (Raft 5.3).
+   * The last entry at or before `index` that could agree with another log whose term there is `term`: terms
+   * never decrease along a log, so all with a later term can be skipped at once (Raft 5.3).
    */
   lastNotAfterTerm(index: number, term: number): { index: number; term: number } {
     let at = Math.min(index, this.lastIndex);
@@ -119,14 +122,17 @@ export class RaftLog {
     return this.#entries.slice(start, end);
   }
 
-  /** The leader's own: "leader never overwrites or deletes entries in its log; it only appends" (figure 3). */
+  /**
+   * The leader's own: "leader never overwrites or deletes entries in its log; it only appends" (figure 3).
+   */
   append(entry: Entry): void {
     this.#push(entry);
   }
 
   /**
-   * What a leader sent. "If an existing entry conflicts with a new one, delete the existing entry and all that follow
-   * it" (figure 2); those that agree stay, as the message may be an old one. Undefined if the logs do not meet.
+   * What a leader sent. "If an existing entry conflicts with a new one, delete the existing entry and all
+   * that follow it" (figure 2); those that agree stay, as the message may be an old one. Undefined if the
+   * logs do not meet.
    * @returns the last index that agrees with the leader's log
    */
   accept(previousIndex: number, previousTerm: number, entries: readonly Entry[]): number | undefined {
@@ -142,7 +148,10 @@ export class RaftLog {
     return previousIndex + entries.length;
   }
 
-  /** A leader has all that is committed, as it is (Leader Completeness, 5.4.3). If it has something else, a disk has lied. */
+  /**
+   * A leader has all that is committed, as it is (Leader Completeness, 5.4.3). If it has something else, a
+   * disk has lied.
+   */
   assertAgrees(index: number, term: number): void {
     if (index <= this.#commit && (this.termAt(index) ?? term) !== term)
       throw corrupt(`the leader's log has term ${term} at ${index}, but what is committed has another`);
@@ -194,7 +203,9 @@ export class RaftLog {
     return this.#handedOut;
   }
 
-  /** Forgets entries up to `covered`, which a snapshot has, but for the last ones that are within both bounds. */
+  /**
+   * Forgets entries up to `covered`, which a snapshot has, but for the last ones that are within both bounds.
+   */
   compact(covered: number, keepEntries: number, keepBytes: number): void {
     let index = covered;
     let bytes = 0;
@@ -235,8 +246,8 @@ export class RaftLog {
   }
 
   /**
-   * Entries after `index` are no more what was written: a write under way that ends now says nothing about those that
-   * take their place, even if they come to have the same index and term again.
+   * Entries after `index` are no more what was written: a write under way that ends now says nothing about
+   * those that take their place, even if they come to have the same index and term again.
    */
   #limitWrites(index: number): void {
     this.#written = Math.min(this.#written, index);

@@ -98,8 +98,9 @@ describe("thesis 4.1: one member at a time", () => {
     expect(lab.change(1, "add-voter", 4)).toBe("accepted");
   });
 
-  // The scenario of Ongaro's message of July 2015: S1 of four adds S5 and is cut off; S2 removes S1 and commits that with a
-  // majority of the three that are left; S1 comes back and commits with S5 and one more of its own five.
+  // The scenario of Ongaro's message of July 2015: S1 of four adds S5 and is cut off; S2 removes S1 and
+  // commits that with a majority of the three that are left; S1 comes back and commits with S5 and one more
+  // of its own five.
   function bugOf2015(): Lab {
     const lab = Lab.of(4);
     lab.add(5n, joining());

@@ -35,8 +35,8 @@ interface Era {
 }
 
 /**
- * Which membership holds from which entry on. A server uses the newest of its log, whether or not it is committed
- * (thesis 4.1), and so goes back to the one before when that entry is replaced.
+ * Which membership holds from which entry on. A server uses the newest of its log, whether or not it is
+ * committed (thesis 4.1), and so goes back to the one before when that entry is replaced.
  */
 export class Memberships {
   /** In the order of their indices; never empty. */
@@ -56,8 +56,8 @@ export class Memberships {
   }
 
   /**
-   * Whether a server may stand for election. One that a change removes must, until that is committed: it may be the only
-   * one that has the change, and so the only one that the others would vote for (thesis 4.2.2).
+   * Whether a server may stand for election. One that a change removes must, until that is committed: it may
+   * be the only one that has the change, and so the only one that the others would vote for (thesis 4.2.2).
    */
   mayStand(id: MemberId, commit: number): boolean {
     if (this.current.voters.includes(id)) return true;

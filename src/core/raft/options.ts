@@ -4,7 +4,8 @@ import { nobody } from "./types.js";
 import type { MemberId } from "./types.js";
 
 export const defaultLimits: RaftLimits = {
-  // What a fast network carries in a millisecond: larger messages would only delay the heartbeats behind them.
+  // What a fast network carries in a millisecond: larger messages would only delay the heartbeats behind
+  // them.
   appendBytesMax: 1024 * 1024,
   // Enough to keep a link of 100 ms busy with a batch every half millisecond.
   inflightMessagesMax: 256,
@@ -44,8 +45,9 @@ function invalid(why: string): LeaseholdError {
 /**
  * The disk of a server of a new core. All of its first voters must begin with the same list.
  *
- * The log begins after a snapshot at index 1 that nobody has taken: it stands for the list of voters and an empty state
- * machine. A server that joins later has less than that, so that it is sent a snapshot and learns of those voters.
+ * The log begins after a snapshot at index 1 that nobody has taken: it stands for the list of voters and an
+ * empty state machine. A server that joins later has less than that, so that it is sent a snapshot and learns
+ * of those voters.
  */
 export function founding(voters: readonly MemberId[]): Recovered {
   return {

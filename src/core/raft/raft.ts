@@ -28,12 +28,12 @@ import { isWellFormed } from "./well-formed.js";
 type FromLeader = AppendRequest | Heartbeat | InstallSnapshot;
 
 /**
- * One server's part in the replicated log: Raft (Ongaro and Ousterhout 2014) with what Ongaro's thesis adds to it, on the
- * plan of etcd's library. How it is driven is told in `api.ts`.
+ * One server's part in the replicated log: Raft (Ongaro and Ousterhout 2014) with what Ongaro's thesis adds
+ * to it, on the plan of etcd's library. How it is driven is told in `api.ts`.
  *
- * Two rules go beyond figure 2. A server that hears a leader answers no request for a vote, and a leader that hears no
- * majority steps down (thesis 4.2.3, 6.2); and nobody begins a new term before a majority would follow (pre-vote, 9.6).
- * So a server that was cut off or removed cannot depose a leader that works.
+ * Two rules go beyond figure 2. A server that hears a leader answers no request for a vote, and a leader that
+ * hears no majority steps down (thesis 4.2.3, 6.2); and nobody begins a new term before a majority would
+ * follow (pre-vote, 9.6). So a server that was cut off or removed cannot depose a leader that works.
  */
 export class Raft implements ReplicatedLog {
   readonly #id: MemberId;
@@ -51,7 +51,10 @@ export class Raft implements ReplicatedLog {
   #leading: Leader | undefined;
   /** Set while it stands. */
   #election: Election | undefined;
-  /** The write that makes a candidate's vote for itself durable: it counts from then on, as anybody's vote does. */
+  /**
+   * The write that makes a candidate's vote for itself durable: it counts from then on, as anybody's vote
+   * does.
+   */
   #ownVoteSequence = 0;
   #ticks = 0;
   #electionTicks: number;
@@ -152,8 +155,9 @@ export class Raft implements ReplicatedLog {
   }
 
   /**
-   * "Election timeouts are chosen randomly from a fixed interval", so that votes are seldom split (Raft 5.2). The interval
-   * is half a timeout wide, many times what an election takes: a wider one only adds to the time without a leader (9.3).
+   * "Election timeouts are chosen randomly from a fixed interval", so that votes are seldom split (Raft 5.2).
+   * The interval is half a timeout wide, many times what an election takes: a wider one only adds to the time
+   * without a leader (9.3).
    */
   #drawElectionTicks(): number {
     const { electionTicks } = this.#settings;
@@ -174,14 +178,17 @@ export class Raft implements ReplicatedLog {
     else this.#receive(message);
   }
 
-  /** "If RPC request or response contains term T > currentTerm: set currentTerm = T, convert to follower" (figure 2). */
+  /**
+   * "If RPC request or response contains term T > currentTerm: set currentTerm = T, convert to follower"
+   * (figure 2).
+   */
   #meetLaterTerm(message: Message): boolean {
     switch (message.kind) {
       case "pre-vote":
       case "vote": {
         const isTransfer = message.kind === "vote" && message.transfer;
-        // "If a server receives a RequestVote request within the minimum election timeout of hearing from a current
-        // leader, it does not update its term or grant its vote" (thesis 4.2.3).
+        // "If a server receives a RequestVote request within the minimum election timeout of hearing from a
+        // current leader, it does not update its term or grant its vote" (thesis 4.2.3).
         if (this.#hearsLeader && !isTransfer) return false;
         if (message.kind === "vote") this.#follow(message.term, nobody);
         return true;
@@ -201,7 +208,10 @@ export class Raft implements ReplicatedLog {
     return this.#leaderId !== nobody && this.#ticks < this.#settings.electionTicks;
   }
 
-  /** Whoever is behind learns of it: also a leader that this server, at a later term, does not follow any more. */
+  /**
+   * Whoever is behind learns of it: also a leader that this server, at a later term, does not follow any
+   * more.
+   */
   #answerEarlierTerm(message: Message): void {
     const { from: to } = message;
     switch (message.kind) {
@@ -249,7 +259,10 @@ export class Raft implements ReplicatedLog {
     return this.#log.memberships.mayStand(this.#id, this.#log.commit);
   }
 
-  /** Nobody is known to lead: asks the others for their votes, or first whether they would give them (thesis 9.6). */
+  /**
+   * Nobody is known to lead: asks the others for their votes, or first whether they would give them (thesis
+   * 9.6).
+   */
   #stand(role: "pre-candidate" | "candidate", transfer = false): void {
     this.#role = role;
     this.#leaderId = nobody;
@@ -270,7 +283,10 @@ export class Raft implements ReplicatedLog {
     if (role === "pre-candidate") this.#countVote(this.#id, true);
   }
 
-  /** "Each server will vote for at most one candidate in a given term, on a first-come-first-served basis" (5.2). */
+  /**
+   * "Each server will vote for at most one candidate in a given term, on a first-come-first-served basis"
+   * (5.2).
+   */
   #answerVote({ kind, from, term, lastIndex, lastTerm }: PreVoteRequest | VoteRequest): void {
     const isFree =
       kind === "pre-vote"
@@ -355,14 +371,8 @@ export class Raft implements ReplicatedLog {
     // Late, or a new leader's first guess.
     if (previousIndex < this.#log.commit) {
       for (const { index, term } of entries) this.#log.assertAgrees(index, term);
-      this.#sendAfterWrite({
-        kind,
-        ...head,
-        rejected: false,
-        index: this.#log.commit,
-        hintIndex: 0,
-        hintTerm: 0,
-      });
+      const { commit: index } = this.#log;
+      this.#sendAfterWrite({ kind, ...head, rejected: false, index, hintIndex: 0, hintTerm: 0 });
       return;
     }
     const agreed = this.#log.accept(previousIndex, previousTerm, entries);
@@ -376,7 +386,9 @@ export class Raft implements ReplicatedLog {
     this.#sendAfterWrite({ kind, ...head, rejected: false, index: agreed, hintIndex: 0, hintTerm: 0 });
   }
 
-  /** Raft 7, figure 13. Of a snapshot that the log reaches beyond, only that all of it is committed is news. */
+  /**
+   * Raft 7, figure 13. Of a snapshot that the log reaches beyond, only that all of it is committed is news.
+   */
   #restore({ from, meta }: InstallSnapshot): void {
     if (this.#log.termAt(meta.index) === meta.term) this.#log.commitTo(meta.index);
     else if (meta.index > this.#log.commit) {
@@ -391,7 +403,10 @@ export class Raft implements ReplicatedLog {
     return { from: this.#id, to, term: this.#term };
   }
 
-  /** It leaves when all that this server has to write by then is on disk. A leader sends beside its write (`#lead`). */
+  /**
+   * It leaves when all that this server has to write by then is on disk. A leader sends beside its write
+   * (`#lead`).
+   */
   #sendAfterWrite(message: Message): void {
     this.#outbox.messages.push(message);
   }

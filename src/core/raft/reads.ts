@@ -7,9 +7,9 @@ interface Round {
 }
 
 /**
- * Reads without writing to the log (ReadIndex, thesis 6.4): the commit index is noted, a round of heartbeats confirms that
- * no other leader had been elected by then, and the read may be answered once that index is applied. Reads that come
- * before the round begins share it.
+ * Reads without writing to the log (ReadIndex, thesis 6.4): the commit index is noted, a round of heartbeats
+ * confirms that no other leader had been elected by then, and the read may be answered once that index is
+ * applied. Reads that come before the round begins share it.
  */
 export class Reads {
   /** Have come since the last round began. */

@@ -152,8 +152,8 @@ describe("5.3: log replication", () => {
     for (const id of [1, 2, 3, 4, 5]) expect(lab.applied(id)).toContain("2:x");
   });
 
-  // Figure 7: the logs that a leader of term 8 may meet. Its own has terms 1 1 1 4 4 5 5 6 6 6. The founding snapshot is
-  // index 1 here, so each begins at index 2.
+  // Figure 7: the logs that a leader of term 8 may meet. Its own has terms 1 1 1 4 4 5 5 6 6 6. The founding
+  // snapshot is index 1 here, so each begins at index 2.
   const figure7 = {
     a: [1, 1, 1, 4, 4, 5, 5, 6, 6],
     b: [1, 1, 1, 4],
@@ -224,7 +224,10 @@ describe("5.4.2, figure 8: an entry of an earlier term is not committed by count
     );
   }
 
-  /** S1 is elected in term 4, and its entry of term 2 reaches S2 and S3, but nothing of its own term reaches anybody. */
+  /**
+   * S1 is elected in term 4, and its entry of term 2 reaches S2 and S3, but nothing of its own term reaches
+   * anybody.
+   */
   function untilC(lab: Lab): void {
     lab.partition([1, 2, 3, 4], [5]);
     for (const id of [2, 3, 4]) lab.tick(id, 10);

@@ -1,6 +1,6 @@
 /**
- * The vocabulary of the replicated log (Ongaro and Ousterhout, *In Search of an Understandable Consensus Algorithm*, and
- * Ongaro's thesis, *Consensus: Bridging Theory and Practice*).
+ * The vocabulary of the replicated log (Ongaro and Ousterhout, *In Search of an Understandable Consensus
+ * Algorithm*, and Ongaro's thesis, *Consensus: Bridging Theory and Practice*).
  */
 
 /** A member of the core; 64 bits as a bigint, as etcd's clients see it. 0 is nobody. */
@@ -21,7 +21,10 @@ export interface NormalEntry extends EntryBase {
   readonly data: Uint8Array;
 }
 
-/** A change of the membership, one member at a time (thesis 4.1). `data` is for the state machine, too: names and addresses. */
+/**
+ * A change of the membership, one member at a time (thesis 4.1). `data` is for the state machine, too: names
+ * and addresses.
+ */
 export interface ConfigEntry extends EntryBase {
   readonly kind: "config";
   readonly change: ConfigChange;
@@ -40,7 +43,9 @@ export interface Membership {
   readonly learners: readonly MemberId[];
 }
 
-/** What must be on disk before anything that was said because of it leaves (Raft, figure 2: persistent state). */
+/**
+ * What must be on disk before anything that was said because of it leaves (Raft, figure 2: persistent state).
+ */
 export interface HardState {
   readonly term: number;
   readonly votedFor: MemberId;
@@ -79,7 +84,10 @@ interface CandidateLog extends MessageBase {
   readonly lastTerm: number;
 }
 
-/** Asks whether a vote would be given, without a new term (thesis 9.6). `term` is the one that it would stand for. */
+/**
+ * Asks whether a vote would be given, without a new term (thesis 9.6). `term` is the one that it would stand
+ * for.
+ */
 export interface PreVoteRequest extends CandidateLog {
   readonly kind: "pre-vote";
 }
@@ -114,7 +122,10 @@ export interface AppendAnswer extends MessageBase {
   readonly rejected: boolean;
   /** Accepted: the last index that agrees with the leader. Rejected: the `previousIndex` that was refused. */
   readonly index: number;
-  /** Rejected: where the leader should try next, and the term there, so that it can skip a whole term (Raft 5.3). */
+  /**
+   * Rejected: where the leader should try next, and the term there, so that it can skip a whole term (Raft
+   * 5.3).
+   */
   readonly hintIndex: number;
   readonly hintTerm: number;
 }
@@ -133,8 +144,8 @@ export interface HeartbeatAnswer extends MessageBase {
 }
 
 /**
- * The host streams the snapshot's content beside this message, and hands both over when all of it has arrived. It may put a
- * newer one in its place, with that one's `meta`.
+ * The host streams the snapshot's content beside this message, and hands both over when all of it has
+ * arrived. It may put a newer one in its place, with that one's `meta`.
  */
 export interface InstallSnapshot extends MessageBase {
   readonly kind: "snapshot";
@@ -156,10 +167,11 @@ export interface TimeoutNow extends MessageBase {
 export type Role = "follower" | "pre-candidate" | "candidate" | "leader";
 
 /**
- * What is to be done after a step. `early` and `committed` need nothing: a leader's messages may leave beside its own write
- * to disk (thesis 10.2.1), as its own entries count towards a majority only once they are on disk, too. `messages` wait
- * until `persist` of this `Ready` **and of every one before it** is on disk. So a host that takes the next `Ready` while it
- * still writes keeps `messages` in a queue behind its writes, also those of a `Ready` that has nothing to persist.
+ * What is to be done after a step. `early` and `committed` need nothing: a leader's messages may leave beside
+ * its own write to disk (thesis 10.2.1), as its own entries count towards a majority only once they are on
+ * disk, too. `messages` wait until `persist` of this `Ready` **and of every one before it** is on disk. So a
+ * host that takes the next `Ready` while it still writes keeps `messages` in a queue behind its writes, also
+ * those of a `Ready` that has nothing to persist.
  */
 export interface Ready {
   readonly persist: Persist | undefined;
@@ -173,12 +185,16 @@ export interface Ready {
 }
 
 /**
- * One write, durable as a whole before `persisted(sequence)` is called. Writes reach the disk in the order of their numbers, and
- * what is in one in this order: a crash may leave any beginning, with which the server must be able to start.
+ * One write, durable as a whole before `persisted(sequence)` is called. Writes reach the disk in the order of
+ * their numbers, and what is in one in this order: a crash may leave any beginning, with which the server
+ * must be able to start.
  */
 export interface Persist {
   readonly sequence: number;
-  /** Written with the entries, as it is small. No write is made for the commit index alone: it is found out again. */
+  /**
+   * Written with the entries, as it is small. No write is made for the commit index alone: it is found out
+   * again.
+   */
   readonly hardState: HardState;
   /** Replaces the whole log: the state machine is restored from it before anything later is applied. */
   readonly snapshot: SnapshotMeta | undefined;
@@ -186,7 +202,10 @@ export interface Persist {
   readonly entries: readonly Entry[];
 }
 
-/** Leadership was confirmed after the read was asked for: it may be answered once `index` has been applied (thesis 6.4). */
+/**
+ * Leadership was confirmed after the read was asked for: it may be answered once `index` has been applied
+ * (thesis 6.4).
+ */
 export interface ReadState {
   readonly id: number;
   readonly index: number;

@@ -5,7 +5,10 @@ function isCount(value: number): boolean {
   return Number.isSafeInteger(value) && value >= 0;
 }
 
-/** Whether a message could have been sent by this code at all. What a peer's bytes decoded to is not believed blindly. */
+/**
+ * Whether a message could have been sent by this code at all. What a peer's bytes decoded to is not believed
+ * blindly.
+ */
 export function isWellFormed(message: Message): boolean {
   if (!isCount(message.term)) return false;
   switch (message.kind) {

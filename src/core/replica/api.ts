@@ -5,9 +5,10 @@ import type { Effects, Input } from "./types.js";
 /**
  * One server of the core as its host sees it. `Replica` is the implementation.
  *
- * The host's loop: hand in whatever has happened with `step`, then call `take()` until it answers `undefined`, and do what
- * each `Effects` says. Several inputs before one `take()` make one batch. `nowMs` is the steady clock, which a leader judges leases by;
- * a reading that is older than the one before counts as that one.
+ * The host's loop: hand in whatever has happened with `step`, then call `take()` until it answers
+ * `undefined`, and do what each `Effects` says. Several inputs before one `take()` make one batch. `nowMs` is
+ * the steady clock, which a leader judges leases by; a reading that is older than the one before counts as
+ * that one.
  */
 export interface CoreServer {
   /** @throws LeaseholdError `LOG_CORRUPT`: the server must stop, and not go on with this log */

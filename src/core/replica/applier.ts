@@ -25,8 +25,8 @@ export interface ApplierListener {
 }
 
 /**
- * Applies what is committed, entry after entry, a bounded part in each turn: a command that changes a million keys takes many. Until its
- * last step it has not been applied, to whoever reads.
+ * Applies what is committed, entry after entry, a bounded part in each turn: a command that changes a million
+ * keys takes many. Until its last step it has not been applied, to whoever reads.
  */
 export class Applier {
   readonly #context: Context;
@@ -113,8 +113,8 @@ export class Applier {
 }
 
 /**
- * Deeper than any command that was ever taken: a request within its own bound (100, and `nestingMax` in transactions) is one
- * deeper here. What stands in the log has to be readable for ever.
+ * Deeper than any command that was ever taken: a request within its own bound (100, and `nestingMax` in
+ * transactions) is one deeper here. What stands in the log has to be readable for ever.
  */
 const commandDepthMax = 200;
 

@@ -40,13 +40,14 @@ function isSerializableRead(asked: ClientRequest): asked is ReadRequest {
 }
 
 /**
- * The clients of one server. Writes go to the leader's log and are answered when they are applied here, never earlier; reads
- * and refreshes are answered after the leader has confirmed that it leads.
+ * The clients of one server. Writes go to the leader's log and are answered when they are applied here, never
+ * earlier; reads and refreshes are answered after the leader has confirmed that it leads.
  *
- * What was proposed to the leader of one term is appended in that term or never, and terms never decrease along a log (Raft
- * 5.3). So once an entry of a later term is applied here, it is certain that what has not been applied by then never will be,
- * and it is proposed again: a dead leader holds nobody up for longer than an election. Before that nothing is proposed again;
- * if its outcome can't be learnt in time, the answer is `request timed out`.
+ * What was proposed to the leader of one term is appended in that term or never, and terms never decrease
+ * along a log (Raft 5.3). So once an entry of a later term is applied here, it is certain that what has not
+ * been applied by then never will be, and it is proposed again: a dead leader holds nobody up for longer than
+ * an election. Before that nothing is proposed again; if its outcome can't be learnt in time, the answer is
+ * `request timed out`.
  */
 export class ClientRequests {
   readonly #context: Context;
@@ -67,7 +68,8 @@ export class ClientRequests {
   constructor(context: Context) {
     this.#context = context;
     this.requests = new PendingRequests(context.limits, (pending) => this.#forget(pending));
-    // Numbers name commands in the log, which outlives this process: it must not take an older one's answer for its own.
+    // Numbers name commands in the log, which outlives this process: it must not take an older one's answer
+    // for its own.
     this.#number = Math.floor(context.random.next() * 2 ** 32) * 2 ** 20;
   }
 
@@ -197,7 +199,10 @@ export class ClientRequests {
     this.requests.answer(pending, answer);
   }
 
-  /** An entry of this term is about to be applied: what was proposed in an earlier one and is not there by now never will be. */
+  /**
+   * An entry of this term is about to be applied: what was proposed in an earlier one and is not there by now
+   * never will be.
+   */
   reached(term: number): void {
     if (term <= this.#reachedTerm) return;
     this.#reachedTerm = term;
@@ -208,7 +213,10 @@ export class ClientRequests {
     }
   }
 
-  /** A snapshot stands for entries that were not seen here: whether a command was among them is not to be learnt any more. */
+  /**
+   * A snapshot stands for entries that were not seen here: whether a command was among them is not to be
+   * learnt any more.
+   */
   skipped(): void {
     for (const pending of this.#proposed.values()) this.#fail(pending, "timeout");
     this.#proposed.clear();

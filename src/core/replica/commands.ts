@@ -8,7 +8,10 @@ import { ttlSecondsMax } from "../state/leases.js";
 import type { CommandBody, Context } from "./context.js";
 import type { ClientRequest } from "./types.js";
 
-/** How much longer than an election timeout the shortest lease is: else a change of leader alone could end it. As etcd. */
+/**
+ * How much longer than an election timeout the shortest lease is: else a change of leader alone could end it.
+ * As etcd.
+ */
 const ttlFloorFactor = 1.5;
 
 /**

@@ -40,7 +40,10 @@ export interface LeaderAnswer extends Base {
   readonly index: number;
   /** The leader's, from before it refreshed anything. */
   readonly revision: number;
-  /** Refreshed: the lease's whole time to live, or 0 if it has ended. Remaining: what is left, or -1 if it has ended. */
+  /**
+   * Refreshed: the lease's whole time to live, or 0 if it has ended. Remaining: what is left, or -1 if it has
+   * ended.
+   */
   readonly ttlSeconds: number;
 }
 

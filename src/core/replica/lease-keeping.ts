@@ -3,14 +3,18 @@ import type { Context } from "./context.js";
 import { LeaderTracker, type LeaseTracker, type TimeLeft, untracked } from "./lease-tracker.js";
 
 /**
- * The leader's care for leases: it finds those that have run out and proposes their end, and now and then has written down
- * what is left of the others. Nothing ends here: a lease and its keys go when that is committed and applied.
+ * The leader's care for leases: it finds those that have run out and proposes their end, and now and then has
+ * written down what is left of the others. Nothing ends here: a lease and its keys go when that is committed
+ * and applied.
  */
 export class LeaseKeeping {
   readonly #context: Context;
   readonly #clusterTimeMs: number;
   tracker: LeaseTracker = untracked;
-  /** Of the last proposal that ends leases. The next one waits for it, so that they cannot crowd out everything else. */
+  /**
+   * Of the last proposal that ends leases. The next one waits for it, so that they cannot crowd out
+   * everything else.
+   */
   #endingIndex = 0;
   #nextWriteMs = 0;
   #ledFromMs = 0;
@@ -24,7 +28,10 @@ export class LeaseKeeping {
     return this.tracker !== untracked;
   }
 
-  /** This server leads, and has applied the first entry of its term: all that was ever answered is in its state. */
+  /**
+   * This server leads, and has applied the first entry of its term: all that was ever answered is in its
+   * state.
+   */
   begin(): void {
     const { electionMs, nowMs, state } = this.#context;
     this.tracker = new LeaderTracker(state.leases, nowMs, electionMs);
@@ -67,7 +74,9 @@ export class LeaseKeeping {
     else this.tracker.putBack(ids, nowMs);
   }
 
-  /** The cluster's clock, which outlives its leaders (LogCabin's ClusterTime; etcd's lease checkpoints, 9395). */
+  /**
+   * The cluster's clock, which outlives its leaders (LogCabin's ClusterTime; etcd's lease checkpoints, 9395).
+   */
   #writeTime(): void {
     const { limits, nowMs } = this.#context;
     if (nowMs < this.#nextWriteMs) return;
@@ -81,8 +90,8 @@ export class LeaseKeeping {
   }
 
   /**
-   * A refresh that is acknowledged must outlive this leader: what stands written of the lease must not be less than its
-   * whole time by then. The index at which that is so; undefined if it cannot be proposed now.
+   * A refresh that is acknowledged must outlive this leader: what stands written of the lease must not be
+   * less than its whole time by then. The index at which that is so; undefined if it cannot be proposed now.
    */
   writeWhole(ids: readonly bigint[]): number | undefined {
     const { state } = this.#context;

@@ -2,8 +2,8 @@ import { type DeadlineItem, Deadlines } from "../../lease/deadlines.js";
 import type { LeaseState, Leases } from "../state/leases.js";
 
 /**
- * When leases end. "Only the leader tracks the timeouts": it has `LeaderTracker`, everybody else `untracked` (*Patterns of
- * Distributed Systems*, "Lease").
+ * When leases end. "Only the leader tracks the timeouts": it has `LeaderTracker`, everybody else `untracked`
+ * (*Patterns of Distributed Systems*, "Lease").
  */
 export interface LeaseTracker {
   granted(lease: LeaseState, nowMs: number): void;
@@ -17,13 +17,14 @@ export interface LeaseTracker {
   /** Their end could not be proposed: they run out again at once, unless they are refreshed. */
   putBack(ids: readonly bigint[], nowMs: number): void;
   /**
-   * Less than its whole time may be written down of it: that has to be put right before a refresh is acknowledged.
+   * Less than its whole time may be written down of it: that has to be put right before a refresh is
+   * acknowledged.
    * @param wholeIndex where its whole time has been written for this refresh, and applied; 0: nowhere
    */
   isWrittenShort(id: bigint, wholeIndex: number): boolean;
   /**
-   * Leases of which less is left, by so much, than is written down of them; at most so many. It looks at a bounded number each time, and
-   * goes on from there: undefined in the end, when it has looked at all.
+   * Leases of which less is left, by so much, than is written down of them; at most so many. It looks at a
+   * bounded number each time, and goes on from there: undefined in the end, when it has looked at all.
    */
   shorter(nowMs: number, byMs: number, leasesMax: number): TimeLeft[] | undefined;
   /** That stands in the log now, applied or not. */
@@ -68,8 +69,9 @@ interface Tracked extends DeadlineItem {
 const looksMax = 8_192;
 
 /**
- * It begins with as many leases as there are, which are tracked in pieces, so that a new leader is heard of meanwhile. One that is
- * asked for before it is its turn is tracked at once: to whoever asks all of them are there from the beginning.
+ * It begins with as many leases as there are, which are tracked in pieces, so that a new leader is heard of
+ * meanwhile. One that is asked for before it is its turn is tracked at once: to whoever asks all of them are
+ * there from the beginning.
  */
 export class LeaderTracker implements LeaseTracker {
   /** All that there are now, as the log has them. */
@@ -83,8 +85,8 @@ export class LeaderTracker implements LeaseTracker {
   #looking: Iterator<Tracked> | undefined;
 
   /**
-   * A new leader does not know when leases were refreshed: each has its full remaining life again. The extra time is what
-   * passed, at most, between a refresh that the last leader acknowledged and the election.
+   * A new leader does not know when leases were refreshed: each has its full remaining life again. The extra
+   * time is what passed, at most, between a refresh that the last leader acknowledged and the election.
    */
   constructor(leases: Leases, nowMs: number, extraMs: number) {
     this.#known = leases;

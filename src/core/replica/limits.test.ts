@@ -68,7 +68,8 @@ describe("what one request may be", () => {
     const leader = cluster.leader();
     const innermost = { compare: compared(1), success: puts(1) };
     cluster.ask(leader, TXN, txn(deep(32, innermost)));
-    // What a decoder of 100 levels takes from a client, and does not take from the log, where it is one deeper.
+    // What a decoder of 100 levels takes from a client, and does not take from the log, where it is one
+    // deeper.
     for (const levels of [33, 48, 49, 64])
       expect(cluster.failure(leader, txn(deep(levels, innermost)))).toBe("tooManyOperations");
     for (const server of cluster.world.servers) expect(server.isUp).toBe(true);

@@ -17,7 +17,10 @@ export interface ReplicaOptions {
   readonly tickMs: number;
   /** Ticks of the least election timeout. Default 10. */
   readonly electionTicks?: number;
-  /** How often what is left of leases is replicated, so that it survives a change of leader; ms. 0: never. Default 5 minutes. */
+  /**
+   * How often what is left of leases is replicated, so that it survives a change of leader; ms. 0: never.
+   * Default 5 minutes.
+   */
   readonly clusterTimeMs?: number;
   /** What the leader does about old revisions. Default: they stay until a client compacts them. */
   readonly autoCompaction?: AutoCompaction | undefined;
@@ -51,8 +54,8 @@ export interface ReplicaLimits {
   /** Rounds of heartbeats under way that confirm leadership. */
   readonly roundsMax: number;
   /**
-   * What a server looks at in one turn, for each kind of work: entries that are applied, clients' reads, watches in history, what was
-   * compacted away. Keys, versions, changes; the rest waits for the next turn.
+   * What a server looks at in one turn, for each kind of work: entries that are applied, clients' reads,
+   * watches in history, what was compacted away. Keys, versions, changes; the rest waits for the next turn.
    */
   readonly unitsPerTurn: number;
   /** Leases in one proposal that ends them, or that tells what is left of them. */
@@ -60,8 +63,9 @@ export interface ReplicaLimits {
   /** Applied entries after which a snapshot is taken. */
   readonly snapshotEntries: number;
   /**
-   * Bytes of applied entries after which a snapshot is taken, if the state has no more than that; else so many as the state has: what is
-   * written for snapshots is then at most about twice what was written by clients.
+   * Bytes of applied entries after which a snapshot is taken, if the state has no more than that; else so
+   * many as the state has: what is written for snapshots is then at most about twice what was written by
+   * clients.
    */
   readonly snapshotBytes: number;
   /** Bytes of applied entries after which a snapshot is taken, whatever the state has. */
@@ -74,15 +78,23 @@ export interface ReplicaLimits {
   readonly keepBytes: number;
   /** Watches on one stream. */
   readonly watchesPerStreamMax: number;
-  /** Responses of one stream that have not been sent to the client; then its watches read from history, later. */
+  /**
+   * Responses of one stream that have not been sent to the client; then its watches read from history, later.
+   */
   readonly watchResponsesMax: number;
   /** Changes that one watch reads from history at a time. */
   readonly watchBatch: number;
   /** Bytes of one response of a watch that asked for fragments. */
   readonly fragmentBytesMax: number;
-  /** Bytes of one revision for a watch that did not: if it has more of the watch's keys, the watch is cancelled. */
+  /**
+   * Bytes of one revision for a watch that did not: if it has more of the watch's keys, the watch is
+   * cancelled.
+   */
   readonly revisionBytesMax: number;
-  /** Bytes of responses that have not been sent to their clients, of all streams; each may have as much of it as is free. */
+  /**
+   * Bytes of responses that have not been sent to their clients, of all streams; each may have as much of it
+   * as is free.
+   */
   readonly watchBytesTotalMax: number;
 }
 
@@ -97,11 +109,13 @@ export const defaultLimits: ReplicaLimits = {
   answerBytesMax: 256 * 1024 * 1024,
   // As many as a server's own clients may be, from each of four others.
   asksMax: 65_536,
-  // One takes a network round trip. With a few under way nobody waits for two of them, however fast questions come.
+  // One takes a network round trip. With a few under way nobody waits for two of them, however fast questions
+  // come.
   roundsMax: 4,
   // One or two milliseconds, all kinds together: heartbeats have their turn in between.
   unitsPerTurn: 1_024,
-  // Ending these takes some milliseconds to apply: expiries of a million leases must not stop the leader (etcd 9360).
+  // Ending these takes some milliseconds to apply: expiries of a million leases must not stop the leader
+  // (etcd 9360).
   leasesPerBatch: 1_000,
   // etcd's figures: replaying these takes about a second.
   snapshotEntries: 100_000,
@@ -111,7 +125,8 @@ export const defaultLimits: ReplicaLimits = {
   snapshotPieceBytes: pieceBytesDefault,
   // etcd's figure.
   keepEntries: 5_000,
-  // Followers that are behind by more than some tenths of a second of a fast network get a snapshot, which is not much more then.
+  // Followers that are behind by more than some tenths of a second of a fast network get a snapshot, which is
+  // not much more then.
   keepBytes: 32 * 1024 * 1024,
   // A thousand times what clients use.
   watchesPerStreamMax: 10_000,

@@ -14,8 +14,8 @@ import type { SimServer } from "../../../sim/core/world/server.js";
 import { type Faults, withFaults } from "../../../test/planted/switches.js";
 
 /**
- * *Patterns of Distributed Systems*, "Lease": what it asks, point by point. What can be done wrong is also done wrong once,
- * to see that the test would notice.
+ * *Patterns of Distributed Systems*, "Lease": what it asks, point by point. What can be done wrong is also
+ * done wrong once, to see that the test would notice.
  */
 
 const PUT = "etcdserverpb.PutResponse";

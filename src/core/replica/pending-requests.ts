@@ -13,8 +13,8 @@ export interface PendingRequest extends DeadlineItem {
   /** What has to go through the log; undefined if nothing. */
   readonly command: Uint8Array | undefined;
   /**
-   * `waiting`: nothing of it has left, or nothing can come of what has. `proposed`: it may happen at any time, or not at all.
-   * `asked`: the leader has been asked for something that changes no key.
+   * `waiting`: nothing of it has left, or nothing can come of what has. `proposed`: it may happen at any
+   * time, or not at all. `asked`: the leader has been asked for something that changes no key.
    */
   stage: "waiting" | "proposed" | "asked";
   /** While it is proposed: in which term, and no later one. */

@@ -1,6 +1,9 @@
 import { type Steps, unitsPerStep, type Visits } from "../state/steps.js";
 
-/** Long reads that go on together. Each has what it has found in memory; the others wait with what their first step has found. */
+/**
+ * Long reads that go on together. Each has what it has found in memory; the others wait with what their first
+ * step has found.
+ */
 const longMax = 4;
 
 /** Who waits for it. */
@@ -8,8 +11,9 @@ type Asker = object;
 type Jobs = Map<Asker, Steps<void>>;
 
 /**
- * What clients have asked for, in steps and in turns: a turn is a bounded amount of work, whatever was asked. What ends with its first
- * step, as nearly all does, waits for nobody; of the rest a few go on beside each other.
+ * What clients have asked for, in steps and in turns: a turn is a bounded amount of work, whatever was asked.
+ * What ends with its first step, as nearly all does, waits for nobody; of the rest a few go on beside each
+ * other.
  */
 export class ReadScheduler {
   readonly #fresh: Jobs = new Map();

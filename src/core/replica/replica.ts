@@ -17,8 +17,8 @@ import type { Effects, Input, PeerMessage } from "./types.js";
 import { WatchHub } from "./watch-hub.js";
 
 /**
- * The logic of one server of the core: the replicated log, the state that it makes, and who waits for what. How it is driven
- * is told in `api.ts`.
+ * The logic of one server of the core: the replicated log, the state that it makes, and who waits for what.
+ * How it is driven is told in `api.ts`.
  */
 export class Replica implements CoreServer {
   readonly #context: Context;
@@ -105,8 +105,8 @@ export class Replica implements CoreServer {
   }
 
   /**
-   * One turn: what waits goes to the log, what the log says is applied, and what has been applied is answered. In this
-   * order, so that a request that is committed in this turn is answered in it, too.
+   * One turn: what waits goes to the log, what the log says is applied, and what has been applied is
+   * answered. In this order, so that a request that is committed in this turn is answered in it, too.
    */
   take(): Effects | undefined {
     this.#clients.dispatch();
@@ -204,7 +204,10 @@ export class Replica implements CoreServer {
     }
   }
 
-  /** A follower's client wants something written. What is refused was certainly not proposed, and it is told so. */
+  /**
+   * A follower's client wants something written. What is refused was certainly not proposed, and it is told
+   * so.
+   */
   #proposeFor({ from, number, term, command }: Propose): void {
     const { id, leadership, raft } = this.#context;
     // A leader is told of its term before it leads: this is the term that it would be appended in.

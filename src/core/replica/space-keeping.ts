@@ -4,7 +4,10 @@ import type { AutoCompaction } from "./options.js";
 /** How often the leader looks whether history has grown too long, ms. */
 const lookMs = 1_000;
 
-/** Of the history that is to be kept: so much at once goes, so that a command that compacts is worth its place in the log. */
+/**
+ * Of the history that is to be kept: so much at once goes, so that a command that compacts is worth its place
+ * in the log.
+ */
 const shareAtOnce = 0.1;
 
 /** Of the quota: from here on the older half of history gives way, however long it was to be kept. */
@@ -16,9 +19,10 @@ interface Sample {
 }
 
 /**
- * The leader's care for the size of the state: it has history compacted that is older than it was to be kept, or that stands in the way
- * of what is new; and when what there is needs more than the quota all the same, it raises the alarm, by which all servers refuse what
- * needs more room. All of that is in the log: servers agree on it.
+ * The leader's care for the size of the state: it has history compacted that is older than it was to be kept,
+ * or that stands in the way of what is new; and when what there is needs more than the quota all the same, it
+ * raises the alarm, by which all servers refuse what needs more room. All of that is in the log: servers
+ * agree on it.
  */
 export class SpaceKeeping {
   readonly #context: Context;
@@ -36,7 +40,9 @@ export class SpaceKeeping {
     this.#quotaBytes = quotaBytes;
   }
 
-  /** This server leads. What an earlier leader has seen is not known here: history stays for longer, at worst. */
+  /**
+   * This server leads. What an earlier leader has seen is not known here: history stays for longer, at worst.
+   */
   begin(): void {
     this.#proposedIndex = 0;
     this.#nextLookMs = 0;

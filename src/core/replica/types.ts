@@ -64,7 +64,10 @@ export type ClientResponse =
   | LeaseLeasesResponse
   | AlarmResponse;
 
-/** Between servers: the replicated log's own messages, and what only the leader can do for a follower's clients. */
+/**
+ * Between servers: the replicated log's own messages, and what only the leader can do for a follower's
+ * clients.
+ */
 export type PeerMessage = Message | LeaderMessage;
 
 /** What can happen to a server. */
@@ -85,7 +88,10 @@ export type Input =
   | { readonly kind: "cancel"; readonly id: number }
   /** A message from another server, but for `InstallSnapshot`. */
   | { readonly kind: "message"; readonly message: PeerMessage }
-  /** A snapshot has arrived as a whole, and `state` was restored from it. If it is taken, `Effects.persist` has its `meta`. */
+  /**
+   * A snapshot has arrived as a whole, and `state` was restored from it. If it is taken, `Effects.persist`
+   * has its `meta`.
+   */
   | { readonly kind: "snapshot-received"; readonly message: InstallSnapshot; readonly state: CoreState }
   /** How the transfer of an `InstallSnapshot` ended. Every one must be reported. */
   | { readonly kind: "snapshot-sent"; readonly member: MemberId; readonly arrived: boolean }
@@ -97,7 +103,10 @@ export type Input =
   | { readonly kind: "snapshot-written"; readonly meta: SnapshotMeta }
   /** It could not be written. Another is tried after as many entries again. */
   | { readonly kind: "snapshot-failed" }
-  /** A client's message on a watch stream. A stream begins with its first message; the host chooses its number. */
+  /**
+   * A client's message on a watch stream. A stream begins with its first message; the host chooses its
+   * number.
+   */
   | { readonly kind: "watch"; readonly stream: number; readonly request: WatchRequest }
   /** So many more of the stream's responses have left for the client, and use no memory here any more. */
   | { readonly kind: "watch-sent"; readonly stream: number; readonly responses: number }
@@ -107,8 +116,8 @@ export type Input =
   | { readonly kind: "transfer"; readonly to: MemberId };
 
 /**
- * What is to be done. As with `Ready`: `early`, `answers`, `watches` need nothing; `messages` wait until `persist` of this
- * and of all effects before is on disk.
+ * What is to be done. As with `Ready`: `early`, `answers`, `watches` need nothing; `messages` wait until
+ * `persist` of this and of all effects before is on disk.
  */
 export interface Effects {
   readonly persist: Persist | undefined;
@@ -137,8 +146,8 @@ export interface WatchAnswer {
 export interface SnapshotToWrite {
   readonly meta: SnapshotMeta;
   /**
-   * Its content, as it was when this was handed out, made piece by piece: the host may take its time. To be gone through
-   * once; `restoreState` reads it.
+   * Its content, as it was when this was handed out, made piece by piece: the host may take its time. To be
+   * gone through once; `restoreState` reads it.
    */
   readonly pieces: Iterable<Uint8Array>;
 }

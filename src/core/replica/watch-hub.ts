@@ -9,7 +9,10 @@ import { Watcher, WatchStream } from "./watch-stream.js";
 
 /** What it costs to look after a watch, beside what it looks at. */
 const unitsPerWatch = 4;
-/** So many watches without fragments may be in the middle of a revision that is more than a batch: each gathers all of it. */
+/**
+ * So many watches without fragments may be in the middle of a revision that is more than a batch: each
+ * gathers all of it.
+ */
 const gatheringMax = 4;
 /** One look whether a watch wants a change is so much of a unit. */
 const unitsPerOffer = 1 / 16;
@@ -21,9 +24,9 @@ const progressNotifyMs = 600_000;
 const noWatch = -1n;
 
 /**
- * All watches on this server. Each hears of every change of its keys once, in the order of revisions, from the revision on
- * that it names. A watch that has caught up gets changes as they are applied; one that begins in the past, or whose client is
- * slow, reads from history until it has caught up.
+ * All watches on this server. Each hears of every change of its keys once, in the order of revisions, from
+ * the revision on that it names. A watch that has caught up gets changes as they are applied; one that begins
+ * in the past, or whose client is slow, reads from history until it has caught up.
  */
 export class WatchHub {
   readonly #context: Context;

@@ -77,7 +77,10 @@ export class WatchStream {
     this.#emit(response);
   }
 
-  /** Hands out a watch's events before a revision. A revision is never split, unless the client has asked for fragments. */
+  /**
+   * Hands out a watch's events before a revision. A revision is never split, unless the client has asked for
+   * fragments.
+   */
   emitEvents(watcher: Watcher, before: number): void {
     const { id: watchId } = watcher;
     const { events } = watcher;
@@ -106,7 +109,10 @@ export class WatchStream {
     emitBatch();
   }
 
-  /** Hands out what there is of a revision of which more is to come, but for the last, which says one day that this was all. */
+  /**
+   * Hands out what there is of a revision of which more is to come, but for the last, which says one day that
+   * this was all.
+   */
   emitPart(watcher: Watcher): void {
     const { events } = watcher;
     if (events.length < 2) return;
@@ -152,9 +158,15 @@ export class Watcher {
   next: number;
   /** So many changes of revision `next` have been looked at. */
   nextSub = 0;
-  /** Gets each change as it is applied. Otherwise it reads from history, from `next` on, until it has caught up. */
+  /**
+   * Gets each change as it is applied. Otherwise it reads from history, from `next` on, until it has caught
+   * up.
+   */
   isSynced = false;
-  /** To be handed out, in order: whole revisions, and of a watch that is behind perhaps a part of revision `next`. */
+  /**
+   * To be handed out, in order: whole revisions, and of a watch that is behind perhaps a part of revision
+   * `next`.
+   */
   events: Event[] = [];
   eventBytes = 0;
   lastSentMs: number;

@@ -13,12 +13,15 @@ import { type Key, type KeyRange, contains, keyOf, rangeOf } from "./keys.js";
 /** What can be said of a request without the state: it is refused before it costs an entry of the log. */
 
 /**
- * etcd's bound on the operations, or comparisons, of a transaction. The transactions inside share it: etcd gives each path of
- * them as much, so that a request of 1 MB may have a hundred thousand.
+ * etcd's bound on the operations, or comparisons, of a transaction. The transactions inside share it: etcd
+ * gives each path of them as much, so that a request of 1 MB may have a hundred thousand.
  */
 export const operationsMax = 128;
 
-/** Transactions in transactions. Each is two messages deep, and who decodes them takes 100 (`@bufbuild/protobuf`). */
+/**
+ * Transactions in transactions. Each is two messages deep, and who decodes them takes 100
+ * (`@bufbuild/protobuf`).
+ */
 export const nestingMax = 32;
 
 export function checkRange(request: RangeRequest): void {
@@ -87,7 +90,9 @@ export function isReadOnly({ success, failure }: TxnRequest): boolean {
   return everyRead(success, () => true) && everyRead(failure, () => true);
 }
 
-/** It reads no more than what this server has, perhaps not the newest. One that only compares has not said so. */
+/**
+ * It reads no more than what this server has, perhaps not the newest. One that only compares has not said so.
+ */
 export function isSerializable({ success, failure }: TxnRequest): boolean {
   const isContent = ({ serializable }: RangeRequest) => serializable;
   if (success.length + failure.length === 0) return false;
@@ -107,7 +112,10 @@ interface Touched {
   readonly deletions: KeyRange[];
 }
 
-/** No key may be written twice in one revision: by two puts, or by a put and a deletion, on ways that can both be taken. */
+/**
+ * No key may be written twice in one revision: by two puts, or by a put and a deletion, on ways that can both
+ * be taken.
+ */
 function checkDuplicates(request: TxnRequest): void {
   touchedBy(request.success);
   touchedBy(request.failure);

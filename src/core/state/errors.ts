@@ -1,6 +1,6 @@
 /**
- * What the core answers when it cannot do what it was asked: etcd's code and text where etcd has one, as clients match them to
- * the letter.
+ * What the core answers when it cannot do what it was asked: etcd's code and text where etcd has one, as
+ * clients match them to the letter.
  */
 const failures = {
   keyNotProvided: [3, "etcdserver: key is not provided"],
@@ -50,7 +50,10 @@ export class CoreError extends Error {
   }
 }
 
-/** What whoever asked is told when this was thrown while its request was looked at, and before anything had come of it. */
+/**
+ * What whoever asked is told when this was thrown while its request was looked at, and before anything had
+ * come of it.
+ */
 export function refusalFor(error: unknown): CoreError {
   return error instanceof CoreError ? error : new CoreError("internal", error);
 }

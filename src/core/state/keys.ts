@@ -1,6 +1,6 @@
 /**
- * Keys are bytes. Inside they are strings with one character for each byte: such strings are map keys, and compare as
- * the bytes do.
+ * Keys are bytes. Inside they are strings with one character for each byte: such strings are map keys, and
+ * compare as the bytes do.
  */
 export type Key = string;
 

@@ -25,8 +25,8 @@ function inOrder(one: bigint, other: bigint): number {
 }
 
 /**
- * Leases without deadlines. Creating, revoking and expiring are commands of the log; refreshing is not, and leaves no trace
- * here (*Patterns of Distributed Systems*, "Lease").
+ * Leases without deadlines. Creating, revoking and expiring are commands of the log; refreshing is not, and
+ * leaves no trace here (*Patterns of Distributed Systems*, "Lease").
  */
 export class Leases {
   readonly #leases = new sortedBtree.default<bigint, LeaseState>(undefined, inOrder);
@@ -58,7 +58,10 @@ export class Leases {
     return id === undefined ? undefined : this.#leases.get(id);
   }
 
-  /** The duplicate is refused here, where the command is applied: requests that are in flight together pass every earlier look. */
+  /**
+   * The duplicate is refused here, where the command is applied: requests that are in flight together pass
+   * every earlier look.
+   */
   grant(id: bigint, ttlSeconds: number, name?: string): LeaseState {
     if (name !== undefined && this.#names.has(name)) throw new CoreError("leaseNameTaken");
     if (this.#leases.has(id)) throw new CoreError("leaseExists");

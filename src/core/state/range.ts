@@ -129,7 +129,10 @@ const comparisons = new Map<number, (a: Version, b: Version) => number>([
   [Target.MOD, (a, b) => a.modified - b.modified],
 ]);
 
-/** Of two values, so many bytes are compared in one step: some microseconds, as values may be alike up to their last byte. */
+/**
+ * Of two values, so many bytes are compared in one step: some microseconds, as values may be alike up to
+ * their last byte.
+ */
 const comparedBytesMax = 4 * 1024;
 
 export function compareValues(a: Uint8Array, b: Uint8Array): number | Steps<number> {

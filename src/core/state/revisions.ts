@@ -24,7 +24,10 @@ export function isDeletion(version: Version): boolean {
 
 export const nothing = new Uint8Array(0);
 
-/** What a version takes in memory beside its key and value, measured: its record, its place in two lists, what its value is kept in. */
+/**
+ * What a version takes in memory beside its key and value, measured: its record, its place in two lists, what
+ * its value is kept in.
+ */
 const versionOverheadBytes = 400;
 
 /** What it takes in memory, about. */
@@ -32,14 +35,17 @@ export function sizeOf({ key, value }: Version): number {
   return versionOverheadBytes + key.length + value.length;
 }
 
-/** A part of something larger keeps all of it in memory: what is kept of a large request, or piece, is copied then. */
+/**
+ * A part of something larger keeps all of it in memory: what is kept of a large request, or piece, is copied
+ * then.
+ */
 export function owned(value: Uint8Array): Uint8Array {
   return value.buffer.byteLength > 2 * value.length + versionOverheadBytes ? value.slice() : value;
 }
 
 /**
- * What a key was, oldest first, as far as it has not been compacted away. It only ever grows at its end: compaction puts another in its
- * place. So whoever has one sees what was there then, whatever happens later.
+ * What a key was, oldest first, as far as it has not been compacted away. It only ever grows at its end:
+ * compaction puts another in its place. So whoever has one sees what was there then, whatever happens later.
  */
 type History = Version[];
 type Keys = InstanceType<typeof sortedBtree.default<Key, History>>;
@@ -48,7 +54,10 @@ type Keys = InstanceType<typeof sortedBtree.default<Key, History>>;
 export class KeysView {
   /** The newest that is whole. 1 is the empty beginning, as clients know it from etcd. */
   current: number;
-  /** Reads and watches before it are refused. -1: never compacted. To compact revision 0 is allowed once, as in etcd. */
+  /**
+   * Reads and watches before it are refused. -1: never compacted. To compact revision 0 is allowed once, as
+   * in etcd.
+   */
   compacted: number;
   readonly visits: Visits;
   protected readonly keys: Keys;
@@ -81,7 +90,10 @@ export class KeysView {
     }
   }
 
-  /** What the key was before a change of it; nothing if that was compacted away, whether or not it has been removed. */
+  /**
+   * What the key was before a change of it; nothing if that was compacted away, whether or not it has been
+   * removed.
+   */
   before({ key, modified }: Version): Version | undefined {
     return modified > this.compacted ? this.getAt(key, modified - 1) : undefined;
   }
@@ -103,10 +115,12 @@ const manyChanges = 1_024;
 const fewKeys = 64;
 
 /**
- * Keys with their past. A revision is a write transaction: all that one changes bears the same number. Nothing is
- * deleted but by compaction, so a read of an earlier revision sees what a read then would have seen.
+ * Keys with their past. A revision is a write transaction: all that one changes bears the same number.
+ * Nothing is deleted but by compaction, so a read of an earlier revision sees what a read then would have
+ * seen.
  *
- * A write is made known as a whole, by `commit`: until then what it has put and deleted is beyond the current revision.
+ * A write is made known as a whole, by `commit`: until then what it has put and deleted is beyond the current
+ * revision.
  */
 export class Revisions extends KeysView {
   /** Every change, in order: watchers resume from here. */
@@ -174,8 +188,8 @@ export class Revisions extends KeysView {
   }
 
   /**
-   * Reads and watches before `revision` are refused from now on. All changes of that revision itself stay. What nobody can read any
-   * more is removed by `sweep`.
+   * Reads and watches before `revision` are refused from now on. All changes of that revision itself stay.
+   * What nobody can read any more is removed by `sweep`.
    */
   compact(revision: number): void {
     this.compacted = revision;
@@ -199,8 +213,8 @@ export class Revisions extends KeysView {
   }
 
   /**
-   * Changes from there on, oldest first: all of revisions that are whole, and the last of which may have been begun only. It finds up to
-   * about `changesMax`, looks at up to `visitsMax`, and says where to go on.
+   * Changes from there on, oldest first: all of revisions that are whole, and the last of which may have been
+   * begun only. It finds up to about `changesMax`, looks at up to `visitsMax`, and says where to go on.
    */
   changesSince(from: Place, range: KeyRange, changesMax: number, visitsMax = Infinity): Changes {
     const key = singleKey(range);
@@ -229,7 +243,9 @@ export class Revisions extends KeysView {
     return { changes, next: this.#end };
   }
 
-  /** When few keys have changed little, that is found by looking at them, however much others have changed. */
+  /**
+   * When few keys have changed little, that is found by looking at them, however much others have changed.
+   */
   #changesOfFew({ revision, sub }: Place, range: KeyRange, changesMax: number): Changes | undefined {
     const left = this.#changes.length - firstFrom(this.#changes, revision);
     if (left <= manyChanges || sub > 0) return undefined;

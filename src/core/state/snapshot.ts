@@ -33,8 +33,9 @@ export interface SnapshotSource {
 }
 
 /**
- * The state as it is now, while it goes on: nothing is copied. What is left of a lease may be newer than the rest; that was committed, so
- * it is written in the log that follows the snapshot, and no leader looks at it before it has applied that.
+ * The state as it is now, while it goes on: nothing is copied. What is left of a lease may be newer than the
+ * rest; that was committed, so it is written in the log that follows the snapshot, and no leader looks at it
+ * before it has applied that.
  */
 export function frozen({ cluster, clusterMs, revisions, leases, spaceAlarms }: CoreState): SnapshotSource {
   const all = leases.all();
@@ -44,8 +45,9 @@ export function frozen({ cluster, clusterMs, revisions, leases, spaceAlarms }: C
 }
 
 /**
- * Bytes after which a piece is full: a few milliseconds of work for whoever writes or reads it, between two of which a server does other
- * things. One version may make it larger, by as much as a request may be: that is far below what disks and connections take for a piece.
+ * Bytes after which a piece is full: a few milliseconds of work for whoever writes or reads it, between two
+ * of which a server does other things. One version may make it larger, by as much as a request may be: that
+ * is far below what disks and connections take for a piece.
  */
 export const pieceBytesDefault = 64 * 1024;
 

@@ -48,8 +48,8 @@ export interface Applied {
 }
 
 /**
- * The state machine of the core: keys with their past, and leases. The same commands in the same order make the same
- * state on every server; it knows no time.
+ * The state machine of the core: keys with their past, and leases. The same commands in the same order make
+ * the same state on every server; it knows no time.
  */
 export class CoreState {
   readonly revisions = new Revisions();
@@ -58,9 +58,14 @@ export class CoreState {
   cluster = 0n;
   /** Milliseconds that the cluster has been led, as last replicated. */
   clusterMs = 0;
-  /** Members that have more than they can hold: until they are put out, nothing is taken that needs more room. */
+  /**
+   * Members that have more than they can hold: until they are put out, nothing is taken that needs more room.
+   */
   readonly spaceAlarms = new Set<bigint>();
-  /** A command is being applied: keys come and go from leases already, and what is read of revisions does not show it yet. */
+  /**
+   * A command is being applied: keys come and go from leases already, and what is read of revisions does not
+   * show it yet.
+   */
   isApplying = false;
   /** What the command that is being applied changes: one revision after the other, and each in order. */
   #changes: Version[] = [];
@@ -74,10 +79,11 @@ export class CoreState {
   }
 
   /**
-   * Applies a command in steps: nothing of what it changes can be read before the last of them, and no other command begins before.
-   * A command that is refused changes nothing. `term` is that of the command's entry.
+   * Applies a command in steps: nothing of what it changes can be read before the last of them, and no other
+   * command begins before. A command that is refused changes nothing. `term` is that of the command's entry.
    *
-   * @param answerBytes what the answer may have, as the state counts; less than 0 if nobody waits for it: what it changes is the same
+   * @param answerBytes what the answer may have, as the state counts; less than 0 if nobody waits for it:
+   * what it changes is the same
    */
   *applying(command: Command, term: number, answerBytes = Infinity): Steps<Applied> {
     this.isApplying = true;
@@ -198,8 +204,8 @@ export class CoreState {
   }
 
   /**
-   * Every server finds the same. No id is used again, as the proposers' numbers are not: else who held a lease that has
-   * ended could refresh its successor.
+   * Every server finds the same. No id is used again, as the proposers' numbers are not: else who held a
+   * lease that has ended could refresh its successor.
    */
   #freeId(number: bigint): bigint {
     let id = BigInt.asUintN(62, number) + 1n;
@@ -214,7 +220,9 @@ export class CoreState {
     this.#commit(write, undefined);
   }
 
-  /** Each in a revision of its own, as etcd does. The leaders of earlier versions had all of them end in one. */
+  /**
+   * Each in a revision of its own, as etcd does. The leaders of earlier versions had all of them end in one.
+   */
   *#expire({ ids, apart }: LeaseExpire): Steps<void> {
     let write = this.#begin();
     for (const id of ids) {

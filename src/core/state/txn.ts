@@ -43,7 +43,10 @@ export function* deleteKeys(write: Write, request: DeleteRangeRequest): Steps<De
   return create(DeleteRangeResponseSchema, { deleted: BigInt(gone.length), prevKvs });
 }
 
-/** Which way is taken, also in the transactions inside: all comparisons see the state from before the first write. */
+/**
+ * Which way is taken, also in the transactions inside: all comparisons see the state from before the first
+ * write.
+ */
 interface Path {
   readonly succeeded: boolean;
   readonly operations: readonly RequestOp[];
@@ -94,7 +97,10 @@ function checkPutApplies({ leases, revision, view }: Write, request: PutRequest)
   if (keeps && view.getAt(keyOf(request.key), revision) === undefined) throw new CoreError("keyNotFound");
 }
 
-/** Reads are checked before the first write, and after the puts: of several reasons to refuse, that is the one that etcd gives. */
+/**
+ * Reads are checked before the first write, and after the puts: of several reasons to refuse, that is the one
+ * that etcd gives.
+ */
 function* runPath(seen: Seen, path: Path): Steps<TxnResponse> {
   for (const operation of operationsOf(path))
     if (operation.case === "requestRange") readRevision(seen.view, operation.value);
@@ -142,7 +148,9 @@ function writeOf(seen: Seen): Write {
   throw new TypeError("a transaction that only reads cannot write");
 }
 
-/** A missing key has version, revisions and lease 0; no comparison of its value is true, not even `NOT_EQUAL`. */
+/**
+ * A missing key has version, revisions and lease 0; no comparison of its value is true, not even `NOT_EQUAL`.
+ */
 function* holds(view: KeysView, comparison: Compare): Steps<boolean> {
   if (comparison.rangeEnd.length === 0) return yield* holdsFor(view.get(keyOf(comparison.key)), comparison);
   const range = rangeOf(comparison.key, comparison.rangeEnd);

@@ -44,7 +44,10 @@ const electionMsDefault = 1_000;
 const electionMsMax = 50_000;
 const heartbeatsPerElectionMin = 5;
 const snapshotEntriesDefault = 100_000;
-/** Some tens of megabytes of small keys; watches that come back after minutes of a busy core find where they were. */
+/**
+ * Some tens of megabytes of small keys; watches that come back after minutes of a busy core find where they
+ * were.
+ */
 const keepRevisionsDefault = 100_000;
 const keepMsDefault = 3_600_000;
 /** Ten looks at the revision fit in. */
@@ -106,8 +109,8 @@ export function configOf(flags: CoreFlags): CoreConfig {
 }
 
 /**
- * Without a word history is kept to a number of revisions: all of it is in memory, and a time would bound that for slow writers only.
- * With one, a retention without a mode is a time, as in etcd.
+ * Without a word history is kept to a number of revisions: all of it is in memory, and a time would bound
+ * that for slow writers only. With one, a retention without a mode is a time, as in etcd.
  */
 function parseCompaction(givenMode?: string, retention?: string): AutoCompaction | undefined {
   const mode = givenMode ?? (retention === undefined ? "revision" : "periodic");
@@ -142,8 +145,8 @@ function parseQuota(text = "0"): number {
 }
 
 /**
- * etcd's 2 GB, or half of the memory that this process may use for its objects, if that is less: the log's tail, snapshots and answers
- * need room beside the state.
+ * etcd's 2 GB, or half of the memory that this process may use for its objects, if that is less: the log's
+ * tail, snapshots and answers need room beside the state.
  */
 function quotaBytesDefault(): number {
   return Math.min(quotaBytesMost, Math.floor(getHeapStatistics().heap_size_limit / 2));

@@ -31,8 +31,8 @@ export function readTls({ certFile, keyFile, trustedCaFile }: TlsFiles): TlsCont
 }
 
 /**
- * Certificates are renewed while a server runs: tells what the files have come to be, once that fits together. Those who come
- * afterwards are to be shown that.
+ * Certificates are renewed while a server runs: tells what the files have come to be, once that fits
+ * together. Those who come afterwards are to be shown that.
  *
  * @returns ends it
  */
@@ -46,7 +46,8 @@ export function whenRenewed(tls: TlsFiles, take: (content: TlsContent) => void):
       take(content);
       shown = content;
     } catch {
-      // They are just being written, or do not fit each other yet: the next look will tell, and until then the old ones are shown.
+      // They are just being written, or do not fit each other yet: the next look will tell, and until then
+      // the old ones are shown.
     }
   }, renewMs).unref();
   return () => clearInterval(looking);

@@ -2,8 +2,8 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Steps } from "../../state/steps.js";
 
 /**
- * How long one piece of work may keep the event loop at a time, ms. A few go on beside each other, and then it is somebody else's turn:
- * heartbeats are sent and answered in time, however much there is to do.
+ * How long one piece of work may keep the event loop at a time, ms. A few go on beside each other, and then
+ * it is somebody else's turn: heartbeats are sent and answered in time, however much there is to do.
  */
 export const turnMs = 4;
 

@@ -7,8 +7,9 @@ import { configOf } from "../common/config.js";
 import { openDataDirectory } from "./data-directory.js";
 
 /**
- * A directory that the first version wrote: 20 versions of `often`, `k0` to `k4` of which `k3` was deleted, all compacted at 10, a
- * lease with the key `held`, 30 versions of `later`. The snapshot ends among those, and the journal goes on after it.
+ * A directory that the first version wrote: 20 versions of `often`, `k0` to `k4` of which `k3` was deleted,
+ * all compacted at 10, a lease with the key `held`, 30 versions of `later`. The snapshot ends among those,
+ * and the journal goes on after it.
  */
 const first = fileURLToPath(new URL("../../../../test/core/fixtures/data-1", import.meta.url));
 

@@ -73,8 +73,9 @@ export async function openContent(
 }
 
 /**
- * A process that was killed may have left names that only the kernel knows: the directory's own, or that of a member.json
- * which says that there is a journal. What is read is counted as being on disk, so it is made so first.
+ * A process that was killed may have left names that only the kernel knows: the directory's own, or that of a
+ * member.json which says that there is a journal. What is read is counted as being on disk, so it is made so
+ * first.
  */
 async function syncNames(path: string): Promise<void> {
   try {
@@ -85,7 +86,10 @@ async function syncNames(path: string): Promise<void> {
   }
 }
 
-/** Everything of a new server is on disk before anybody hears of it. What a crash has left of an earlier try is replaced. */
+/**
+ * Everything of a new server is on disk before anybody hears of it. What a crash has left of an earlier try
+ * is replaced.
+ */
 async function begin(path: string, config: CoreConfig): Promise<MemberRecord> {
   if (!config.isNewCluster)
     throw new LeaseholdError(

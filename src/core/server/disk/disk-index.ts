@@ -2,8 +2,9 @@ import type { MemberId } from "../../raft/types.js";
 import { type MemberRecord, writeMemberRecord } from "./member-file.js";
 
 /**
- * Remembers which disk each of the other servers has. One that has lost its disk has forgotten its votes and what it had
- * acknowledged: it must not take part under its old name (Raft rests on what servers have promised).
+ * Remembers which disk each of the other servers has. One that has lost its disk has forgotten its votes and
+ * what it had acknowledged: it must not take part under its old name (Raft rests on what servers have
+ * promised).
  */
 export class DiskIndex {
   readonly #folder: string;
@@ -19,8 +20,8 @@ export class DiskIndex {
   }
 
   /**
-   * Undefined as long as nothing is known of the member. What is said by whoever comes to us is not believed then: anybody could say it
-   * first, and keep the member out for ever.
+   * Undefined as long as nothing is known of the member. What is said by whoever comes to us is not believed
+   * then: anybody could say it first, and keep the member out for ever.
    */
   isKnown(member: MemberId, disk: bigint): boolean | undefined {
     const known = this.#disks.get(member);
@@ -28,8 +29,9 @@ export class DiskIndex {
   }
 
   /**
-   * What the member itself has said where we have called it, at the address of the configuration. The first one counts, and is on our own
-   * disk before the answer is given: whether it is the known one. One that could not be written is not known, and is learnt again.
+   * What the member itself has said where we have called it, at the address of the configuration. The first
+   * one counts, and is on our own disk before the answer is given: whether it is the known one. One that
+   * could not be written is not known, and is learnt again.
    *
    * @throws LeaseholdError `DISK_FAILED`
    */

@@ -6,13 +6,17 @@ import type { SnapshotToWrite } from "../../replica/types.js";
 import { inTurns } from "../common/turns.js";
 
 /**
- * What a server writes: its log, and snapshots. All that is written to the log becomes durable in the order of the calls, and
- * after one that has failed nothing is written to it any more: what follows rests on what came before.
+ * What a server writes: its log, and snapshots. All that is written to the log becomes durable in the order
+ * of the calls, and after one that has failed nothing is written to it any more: what follows rests on what
+ * came before.
  */
 export class Disk {
   readonly #journal: Journal;
   readonly #snapshots: Snapshots;
-  /** The last step that others wait for: an installation, of which the log goes on. Rejected for ever if it failed. */
+  /**
+   * The last step that others wait for: an installation, of which the log goes on. Rejected for ever if it
+   * failed.
+   */
   #installing: Promise<void> | undefined;
   /** The log goes on after this. */
   #base: number;

@@ -10,9 +10,9 @@ import { Disk } from "./disk.js";
 import { DiskIndex } from "./disk-index.js";
 
 /**
- * The production code of a server's disk on a disk that crashes: processes are killed and power is lost between any two
- * operations, writes are torn, and the disk is full now and then. What a process was told is on disk, and what it found
- * when it started, is there after every loss of power; and every start succeeds.
+ * The production code of a server's disk on a disk that crashes: processes are killed and power is lost
+ * between any two operations, writes are torn, and the disk is full now and then. What a process was told is
+ * on disk, and what it found when it started, is there after every loss of power; and every start succeeds.
  */
 
 const simulated = vi.hoisted(() => ({ disk: undefined as CrashingDisk | undefined }));
@@ -95,7 +95,10 @@ class Life {
     return this.#steps.at(-1)!.log;
   }
 
-  /** What the process does when it finds nothing wrong: afterwards it counts all that is there as being on disk. */
+  /**
+   * What the process does when it finds nothing wrong: afterwards it counts all that is there as being on
+   * disk.
+   */
   async #start(): Promise<void> {
     this.disk.fullChance = 0;
     this.counts.starts += 1;

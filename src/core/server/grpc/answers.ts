@@ -6,14 +6,17 @@ import { finishInTurns } from "../common/turns.js";
 import { grpcError } from "./calls.js";
 import { bytesOfAnswer, encode, type Encoded, isLarge } from "./encode.js";
 
-/** So many of the largest have room beside each other: one client may have one that it does not take, and others still get theirs. */
+/**
+ * So many of the largest have room beside each other: one client may have one that it does not take, and
+ * others still get theirs.
+ */
 const largestMax = 2;
 
 type Call = Pick<ServerUnaryCall<unknown, unknown>, "getPeer" | "once">;
 
 /**
- * Answers that their clients have not taken in yet. Clients share the room that there is for them, so that those who ask and do not read
- * take nobody's memory but their own share.
+ * Answers that their clients have not taken in yet. Clients share the room that there is for them, so that
+ * those who ask and do not read take nobody's memory but their own share.
  */
 export class Answers {
   readonly #shares: FairShares<string>;

@@ -6,8 +6,8 @@ import { CoreError } from "../../state/errors.js";
 type AnyCall = Pick<ServerUnaryCall<unknown, unknown>, "getDeadline" | "metadata">;
 
 /**
- * How long a request may take when its client has set no deadline, beside two election timeouts: etcd's figures. A leader can be
- * lost and found once in it.
+ * How long a request may take when its client has set no deadline, beside two election timeouts: etcd's
+ * figures. A leader can be lost and found once in it.
  */
 const requestMs = 5_000;
 
@@ -28,7 +28,10 @@ export function grpcError(error: CoreError): { code: number; details: string } {
   return { code: error.code, details: error.message };
 }
 
-/** How many election timeouts a stream outlives its server's leader, if its client has asked for one: etcd's figure. */
+/**
+ * How many election timeouts a stream outlives its server's leader, if its client has asked for one: etcd's
+ * figure.
+ */
 const leaderlessFactor = 3;
 
 export type Stream = ServerDuplexStream<unknown, unknown>;

@@ -16,10 +16,16 @@ import { serviceDefinition } from "./services.js";
 import { unaryHandlers } from "./unary.js";
 import { watchHandler } from "./watch.js";
 
-/** As etcd: what the core refuses as too large (1.5 MiB) has to arrive, so that it can be refused in its words. */
+/**
+ * As etcd: what the core refuses as too large (1.5 MiB) has to arrive, so that it can be refused in its
+ * words.
+ */
 const messageBytesMax = 2 * 1024 * 1024;
 
-/** Of one connection at once, also such as have been answered and not been taken in: clients wait with more. As many as all may ask. */
+/**
+ * Of one connection at once, also such as have been answered and not been taken in: clients wait with more.
+ * As many as all may ask.
+ */
 const callsMax = 16_384;
 
 /** A client that has vanished without a word is noticed: etcd's figures. */

@@ -75,7 +75,10 @@ function bytesOfTxn({ responses }: TxnResponse): number {
   return bytes;
 }
 
-/** The same bytes as at once, or others that mean the same: in an encoded message, what a list has may stand in several parts. */
+/**
+ * The same bytes as at once, or others that mean the same: in an encoded message, what a list has may stand
+ * in several parts.
+ */
 export function* encode(answer: AnyAnswer): Steps<Encoded> {
   const parts = yield* partsOf(answer);
   const whole = Buffer.allocUnsafe(lengthOf(parts));

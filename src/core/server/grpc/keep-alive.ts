@@ -5,8 +5,9 @@ import type { CoreHost } from "../../host/host.js";
 import { type Stream, type Streams, deadlineOf, fail } from "./calls.js";
 
 /**
- * Refreshes of one stream that are under way, or whose answers the connection has not taken: no more are read. Enough for a client of ten
- * thousand leases to lose no time; what piles up beyond it stays at the client, and is not refreshed from memory here (etcd 21638).
+ * Refreshes of one stream that are under way, or whose answers the connection has not taken: no more are
+ * read. Enough for a client of ten thousand leases to lose no time; what piles up beyond it stays at the
+ * client, and is not refreshed from memory here (etcd 21638).
  */
 const underWayMax = 1_024;
 
@@ -18,8 +19,8 @@ interface Refresh {
 type Host = Pick<CoreHost, "cancel" | "request">;
 
 /**
- * A stream of refreshes, many under way at once, answered in the order in which they were asked, as clients rely on. It stays open
- * whatever becomes of the leases: a lease that has ended is answered with a TTL of 0.
+ * A stream of refreshes, many under way at once, answered in the order in which they were asked, as clients
+ * rely on. It stays open whatever becomes of the leases: a lease that has ended is answered with a TTL of 0.
  */
 export function keepAliveHandler(host: Host, streams: Pick<Streams, "admit">, electionMs: number) {
   return (stream: Stream): void => {

@@ -49,8 +49,8 @@ const withContent: ReadonlySet<DescMessage> = new Set([
 const withoutContentBytesMax = 64 * 1024;
 
 /**
- * What this version does not know of a request is left out: it would only stand in the log. What is too large comes
- * as the refusal that it gets, and has cost nothing.
+ * What this version does not know of a request is left out: it would only stand in the log. What is too large
+ * comes as the refusal that it gets, and has cost nothing.
  */
 function readRequest(schema: DescMessage, bytes: Buffer): unknown {
   if (!withContent.has(schema) && bytes.length > withoutContentBytesMax)

@@ -17,10 +17,11 @@ interface Found {
 }
 
 /**
- * Whether a transaction has more parts, or is deeper, than any that is taken: seen from its bytes, as to decode a million
- * operations is work already.
+ * Whether a transaction has more parts, or is deeper, than any that is taken: seen from its bytes, as to
+ * decode a million operations is work already.
  *
- * @throws RangeError if it is no message: what ends after the message that it is in could be gone through once for each of them
+ * @throws RangeError if it is no message: what ends after the message that it is in could be gone through
+ * once for each of them
  */
 export function isOversized(bytes: Uint8Array): boolean {
   const reader = new BinaryReader(bytes);

@@ -6,14 +6,15 @@ import { type Stream, type Streams, fail } from "./calls.js";
 import { encode, isLarge } from "./encode.js";
 
 /**
- * Responses of one stream that its connection has not taken: no more requests are read, as each is answered, too. Above what the core
- * hands out of changes by itself.
+ * Responses of one stream that its connection has not taken: no more requests are read, as each is answered,
+ * too. Above what the core hands out of changes by itself.
  */
 const unsentMax = 1_024;
 
 /**
- * A stream of watches. What its client does not take in waits here up to the bound of the core (`watchResponsesMax`), as it hears
- * of each response only when the connection has taken it; the rest waits in history.
+ * A stream of watches. What its client does not take in waits here up to the bound of the core
+ * (`watchResponsesMax`), as it hears of each response only when the connection has taken it; the rest waits
+ * in history.
  */
 export function watchHandler(host: CoreHost, streams: Streams) {
   return (stream: Stream): void => {

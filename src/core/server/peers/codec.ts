@@ -3,8 +3,9 @@ import type { Entry, Membership, SnapshotMeta } from "../../raft/types.js";
 import type { PeerMessage } from "../../replica/types.js";
 
 /**
- * Messages between servers as bytes: the kind, who to whom, then the kind's fields in this order. Counts are 64-bit floats,
- * as in the journal: they stay exact as far as the program's own numbers do. All is little-endian.
+ * Messages between servers as bytes: the kind, who to whom, then the kind's fields in this order. Counts are
+ * 64-bit floats, as in the journal: they stay exact as far as the program's own numbers do. All is
+ * little-endian.
  */
 type Field = "count" | "id" | "lease" | "flag" | "bytes" | "entries" | "meta" | readonly string[];
 

@@ -8,7 +8,10 @@ import { Frames, frame } from "./frames.js";
 import { type Self, helloBytes, readWelcome } from "./hello.js";
 import { dial } from "./sockets.js";
 
-/** What waits for a slow peer. Twice what the log has in flight to one; what has no room is dropped, and Raft sends it again. */
+/**
+ * What waits for a slow peer. Twice what the log has in flight to one; what has no room is dropped, and Raft
+ * sends it again.
+ */
 const queueBytesMax = 32 * 1024 * 1024;
 
 /** Between attempts: a server that comes back is found before an election would be over. */
@@ -18,7 +21,10 @@ export interface LinkOptions {
   readonly self: Self;
   readonly peer: KnownMember;
   readonly tls: TlsFiles | undefined;
-  /** Whoever says nothing for so long is not there. A connection that was cut off silently would else last for minutes. */
+  /**
+   * Whoever says nothing for so long is not there. A connection that was cut off silently would else last for
+   * minutes.
+   */
   readonly silenceMs: number;
   /** Nothing can be delivered. */
   readonly unreachable: () => void;
@@ -51,7 +57,10 @@ export class PeerLink {
     return this.#isWelcome;
   }
 
-  /** What cannot be sent now is dropped: Raft sends again what matters, and nobody else's messages may come twice. */
+  /**
+   * What cannot be sent now is dropped: Raft sends again what matters, and nobody else's messages may come
+   * twice.
+   */
   send(message: PeerMessage): void {
     const socket = this.#socket;
     if (socket === undefined || !this.#isWelcome || socket.writableLength > queueBytesMax) {

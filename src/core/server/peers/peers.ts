@@ -13,7 +13,10 @@ import { PeerLink } from "./link.js";
 import { sendSnapshot } from "./snapshot-sender.js";
 import { createListener, listen } from "./sockets.js";
 
-/** Connections of which it is not known who is there. For one more the oldest is given up: nobody keeps others out by waiting. */
+/**
+ * Connections of which it is not known who is there. For one more the oldest is given up: nobody keeps others
+ * out by waiting.
+ */
 const strangersMax = 64;
 
 /** How long a stranger may take to say who it is, ms: a few round trips. */
@@ -47,7 +50,10 @@ export interface PeersOptions {
   readonly handler: PeersHandler;
 }
 
-/** The other servers of the core. Messages to one go over a connection that we make, messages from it over one that it makes. */
+/**
+ * The other servers of the core. Messages to one go over a connection that we make, messages from it over one
+ * that it makes.
+ */
 export class Peers {
   readonly #options: PeersOptions;
   readonly #links = new Map<MemberId, PeerLink>();

@@ -13,8 +13,8 @@ import { dial } from "./sockets.js";
 const stalledMs = 10_000;
 
 /**
- * Streams the newest snapshot to a server that is too far behind, on a connection of its own, so that heartbeats do not
- * wait behind it, and no faster than it is taken in.
+ * Streams the newest snapshot to a server that is too far behind, on a connection of its own, so that
+ * heartbeats do not wait behind it, and no faster than it is taken in.
  *
  * @throws Error if it has not arrived as a whole
  */
