@@ -75,6 +75,7 @@ export class FleasePeer {
   /** For those who watch; absent without an acceptor. */
   readonly feed: WatchFeed | undefined;
   readonly #waiters: Waiters;
+  /** Reused for HINT and PASS, which go beside the protocol. */
   readonly #aside = new Message();
   readonly #clock: FleaseClock;
   readonly #medium: Medium;
@@ -162,8 +163,9 @@ export class FleasePeer {
   receive(from: number, message: Message, now: Reading, reply: Message): boolean {
     if (isRequest(message.kind)) {
       if (this.acceptor === undefined) return false;
+      // A PASS is for the list of those who wait alone.
       const replies = message.kind !== Kind.pass && this.#answer(this.acceptor, from, message, now, reply);
-      this.#noteWaiter(from, message, now, replies ? reply : undefined);
+      this.#keepWaiters(from, message, now, replies ? reply : undefined);
       const changes = replies ? reply.kind === Kind.ack : message.kind === Kind.release;
       if (changes) this.feed?.note(message.resource, now);
       return replies;
@@ -210,7 +212,7 @@ export class FleasePeer {
   }
 
   /** Keeps the list of those who wait for a resource, and tells the first when it has become free. */
-  #noteWaiter(from: number, request: Message, now: Reading, reply: Message | undefined): void {
+  #keepWaiters(from: number, request: Message, now: Reading, reply: Message | undefined): void {
     const { resource } = request;
     if (reply?.kind === Kind.nack) {
       const waits = request.waiting && reply.refusal === Refusal.held;

@@ -20,7 +20,7 @@ export interface HeldLeaseOptions {
   readonly maxHoldMs: number;
 }
 
-/** Who made the lease and takes it back. */
+/** Who made the lease and takes it back: a `LeaseManager`, or the `LeaseServer` of a worker thread. */
 export interface LeaseKeeper {
   readonly provider: Pick<Provider, "holder" | "renew" | "forgoRenewal">;
   readonly world: World;
@@ -51,8 +51,8 @@ export class HeldLease implements Lease {
   #renewing: Promise<boolean> | undefined;
   #renewalError: unknown;
   #controller: AbortController | undefined;
-  #requests: AbortController | undefined;
-  #request: LeaseholdError | undefined;
+  #releaseRequests: AbortController | undefined;
+  #releaseRequest: LeaseholdError | undefined;
   #ended: LossReason | undefined;
   /** Made when somebody asks for it: an error records the stack, which is too dear for every release. */
   #error: LeaseLostError | undefined;
@@ -83,18 +83,18 @@ export class HeldLease implements Lease {
   }
 
   get releaseRequested(): AbortSignal {
-    if (this.#requests === undefined) {
-      this.#requests = new AbortController();
-      if (this.#request !== undefined) this.#requests.abort(this.#request);
+    if (this.#releaseRequests === undefined) {
+      this.#releaseRequests = new AbortController();
+      if (this.#releaseRequest !== undefined) this.#releaseRequests.abort(this.#releaseRequest);
     }
-    return this.#requests.signal;
+    return this.#releaseRequests.signal;
   }
 
   /** Somebody asks for the resource. Only the first is told; the others want the same. */
-  requestRelease(why: LeaseholdError): void {
-    if (this.#ended !== undefined || this.#request !== undefined) return;
-    this.#request = why;
-    this.#requests?.abort(why);
+  noteReleaseRequest(why: LeaseholdError): void {
+    if (this.#ended !== undefined || this.#releaseRequest !== undefined) return;
+    this.#releaseRequest = why;
+    this.#releaseRequests?.abort(why);
   }
 
   /** Why the lease ended; undefined while it is held. */
@@ -163,7 +163,7 @@ export class HeldLease implements Lease {
       this.#timer?.cancel();
       this.#timer = undefined;
       // Set before the signal aborts: what listens there may call release().
-      this.#returned = this.#giveBack();
+      this.#returned = this.#returnToKeeper();
       this.#controller?.abort(this.#lossError(reason));
     }
     return this.#returned;
@@ -181,7 +181,7 @@ export class HeldLease implements Lease {
     this.#controller.abort(reason);
   }
 
-  async #giveBack(): Promise<void> {
+  async #returnToKeeper(): Promise<void> {
     if (this.#renewing !== undefined) this.#keeper.provider.forgoRenewal?.(this.grant);
     // One request at a time; awaiting nothing also lets the signal's listeners run before the resource is
     // given back.

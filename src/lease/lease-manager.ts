@@ -211,17 +211,17 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     const what = broken ? "has broken the lease on" : "asks for";
     for (const { lease } of this.#held.values()) {
       if (lease.resource !== resource) continue;
-      lease.requestRelease(
+      lease.noteReleaseRequest(
         new LeaseholdError("RELEASE_REQUESTED", `${by} ${what} ${JSON.stringify(resource)}`),
       );
       return;
     }
   }
 
-  /** From a lease that has ended. */
+  /** From a lease that has ended, by its release or otherwise (`LeaseKeeper`). */
   async takeBack(lease: HeldLease): Promise<void> {
     const { grant } = lease;
-    await this.#giveBack(grant);
+    await this.#releaseGrant(grant);
     const tenancy = this.#held.get(grant);
     this.#held.delete(grant);
     tenancy?.queue.vacate();
@@ -345,7 +345,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
       queue.occupy(contender, lease);
       return lease;
     }
-    await this.#giveBack(outcome.grant);
+    await this.#releaseGrant(outcome.grant);
     contender.throwIfGivenUp();
     const error = new LeaseholdError(
       "NO_QUORUM",
@@ -354,8 +354,8 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     return { kind: "unanswered", error };
   }
 
-  /** Best effort: a resource that can't be given back now becomes free when its lease runs out. */
-  async #giveBack(grant: Grant): Promise<void> {
+  /** Best effort: a resource that cannot be released now becomes free when its lease runs out. */
+  async #releaseGrant(grant: Grant): Promise<void> {
     try {
       await this.provider.release(grant);
     } catch {

@@ -190,7 +190,7 @@ export class Acceptor {
   /** READ: promise the ballot and tell the lease (Algorithm 1, the read half). */
   #read(request: Message, now: Reading, reply: Message): void {
     const entry = this.#entries.get(request.resource);
-    if (!this.#admits(request, entry, now, reply)) return;
+    if (!this.#passesTests(request, entry, now, reply)) return;
     // A promise to others would keep the holder from renewing: while its lease runs there is none (repair
     // F17).
     if (this.#blocks(entry, request.owner, now)) {
@@ -211,7 +211,7 @@ export class Acceptor {
       this.#refuse(request, Refusal.outOfBounds, now, reply);
       return;
     }
-    if (!this.#admits(request, entry, now, reply)) return;
+    if (!this.#passesTests(request, entry, now, reply)) return;
     if (this.#blocks(entry, request.owner, now)) {
       this.#refuse(request, Refusal.held, now, reply);
       return;
@@ -284,7 +284,7 @@ export class Acceptor {
   }
 
   /** The tests that READ, WRITE and ACQ have in common; fills in the refusal when one fails. */
-  #admits(request: Message, entry: Entry | undefined, now: Reading, reply: Message): boolean {
+  #passesTests(request: Message, entry: Entry | undefined, now: Reading, reply: Message): boolean {
     const why = this.#refusal(request, entry, now);
     if (why === Refusal.none) return true;
     // Of two reasons the lease: the proposer with the slowest clock would hear of higher promises for ever,
@@ -317,10 +317,10 @@ export class Acceptor {
   }
 
   /**
-   * A token is no greater than the ballot number, which `#admits` bounds by the clock. A lease that is too
-   * long would outlive the recovery wait (repair F18), one that is over already would only block (F11). The
-   * bound uses the plain wall clock: `hi` may have run far ahead, and would let in a lease computed before
-   * the clocks stepped back together.
+   * A token is no greater than the ballot number, which the common tests bound by the clock. A lease that is
+   * too long would outlive the recovery wait (repair F18), one that is over already would only block (F11).
+   * The bound uses the plain wall clock: `hi` may have run far ahead, and would let in a lease computed
+   * before the clocks stepped back together.
    */
   #withinBounds(request: Message, now: Reading): boolean {
     const { maxClockSkewMs, ttlMaxMs } = this.#settings;

@@ -152,6 +152,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
     return this.runner.now();
   }
 
+  /** `AdminRpc` has work to do, which is done in turns beside that of the protocol. */
   adminWork(): void {
     if (this.#closed === undefined) this.#adminTurns.wanted();
   }
@@ -208,6 +209,8 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
     await this.transport.close();
     this.#options.transport?.credentials?.close();
   }
+
+  // What the transport tells and asks: `TransportHandler` says when
 
   connected(link: Link): void {
     this.peer.acceptor?.quotas?.introduce(link.owner, link.account);
@@ -330,7 +333,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
     return this.#adminRpc.answer(link, method, params);
   }
 
-  // What the peer says
+  // What the peer sends: its `Medium`
 
   send(to: number, message: Message): void {
     this.#members[to]?.send(message);

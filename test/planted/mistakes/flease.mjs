@@ -35,7 +35,7 @@ export const inFlease = /** @type {const} */ ([
       },
       {
         file: acceptor,
-        at: "if (!this.#admits(request, entry, now, reply)) return;\n    if (this.#blocks(entry, request.owner, now)",
+        at: "if (!this.#passesTests(request, entry, now, reply)) return;\n    if (this.#blocks(entry, request.owner, now)",
         find: "this.#blocks(entry, request.owner, now)",
         replace: "request.kind === Kind.acquire && this.#blocks(entry, request.owner, now)",
       },
@@ -322,7 +322,7 @@ export const inFlease = /** @type {const} */ ([
     edits: [
       {
         file: acceptor,
-        at: "if (!this.#admits(request, entry, now, reply)) return;\n    if (this.#blocks(entry, request.owner, now)",
+        at: "if (!this.#passesTests(request, entry, now, reply)) return;\n    if (this.#blocks(entry, request.owner, now)",
         find: "this.#blocks(entry, request.owner, now)",
         replace: "request.kind !== Kind.acquire && this.#blocks(entry, request.owner, now)",
       },

@@ -44,7 +44,7 @@ export interface LinkHandler {
   chunkEnd(link: Link): void;
 }
 
-/** What all links of a transport share. */
+/** What all links of a transport share; `Links` is it. */
 export interface LinkOwner {
   readonly role: Role;
   /** The view that a heartbeat carries. */
@@ -105,7 +105,7 @@ export class Link {
   /** The protocol side's own number for this peer. The transport does not look at it. */
   handle = -1;
 
-  readonly #owner: LinkOwner;
+  readonly #links: LinkOwner;
   readonly #carrier: Carrier;
   readonly #outbox = new Outbox();
   readonly #roundTrip = new RoundTrip();
@@ -116,8 +116,8 @@ export class Link {
   #sentSinceTick = false;
   #silentTicks = 0;
 
-  constructor(owner: LinkOwner, carrier: Carrier, origin: LinkOrigin) {
-    this.#owner = owner;
+  constructor(links: LinkOwner, carrier: Carrier, origin: LinkOrigin) {
+    this.#links = links;
     this.#carrier = carrier;
     this.peer = origin.peer;
     this.role = origin.peer.role;
@@ -160,7 +160,7 @@ export class Link {
    * there is no room, or whose link is closed, is dropped and counted.
    */
   send(message: Message): void {
-    const { counters } = this.#owner;
+    const { counters } = this.#links;
     if (!this.#open) {
       counters["messages.dropped.closed"]++;
       return;
@@ -168,7 +168,7 @@ export class Link {
     const renews = message.renewing && isRequest(message.kind);
     const room = renews
       ? this.#outbox.urgentLength < URGENT_BYTES_MAX
-      : this.waitingBytes < this.#owner.linkBytesMax;
+      : this.waitingBytes < this.#links.linkBytesMax;
     if (!room) {
       counters["messages.dropped.congested"]++;
       return;
@@ -185,7 +185,7 @@ export class Link {
    * @throws TypeError for what JSON cannot hold.
    */
   sendCall(call: CallFrame): boolean {
-    if (!this.#open || this.waitingBytes >= this.#owner.linkBytesMax) return false;
+    if (!this.#open || this.waitingBytes >= this.#links.linkBytesMax) return false;
     if (!encodeCall(this.#outbox.frames, call)) return false;
     this.#markDirty();
     return true;
@@ -197,7 +197,7 @@ export class Link {
    * @throws TypeError or RangeError for what an answer cannot hold.
    */
   sendAnswer(answer: AnswerFrame): boolean {
-    if (!this.#open || this.waitingBytes >= this.#owner.linkBytesMax) return false;
+    if (!this.#open || this.waitingBytes >= this.#links.linkBytesMax) return false;
     encodeAnswer(this.#outbox.frames, answer);
     this.#markDirty();
     return true;
@@ -206,7 +206,7 @@ export class Link {
   #markDirty(): void {
     if (this.#dirty) return;
     this.#dirty = true;
-    this.#owner.markDirty(this);
+    this.#links.markDirty(this);
   }
 
   /**
@@ -216,7 +216,7 @@ export class Link {
   flush(stamp: ClockStamp): void {
     this.#dirty = false;
     if (!this.#open || this.#outbox.length === 0 || !this.#carrier.ready) return;
-    const { counters } = this.#owner;
+    const { counters } = this.#links;
     const buffer = this.#outbox.take(stamp, this.#roundTrip.echoAt(stamp.monoMs));
     this.#sentSinceTick = true;
     counters.writes++;
@@ -247,7 +247,7 @@ export class Link {
   tick(): number {
     this.#roundTrip.tick();
     if (!this.#sentSinceTick && this.#outbox.length === 0 && this.#inFlight === undefined) {
-      this.#outbox.addHeartbeat(this.#owner.view);
+      this.#outbox.addHeartbeat(this.#links.view);
       this.#markDirty();
     }
     this.#sentSinceTick = false;
@@ -263,13 +263,13 @@ export class Link {
     if (!this.#open) return;
     reader.reset(bytes, start, end);
     if (kind === FrameKind.batch) this.#batch();
-    else if (kind === FrameKind.call) this.#owner.calls.called(this, decodeCall(reader));
-    else if (kind === FrameKind.answer) this.#owner.calls.answered(this, decodeAnswer(reader));
+    else if (kind === FrameKind.call) this.#links.calls.called(this, decodeCall(reader));
+    else if (kind === FrameKind.answer) this.#links.calls.answered(this, decodeAnswer(reader));
     else throw new FrameError("kind", `a frame of kind ${kind} after the handshake`);
   }
 
   #batch(): void {
-    const { handler, counters, role } = this.#owner;
+    const { handler, counters, role } = this.#links;
     const view = decodeBatchHeader(reader, receivedStamp, receivedEcho);
     counters["batches.received"]++;
     this.#roundTrip.received(receivedStamp, receivedEcho);

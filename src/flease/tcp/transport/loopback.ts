@@ -11,13 +11,13 @@ import type { Identity } from "../wire/identity.js";
  */
 class LoopbackCarrier implements Carrier {
   readonly ready = true;
-  readonly #owner: LinkOwner;
+  readonly #links: LinkOwner;
   readonly #clock: Clock;
   readonly #decoder: FrameDecoder;
   link: Link | undefined;
 
-  constructor(owner: LinkOwner, clock: Clock) {
-    this.#owner = owner;
+  constructor(links: LinkOwner, clock: Clock) {
+    this.#links = links;
     this.#clock = clock;
     this.#decoder = new FrameDecoder((kind, bytes, start, end) => this.link!.frame(kind, bytes, start, end));
   }
@@ -25,9 +25,9 @@ class LoopbackCarrier implements Carrier {
   write(buffer: ByteWriter): boolean {
     const link = this.link!;
     link.heard(this.#clock.monotonicMs());
-    this.#owner.handler.chunk(link);
+    this.#links.handler.chunk(link);
     this.#decoder.push(buffer.bytes, buffer.length);
-    this.#owner.handler.chunkEnd(link);
+    this.#links.handler.chunkEnd(link);
     return true;
   }
 
@@ -36,9 +36,9 @@ class LoopbackCarrier implements Carrier {
   }
 }
 
-export function loopbackLink(owner: LinkOwner, clock: Clock, self: Identity): Link {
-  const carrier = new LoopbackCarrier(owner, clock);
-  carrier.link = new Link(owner, carrier, {
+export function loopbackLink(links: LinkOwner, clock: Clock, self: Identity): Link {
+  const carrier = new LoopbackCarrier(links, clock);
+  carrier.link = new Link(links, carrier, {
     peer: self,
     address: "loopback",
     dialed: false,
