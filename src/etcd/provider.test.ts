@@ -245,7 +245,7 @@ describe("waiters", () => {
     expect((await waiting).remaining()).toBeGreaterThan(0);
   });
 
-  test("get it without a watch, too", async () => {
+  test("get a released lease without a watch, too", async () => {
     core.isMute = true;
     const lease = await take(alice);
     const waiting = bob.acquire(name, { ttl: ttlMs });

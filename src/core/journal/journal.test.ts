@@ -43,7 +43,7 @@ const segments = async () => (await readdir(folder)).filter((name) => name.endsW
 const indexes = (entries: readonly Entry[]) => entries.map(({ index, term }) => `${index}@${term}`);
 
 describe("the journal", () => {
-  test("an empty one has nothing, not even a term", async () => {
+  test("a new journal has nothing, not even a term", async () => {
     expect(await content()).toEqual({
       hardState: undefined,
       base: { index: 0, term: 0 },
@@ -357,7 +357,7 @@ describe("snapshots", () => {
 });
 
 describe("the lock of a data directory", () => {
-  test("one process at a time; a dead one's is no obstacle", async () => {
+  test("is held by one process at a time, and lost when its file is taken away", async () => {
     const first = await DirectoryLock.take(folder);
     await expect(DirectoryLock.take(folder)).rejects.toMatchObject({ code: "DATA_IN_USE" });
     expect(await first.isOurs()).toBe(true);

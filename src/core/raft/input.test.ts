@@ -163,7 +163,7 @@ describe("proofs that a disk has lost something", () => {
     expect(() => one.exchange(message)).toThrow(expect.objectContaining({ code: "LOG_CORRUPT" }));
   });
 
-  test("two leaders of one term", () => {
+  test("a second leader of one term is called corrupt", () => {
     const one = follower();
     one.exchange(append);
     expect(() => one.exchange({ ...append, from: 3n })).toThrow(/both lead in term 3/);
@@ -200,7 +200,7 @@ describe("recovery", () => {
 });
 
 describe("quorums", () => {
-  test("a majority has reached it, and none has reached more", () => {
+  test("`reachedByMajority` is the greatest value that a majority has reached", () => {
     fc.assert(
       fc.property(fc.array(fc.nat(20), { minLength: 1, maxLength: 9 }), (values) => {
         const reached = reachedByMajority([...values]);

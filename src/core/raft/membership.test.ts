@@ -13,7 +13,7 @@ function config(index: number, kind: ConfigChange["kind"], member: bigint): Entr
 }
 
 describe("thesis 4.1: one member at a time", () => {
-  test("what each change makes, and which make no sense", () => {
+  test("each change makes the membership that it names, and one that makes no sense is refused", () => {
     const now: Membership = { voters: [1n, 2n], learners: [3n] };
     expect(changed(now, { kind: "add-voter", member: 4n })).toEqual({ voters: [1n, 2n, 4n], learners: [3n] });
     expect(changed(now, { kind: "add-learner", member: 4n })).toEqual({
@@ -73,7 +73,7 @@ describe("thesis 4.1: one member at a time", () => {
     expect(lab.status(1)).toMatchObject({ leader: 2n, membership: onlyVoters(1n, 2n, 3n) });
   });
 
-  test("no second change while one is not committed", () => {
+  test("a second change is refused while one is not committed", () => {
     const lab = Lab.of(3);
     lab.elect(1);
     lab.partition([1], [2, 3]);
@@ -85,7 +85,7 @@ describe("thesis 4.1: one member at a time", () => {
     expect(lab.change(1, "add-learner", 5)).toBe("accepted");
   });
 
-  test("no change before an entry of the leader's own term is committed (the bug of 2015)", () => {
+  test("a change is refused before an entry of the leader's own term is committed (the bug of 2015)", () => {
     const lab = Lab.of(3);
     lab.tick(2, 10);
     lab.tick(3, 10);
@@ -143,7 +143,7 @@ describe("thesis 4.1: one member at a time", () => {
     });
   });
 
-  test("planted: two changes at once", () => {
+  test("planted: a second change is taken while one is not committed", () => {
     withFaults({ twoChangesAtOnce: true }, () => {
       const lab = Lab.of(1);
       lab.elect(1);
@@ -251,7 +251,7 @@ describe("thesis 4.2.3: disruptive servers", () => {
     expect(lab.status(1).followers.map(({ id }) => id)).toEqual([2n, 3n]);
   });
 
-  test("its late answers count for nothing", () => {
+  test("late answers of a server that was removed count for nothing", () => {
     const lab = Lab.of(3);
     lab.elect(1);
     lab.pass(1);
@@ -282,7 +282,7 @@ describe("thesis 3.10: leadership transfer", () => {
     expect(lab.applied(2)).toContain("2:x");
   });
 
-  test("given up after an election timeout, if the target does not come", () => {
+  test("a transfer is given up after an election timeout, if its target does not stand", () => {
     const lab = Lab.of(3);
     lab.elect(1);
     lab.pass(1);
@@ -294,7 +294,7 @@ describe("thesis 3.10: leadership transfer", () => {
     expect(lab.raft(1).propose([nothing]).accepted).toBe(true);
   });
 
-  test("to nobody who could not lead", () => {
+  test("a transfer to a learner or a stranger is refused", () => {
     const lab = Lab.of(3);
     lab.elect(1);
     lab.pass(1);

@@ -128,7 +128,7 @@ describe("figure 2: AppendEntries", () => {
     });
   });
 
-  test("planted: conflicts that are kept", () => {
+  test("planted: with conflicts that are kept, logs no longer match", () => {
     withFaults({ conflictsKept: true }, () => {
       const one = new Lab({ 1: disk(three, log(2, 2, 2)) });
       one

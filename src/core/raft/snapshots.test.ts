@@ -34,7 +34,7 @@ describe("7: log compaction", () => {
     expect(lab.applied(3).at(-1)).toBe("2:later");
   });
 
-  test("entries that are kept beyond the snapshot save it", () => {
+  test("a follower that lacks only entries that were kept gets no snapshot", () => {
     const lab = leftBehind(30);
     lab.delivered.length = 0;
     lab.pass(3);
@@ -106,7 +106,7 @@ describe("7: log compaction", () => {
     expect(one.raft.status()).toMatchObject({ lastIndex: 10, commit: 9, snapshotIndex: 1 });
   });
 
-  test("an old one changes nothing", () => {
+  test("a snapshot older than the commit index changes nothing", () => {
     const one = new Single(1n, disk(three, log(2, 2, 3), { term: 5, commit: 4 }));
     one.drain();
     const [answer] = one.exchange({ ...install, meta: { ...meta, index: 3, term: 2 } });

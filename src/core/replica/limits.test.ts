@@ -47,7 +47,7 @@ function deep(levels: number, innermost: Txn): Txn {
 }
 
 describe("what one request may be", () => {
-  test("at most 128 operations, in all levels of a transaction together", () => {
+  test("a transaction has at most 128 operations in all its levels together", () => {
     const cluster = new VirtualCluster({ servers: 1 });
     const leader = cluster.leader();
     cluster.ask(leader, TXN, txn({ success: puts(128) }));
@@ -63,7 +63,7 @@ describe("what one request may be", () => {
       expect(cluster.failure(leader, txn(request))).toBe("tooManyOperations");
   });
 
-  test("at most 32 transactions in each other: the deepest that is taken can be read from the log again", () => {
+  test("transactions stand at most 32 deep in each other, and the deepest can be read from the log again", () => {
     const cluster = new VirtualCluster();
     const leader = cluster.leader();
     const innermost = { compare: compared(1), success: puts(1) };
@@ -76,7 +76,7 @@ describe("what one request may be", () => {
     cluster.ask(leader, PUT, put("a", "1"));
   });
 
-  test("what is too large is seen from its bytes: nothing of a million operations is decoded", () => {
+  test("a request with too many operations is refused by its bytes, and not decoded", () => {
     const oversized = (request: Txn) =>
       isOversized(toBinary(TxnRequestSchema, create(TxnRequestSchema, request)));
     expect(oversized({ compare: compared(128), success: puts(128), failure: puts(128) })).toBe(false);
@@ -115,7 +115,7 @@ describe("a transaction that only reads", () => {
     expect(cluster.failure(follower!, txn({ compare: request.compare }))).not.toBe("none");
   });
 
-  test("one that may write goes through the log, whichever way it takes", () => {
+  test("goes through the log if one of its branches writes, also if the other one is taken", () => {
     const cluster = new VirtualCluster({ servers: 1 });
     const leader = cluster.leader();
     const { lastIndex } = leader.replica!.status();

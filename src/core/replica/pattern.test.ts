@@ -53,7 +53,7 @@ describe("1: commands of the replicated log, answered when the high-water mark p
     expect(wrong.early).toBe(true);
   });
 
-  test("through any server: followers forward", () => {
+  test("a follower sends a write on to its leader, and answers its client", () => {
     const cluster = new VirtualCluster();
     cluster.leader();
     for (const [index, server] of cluster.world.servers.entries())
@@ -74,7 +74,7 @@ describe("2: a duplicate is refused when it is applied: several requests are in 
     return sent.map(({ outcome }) => failureOf(outcome)).sort();
   };
 
-  test("by name (`registerLease`)", () => {
+  test("of several grants of one name, one succeeds (`registerLease`)", () => {
     const { right, wrong } = bothWays(
       { duplicatesUncheckedAtApply: true },
       race(() => register("cart", 9)),
@@ -83,7 +83,7 @@ describe("2: a duplicate is refused when it is applied: several requests are in 
     expect(wrong).toEqual(["none", "none", "none"]);
   });
 
-  test("by id", () => {
+  test("of several grants of one id, one succeeds", () => {
     const { right, wrong } = bothWays(
       { duplicatesUncheckedAtApply: true },
       race(() => grant(9, 7n)),
@@ -92,7 +92,7 @@ describe("2: a duplicate is refused when it is applied: several requests are in 
     expect(wrong).toEqual(["none", "none", "none"]);
   });
 
-  test("a name is free again when its lease has ended, under another id", () => {
+  test("a name whose lease has ended can be registered again, and gets another id", () => {
     const cluster = new VirtualCluster();
     const leader = cluster.leader();
     const first = cluster.ask(leader, GRANT, register("cart", 2)).ID;
@@ -120,7 +120,7 @@ test("3: followers hold leases without a deadline", () => {
   expect(withFaults({ followersEndLeases: true }, run).found).toBe("agreement");
 });
 
-test("3: not even one that hears of nothing for long", () => {
+test("3: a follower that hears nothing for longer than a lease lasts keeps that lease", () => {
   const cluster = new VirtualCluster();
   const leader = cluster.leader();
   granted(cluster, leader, 2);
@@ -146,7 +146,7 @@ test("4: the leader removes a lease when its expiry has committed, not when it h
 });
 
 describe("5: a leader that may have been deposed answers no refresh (etcd 12528, 15247)", () => {
-  test("cut off from the others", () => {
+  test("a leader that is cut off from the others acknowledges none", () => {
     const { right, wrong } = bothWays({ refreshWithoutRound: true }, () => {
       const cluster = new VirtualCluster();
       const leader = cluster.leader();
@@ -160,7 +160,7 @@ describe("5: a leader that may have been deposed answers no refresh (etcd 12528,
     expect(wrong).toBe("none");
   });
 
-  test("after it stood still while another was elected, it has the new one answer", () => {
+  test("a leader that stood still while another was elected has the new one answer", () => {
     const { right, wrong } = bothWays({ refreshWithoutRound: true }, () => {
       const cluster = new VirtualCluster({ seed: 4, timeoutMs: 20_000 });
       const leader = cluster.leader();
@@ -177,7 +177,7 @@ describe("5: a leader that may have been deposed answers no refresh (etcd 12528,
     expect(wrong).toBe(0);
   });
 
-  test("one round serves all that wait", () => {
+  test("refreshes that wait together share one round of heartbeats", () => {
     const cluster = new VirtualCluster();
     const leader = cluster.leader();
     const leases = [5, 6, 7].map((ttl) => granted(cluster, leader, ttl));
@@ -188,7 +188,7 @@ describe("5: a leader that may have been deposed answers no refresh (etcd 12528,
 });
 
 describe("6: keys attach to a lease", () => {
-  test("and all go with it in one revision", () => {
+  test("all keys of a lease go with it in one revision", () => {
     const { right, wrong } = bothWays({ keysLeftBehind: true }, () => {
       const cluster = new VirtualCluster();
       const leader = cluster.leader();
@@ -207,7 +207,7 @@ describe("6: keys attach to a lease", () => {
     expect(wrong).toEqual([]);
   });
 
-  test("an unknown lease is an error", () => {
+  test("a put to a lease that does not exist, and its revocation, are refused", () => {
     const cluster = new VirtualCluster();
     const leader = cluster.leader();
     expect(cluster.failure(leader, put("a", "1", 9n))).toBe("leaseNotFound");
@@ -245,7 +245,7 @@ test("8: a refresh goes through any server, and the lease lives as long as it is
   expect(cluster.ask(cluster.leader(), KEEP, keepAlive(lease)).TTL).toBe(0n);
 });
 
-test("9: watchers see each change once, in order, and resume: `watches.test.ts`", () => {
+test("9: a watch from an earlier revision hears each change once, in order", () => {
   const cluster = new VirtualCluster();
   const leader = cluster.leader();
   for (const value of ["1", "2", "3"]) cluster.ask(leader, PUT, put("a", value));
@@ -267,13 +267,13 @@ describe("10: with the cluster's own clock what is left of a lease survives its 
     return Number(cluster.ask(cluster.leader(), LEFT, timeToLive(lease)).TTL);
   };
 
-  test("so it does not begin anew", () => {
+  test("a new leader goes on with the time that was written down", () => {
     const left = leftAfterElection(false)();
     expect(left).toBeGreaterThanOrEqual(29);
     expect(left).toBeLessThanOrEqual(33);
   });
 
-  test("and a refresh is acknowledged only when no next leader can go back behind it", () => {
+  test("a refresh is acknowledged only when no later leader can go back behind it", () => {
     const { right, wrong } = bothWays({ oldTimeStays: true }, leftAfterElection(true));
     expect(right).toBeGreaterThanOrEqual(59);
     expect(wrong).toBeLessThan(40);

@@ -141,7 +141,7 @@ describe("history", () => {
     expect(after.revision - after.compacted).toBeLessThanOrEqual(110);
   });
 
-  test("or that of the last time: at least so long, and at most a tenth longer, and a moment", () => {
+  test("with a retention in time a revision is kept for at least that time, and at most about a tenth longer", () => {
     const cluster = new VirtualCluster({ servers: 1, keepMs: 60_000 });
     const leader = cluster.leader();
     const begunMs = cluster.world.nowMs;

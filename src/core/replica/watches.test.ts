@@ -64,7 +64,7 @@ describe("a watch", () => {
     expect(eventsOf(responses)).toEqual(["b3", "c4", "d5"]);
   });
 
-  test("may begin in the future", () => {
+  test("that begins in the future hears nothing from before that revision", () => {
     const { cluster, server } = begin();
     const { responses } = cluster.watch(server, { ...all, startRevision: 4n });
     putAll(cluster, server, "a", "b", "c", "d");
@@ -85,7 +85,7 @@ describe("a watch", () => {
     expect(eventsOf(resumed.responses)).toEqual(["a4", "c5"]);
   });
 
-  test("of one key, of a prefix, filtered, with what was there before", () => {
+  test("hears of its key or prefix, by its filters, and of what was there before if it asks", () => {
     const { cluster, server } = begin();
     const one = cluster.watch(server, { key: bytes("a") });
     const puts = cluster.watch(server, { ...all, filters: [Filter.NODELETE] });

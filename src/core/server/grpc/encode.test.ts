@@ -60,7 +60,7 @@ test("an answer that is encoded in steps means what it means encoded at once", (
   );
 });
 
-test("so does a transaction, with transactions in it", () => {
+test("a transaction with transactions in it means the same, encoded in steps or at once", () => {
   const { operation } = fc.letrec<{ operation: ResponseOp }>((tie) => ({
     operation: fc.oneof(
       { depthSize: "small" },
@@ -90,7 +90,7 @@ test("so does a transaction, with transactions in it", () => {
   );
 });
 
-test("few small things are not large; many are, or large ones", () => {
+test("an answer is large if it has many items or many bytes", () => {
   expect(isLarge(rangeOf({ count: 64, size: 10 }))).toBe(false);
   expect(isLarge(rangeOf({ count: 65, size: 0 }))).toBe(true);
   expect(isLarge(rangeOf({ count: 1, size: 70_000 }))).toBe(true);
