@@ -106,7 +106,7 @@ export class CoreProvider implements Provider {
       if (entry !== undefined) await this.#core.revokeLease(entry.leaseId, limits());
       return await this.#take(request, limits);
     } catch (error) {
-      return unanswered(error);
+      return outcomeOf(error);
     }
   }
 
@@ -202,7 +202,7 @@ export class CoreProvider implements Provider {
       return { kind: "granted", grant: tenure };
     } catch (error) {
       await this.#withdraw(leaseId);
-      return unanswered(error);
+      return outcomeOf(error);
     }
   }
 
@@ -292,7 +292,7 @@ export class CoreProvider implements Provider {
   }
 }
 
-function unanswered(error: unknown): AttemptOutcome {
+function outcomeOf(error: unknown): AttemptOutcome {
   if (error instanceof LeaseholdError) return { kind: "unanswered", error };
   throw error;
 }

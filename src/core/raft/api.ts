@@ -41,7 +41,7 @@ export interface ReplicatedLog {
 
   /**
    * Asks for the right to read (thesis 6.4). If `accepted`, then either `Ready.reads` answers with this `id`,
-   * or `Ready.leadership` tells of another term or role: reads that are then unanswered never will be.
+   * or `Ready.leadership` tells of another term or role, and a read without an answer gets none any more.
    * @param id chosen by the caller; a safe integer
    */
   readIndex(id: number): Accepted | Refused;

@@ -11,7 +11,7 @@ import { ReadIndexQueue } from "./read-index-queue.js";
 import { LeaseKeeping } from "./lease-keeping.js";
 import { clusterTimeMsDefault, defaultLimits, electionTicksDefault, type ReplicaOptions } from "./options.js";
 import type { LeaderMessage, Propose } from "./leader-messages.js";
-import { Snapshots } from "./snapshots.js";
+import { SnapshotSchedule } from "./snapshot-schedule.js";
 import { SpaceKeeping } from "./space-keeping.js";
 import type { Effects, Input, PeerMessage } from "./types.js";
 import { WatchHub } from "./watch-hub.js";
@@ -26,7 +26,7 @@ export class Replica implements CoreServer {
   readonly #readIndex: ReadIndexQueue;
   readonly #leases: LeaseKeeping;
   readonly #watches: WatchHub;
-  readonly #snapshots: Snapshots;
+  readonly #snapshots: SnapshotSchedule;
   readonly #space: SpaceKeeping;
   readonly #applier: Applier;
   #outgoing: LeaderMessage[] = [];
@@ -47,7 +47,7 @@ export class Replica implements CoreServer {
     this.#space = new SpaceKeeping(this.#context, options.autoCompaction, options.quotaBytes ?? Infinity);
     this.#readIndex = new ReadIndexQueue(this.#context, this.#leases, this.#clients.isOpen);
     this.#watches = new WatchHub(this.#context);
-    this.#snapshots = new Snapshots(this.#context);
+    this.#snapshots = new SnapshotSchedule(this.#context);
     this.#applier = new Applier(this.#context, {
       isAwaited: (command) => this.#clients.isAwaited(command),
       reached: (term) => this.#clients.reached(term),

@@ -1,7 +1,5 @@
-import type { ServerDuplexStream, ServerUnaryCall } from "@grpc/grpc-js";
-import type { CoreHost } from "../../host/host.js";
-import { FairShares } from "../../replica/fair-shares.js";
-import { CoreError } from "../../state/errors.js";
+import type { ServerUnaryCall } from "@grpc/grpc-js";
+import type { CoreError } from "../../state/errors.js";
 
 type AnyCall = Pick<ServerUnaryCall<unknown, unknown>, "getDeadline" | "metadata">;
 
@@ -26,67 +24,4 @@ export function asksForLeader(call: AnyCall): boolean {
 /** What grpc-js makes a status of. */
 export function grpcError(error: CoreError): { code: number; details: string } {
   return { code: error.code, details: error.message };
-}
-
-/**
- * How many election timeouts a stream outlives its server's leader, if its client has asked for one: etcd's
- * figure.
- */
-const leaderlessFactor = 3;
-
-export type Stream = ServerDuplexStream<unknown, unknown>;
-
-/** The streams that are open, which a stop ends. */
-export class Streams {
-  /** More are refused: each costs memory for as long as its client likes. */
-  static readonly max = 16_384;
-  readonly #host: CoreHost;
-  readonly #electionMs: number;
-  readonly #open = new Map<Stream, boolean>();
-  readonly #shares = new FairShares<string>(Streams.max);
-  readonly #looking: NodeJS.Timeout;
-  #ledMs = performance.now();
-
-  constructor(host: CoreHost, electionMs: number) {
-    this.#host = host;
-    this.#electionMs = electionMs;
-    this.#looking = setInterval(() => this.#look(), electionMs / 2);
-  }
-
-  /** False: it has been refused. */
-  admit(stream: Stream): boolean {
-    const wantsLeader = asksForLeader(stream);
-    if (wantsLeader && this.#host.status().leader === 0n) {
-      fail(stream, new CoreError("noLeader"));
-      return false;
-    }
-    const client = stream.getPeer();
-    if (!this.#shares.take(client, 1)) {
-      fail(stream, new CoreError("tooManyRequests"));
-      return false;
-    }
-    this.#open.set(stream, wantsLeader);
-    const gone = () => {
-      if (this.#open.delete(stream)) this.#shares.giveBack(client, 1);
-    };
-    stream.once("cancelled", gone).once("close", gone);
-    return true;
-  }
-
-  stop(): void {
-    clearInterval(this.#looking);
-    for (const stream of this.#open.keys()) fail(stream, new CoreError("stopped"));
-  }
-
-  #look(): void {
-    const nowMs = performance.now();
-    if (this.#host.status().leader !== 0n) this.#ledMs = nowMs;
-    if (nowMs - this.#ledMs < leaderlessFactor * this.#electionMs) return;
-    for (const [stream, wantsLeader] of this.#open) if (wantsLeader) fail(stream, new CoreError("noLeader"));
-  }
-}
-
-/** Ends a stream with an error. */
-export function fail(stream: Stream, error: CoreError): void {
-  stream.emit("error", grpcError(error));
 }

@@ -9,10 +9,10 @@ import type { CoreHost } from "../../host/host.js";
 import { minVersion, readTls, type TlsContent, whenRenewed } from "../common/tls.js";
 import type { ListenUrl } from "../common/urls.js";
 import { Answers } from "./answers.js";
-import { Streams } from "./calls.js";
 import { type ClusterFacts, clusterHandlers } from "./cluster.js";
 import { keepAliveHandler } from "./keep-alive.js";
 import { serviceDefinition } from "./services.js";
+import { Streams } from "./streams.js";
 import { unaryHandlers } from "./unary.js";
 import { watchHandler } from "./watch.js";
 

@@ -12,7 +12,7 @@ import {
 import type { ClientRequest } from "../../replica/types.js";
 import { CoreError } from "../../state/errors.js";
 import type { Settle } from "../../host/host.js";
-import type { Stream } from "./calls.js";
+import type { Stream } from "./streams.js";
 import { keepAliveHandler } from "./keep-alive.js";
 
 /** A client's stream, and a core that answers when it is told to. */

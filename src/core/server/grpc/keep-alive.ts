@@ -2,7 +2,8 @@ import type { LeaseKeepAliveRequest } from "../../gen/etcd/rpc_pb.js";
 import type { Answer } from "../../replica/types.js";
 import { CoreError } from "../../state/errors.js";
 import type { CoreHost } from "../../host/host.js";
-import { type Stream, type Streams, deadlineOf, fail } from "./calls.js";
+import { deadlineOf } from "./calls.js";
+import { type Stream, type Streams, fail } from "./streams.js";
 
 /**
  * Refreshes of one stream that are under way, or whose answers the connection has not taken: no more are

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { WatchRequestSchema, type WatchResponse, WatchResponseSchema } from "../../gen/etcd/rpc_pb.js";
 import type { CoreError } from "../../state/errors.js";
 import type { CoreHost, Deliver } from "../../host/host.js";
-import type { Stream, Streams } from "./calls.js";
+import type { Stream, Streams } from "./streams.js";
 import { watchHandler } from "./watch.js";
 
 async function turns(count: number): Promise<void> {

@@ -2,7 +2,7 @@ import type { WatchRequest, WatchResponse } from "../../gen/etcd/rpc_pb.js";
 import { CoreError } from "../../state/errors.js";
 import type { CoreHost } from "../../host/host.js";
 import { finishInTurns } from "../common/turns.js";
-import { type Stream, type Streams, fail } from "./calls.js";
+import { type Stream, type Streams, fail } from "./streams.js";
 import { encode, isLarge } from "./encode.js";
 
 /**

@@ -4,7 +4,7 @@ import type { Context } from "./context.js";
 import type { SnapshotToWrite } from "./types.js";
 
 /** Decides when the state is written down as a whole, so that the log behind it can go. */
-export class Snapshots {
+export class SnapshotSchedule {
   readonly #context: Context;
   #entries = 0;
   #bytes = 0;
