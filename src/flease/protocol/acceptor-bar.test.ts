@@ -102,7 +102,7 @@ test("a bar lasts until the entry goes: through silence, past a successor, but n
   expect(wordOf(ask(acceptor, acquireOf("p.1", 20_000, 20_500), at(20_000)))).toBe("ack");
 });
 
-test("is part of the state", () => {
+test("a bar counts in the hash of an acceptor, and a clone has it too", () => {
   const acceptor = readyAcceptor();
   ask(acceptor, acquireOf("p.1", 0, 500), at(0));
   const copy = acceptor.clone();

@@ -74,7 +74,7 @@ test("a token beyond the ballot number is refused, and the tenure after that is 
   expect(ask(acceptor, message(Kind.write, { ...write, token: ballot(0) }), at(0))?.kind).toBe(Kind.ack);
 });
 
-test("with the bound on tokens planted out the same requests find it", () => {
+test("an acceptor without the bound on tokens is found by the same requests", () => {
   const found = withFaults({ anyTokenAccepted: true }, () => fc.check(anything, { numRuns, seed: 1 }));
   expect(found.failed).toBe(true);
   expect(found.numRuns).toBeLessThan(100);

@@ -26,7 +26,7 @@ test("a clock fault during the wait after a start does not shorten that wait", (
   expect(acceptor.recoveryWaitLeftMs(at(-5_000, { mono: 7_000 }))).toBe(1_030);
 });
 
-test("nor does it lower the floor under ballots that were forgotten", () => {
+test("a clock fault during the wait after a start does not lower the floor under ballots that were forgotten", () => {
   const wordOnForgottenBallot = () => {
     const acceptor = startThenClocksStepBack();
     acceptor.wake(at(1_030, { mono: 6_530 }));
@@ -36,7 +36,7 @@ test("nor does it lower the floor under ballots that were forgotten", () => {
   expect(withFaults({ clockFaultShortensWait: true }, wordOnForgottenBallot)).toBe("promise");
 });
 
-test("a fault that steps forward prolongs the wait, and a copy waits as long", () => {
+test("a clock fault that steps forward prolongs the recovery wait, and a clone waits as long", () => {
   const acceptor = new Acceptor(benchSettings(), at(0));
   acceptor.beginRecoveryWait(at(3_000, { mono: 500 }));
   for (const each of [acceptor, acceptor.clone()]) {

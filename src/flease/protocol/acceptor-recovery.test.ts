@@ -52,7 +52,7 @@ test.each([
   expect(acceptor.recoveryWaitLeftMs(now) === 0).toBe(ready);
 });
 
-test("waits that are too short (P1, P2, P3)", () => {
+test("each planted wait that is too short lets an acceptor answer before its recovery wait is over (P1, P2, P3)", () => {
   const readyAt = (ms: number, fault: object) =>
     withFaults(fault, () => {
       const acceptor = new Acceptor(settings, at(0));
@@ -67,7 +67,7 @@ test("waits that are too short (P1, P2, P3)", () => {
   expect(readyAt(1_010, { waitTtlMaxAndOneSkew: true })).toBe(true);
 });
 
-test("the remaining silence counts down", () => {
+test("what is left of the recovery wait counts down to its end", () => {
   const acceptor = new Acceptor(settings, at(0));
   expect([0, 400, 1_029].map((ms) => acceptor.recoveryWaitLeftMs(at(ms)))).toEqual([1_030, 630, 1]);
 });
@@ -214,7 +214,7 @@ test("states hash alike exactly when they are alike, in whatever order the entri
   );
 });
 
-test("silence and its beginning are part of the hash", () => {
+test("when a recovery wait began, on either clock, counts in the hash", () => {
   const digests = [at(0), at(1), at(0, { mono: 1 })].map((now) => digestOf(new Acceptor(settings, now)));
   expect(new Set(digests).size).toBe(3);
 });

@@ -25,7 +25,7 @@ const lease = (acceptor: ReturnType<typeof readyAcceptor>) => {
   return `${entry.leaseOwner} ${entry.leaseSequence} until ${entry.leaseExpiresWallMs - baseMs}${entry.released ? " released" : ""}`;
 };
 
-test("READ: a promise, with the lease that is kept", () => {
+test("READ is answered by a promise that tells the lease that is kept", () => {
   const acceptor = readyAcceptor();
   const first = ask(acceptor, readOf("p.1", 0), at(0))!;
   expect([first.kind, first.number, first.leaseState]).toEqual([Kind.promise, ballot(0), LeaseState.none]);
@@ -70,7 +70,7 @@ test("WRITE: net G refuses it while another's lease runs, net B if another was p
   expect(lease(promising)).toBe("none");
 });
 
-test("ACQ: its test for a free resource stays when net G is off", () => {
+test("ACQ is refused while another's lease runs, also when net G is planted out of WRITE", () => {
   const acceptor = readyAcceptor();
   ask(acceptor, writeOf("p.1", 0, 0, 500), at(0));
   const attempt = () => wordOf(ask(acceptor, acquireOf("q.1", 5, 500), at(5)));
@@ -94,13 +94,13 @@ test("WRITE: an older write of the same owner is stale, a repeated one is acknow
   expect(acceptor.entry("r")).toEqual(before);
 });
 
-test("READ: a repeated one is promised again", () => {
+test("a repeated READ is promised again", () => {
   const acceptor = readyAcceptor();
   ask(acceptor, readOf("p.1", 0), at(0));
   expect(wordOf(ask(acceptor, readOf("p.1", 0), at(50)))).toBe("promise");
 });
 
-test("WRITE: a renewal shortens the guard on neither clock", () => {
+test("a WRITE that renews shortens the guard on neither clock", () => {
   const run = () => {
     const acceptor = readyAcceptor();
     ask(acceptor, writeOf("p.1", 0, 0, 900, 900), at(0));
@@ -128,7 +128,7 @@ test("WRITE: the steady clock guards a little longer than the lease's length, fo
   expect(acceptor.entry("r")!.leaseExpiresMonoMs - baseMs).toBeCloseTo(500 * (1 + 0.02 / 0.99), 3);
 });
 
-test("bounds: too long a lease, too late an end, one that is over, a ballot from the future", () => {
+test("an acceptor refuses a lease that is too long, ends too late or is over, and a ballot from the future", () => {
   const acceptor = readyAcceptor();
   const word = (request: Message, now = at(0)) => wordOf(ask(acceptor, request, now));
   expect(word(writeOf("p.1", 0, 0, 500, 1_001))).toBe("outOfBounds");
@@ -153,12 +153,15 @@ test("bounds: no ballot is believed for an upper bound that has run ahead", () =
   expect(wordOf(ask(readyAcceptor(), readOf("p.1", 100), at(0, { hi: 5_000 })))).toBe("outOfBounds");
 });
 
-test("another view is refused; a release and a question are not about views", () => {
+test("READ and WRITE of another view are refused; REL and QUERY count in any view", () => {
   const acceptor = readyAcceptor();
   expect(wordOf(ask(acceptor, { ...readOf("p.1", 0), view: 2 }, at(0)))).toBe("otherView");
   expect(wordOf(ask(acceptor, { ...writeOf("p.1", 0, 0, 500), view: 0 }, at(0)))).toBe("otherView");
   const reply = ask(acceptor, { ...message(Kind.query), view: 2 }, at(0))!;
   expect([reply.kind, reply.view]).toEqual([Kind.state, 1]);
+  ask(acceptor, writeOf("p.1", 0, 0, 500), at(0));
+  ask(acceptor, { ...releaseOf("p.1", 0, 1), view: 2 }, at(1));
+  expect(acceptor.entry("r")!.released).toBe(true);
 });
 
 test("a full acceptor refuses further resources, and goes on with those that it has", () => {
@@ -170,7 +173,7 @@ test("a full acceptor refuses further resources, and goes on with those that it 
   expect(acceptor.size).toBe(2);
 });
 
-test("resources do not touch each other", () => {
+test("a promise for one resource refuses nothing of another", () => {
   const acceptor = readyAcceptor();
   ask(acceptor, writeOf("p.1", 9, 0, 500), at(9));
   expect(wordOf(ask(acceptor, { ...writeOf("q.1", 1, 0, 500), resource: "s" }, at(9)))).toBe("ack");
@@ -195,7 +198,7 @@ test("REL frees exactly the ballot that it names (F19)", () => {
   expect(acceptor.size).toBe(1);
 });
 
-test("REL by somebody else, or of another ballot, is what the planted mistakes let through", () => {
+test("a REL by somebody else, or of another ballot, frees a lease only with its test planted out", () => {
   const freed = (release: Message) => {
     const acceptor = readyAcceptor();
     ask(acceptor, writeOf("p.1", 5, 2, 500), at(5));

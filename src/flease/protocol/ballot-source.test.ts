@@ -27,7 +27,7 @@ test("numbers rise strictly, also when the clock stands still or steps back (F19
   expect(() => fc.assert(strictlyIncreasing)).not.toThrow();
 });
 
-test("numbers taken from the clock alone are caught", () => {
+test("ballot numbers taken from the clock alone do not rise strictly, and the property finds it", () => {
   withFaults({ ballotsNotIncreasing: true }, () =>
     expect(fc.check(strictlyIncreasing, { seed: 1 }).failed).toBe(true),
   );
@@ -37,7 +37,7 @@ test("a fresh number is that of the wall clock", () => {
   expect(new BallotSource().next(at(5))).toBe(ballot(5));
 });
 
-test("the wall clock counts, not the upper bound", () => {
+test("a fresh number is not that of the upper bound, which may have run ahead", () => {
   const ahead = at(5, { hi: 60_000 });
   expect(new BallotSource().next(ahead)).toBe(ballot(5));
   expect(withFaults({ ballotsFromUpperClock: true }, () => new BallotSource().next(ahead))).toBe(
@@ -61,7 +61,7 @@ test("a number that no clock within ε can have made is not believed", () => {
   expect(source.seen).toBe(ballot(10));
 });
 
-test("a clone goes its own way", () => {
+test("a number drawn by a clone leaves the original where it was", () => {
   const source = new BallotSource();
   source.learn(ballot(3), at(0), skewMs);
   source.next(at(0));

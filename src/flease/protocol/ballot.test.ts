@@ -21,11 +21,11 @@ const transitiveIn = (goesBefore: typeof passes) =>
     (a, b, c) => !(goesBefore(a, b) && goesBefore(b, c)) || goesBefore(a, c),
   );
 
-test("the order is transitive", () => {
+test("the order of ballots is transitive", () => {
   expect(() => fc.assert(transitiveIn(passes))).not.toThrow();
 });
 
-test("ballots that are equal within ε run in circles (F3)", () => {
+test("an order in which ballots within ε are equal is not transitive (F3)", () => {
   /** The order as published: times within ε count as equal, and the names decide. */
   const asPublished: typeof passes = (a, b) =>
     Math.abs(a.number - b.number) <= skewMs * ballotsPerMs ? a.owner >= b.owner : a.number > b.number;

@@ -30,7 +30,7 @@ test("lo is below and hi above both clocks, and hi never moves back (I13)", () =
   expect(() => fc.assert(fc.property(history, boundsHold))).not.toThrow();
 });
 
-test("bounds that are swapped are caught by that property", () => {
+test("a clock with its bounds swapped breaks that property", () => {
   withFaults({ clockBoundsSwapped: true }, () =>
     expect(fc.check(fc.property(history, boundsHold), { seed: 1 }).failed).toBe(true),
   );
@@ -128,13 +128,13 @@ test("a suspended machine finds out when it wakes, whatever its wall clock shows
   );
 });
 
-test("what the anchor may follow in the meantime does not hide a disagreement", () => {
+test("clocks that moved apart disagree, however long nobody looked and the anchor might have followed", () => {
   const clock = new FleaseClock(0, 10_000, 100, 0.1);
   // A day without a look; 0.05 % of it would be 43 s.
   expect(disagree(clock, 86_400_000, 86_410_101)).toBe(true);
 });
 
-test("whose clocks others contradict disagrees with itself, until a restart", () => {
+test("a clock that others contradict says that its clocks disagree, until a restart", () => {
   const clock = new FleaseClock(0, 10_000, 100, 0);
   clock.distrust();
   expect([disagree(clock, 1_000, 11_000), clock.disagreedByMs]).toEqual([true, 0]);
@@ -176,7 +176,7 @@ test("small corrections of the wall clock are followed, slowly, however wrong th
   }
 });
 
-test("a clone goes its own way", () => {
+test("a reading of a clone leaves the original where it was", () => {
   const clock = new FleaseClock(0, 10_000, 100, 0.01);
   read(clock, 100, 10_150);
   const copy = clock.clone();

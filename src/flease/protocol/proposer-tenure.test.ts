@@ -16,7 +16,7 @@ import { StateHash } from "./state-hash.js";
 
 /** Holding, renewing, releasing and losing (sections 3.5 and 3.6). Leases are 500 ms unless told. */
 
-test("held until the end on either clock, whichever comes first", () => {
+test("a tenure is held until its end on either clock, whichever comes first", () => {
   const held = (now: ReturnType<typeof at>) => {
     const bench = new ProposerBench();
     return bench.proposer.isHeld(bench.hold(0), now);
@@ -27,7 +27,7 @@ test("held until the end on either clock, whichever comes first", () => {
   expect(held(at(400, { hi: 500 }))).toBe(false);
 });
 
-test("what remains is the shorter of the two, and 0 ends the tenure for ever", () => {
+test("what remains of a tenure is the less of the two clocks, and 0 ends it for ever", () => {
   const bench = new ProposerBench();
   const slot = bench.hold(0);
   expect(bench.proposer.remainingMs(slot, at(100, { mono: 150 }))).toBe(350);
@@ -38,7 +38,7 @@ test("what remains is the shorter of the two, and 0 ends the tenure for ever", (
   expect(bench.events).toEqual(["acquired", "lapsed expired"]);
 });
 
-test("a cached answer is what P33 gives", () => {
+test("a holder that caches its last answer believes in a lease that is over (P33)", () => {
   const bench = new ProposerBench();
   const slot = bench.hold(0);
   expect(withFaults({ heldIsCached: true }, () => bench.proposer.isHeld(slot, at(900)))).toBe(true);
@@ -107,7 +107,7 @@ test("a promise below the tenure's ballot changes nothing", () => {
   expect(bench.kinds.at(-1)).toBe("write");
 });
 
-test("too few acknowledgements: the same renewal goes on in two phases, while the hold runs", () => {
+test("a renewal with too few acknowledgements goes on in two phases, while the hold runs", () => {
   const bench = new ProposerBench();
   const slot = bench.hold(0);
   bench.proposer.renew(slot, 500, at(100));

@@ -13,7 +13,7 @@ import { Phase } from "./slot.js";
 
 /** Acquisition (section 3.5) and its back-off. Members are 0, 1, 2; times in ms; the time-out is 100. */
 
-test("fast: ACQ to all, decided by a majority of acknowledgements", () => {
+test("a fast attempt sends ACQ to all members, and a majority of acknowledgements decides it", () => {
   const bench = new ProposerBench();
   const slot = bench.begin(0, true);
   expect(bench.sent[0]!.to).toEqual([0, 1, 2]);
@@ -46,7 +46,7 @@ test("the end is counted from the lower bound, and validity judged by the upper 
   expect(bench.proposer.isHeld(slot, at(490, { hi: 497 }))).toBe(false);
 });
 
-test("two phases: READ, and the WRITE once a majority has promised", () => {
+test("an attempt in two phases sends READ, and WRITE once a majority has promised", () => {
   const bench = new ProposerBench();
   bench.begin(0, false);
   bench.promise(0, 5);
@@ -138,7 +138,7 @@ test("a waiter never sleeps longer than any lease can last, however far the cloc
   expect(bench.retriesMs[0]!).toBeLessThanOrEqual(1_020 + 40);
 });
 
-test("reading: every unfinished lease blocks, not only the one with the highest ballot", () => {
+test("every unfinished lease that a READ reports blocks, not only the one with the highest ballot", () => {
   const run = () => {
     const bench = new ProposerBench();
     bench.begin(500, false);
@@ -274,7 +274,7 @@ test("the back-off is random, doubles with each try, and is never above half a l
   }
 });
 
-test("without a majority it gives up at its deadline: no quorum", () => {
+test("an attempt that never hears a majority gives up at its deadline, for want of a quorum", () => {
   const bench = new ProposerBench();
   bench.begin(0, false, 500, 350);
   for (let ms = 0; ms <= 350; ms += 1) bench.proposer.tick(at(ms));
@@ -283,7 +283,7 @@ test("without a majority it gives up at its deadline: no quorum", () => {
   expect(bench.proposer.size).toBe(0);
 });
 
-test("having heard a majority that went along with others, it gives up: contention", () => {
+test("an attempt whose majority always went along with others gives up at its deadline, for contention", () => {
   const bench = new ProposerBench();
   bench.begin(0, false, 500, 350);
   for (let ms = 0; ms <= 350; ms += 1) {
@@ -304,7 +304,7 @@ test("after a refusal the next ballot is above the promise", () => {
   expect(bench.last.number).toBe(ballot(9) + 1);
 });
 
-test("split votes: when no one stands in every majority's way it tries again, up to six times", () => {
+test("an attempt whose votes are split among several is refused only after six tries", () => {
   const bench = new ProposerBench();
   bench.begin(0, true);
   let ms = 0;
@@ -355,7 +355,7 @@ test("a resource has one operation or hold at a time", () => {
   expect(() => bench.begin(0, true)).toThrow("in use");
 });
 
-test("five members: three acknowledgements, and three refusals against", () => {
+test("of five members three acknowledgements grant, and three refusals end the try", () => {
   const settings = benchSettings({ members: ["a", "b", "c", "d", "e"] });
   const bench = new ProposerBench("p.1", settings);
   bench.begin(0, true);

@@ -125,7 +125,7 @@ test("one member that answers twice is one member", () => {
   expect(bench.answers).toEqual([]);
 });
 
-test("too few answers in time: unanswered, and later ones are ignored", () => {
+test("a question with too few answers in time is unanswered, and later ones are ignored", () => {
   const bench = new QueryBench();
   bench.ask();
   bench.reply(0, live("q.1"));
@@ -139,7 +139,7 @@ test("too few answers in time: unanswered, and later ones are ignored", () => {
   expect(bench.queries.nextDueMono).toBe(Infinity);
 });
 
-test("questions do not mix", () => {
+test("an answer counts only for the question whose handle it names", () => {
   const bench = new QueryBench();
   bench.ask();
   const first = bench.sent[0]!.message.slot;

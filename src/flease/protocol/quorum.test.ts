@@ -14,6 +14,6 @@ test("the size of a set is its number of bits, also of all 32", () => {
 
 const majorityOf = (size: number) => cellOf(Array.from({ length: size }, (_, index) => index)).majority;
 
-test("a smaller quorum is what P20 gives", () => {
+test("two quorums of the planted size need not meet (P20)", () => {
   expect(withFaults({ smallQuorum: true }, () => 2 * majorityOf(3))).toBeLessThan(3);
 });

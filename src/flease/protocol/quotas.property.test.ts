@@ -129,6 +129,6 @@ test("a modest owner gets, keeps and gives back what it may have for certain, wh
   expect(() => check(60)).not.toThrow();
 });
 
-test("the mistake that whoever comes first may have everything is found", () => {
+test("without quotas a greedy owner takes what a modest one may have, and the property finds it", () => {
   withFaults({ noQuotas: true }, () => expect(() => check(500)).toThrow("Property failed"));
 });

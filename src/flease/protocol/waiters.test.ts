@@ -10,7 +10,7 @@ function listOf(resource: string, ...peers: number[]): Waiters {
   return waiters;
 }
 
-describe("who is told", () => {
+describe("of those who wait", () => {
   test("each learns how many are before it, and asking again changes nothing", () => {
     const waiters = new Waiters(patienceMs);
     const add = (resource: string, peer: number) => waiters.add(resource, peer);
@@ -20,7 +20,7 @@ describe("who is told", () => {
     expect(waiters.size).toBe(4);
   });
 
-  test("the first who came, once; the next when it has got the resource or passed it on", () => {
+  test("the first is told, once; the next when that one has got the resource or passed it on", () => {
     const waiters = listOf("r", 5, 6, 7);
     expect([waiters.next("r", 0), waiters.next("r", 1)]).toEqual([5, undefined]);
     waiters.taken("r", 5);

@@ -25,7 +25,7 @@ test("a member that cannot listen any more tries until it can, and says so each 
   expect([attempts.length, errors.length]).toEqual([3, 2]);
 });
 
-test("it stops when it is not wanted any more", async () => {
+test("a member stops trying to listen when it is not wanted any more", async () => {
   const world = new VirtualWorld();
   const { attempts, transport, logger } = failing(99);
   let wanted = true;

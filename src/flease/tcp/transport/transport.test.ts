@@ -101,7 +101,7 @@ describe("links", () => {
     expect(a.links[0]!.roundTripMs).toBe(Math.min(...a.roundTripsMs));
   });
 
-  it("to oneself work the same, without a socket and within one turn", async () => {
+  it("to oneself carry messages, without a socket and within one turn, and none after the close", async () => {
     const self = new Participant(memberIdentity("a"));
     self.answering = true;
     self.trace = [];
@@ -120,8 +120,8 @@ describe("links", () => {
   });
 });
 
-describe("roles", () => {
-  it("let a client in that knows nothing yet, and tell it of the cluster", async () => {
+describe("a transport", () => {
+  it("lets a client in that knows nothing yet, and tells it of the cluster", async () => {
     const { member, address } = await listening(memberIdentity("b"));
     const client = new Participant(clientIdentity("c"));
     client.transport.dial(address);
@@ -138,7 +138,7 @@ describe("roles", () => {
     });
   });
 
-  it("let only the smaller of two members dial", async () => {
+  it("lets only the smaller of two members dial at once", async () => {
     const { address } = await listening(memberIdentity("a"));
     const b = new Participant(memberIdentity("b"));
     b.transport.dial(address, "a");
@@ -147,7 +147,7 @@ describe("roles", () => {
     expect(b.events).toEqual([]);
   });
 
-  it("keep one connection to a member that has two addresses", async () => {
+  it("keeps one connection to a member that has two addresses", async () => {
     const { member, address } = await listening(memberIdentity("b"));
     const client = new Participant(clientIdentity("c"));
     client.transport.dial(address);
@@ -277,7 +277,7 @@ describe("calls", () => {
     expect(b.transport.counters["calls.refused"]).toBe(100 - 64);
   });
 
-  it("to oneself work too", async () => {
+  it("to oneself are answered like those to others", async () => {
     const self = new Participant(memberIdentity("a"));
     await expect(self.transport.call(self.transport.loopback!, "echo", [1], 1000)).resolves.toEqual([1]);
   });

@@ -76,7 +76,7 @@ it("reads back every message as it was, whatever the record held before", () => 
   );
 });
 
-it("reads back a row of messages", () => {
+it("reads back several messages that stand one after the other", () => {
   fc.assert(
     fc.property(fc.array(anyMessage, { maxLength: 20 }), (messages) => {
       const bytes = encoded(...messages);
@@ -93,7 +93,7 @@ it("reads back a row of messages", () => {
   );
 });
 
-it("knows beforehand how large a message can get", () => {
+it("never writes a message larger than it said beforehand", () => {
   fc.assert(
     fc.property(anyMessage, (message) => {
       expect(encoded(message).length).toBeLessThanOrEqual(messageBytesMax(message));
@@ -168,7 +168,7 @@ it("refuses texts that are empty, too long or not UTF-8", () => {
   }
 });
 
-it("refuses codes outside their tables", () => {
+it("refuses a kind, refusal, state or intent that is in no table", () => {
   for (const kind of [0, 12, 255]) {
     const bytes = encoded(new Message());
     bytes[0] = kind;
@@ -187,7 +187,7 @@ it("refuses codes outside their tables", () => {
   expect(causeOf(read)).toBe("code");
 });
 
-it("stamps a batch when it leaves", () => {
+it("a batch has the clocks of the moment at which it leaves", () => {
   const writer = new ByteWriter(8);
   writer.reserve(3);
   writer.raw(Buffer.from("abc"));
