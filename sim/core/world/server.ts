@@ -3,7 +3,7 @@ import type { HostPorts, Turn } from "../../../src/core/host/ports.js";
 import type { RaftLimits } from "../../../src/core/raft/api.js";
 import { founding, joining } from "../../../src/core/raft/options.js";
 import type { InstallSnapshot, MemberId } from "../../../src/core/raft/types.js";
-import type { CoreServer } from "../../../src/core/replica/api.js";
+import type { ServerLogic } from "../../../src/core/replica/api.js";
 import type { AutoCompaction, ReplicaLimits } from "../../../src/core/replica/options.js";
 import { Replica } from "../../../src/core/replica/replica.js";
 import type { Input, PeerMessage } from "../../../src/core/replica/types.js";
@@ -106,7 +106,7 @@ export class SimServer {
     this.replica = replica;
     this.#host = new CoreHost({
       ...this.#ports(),
-      server: this.#watched(replica),
+      logic: this.#watched(replica),
       tickMs: this.plan.tickMs,
       leadership: ({ role }) => {
         if (role === "leader") this.#world.leads(this);
@@ -213,7 +213,7 @@ export class SimServer {
   }
 
   /** The replica, and a count of what it looks at. */
-  #watched(replica: Replica): CoreServer {
+  #watched(replica: Replica): ServerLogic {
     return {
       step: (input, nowMs) => replica.step(input, nowMs),
       take: () => {

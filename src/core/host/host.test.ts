@@ -56,7 +56,7 @@ class Stage {
 
   constructor() {
     this.host = new CoreHost({
-      server: {
+      logic: {
         step: (input) => void this.inputs.push(input),
         take: () => this.effects.shift(),
         status: () => {

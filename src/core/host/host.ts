@@ -1,6 +1,6 @@
 import type { WatchRequest, WatchResponse } from "../gen/etcd/rpc_pb.js";
 import type { InstallSnapshot } from "../raft/types.js";
-import type { CoreServer, ReplicaStatus } from "../replica/api.js";
+import type { ServerLogic, ReplicaStatus } from "../replica/api.js";
 import type {
   Answer,
   ClientRequest,
@@ -17,7 +17,7 @@ export type Settle = (result: Answer["result"]) => void;
 export type Deliver = (response: WatchResponse | CoreError) => void;
 
 export interface HostOptions extends HostPorts {
-  readonly server: CoreServer;
+  readonly logic: ServerLogic;
   readonly tickMs: number;
   /** Called once, when the server cannot go on. No request is answered after it. */
   readonly failed: (error: unknown) => void;
@@ -65,13 +65,13 @@ export class CoreHost {
   }
 
   status(): ReplicaStatus {
-    return this.#options.server.status();
+    return this.#options.logic.status();
   }
 
   step(input: Input): void {
     if (this.#isStopped) return;
     try {
-      this.#options.server.step(input, this.#options.nowMs());
+      this.#options.logic.step(input, this.#options.nowMs());
     } catch (error) {
       this.#fail(error);
     }
@@ -170,7 +170,7 @@ export class CoreHost {
   };
 
   #take(): Effects | undefined {
-    return this.#isStopped ? undefined : this.#options.server.take();
+    return this.#isStopped ? undefined : this.#options.logic.take();
   }
 
   #carryOut({ early, persist, messages, answers, watches, snapshot, leadership }: Effects): void {

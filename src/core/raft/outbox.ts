@@ -13,12 +13,12 @@ export class Outbox {
   #sequence = 0;
   #writtenTerm: number;
   #writtenVote: MemberId;
-  #told: Leadership;
+  #handedOut: Leadership;
 
-  constructor(written: HardState, told: Leadership) {
+  constructor(written: HardState, handedOut: Leadership) {
     this.#writtenTerm = written.term;
     this.#writtenVote = written.votedFor;
-    this.#told = told;
+    this.#handedOut = handedOut;
   }
 
   /** Of the next write. */
@@ -35,24 +35,24 @@ export class Outbox {
   ): Ready | undefined {
     const persist = this.#takePersist(log, term, votedFor);
     const { early, messages, reads } = this;
-    const before = this.#told;
-    const isTold =
-      before.role === leadership.role &&
-      before.leader === leadership.leader &&
-      before.term === leadership.term;
-    if (persist === undefined && isTold && !log.hasCommitted)
+    const before = this.#handedOut;
+    const isLeadershipNew =
+      before.role !== leadership.role ||
+      before.leader !== leadership.leader ||
+      before.term !== leadership.term;
+    if (persist === undefined && !isLeadershipNew && !log.hasCommitted)
       if (early.length === 0 && messages.length === 0 && reads.length === 0) return undefined;
     this.early = [];
     this.messages = [];
     this.reads = [];
-    this.#told = leadership;
+    this.#handedOut = leadership;
     return {
       persist,
       early,
       messages,
       committed: log.takeCommitted(entriesMax),
       reads,
-      leadership: isTold ? undefined : leadership,
+      leadership: isLeadershipNew ? leadership : undefined,
     };
   }
 

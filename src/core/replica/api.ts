@@ -3,14 +3,14 @@ import type { MemberId } from "../raft/types.js";
 import type { Effects, Input } from "./types.js";
 
 /**
- * One server of the core as its host sees it. `Replica` is the implementation.
+ * The logic of one server of the core, as its host sees it. `Replica` is the implementation.
  *
  * The host's loop: hand in whatever has happened with `step`, then call `take()` until it answers
  * `undefined`, and do what each `Effects` says. Several inputs before one `take()` make one batch. `nowMs` is
  * the steady clock, which a leader judges leases by; a reading that is older than the one before counts as
  * that one.
  */
-export interface CoreServer {
+export interface ServerLogic {
   /** @throws LeaseholdError `LOG_CORRUPT`: the server must stop, and not go on with this log */
   step(input: Input, nowMs: number): void;
   /** What there is to do; `undefined` if nothing. Each thing is handed out once. */

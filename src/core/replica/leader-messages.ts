@@ -1,3 +1,4 @@
+import type { RefusalReason } from "../raft/api.js";
 import type { MemberId } from "../raft/types.js";
 import type { CoreFailure } from "../state/errors.js";
 
@@ -53,4 +54,9 @@ export interface LeaderRefusal extends Base {
   /** Of what was proposed; for a question the leader's. */
   readonly term: number;
   readonly failure: Extract<CoreFailure, "leaderChanged" | "tooManyRequests">;
+}
+
+/** What Raft's refusal means to whoever asked: come back later, or ask the next leader. */
+export function failureOf(reason: RefusalReason): LeaderRefusal["failure"] {
+  return reason === "overloaded" ? "tooManyRequests" : "leaderChanged";
 }

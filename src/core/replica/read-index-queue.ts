@@ -1,7 +1,7 @@
 import type { ReadState } from "../raft/types.js";
 import type { Context } from "./context.js";
 import type { LeaseKeeping } from "./lease-keeping.js";
-import type { Ask, LeaderRefusal } from "./leader-messages.js";
+import { type Ask, failureOf, type LeaderRefusal } from "./leader-messages.js";
 
 interface Question {
   readonly ask: Ask;
@@ -61,8 +61,7 @@ export class ReadIndexQueue {
       this.#rounds.set(this.#lastRound, questions);
       return;
     }
-    const failure = begun.reason === "overloaded" ? "tooManyRequests" : "leaderChanged";
-    for (const { ask } of questions) this.#refuse(ask, failure);
+    for (const { ask } of questions) this.#refuse(ask, failureOf(begun.reason));
     this.#count -= questions.length;
   }
 

@@ -3,14 +3,14 @@ import { Raft } from "../raft/raft.js";
 import type { Ready } from "../raft/types.js";
 import type { CoreState } from "../state/state.js";
 import type { Visits } from "../state/steps.js";
-import type { CoreServer, ReplicaStatus } from "./api.js";
+import type { ServerLogic, ReplicaStatus } from "./api.js";
 import { type AppliedEntry, Applier } from "./applier.js";
 import { ClientRequests } from "./client-requests.js";
 import { Context } from "./context.js";
 import { ReadIndexQueue } from "./read-index-queue.js";
 import { LeaseKeeping } from "./lease-keeping.js";
 import { clusterTimeMsDefault, defaultLimits, electionTicksDefault, type ReplicaOptions } from "./options.js";
-import type { LeaderMessage, Propose } from "./leader-messages.js";
+import { failureOf, type LeaderMessage, type Propose } from "./leader-messages.js";
 import { SnapshotSchedule } from "./snapshot-schedule.js";
 import { SpaceKeeping } from "./space-keeping.js";
 import type { Effects, Input, PeerMessage } from "./types.js";
@@ -20,7 +20,7 @@ import { WatchHub } from "./watch-hub.js";
  * The logic of one server of the core: the replicated log, the state that it makes, and who waits for what.
  * How it is driven is told in `api.ts`.
  */
-export class Replica implements CoreServer {
+export class Replica implements ServerLogic {
   readonly #context: Context;
   readonly #clients: ClientRequests;
   readonly #readIndex: ReadIndexQueue;
@@ -214,7 +214,7 @@ export class Replica implements CoreServer {
     const isOfThisTerm = term === leadership.term;
     const proposed = isOfThisTerm ? raft.propose([command]) : undefined;
     if (proposed?.accepted === true) return;
-    const failure = proposed?.reason === "overloaded" ? "tooManyRequests" : "leaderChanged";
+    const failure = failureOf(proposed?.reason ?? "not-leader");
     this.#send({ kind: "leader-refusal", from: id, to: from, number, term, failure });
   }
 

@@ -70,7 +70,7 @@ export class WatchHub {
 
   request(streamNumber: number, { requestUnion: asked }: WatchRequest): void {
     const stream = this.#streamOf(streamNumber);
-    this.#attempt(stream, () => {
+    this.#endOnError(stream, () => {
       if (asked.case === "createRequest") this.#create(stream, asked.value);
       else if (asked.case === "cancelRequest") this.#cancel(stream, asked.value.watchId);
       else if (asked.case === "progressRequest") this.#progressAsked.add(stream);
@@ -78,7 +78,7 @@ export class WatchHub {
   }
 
   /** What goes wrong with one stream ends that stream: its client goes on at another, from where it was. */
-  #attempt(stream: WatchStream, body: () => void): void {
+  #endOnError(stream: WatchStream, body: () => void): void {
     if (this.#streams.get(stream.number) !== stream) return;
     try {
       body();
@@ -174,7 +174,7 @@ export class WatchHub {
     visits.count += Math.ceil(offers * unitsPerOffer) + (isMuch ? wanted.size : total);
     for (const [watcher, list] of wanted) {
       if (isMuch) this.#unsync(watcher, changes[0]!.modified);
-      else this.#attempt(watcher.stream, () => this.#tell(watcher, list));
+      else this.#endOnError(watcher.stream, () => this.#tell(watcher, list));
     }
   }
 
@@ -214,7 +214,7 @@ export class WatchHub {
   /** Hands out what there is. */
   take(): readonly WatchAnswer[] {
     for (const watcher of this.#touched)
-      this.#attempt(watcher.stream, () => watcher.stream.emitEvents(watcher, Infinity));
+      this.#endOnError(watcher.stream, () => watcher.stream.emitEvents(watcher, Infinity));
     this.#touched.clear();
     this.#readHistory();
     for (const stream of this.#progressAsked) if (stream.emitProgress()) this.#progressAsked.delete(stream);
@@ -231,7 +231,7 @@ export class WatchHub {
       const [watcher] = this.#behind;
       if (watcher === undefined) return;
       this.#behind.delete(watcher);
-      this.#attempt(watcher.stream, () => this.#goOn(watcher));
+      this.#endOnError(watcher.stream, () => this.#goOn(watcher));
     }
   }
 

@@ -42,7 +42,7 @@ export async function startCore(config: CoreConfig, logger: Logger): Promise<Run
     logger.warn(
       `${directory.tornBytes} bytes of a write that a crash had cut off were removed from the journal`,
     );
-  const core = new Core(config, directory, logger);
+  const core = new Server(config, directory, logger);
   try {
     await core.open();
   } catch (error) {
@@ -52,7 +52,7 @@ export async function startCore(config: CoreConfig, logger: Logger): Promise<Run
   return core;
 }
 
-class Core implements RunningCore {
+class Server implements RunningCore {
   readonly name: string;
   readonly id: bigint;
   readonly cluster: bigint;
@@ -93,7 +93,7 @@ class Core implements RunningCore {
     const answerBytesMax = Math.min(defaultLimits.answerBytesMax, config.quotaBytes / answersPerQuota);
     this.#host = new CoreHost({
       ...nodePorts(new Disk(journal, snapshots, recovered.snapshot.index)),
-      server: new Replica({
+      logic: new Replica({
         id: record.id,
         cluster: record.cluster,
         recovered,

@@ -13,8 +13,8 @@ const leaderlessFactor = 3;
 export type Stream = ServerDuplexStream<unknown, unknown>;
 
 /**
- * The streams that are open. Clients share the room that there is for them; a stop ends all, and the loss of the leader
- * those that asked for one.
+ * The streams that are open. Clients share the room that there is for them; a stop ends all, and the loss of
+ * the leader those that asked for one.
  */
 export class Streams {
   /** More are refused: each costs memory for as long as its client likes. */
