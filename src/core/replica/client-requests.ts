@@ -1,24 +1,15 @@
-import { create } from "@bufbuild/protobuf";
-import { AlarmRequest_AlarmAction as Action, type AlarmRequest, AlarmType } from "../gen/etcd/cluster_pb.js";
-import {
-  LeaseKeepAliveResponseSchema,
-  LeaseLeasesResponseSchema,
-  type LeaseStatus,
-  LeaseStatusSchema,
-  LeaseTimeToLiveResponseSchema,
-} from "../gen/etcd/rpc_pb.js";
 import type { Command } from "../gen/leasehold/command_pb.js";
 import { isSerializable } from "../state/check.js";
 import { CoreError, refusalFor } from "../state/errors.js";
-import { bytesOf } from "../state/keys.js";
-import { alarmResponse, type Applied } from "../state/state.js";
-import { sortInSteps, type Steps, unitsPerStep } from "../state/steps.js";
+import type { Applied } from "../state/state.js";
+import type { Steps } from "../state/steps.js";
 import { commandFor } from "./commands.js";
 import type { Context } from "./context.js";
 import type { Ask, LeaderAnswer, LeaderRefusal } from "./leader-messages.js";
 import { type PendingRequest, PendingRequests } from "./pending-requests.js";
+import { answerRead, refreshAnswer } from "./read-answers.js";
 import { ReadScheduler } from "./read-scheduler.js";
-import type { ClientRequest, ClientResponse, Input } from "./types.js";
+import type { ClientRequest, Input } from "./types.js";
 
 interface Asking {
   readonly about: Ask["about"];
@@ -31,10 +22,8 @@ interface AnsweredRead {
   readonly requests: readonly PendingRequest[];
 }
 
-type ReadRequest = Extract<ClientRequest, { kind: "range" | "txn" }>;
-
 /** What this server has is good enough (etcd: `serializable`): it is read without the leader. */
-function isSerializableRead(asked: ClientRequest): asked is ReadRequest {
+function isSerializableRead(asked: ClientRequest): boolean {
   if (asked.kind === "range") return asked.request.serializable;
   return asked.kind === "txn" && isSerializable(asked.request);
 }
@@ -164,7 +153,8 @@ export class ClientRequests {
       this.#answered.push({ answer, requests });
       return;
     }
-    for (const pending of requests) this.requests.answer(pending, this.#refreshed(pending.request, answer));
+    for (const pending of requests)
+      this.requests.answer(pending, refreshAnswer(this.#context, pending.request, answer));
   }
 
   refused({ number, term, failure }: LeaderRefusal): void {
@@ -296,72 +286,9 @@ export class ClientRequests {
 
   *#reading(pending: PendingRequest, answer: LeaderAnswer | undefined): Steps<void> {
     try {
-      this.requests.answer(pending, yield* this.#carryOut(pending.request, answer));
+      this.requests.answer(pending, yield* answerRead(this.#context, pending.request, answer));
     } catch (error) {
       this.requests.answer(pending, refusalFor(error));
     }
-  }
-
-  *#carryOut(asked: ClientRequest, answer: LeaderAnswer | undefined): Steps<ClientResponse> {
-    if (asked.kind === "range" || asked.kind === "txn") return yield* this.#read(asked);
-    if (asked.kind === "leaseTimeToLive")
-      return yield* this.#timeToLive(asked.request, answer?.ttlSeconds ?? -1);
-    if (asked.kind === "alarm") return this.#alarms(asked.request);
-    return yield* this.#leases();
-  }
-
-  *#read({ kind, request }: ReadRequest): Steps<ClientResponse> {
-    const { state } = this.#context;
-    const revision = state.revisions.current;
-    const { answerBytesMax } = this.#context.limits;
-    const response =
-      kind === "range"
-        ? yield* state.read(request, answerBytesMax)
-        : yield* state.readTxn(request, answerBytesMax);
-    response.header = this.#context.header(revision);
-    return response;
-  }
-
-  /** With the revision from before it was refreshed. */
-  #refreshed(request: ClientRequest, { revision, ttlSeconds }: LeaderAnswer): ClientResponse | CoreError {
-    if (request.kind !== "leaseKeepAlive") return new CoreError("timeout");
-    const header = this.#context.header(revision);
-    return create(LeaseKeepAliveResponseSchema, { header, ID: request.request.ID, TTL: BigInt(ttlSeconds) });
-  }
-
-  *#timeToLive({ ID, keys }: { ID: bigint; keys: boolean }, ttlSeconds: number): Steps<ClientResponse> {
-    // All the keys that hang on it at one revision.
-    while (this.#context.state.isApplying) yield;
-    const header = this.#context.header();
-    const lease = this.#context.state.leases.get(ID);
-    if (lease === undefined || ttlSeconds < 0)
-      return create(LeaseTimeToLiveResponseSchema, { header, ID, TTL: -1n });
-    const names: Uint8Array[] = [];
-    if (keys)
-      for (const key of yield* sortInSteps([...lease.keys], (a, b) => (a < b ? -1 : 1)))
-        if (names.push(bytesOf(key)) % unitsPerStep === 0) yield;
-    return create(LeaseTimeToLiveResponseSchema, {
-      header,
-      ID,
-      TTL: BigInt(ttlSeconds),
-      grantedTTL: BigInt(lease.ttlSeconds),
-      keys: names,
-    });
-  }
-
-  #alarms({ action, alarm }: AlarmRequest): ClientResponse {
-    const isAsked = action === Action.GET && alarm !== AlarmType.CORRUPT;
-    const response = alarmResponse(isAsked ? this.#context.state.spaceAlarms : []);
-    response.header = this.#context.header();
-    return response;
-  }
-
-  /** Each that is there all the while. */
-  *#leases(): Steps<ClientResponse> {
-    const header = this.#context.header();
-    const leases: LeaseStatus[] = [];
-    for (const { id } of this.#context.state.leases.all())
-      if (leases.push(create(LeaseStatusSchema, { ID: id })) % unitsPerStep === 0) yield;
-    return create(LeaseLeasesResponseSchema, { header, leases });
   }
 }
