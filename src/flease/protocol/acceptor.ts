@@ -154,7 +154,7 @@ export class Acceptor {
       this.#release(request);
       return false;
     }
-    this.#address(request, reply);
+    this.#fillHead(request, reply);
     if (request.kind === Kind.query) this.#query(request, now, reply);
     else if (request.kind === Kind.read) this.#read(request, now, reply);
     else this.#write(request, now, reply);
@@ -164,7 +164,7 @@ export class Acceptor {
   /** Refuses what it might grant: safe at any time, and here for the sake of somebody who waits. */
   refuseAsHeld(request: Message, now: Reading, reply: Message): boolean {
     if (!this.#ready) return false;
-    this.#address(request, reply);
+    this.#fillHead(request, reply);
     this.#refuse(request, Refusal.held, now, reply);
     return true;
   }
@@ -172,12 +172,12 @@ export class Acceptor {
   /** Refuses before it looks at anything: there is too much to do. */
   refuseAsBusy(request: Message, now: Reading, reply: Message): boolean {
     if (!this.#ready) return false;
-    this.#address(request, reply);
+    this.#fillHead(request, reply);
     this.#refuse(request, Refusal.busy, now, reply);
     return true;
   }
 
-  #address(request: Message, reply: Message): void {
+  #fillHead(request: Message, reply: Message): void {
     reply.view = this.#settings.view;
     reply.slot = request.slot;
     reply.number = request.number;

@@ -295,6 +295,7 @@ export class Proposer {
     this.#fail(slot, now);
   }
 
+  /** A majority has answered, whatever it said. */
   #hear(slot: Slot, now: Reading): void {
     slot.heardMajority = true;
     this.#pacing.measure(now.mono - slot.sentMono);

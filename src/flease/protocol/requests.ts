@@ -23,7 +23,7 @@ export class Requests {
 
   /** READ, WRITE or ACQ in the ballot that the slot is in. */
   send(slot: Slot, kind: typeof Kind.read | typeof Kind.write | typeof Kind.acquire): void {
-    const out = this.#address(slot, kind, slot.number, slot.sequence);
+    const out = this.#fillHead(slot, kind, slot.number, slot.sequence);
     out.waiting = slot.waiting && slot.operation === Operation.acquire;
     out.renewing = slot.holding;
     out.until = slot.until;
@@ -34,7 +34,7 @@ export class Requests {
 
   /** REL for one ballot. `sequence` is above that of its last write, so a copy of that write is stale. */
   release(slot: Slot, number: number, sequence: number): void {
-    const out = this.#address(slot, Kind.release, number, sequence);
+    const out = this.#fillHead(slot, Kind.release, number, sequence);
     for (const member of slot.cell.members) this.#sink.send(member, out);
   }
 
@@ -72,7 +72,7 @@ export class Requests {
     return until + this.#settings.maxClockSkewMs > now.lo;
   }
 
-  #address(slot: Slot, kind: Kind, number: number, sequence: number): Message {
+  #fillHead(slot: Slot, kind: Kind, number: number, sequence: number): Message {
     const out = this.#out;
     out.kind = kind;
     out.view = this.#settings.view;

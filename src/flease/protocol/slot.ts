@@ -52,7 +52,7 @@ export class Slot implements DeadlineItem {
   nacks = 0;
   /** When the phase began, on the steady clock. */
   sentMono = 0;
-  /** What the write under way asks for. */
+  /** What the write under way asks for: the lease's end on the wall clock, and its length, ms. */
   until = 0;
   duration = 0;
 
@@ -65,10 +65,12 @@ export class Slot implements DeadlineItem {
   /** An acceptor has refused the owner because its lease was broken. */
   barred = false;
 
-  /** The hold: what the program was told that it has. */
+  /** The hold: what the program was told that it has, until it ends on the wall or on the steady clock. */
   holding = false;
   token = 0;
+  /** On the wall clock. */
   holdUntil = 0;
+  /** On the steady clock. */
   holdEnd = 0;
   /** The decided ballot of the hold, and the last sequence number written in it. */
   holdNumber = 0;
@@ -165,6 +167,7 @@ export class SlotTable {
     return this.#byResource.values();
   }
 
+  /** Hands out a slot for a resource that has none. */
   take(resource: string, cell: Cell): Slot {
     let slot = this.#freeSlots.pop();
     if (slot === undefined) {
@@ -177,6 +180,7 @@ export class SlotTable {
     return slot;
   }
 
+  /** Takes back a slot whose operation and hold are over. */
   give(slot: Slot): void {
     this.#byResource.delete(slot.resource);
     slot.clear();

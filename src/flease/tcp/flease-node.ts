@@ -267,7 +267,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
   }
 
   duplicateRefused(link: Link, address: string): void {
-    if (link !== this.transport.loopback) this.membership.warn(link, address);
+    if (link !== this.transport.loopback) this.membership.tellOfRival(link, address);
   }
 
   repelled(address: string, cause: string, text: string): void {
@@ -307,7 +307,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
   }
 
   stamped(link: Link, stamp: ClockStamp, echo: Echo): void {
-    if (link.handle < firstClientHandle) this.membership.heard(link, echo, this.runner.reading.mono);
+    if (link.handle < firstClientHandle) this.membership.echoed(link, echo, this.runner.reading.mono);
     if (this.runner.believes(link.handle, stamp.loMs, stamp.hiMs, echo.loMs)) this.#distrusted.delete(link);
     else this.#distrusted.add(link);
   }
@@ -328,8 +328,8 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
     if (link.role === "observer" && !observerCalls.has(method)) {
       throw new LeaseholdError("PERMISSION_DENIED", `an observer may not call ${JSON.stringify(method)}`);
     }
-    if (method === "rival") return this.membership.warned(link, params);
-    if (method === "connected") return this.membership.hear(link, params);
+    if (method === "rival") return this.membership.toldOfRival(link, params);
+    if (method === "connected") return this.membership.toldOfConnections(link, params);
     return this.#adminRpc.answer(link, method, params);
   }
 

@@ -61,7 +61,7 @@ export class Membership {
   }
 
   /** A batch of another member tells which of ours it has received. */
-  heard(link: Link, echo: Echo, nowMs: number): void {
+  echoed(link: Link, echo: Echo, nowMs: number): void {
     if (echo.loMs !== 0) this.#duplicates.confirmed(link.peerId, Math.min(echo.monoMs, nowMs));
   }
 
@@ -90,7 +90,7 @@ export class Membership {
   }
 
   /** CALL `connected`: another member tells whom it is connected with. */
-  hear(from: Link, params: unknown): null {
+  toldOfConnections(from: Link, params: unknown): null {
     if (!this.#links.has(from)) return null;
     const { connected, before } = (params ?? {}) as { connected?: unknown; before?: unknown };
     const tells = new Map<string, string>();
@@ -127,14 +127,14 @@ export class Membership {
    * Tells the member that a process with its id was refused: its operator may be the one who can end that
    * process.
    */
-  warn(link: Link, address: string): void {
+  tellOfRival(link: Link, address: string): void {
     this.#host.transport.call(link, "rival", { address }, announceTimeoutMs).catch(() => {
       // The member has gone, so the other process may take its place.
     });
   }
 
   /** CALL `rival`: another member tells that a second process is us. */
-  warned(from: Link, params: unknown): null {
+  toldOfRival(from: Link, params: unknown): null {
     const address = (params as { address?: unknown } | null)?.address;
     if (from.role !== "member") return null;
     const where = typeof address === "string" ? address.slice(0, 64) : "an unknown address";
