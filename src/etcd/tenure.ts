@@ -13,7 +13,7 @@ export interface TenureParts {
 }
 
 /**
- * One holding in the hands of its holder: a lease of the core, used for nothing else, and the key that hangs
+ * One tenure, as its holder knows it: a lease of the core, used for nothing else, and the key that hangs
  * on it.
  */
 export class Tenure implements Grant {

@@ -35,8 +35,8 @@ export class Follower {
   mustProbe = false;
   /** Where the snapshot stands that is being sent. */
   snapshotIndex = 0;
-  /** A probe is under way. */
-  #waiting = false;
+  /** In `probe`: the next message waits for the answer to this one, or to a heartbeat. */
+  #isProbeSent = false;
   #inflight: Inflight[] = [];
   #inflightBytes = 0;
 
@@ -49,7 +49,7 @@ export class Follower {
   hasRoom(limits: RaftLimits): boolean {
     switch (this.state) {
       case "probe":
-        return !this.#waiting;
+        return !this.#isProbeSent;
       case "replicate":
         return (
           this.#inflight.length < limits.inflightMessagesMax && this.#inflightBytes < limits.inflightBytesMax
@@ -63,7 +63,7 @@ export class Follower {
   sent(lastIndex: number, bytes: number, commit: number): void {
     this.sentCommit = commit;
     this.mustProbe = false;
-    if (this.state === "probe") this.#waiting = true;
+    if (this.state === "probe") this.#isProbeSent = true;
     else if (lastIndex >= this.nextIndex) {
       this.nextIndex = lastIndex + 1;
       this.#inflight.push({ lastIndex, bytes });
@@ -96,14 +96,14 @@ export class Follower {
       this.#become("probe");
       this.nextIndex = this.matchIndex + 1;
     } else if (this.state === "probe" && this.nextIndex - 1 === refused) {
-      this.#waiting = false;
+      this.#isProbeSent = false;
       this.nextIndex = Math.max(Math.min(refused, hint + 1), this.matchIndex + 1);
     }
   }
 
   /** It is there. A probe may have been lost, and so may whatever the window holds. */
   answeredHeartbeat(lastIndex: number): void {
-    this.#waiting = false;
+    this.#isProbeSent = false;
     if (this.matchIndex < lastIndex) this.mustProbe = this.state !== "snapshot";
   }
 
@@ -121,13 +121,13 @@ export class Follower {
     if (this.state !== "snapshot") return;
     this.#become("probe");
     this.nextIndex = 1 + (arrived ? Math.max(this.matchIndex, this.snapshotIndex) : this.matchIndex);
-    this.#waiting = true;
+    this.#isProbeSent = true;
   }
 
   #become(state: "probe" | "replicate" | "snapshot"): void {
     this.state = state;
     this.mustProbe = false;
-    this.#waiting = false;
+    this.#isProbeSent = false;
     this.#inflight = [];
     this.#inflightBytes = 0;
   }

@@ -51,8 +51,8 @@ export class Leader {
   /** Of the no-op that this term begins with. */
   readonly #firstIndex: number;
   #uncommittedBytes = 0;
-  #ticksToHeartbeat = 0;
-  #ticksToQuorumCheck = 0;
+  #ticksSinceHeartbeat = 0;
+  #ticksSinceQuorumCheck = 0;
   #transferTo = nobody;
   #transferAsked = false;
   #transferTicks = 0;
@@ -154,13 +154,13 @@ export class Leader {
     this.#transferTicks += 1;
     // "If leadership transfer does not complete after about an election timeout" (thesis 3.10).
     if (this.#transferTicks >= electionTicks) this.#transferTo = nobody;
-    this.#ticksToQuorumCheck += 1;
-    if (this.#ticksToQuorumCheck >= electionTicks) {
-      this.#ticksToQuorumCheck = 0;
+    this.#ticksSinceQuorumCheck += 1;
+    if (this.#ticksSinceQuorumCheck >= electionTicks) {
+      this.#ticksSinceQuorumCheck = 0;
       if (!this.#hearsMajority()) return false;
     }
-    this.#ticksToHeartbeat += 1;
-    if (this.#ticksToHeartbeat >= heartbeatTicks) this.#heartbeat();
+    this.#ticksSinceHeartbeat += 1;
+    if (this.#ticksSinceHeartbeat >= heartbeatTicks) this.#heartbeat();
     return true;
   }
 
@@ -172,7 +172,7 @@ export class Leader {
   }
 
   #heartbeat(): void {
-    this.#ticksToHeartbeat = 0;
+    this.#ticksSinceHeartbeat = 0;
     const { id, term } = this.#parts;
     for (const follower of this.#followers.values())
       this.#parts.send({

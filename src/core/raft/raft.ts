@@ -56,6 +56,7 @@ export class Raft implements ReplicatedLog {
    * does.
    */
   #ownVoteSequence = 0;
+  /** Since it heard a leader, gave its vote or stood. */
   #ticks = 0;
   #electionTicks: number;
   #applied: number;

@@ -46,12 +46,15 @@ export class ClientRequests {
   readonly #waiting = new Set<PendingRequest>();
   /** The leader could not take them just now: until the next tick or leader. */
   readonly #held = new Set<PendingRequest>();
+  /** May be in a leader's log by now; by the numbers of their commands. */
   readonly #proposed = new Map<number, PendingRequest>();
   /** Of the last entry that was applied here. */
   #reachedTerm = 0;
   /** In the order of asking. */
   readonly #asking = new Map<number, Asking>();
+  /** The leader has named the index that they wait for; it is not applied here yet. */
   #answered: AnsweredRead[] = [];
+  /** The state is new enough for these. */
   readonly #reads = new ReadScheduler();
 
   constructor(context: Context) {

@@ -20,7 +20,8 @@ interface Confirmed {
  * What only the leader can answer, for its own clients and for those of its followers. Nothing is answered
  * before a round of heartbeats that began after the question has confirmed that this server still leads
  * (ReadIndex, thesis 6.4): a leader that was deposed meanwhile must not tell anybody that a lease goes on
- * (etcd 12528, 15247). Questions that wait share a round.
+ * (etcd 12528, 15247). Questions that wait share a round; Raft counts rounds (`raft/reads.ts`), and here
+ * stands what waits for them.
  */
 export class ReadIndexQueue {
   readonly #context: Context;
