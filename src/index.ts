@@ -132,9 +132,9 @@ export async function openGuardedCells(url: string, options: FarmOptions = {}): 
 }
 
 async function openMemory(name: string, options: MemoryOptions): Promise<Leases> {
-  const [{ openMemory: openNamed }, { realWorld }] = await Promise.all([
+  const [memory, { realWorld }] = await Promise.all([
     import("./testing/memory-registry.js"),
     import("./runtime/world.js"),
   ]);
-  return openNamed(name, realWorld(), options.name);
+  return memory.openMemory(name, realWorld(), options.name);
 }

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { formatScript, idleCommands, parseScript, runScript } from "./scenarios/flease-runner/script.js";
 
 /**
- * Golden scripts: each file in `test/scripts` is a list of commands, with what they print below them. The protocol's
+ * Golden scripts: each file in `test/scenarios/flease` is a list of commands, with what they print below them. The protocol's
  * real acceptors and proposers run them. `UPDATE_SCRIPTS=1 npx vitest run test/flease-scenarios.test.ts` writes the printed
  * parts anew; the outcomes, which are stated in the header of each file and here, it leaves alone.
  */
