@@ -4,6 +4,9 @@ import type { Stage } from "./stage.js";
 /** A caller gives up within so many δ: in the first question, in the first few, or in the wait that comes after them. */
 const patienceDelays = [0.3, 3, 30] as const;
 
+/** One for all: to make one costs more than to give up. */
+const gaveUp = new Error("its caller has given up");
+
 /** A caller that may want no more, in both forms in which drivers are told. */
 export class Caller implements Cancellation {
   cancelled = false;
@@ -17,7 +20,7 @@ export class Caller implements Cancellation {
   giveUp(): void {
     this.cancelled = true;
     this.onCancel?.();
-    this.#controller.abort();
+    this.#controller.abort(gaveUp);
   }
 }
 

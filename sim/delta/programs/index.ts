@@ -25,7 +25,7 @@ export async function runProcess(stage: Stage): Promise<void> {
     await party.alive(driver.run(farm.look()));
     if (!farm.isFounded) await party.sleep(random.next() * plan.delayMs);
   }
-  void watch(stage, farm);
+  watch(stage, farm);
   const environment: ProtocolEnvironment = { farm, writer: party.writer, random, settings };
   if (plan.ground === "conditional" || plan.ground === "paper") {
     const protocol: LeaseProtocol =
@@ -42,12 +42,13 @@ export async function runProcess(stage: Stage): Promise<void> {
 }
 
 /** Whether the stores are no farm any more: drivers tell it when nothing can be had. */
-async function watch({ party, plan, failed }: Stage, farm: Farm): Promise<void> {
-  for (;;) {
-    await party.sleep(plan.delayMs);
-    const error = farm.whyNot(party.look());
-    if (error.code === "CONFIG_MISMATCH") failed(error);
-  }
+function watch(stage: Stage, farm: Farm): void {
+  const { party, plan, failed } = stage;
+  party.timers.after(plan.delayMs, () => {
+    if (!party.isAlive) return;
+    if (farm.fault !== undefined) failed(farm.fault);
+    watch(stage, farm);
+  });
 }
 
 async function runParts(stage: PartsStage): Promise<void> {

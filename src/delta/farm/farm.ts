@@ -208,6 +208,11 @@ export class Farm implements FarmView, Gate {
     return this.#members.filter((_, store) => this.#counts(store, now)).length;
   }
 
+  /** Why the last look failed: nothing is known of what it looked for. */
+  get fault(): LeaseholdError | undefined {
+    return this.#fault;
+  }
+
   /** Why no lease can be had. */
   whyNot(now: Reading): LeaseholdError {
     if (this.#fault !== undefined) return this.#fault;
