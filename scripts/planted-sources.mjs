@@ -17,8 +17,8 @@ export function compilePlanted(project, to) {
     for (const folder of ["src", "sim", "test"])
       for (const name of readdirSync(join(root, folder), { recursive: true }))
         if (/\.m?ts$|\.mjs$/.test(name)) copy(join(folder, name), sources);
-    for (const name of ["tsconfig.json", project, "package.json"])
-      cpSync(join(root, name), join(sources, name));
+    for (const name of readdirSync(root))
+      if (/^(?:tsconfig.*|package)\.json$/.test(name)) cpSync(join(root, name), join(sources, name));
     const compiler = join(root, "node_modules", "typescript", "bin", "tsc");
     // What a mistake says may be wrong by its types, too.
     const words = [compiler, "-p", join(sources, project), "--noCheck", "--outDir", to];
