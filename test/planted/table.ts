@@ -1,5 +1,5 @@
 import { noFaults } from "./switches.js";
-import { coreFaultsOfTests, cored, searchCore } from "./cored.js";
+import { coreFaultsOfTests, cored, raftFaultsOfTests, searchCore } from "./cored.js";
 import { explored } from "./explored.js";
 import { find, search } from "./find.js";
 import { hostiles, searchHostile } from "./hostile.js";
@@ -143,8 +143,9 @@ function neverPlanted(): string[] {
     for (const name of Object.keys(waistFaults)) planted.add(name);
   for (const { faults } of [...stored, ...cored, ...hostiles])
     for (const name of Object.keys(faults)) planted.add(name);
-  for (const name of [...coreFaultsOfTests, ...storedFaultsOfTests]) planted.add(name);
-  return [noFaults, noFaults].flatMap((faults) => Object.keys(faults)).filter((name) => !planted.has(name));
+  for (const { raftFaults = {} } of cored) for (const name of Object.keys(raftFaults)) planted.add(name);
+  for (const name of [...coreFaultsOfTests, ...raftFaultsOfTests, ...storedFaultsOfTests]) planted.add(name);
+  return Object.keys(noFaults).filter((name) => !planted.has(name));
 }
 
 async function onStorage(): Promise<Row[]> {
