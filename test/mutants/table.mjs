@@ -202,6 +202,32 @@ export const mutants = [
     caughtBy: slots,
   },
   {
+    name: "delta: a look at the farm is believed for too long",
+    file: "src/delta/farm/farm.ts",
+    find: '.state === "ready" && this.#ageMs(now) < this.#settings.leaseMsMax;',
+    replace: '.state === "ready" && this.#ageMs(now) < Infinity;',
+    seeds: "60",
+    caughtBy: drivers,
+  },
+  {
+    name: "delta: a late answer counts for the wait that has come since",
+    file: "src/delta/driver.ts",
+    find: "      if (this.#ask.late === undefined) return;\n",
+    replace: "      this.#onLate(store, answer);\n      if (this.#ask.late === undefined) return;\n",
+    also: [
+      [
+        "      () => this.#wait?.endIfOver(),\n",
+        "      (store, answer) => (store === undefined ? this.#wait?.endIfOver() : this.#wait?.count(store, answer)),\n",
+      ],
+      [
+        "  endIfOver(): void {\n",
+        "  count(store, answer) {\n    this.#answers[store] ??= answer;\n    this.endIfOver();\n  }\n\n  endIfOver(): void {\n",
+      ],
+    ],
+    seeds: "60",
+    caughtBy: drivers,
+  },
+  {
     name: "delta: the clocks are read before the stores answer",
     file: "src/delta/driver.ts",
     find: "    this.#wait = wait;\n",
