@@ -55,15 +55,24 @@ function folderOf(path: string): string {
 
 /** Which folders a folder may import from, besides itself. `.` is `src/index.ts` and the types of its options. */
 const mayImport: Record<string, readonly string[]> = {
-  lease: [],
-  runtime: ["lease"],
-  "flease/protocol": ["lease"],
-  "flease/admin": ["flease/protocol", "lease"],
-  flease: ["flease/admin", "flease/protocol", "lease"],
-  "flease/tcp/wire": ["flease/protocol", "lease"],
-  "flease/tcp/security": ["flease/tcp/wire", "lease", "runtime"],
-  "flease/tcp/transport": ["flease/protocol", "flease/tcp/security", "flease/tcp/wire", "lease", "runtime"],
+  common: [],
+  lease: ["common"],
+  runtime: ["common", "lease"],
+  "flease/protocol": ["common", "lease"],
+  "flease/admin": ["common", "flease/protocol", "lease"],
+  flease: ["common", "flease/admin", "flease/protocol", "lease"],
+  "flease/tcp/wire": ["common", "flease/protocol", "lease"],
+  "flease/tcp/security": ["common", "flease/tcp/wire", "lease", "runtime"],
+  "flease/tcp/transport": [
+    "common",
+    "flease/protocol",
+    "flease/tcp/security",
+    "flease/tcp/wire",
+    "lease",
+    "runtime",
+  ],
   "flease/tcp": [
+    "common",
     "flease",
     "flease/admin",
     "flease/protocol",
@@ -73,15 +82,16 @@ const mayImport: Record<string, readonly string[]> = {
     "lease",
     "runtime",
   ],
-  "flease/tcp/worker": ["flease", "flease/protocol", "flease/tcp", "lease", "runtime"],
-  "flease/stores": ["delta", "flease", "flease/admin", "flease/protocol", "lease"],
-  delta: ["lease"],
-  "core/raft": ["lease"],
-  "core/state": ["core/gen", "lease"],
-  "core/replica": ["core/gen", "core/raft", "core/state", "lease"],
-  "core/journal": ["core/raft", "lease"],
-  "core/host": ["core/gen", "core/raft", "core/replica", "core/state"],
+  "flease/tcp/worker": ["common", "flease", "flease/protocol", "flease/tcp", "lease", "runtime"],
+  "flease/stores": ["common", "delta", "flease", "flease/admin", "flease/protocol", "lease"],
+  delta: ["common", "lease"],
+  "core/raft": ["common", "lease"],
+  "core/state": ["common", "core/gen", "lease"],
+  "core/replica": ["common", "core/gen", "core/raft", "core/state", "lease"],
+  "core/journal": ["common", "core/raft", "lease"],
+  "core/host": ["common", "core/gen", "core/raft", "core/replica", "core/state"],
   "core/server": [
+    "common",
     "core/gen",
     "core/host",
     "core/journal",
@@ -91,10 +101,11 @@ const mayImport: Record<string, readonly string[]> = {
     "lease",
     "runtime",
   ],
-  etcd: ["core/gen", "lease", "runtime"],
-  stores: ["delta", "flease/protocol", "flease/stores", "lease", "runtime"],
-  testing: ["lease"],
+  etcd: ["common", "core/gen", "lease", "runtime"],
+  stores: ["common", "delta", "flease/protocol", "flease/stores", "lease", "runtime"],
+  testing: ["common", "lease"],
   entry: [
+    "common",
     "core/server",
     "delta",
     "etcd",
@@ -107,6 +118,7 @@ const mayImport: Record<string, readonly string[]> = {
     "testing",
   ],
   ".": [
+    "common",
     "delta",
     "entry",
     "etcd",
@@ -118,6 +130,7 @@ const mayImport: Record<string, readonly string[]> = {
     "testing",
   ],
   cli: [
+    "common",
     ".",
     "core/server",
     "entry",
@@ -131,6 +144,7 @@ const mayImport: Record<string, readonly string[]> = {
     "testing",
   ],
   sim: [
+    "common",
     "core/gen",
     "core/host",
     "core/raft",
@@ -148,6 +162,7 @@ const mayImport: Record<string, readonly string[]> = {
 
 /** Protocol folders are functions of their inputs: the same code runs on the real host and in a simulation. */
 const pureFolders = new Set([
+  "common",
   "lease",
   "flease",
   "flease/protocol",
@@ -335,15 +350,15 @@ describe("the files", () => {
     expect(production.flatMap(longFunctions)).toEqual([]);
   });
 
-  test("spread no list into the arguments of a call: a long one overflows the stack (`lease/lists.ts`)", () => {
+  test("spread no list into the arguments of a call: a long one overflows the stack (`common/lists.ts`)", () => {
     const wrong = production.flatMap(({ path, text }) =>
       callSpreads(text).map(({ line, code }) => `${path}:${line}: ${code}`),
     );
     expect(wrong).toEqual([]);
   });
 
-  test("read the system's clock together with the steady one (`lease/both-clocks.ts`), or where no other is needed", () => {
-    const may = new Set(["lease/both-clocks.ts", "flease/tcp/discovery.ts"]);
+  test("read the system's clock together with the steady one (`common/both-clocks.ts`), or where no other is needed", () => {
+    const may = new Set(["common/both-clocks.ts", "flease/tcp/discovery.ts"]);
     const readers = production.filter(({ path, folder }) => folder !== "testing" && !may.has(path));
     expect(readers.flatMap((file) => findLines(file, (line) => /\.wallMs\(\)/.test(line)))).toEqual([]);
   });

@@ -1,5 +1,5 @@
-import { type BothClocks, readBothClocks } from "../../src/lease/both-clocks.js";
-import type { Clock, Random, Timers, World } from "../../src/lease/ports.js";
+import { type BothClocks, readBothClocks } from "../../src/common/both-clocks.js";
+import type { Clock, Random, Timers, World } from "../../src/common/ports.js";
 import type { SimClock } from "../kit/clocks.js";
 import { EventCode, type SimEvent, Task } from "../kit/events.js";
 

@@ -1,4 +1,4 @@
-import { clockRateErrorDefault } from "../../src/lease/clock-rates.js";
+import { clockRateErrorDefault } from "../../src/common/clock-rates.js";
 import type { StoreTraits } from "../../src/delta/store.js";
 import type { SimRandom } from "../kit/random.js";
 

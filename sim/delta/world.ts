@@ -3,7 +3,7 @@ import { Farm } from "../../src/delta/farm/farm.js";
 import { decodeFarmCell, type FarmCell, mergeFarmCells } from "../../src/delta/farm/farm-cell.js";
 import type { DeltaSettings } from "../../src/delta/lease-protocol.js";
 import { farmRegister, type StoreAnswer, type StoreRequest } from "../../src/delta/store.js";
-import { clockRateErrorDefault, stretched } from "../../src/lease/clock-rates.js";
+import { clockRateErrorDefault, stretched } from "../../src/common/clock-rates.js";
 import { LeaseholdError } from "../../src/lease/errors.js";
 import { SharedWall, SimClock } from "../kit/clocks.js";
 import type { SimRandom } from "../kit/random.js";

@@ -1,7 +1,7 @@
 import { EventCode, Task } from "../kit/events.js";
 import type { MachineNode } from "./stage/node.js";
 import type { Stage } from "./stage/stage.js";
-import { greatest } from "../../src/lease/lists.js";
+import { greatest } from "../../src/common/lists.js";
 
 /** A node whose wall clock is not yet near what it showed before looks again this often. */
 const startAgainMs = 50;

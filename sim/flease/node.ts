@@ -5,7 +5,7 @@ import { Kind, Message, copyMessage } from "../../src/flease/protocol/message.js
 import type { FleasePeer, PeerOutcomes } from "../../src/flease/peer.js";
 import type { Medium } from "../../src/flease/protocol/proposer-ports.js";
 import { FleaseRunner } from "../../src/flease/runner.js";
-import type { Clock, Timers } from "../../src/lease/ports.js";
+import type { Clock, Timers } from "../../src/common/ports.js";
 import type { Lapse, Unanswered } from "../../src/flease/protocol/proposer-ports.js";
 import { Phase } from "../../src/flease/protocol/slot.js";
 import type { Slot } from "../../src/flease/protocol/slot.js";

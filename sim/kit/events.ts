@@ -1,4 +1,4 @@
-import type { DeadlineItem } from "../../src/lease/deadlines.js";
+import type { DeadlineItem } from "../../src/common/deadlines.js";
 
 /** What waits in the world's queue. Events run in the order of (time, scheduling). */
 export abstract class SimEvent implements DeadlineItem {

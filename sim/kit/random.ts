@@ -1,4 +1,4 @@
-import type { Random } from "../../src/lease/ports.js";
+import type { Random } from "../../src/common/ports.js";
 
 /**
  * The one source of every choice in a simulated run: the small fast counting generator (sfc32, Doty-Humphrey), which

@@ -1,6 +1,6 @@
-import { Deadlines } from "../../src/lease/deadlines.js";
-import type { DeadlineItem } from "../../src/lease/deadlines.js";
-import type { Timer, Timers } from "../../src/lease/ports.js";
+import { Deadlines } from "../../src/common/deadlines.js";
+import type { DeadlineItem } from "../../src/common/deadlines.js";
+import type { Timer, Timers } from "../../src/common/ports.js";
 import type { SimClock } from "./clocks.js";
 import { EventCode, Task } from "./events.js";
 

@@ -1,5 +1,5 @@
 import { StateHash } from "../../src/flease/protocol/state-hash.js";
-import { Deadlines } from "../../src/lease/deadlines.js";
+import { Deadlines } from "../../src/common/deadlines.js";
 import type { Counters } from "./counters.js";
 import { EventCode, type SimEvent, Task } from "./events.js";
 import type { SimRandom } from "./random.js";

@@ -1,7 +1,7 @@
-import { readBothClocks } from "../lease/both-clocks.js";
+import { readBothClocks } from "../common/both-clocks.js";
 import { LeaseholdError } from "../lease/errors.js";
 import type { Cancellation } from "../lease/provider.js";
-import type { Timer, World } from "../lease/ports.js";
+import type { Timer, World } from "../common/ports.js";
 import type { Ask, Effect, Protocol, Reading } from "./effects.js";
 import { Lane, Operation } from "./lane.js";
 import type { Store, StoreAnswer } from "./store.js";

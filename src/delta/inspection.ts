@@ -1,6 +1,6 @@
 import { formatDuration } from "../lease/duration.js";
 import { LeaseholdError } from "../lease/errors.js";
-import type { Timer, Timers } from "../lease/ports.js";
+import type { Timer, Timers } from "../common/ports.js";
 import type { Inspection, Watching } from "../lease/provider.js";
 import type { Explanation, HolderAction, MemberView, ResourceHint } from "../lease/types.js";
 import { PrefixView } from "../lease/prefix-view.js";

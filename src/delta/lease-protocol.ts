@@ -1,5 +1,5 @@
 import type { LeaseholdError } from "../lease/errors.js";
-import type { Random } from "../lease/ports.js";
+import type { Random } from "../common/ports.js";
 import type { Protocol } from "./effects.js";
 import type { Asked, DeltaRecord } from "./record/record.js";
 import type { StoreTraits } from "./store.js";

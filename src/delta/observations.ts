@@ -1,4 +1,4 @@
-import { stretched } from "../lease/clock-rates.js";
+import { stretched } from "../common/clock-rates.js";
 import type { DeltaRecord } from "./record/record.js";
 
 /**

@@ -1,5 +1,5 @@
 import { LeaseholdError } from "../lease/errors.js";
-import type { Timer } from "../lease/ports.js";
+import type { Timer } from "../common/ports.js";
 import type { Driver } from "./driver.js";
 import type { Protocol, Reading } from "./effects.js";
 import type { Farm } from "./farm/farm.js";

@@ -7,7 +7,7 @@ import type {
   Provider,
   ProviderEvents,
 } from "../lease/provider.js";
-import type { Timer } from "../lease/ports.js";
+import type { Timer } from "../common/ports.js";
 import type { Guarantees, HolderHint, ResourceHint } from "../lease/types.js";
 import { digitsMax, encodeRecord } from "./record/codec.js";
 import type { Driver } from "./driver.js";

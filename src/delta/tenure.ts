@@ -1,4 +1,4 @@
-import { clocksDisagree } from "../lease/clock-rates.js";
+import { clocksDisagree } from "../common/clock-rates.js";
 import type { LossReason } from "../lease/errors.js";
 import type { Reading } from "./effects.js";
 import type { Asked } from "./record/record.js";

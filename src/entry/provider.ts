@@ -4,13 +4,13 @@
  * {@link openStoreLeases} makes Δ-leases of some of them. For each there is a suite that says whether it conforms.
  */
 import { LeaseManager } from "../lease/lease-manager.js";
-import type { World } from "../lease/ports.js";
+import type { World } from "../common/ports.js";
 import type { Provider } from "../lease/provider.js";
 import type { Leases } from "../lease/types.js";
 import { realWorld } from "../runtime/world.js";
 import { openOwnStores, type OpenOwnStores, type StoreLeasesOptions } from "../stores/own-stores.js";
 
-export type { Clock, Random, Timer, Timers, World } from "../lease/ports.js";
+export type { Clock, Random, Timer, Timers, World } from "../common/ports.js";
 export type * from "../lease/provider.js";
 export type { Store, StoreAnswer, StoreRequest, StoreTraits } from "../delta/store.js";
 export type { OpenOwnStores, StoreLeasesOptions } from "../stores/own-stores.js";

@@ -1,4 +1,4 @@
-import { clockRateErrorDefault, stretched, whyNoClockRateError } from "../lease/clock-rates.js";
+import { clockRateErrorDefault, stretched, whyNoClockRateError } from "../common/clock-rates.js";
 import { LeaseholdError } from "../lease/errors.js";
 import { formatAddress, readAddress } from "../runtime/address.js";
 import { UrlSettings, agreedOn } from "../runtime/url-settings.js";

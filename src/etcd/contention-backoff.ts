@@ -1,4 +1,4 @@
-import type { Random } from "../lease/ports.js";
+import type { Random } from "../common/ports.js";
 
 /** The first spread of those who were in each other's way, ms: some round trips and writes to disk. */
 const spreadMsBase = 16;

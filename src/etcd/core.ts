@@ -1,5 +1,5 @@
-import type { Clock } from "../lease/ports.js";
-import { timeLeft } from "../lease/time-left.js";
+import type { Clock } from "../common/ports.js";
+import { timeLeft } from "../common/time-left.js";
 import type { Cancellation, Watching } from "../lease/provider.js";
 
 /** One key as the core has it. */

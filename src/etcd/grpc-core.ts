@@ -15,7 +15,7 @@ import {
   TxnRequestSchema,
 } from "../core/gen/etcd/rpc_pb.js";
 import { LeaseholdError } from "../lease/errors.js";
-import type { Clock, World } from "../lease/ports.js";
+import type { Clock, World } from "../common/ports.js";
 import type { Watching } from "../lease/provider.js";
 import {
   type CallLimits,

@@ -1,6 +1,6 @@
 import { formatDuration } from "../lease/duration.js";
 import { LeaseholdError } from "../lease/errors.js";
-import type { Clock, Timers } from "../lease/ports.js";
+import type { Clock, Timers } from "../common/ports.js";
 import type { Inspection, Watching } from "../lease/provider.js";
 import type { Explanation, HolderAction, ResourceHint } from "../lease/types.js";
 import { WatchSet } from "../lease/watch-set.js";

@@ -4,7 +4,7 @@ import { textOf } from "../runtime/pem.js";
 import { type ParticipantOptions, refuseOptions, type TlsFiles } from "../runtime/options.js";
 import { incarnation } from "../runtime/world.js";
 import { parseDuration } from "../lease/duration.js";
-import type { World } from "../lease/ports.js";
+import type { World } from "../common/ports.js";
 import type { Provider } from "../lease/provider.js";
 import { loadPackage } from "../runtime/optional-package.js";
 import { parseCoreUrls } from "./address.js";

@@ -1,5 +1,5 @@
 import { LeaseholdError } from "../lease/errors.js";
-import type { Timer, Timers } from "../lease/ports.js";
+import type { Timer, Timers } from "../common/ports.js";
 import { PrefixView } from "../lease/prefix-view.js";
 import type { Watching } from "../lease/provider.js";
 import type { ResourceHint } from "../lease/types.js";

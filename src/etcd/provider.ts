@@ -1,7 +1,7 @@
-import { readBothClocks } from "../lease/both-clocks.js";
-import { relied } from "../lease/clock-rates.js";
+import { readBothClocks } from "../common/both-clocks.js";
+import { relied } from "../common/clock-rates.js";
 import { LeaseholdError, LeaseLostError } from "../lease/errors.js";
-import type { World } from "../lease/ports.js";
+import type { World } from "../common/ports.js";
 import type {
   AttemptOutcome,
   AttemptRequest,

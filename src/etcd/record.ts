@@ -1,4 +1,4 @@
-import { isRecord } from "../lease/json.js";
+import { isRecord } from "../common/json.js";
 
 /** Somebody wants the resource from its holder. */
 export interface Asked {

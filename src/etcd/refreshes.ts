@@ -5,7 +5,7 @@ import {
   LeaseKeepAliveRequestSchema,
   type LeaseKeepAliveResponse,
 } from "../core/gen/etcd/rpc_pb.js";
-import type { Timer, World } from "../lease/ports.js";
+import type { Timer, World } from "../common/ports.js";
 
 /**
  * A stream whose oldest question is not answered for so long is given up, ms: its server is mute. Bounds what

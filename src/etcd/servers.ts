@@ -8,9 +8,9 @@ import {
   Metadata,
   type ServiceError,
 } from "@grpc/grpc-js";
-import { backOffMs } from "../lease/back-off.js";
+import { backOffMs } from "../common/back-off.js";
 import { LeaseholdError } from "../lease/errors.js";
-import type { World } from "../lease/ports.js";
+import type { World } from "../common/ports.js";
 import { Lease, type LeaseKeepAliveResponse } from "../core/gen/etcd/rpc_pb.js";
 import type { CallLimits } from "./core.js";
 import { CoreRefusal, type Failure, failureOf, noAnswer } from "./failure.js";

@@ -1,7 +1,7 @@
-import { type BothClocks, readBothClocks } from "../lease/both-clocks.js";
-import { clocksDisagree } from "../lease/clock-rates.js";
+import { type BothClocks, readBothClocks } from "../common/both-clocks.js";
+import { clocksDisagree } from "../common/clock-rates.js";
 import type { LossReason } from "../lease/errors.js";
-import type { Clock } from "../lease/ports.js";
+import type { Clock } from "../common/ports.js";
 import type { Grant, Watching } from "../lease/provider.js";
 import type { Asked } from "./record.js";
 

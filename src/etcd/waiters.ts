@@ -1,4 +1,4 @@
-import type { Random, Timer, Timers } from "../lease/ports.js";
+import type { Random, Timer, Timers } from "../common/ports.js";
 import type { Watching } from "../lease/provider.js";
 import type { Core, Entry } from "./core.js";
 import { ContentionBackoff } from "./contention-backoff.js";

@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { backOffMs } from "../lease/back-off.js";
+import { backOffMs } from "../common/back-off.js";
 import { Event_EventType, type KeyValue } from "../core/gen/etcd/kv_pb.js";
 import {
   Watch,
@@ -9,7 +9,7 @@ import {
   WatchRequestSchema,
   type WatchResponse,
 } from "../core/gen/etcd/rpc_pb.js";
-import type { Timer, World } from "../lease/ports.js";
+import type { Timer, World } from "../common/ports.js";
 import type { Watching } from "../lease/provider.js";
 import type { Entry, WatchListener } from "./core.js";
 import type { Servers, Stream } from "./servers.js";

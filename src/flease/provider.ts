@@ -9,8 +9,8 @@ import type {
   ReleaseRequest,
 } from "../lease/provider.js";
 import type { Guarantees, HolderHint, ResourceHint } from "../lease/types.js";
-import { majorityOf } from "../lease/majority.js";
-import type { DeadlineItem } from "../lease/deadlines.js";
+import { majorityOf } from "../common/majority.js";
+import type { DeadlineItem } from "../common/deadlines.js";
 import { busyRetryMs } from "./admission.js";
 import type { Reading } from "./protocol/clock.js";
 import { fleaseGuarantees } from "./guarantees.js";

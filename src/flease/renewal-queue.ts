@@ -1,4 +1,4 @@
-import { type DeadlineItem, Deadlines } from "../lease/deadlines.js";
+import { type DeadlineItem, Deadlines } from "../common/deadlines.js";
 
 /**
  * Renewals of one participant that are under way at a time. Far more than a round trip needs, and few enough

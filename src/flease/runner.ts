@@ -1,5 +1,5 @@
-import { readBothClocks } from "../lease/both-clocks.js";
-import type { Timer, World } from "../lease/ports.js";
+import { readBothClocks } from "../common/both-clocks.js";
+import type { Timer, World } from "../common/ports.js";
 import { FleasePeer } from "./peer.js";
 import type { Medium } from "./protocol/proposer-ports.js";
 import type { Reading } from "./protocol/clock.js";

@@ -1,6 +1,6 @@
-import { readBothClocks } from "../lease/both-clocks.js";
+import { readBothClocks } from "../common/both-clocks.js";
 import type { LossReason } from "../lease/errors.js";
-import type { Clock } from "../lease/ports.js";
+import type { Clock } from "../common/ports.js";
 import { FleaseClock, emptyReading } from "./protocol/clock.js";
 import type { Reading } from "./protocol/clock.js";
 import { validForMs } from "./protocol/expiry.js";

@@ -1,6 +1,6 @@
 import { formatDuration } from "./duration.js";
 import { LeaseholdError, LeaseLostError, type LossReason } from "./errors.js";
-import type { Timer, World } from "./ports.js";
+import type { Timer, World } from "../common/ports.js";
 import type { Grant, Provider } from "./provider.js";
 import type { Lease } from "./types.js";
 

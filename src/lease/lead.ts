@@ -1,4 +1,4 @@
-import { unwatchAbort, watchAbort } from "./abort-watch.js";
+import { unwatchAbort, watchAbort } from "../common/abort-watch.js";
 import { LeaseLostError } from "./errors.js";
 import type { HeldLease } from "./held-lease.js";
 import type { Lease } from "./types.js";

@@ -1,5 +1,5 @@
-import { unlessAborted, unwatchAbort, watchAbort } from "./abort-watch.js";
-import { backOffBoundMs } from "./back-off.js";
+import { unlessAborted, unwatchAbort, watchAbort } from "../common/abort-watch.js";
+import { backOffBoundMs } from "../common/back-off.js";
 import { Contender } from "./contender.js";
 import { formatDuration, parseDuration } from "./duration.js";
 import { type ErrorCode, LeaseholdError, LeaseLostError } from "./errors.js";
@@ -7,7 +7,7 @@ import { HeldLease, type HeldLeaseOptions, type LeaseKeeper } from "./held-lease
 import { lead } from "./lead.js";
 import type { LocalQueue } from "./local-queue.js";
 import { LocalQueues } from "./local-queues.js";
-import type { Timer, World } from "./ports.js";
+import type { Timer, World } from "../common/ports.js";
 import type {
   AttemptOutcome,
   Grant,

@@ -5,7 +5,7 @@ import { MemoryProvider } from "../testing/memory-provider.js";
 import { ProcessSwitch } from "../testing/process-switch.js";
 import { VirtualWorld } from "../testing/virtual-world.js";
 import { LeaseManager } from "./lease-manager.js";
-import type { World } from "./ports.js";
+import type { World } from "../common/ports.js";
 import type { AttemptOutcome, AttemptRequest, Cancellation, Grant } from "./provider.js";
 import type { Lease, Leases } from "./types.js";
 

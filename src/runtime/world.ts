@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { Deadlines } from "../lease/deadlines.js";
-import type { DeadlineItem } from "../lease/deadlines.js";
-import type { Clock, Random, Timer, Timers, World } from "../lease/ports.js";
+import { Deadlines } from "../common/deadlines.js";
+import type { DeadlineItem } from "../common/deadlines.js";
+import type { Clock, Random, Timer, Timers, World } from "../common/ports.js";
 
 /**
  * Timers that fire later than this are those of a process that has more to do than it can, or that stood

@@ -1,6 +1,6 @@
 import type { Store, StoreAnswer, StoreRequest, StoreTraits } from "../delta/store.js";
 import { type ErrorCode, LeaseholdError } from "../lease/errors.js";
-import type { Timer, Timers } from "../lease/ports.js";
+import type { Timer, Timers } from "../common/ports.js";
 import type { OpenedStore } from "./common/contract.js";
 
 /** What can be said of a store before it has been opened. */

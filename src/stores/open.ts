@@ -1,11 +1,11 @@
 import { parseDuration } from "../lease/duration.js";
 import { LeaseholdError } from "../lease/errors.js";
-import type { Timers, World } from "../lease/ports.js";
+import type { Timers, World } from "../common/ports.js";
 import type { OpenedStore, OpenStoreOptions, OpenStore } from "./common/contract.js";
 import type { Scheme, StorePlace } from "./farm-address.js";
 import { type AssumedTraits, LazyStore } from "./lazy-store.js";
-import { greatest } from "../lease/lists.js";
-import { majorityOf } from "../lease/majority.js";
+import { greatest } from "../common/lists.js";
+import { majorityOf } from "../common/majority.js";
 
 /**
  * A kind of store: its adapter, loaded when the first one is opened, and what is assumed of one that is out

@@ -2,7 +2,7 @@ import { openFarm } from "../delta/open.js";
 import type { Store } from "../delta/store.js";
 import { parseDuration } from "../lease/duration.js";
 import { LeaseholdError } from "../lease/errors.js";
-import type { World } from "../lease/ports.js";
+import type { World } from "../common/ports.js";
 import type { Provider } from "../lease/provider.js";
 import type { Duration } from "../lease/types.js";
 import type { ParticipantOptions } from "../runtime/options.js";

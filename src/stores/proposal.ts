@@ -1,7 +1,7 @@
 import type { StoreTraits } from "../delta/store.js";
 import { formatDuration } from "../lease/duration.js";
 import type { Measurement } from "./measure.js";
-import { greatest } from "../lease/lists.js";
+import { greatest } from "../common/lists.js";
 
 /**
  * δ is so many times the 99.9th percentile: a bad day is several times worse than the day of the measurement.

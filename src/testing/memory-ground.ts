@@ -1,5 +1,5 @@
 import { LeaseLostError, type LossReason } from "../lease/errors.js";
-import type { Clock } from "../lease/ports.js";
+import type { Clock } from "../common/ports.js";
 import type { Grant, ReleaseRequest } from "../lease/provider.js";
 import type { ResourceHint } from "../lease/types.js";
 

@@ -1,7 +1,7 @@
 import { LeaseholdError } from "../lease/errors.js";
 import { formatDuration } from "../lease/duration.js";
-import { least } from "../lease/lists.js";
-import type { Timer, Timers } from "../lease/ports.js";
+import { least } from "../common/lists.js";
+import type { Timer, Timers } from "../common/ports.js";
 import { PrefixView } from "../lease/prefix-view.js";
 import type { Inspection, Watching } from "../lease/provider.js";
 import type { Explanation, HolderAction, ResourceHint } from "../lease/types.js";

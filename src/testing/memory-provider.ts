@@ -1,5 +1,5 @@
 import { LeaseholdError, type LeaseLostError } from "../lease/errors.js";
-import type { Clock, Timers, World } from "../lease/ports.js";
+import type { Clock, Timers, World } from "../common/ports.js";
 import type {
   AttemptOutcome,
   AttemptRequest,

@@ -1,6 +1,6 @@
 import { LeaseholdError } from "../lease/errors.js";
 import { LeaseManager } from "../lease/lease-manager.js";
-import type { World } from "../lease/ports.js";
+import type { World } from "../common/ports.js";
 import type { Leases } from "../lease/types.js";
 import { MemoryGround } from "./memory-ground.js";
 import { MemoryProvider } from "./memory-provider.js";

@@ -1,5 +1,5 @@
 import type { Cancellation } from "../lease/provider.js";
-import type { Timer, Timers } from "../lease/ports.js";
+import type { Timer, Timers } from "../common/ports.js";
 
 /** The bad days of one process: cut off from the others, or stopped so that its timers do not run. */
 export class ProcessSwitch {

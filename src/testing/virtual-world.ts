@@ -1,8 +1,8 @@
-import { type DeadlineItem, Deadlines } from "../lease/deadlines.js";
+import { type DeadlineItem, Deadlines } from "../common/deadlines.js";
 import { parseDuration } from "../lease/duration.js";
-import type { Clock, Random, Timer, Timers, World } from "../lease/ports.js";
+import type { Clock, Random, Timer, Timers, World } from "../common/ports.js";
 import type { Duration } from "../lease/types.js";
-import { Xorshift } from "../lease/xorshift.js";
+import { Xorshift } from "../common/xorshift.js";
 
 /** Taken when this file is loaded: a test that fakes the platform's timers must not stop virtual time. */
 const setImmediate = globalThis.setImmediate;

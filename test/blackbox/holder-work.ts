@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Lease, Leases } from "../../src/index.js";
-import type { Random } from "../../src/lease/ports.js";
+import type { Random } from "../../src/common/ports.js";
 import type { GuardClient } from "./guard-client.js";
 import { type Journal, nowNs } from "./journal.js";
 

@@ -1,6 +1,6 @@
 import { pathToFileURL } from "node:url";
 import type { Leases, Logger, MemberOptions } from "../../src/index.js";
-import { Xorshift } from "../../src/lease/xorshift.js";
+import { Xorshift } from "../../src/common/xorshift.js";
 import { GuardClient } from "./guard-client.js";
 import { Journal, nowNs } from "./journal.js";
 import { type Holding, HolderWork } from "./holder-work.js";

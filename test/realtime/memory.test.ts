@@ -1,6 +1,6 @@
 import { describe, test } from "vitest";
 import { LeaseManager } from "../../src/lease/lease-manager.js";
-import type { World } from "../../src/lease/ports.js";
+import type { World } from "../../src/common/ports.js";
 import { type ConformanceGround, runConformance } from "../../src/testing/conformance.js";
 import { MemoryGround } from "../../src/testing/memory-ground.js";
 import { MemoryProvider } from "../../src/testing/memory-provider.js";

@@ -1,4 +1,4 @@
-import type { World } from "../../src/lease/ports.js";
+import type { World } from "../../src/common/ports.js";
 import type { AttemptOutcome, AttemptRequest, Cancellation, Grant } from "../../src/lease/provider.js";
 import type { HolderHint, ResourceHint } from "../../src/lease/types.js";
 import { MemoryGround, type MemoryTenure } from "../../src/testing/memory-ground.js";

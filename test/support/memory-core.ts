@@ -3,7 +3,7 @@ import { parseCoreUrls } from "../../src/etcd/address.js";
 import { CoreProvider } from "../../src/etcd/provider.js";
 import { LeaseholdError } from "../../src/lease/errors.js";
 import { LeaseManager } from "../../src/lease/lease-manager.js";
-import type { Timer, World } from "../../src/lease/ports.js";
+import type { Timer, World } from "../../src/common/ports.js";
 import type { Leases } from "../../src/lease/types.js";
 import type { ConformanceGround } from "../../src/testing/conformance.js";
 import { ProcessSwitch } from "../../src/testing/process-switch.js";

@@ -3,7 +3,7 @@ import { type DeltaOptions, openFarm } from "../../src/delta/open.js";
 import type { DeltaProvider } from "../../src/delta/provider.js";
 import type { Store, StoreTraits } from "../../src/delta/store.js";
 import { LeaseManager } from "../../src/lease/lease-manager.js";
-import type { World } from "../../src/lease/ports.js";
+import type { World } from "../../src/common/ports.js";
 import type { Leases } from "../../src/lease/types.js";
 import type { ConformanceGround } from "../../src/testing/conformance.js";
 import { ProcessSwitch } from "../../src/testing/process-switch.js";

@@ -1,4 +1,4 @@
-import { majorityOf } from "../../src/lease/majority.js";
+import { majorityOf } from "../../src/common/majority.js";
 import { Driver } from "../../src/delta/driver.js";
 import type { Protocol, Reading, Resumption } from "../../src/delta/effects.js";
 import { type FarmView, noFloor, type ProtocolEnvironment } from "../../src/delta/lease-protocol.js";

@@ -1,5 +1,5 @@
 import { LeaseholdError } from "../../src/lease/errors.js";
-import type { Clock } from "../../src/lease/ports.js";
+import type { Clock } from "../../src/common/ports.js";
 import type {
   AttemptOutcome,
   AttemptRequest,

@@ -1,6 +1,6 @@
 import { LeaseManager } from "../../src/lease/lease-manager.js";
 import type { Provider } from "../../src/lease/provider.js";
-import type { World } from "../../src/lease/ports.js";
+import type { World } from "../../src/common/ports.js";
 import type { Leases } from "../../src/lease/types.js";
 import type { ConformanceGround } from "../../src/testing/conformance.js";
 import { MemoryGround } from "../../src/testing/memory-ground.js";

@@ -1,5 +1,5 @@
 import { CoreError } from "../../../src/core/state/errors.js";
-import { relied } from "../../../src/lease/clock-rates.js";
+import { relied } from "../../../src/common/clock-rates.js";
 import type { LeaseLife } from "../checkers/lease-life.js";
 import type { Refreshes } from "../checkers/refreshes.js";
 import type { CoreWorld, Outcome } from "../world/world.js";

@@ -2,7 +2,7 @@ import type { Done, HostDisk, ReceivedSnapshot } from "../../../src/core/host/po
 import type { Recovered } from "../../../src/core/raft/api.js";
 import type { Entry, Persist, SnapshotMeta } from "../../../src/core/raft/types.js";
 import type { SnapshotToWrite } from "../../../src/core/replica/types.js";
-import { greatest } from "../../../src/lease/lists.js";
+import { greatest } from "../../../src/common/lists.js";
 import type { SimRandom } from "../../kit/random.js";
 
 /** A snapshot takes so much longer than a write to the log. */

@@ -1,6 +1,6 @@
 import type { RaftLimits } from "../../../src/core/raft/api.js";
 import type { ReplicaLimits } from "../../../src/core/replica/options.js";
-import { clockRateErrorDefault } from "../../../src/lease/clock-rates.js";
+import { clockRateErrorDefault } from "../../../src/common/clock-rates.js";
 import type { SimRandom } from "../../kit/random.js";
 
 /** What a run is like. Times are true ones, ms, unless said otherwise; a mean of `Infinity` is never. */

@@ -6,7 +6,7 @@ import { type Applied, CoreState } from "../../../src/core/state/state.js";
 import { finish } from "../../../src/core/state/steps.js";
 import type { SimServer } from "./server.js";
 import type { CoreReport } from "./invariants.js";
-import { append } from "../../../src/lease/lists.js";
+import { append } from "../../../src/common/lists.js";
 
 /** Hears of each command of the log once, in order, as soon as the first server has applied it. */
 export interface ReferenceObserver {

@@ -1,4 +1,4 @@
-import { stretched } from "../../../src/lease/clock-rates.js";
+import { stretched } from "../../../src/common/clock-rates.js";
 import type { StorageReport, StorageObserver, WorldView } from "../observer.js";
 
 /** So many times what it has to wait is too long, if delays are bounded and somebody is always there to wait. */

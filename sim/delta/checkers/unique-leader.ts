@@ -1,4 +1,4 @@
-import { stretched } from "../../../src/lease/clock-rates.js";
+import { stretched } from "../../../src/common/clock-rates.js";
 import type { StorageReport, StorageObserver, WorldView } from "../observer.js";
 import type { SimParty } from "../party.js";
 

@@ -5,7 +5,7 @@ import type { LeaseProtocol, ProtocolEnvironment } from "../../../src/delta/leas
 import { PaperLease } from "../../../src/delta/paper/paper-lease.js";
 import { FarmParts } from "../../../src/delta/parts.js";
 import { DeltaProvider } from "../../../src/delta/provider.js";
-import { least } from "../../../src/lease/lists.js";
+import { least } from "../../../src/common/lists.js";
 import { agree, lead, oracleOf } from "./leaders.js";
 import { figures, providedLease, readersAndWriters } from "./leases.js";
 import { readAndWrite } from "./register.js";

@@ -27,7 +27,7 @@ export class QuorumBacked implements Observer {
   #check(resource: string, hold: Hold): void {
     const { members, assumptions } = this.#view;
     const cell = this.#cells.of(resource).members;
-    // Counted here again: a mistake in `lease/majority.ts` is then not the checker's as well.
+    // Counted here again: a mistake in `common/majority.ts` is then not the checker's as well.
     const majority = Math.floor(cell.length / 2) + 1;
     let byWall = 0;
     let bySteady = 0;

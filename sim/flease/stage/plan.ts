@@ -1,6 +1,6 @@
 import { fleaseSettings } from "../../../src/flease/protocol/settings.js";
 import type { FleaseSettings } from "../../../src/flease/protocol/settings.js";
-import { clockRateErrorDefault } from "../../../src/lease/clock-rates.js";
+import { clockRateErrorDefault } from "../../../src/common/clock-rates.js";
 import { assumptionsOf } from "../../kit/clocks.js";
 import type { ClockMode } from "../../kit/clocks.js";
 import { SimRandom } from "../../kit/random.js";

@@ -1,6 +1,6 @@
 import type { FleaseSettings } from "../../../src/flease/protocol/settings.js";
 import type { SimRandom } from "../../kit/random.js";
-import { greatest } from "../../../src/lease/lists.js";
+import { greatest } from "../../../src/common/lists.js";
 
 /** What programs on the waist do, and where there are any. Rates are probabilities at each turn of a program. */
 export interface WaistPlan {

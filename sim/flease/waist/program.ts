@@ -1,6 +1,6 @@
 import { LeaseholdError } from "../../../src/lease/errors.js";
 import type { ErrorCode } from "../../../src/lease/errors.js";
-import type { Timers } from "../../../src/lease/ports.js";
+import type { Timers } from "../../../src/common/ports.js";
 import type { Lease, Leases } from "../../../src/lease/types.js";
 import type { Stage } from "../stage/stage.js";
 import type { Claim, Waiter } from "../stage/observer.js";

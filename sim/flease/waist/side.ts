@@ -4,7 +4,7 @@ import { AdminRpc } from "../../../src/flease/admin/admin-rpc.js";
 import type { AdminHost, AdminLabels, AdminLink } from "../../../src/flease/admin/admin-rpc.js";
 import { LeaseholdError } from "../../../src/lease/errors.js";
 import type { ReleaseRequest } from "../../../src/lease/provider.js";
-import type { Timer, Timers } from "../../../src/lease/ports.js";
+import type { Timer, Timers } from "../../../src/common/ports.js";
 import type { NodeSide, NodeView, ProgramNode } from "../stage/node.js";
 import type { Stage } from "../stage/stage.js";
 

@@ -1,7 +1,7 @@
 import type { MemberReport, PeerStatus } from "../../flease/tcp/types.js";
 import { type Presentation, shortTime } from "../output/present.js";
 import { presentStatus } from "./status.js";
-import { greatest } from "../../lease/lists.js";
+import { greatest } from "../../common/lists.js";
 
 export interface MembersExamination {
   readonly verdict: "ok" | "unfit" | "unavailable";

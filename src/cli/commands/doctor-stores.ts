@@ -1,5 +1,5 @@
 import { formatDuration } from "../../lease/duration.js";
-import { majorityOf } from "../../lease/majority.js";
+import { majorityOf } from "../../common/majority.js";
 import type { FarmAddress } from "../../stores/farm-address.js";
 import type { FarmReport, StoreReport } from "../../stores/examine.js";
 import type { Latencies } from "../../stores/measure.js";

@@ -1,5 +1,5 @@
 import { clientName } from "../../runtime/participant.js";
-import { clockRateErrorDefault } from "../../lease/clock-rates.js";
+import { clockRateErrorDefault } from "../../common/clock-rates.js";
 import { clockSlew, whyTooFast } from "../../runtime/clock-slew.js";
 import { incarnation } from "../../runtime/world.js";
 import { clusterStatus } from "../../index.js";
@@ -13,7 +13,7 @@ import { sayProgress } from "../output/say.js";
 import { type Settings, type SharedOptions, openOptions, settingsOf } from "../common/settings.js";
 import { examineMembers, presentMembers } from "./doctor-members.js";
 import { presentFarm } from "./doctor-stores.js";
-import { few } from "../../lease/lists.js";
+import { few } from "../../common/lists.js";
 
 export interface DoctorOptions extends SharedOptions {
   readonly duration: string;

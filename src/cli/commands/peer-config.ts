@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
-import { isRecord } from "../../lease/json.js";
+import { isRecord } from "../../common/json.js";
 import type { MemberOptions } from "../../flease/tcp/types.js";
 import { usageError } from "../common/failure.js";
 import { type SecurityFlags, securityOf } from "../common/security-options.js";

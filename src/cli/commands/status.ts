@@ -1,4 +1,4 @@
-import { majorityOf } from "../../lease/majority.js";
+import { majorityOf } from "../../common/majority.js";
 import type { MemberReport, PeerStatus } from "../../flease/tcp/types.js";
 import { clusterStatus } from "../../index.js";
 import { isFarmUrl } from "../../stores/farm-address.js";
@@ -8,7 +8,7 @@ import { type Presentation, present, shortTime } from "../output/present.js";
 import { type Cell, type Column, tableLines } from "../output/table.js";
 import { storeStatus } from "./store-status.js";
 import { type SharedOptions, openOptions, settingsOf } from "../common/settings.js";
-import { few } from "../../lease/lists.js";
+import { few } from "../../common/lists.js";
 
 const COLUMNS: readonly Column[] = [
   { title: "MEMBER" },

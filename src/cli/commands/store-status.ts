@@ -1,4 +1,4 @@
-import { majorityOf } from "../../lease/majority.js";
+import { majorityOf } from "../../common/majority.js";
 import type { MemberView } from "../../lease/types.js";
 import { withLeases } from "../common/connection.js";
 import { exitCode } from "../common/exit-codes.js";

@@ -2,7 +2,7 @@ import { parseDuration } from "../../lease/duration.js";
 import type { Leases } from "../../lease/types.js";
 import { open } from "../../index.js";
 import { type Settings, WAIT_DEFAULT, openOptions } from "./settings.js";
-import { few } from "../../lease/lists.js";
+import { few } from "../../common/lists.js";
 
 /** The longest that a timer can wait, ms. */
 const TIMER_MS_MAX = 2 ** 31 - 1;

@@ -1,6 +1,6 @@
 import type { Paint, Style } from "./ansi.js";
 import { cellsOf, cut, pad, printable } from "./cells.js";
-import { greatest } from "../../lease/lists.js";
+import { greatest } from "../../common/lists.js";
 
 export interface Cell {
   readonly text: string;

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
-import { readBothClocks } from "../../lease/both-clocks.js";
-import type { Clock } from "../../lease/ports.js";
+import { readBothClocks } from "../../common/both-clocks.js";
+import type { Clock } from "../../common/ports.js";
 import type { Cause, Deadline, Limits } from "./guard-policy.js";
 
 /** What `run` tells its guard. */

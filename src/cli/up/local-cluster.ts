@@ -7,7 +7,7 @@ import { Board, type Change } from "./board.js";
 import type { WorkerNews, WorkerOrders } from "./news.js";
 import { Processes } from "./processes.js";
 import type { ScreenState } from "./screen.js";
-import { few } from "../../lease/lists.js";
+import { few } from "../../common/lists.js";
 
 export interface LocalPlan {
   readonly members: readonly { readonly id: string; readonly address: string }[];

@@ -2,8 +2,8 @@ import { type Paint, type Style } from "../output/ansi.js";
 import { cellsOf, cut, pad, printable } from "../output/cells.js";
 import { shortTime } from "../output/present.js";
 import type { Change, LeaseRow, MemberRow } from "./board.js";
-import { greatest } from "../../lease/lists.js";
-import { majorityOf } from "../../lease/majority.js";
+import { greatest } from "../../common/lists.js";
+import { majorityOf } from "../../common/majority.js";
 
 /** Everything that the screen shows. */
 export interface ScreenState {

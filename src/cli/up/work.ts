@@ -9,7 +9,7 @@ import { open } from "../../index.js";
 import { tellParent } from "../common/parent-process.js";
 import { stopRequested } from "../common/stop-requested.js";
 import type { WorkerNews, WorkerOrders } from "./news.js";
-import { few } from "../../lease/lists.js";
+import { few } from "../../common/lists.js";
 
 const HOLD_MS_MIN = 2_000;
 const HOLD_MS_MAX = 8_000;

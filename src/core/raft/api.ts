@@ -1,4 +1,4 @@
-import type { Random } from "../../lease/ports.js";
+import type { Random } from "../../common/ports.js";
 import type {
   ConfigChange,
   Entry,

@@ -1,4 +1,4 @@
-import { majorityOf } from "../../lease/majority.js";
+import { majorityOf } from "../../common/majority.js";
 import type { MemberId } from "./types.js";
 
 /**

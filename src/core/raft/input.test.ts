@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { disk, log, Single } from "../../../test/scenarios/raft-runner/lab.js";
 import { LeaseholdError } from "../../lease/errors.js";
-import { majorityOf } from "../../lease/majority.js";
+import { majorityOf } from "../../common/majority.js";
 import { founding } from "./options.js";
 import { reachedByMajority } from "./quorum.js";
 import { Raft } from "./raft.js";

@@ -1,4 +1,4 @@
-import { majorityOf } from "../../lease/majority.js";
+import { majorityOf } from "../../common/majority.js";
 import type { FollowerStatus, Proposed, Refused, RefusalReason } from "./api.js";
 import { Follower } from "./follower.js";
 import { sizeOf } from "./log.js";

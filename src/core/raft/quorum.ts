@@ -1,4 +1,4 @@
-import { majorityOf } from "../../lease/majority.js";
+import { majorityOf } from "../../common/majority.js";
 
 /**
  * The greatest value that a majority has reached: of the indices that voters have on disk this is what is

@@ -1,4 +1,4 @@
-import type { Random } from "../../lease/ports.js";
+import type { Random } from "../../common/ports.js";
 import type { Accepted, Proposed, RaftOptions, Refused, ReplicatedLog, Status } from "./api.js";
 import { corrupt } from "./corrupt.js";
 import { Election } from "./election.js";

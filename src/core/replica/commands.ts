@@ -1,5 +1,5 @@
 import { create, toBinary } from "@bufbuild/protobuf";
-import type { Random } from "../../lease/ports.js";
+import type { Random } from "../../common/ports.js";
 import { AlarmRequest_AlarmAction as Action, AlarmType } from "../gen/etcd/cluster_pb.js";
 import { CommandSchema } from "../gen/leasehold/command_pb.js";
 import { checkDeleteRange, checkPut, checkRange, checkTxn, isReadOnly, needsRoom } from "../state/check.js";

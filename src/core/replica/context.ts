@@ -1,5 +1,5 @@
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
-import type { Random } from "../../lease/ports.js";
+import type { Random } from "../../common/ports.js";
 import { type ResponseHeader, ResponseHeaderSchema } from "../gen/etcd/rpc_pb.js";
 import { CommandSchema } from "../gen/leasehold/command_pb.js";
 import type { Proposed, ReplicatedLog } from "../raft/api.js";

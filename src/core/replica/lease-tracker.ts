@@ -1,4 +1,4 @@
-import { type DeadlineItem, Deadlines } from "../../lease/deadlines.js";
+import { type DeadlineItem, Deadlines } from "../../common/deadlines.js";
 import type { LeaseState, Leases } from "../state/leases.js";
 
 /**

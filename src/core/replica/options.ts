@@ -1,4 +1,4 @@
-import type { Random } from "../../lease/ports.js";
+import type { Random } from "../../common/ports.js";
 import type { RaftLimits, Recovered } from "../raft/api.js";
 import type { MemberId } from "../raft/types.js";
 import { pieceBytesDefault } from "../state/snapshot.js";

@@ -1,4 +1,4 @@
-import { type DeadlineItem, Deadlines } from "../../lease/deadlines.js";
+import { type DeadlineItem, Deadlines } from "../../common/deadlines.js";
 import { CoreError } from "../state/errors.js";
 import { FairShares } from "./fair-shares.js";
 import type { ReplicaLimits } from "./options.js";

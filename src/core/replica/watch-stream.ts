@@ -1,5 +1,5 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { append } from "../../lease/lists.js";
+import { append } from "../../common/lists.js";
 import type { Event } from "../gen/etcd/kv_pb.js";
 import {
   type WatchCreateRequest,

@@ -1,4 +1,4 @@
-import { backOffMs } from "../../lease/back-off.js";
+import { backOffMs } from "../../common/back-off.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import { type Cell, cellOf, type CellReading, isCell } from "../record/cell.js";
 import { encodeRecord } from "../record/codec.js";
@@ -16,7 +16,7 @@ import type {
   ProtocolEnvironment,
   Sighting,
 } from "../lease-protocol.js";
-import { stretched } from "../../lease/clock-rates.js";
+import { stretched } from "../../common/clock-rates.js";
 import { listFarm, lookAtFarm, readAll } from "../looking.js";
 import { Observations } from "../observations.js";
 import type { Asked, DeltaRecord } from "../record/record.js";

@@ -1,5 +1,5 @@
 import { LeaseholdError } from "../../lease/errors.js";
-import { greatest } from "../../lease/lists.js";
+import { greatest } from "../../common/lists.js";
 import { corrupt, decodeLine, encodeLine, sameBytes } from "../record/line.js";
 
 /** The first word of what stands in a store's {@link farmRegister}. */

@@ -6,8 +6,8 @@ import { encodeFarmCell, type FarmCell, greatestOf, sameCell } from "./farm-cell
 import { type Founded, planFarm } from "./farm-plan.js";
 import { isMereWait, knows, ownCell, type Sight, sightOf, termsIn } from "./farm-sight.js";
 import type { DeltaSettings, FarmView, Floor } from "../lease-protocol.js";
-import { clocksDisagree, stretched } from "../../lease/clock-rates.js";
-import { majorityOf } from "../../lease/majority.js";
+import { clocksDisagree, stretched } from "../../common/clock-rates.js";
+import { majorityOf } from "../../common/majority.js";
 import { farmRegister, type StoreAnswer, type StoreRequest, type StoreTraits } from "../store.js";
 import { elapsedMs } from "../tenure.js";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { LeaseholdError } from "../../lease/errors.js";
 import { LeaseManager } from "../../lease/lease-manager.js";
-import type { World } from "../../lease/ports.js";
+import type { World } from "../../common/ports.js";
 import { ProcessSwitch } from "../../testing/process-switch.js";
 import { VirtualWorld } from "../../testing/virtual-world.js";
 import { encodeRecord } from "../record/codec.js";

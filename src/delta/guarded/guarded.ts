@@ -1,7 +1,7 @@
 import { LeaseholdError } from "../../lease/errors.js";
 import type { AcquireOptions, Lease, Leases } from "../../lease/types.js";
 import { checkResourceName } from "../../lease/resource-name.js";
-import type { Timers } from "../../lease/ports.js";
+import type { Timers } from "../../common/ports.js";
 import type { StoreAnswer, StoreRequest } from "../store.js";
 import { contentOf, datumRegister, type DatumStore } from "./datum-store.js";
 

@@ -1,5 +1,5 @@
 import { LeaseholdError } from "../../lease/errors.js";
-import type { World } from "../../lease/ports.js";
+import type { World } from "../../common/ports.js";
 import { MemoryMedium, MemoryStore } from "./memory-store.js";
 import type { Store } from "../store.js";
 

@@ -1,5 +1,5 @@
 import { LeaseholdError } from "../../lease/errors.js";
-import type { Random, Timers } from "../../lease/ports.js";
+import type { Random, Timers } from "../../common/ports.js";
 import { sameBytes } from "../record/line.js";
 import type { Store, StoreAnswer, StoreRequest, StoreTraits } from "../store.js";
 

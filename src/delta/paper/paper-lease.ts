@@ -9,7 +9,7 @@ import type {
   ProtocolEnvironment,
   Sighting,
 } from "../lease-protocol.js";
-import { stretched } from "../../lease/clock-rates.js";
+import { stretched } from "../../common/clock-rates.js";
 import { listFarm, lookAtFarm } from "../looking.js";
 import { Observations } from "../observations.js";
 import type { Asked } from "../record/record.js";

@@ -1,7 +1,7 @@
 import { decodeRecord, encodeRecord } from "../record/codec.js";
 import { crc32c } from "../record/crc32c.js";
 import type { ProtocolEnvironment } from "../lease-protocol.js";
-import { stretched } from "../../lease/clock-rates.js";
+import { stretched } from "../../common/clock-rates.js";
 import type { DeltaRecord } from "../record/record.js";
 import { leaseRegister } from "../record/registers.js";
 import { RegularRegister, numberAfter } from "./register.js";

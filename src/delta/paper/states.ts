@@ -1,4 +1,4 @@
-import { clocksDisagree } from "../../lease/clock-rates.js";
+import { clocksDisagree } from "../../common/clock-rates.js";
 import type { Reading } from "../effects.js";
 import type { DeltaRecord } from "../record/record.js";
 import { elapsedMs } from "../tenure.js";

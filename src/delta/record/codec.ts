@@ -1,4 +1,4 @@
-import { isCount, isRecord } from "../../lease/json.js";
+import { isCount, isRecord } from "../../common/json.js";
 import { isResourceName } from "../../lease/resource-name.js";
 import { corrupt, decodeLine, encodeLine, sameBytes } from "./line.js";
 import type { Asked, DeltaRecord } from "./record.js";

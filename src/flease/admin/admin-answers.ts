@@ -1,5 +1,5 @@
 import { LeaseholdError } from "../../lease/errors.js";
-import { isRecord, recordOrEmpty, textOrEmpty } from "../../lease/json.js";
+import { isRecord, recordOrEmpty, textOrEmpty } from "../../common/json.js";
 import type { MemberView } from "../../lease/types.js";
 import type { Acceptor, Entry } from "../protocol/acceptor.js";
 import type { Reading } from "../protocol/clock.js";

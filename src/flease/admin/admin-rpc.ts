@@ -1,5 +1,5 @@
 import { LeaseholdError } from "../../lease/errors.js";
-import { recordOrEmpty, textOrEmpty } from "../../lease/json.js";
+import { recordOrEmpty, textOrEmpty } from "../../common/json.js";
 import type { ReleaseRequest } from "../../lease/provider.js";
 import type { Acceptor } from "../protocol/acceptor.js";
 import type { Reading } from "../protocol/clock.js";

@@ -1,5 +1,5 @@
 import type { LeaseholdError } from "../../lease/errors.js";
-import type { World } from "../../lease/ports.js";
+import type { World } from "../../common/ports.js";
 import type { Reading } from "../protocol/clock.js";
 import type { FleaseSettings } from "../protocol/settings.js";
 

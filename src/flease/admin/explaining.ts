@@ -1,5 +1,5 @@
 import { formatDuration } from "../../lease/duration.js";
-import { majorityOf } from "../../lease/majority.js";
+import { majorityOf } from "../../common/majority.js";
 import type { Explanation, MemberView } from "../../lease/types.js";
 
 /** Why a resource is not to be had, or that it is, in sentences. */

@@ -10,9 +10,9 @@ import { mergeListings } from "./listing.js";
 import type { AdminDriver } from "./driver.js";
 import { ClusterWatch } from "./watching.js";
 import type { Cell } from "../protocol/quorum.js";
-import { timeLeft } from "../../lease/time-left.js";
-import { append, greatest } from "../../lease/lists.js";
-import { majorityOf } from "../../lease/majority.js";
+import { timeLeft } from "../../common/time-left.js";
+import { append, greatest } from "../../common/lists.js";
+import { majorityOf } from "../../common/majority.js";
 import { WatchSet } from "../../lease/watch-set.js";
 
 /** More pages than this are more leases than a member keeps. */

@@ -1,5 +1,5 @@
-import { Deadlines } from "../../lease/deadlines.js";
-import type { DeadlineItem } from "../../lease/deadlines.js";
+import { Deadlines } from "../../common/deadlines.js";
+import type { DeadlineItem } from "../../common/deadlines.js";
 import type { Acceptor } from "../protocol/acceptor.js";
 import { ChangeLog } from "./change-log.js";
 import type { Reading } from "../protocol/clock.js";

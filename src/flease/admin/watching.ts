@@ -1,4 +1,4 @@
-import type { Timer } from "../../lease/ports.js";
+import type { Timer } from "../../common/ports.js";
 import type { ResourceHint } from "../../lease/types.js";
 import type { Cells } from "../protocol/cells.js";
 import { hintOf } from "./hints.js";

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { readBothClocks } from "../../lease/both-clocks.js";
+import { readBothClocks } from "../../common/both-clocks.js";
 import { FleaseClock, emptyReading } from "./clock.js";
 import { withFaults } from "../../../test/planted/switches.js";
 

@@ -1,5 +1,5 @@
-import { backOffMs } from "../../lease/back-off.js";
-import { Xorshift } from "../../lease/xorshift.js";
+import { backOffMs } from "../../common/back-off.js";
+import { Xorshift } from "../../common/xorshift.js";
 import type { Reading } from "./clock.js";
 import { notListed } from "./message.js";
 import type { FleaseSettings } from "./settings.js";

@@ -1,4 +1,4 @@
-import { Deadlines } from "../../lease/deadlines.js";
+import { Deadlines } from "../../common/deadlines.js";
 import { BallotSource } from "./ballot-source.js";
 import { Cells } from "./cells.js";
 import type { Reading } from "./clock.js";

@@ -1,5 +1,5 @@
-import type { DeadlineItem } from "../../lease/deadlines.js";
-import { Deadlines } from "../../lease/deadlines.js";
+import type { DeadlineItem } from "../../common/deadlines.js";
+import { Deadlines } from "../../common/deadlines.js";
 import { Cells } from "./cells.js";
 import type { Reading } from "./clock.js";
 import { Kind, LeaseState, Message } from "./message.js";

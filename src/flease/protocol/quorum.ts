@@ -1,4 +1,4 @@
-import { majorityOf } from "../../lease/majority.js";
+import { majorityOf } from "../../common/majority.js";
 
 /** The members that coordinate one resource, as indices into the cluster's member list. */
 export interface Cell {

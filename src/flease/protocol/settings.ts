@@ -1,5 +1,5 @@
 import { cellFunctionVersion, cellSizeDefaultMax } from "./cells.js";
-import { clockRateErrorDefault, whyNoClockRateError } from "../../lease/clock-rates.js";
+import { clockRateErrorDefault, whyNoClockRateError } from "../../common/clock-rates.js";
 import { LeaseholdError } from "../../lease/errors.js";
 
 /** The constants of section 3.1, which all members of a cluster must have alike. Times in ms. */

@@ -1,4 +1,4 @@
-import type { DeadlineItem } from "../../lease/deadlines.js";
+import type { DeadlineItem } from "../../common/deadlines.js";
 import type { Cell } from "./quorum.js";
 import { Refusal } from "./message.js";
 import type { StateHash } from "./state-hash.js";

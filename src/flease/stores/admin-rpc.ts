@@ -6,7 +6,7 @@ import type { ResourceAnswer } from "../admin/admin-answers.js";
 import type { FeedPage } from "../admin/watch-feed.js";
 import { watchHoldMs } from "../admin/watching.js";
 import { LeaseholdError } from "../../lease/errors.js";
-import type { Timer, Timers } from "../../lease/ports.js";
+import type { Timer, Timers } from "../../common/ports.js";
 import { entryRegister, resourceOf } from "./registers.js";
 import { ask } from "./ask.js";
 import { revise, seenIn } from "./visit.js";

@@ -1,6 +1,6 @@
 import { corrupt, decodeLine, encodeLine, sameBytes } from "../../delta/record/line.js";
 import type { Entry } from "../protocol/acceptor.js";
-import { isCount, isRecord } from "../../lease/json.js";
+import { isCount, isRecord } from "../../common/json.js";
 import { isResourceName } from "../../lease/resource-name.js";
 import type { EntryRecord, Request } from "./record.js";
 

@@ -4,12 +4,12 @@ import type { Store } from "../../delta/store.js";
 import { fleaseSettings } from "../protocol/settings.js";
 import type { FleaseSettings } from "../protocol/settings.js";
 import { LeaseholdError } from "../../lease/errors.js";
-import type { World } from "../../lease/ports.js";
+import type { World } from "../../common/ports.js";
 import { recordBytesMax } from "./codec.js";
 import { StoresNode } from "./stores-node.js";
 import type { StoresProvider } from "./stores-provider.js";
 import { forgettingWaitMs } from "./store-acceptor.js";
-import { greatest } from "../../lease/lists.js";
+import { greatest } from "../../common/lists.js";
 
 /** ε, when nobody says: what a machine keeps that asks some time server now and then. As among peers. */
 const maxClockSkewMsDefault = 500;

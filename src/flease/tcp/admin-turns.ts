@@ -1,4 +1,4 @@
-import type { Timer, World } from "../../lease/ports.js";
+import type { Timer, World } from "../../common/ports.js";
 
 /**
  * How long one turn of the event loop works on what was asked beside the protocol, ms. A step more may be

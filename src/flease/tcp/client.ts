@@ -1,8 +1,8 @@
 import { clientName, labelOf } from "../../runtime/participant.js";
 import { parseDuration } from "../../lease/duration.js";
-import { majorityOf } from "../../lease/majority.js";
+import { majorityOf } from "../../common/majority.js";
 import { cellFunctionVersion } from "../protocol/cells.js";
-import type { World } from "../../lease/ports.js";
+import type { World } from "../../common/ports.js";
 import { parseAddress } from "../../runtime/address.js";
 import { type Discovery, discover } from "./discovery.js";
 import { FleaseNode } from "./flease-node.js";

@@ -1,4 +1,4 @@
-import type { World } from "../../lease/ports.js";
+import type { World } from "../../common/ports.js";
 import { openFleaseClient } from "./client.js";
 import type { FleaseNode } from "./flease-node.js";
 import type { MemberReport, MemberStatus, FleaseOptions } from "./types.js";

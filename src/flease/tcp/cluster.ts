@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { isRecord } from "../../lease/json.js";
+import { isRecord } from "../../common/json.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import { parseAddress } from "../../runtime/address.js";
 import { canonicalSettings, fleaseSettings } from "../protocol/settings.js";

@@ -1,5 +1,5 @@
 import { LeaseholdError } from "../../lease/errors.js";
-import type { Timer, World } from "../../lease/ports.js";
+import type { Timer, World } from "../../common/ports.js";
 import { readClusterDocument } from "./cluster.js";
 import type { Cluster } from "./cluster.js";
 import type { Link } from "./transport/link.js";

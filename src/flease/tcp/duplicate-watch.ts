@@ -1,4 +1,4 @@
-import { majorityOf } from "../../lease/majority.js";
+import { majorityOf } from "../../common/majority.js";
 
 /**
  * Guards against a duplicate member: two processes under one member's id (`docs/operations.md`; the status

@@ -1,6 +1,6 @@
 import { cellFunctionVersion } from "../protocol/cells.js";
 import { LeaseholdError } from "../../lease/errors.js";
-import type { World } from "../../lease/ports.js";
+import type { World } from "../../common/ports.js";
 import type { Reading } from "../protocol/clock.js";
 import { ownerName } from "../protocol/ballot.js";
 import { isRequest } from "../protocol/message.js";

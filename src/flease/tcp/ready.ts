@@ -1,7 +1,7 @@
-import { unwatchAbort, watchAbort } from "../../lease/abort-watch.js";
+import { unwatchAbort, watchAbort } from "../../common/abort-watch.js";
 import { parseDuration } from "../../lease/duration.js";
 import { LeaseholdError } from "../../lease/errors.js";
-import type { World } from "../../lease/ports.js";
+import type { World } from "../../common/ports.js";
 import type { ReadyOptions } from "./types.js";
 
 /** How often one looks whether the recovery wait is over. */

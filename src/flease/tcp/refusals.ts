@@ -1,5 +1,5 @@
 import { LeaseholdError } from "../../lease/errors.js";
-import { majorityOf } from "../../lease/majority.js";
+import { majorityOf } from "../../common/majority.js";
 
 /**
  * Why members refuse this participant, by their addresses, until they accept it. Members alone are dialed, so

@@ -1,5 +1,5 @@
 import type { StoreAnswer, StoreRequest, StoreTraits } from "../../delta/store.js";
-import { readBothClocks } from "../../lease/both-clocks.js";
+import { readBothClocks } from "../../common/both-clocks.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { OpenedStore, ProbeFinding } from "../common/contract.js";
 import { ioError } from "../common/io-error.js";

@@ -1,5 +1,5 @@
-import { type BothClocks, readBothClocks } from "../../lease/both-clocks.js";
-import { clockRateErrorDefault, clocksDisagree, stretched } from "../../lease/clock-rates.js";
+import { type BothClocks, readBothClocks } from "../../common/both-clocks.js";
+import { clockRateErrorDefault, clocksDisagree, stretched } from "../../common/clock-rates.js";
 import { encodeLine, sameBytes } from "../../delta/record/line.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import { type Layout, lineIn, slotPosition, type Unit } from "./layout.js";

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { type BothClocks, readBothClocks } from "../../lease/both-clocks.js";
-import type { Clock, Random } from "../../lease/ports.js";
+import { type BothClocks, readBothClocks } from "../../common/both-clocks.js";
+import type { Clock, Random } from "../../common/ports.js";
 
 /** What the owner of a slot needs of the world. */
 export interface BlockWorld {

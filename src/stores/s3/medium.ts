@@ -8,7 +8,7 @@ import { S3Refusal, type S3Client } from "./client.js";
 import { s3Failure } from "./failure.js";
 import { keyOf, parseKeyPage, registerOf } from "./keys.js";
 import { isRefusal, type S3Object, type S3Objects } from "./objects.js";
-import { append } from "../../lease/lists.js";
+import { append } from "../../common/lists.js";
 
 /** Objects whose entity tags are remembered. One that is forgotten costs a request more. */
 const rememberedMax = 10_000;

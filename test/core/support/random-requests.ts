@@ -20,7 +20,7 @@ import {
   WatchCreateRequest_FilterType as Filter,
   WatchCreateRequestSchema,
 } from "../../../src/core/gen/etcd/rpc_pb.js";
-import { Xorshift } from "../../../src/lease/xorshift.js";
+import { Xorshift } from "../../../src/common/xorshift.js";
 import { type ServiceName, bytes } from "./client.js";
 
 export interface RandomRequest {

@@ -2,8 +2,8 @@
 
 const localQueue = "src/lease/local-queue.ts";
 const leaseManager = "src/lease/lease-manager.ts";
-const bothClocks = "src/lease/both-clocks.ts";
-const clockRates = "src/lease/clock-rates.ts";
+const bothClocks = "src/common/both-clocks.ts";
+const clockRates = "src/common/clock-rates.ts";
 
 export const inWaist = /** @type {const} */ ([
   {

@@ -1,5 +1,5 @@
 import { stat } from "node:fs/promises";
-import type { Timer, World } from "../../../lease/ports.js";
+import type { Timer, World } from "../../../common/ports.js";
 import type { Logger } from "../../../runtime/logger.js";
 
 /**

@@ -18,7 +18,7 @@ import { Kind, Message } from "../../protocol/message.js";
 import { fleaseSettings } from "../../protocol/settings.js";
 import { LeaseManager } from "../../../lease/lease-manager.js";
 import type { Lease } from "../../../lease/types.js";
-import type { World } from "../../../lease/ports.js";
+import type { World } from "../../../common/ports.js";
 import { parseAddress } from "../../../runtime/address.js";
 import { openFleaseClient } from "../client.js";
 import { defineCluster } from "../cluster.js";

@@ -1,7 +1,7 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
 import { LeaseholdError } from "../../../lease/errors.js";
-import type { World } from "../../../lease/ports.js";
+import type { World } from "../../../common/ports.js";
 import { isPem, textOf } from "../../../runtime/pem.js";
 import type { Logger } from "../../../runtime/logger.js";
 import type { SecurityOptions } from "./options.js";

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { createServer } from "node:tls";
 import type { Server, TLSSocket } from "node:tls";
-import type { Timer, Timers } from "../../../lease/ports.js";
+import type { Timer, Timers } from "../../../common/ports.js";
 import { handshakeFault } from "./auth-fault.js";
 import type { AuthFault } from "./auth-fault.js";
 import type { Credentials } from "./credentials.js";

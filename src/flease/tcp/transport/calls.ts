@@ -1,5 +1,5 @@
 import { LeaseholdError } from "../../../lease/errors.js";
-import type { Timer, Timers } from "../../../lease/ports.js";
+import type { Timer, Timers } from "../../../common/ports.js";
 import type { Counters } from "./counters.js";
 import type { Link } from "./link.js";
 import type { AnswerFrame, CallFrame } from "../wire/admin-frames.js";

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import type { Timer, World } from "../../../lease/ports.js";
+import type { Timer, World } from "../../../common/ports.js";
 import { accountOf } from "./account.js";
 import { ByteReader, ByteWriter } from "../wire/bytes.js";
 import type { Counters } from "./counters.js";

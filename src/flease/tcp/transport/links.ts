@@ -1,5 +1,5 @@
 import { leavesRoom } from "../../protocol/quotas.js";
-import type { World } from "../../../lease/ports.js";
+import type { World } from "../../../common/ports.js";
 import { Calls } from "./calls.js";
 import type { Counters } from "./counters.js";
 import type { Link, LinkOwner } from "./link.js";

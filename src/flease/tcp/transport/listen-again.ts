@@ -1,4 +1,4 @@
-import type { Timers } from "../../../lease/ports.js";
+import type { Timers } from "../../../common/ports.js";
 import type { Transport } from "./transport.js";
 import type { Logger } from "../../../runtime/logger.js";
 

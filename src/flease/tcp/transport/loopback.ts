@@ -2,7 +2,7 @@ import type { ByteWriter } from "../wire/bytes.js";
 import { FrameDecoder } from "../wire/frame.js";
 import { Link } from "./link.js";
 import type { Carrier, LinkOwner } from "./link.js";
-import type { Clock } from "../../../lease/ports.js";
+import type { Clock } from "../../../common/ports.js";
 import type { Identity } from "../wire/identity.js";
 
 /**

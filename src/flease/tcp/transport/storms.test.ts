@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { fleaseSettings } from "../../protocol/settings.js";
 import type { FleaseSettingsInput } from "../../protocol/settings.js";
 import { LeaseManager } from "../../../lease/lease-manager.js";
-import type { World } from "../../../lease/ports.js";
+import type { World } from "../../../common/ports.js";
 import type { Lease } from "../../../lease/types.js";
 import { listedMax } from "../../admin/listing.js";
 import { resourceNameBytesMax } from "../../../lease/resource-name.js";

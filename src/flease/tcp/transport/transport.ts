@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { LeaseholdError } from "../../../lease/errors.js";
-import type { Timer, World } from "../../../lease/ports.js";
+import type { Timer, World } from "../../../common/ports.js";
 import { accountOf } from "./account.js";
 import { parseAddress } from "../../../runtime/address.js";
 import { Connection } from "./connection.js";

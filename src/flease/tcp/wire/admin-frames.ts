@@ -1,6 +1,6 @@
 import { errorCodes, LeaseholdError } from "../../../lease/errors.js";
 import type { ErrorCode } from "../../../lease/errors.js";
-import { recordOrEmpty } from "../../../lease/json.js";
+import { recordOrEmpty } from "../../../common/json.js";
 import type { ByteReader, ByteWriter } from "./bytes.js";
 import { ANSWER_FRAME_BYTES_MAX, CALL_FRAME_BYTES_MAX, FRAME_HEADER_BYTES, FrameKind } from "./frame.js";
 import { FrameError } from "./frame-error.js";

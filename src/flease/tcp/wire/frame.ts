@@ -1,5 +1,5 @@
 import { FrameError } from "./frame-error.js";
-import { greatest } from "../../../lease/lists.js";
+import { greatest } from "../../../common/lists.js";
 
 /** The kinds of frames. */
 export const FrameKind = {

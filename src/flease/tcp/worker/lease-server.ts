@@ -1,7 +1,7 @@
 import { HeldLease } from "../../../lease/held-lease.js";
 import type { LeaseKeeper } from "../../../lease/held-lease.js";
 import type { LeaseLostError } from "../../../lease/errors.js";
-import type { World } from "../../../lease/ports.js";
+import type { World } from "../../../common/ports.js";
 import type {
   AttemptRequest,
   Cancellation,

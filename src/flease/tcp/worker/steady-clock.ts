@@ -1,4 +1,4 @@
-import type { Clock } from "../../../lease/ports.js";
+import type { Clock } from "../../../common/ports.js";
 
 /**
  * The steady clock that all threads of a process read alike; `performance.now()` begins anew in each thread.

@@ -1,7 +1,7 @@
 import { Worker } from "node:worker_threads";
 import { LeaseholdError, LeaseLostError } from "../../../lease/errors.js";
 import type { LossReason } from "../../../lease/errors.js";
-import type { Timer, World } from "../../../lease/ports.js";
+import type { Timer, World } from "../../../common/ports.js";
 import type {
   AttemptOutcome,
   AttemptRequest,

@@ -1,4 +1,4 @@
-import { isRecord } from "../../../lease/json.js";
+import { isRecord } from "../../../common/json.js";
 import { historyVersion } from "./format.js";
 import type { HistoryEntry, HistoryHeader, Holding, Nanoseconds } from "./format.js";
 
