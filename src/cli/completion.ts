@@ -47,7 +47,7 @@ function bash(program: Command): string[] {
     "_leasehold() {",
     '  local cur="${COMP_WORDS[COMP_CWORD]}" prev="${COMP_WORDS[COMP_CWORD-1]}" command="" index',
     "  COMPREPLY=()",
-    "  for ((index = 1; index < COMP_CWORD; index++)); do",
+    "  for ((index = 1; index < COMP_CWORD; index += 1)); do",
     '    case "${COMP_WORDS[index]}" in',
     "      --) return ;;",
     `      ${commands.map(({ name }) => name).join("|")}) command="\${command:-\${COMP_WORDS[index]}}" ;;`,

@@ -95,7 +95,7 @@ export class Deadlines<T extends DeadlineItem> {
     for (;;) {
       let childIndex = 2 * index + 1;
       if (childIndex >= size) break;
-      if (childIndex + 1 < size && before(heap[childIndex + 1]!, heap[childIndex]!)) childIndex++;
+      if (childIndex + 1 < size && before(heap[childIndex + 1]!, heap[childIndex]!)) childIndex += 1;
       const child = heap[childIndex]!;
       if (!before(child, item)) break;
       heap[index] = child;

@@ -77,7 +77,7 @@ describe("a question", () => {
   test("that nobody can answer ends, without recursion", async () => {
     const { driver } = stage();
     function* stubborn(): Protocol<number> {
-      for (let times = 0; times < 20_000; times++) yield { ...ask, requests: [read, read, read] };
+      for (let times = 0; times < 20_000; times += 1) yield { ...ask, requests: [read, read, read] };
       return 1;
     }
     const ask: Ask = { kind: "ask", requests: [], enough: () => false, timeoutMs: 10 };

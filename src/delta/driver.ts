@@ -221,7 +221,7 @@ class Wait {
   }
 
   #take(store: number, answer: StoreAnswer): void {
-    this.#pending--;
+    this.#pending -= 1;
     if (this.#pending === 0) this.#timer?.cancel();
     if (this.#hasEnded) {
       if (this.#ask.late === undefined) return;

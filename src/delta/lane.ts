@@ -52,9 +52,9 @@ export class Lane {
   }
 
   #perform(operation: Operation): void {
-    this.#underWay++;
+    this.#underWay += 1;
     const end = (answer: StoreAnswer) => {
-      this.#underWay--;
+      this.#underWay -= 1;
       const next = this.#waiting.values().next().value;
       if (next !== undefined) {
         this.#waiting.delete(next);

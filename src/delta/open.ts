@@ -70,7 +70,7 @@ async function found<Result>(
       stores.map(({ traits }) => traits),
       settings,
     );
-    for (let looks = 0; looks < looksMax && !farm.isFounded; looks++) await driver.run(farm.look());
+    for (let looks = 0; looks < looksMax && !farm.isFounded; looks += 1) await driver.run(farm.look());
     if (!farm.isFounded) throw farm.whyNot(driver.now());
     const { holder, label } = options;
     return make(driver, farm, { farm, writer: holder, label, random: world.random, settings });

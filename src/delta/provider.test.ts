@@ -179,7 +179,7 @@ test(`no more than ${observedMax} resources are kept in mind; one that was forgo
     leaseMs: 100,
     delayMs: 1,
   });
-  for (let index = 0; index <= observedMax; index++) {
+  for (let index = 0; index <= observedMax; index += 1) {
     const resource = `r${index}`;
     observations.see(resource, 0, record(resource), 0);
   }

@@ -78,7 +78,7 @@ export class CoreInspection implements Inspection {
     const { core, keys, holder } = this.#parts;
     let { entry } = await core.read(keys.of(resource), limits);
     const token = entry?.createRevision;
-    for (let tries = 0; tries < replacementsMax && entry !== undefined; tries++) {
+    for (let tries = 0; tries < replacementsMax && entry !== undefined; tries += 1) {
       // Another tenure is not the one that was meant.
       if (entry.createRevision !== token) return { done: false };
       const record = decodeRecord(entry.value);

@@ -270,8 +270,8 @@ describe("waiters", () => {
       await new Promise<void>((resolve) => {
         world.timers.after(20, resolve);
       });
-      seen.holding--;
-      seen.turns++;
+      seen.holding -= 1;
+      seen.turns += 1;
       await held.release();
     };
     const crowd = Array.from({ length: 1_000 }, (_, index) => open(`w${index}`));

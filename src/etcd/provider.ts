@@ -115,7 +115,7 @@ export class CoreProvider implements Provider {
     const { clock } = this.#parts.world;
     const deadlineMs = clock.monotonicMs() + Math.min(tenure.remainingMs(), ttlMs / renewalsPerTtl);
     const limits = () => ({ timeoutMs: Math.max(0, deadlineMs - clock.monotonicMs()) });
-    for (let tries = 0; tries < renewalTriesMax; tries++) {
+    for (let tries = 0; tries < renewalTriesMax; tries += 1) {
       if (tenure.isBroken || tenure.remainingMs() === 0) return false;
       const begun = readBothClocks(clock);
       const refreshed = await this.#core.refreshLease(tenure.leaseId, limits());

@@ -179,7 +179,7 @@ export class Servers {
       if (cancellation !== undefined) cancellation.onCancel = cancel;
     };
     const isCancelled = () => cancellation?.cancelled === true;
-    for (let tries = 0; ; tries++) {
+    for (let tries = 0; ; tries += 1) {
       if (this.#isClosed) throw new LeaseholdError("CLOSED");
       const leftMs = endMs - clock.monotonicMs();
       if (isCancelled() || leftMs <= 0) throw noAnswer(failures, timeoutMs);

@@ -198,7 +198,7 @@ describe("its signal", () => {
   test("may be shared by many without a warning", async () => {
     const warned = vi.spyOn(process, "emitWarning");
     const { signal } = new AbortController();
-    for (let index = 0; index < 40; index++) {
+    for (let index = 0; index < 40; index += 1) {
       void alice.lead(`a${index % 20}`, () => forever, { signal });
       void watch(alice.acquire(`a${index % 20}`, { signal }));
     }

@@ -257,7 +257,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
           failures = 0;
           contender.lastError = undefined;
         } else {
-          failures++;
+          failures += 1;
           contender.lastError = outcome.error;
           if (!passing.has(outcome.error.code)) throw outcome.error;
         }

@@ -199,7 +199,7 @@ class Run {
 
   /** What a caller does must end, with what the waist may say. */
   program(running: Promise<unknown>): void {
-    this.unsettled++;
+    this.unsettled += 1;
     void running
       .catch((error: unknown) => {
         const known = error instanceof Surrender || error instanceof AggregateError;
@@ -250,7 +250,8 @@ class Run {
 
   async tries(resource: Resource, signal: AbortSignal, times: number): Promise<Lease | undefined> {
     let lease: Lease | undefined;
-    for (let each = 0; each < times && lease === undefined; each++) lease = await this.try(resource, signal);
+    for (let each = 0; each < times && lease === undefined; each += 1)
+      lease = await this.try(resource, signal);
     return lease;
   }
 
@@ -294,7 +295,7 @@ class Run {
   }
 
   enter(lease: Lease): Lease {
-    this.served++;
+    this.served += 1;
     const { given } = this.models.get(lease.resource)!;
     // Each looks for itself whether it still has it, as a program does before it goes on.
     for (const other of given) {
@@ -322,7 +323,7 @@ class Run {
   async end(): Promise<void> {
     this.ending = true;
     while (this.held.length > 0) this.release(0);
-    for (let round = 0; round < endRoundsMax; round++) {
+    for (let round = 0; round < endRoundsMax; round += 1) {
       await this.world.settle();
       if (this.answerAll() > 0) continue;
       if (this.unsettled === 0) break;
@@ -360,7 +361,7 @@ async function play(steps: readonly Step[]): Promise<Run> {
   const run = new Run();
   for (const each of steps) {
     run.take(each);
-    for (let turn = 0; turn < each.turns; turn++) await undefined;
+    for (let turn = 0; turn < each.turns; turn += 1) await undefined;
     if (each.turns === 12) await run.world.advance(0);
   }
   await run.end();

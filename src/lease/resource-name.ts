@@ -42,7 +42,7 @@ export function checkResourcePrefix(prefix: string): void {
 /** Length in UTF-8, without allocating; refuses on the way what has no place in a name. */
 function countBytes(text: string): number {
   let bytes = 0;
-  for (let index = 0; index < text.length; index++) {
+  for (let index = 0; index < text.length; index += 1) {
     const unit = text.charCodeAt(index);
     if (unit < 0x20 || (unit >= 0x7f && unit <= 0x9f)) throw invalid(text, "it has a control character");
     if (unit < 0x80) {
@@ -56,7 +56,7 @@ function countBytes(text: string): number {
       if (unit > 0xdbff || !(next >= 0xdc00 && next <= 0xdfff))
         throw invalid(text, "it has half a surrogate pair");
       bytes += 4;
-      index++;
+      index += 1;
     }
   }
   return bytes;

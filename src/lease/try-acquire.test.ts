@@ -118,7 +118,7 @@ test("does not wait behind a waiter that sleeps after an attempt without an answ
 test("tries and waiters do not starve each other while there are no answers", async () => {
   void watch(leases.acquire("a", { wait: Infinity, ttl: 1_000 }));
   const tries = [];
-  for (let round = 0; round < 20; round++) {
+  for (let round = 0; round < 20; round += 1) {
     tries.push(watch(leases.tryAcquire("a", { ttl: 2_000 })), watch(leases.tryAcquire("a", { ttl: 2_000 })));
     provider.attempts.at(-1)!.unanswered();
     await world.advance(2_000);

@@ -121,12 +121,12 @@ class Run {
   call(start: (signal: AbortSignal) => Promise<Lease | undefined>): void {
     const controller = new AbortController();
     this.calls.add(controller);
-    this.unsettled++;
+    this.unsettled += 1;
     start(controller.signal)
       .then((lease) => lease !== undefined && this.leases.push(lease))
       .catch(() => undefined)
       .finally(() => {
-        this.unsettled--;
+        this.unsettled -= 1;
         this.calls.delete(controller);
       });
   }

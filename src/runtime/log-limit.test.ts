@@ -4,7 +4,8 @@ import { logCausesMax, logLimitMs, LogLimit } from "./log-limit.js";
 it("says a cause once a minute, and how often it was left unsaid", () => {
   const limit = new LogLimit();
   expect(limit.line("key", "first", 1_000)).toBe("first");
-  for (let again = 1; again <= 5; again++) expect(limit.line("key", "more", 1_000 + again)).toBeUndefined();
+  for (let again = 1; again <= 5; again += 1)
+    expect(limit.line("key", "more", 1_000 + again)).toBeUndefined();
   expect(limit.line("key", "more", 1_000 + logLimitMs - 1)).toBeUndefined();
   expect(limit.line("key", "then", 1_000 + logLimitMs)).toBe(
     "then (and 6 more like it since this was last said)",
@@ -21,8 +22,8 @@ it("does not hold one cause against another", () => {
 it("remembers a bounded number of causes; those beyond it share one line a minute", () => {
   const limit = new LogLimit();
   let lines = 0;
-  for (let cause = 0; cause < 10 * logCausesMax; cause++) {
-    if (limit.line(`cause ${cause}`, "text", cause) !== undefined) lines++;
+  for (let cause = 0; cause < 10 * logCausesMax; cause += 1) {
+    if (limit.line(`cause ${cause}`, "text", cause) !== undefined) lines += 1;
   }
   expect(lines).toBe(logCausesMax + 1);
   expect(limit.line("cause 0", "known ones still count on their own", logLimitMs)).toBeDefined();

@@ -24,7 +24,7 @@ export class LogLimit {
     const key = this.#said.has(cause) || this.#said.size < logCausesMax ? cause : REST;
     const said = this.#said.get(key);
     if (said !== undefined && nowMs < said.untilMs) {
-      said.suppressed++;
+      said.suppressed += 1;
       return undefined;
     }
     this.#said.set(key, { untilMs: nowMs + logLimitMs, suppressed: 0 });

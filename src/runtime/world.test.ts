@@ -48,7 +48,7 @@ it("keeps one timeout for all calls, and goes on after one that throws", async (
   try {
     const { timers } = realWorld();
     const calls: number[] = [];
-    for (let index = 0; index < 1000; index++) timers.after(1000 + index, () => calls.push(index));
+    for (let index = 0; index < 1000; index += 1) timers.after(1000 + index, () => calls.push(index));
     expect(vi.getTimerCount()).toBe(1);
     timers.after(500, () => {
       throw new Error("a mistake in a call");
@@ -96,7 +96,7 @@ it("reads both clocks and draws numbers from 0 to below 1", () => {
   expect(Math.abs(clock.wallMs() - Date.now())).toBeLessThan(50);
   const first = clock.monotonicMs();
   expect(clock.monotonicMs()).toBeGreaterThanOrEqual(first);
-  for (let index = 0; index < 1000; index++) {
+  for (let index = 0; index < 1000; index += 1) {
     const number = random.next();
     expect(number >= 0 && number < 1).toBe(true);
   }

@@ -159,7 +159,7 @@ describe("the suite and the probe catch", () => {
 describe("the probe", () => {
   test("finds nothing wrong with a store that does what it must, again and again and with many at once", async () => {
     const ground = memoryGround("atomic");
-    for (let round = 0; round < 3; round++) {
+    for (let round = 0; round < 3; round += 1) {
       const stores = await Promise.all([1, 2, 3, 4].map((writer) => ground.open(`prober ${writer}`)));
       const findings = await Promise.all(stores.map((store) => probeAtomic(store)));
       expect(findings.flat().filter(({ ok }) => !ok)).toEqual([]);

@@ -275,13 +275,13 @@ test("a waist is caught that forgets a queue that is still used", async () => {
     turns = 0;
     override async attempt(...asked: Parameters<Provider["attempt"]>): Promise<AttemptOutcome> {
       const outcome = await super.attempt(...asked);
-      for (let turn = 0; turn < this.turns; turn++) await undefined;
+      for (let turn = 0; turn < this.turns; turn += 1) await undefined;
       return outcome;
     }
   }
   const verdicts = await duringFaults({ emptyQueueIsDropped: true }, async () => {
     const found: string[] = [];
-    for (let turns = 0; turns < 8; turns++) {
+    for (let turns = 0; turns < 8; turns += 1) {
       const ground = virtualGround((parts) => Object.assign(new Late(parts), { turns }));
       const name = "callers of one participant who try, race and change their minds exclude each other";
       found.push(await verdict(name, ground));

@@ -138,7 +138,7 @@ test("closing leaves no timer behind, whatever is under way", async () => {
 test("tokens rise over all tenures, also after an expiry that nobody watched", async () => {
   const leases = cluster.open("worker-1");
   const tokens: bigint[] = [];
-  for (let round = 0; round < 5; round++) {
+  for (let round = 0; round < 5; round += 1) {
     const lease = await leases.acquire("a", { autoRenew: false });
     tokens.push(lease.token);
     if (round % 2 === 0) await lease.release();

@@ -15,7 +15,7 @@ describe("advance", () => {
     world.timers.after(20, () => note("third"));
     void (async () => {
       await sleep(world, 10);
-      for (let hop = 0; hop < 50; hop++) await Promise.resolve();
+      for (let hop = 0; hop < 50; hop += 1) await Promise.resolve();
       note("continued");
       await sleep(world, 5);
       note("slept again");

@@ -86,7 +86,7 @@ export class VirtualWorld implements World {
 
   /** Lets promises continue without letting time pass. */
   async settle(): Promise<void> {
-    for (let turn = 0; turn < settleTurns; turn++) {
+    for (let turn = 0; turn < settleTurns; turn += 1) {
       await new Promise<void>((resolve) => {
         setImmediate(resolve);
       });

@@ -109,7 +109,7 @@ describe("for any clock readings and renewals", () => {
         let now = 0;
         let deadline = ttl;
         let terminatedAtMs: number | undefined;
-        for (let looks = 0; looks < 5_000; looks++) {
+        for (let looks = 0; looks < 5_000; looks += 1) {
           while (pending[0] !== undefined && pending[0] <= now) {
             if (pending[0] < deadline && (orphanedAt ?? Infinity) > pending[0]) deadline = pending[0] + ttl;
             pending.shift();

@@ -250,7 +250,7 @@ describe.skipIf(process.platform !== "linux").concurrent("on Linux", () => {
   test("a signal that comes while the command starts reaches it", async ({ expect }) => {
     const words = ["run", "demo/x", "--endpoints", "memory:", "--", "/bin/sh", "-c", "sleep 0.3; exit 9"];
     const codes = new Set<number | null>();
-    for (let index = 0; index < 3; index++) {
+    for (let index = 0; index < 3; index += 1) {
       const run = leasehold(words);
       running.push(run);
       await eventually("the guard is there", () => childrenOf(run.pid)[0]);

@@ -126,7 +126,7 @@ describe("members", () => {
 });
 
 test("the log is bounded", () => {
-  for (let i = 0; i < 1_000; i++) board.note("trouble", String(i), i);
+  for (let i = 0; i < 1_000; i += 1) board.note("trouble", String(i), i);
   expect(board.log.length).toBe(200);
   expect(board.log.at(-1)?.text).toBe("999");
 });

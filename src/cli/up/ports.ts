@@ -7,7 +7,7 @@ const HOST = "127.0.0.1";
  */
 export async function freePorts(first: number, count: number): Promise<number[]> {
   const ports: number[] = [];
-  for (let port = first; port < first + count; port++) {
+  for (let port = first; port < first + count; port += 1) {
     const free = (await tryPort(port)) ?? (await tryPort(0));
     if (free === undefined) throw new Error("no free port on 127.0.0.1");
     ports.push(free);

@@ -129,7 +129,7 @@ describe("the journal", () => {
   test("segments follow each other, and go when a snapshot has what is in them", async () => {
     await withJournal(
       async ({ journal }) => {
-        for (let index = 1; index <= 40; index++)
+        for (let index = 1; index <= 40; index += 1)
           await journal.append({ entries: [entry(index)], hardState: hardState(3, index) });
         expect((await segments()).length).toBeGreaterThan(3);
         await journal.append({ compacted: { index: 30, term: 1 } });
@@ -163,7 +163,7 @@ describe("what a crash leaves", () => {
   async function write(): Promise<number[]> {
     const ends: number[] = [];
     await withJournal(async ({ journal }) => {
-      for (let index = 1; index <= 4; index++) {
+      for (let index = 1; index <= 4; index += 1) {
         await journal.append({ entries: [entry(index)], hardState: hardState(1, index) });
         ends.push((await readFile(path())).length);
       }
@@ -174,7 +174,7 @@ describe("what a crash leaves", () => {
   test("cut off anywhere, all that was acknowledged before is there, and it goes on", async () => {
     const ends = await write();
     const whole = await readFile(path());
-    for (let length = 0; length <= whole.length; length++) {
+    for (let length = 0; length <= whole.length; length += 1) {
       await writeFile(path(), whole.subarray(0, length));
       await withJournal(async ({ journal, content: found }) => {
         expect(found.entries.length).toBeGreaterThanOrEqual(ends.filter((end) => end <= length).length);
@@ -200,7 +200,7 @@ describe("what a crash leaves", () => {
     const whole = await readFile(path());
     const membership = { voters: [1n, 2n, 3n], learners: [] };
     const lasts = new Set<number>();
-    for (let length = 0; length <= whole.length; length++) {
+    for (let length = 0; length <= whole.length; length += 1) {
       await writeFile(path(), whole.subarray(0, length));
       const { hardState: state, base, entries } = await content();
       if (state === undefined || base.index === 0) continue;
@@ -254,7 +254,7 @@ describe("what a crash leaves", () => {
   test("a segment that is missing is noticed, and so is one from elsewhere", async () => {
     await withJournal(
       async ({ journal }) => {
-        for (let index = 1; index <= 40; index++) await journal.append({ entries: [entry(index)] });
+        for (let index = 1; index <= 40; index += 1) await journal.append({ entries: [entry(index)] });
       },
       { segmentBytes: 512 },
     );
@@ -340,7 +340,7 @@ describe("snapshots", () => {
     await snapshots.save(meta(5), pieces);
     const path = join(folder, (await readdir(folder))[0]!);
     const whole = await readFile(path);
-    for (let offset = 0; offset < whole.length; offset++) {
+    for (let offset = 0; offset < whole.length; offset += 1) {
       const damaged = Buffer.from(whole);
       damaged[offset]! ^= 1;
       await writeFile(path, damaged);
@@ -349,7 +349,7 @@ describe("snapshots", () => {
         code: expect.stringMatching(/LOG_CORRUPT|VERSION_MISMATCH/),
       });
     }
-    for (let length = 0; length < whole.length; length++) {
+    for (let length = 0; length < whole.length; length += 1) {
       await writeFile(path, whole.subarray(0, length));
       await expect(readAll(snapshots, { index: 5, term: 1 })).rejects.toMatchObject({ code: "LOG_CORRUPT" });
     }

@@ -64,7 +64,7 @@ describe("a server of the core", () => {
     const syncs = vi.spyOn(Object.getPrototypeOf(probe) as typeof probe, "datasync");
     await probe.close();
     const worker = async (number: number) => {
-      for (let round = 0; round < 5; round++) await client.put(`k${number}`, "x");
+      for (let round = 0; round < 5; round += 1) await client.put(`k${number}`, "x");
     };
     await Promise.all(Array.from({ length: 64 }, (_, number) => worker(number)));
     const together = 320 / syncs.mock.calls.length;
@@ -96,7 +96,7 @@ describe("a server of the core", () => {
     stream.pause();
     const value = "x".repeat(20_000);
     // One at a time: each is a response of its own, and more than may wait for a client.
-    for (let number = 0; number < 320; number++) await client.put(`w${number}`, value);
+    for (let number = 0; number < 320; number += 1) await client.put(`w${number}`, value);
     stream.on("data", ({ events }: WatchResponse) => {
       for (const { kv } of events) revisions.push(Number(kv!.modRevision));
     });

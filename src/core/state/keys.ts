@@ -11,13 +11,13 @@ const decoder = new TextDecoder("utf-16le");
 export function keyOf(bytes: Uint8Array): Key {
   if (bytes.length > shortBytes) return decoder.decode(new Uint16Array(bytes));
   let key = "";
-  for (let index = 0; index < bytes.length; index++) key += String.fromCharCode(bytes[index]!);
+  for (let index = 0; index < bytes.length; index += 1) key += String.fromCharCode(bytes[index]!);
   return key;
 }
 
 export function bytesOf(key: Key): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(key.length);
-  for (let index = 0; index < key.length; index++) bytes[index] = key.charCodeAt(index);
+  for (let index = 0; index < key.length; index += 1) bytes[index] = key.charCodeAt(index);
   return bytes;
 }
 

@@ -153,7 +153,7 @@ function* compareLong(a: Uint8Array, b: Uint8Array): Steps<number> {
 }
 
 function compareBytes(a: Uint8Array, b: Uint8Array, start: number, end: number): number {
-  for (let index = start; index < end; index++) {
+  for (let index = start; index < end; index += 1) {
     const difference = a[index]! - b[index]!;
     if (difference !== 0) return difference;
   }

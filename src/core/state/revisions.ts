@@ -204,7 +204,7 @@ export class Revisions extends KeysView {
   /** Removes what was compacted away. No answer depends on whether, or how far, that has happened. */
   *sweep(): Steps<void> {
     for (let old = this.#garbage[0]; old !== undefined; old = this.#garbage[0]) {
-      for (let index = 0; index < old.length; index++) {
+      for (let index = 0; index < old.length; index += 1) {
         this.#compactKey(old[index]!.key);
         if (index % unitsPerStep === 0) yield;
       }
@@ -233,7 +233,7 @@ export class Revisions extends KeysView {
     const history = this.keys.get(key) ?? [];
     const changes: Version[] = [];
     this.visits.count += 1;
-    for (let index = firstFrom(history, revision, sub); index < history.length; index++) {
+    for (let index = firstFrom(history, revision, sub); index < history.length; index += 1) {
       const change = history[index]!;
       if (change.modified > this.current) break;
       if (changes.length >= changesMax) return { changes, next: placeOf(change) };
@@ -257,7 +257,7 @@ export class Revisions extends KeysView {
       const first = firstFrom(history, revision);
       const end = firstFrom(history, this.current + 1);
       if (looked > fewKeys || changes.length + end - first > changesMax) return undefined;
-      for (let index = first; index < end; index++) changes.push(history[index]!);
+      for (let index = first; index < end; index += 1) changes.push(history[index]!);
     }
     changes.sort(inOrder);
     return { changes, next: this.#end };
@@ -273,7 +273,7 @@ export class Revisions extends KeysView {
   #scanChanges(from: Place, range: KeyRange, changesMax: number, visitsMax: number): Changes {
     const changes: Version[] = [];
     const first = firstFrom(this.#changes, from.revision, from.sub);
-    for (let index = first; index < this.#changes.length; index++) {
+    for (let index = first; index < this.#changes.length; index += 1) {
       const change = this.#changes[index]!;
       if (change.modified > this.current) break;
       if (changes.length >= changesMax || index - first >= visitsMax)
@@ -326,7 +326,7 @@ export class Revisions extends KeysView {
     const history = this.keys.get(key);
     if (history === undefined) return;
     const first = firstNeeded(history, this.compacted);
-    for (let index = 0; index < first; index++) this.bytes -= sizeOf(history[index]!);
+    for (let index = 0; index < first; index += 1) this.bytes -= sizeOf(history[index]!);
     if (first === history.length) this.keys.delete(key);
     else if (first > 0) this.keys.set(key, history.slice(first));
   }

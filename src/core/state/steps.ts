@@ -30,7 +30,7 @@ export type Comparison<Item> = (one: Item, other: Item) => number | Steps<number
 export function* sortInSteps<Item>(items: Item[], compare: (a: Item, b: Item) => number): Steps<Item[]> {
   for (let start = 0; start < items.length; start += unitsPerStep) {
     const run = items.slice(start, start + unitsPerStep).sort(compare);
-    for (let index = 0; index < run.length; index++) items[start + index] = run[index]!;
+    for (let index = 0; index < run.length; index += 1) items[start + index] = run[index]!;
     yield;
   }
   return yield* mergeRuns(items, unitsPerStep, compare);
@@ -70,7 +70,7 @@ function* merge<Item>(
   compare: Comparison<Item>,
 ): Steps<void> {
   let [left, right] = [start, middle];
-  for (let index = start; index < end; index++) {
+  for (let index = start; index < end; index += 1) {
     let order = left >= middle ? 1 : right >= end ? -1 : compare(from[left]!, from[right]!);
     if (typeof order !== "number") order = yield* order;
     to[index] = order <= 0 ? from[left++]! : from[right++]!;

@@ -59,7 +59,7 @@ export class Write implements Seen {
   }
 
   *deleteKeys(keys: readonly Key[]): Steps<void> {
-    for (let index = 0; index < keys.length; index++) {
+    for (let index = 0; index < keys.length; index += 1) {
       this.#deleteKey(keys[index]!);
       if (index % unitsPerStep === unitsPerStep - 1) yield;
     }

@@ -31,7 +31,7 @@ export function* askHolder(
   const register = leaseRegister(resource);
   const told = new Set<number>();
   let first: Sighting | undefined;
-  for (let tries = 0; ; tries++) {
+  for (let tries = 0; ; tries += 1) {
     const cells: (CellReading | undefined)[] = [];
     // A store that is silent must not take the time in which the others could be told.
     const lookMs = Math.min(settings.delayMs, (endMs - last.monotonicMs) / 2);

@@ -127,7 +127,7 @@ describe("a contender replaces a cell", () => {
     const stage = new Stage();
     const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
     const grant = await stage.take(alice);
-    for (let times = 0; times < 5; times++) {
+    for (let times = 0; times < 5; times += 1) {
       expect((await stage.attempt(bob)).kind).toBe("held");
       await stage.world.advance(ttlMs - 1);
       expect(await stage.renew(alice, grant)).toBe(true);
@@ -306,7 +306,7 @@ describe("a release", () => {
     await stage.wait(alice.release(grant));
     expect(stage.writers()).toEqual(["bob", "bob", "free"]);
     // Bob's renewals see what stands at the third store, and then heal it.
-    for (let renewals = 0; renewals < 2; renewals++) {
+    for (let renewals = 0; renewals < 2; renewals += 1) {
       await stage.world.advance(100);
       expect(await stage.renew(bob, next)).toBe(true);
     }
@@ -362,7 +362,7 @@ describe("several contenders", () => {
   test("the cost does not grow with how many have been there", async () => {
     const stage = new Stage();
     const cost: number[] = [];
-    for (let index = 0; index < 40; index++) {
+    for (let index = 0; index < 40; index += 1) {
       const provider = await stage.open(`p${index}`);
       const before = stage.media[0]!.performed.read + stage.media[0]!.performed.replace;
       await provider.release(await stage.take(provider));

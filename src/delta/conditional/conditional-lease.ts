@@ -73,7 +73,7 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
   *attempt(wish: AttemptWish): Protocol<AttemptResult<ConditionalTenure>> {
     const { farm, settings, random } = this.#environment;
     let step = yield lookAtClocks;
-    for (let splits = 0; ; splits++) {
+    for (let splits = 0; ; splits += 1) {
       const { now: before } = step;
       const cells: (CellReading | undefined)[] = [];
       const isPlain = () => {
@@ -190,7 +190,7 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
     const written = new Set<number>();
     let todo = Array.from({ length: farm.size }, (_, store) => store);
     let step: Resumption = { now, cancelled: false, answers: [] };
-    for (let rewrites = 0; rewrites < rewritesMax; rewrites++) {
+    for (let rewrites = 0; rewrites < rewritesMax; rewrites += 1) {
       const mayReplace = (store: number) => {
         const cell = tenure.cells[store];
         if (cell === undefined) return heals;
@@ -329,7 +329,7 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
 
   #greatest(cells: readonly (CellReading | undefined)[]): { epoch: bigint; number: bigint } {
     let [epoch, number] = [0n, 0n];
-    for (let store = 0; store < this.#environment.farm.size; store++) {
+    for (let store = 0; store < this.#environment.farm.size; store += 1) {
       const floor = this.#environment.farm.floorOf(store);
       const cell = cells[store];
       const record = isCell(cell) ? cell.record : undefined;

@@ -96,7 +96,7 @@ async function badDays(seed: number): Promise<Outcome> {
   await world.advance(1_000);
   let overlaps = 0;
   let forgetAgainStep = 0;
-  for (let step = 0; step < steps; step++) {
+  for (let step = 0; step < steps; step += 1) {
     for (const medium of farm.media) {
       if (chance(0.01)) medium.stall(chance(0.5) ? "requests" : "answers");
       if (chance(0.08)) medium.resume();
@@ -121,7 +121,7 @@ async function badDays(seed: number): Promise<Outcome> {
 
 test("bad days of stores and clocks: one holder at a time, and tokens rise", async () => {
   let tenures = 0;
-  for (let seed = 1; seed <= seeds; seed++) {
+  for (let seed = 1; seed <= seeds; seed += 1) {
     const outcome = await badDays(seed);
     expect({ seed, ...outcome }).toMatchObject({ overlaps: 0, disorders: 0 });
     tenures += outcome.tenures;
@@ -133,7 +133,7 @@ test("bad days of stores and clocks: one holder at a time, and tokens rise", asy
 test("a hold that counts from the end of its write is seen", async () => {
   const seen = await duringFaults({ holdFromEndOfWrite: true }, async () => {
     // The first is known to show it, as long as nothing changes what happens in a run.
-    for (let seed = 30; seed <= 50; seed++) if ((await badDays(seed)).overlaps > 0) return seed;
+    for (let seed = 30; seed <= 50; seed += 1) if ((await badDays(seed)).overlaps > 0) return seed;
     return undefined;
   });
   expect(seen).toBeDefined();

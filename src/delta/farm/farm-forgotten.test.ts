@@ -56,7 +56,7 @@ describe("a store that has forgotten", () => {
     const { stage, bob, grant } = await forgotten();
     stage.media[1]!.failing = undefined;
     // The first finds the other marker, the second looks closer; from then on it counts.
-    for (let looks = 0; looks < 2; looks++) await stage.attempt(bob);
+    for (let looks = 0; looks < 2; looks += 1) await stage.attempt(bob);
     await stage.world.advance(recoveryMs);
     await stage.wait(bob.query("r", 100));
     await stage.world.settle();
@@ -74,7 +74,7 @@ describe("a store that has forgotten", () => {
     const alice = await stage.open("alice");
     const grant = await stage.take(alice);
     stage.media[0]!.forget();
-    for (let renewals = 0; renewals < 30; renewals++) {
+    for (let renewals = 0; renewals < 30; renewals += 1) {
       await stage.world.advance(200);
       expect(await stage.wait(alice.renew(grant, 1_000))).toBe(true);
     }
@@ -119,7 +119,7 @@ describe("a store that comes back", () => {
       const error = await refused(stage.open("bob"));
       if (typeof error === "string") return error;
       await stage.world.advance(recoveryMs);
-      for (let looks = 0; looks < 4; looks++) {
+      for (let looks = 0; looks < 4; looks += 1) {
         await stage.wait(alice.query("r", 100));
         await stage.world.advance(recoveryMs);
       }
@@ -151,7 +151,7 @@ describe("a store that comes back", () => {
       for (const store of [0, 1, 2]) plant(store, seenByMost);
       plant(3, seenByOne);
       plant(4, seenByOne, { id: last.id, since: 1 });
-      for (let looks = 0; looks < 6; looks++) {
+      for (let looks = 0; looks < 6; looks += 1) {
         await stage.wait(alice.query("r", 100));
         await stage.world.advance(recoveryMs);
       }
@@ -168,7 +168,7 @@ describe("a store that comes back", () => {
       const stage = new Stage();
       await stage.wait((await stage.open("founder")).close());
       stage.media[0]!.forget();
-      for (let users = 1; users < 40; users++) {
+      for (let users = 1; users < 40; users += 1) {
         const user = await stage.open(`user-${users}`);
         await stage.world.advance(300);
         await stage.wait(user.query("r", 100));
@@ -187,9 +187,9 @@ describe("a store that comes back", () => {
   test("costs tokens a million, and they stay below 2^53", async () => {
     const stage = new Stage();
     const alice = await stage.open("alice");
-    for (let times = 1; times <= 3; times++) {
+    for (let times = 1; times <= 3; times += 1) {
       stage.media[times - 1]!.forget();
-      for (let looks = 0; looks < 8; looks++) {
+      for (let looks = 0; looks < 8; looks += 1) {
         await stage.wait(alice.query("r", 100));
         await stage.world.advance(recoveryMs / 4);
       }
@@ -211,7 +211,7 @@ test("(a planted mistake: epochs without a bound, and a store that forgets has k
     const before = await stage.take(alice);
     expect(before.token).toBe(epoch + 1n);
     stage.media[0]!.forget();
-    for (let looks = 0; looks < 8; looks++) {
+    for (let looks = 0; looks < 8; looks += 1) {
       await stage.wait(alice.query("r", 100));
       await stage.world.advance(recoveryMs / 4);
     }

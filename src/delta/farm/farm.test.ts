@@ -153,7 +153,7 @@ test.each([
 
 describe("a farm of stores that can only write", () => {
   const untilTaken = async (stage: Stage, provider: DeltaProvider, ttlMs: number) => {
-    for (let tries = 0; tries < 100; tries++) {
+    for (let tries = 0; tries < 100; tries += 1) {
       const outcome = await stage.attempt(provider, ttlMs);
       if (outcome.kind === "granted") return outcome.grant;
       await stage.world.advance(delayMs);
@@ -187,7 +187,7 @@ describe("a farm of stores that can only write", () => {
     // Each operation takes nearly as long as it may.
     for (const medium of stage.media) medium.latencyMs = { request: 0.49 * delayMs, answer: 0.48 * delayMs };
     const grant = await untilTaken(stage, alice, ttlMs);
-    for (let renewals = 0; renewals < 10; renewals++) {
+    for (let renewals = 0; renewals < 10; renewals += 1) {
       // As the waist does: when a third has passed since it was asked for.
       await stage.world.advance(Math.max(0, grant.remainingMs() - (2 * ttlMs) / 3));
       expect(await stage.wait(alice.renew(grant, ttlMs))).toBe(true);

@@ -242,7 +242,7 @@ export class Farm implements FarmView, Gate {
    * @throws LeaseholdError `CONFIG_MISMATCH`
    */
   *look(): Protocol<void> {
-    for (let looks = 0; looks < looksMax; looks++) {
+    for (let looks = 0; looks < looksMax; looks += 1) {
       const { now: begun } = yield lookAtClocks;
       const { sights, now } = yield* this.#read();
       const names = this.#members.map(({ traits }) => traits.name);

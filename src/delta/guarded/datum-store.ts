@@ -87,9 +87,9 @@ export class DatumStore implements Store {
     const register = datumRegister(resource);
     const followed = this.#followed.get(register) ?? { followers: 0, latest: undefined };
     this.#followed.set(register, followed);
-    followed.followers++;
+    followed.followers += 1;
     return () => {
-      followed.followers--;
+      followed.followers -= 1;
       if (followed.followers === 0) this.#followed.delete(register);
     };
   }

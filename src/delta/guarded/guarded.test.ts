@@ -331,7 +331,7 @@ async function count(seed: number): Promise<{ history: number[]; acknowledged: n
       try {
         const guarded = await cells.acquire("n", { wait: 500 });
         takeovers += 1;
-        for (let writes = 0; writes < 5 && !play.isOver; writes++) {
+        for (let writes = 0; writes < 5 && !play.isOver; writes += 1) {
           const next = Number(guarded.datum ?? 0) + 1;
           await guarded.write(String(next));
           acknowledged += 1;
@@ -351,14 +351,14 @@ async function count(seed: number): Promise<{ history: number[]; acknowledged: n
     const value = cell && Number(contentOf(cell).datum ?? 0);
     if (value !== undefined && value !== history.at(-1)) history.push(value);
   };
-  for (let step = 0; step < 250; step++) {
+  for (let step = 0; step < 250; step += 1) {
     const action = random(16);
     const process = switches[random(switches.length)]!;
     if (action === 0) process.pause();
     else if (action === 1) medium.stall(random(2) === 0 ? "requests" : "answers");
     else if (action < 6) for (const each of switches) each.resume();
     else medium.resume();
-    for (let ms = random(40); ms >= 0; ms--) {
+    for (let ms = random(40); ms >= 0; ms -= 1) {
       await world.advance(1);
       note();
     }
@@ -373,7 +373,7 @@ async function count(seed: number): Promise<{ history: number[]; acknowledged: n
 
 test("whatever is stopped and stalled, no write is lost, repeated or out of order", async () => {
   let [acknowledged, takeovers] = [0, 0];
-  for (let seed = 1; seed <= 6; seed++) {
+  for (let seed = 1; seed <= 6; seed += 1) {
     const { history, ...counts } = await count(seed);
     expect({ seed, history }).toEqual({ seed, history: history.map((_, index) => index) });
     expect(history.length - 1).toBeGreaterThanOrEqual(counts.acknowledged);

@@ -118,7 +118,7 @@ class HeldCell implements GuardedLease {
     lease.assertHeld();
     const offer = this.#store.offer(resource, token, datum);
     try {
-      for (let renewals = 0; !offer.isWritten && renewals < renewalsMax; renewals++) await lease.renew();
+      for (let renewals = 0; !offer.isWritten && renewals < renewalsMax; renewals += 1) await lease.renew();
     } catch (error) {
       // A lease that ends just then does not undo what the store has acknowledged.
       if (!offer.isWritten) throw error;

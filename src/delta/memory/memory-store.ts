@@ -81,7 +81,7 @@ export class MemoryMedium {
 
   /** What is under way is lost, or its answer; contents survive if it is durable. */
   crash(): void {
-    this.#starts++;
+    this.#starts += 1;
     if (!this.traits.durable) this.forget();
     this.resume();
   }
@@ -110,7 +110,7 @@ export class MemoryMedium {
 
   #answer(request: StoreRequest, writer: string): StoreAnswer {
     if (this.failing !== undefined) return { kind: "failed", error: this.failing };
-    this.performed[request.op]++;
+    this.performed[request.op] += 1;
     const id = this.#id;
     switch (request.op) {
       case "read":

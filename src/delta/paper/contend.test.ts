@@ -241,7 +241,7 @@ test("a holder that renews is never replaced, one that stops is, after Δ + 6δ 
   const site = alice.site();
   let held = (await bench.wait(alice.run(contend(site, new Idle())))) as Held;
   const contending = bob.run(contend(bob.site(), new Idle()));
-  for (let renewals = 0; renewals < 6; renewals++) {
+  for (let renewals = 0; renewals < 6; renewals += 1) {
     await bench.world.advance(leaseMs / 2);
     held = (await bench.wait(alice.run(renewND(site, held)))) as Held;
     expect(held.state).toBe("hold");

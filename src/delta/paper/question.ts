@@ -88,7 +88,7 @@ export function* askApart(
   const token = sighting.record?.epoch;
   if (sighting.state !== "held" || token === undefined) return { sighting, stores: 0 };
   const register = registerOf(environment, resource);
-  for (let tries = 0; tries < triesMax; tries++) {
+  for (let tries = 0; tries < triesMax; tries += 1) {
     const { now } = yield lookAtClocks;
     const seen = yield* register.read(now);
     if (seen.cancelled) break;

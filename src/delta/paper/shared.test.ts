@@ -63,7 +63,7 @@ describe.each(Object.entries({ slotted, atomic }))("readers and writers on %s st
     const library = new Library(kinds);
     const { bench } = library;
     const readers = [await library.reader("a"), await library.reader("b")];
-    for (let round = 0; round < 4; round++) {
+    for (let round = 0; round < 4; round += 1) {
       await bench.world.advance(leaseMs / 3);
       for (const reader of readers) {
         const { player, site, held } = reader;

@@ -72,7 +72,7 @@ describe("a record", () => {
 
   test("is refused with any one bit changed", () => {
     const line = encodeRecord({ ...record, label: "nightly on ärger", asked: { by: "bob.2", broken: true } });
-    for (let bit = 0; bit < 8 * line.length; bit++) {
+    for (let bit = 0; bit < 8 * line.length; bit += 1) {
       const damaged = line.slice();
       damaged[bit >> 3]! ^= 1 << (bit & 7);
       expect(`bit ${bit}: ${code(() => decodeRecord(damaged))}`).toMatch(/: STORE_(FOREIGN|CORRUPT)$/);
@@ -157,7 +157,7 @@ test("a farm's cell comes back as it was written, and damaged ones are refused",
   } as const;
   const line = encodeFarmCell(cell);
   expect(decodeFarmCell(line)).toEqual(cell);
-  for (let bit = 0; bit < 8 * line.length; bit++) {
+  for (let bit = 0; bit < 8 * line.length; bit += 1) {
     const damaged = line.slice();
     damaged[bit >> 3]! ^= 1 << (bit & 7);
     expect(code(() => decodeFarmCell(damaged))).toMatch(/^STORE_(FOREIGN|CORRUPT)$/);

@@ -3,14 +3,14 @@ const polynomial = 0x82f6_3b78;
 
 const table = Uint32Array.from({ length: 256 }, (_, byte) => {
   let remainder = byte;
-  for (let bit = 0; bit < 8; bit++) remainder = (remainder >>> 1) ^ (remainder & 1 ? polynomial : 0);
+  for (let bit = 0; bit < 8; bit += 1) remainder = (remainder >>> 1) ^ (remainder & 1 ? polynomial : 0);
   return remainder;
 });
 
 /** One step over `bytes` from a state, without the inversions at the beginning and the end: formats differ in those. */
 export function crc32cUpdate(state: number, bytes: Uint8Array): number {
   let remainder = state;
-  for (let index = 0; index < bytes.length; index++) {
+  for (let index = 0; index < bytes.length; index += 1) {
     remainder = table[(remainder ^ bytes[index]!) & 0xff]! ^ (remainder >>> 8);
   }
   return remainder >>> 0;

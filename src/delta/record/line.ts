@@ -21,7 +21,7 @@ export function encodeLine(format: string, json: string): Uint8Array {
   line.set(body);
   const checksum = crc32c(body).toString(16).padStart(8, "0");
   line[body.length] = 0x20;
-  for (let index = 0; index < 8; index++) line[body.length + 1 + index] = checksum.charCodeAt(index);
+  for (let index = 0; index < 8; index += 1) line[body.length + 1 + index] = checksum.charCodeAt(index);
   return line;
 }
 
@@ -66,7 +66,7 @@ export function corrupt(why: string, line: Uint8Array): LeaseholdError {
 export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
   if (a === b) return true;
   if (a.length !== b.length) return false;
-  for (let index = 0; index < a.length; index++) if (a[index] !== b[index]) return false;
+  for (let index = 0; index < a.length; index += 1) if (a[index] !== b[index]) return false;
   return true;
 }
 

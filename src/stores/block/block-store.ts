@@ -117,7 +117,7 @@ export class BlockStore implements OpenedStore {
     inTurn: <T>(run: () => Promise<T>) => Promise<T>,
   ): Promise<StoreAnswer> {
     const registers = new Map<string, Uint8Array[]>();
-    for (let region = 0; region < this.#layout.regions && registers.size < registersMax; region++) {
+    for (let region = 0; region < this.#layout.regions && registers.size < registersMax; region += 1) {
       const units = await inTurn(() => this.#readRegion(region));
       for (const name of new Set(units.flatMap(({ records }) => Object.keys(records)))) {
         if (!name.startsWith(prefix) || registers.size >= registersMax) continue;

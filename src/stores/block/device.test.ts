@@ -154,7 +154,7 @@ test(
     const seen = await store.perform({ op: "read", register: "lease/r" });
     const mark = seen.kind === "cells" ? seen.mark : undefined;
     device.resetCounts();
-    for (let time = 0; time < 2; time++)
+    for (let time = 0; time < 2; time += 1)
       expect(await store.perform({ op: "read", register: "lease/r", quietSince: mark! })).toMatchObject({
         kind: "quiet",
       });
@@ -284,11 +284,11 @@ describe("slots", () => {
     "of processes that are gone are used again, and what stands in them stays",
     staged(
       async ({ open }) => {
-        for (let round = 0; round < 4; round++) {
+        for (let round = 0; round < 4; round += 1) {
           const { store } = open(`writer ${round}`);
           await store.takeSlot(undefined);
           expect(await put(store, `r${round}`, `by ${round}`)).toMatchObject({ kind: "written" });
-          for (let former = 0; former < round; former++)
+          for (let former = 0; former < round; former += 1)
             expect(await read(store, `r${former}`)).toEqual([`by ${former}`]);
           await store.close();
         }

@@ -167,7 +167,7 @@ export class SlotLease {
       const candidates = over.length > 0 ? over : fresh;
       const slot = candidates[Math.floor(this.#world.random.next() * candidates.length)];
       if (slot !== undefined) {
-        attempts++;
+        attempts += 1;
         const tenure = await this.#tryToTake(slot, begun, signal);
         if (tenure !== undefined) return tenure;
       } else if (seenMs - begunMs > 2 * waitMs) {

@@ -60,8 +60,8 @@ class Site {
   }
 
   async run(steps: number): Promise<void> {
-    for (let step = 0; step < steps; step++) {
-      for (let burst = 1 + Math.floor(3 * this.world.random.next()); burst > 0; burst--) await this.#act();
+    for (let step = 0; step < steps; step += 1) {
+      for (let burst = 1 + Math.floor(3 * this.world.random.next()); burst > 0; burst -= 1) await this.#act();
       this.#checkSlots();
       if (this.#problems[0] !== undefined) throw new Error(`step ${step}: ${this.#problems[0]}`);
       const { random } = this.world;

@@ -30,7 +30,7 @@ export class Gate {
   }
 
   async run<T>(operation: () => Promise<T>): Promise<T> {
-    if (this.#running < this.#atOnce) this.#running++;
+    if (this.#running < this.#atOnce) this.#running += 1;
     else if (this.#waiting.length < waitingMax)
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
     else

@@ -21,7 +21,7 @@ const pauseMsMax = 50;
  * Rejects with the store's own error when it answers that it cannot.
  */
 export async function probeAtomic(store: Store, signal?: AbortSignal): Promise<readonly ProbeFinding[]> {
-  for (let tries = 1; ; tries++) {
+  for (let tries = 1; ; tries += 1) {
     signal?.throwIfAborted();
     const findings = await new AtomicProbe(store, signal).run();
     if (findings !== undefined) return findings;

@@ -71,7 +71,7 @@ export const atomicCases = {
 
   "of many who replace at once exactly one is written": async (stage) => {
     const stores = await stage.openMany(processes);
-    for (let round = 0; round < 5; round++) {
+    for (let round = 0; round < 5; round += 1) {
       const register = stage.name(`race/${round}`);
       await raceOnce(stage, stores, register, undefined);
       await raceOnce(stage, stores, register, (await stage.cells(stores[0]!, register))[0]);
@@ -82,7 +82,7 @@ export const atomicCases = {
     const stores = await stage.openMany(processes);
     const register = stage.name("counter");
     const incrementAll = async (store: Store, who: number) => {
-      for (let count = 0; count < incrementsEach; count++) await increment(stage, store, register, who);
+      for (let count = 0; count < incrementsEach; count += 1) await increment(stage, store, register, who);
     };
     await Promise.all(stores.map(incrementAll));
     const [last] = await stage.texts(stores[0]!, register);
@@ -95,7 +95,7 @@ export const atomicCases = {
     const content = (count: number) => `${count} ${"x".repeat(300)}`;
     await stage.write(writer!, register, content(0));
     const write = async () => {
-      for (let count = 1; count <= 50; count++) {
+      for (let count = 1; count <= 50; count += 1) {
         const answer = await stage.replace(
           writer!,
           register,
@@ -106,7 +106,7 @@ export const atomicCases = {
       }
     };
     const read = async () => {
-      for (let reads = 0, greatest = 0; reads < 50; reads++) {
+      for (let reads = 0, greatest = 0; reads < 50; reads += 1) {
         const [cell] = await stage.texts(reader!, register);
         const count = Number(cell?.split(" ")[0]);
         check(cell === content(count), `a reader found ${JSON.stringify(cell)}`);
@@ -135,7 +135,7 @@ async function raceOnce(
 
 async function increment(stage: StoreStage, store: Store, register: string, who: number): Promise<void> {
   let [cell] = await stage.cells(store, register);
-  for (let tries = 0; tries < triesMax; tries++) {
+  for (let tries = 0; tries < triesMax; tries += 1) {
     const count = cell === undefined ? 0 : Number(text(cell).split(" ")[0]);
     const next = bytes(`${count + 1} by ${who} ${globalThis.crypto.randomUUID()}`);
     const answer = await stage.replace(store, register, cell, next);

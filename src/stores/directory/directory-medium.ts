@@ -49,7 +49,7 @@ export class DirectoryMedium implements AtomicMedium {
 
   replace({ register: name, id, expected, next }: ReplaceRequest): Promise<StoreAnswer> {
     return this.#gate.run(async () => {
-      for (let races = 0; races < racesMax; races++) {
+      for (let races = 0; races < racesMax; races += 1) {
         const seen = await this.#look(name);
         if (isContent(seen.cell, next) && seen.id === id) return { kind: "written", id };
         if (seen.id !== id || !isContent(seen.cell, expected)) {
@@ -105,7 +105,7 @@ export class DirectoryMedium implements AtomicMedium {
 
   /** What the register holds, with the marker of the store that it was seen on. */
   async #look(name: string): Promise<Seen> {
-    for (let looks = 0; looks < racesMax; looks++) {
+    for (let looks = 0; looks < racesMax; looks += 1) {
       const id = (this.#id ??= await this.#findMarker());
       const register = new RegisterDirectory(this.#placeOf(id), name, this.traits.bytesMax);
       const cell = await register.read();

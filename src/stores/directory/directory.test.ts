@@ -67,7 +67,7 @@ describe("a writer that was stopped", () => {
     await replace(store, undefined, "v1");
     const paused = new RegisterDirectory(await place(), "r", 1_000);
     const seen = (await paused.read())!;
-    for (let count = 1; count < 40; count++) await replace(store, `v${count}`, `v${count + 1}`);
+    for (let count = 1; count < 40; count += 1) await replace(store, `v${count}`, `v${count + 1}`);
     expect(await paused.replace(seen, bytes("ghost"))).toBe(false);
     expect(await read(store)).toBe("v40");
   });
@@ -82,7 +82,7 @@ describe("a writer that was stopped", () => {
     await replace(store, "v1", "v2");
     await expect(rename(join(path, token!), join(path, candidate))).rejects.toThrow(/ENOENT/);
     expect(await read(store)).toBe("v2");
-    for (let count = 2; count < 34; count++) await replace(store, `v${count}`, `v${count + 1}`);
+    for (let count = 2; count < 34; count += 1) await replace(store, `v${count}`, `v${count + 1}`);
     const [last] = await readdir(path);
     expect(await readdir(join(path, last!))).toEqual([last]);
   });

@@ -23,7 +23,7 @@ const markersRetriedMax = 8;
  */
 export async function findOrMakeMarker(root: string): Promise<string> {
   const home = join(root, homeName);
-  for (let tries = 0; tries < markersRetriedMax; tries++) {
+  for (let tries = 0; tries < markersRetriedMax; tries += 1) {
     const names = await namesIn(home);
     const marker = names?.find((name) => name.startsWith(markerPrefix));
     if (marker !== undefined) return marker;

@@ -69,7 +69,7 @@ export class RegisterDirectory {
 
   /** What stands in it; `undefined` if the register, or everything, is missing. */
   async read(): Promise<Cell | undefined> {
-    for (let looks = 0; looks < looksMax; looks++) {
+    for (let looks = 0; looks < looksMax; looks += 1) {
       const names = await namesIn(this.#path);
       if (names === undefined) return undefined;
       // More than one: the token was renamed while the names were read.

@@ -52,7 +52,7 @@ export class PostgresLink {
     statement: string,
     values: readonly unknown[] = [],
   ): Promise<QueryResult<Record<string, unknown>>> {
-    for (let tries = 1; ; tries++) {
+    for (let tries = 1; ; tries += 1) {
       try {
         return await this.#pool.query<Record<string, unknown>>(statement, [...values]);
       } catch (error) {

@@ -82,7 +82,7 @@ export class PostgresMedium implements AtomicMedium {
 
   /** Rows that all have the marker, which is made if there is none. */
   async #withMarker(statement: string, values: readonly unknown[]): Promise<[MarkedRow, ...MarkedRow[]]> {
-    for (let tries = 0; tries < markerTriesMax; tries++) {
+    for (let tries = 0; tries < markerTriesMax; tries += 1) {
       const { rows } = await this.#link.query(statement, values);
       const [first, ...others] = rows as MarkedRow[];
       if (first !== undefined && typeof first.id === "string") return [first, ...others];

@@ -84,7 +84,7 @@ async function ask(link: PostgresLink, address: PostgresAddress): Promise<Server
 async function makeTable(link: PostgresLink, address: PostgresAddress, hasSchema: boolean): Promise<void> {
   const { makeSchema, makeTable } = statementsIn(address.schema);
   for (const statement of hasSchema ? [makeTable] : [makeSchema, makeTable]) {
-    for (let tries = 1; ; tries++) {
+    for (let tries = 1; ; tries += 1) {
       try {
         await link.query(statement);
         break;

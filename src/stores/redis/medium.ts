@@ -59,7 +59,7 @@ export class RedisMedium implements AtomicMedium {
     const registers = new Map<string, readonly Uint8Array[]>();
     const match = `${prefix.replace(/[\\*?[\]]/g, "\\$&")}*`;
     let cursor = "0";
-    for (let step = 1; ; step++) {
+    for (let step = 1; ; step += 1) {
       const words = ["HSCAN", this.#address.key, cursor, "MATCH", match, "COUNT", String(scanStep)];
       const [next, found] = (await this.#link.command(words)) as [Buffer, Buffer[]];
       for (let index = 0; index + 1 < found.length && registers.size < registersMax; index += 2) {

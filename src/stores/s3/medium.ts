@@ -67,7 +67,7 @@ export class S3Medium implements AtomicMedium {
     const { register, id, expected, next } = request;
     if (id !== (this.#marker ?? (await this.#readMarker())) && id !== (await this.#readMarker()))
       return this.#conflict(register);
-    for (let tries = 0; tries < triesMax; tries++) {
+    for (let tries = 0; tries < triesMax; tries += 1) {
       const object = expected === undefined ? undefined : await this.#find(register, expected);
       if (expected !== undefined && object === undefined) return this.#conflict(register);
       const outcome = await this.#put(register, object, next);
@@ -86,7 +86,7 @@ export class S3Medium implements AtomicMedium {
     const registers = new Map<string, readonly Uint8Array[]>();
     let found: string[] = [];
     let next: string | undefined;
-    for (let page = 1; ; page++) {
+    for (let page = 1; ; page += 1) {
       const left = registersMax - found.length;
       const keys = await this.#page(prefix, Math.min(left, pageKeys), next);
       append(found, keys.registers.slice(0, left));

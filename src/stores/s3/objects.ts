@@ -64,7 +64,7 @@ export class S3Objects {
 
   /** The store's marker, made if there is none. */
   async marker(): Promise<string> {
-    for (let tries = 0; tries < markerTriesMax; tries++) {
+    for (let tries = 0; tries < markerTriesMax; tries += 1) {
       const found = await this.get(markerKey);
       if (found !== undefined) return new TextDecoder().decode(found.content);
       const answer = await this.put(markerKey, new TextEncoder().encode(randomUUID()), { absent: true });

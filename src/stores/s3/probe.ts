@@ -112,7 +112,7 @@ class ConditionProbe {
    */
   async #race(tried: string, prepare: () => Promise<[string, S3Object | undefined]>): Promise<void> {
     const losers = new Set<number>();
-    for (let races = 0, won = 0; won < racesWanted; races++) {
+    for (let races = 0, won = 0; won < racesWanted; races += 1) {
       if (races === racesMax) return this.#note(tried, `nobody won in ${racesMax} races`, false);
       const [key, before] = await prepare();
       const condition = before === undefined ? ({ absent: true } as const) : { etag: before.etag };
@@ -127,7 +127,7 @@ class ConditionProbe {
       if (winners.length === 0) continue;
       if (now === undefined || !sameBytes(now.content, winners[0]!))
         return this.#note(tried, "what was said to be written does not stand there", false);
-      won++;
+      won += 1;
     }
     this.#note(tried, `one was written, the other refused (${[...losers].join(", ")})`, true);
   }

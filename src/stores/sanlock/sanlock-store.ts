@@ -128,7 +128,7 @@ export class SanlockStore implements OpenedStore {
     const area = alignedBytes(areaBytes);
     await this.#file.read(area, 0);
     const { length } = this.#sector;
-    for (let hostId = 1; hostId <= this.hostIdMax && registers.size < registersMax; hostId++) {
+    for (let hostId = 1; hostId <= this.hostIdMax && registers.size < registersMax; hostId += 1) {
       const register = leaseRegister(String(hostId));
       const sector = area.subarray((hostId - 1) * length, hostId * length);
       if (!register.startsWith(prefix)) continue;

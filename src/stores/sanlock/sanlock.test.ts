@@ -90,7 +90,7 @@ test("the time that sanlock sees moves with every write, and is never 0 while it
 test("damage, another lockspace, another version and what does not fit are errors", () => {
   const sector = sectorOf(unused);
   encodeLeader(sector, 3, record);
-  for (let byte = 0; byte < 256; byte++) {
+  for (let byte = 0; byte < 256; byte += 1) {
     const damaged = sector.slice();
     damaged[byte]! ^= 1;
     const read = () => {
@@ -113,7 +113,7 @@ beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), "leasehold-sanlock-"));
   path = join(directory, "lockspace");
   const area = Buffer.alloc(1 << 20);
-  for (let host = 0; host < 2_000; host++) area.set(sectorOf(unused), host * 512);
+  for (let host = 0; host < 2_000; host += 1) area.set(sectorOf(unused), host * 512);
   // The marker, which it would take two δ to make.
   area.write('leasehold-sanlock/1 {"id":"marker-of-a-test"} 1e63899c', 2_047 * 512);
   await writeFile(path, area);

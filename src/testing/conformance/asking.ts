@@ -45,12 +45,12 @@ export const askingCases = {
     const tokens: bigint[] = [];
     let leading = 0;
     const work = async (lease: Lease) => {
-      leading++;
+      leading += 1;
       check(leading === 1, "there were two leaders");
       tokens.push(lease.token);
       await stage.pass(stage.ttlMs / 5);
       lease.assertHeld();
-      leading--;
+      leading -= 1;
       return lease.holder;
     };
     const terms = opened.map((leases) => leases.lead(stage.name("lead"), work, { ttl: stage.ttlMs }));

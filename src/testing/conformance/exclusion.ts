@@ -18,16 +18,16 @@ export const exclusionCases = {
     let holding = 0;
     let tenures = 0;
     const contend = async (leases: Leases) => {
-      for (let tenure = 0; tenure < tenuresOfEach; tenure++) {
+      for (let tenure = 0; tenure < tenuresOfEach; tenure += 1) {
         const lease = await stage.wait(leases, "contended");
-        holding++;
+        holding += 1;
         check(holding === 1, `${holding} held the resource at the same time`);
         lease.assertHeld();
         await stage.pass(stage.ttlMs / 20);
         check(holding === 1, `${holding} held the resource at the same time`);
         lease.assertHeld();
-        holding--;
-        tenures++;
+        holding -= 1;
+        tenures += 1;
         await lease.release();
       }
     };
@@ -39,7 +39,7 @@ export const exclusionCases = {
   "every later tenure has a greater token": async (stage: Stage) => {
     const opened = await openMany(stage, 2);
     const tokens: bigint[] = [];
-    for (let round = 0; round < 6; round++) {
+    for (let round = 0; round < 6; round += 1) {
       const leases = opened[round % 2]!;
       const autoRenew = round !== 2;
       const call = leases.acquire(stage.name("tokens"), {
@@ -63,11 +63,11 @@ export const exclusionCases = {
     let holding = 0;
     const call = async (place: number) => {
       const lease = await stage.wait(leases, "queue");
-      holding++;
+      holding += 1;
       check(holding === 1, "two callers of one participant held the resource: the lease was re-entrant");
       order.push(place);
       await stage.pass(stage.ttlMs / 50);
-      holding--;
+      holding -= 1;
       await lease.release();
     };
     const places = [0, 1, 2, 3];
@@ -132,7 +132,7 @@ class Callers {
   }
 
   async job(leases: Leases): Promise<void> {
-    for (let round = 0; round < tenuresOfEach; round++) {
+    for (let round = 0; round < tenuresOfEach; round += 1) {
       await this.#ownTurns();
       const first = (await this.#try(leases)) ?? (await this.#any(leases));
       await this.#use(first);
@@ -177,12 +177,12 @@ class Callers {
     this.#inside.add(resource);
     if (this.#steps % 3 > 0) await this.#stage.pass(1);
     this.#inside.delete(resource);
-    this.tenures++;
+    this.tenures += 1;
     void lease.release();
   }
 
   async #ownTurns(): Promise<void> {
     this.#steps += 1;
-    for (let left = (this.#steps * 7) % ownTurnsMax; left > 0; left--) await undefined;
+    for (let left = (this.#steps * 7) % ownTurnsMax; left > 0; left -= 1) await undefined;
   }
 }

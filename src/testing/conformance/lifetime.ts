@@ -6,7 +6,7 @@ export const lifetimeCases = {
     const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
     const lease = await stage.take(alice, "renew", { autoRenew: false });
     const { token } = lease;
-    for (let renewal = 0; renewal < 3; renewal++) {
+    for (let renewal = 0; renewal < 3; renewal += 1) {
       await stage.pass(0.6 * stage.ttlMs);
       const beforeMs = lease.remaining();
       await stage.until(lease.renew(), "renew", stage.ttlMs);
@@ -21,7 +21,7 @@ export const lifetimeCases = {
   "a lease renews itself": async (stage: Stage) => {
     const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
     const lease = await stage.take(alice, "auto");
-    for (let third = 0; third < 9; third++) {
+    for (let third = 0; third < 9; third += 1) {
       await stage.pass(stage.ttlMs / 3);
       check(lease.remaining() > 0, `the lease was lost after ${third + 1} thirds of its TTL`);
       if (third % 3 === 2) await stage.refused(bob, "auto", "while its holder renewed it");
@@ -33,7 +33,7 @@ export const lifetimeCases = {
     const alice = await stage.open("alice");
     const lease = await stage.take(alice, "remaining", { autoRenew: false });
     let lastMs = stage.ttlMs;
-    for (let look = 0; look < 8; look++) {
+    for (let look = 0; look < 8; look += 1) {
       const leftMs = lease.remaining();
       check(leftMs <= lastMs, `remaining() went from ${lastMs} to ${leftMs} ms without a renewal`);
       lastMs = leftMs - stage.ttlMs / 20;

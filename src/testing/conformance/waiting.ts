@@ -66,7 +66,7 @@ export const waitingCases = {
 
   "an aborted call leaves nothing behind": async (stage: Stage) => {
     const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
-    for (let delayMs = 0; delayMs < 4; delayMs++) {
+    for (let delayMs = 0; delayMs < 4; delayMs += 1) {
       const resource = `behind/${delayMs}`;
       const controller = new AbortController();
       const reason = new Error("the caller has changed its mind");

@@ -347,7 +347,7 @@ export const inCore = /** @type {const} */ ([
     edits: [
       {
         file: revisions,
-        find: "for (let index = 0; index < first; index++) this.bytes -= sizeOf(history[index]!);",
+        find: "for (let index = 0; index < first; index += 1) this.bytes -= sizeOf(history[index]!);",
         replace: ";",
       },
     ],

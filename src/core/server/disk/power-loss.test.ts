@@ -77,7 +77,7 @@ class Life {
 
   async run(steps: number): Promise<void> {
     await this.#start();
-    for (let step = 0; step < steps; step++) {
+    for (let step = 0; step < steps; step += 1) {
       const dice = this.#random.next();
       if (this.#isBroken || dice < 0.12) await this.#crash();
       else if (dice < 0.5) this.#append();
@@ -86,7 +86,7 @@ class Life {
       else if (dice < 0.9) this.#meet();
       else this.disk.fullChance = this.disk.fullChance === 0 ? 0.2 : 0;
       if (this.#wrong !== "") throw new Error(this.#wrong);
-      for (let turns = this.#random.next() * 6; turns > 0; turns--) await turn();
+      for (let turns = this.#random.next() * 6; turns > 0; turns -= 1) await turn();
     }
     await this.#crash();
   }
@@ -245,7 +245,7 @@ test("what is counted as being on disk survives kills, losses of power and a ful
   const total = { starts: 0, writes: 0, installs: 0, snapshots: 0, failures: 0 };
   const first = Number(process.env["LEASEHOLD_SEED"] ?? 1);
   const seeds = Number(process.env["LEASEHOLD_SEEDS"] ?? 100);
-  for (let seed = first; seed < first + seeds; seed++) {
+  for (let seed = first; seed < first + seeds; seed += 1) {
     const life = new Life(seed);
     try {
       await life.run(60);

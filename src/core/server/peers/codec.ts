@@ -147,7 +147,7 @@ class Reader {
 
   #entries(): Entry[] {
     const entries: Entry[] = [];
-    for (let left = this.#bytes.readUInt32LE(this.#take(4)); left > 0; left--)
+    for (let left = this.#bytes.readUInt32LE(this.#take(4)); left > 0; left -= 1)
       entries.push(parseEntry(this.#slice(this.#bytes.readUInt32LE(this.#take(4)))));
     return entries;
   }

@@ -64,7 +64,7 @@ export class FileWatch<T> {
       try {
         const next = await this.#options.read();
         this.current = next;
-        this.version++;
+        this.version += 1;
         logger.info(`read anew: ${paths.join(", ")}; new connections use it`);
       } catch (error) {
         logger.warn(`${(error as Error).message}; what was read before stays in use`);

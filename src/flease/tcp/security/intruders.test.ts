@@ -131,7 +131,7 @@ class Terse extends Participant {
     this.links.splice(this.links.indexOf(link), 1);
   }
   override repelled(): void {
-    this.repelledCount++;
+    this.repelledCount += 1;
   }
 }
 
@@ -158,7 +158,7 @@ it(`${tries} tries of all kinds get nowhere, cost no memory and disturb nobody`,
   let usedAtQuarter = inUse();
   const intruder = async (): Promise<void> => {
     while (todo.tries > 0) {
-      todo.tries--;
+      todo.tries -= 1;
       if (todo.tries === Math.floor(0.75 * tries)) usedAtQuarter = inUse();
       const socket = anyTry()(address);
       socket.on("error", () => {});
@@ -172,7 +172,7 @@ it(`${tries} tries of all kinds get nowhere, cost no memory and disturb nobody`,
   const ring = new Float64Array(answersKept);
   let answers = 0;
   const worker = async (): Promise<void> => {
-    for (let slot = 1; todo.tries > 0; slot++) {
+    for (let slot = 1; todo.tries > 0; slot += 1) {
       const fromMs = performance.now();
       good.links[0]!.send(acquire(slot));
       while (good.count < slot && performance.now() - fromMs < 10 * answerMsMax) {

@@ -382,7 +382,7 @@ describe("plain and secure connections", () => {
     await until(() => silent.every((stranger) => stranger.closed));
     expect(member.transport.counters["handshakes.timedOut"]).toBe(2);
     // Also while they wait, the oldest of them makes room.
-    for (let each = 0; each < 2; each++) void new Stranger(address);
+    for (let each = 0; each < 2; each += 1) void new Stranger(address);
     const client = new Participant(clientIdentity("c"), await secured({ key }));
     client.transport.dial(address);
     await until(() => client.links.length === 1);

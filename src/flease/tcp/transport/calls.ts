@@ -61,7 +61,7 @@ export class Calls {
     if (!link.sendCall({ id, method, params })) {
       return unreachable(link, link.open ? "the call has no room" : "the link is closed");
     }
-    this.#counters["calls.sent"]++;
+    this.#counters["calls.sent"] += 1;
     this.#asked.set(link, asked + 1);
     return new Promise((resolve, reject) => {
       const timer = this.#timers.after(timeoutMs, () => {
@@ -79,7 +79,7 @@ export class Calls {
   answered(link: Link, answer: AnswerFrame): void {
     const pending = this.#pending.get(answer.id);
     if (pending === undefined || pending.link !== link) {
-      this.#counters["answers.dropped"]++;
+      this.#counters["answers.dropped"] += 1;
       return;
     }
     this.#pending.delete(answer.id);
@@ -104,7 +104,7 @@ export class Calls {
   called(link: Link, call: CallFrame): void {
     const running = this.#running.get(link) ?? 0;
     if (running >= RUNNING_CALLS_MAX) {
-      this.#counters["calls.refused"]++;
+      this.#counters["calls.refused"] += 1;
       this.#send(link, { id: call.id, error: tooManyCalls });
       return;
     }
@@ -128,8 +128,8 @@ export class Calls {
   }
 
   #send(link: Link, answer: AnswerFrame): void {
-    if (link.sendAnswer(answer)) this.#counters["calls.answered"]++;
-    else this.#counters["answers.dropped"]++;
+    if (link.sendAnswer(answer)) this.#counters["calls.answered"] += 1;
+    else this.#counters["answers.dropped"] += 1;
   }
 }
 

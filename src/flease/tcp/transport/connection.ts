@@ -145,7 +145,7 @@ export class Connection implements Carrier {
   readonly read = (chunk: Buffer): void => {
     this.receive(chunk, chunk.length);
     if (chunk.length < SHARE_BYTES) return;
-    this.#owner.counters["reads.putOff"]++;
+    this.#owner.counters["reads.putOff"] += 1;
     this.#socket.pause();
     setImmediate(() => this.#socket.resume());
   };
@@ -166,7 +166,7 @@ export class Connection implements Carrier {
       this.#decoder.push(chunk, length);
     } catch (error) {
       if (!(error instanceof FrameError)) throw error;
-      counters[`frames.refused.${error.cause}`]++;
+      counters[`frames.refused.${error.cause}`] += 1;
       this.#malformed(error);
     } finally {
       if (this.#inChunk) {
@@ -191,7 +191,7 @@ export class Connection implements Carrier {
     reader.reset(bytes, start, end);
     if (kind === FrameKind.reject) {
       const rejection = decodeReject(reader);
-      this.#owner.counters["rejects.received"]++;
+      this.#owner.counters["rejects.received"] += 1;
       this.#owner.refused(this, rejection, "them");
       this.close(rejection.text);
       return;
@@ -248,7 +248,7 @@ export class Connection implements Carrier {
   /** Says why, then ends the connection. */
   reject(rejection: LocalRejection): void {
     if (this.#state === "closing") return;
-    this.#owner.counters[`rejects.sent.${rejection.reason}`]++;
+    this.#owner.counters[`rejects.sent.${rejection.reason}`] += 1;
     if (this.#state === "handshake" || this.dialing === undefined) this.#owner.refused(this, rejection, "us");
     const frame = new ByteWriter(REJECT_BYTES);
     encodeReject(frame, rejection);
@@ -302,7 +302,7 @@ export class Connection implements Carrier {
   };
 
   readonly #handshakeTimedOut = (): void => {
-    this.#owner.counters["handshakes.timedOut"]++;
+    this.#owner.counters["handshakes.timedOut"] += 1;
     this.close(`no handshake within ${this.#owner.handshakeTimeoutMs} ms`);
   };
 

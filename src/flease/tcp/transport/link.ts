@@ -162,7 +162,7 @@ export class Link {
   send(message: Message): void {
     const { counters } = this.#links;
     if (!this.#open) {
-      counters["messages.dropped.closed"]++;
+      counters["messages.dropped.closed"] += 1;
       return;
     }
     const renews = message.renewing && isRequest(message.kind);
@@ -170,12 +170,12 @@ export class Link {
       ? this.#outbox.urgentLength < URGENT_BYTES_MAX
       : this.waitingBytes < this.#links.linkBytesMax;
     if (!room) {
-      counters["messages.dropped.congested"]++;
+      counters["messages.dropped.congested"] += 1;
       return;
     }
     if (renews) this.#outbox.addUrgent(message);
     else this.#outbox.add(message);
-    counters["messages.sent"]++;
+    counters["messages.sent"] += 1;
     this.#markDirty();
   }
 
@@ -219,7 +219,7 @@ export class Link {
     const { counters } = this.#links;
     const buffer = this.#outbox.take(stamp, this.#roundTrip.echoAt(stamp.monoMs));
     this.#sentSinceTick = true;
-    counters.writes++;
+    counters.writes += 1;
     counters["bytes.sent"] += buffer.length;
     this.#inFlight = buffer;
     if (this.#carrier.write(buffer)) this.#released();
@@ -271,7 +271,7 @@ export class Link {
   #batch(): void {
     const { handler, counters, role } = this.#links;
     const view = decodeBatchHeader(reader, receivedStamp, receivedEcho);
-    counters["batches.received"]++;
+    counters["batches.received"] += 1;
     this.#roundTrip.received(receivedStamp, receivedEcho);
     handler.stamped(this, receivedStamp, receivedEcho);
     const requestsOnly = this.role !== "member";
@@ -286,7 +286,7 @@ export class Link {
       if (queriesOnly && message.kind !== Kind.query) {
         throw new FrameError("role", `a message of kind ${message.kind} from an observer`);
       }
-      counters["messages.received"]++;
+      counters["messages.received"] += 1;
       handler.message(this, message);
     }
   }

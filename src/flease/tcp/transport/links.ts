@@ -100,16 +100,16 @@ export class Links implements LinkOwner {
     const key = linkKeyOf(link.peer);
     const older = this.#byKey.get(key);
     if (older !== undefined) {
-      this.counters["connections.replaced"]++;
+      this.counters["connections.replaced"] += 1;
       older.close("replaced by a newer connection of the same peer");
     }
     this.#byKey.set(key, link);
     this.#countClient(link, 1);
-    this.counters["connections.opened"]++;
+    this.counters["connections.opened"] += 1;
   }
 
   remove(link: Link, reason: string): void {
-    this.counters["connections.closed"]++;
+    this.counters["connections.closed"] += 1;
     if (this.#byKey.get(linkKeyOf(link.peer)) === link) this.#byKey.delete(linkKeyOf(link.peer));
     this.#countClient(link, -1);
     this.calls.linkClosed(link, reason);
@@ -137,7 +137,7 @@ export class Links implements LinkOwner {
   };
 
   #flushLoopback(): void {
-    for (let round = 0; this.#loopbackDirty && round < LOOPBACK_ROUNDS_MAX; round++) {
+    for (let round = 0; this.#loopbackDirty && round < LOOPBACK_ROUNDS_MAX; round += 1) {
       this.#loopbackDirty = false;
       this.handler.stamp(this.#stamp);
       this.loopback!.flush(this.#stamp);
@@ -158,7 +158,7 @@ export class Links implements LinkOwner {
       // Counted in ticks, not in time: a process that was stopped wakes with one tick, before it has read
       // what waits.
       if (link.tick() >= this.#silentTicksMax) {
-        this.counters["connections.silent"]++;
+        this.counters["connections.silent"] += 1;
         link.close(`nothing was heard for ${this.#silentTicksMax} heartbeats`);
       }
     }

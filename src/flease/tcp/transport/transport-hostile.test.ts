@@ -219,7 +219,7 @@ describe("a connection is refused and nothing else is harmed", () => {
   it("who talks on while being refused still learns why", async () => {
     const { address, unharmed } = await memberWithPeer();
     const stranger = new Stranger(address).say(otherVersion);
-    for (let piece = 0; piece < 50; piece++) stranger.say(Buffer.alloc(100_000));
+    for (let piece = 0; piece < 50; piece += 1) stranger.say(Buffer.alloc(100_000));
     await until(() => stranger.closed);
     expect(stranger.rejections.map((rejection) => rejection.reason)).toEqual(["version"]);
     await unharmed();
@@ -340,8 +340,8 @@ describe("a peer that", () => {
     const rounds = 60;
     const perRound = 1000;
     let waitingMax = 0;
-    for (let round = 0; round < rounds; round++) {
-      for (let slot = 0; slot < perRound; slot++) link.send(acquire(slot, resource));
+    for (let round = 0; round < rounds; round += 1) {
+      for (let slot = 0; slot < perRound; slot += 1) link.send(acquire(slot, resource));
       waitingMax = Math.max(waitingMax, link.waitingBytes);
       await new Promise((resolve) => {
         setImmediate(resolve);

@@ -60,7 +60,7 @@ describe("links", () => {
     const { a, b } = await pair();
     const write = vi.spyOn(Socket.prototype, "write");
     const sentBefore = a.transport.counters.writes;
-    for (let slot = 0; slot < 1000; slot++) a.links[0]!.send(acquire(slot));
+    for (let slot = 0; slot < 1000; slot += 1) a.links[0]!.send(acquire(slot));
     await Promise.resolve();
     a.links[0]!.send(acquire(1000));
     expect(write.mock.calls.length).toBe(0);
@@ -79,7 +79,7 @@ describe("links", () => {
 
   it("split what is too much for a batch and lose nothing", async () => {
     const { a, b } = await pair();
-    for (let slot = 0; slot < 6000; slot++) a.links[0]!.send(acquire(slot, "x".repeat(500)));
+    for (let slot = 0; slot < 6000; slot += 1) a.links[0]!.send(acquire(slot, "x".repeat(500)));
     await until(() => b.count === 6000);
     expect(b.received.every((message, slot) => message.slot === slot)).toBe(true);
     expect(a.transport.counters["messages.dropped.congested"]).toBe(0);
@@ -257,7 +257,7 @@ describe("calls", () => {
     let settled = 0;
     const calls = Array.from({ length: 300 }, async () => {
       const outcome = await a.transport.call(link, "never", 0, 60_000).catch(String);
-      settled++;
+      settled += 1;
       return outcome;
     });
     await until(() => settled === 300 - 64);
@@ -272,7 +272,7 @@ describe("calls", () => {
   it("that are refused at once count, too: of those in one read no more than 64 are looked at", async () => {
     const { a, b } = await pair();
     const link = a.links[0]!;
-    for (let id = 1_000; id < 1_100; id++) link.sendCall({ id, method: "nothing of the kind", params: 0 });
+    for (let id = 1_000; id < 1_100; id += 1) link.sendCall({ id, method: "nothing of the kind", params: 0 });
     await until(() => b.transport.counters["calls.answered"] === 100);
     expect(b.transport.counters["calls.refused"]).toBe(100 - 64);
   });

@@ -217,7 +217,7 @@ export class Transport {
    */
   #giveUpOldest(): void {
     const [oldest] = this.#inHandshake;
-    this.counters["handshakes.givenUp"]++;
+    this.counters["handshakes.givenUp"] += 1;
     this.#inHandshake.delete(oldest!);
     if (oldest instanceof Connection) oldest.close("others wait to be let in");
     else oldest!.destroy();
@@ -242,7 +242,7 @@ export class Transport {
       },
       failed: (reason) => {
         this.#inHandshake.delete(socket);
-        if (reason === "timeout") this.counters["handshakes.timedOut"]++;
+        if (reason === "timeout") this.counters["handshakes.timedOut"] += 1;
         else if (reason !== undefined)
           this.#repelled(address, authRejection(reason.cause, reason.text), "us");
       },
@@ -327,13 +327,13 @@ export class Transport {
       this.#repelled(address, rejection, by);
       return;
     }
-    if (rejection.auth !== undefined) this.counters[`auth.refused.${rejection.auth}`]++;
+    if (rejection.auth !== undefined) this.counters[`auth.refused.${rejection.auth}`] += 1;
     dialing.refused();
     if (this.#closing === undefined) this.#handler.refused(address, refusalError(address, rejection, by));
   }
 
   #repelled(address: string, { auth, reason, text }: LocalRejection, by: "us" | "them"): void {
-    if (auth !== undefined) this.counters[`auth.refused.${auth}`]++;
+    if (auth !== undefined) this.counters[`auth.refused.${auth}`] += 1;
     if (this.#closing !== undefined) return;
     if (by === "us") this.#handler.repelled(address, auth ?? reason, text);
     else this.#handler.repelled(address, `refused: ${reason}`, `it refuses us: ${text}`);
@@ -349,7 +349,7 @@ export class Transport {
     this.#inHandshake.delete(connection);
     const { dialing } = connection;
     if (dialing?.closed(opened) === true) {
-      this.counters["dials.failed"]++;
+      this.counters["dials.failed"] += 1;
       this.#handler.unreachable(dialing.address, reason);
     }
     if (this.#connections.size === 0) this.#lastConnectionClosed?.();

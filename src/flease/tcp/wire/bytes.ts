@@ -68,7 +68,7 @@ export class ByteWriter {
         const code = text.charCodeAt(index);
         if (code >= 0x80) break;
         bytes[start + index] = code;
-        index++;
+        index += 1;
       }
       if (index === text.length) {
         this.length = start + index;
@@ -202,7 +202,7 @@ export class ByteReader {
     const bytes = this.#bytes;
     const start = this.#take(length);
     const end = start + length;
-    for (let at = start; at < end; at++) {
+    for (let at = start; at < end; at += 1) {
       const byte = bytes[at]!;
       if (byte < byteMin || byte >= 0x7f) {
         if (!isUtf8(bytes.subarray(start, end))) throw new FrameError("utf8", "text that is not UTF-8");

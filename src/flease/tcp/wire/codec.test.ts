@@ -105,7 +105,7 @@ it("refuses a message cut anywhere", () => {
   fc.assert(
     fc.property(anyMessage, (message) => {
       const bytes = encoded(message);
-      for (let end = 0; end < bytes.length; end++) {
+      for (let end = 0; end < bytes.length; end += 1) {
         expect(causeOf(bytes.subarray(0, end))).not.toBe("none");
       }
     }),

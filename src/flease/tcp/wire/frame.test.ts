@@ -68,8 +68,8 @@ describe("the frame decoder", () => {
     const whole = collect();
     whole.decoder.push(stream);
     expect(whole.frames).toHaveLength(3);
-    for (let first = 0; first <= stream.length; first++) {
-      for (let second = first; second <= stream.length; second++) {
+    for (let first = 0; first <= stream.length; first += 1) {
+      for (let second = first; second <= stream.length; second += 1) {
         const { frames, decoder } = collect();
         decoder.push(stream.subarray(0, first));
         decoder.push(stream.subarray(first, second));

@@ -137,7 +137,7 @@ describe("the decoder throws nothing but FrameError", () => {
   const causes = new Map<string, number>();
   let cases = 0;
   const count = (cause: string) => {
-    cases++;
+    cases += 1;
     causes.set(cause, (causes.get(cause) ?? 0) + 1);
   };
   let streams: Buffer[];
@@ -156,9 +156,9 @@ describe("the decoder throws nothing but FrameError", () => {
   it("for random bytes", () => {
     const next = numbers(1);
     const bytes = Buffer.alloc(256);
-    for (let run = 0; run < CASES; run++) {
+    for (let run = 0; run < CASES; run += 1) {
       const length = next() % bytes.length;
-      for (let at = 0; at < length; at++) bytes[at] = next();
+      for (let at = 0; at < length; at += 1) bytes[at] = next();
       // Three of four runs get past the prefix, to where there is more to go wrong.
       if (run % 4 !== 0 && length > 5) {
         bytes.writeUInt32BE(1 + (next() % length), 0);
@@ -171,9 +171,9 @@ describe("the decoder throws nothing but FrameError", () => {
 
   it("for streams with flipped bits", () => {
     const next = numbers(2);
-    for (let run = 0; run < CASES; run++) {
+    for (let run = 0; run < CASES; run += 1) {
       const bytes = Buffer.from(streams[run % streams.length]!);
-      for (let flips = 1 + (next() % 4); flips > 0; flips--) {
+      for (let flips = 1 + (next() % 4); flips > 0; flips -= 1) {
         bytes[next() % bytes.length]! ^= 1 << (next() % 8);
       }
       count(outcome(bytes));
@@ -183,7 +183,7 @@ describe("the decoder throws nothing but FrameError", () => {
 
   it("for streams with bytes cut out, doubled or replaced, and lengths from nothing to huge", () => {
     const next = numbers(3);
-    for (let run = 0; run < CASES; run++) {
+    for (let run = 0; run < CASES; run += 1) {
       const bytes = streams[run % streams.length]!;
       const at = next() % bytes.length;
       const to = Math.min(bytes.length, at + 1 + (next() % 8));
@@ -217,14 +217,14 @@ it("a stream means the same however it is cut", () => {
   const digest = (seen: unknown[]) => createHash("sha1").update(JSON.stringify(seen)).digest("hex");
   const wanted = digest(whole.seen);
   expect(whole.seen.length).toBeGreaterThan(15);
-  for (let cut = 0; cut <= stream.length; cut++) {
+  for (let cut = 0; cut <= stream.length; cut += 1) {
     const receiver = new Receiver(true);
     receiver.push(stream.subarray(0, cut));
     receiver.push(stream.subarray(cut));
     expect(digest(receiver.seen)).toBe(wanted);
   }
   const next = numbers(4);
-  for (let run = 0; run < 300; run++) {
+  for (let run = 0; run < 300; run += 1) {
     const receiver = new Receiver(true);
     for (let at = 0; at < stream.length;) {
       const size = 1 + (next() % (run % 2 === 0 ? 7 : 400));
@@ -237,5 +237,5 @@ it("a stream means the same however it is cut", () => {
 
 it("a stream cut short is not refused, and nothing of the frame that is not complete is handed over", () => {
   const stream = conversation(2);
-  for (let end = 0; end < stream.length; end++) expect(outcome(stream.subarray(0, end))).toBe("accepted");
+  for (let end = 0; end < stream.length; end += 1) expect(outcome(stream.subarray(0, end))).toBe("accepted");
 });

@@ -130,7 +130,7 @@ it("refuses whatever does not begin with the magic bytes, is cut, or goes on", (
   const body = bytes.subarray(FRAME_HEADER_BYTES);
   expect(causeOf(body)).toBe(PROTOCOL_VERSION);
   expect(causeOf(Buffer.concat([body, Buffer.of(0)]))).toBe("trailing");
-  for (let end = 5; end < body.length; end++)
+  for (let end = 5; end < body.length; end += 1)
     expect(causeOf(body.subarray(0, end))).toBe(end < 5 ? PROTOCOL_VERSION : "truncated");
   expect(causeOf(Buffer.from("SSH-2.0-OpenSSH"))).toBe("magic");
 });
