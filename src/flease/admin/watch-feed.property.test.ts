@@ -150,15 +150,18 @@ function run(script: readonly Act[]): void {
   }
 }
 
-const check = (runs: number) => fc.assert(fc.property(acts, run), { numRuns: runs });
+const check = (options: { numRuns: number; seed?: number }) => fc.assert(fc.property(acts, run), options);
 
 test("whoever has read to the end believes what is so, whatever came in between and however far it was behind", () => {
-  expect(() => check(300)).not.toThrow();
+  expect(() => check({ numRuns: 300 })).not.toThrow();
 });
+
+/** A seed, so that it is found for certain. */
+const seed = 4;
 
 test.each<Partial<Faults>>([{ missedChangesAreForgotten: true }, { lateRenewalIsNoNews: true }])(
   "the mistake is found that %o",
   (planted) => {
-    withFaults(planted, () => expect(() => check(10_000)).toThrow("Property failed"));
+    withFaults(planted, () => expect(() => check({ numRuns: 10_000, seed })).toThrow("Property failed"));
   },
 );
