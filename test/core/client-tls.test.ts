@@ -50,7 +50,7 @@ for (const program of ["etcd", "leasehold"] as const) {
       rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
     });
 
-    test("a lease, with certificates as files and as text", async () => {
+    test("a lease is taken with certificates as files and as text", async () => {
       for (const tls of [ours, asText(ours)]) {
         const leases = await open(address, { tls, timeout: "20s" });
         const lease = await leases.acquire("jobs/secret");

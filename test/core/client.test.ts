@@ -215,7 +215,7 @@ test("where nobody listens, opening ends with UNREACHABLE and names the server",
   await expect(opening).rejects.toThrow(`127.0.0.1:${port}`);
 });
 
-test("options of members have no meaning there", async () => {
+test("an option of members is refused where a core is opened", async () => {
   const url: string = "core://127.0.0.1:1";
   await expect(open(url, { key: "00".repeat(32) })).rejects.toThrow(code("INVALID_CONFIG"));
 });

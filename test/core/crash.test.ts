@@ -27,7 +27,7 @@ async function loaded(body: (servers: readonly CoreProcess[]) => Promise<void>):
 }
 
 describe("three servers under load, killed with SIGKILL", () => {
-  test("the leader: another takes over; nothing acknowledged is lost, nothing stale is read", async () => {
+  test("a leader that is killed is replaced; nothing acknowledged is lost, nothing stale is read", async () => {
     const load = await loaded(async () => {
       for (let round = 0; round < 3; round++) {
         const leader = await cluster!.leader();
@@ -47,7 +47,7 @@ describe("three servers under load, killed with SIGKILL", () => {
     expect(load.gapMs()).toBeLessThan(2 * electionMs + callMs);
   });
 
-  test("a follower: writes go on", async () => {
+  test("writes go on when a follower is killed", async () => {
     const load = await loaded(async (servers) => {
       const leader = await cluster!.leader();
       const follower = servers.find((server) => server !== leader)!;
@@ -63,7 +63,7 @@ describe("three servers under load, killed with SIGKILL", () => {
     expect(load.gapMs()).toBeLessThan(electionMs);
   });
 
-  test("all at once: what was acknowledged is there when they are back", async () => {
+  test("what was acknowledged is there when all were killed at once and are back", async () => {
     const load = await loaded(async (servers) => {
       for (let round = 0; round < 2; round++) {
         await Promise.all(servers.map((server) => server.kill()));

@@ -66,7 +66,7 @@ test.each(Array.from({ length: seeds }, (_, index) => firstSeed + index))(
   },
 );
 
-test("what clients rely on in the Lease service", async () => {
+test("grants and keep-alives of leases are answered as etcd answers them", async () => {
   const [our, theirs] = await Promise.all(
     [ours, etcd].map(async ({ servers }) => {
       const { client } = servers[0]!;
@@ -98,7 +98,7 @@ test("what clients rely on in the Lease service", async () => {
   expect(our).toEqual(theirs);
 });
 
-test("what is too large is refused in the same words", async () => {
+test("a request that is too large is refused in etcd's words", async () => {
   const answers = await Promise.all(
     [ours, etcd].map(({ servers }) =>
       ask(servers[0]!.client, {

@@ -15,7 +15,7 @@ describe.each([1, 3, 5])("etcd3 and %i servers", (count) => {
     await cluster[Symbol.asyncDispose]();
   });
 
-  test("keys, prefixes, sorting, deletion", async () => {
+  test("keys are put, found by prefix, sorted and deleted", async () => {
     await client.put("k/1").value("one");
     await client.put("k/2").value("two");
     expect(await client.get("k/1").string()).toBe("one");
@@ -24,13 +24,13 @@ describe.each([1, 3, 5])("etcd3 and %i servers", (count) => {
     expect(await client.get("k/1")).toBeNull();
   });
 
-  test("transactions", async () => {
+  test("a transaction that creates a key succeeds once, and not again", async () => {
     const create = () => client.if("once", "Create", "==", 0).then(client.put("once").value("me")).commit();
     expect((await create()).succeeded).toBe(true);
     expect((await create()).succeeded).toBe(false);
   });
 
-  test("watches: each change once, in order", async () => {
+  test("a watch tells each change once, in order", async () => {
     const watcher = await client.watch().prefix("w/").create();
     const seen: string[] = [];
     watcher.on("put", ({ key, value }) => seen.push(`${key}=${value}`));
@@ -44,7 +44,7 @@ describe.each([1, 3, 5])("etcd3 and %i servers", (count) => {
     await watcher.cancel();
   });
 
-  test("leases: kept alive for longer than their time, then revoked", async () => {
+  test("a lease is kept alive for longer than its time, and its key goes when it is revoked", async () => {
     const lease = client.lease(1);
     await lease.put("leased").value("x");
     await new Promise((resolve) => setTimeout(resolve, 4_000));
@@ -53,7 +53,7 @@ describe.each([1, 3, 5])("etcd3 and %i servers", (count) => {
     expect(await client.get("leased")).toBeNull();
   });
 
-  test("a lock excludes", async () => {
+  test("a lock has one holder at a time", async () => {
     let inside = 0;
     let most = 0;
     let taken = 0;

@@ -12,7 +12,7 @@ describe.each([1, 3, 5])("etcdctl and %i servers", (count) => {
 
   const etcdctl = (...words: string[]) => run(cluster.endpoints, words);
 
-  test("puts, gets, deletes, by key, prefix and revision", async () => {
+  test("keys are put, found and deleted, by key, prefix and revision", async () => {
     expect(await etcdctl("put", "a/1", "one")).toBe("OK\n");
     expect(await etcdctl("put", "a/2", "two")).toBe("OK\n");
     expect(await etcdctl("put", "a/1", "eins", "--prev-kv")).toBe("OK\na/1\none\n");
@@ -24,7 +24,7 @@ describe.each([1, 3, 5])("etcdctl and %i servers", (count) => {
     await expect(etcdctl("get", "a", "--rev=999")).rejects.toThrow("required revision is a future revision");
   });
 
-  test("transactions, compaction", async () => {
+  test("a transaction does what its comparison decides, and a compacted revision is refused", async () => {
     await etcdctl("put", "t", "1");
     const transaction = 'value("t") = "1"\n\nput t 2\nget t\n\nput t 9\n\n';
     expect(await run(cluster.endpoints, ["txn"], transaction)).toBe("SUCCESS\n\nOK\n\nt\n2\n");
@@ -36,7 +36,7 @@ describe.each([1, 3, 5])("etcdctl and %i servers", (count) => {
     await expect(etcdctl("get", "t", "--rev=2")).rejects.toThrow("required revision has been compacted");
   });
 
-  test("leases: a key goes with its lease, by revocation and by time", async () => {
+  test("a key goes with its lease, by revocation and by time", async () => {
     const grant = async (ttl: number) =>
       / ([0-9a-f]{8,16}) /.exec(await etcdctl("lease", "grant", String(ttl)))![1]!;
     const lease = await grant(60);
@@ -57,7 +57,7 @@ describe.each([1, 3, 5])("etcdctl and %i servers", (count) => {
     expect(await etcdctl("lease", "timetolive", short)).toContain("already expired");
   });
 
-  test("watches from a revision on, and onwards", async () => {
+  test("a watch of a prefix tells the put and the deletion that follow", async () => {
     const { stdout } = await watching(cluster.endpoints, ["watch", "w/", "--prefix"], 2, async () => {
       await etcdctl("put", "w/1", "x");
       await etcdctl("del", "w/1");
@@ -65,12 +65,12 @@ describe.each([1, 3, 5])("etcdctl and %i servers", (count) => {
     expect(stdout).toBe("PUT\nw/1\nx\nDELETE\nw/1\n\n");
   });
 
-  test("locks and elections of its own recipes", async () => {
+  test("the lock of etcdctl runs a command", async () => {
     const held = await etcdctl("lock", "l", "echo", "held");
     expect(held).toBe("held\n");
   });
 
-  test("health, status, members", async () => {
+  test("status and members name every server and one leader, and every server is healthy", async () => {
     const rows = JSON.parse(await etcdctl("endpoint", "status", "-w", "json")) as {
       Status: { header: { member_id: number; revision: number }; leader: number };
     }[];

@@ -68,13 +68,13 @@ describe("settings", () => {
     [["--listen-client-urls", "http://0.0.0.0:0"], /plain TCP beyond loopback/],
     [["--listen-client-urls", "https://127.0.0.1:1"], /there is no certificate/],
     [["--nonsense"], /unknown option/],
-  ])("%s", async (more, expected) => {
+  ])("%s are refused with exit code 2, and the reason is said", async (more, expected) => {
     const { code, stderr } = await refusal(...more);
     expect(stderr).toMatch(expected);
     expect(code).toBe(2);
   });
 
-  test("an expired certificate", async () => {
+  test("an expired certificate is refused with exit code 2", async () => {
     const authority = new Authority();
     try {
       const { cert, key } = authority.issue([], { fromDays: -3, toDays: -1 });
@@ -88,7 +88,7 @@ describe("settings", () => {
 });
 
 describe("the data directory", () => {
-  test("in use by another process", async () => {
+  test("in use by another process is refused with exit code 77", async () => {
     const cluster = await CoreCluster.start(1);
     const { code, stderr } = await refusal("--data-dir", cluster.servers[0]!.dataDir);
     expect(stderr).toMatch(/another process works in the data directory/);
@@ -96,7 +96,7 @@ describe("the data directory", () => {
     await cluster[Symbol.asyncDispose]();
   });
 
-  test("of a newer version", async () => {
+  test("of a newer version is refused with exit code 77", async () => {
     const data = await used();
     const path = join(data, "member.json");
     const record = JSON.parse(readFileSync(path, "utf8")) as object;
@@ -106,7 +106,7 @@ describe("the data directory", () => {
     expect(code).toBe(77);
   });
 
-  test("with a damaged journal, a journal that is missing, or one without an owner", async () => {
+  test("with a damaged journal, a journal that is missing, or one without an owner is refused", async () => {
     const data = await used();
     const wal = join(data, "wal");
     const path = join(wal, readdirSync(wal)[0]!);
@@ -127,7 +127,7 @@ describe("the data directory", () => {
     expect((await refusal()).stderr).toMatch(/member.json, which says whose it is, is missing/);
   });
 
-  test("with a damaged snapshot, or one that is missing", async () => {
+  test("with a damaged snapshot, or one that is missing, is refused", async () => {
     const data = await used();
     const snapshots = join(data, "snapshots");
     const path = join(snapshots, readdirSync(snapshots)[0]!);
@@ -141,7 +141,7 @@ describe("the data directory", () => {
     expect((await refusal()).stderr).toMatch(/goes on from a snapshot at entry 1, which is missing/);
   });
 
-  test("torn by a crash in the middle of a write: it starts, with all that was acknowledged", async () => {
+  test("torn by a crash in the middle of a write is opened without the bytes of that write", async () => {
     const data = await used();
     const wal = join(data, "wal");
     const path = join(wal, readdirSync(wal)[0]!);
@@ -153,7 +153,7 @@ describe("the data directory", () => {
     expect((await running.finished).code).toBe(0);
   });
 
-  test("on a disk that becomes full: the server stops; what it has acknowledged is there", async () => {
+  test("on a disk that becomes full stops its server, and keeps what was acknowledged", async () => {
     const mount = join(folder, "small");
     mkdirSync(mount);
     execFileSync("mount", ["-t", "tmpfs", "-o", "size=2m", "tmpfs", mount]);

@@ -111,7 +111,7 @@ describe.skipIf(!isRoot)("a directory that cannot be written (needs root, to mou
     }
   };
 
-  test("as it is full: what stands stays and can be read", async () => {
+  test("refuses a write with STORE_FULL when it is full, and what stood there can be read", async () => {
     await mounted("size=256k", async () => {
       const { store, answers } = await write("x".repeat(8_000));
       expect(answers.at(-1)).toMatchObject({ kind: "failed", error: { code: "STORE_FULL" } });
@@ -123,7 +123,7 @@ describe.skipIf(!isRoot)("a directory that cannot be written (needs root, to mou
     });
   });
 
-  test("as it was mounted to be read only", async () => {
+  test("refuses a write, and to be opened, with STORE_READ_ONLY when it is mounted read-only", async () => {
     await mounted("size=1m", async () => {
       const { store } = await write("content");
       await run("mount", ["-o", "remount,ro", root]);
@@ -138,7 +138,7 @@ describe.skipIf(!isRoot)("a directory that cannot be written (needs root, to mou
     });
   });
 
-  test("as it was unmounted: the empty directory below is not taken for it", async () => {
+  test("is not confused with the empty directory below it when it is unmounted", async () => {
     let store!: Awaited<ReturnType<typeof write>>["store"];
     const onlyMounted = () => openDirectoryStore(new URL(`${url}?mounted`), { writer: "w" });
     await mounted("size=1m", async () => {
@@ -155,7 +155,7 @@ describe.skipIf(!isRoot)("a directory that cannot be written (needs root, to mou
     });
   });
 
-  test("as it belongs to another", async () => {
+  test("refuses a writer with STORE_PERMISSION when it belongs to another user", async () => {
     const home = join(root, "private");
     await mkdir(home);
     await chmod(root, 0o755);

@@ -63,7 +63,7 @@ describe("three servers", () => {
     });
   });
 
-  test("what an operation takes", async () => {
+  test("the last of 500 writes is read, and what an operation takes is reported", async () => {
     for (const server of servers.slice(0, 2)) {
       const store = await open(server.url("latency"));
       const { id } = await write(store, "r", "0");
@@ -143,7 +143,7 @@ describe("what can be forgotten", () => {
 });
 
 describe("bad days", () => {
-  test("a row that another holds on to: nothing is written before that ends", async () => {
+  test("a write to a row that another transaction locks is done when that ends, and not before", async () => {
     const [server] = servers as [PostgresServer];
     const store = await open(server.url("waits"));
     const { id } = await write(store, "r", "before");
@@ -187,7 +187,7 @@ describe("bad days", () => {
     await expect(openPostgresStore(server.url(), { writer: "test", signal })).rejects.toThrow(/timeout/);
   });
 
-  test("a wrong or missing password, and one from .pgpass", async () => {
+  test("a wrong or missing password is refused with STORE_PERMISSION, and one from .pgpass is used", async () => {
     const server = await start();
     await server.query("create user keeper password 'right-4711'");
     await server.query("create schema kept authorization keeper");
@@ -207,7 +207,7 @@ describe("bad days", () => {
     await open(url);
   });
 
-  test("a user that may not do what leases need", async () => {
+  test("a user that may not create the table, or not write to it, is refused with STORE_PERMISSION", async () => {
     const [server] = servers as [PostgresServer];
     await server.query("create user narrow");
     expect(await refusalOf(openPostgresStore, server.url("denied", "narrow"))).toMatchObject(
@@ -224,7 +224,7 @@ describe("bad days", () => {
     await open(server.url("granted", "narrow"));
   });
 
-  test("a database that is not there, and one that is read-only for its user", async () => {
+  test("a database that is missing, or read-only for its user, is refused", async () => {
     const [server] = servers as [PostgresServer];
     const missing = server.url();
     missing.pathname = "/nowhere";
@@ -251,7 +251,7 @@ describe("bad days", () => {
     expect(await server.query("select * from theirs.registers")).toEqual([{ register: "car", owner: "me" }]);
   });
 
-  test.runIf(process.getuid?.() === 0)("a disk that is full", async () => {
+  test.runIf(process.getuid?.() === 0)("a write to a disk that is full fails with STORE_FULL", async () => {
     const server = await start();
     const place = join(server.directory, "small");
     await run("mkdir", [place]);

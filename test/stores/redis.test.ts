@@ -46,7 +46,7 @@ describe("three servers", () => {
     });
   });
 
-  test("what an operation takes", async () => {
+  test("the last of 500 writes is read, and what an operation takes is reported", async () => {
     for (const server of servers.slice(0, 2)) {
       const store = await open(server.url("latency"));
       const { id } = await write(store, "r", "0");
@@ -59,7 +59,7 @@ describe("three servers", () => {
 });
 
 describe("what can be forgotten", () => {
-  test("a server without persistence can", async () => {
+  test("a server without persistence is not durable, and its findings say that a restart counts as forgetting", async () => {
     const server = await start();
     const store = await open(server.url());
     expect(store.traits.durable).toBe(false);
@@ -169,7 +169,7 @@ describe("bad days", () => {
     await expect(openRedisStore(server.url(), { writer: "test", signal })).rejects.toThrow(/timeout/);
   });
 
-  test("a wrong or missing password", async () => {
+  test("a wrong or missing password is refused with STORE_PERMISSION, and none is repeated", async () => {
     const server = await start({ password: "the-right-one-4711" });
     const missing = await refusalOf(openRedisStore, server.url());
     expect(missing).toMatchObject(failing("STORE_PERMISSION", /NOAUTH/));
@@ -186,7 +186,7 @@ describe("bad days", () => {
     expect(JSON.stringify([store.traits, store.findings])).not.toContain("4711");
   });
 
-  test("a user that may not do what leases need", async () => {
+  test("a user that may not use the key is refused with STORE_PERMISSION, one that may not use CONFIG is served", async () => {
     const server = await start();
     await server.command("ACL SETUSER narrow on >secret-4711 ~other:* +@all");
     const url = server.url();
@@ -199,7 +199,7 @@ describe("bad days", () => {
     expect(store.findings.map(({ seen }) => seen).join()).toContain("does not say how it persists");
   });
 
-  test("a replica", async () => {
+  test("a replica is refused with STORE_READ_ONLY", async () => {
     const primary = await start();
     const replica = await start({ settings: [["replicaof", "127.0.0.1", String(primary.port)]] });
     expect(await refusalOf(openRedisStore, replica.url())).toMatchObject(
@@ -207,7 +207,7 @@ describe("bad days", () => {
     );
   });
 
-  test("a primary that becomes a replica while it is used", async () => {
+  test("a primary that becomes a replica while it is used fails writes with STORE_READ_ONLY", async () => {
     const [primary, server] = [await start(), await start()];
     const store = await open(server.url());
     const { id } = await write(store, "r", "before");
@@ -217,7 +217,7 @@ describe("bad days", () => {
     );
   });
 
-  test("a server that is full", async () => {
+  test("a server that is full fails writes with STORE_FULL, and what stood there can be read", async () => {
     const server = await start();
     const store = await open(server.url());
     const { id } = await write(store, "r", "before");
@@ -229,7 +229,7 @@ describe("bad days", () => {
     expect(await refusalOf(openRedisStore, server.url())).toMatchObject(failing("STORE_FULL", /OOM/));
   });
 
-  test("something else under the key", async () => {
+  test("something else under the key is refused with STORE_FOREIGN and left as it is", async () => {
     const server = await start();
     await server.command("SET leasehold mine");
     expect(await refusalOf(openRedisStore, server.url())).toMatchObject(
@@ -238,7 +238,7 @@ describe("bad days", () => {
     expect(await server.command("GET leasehold")).toContain("mine");
   });
 
-  test("a node of a cluster that does not have the key", async () => {
+  test("a node of a cluster is refused unless it has the key", async () => {
     const node = async () =>
       start({
         settings: [

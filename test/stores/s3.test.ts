@@ -55,7 +55,7 @@ describe("three servers", () => {
     });
   }
 
-  test("what an operation takes, and what the probe saw", async () => {
+  test("the last of 300 writes is read, and what an operation takes is reported", async () => {
     const store = await open(servers[0]!.url("leases", "latency"));
     const { id } = await write(store, "r", "0");
     const reads = await measure(300, () => read(store, "r"));
@@ -78,7 +78,7 @@ async function empty(url: URL): Promise<void> {
 }
 
 describe("a server that must be refused", () => {
-  test("one that ignores conditions", async () => {
+  test("a server that ignores conditions is refused with STORE_UNFIT", async () => {
     const careless = await startCareless("leases");
     onTestFinished(() => careless.close());
     const url = new URL(`s3://leases/x?endpoint=${careless.endpoint}`);
@@ -104,7 +104,7 @@ describe("a server that must be refused", () => {
   test.each([
     ["if-none-match", /created an object that exists|wrote an object and read it/],
     ["if-match", /refused with and without quotes|replaced an object under/],
-  ])("one in front of which somebody takes %s off", async (condition, message) => {
+  ])("a server behind a proxy that takes %s off is refused with STORE_UNFIT", async (condition, message) => {
     const proxy = await startProxy(servers[0]!.endpoint, without(condition));
     onTestFinished(() => proxy.close());
     const url = new URL(`s3://leases/stripped?endpoint=${proxy.endpoint}`);
@@ -119,7 +119,7 @@ describe("answers that must be looked into", () => {
     return open(new URL(`s3://leases/${Math.random()}?endpoint=${proxy.endpoint}`));
   }
 
-  test("a refusal may be that of a repetition of a write that was done", async () => {
+  test("a write that reaches the server twice counts as written", async () => {
     let isRepeating = false;
     const statuses: number[] = [];
     const store = await behind(async (asked, forward) => {
@@ -134,7 +134,7 @@ describe("answers that must be looked into", () => {
     expect(statuses).toEqual([200, 200]);
   });
 
-  test("an error of the server leaves open whether it was written, until that is seen", async () => {
+  test("a write that is answered with 500 counts as written if it stands there, and fails if not", async () => {
     let fails: "before" | "after" | undefined;
     const store = await behind(async (asked, forward) => {
       if (fails === undefined || asked.method !== "PUT") return forward();
@@ -153,7 +153,7 @@ describe("answers that must be looked into", () => {
 });
 
 describe("a bucket that is emptied", () => {
-  test("half of it: the marker goes first, so nothing looks as if it had never been written", async () => {
+  test("a bucket that has lost its first object has another id, as that object is the marker", async () => {
     const url = servers[0]!.url("half");
     await makeBucket(url);
     const store = await open(url);
@@ -166,7 +166,7 @@ describe("a bucket that is emptied", () => {
     expect(after.id).not.toBe(id);
   });
 
-  test("what is created for one who has not noticed shows the new marker", async () => {
+  test("a write by one who has not noticed that the bucket was emptied shows the new marker", async () => {
     const url = servers[0]!.url("unnoticed");
     await makeBucket(url);
     const store = await open(url);
@@ -182,7 +182,7 @@ describe("a bucket that is emptied", () => {
 });
 
 describe("bad days", () => {
-  test("a bucket that is not there, and one that is removed", async () => {
+  test("a bucket that is missing, or is removed later, fails with STORE_UNAVAILABLE", async () => {
     const [server] = servers as [S3Server];
     const refusal = await refusalOf(openS3Store, server.url("nowhere"), environment);
     expect(refusal).toMatchObject(
@@ -201,7 +201,7 @@ describe("bad days", () => {
       expect(await failureOf(answer)).toMatchObject(failing("STORE_UNAVAILABLE", /no such bucket/));
   });
 
-  test("wrong, missing and insufficient credentials", async () => {
+  test("credentials that are wrong, missing or insufficient are refused with STORE_PERMISSION", async () => {
     const [server] = servers as [S3Server];
     const url = server.url("leases");
     const wrong = { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: "wrong-secret-0815" };
@@ -223,7 +223,7 @@ describe("bad days", () => {
     expect(JSON.stringify([store.traits, store.findings])).not.toContain(secretAccessKey);
   });
 
-  test("one who may read but not write", async () => {
+  test("a user who may read but not write is refused with STORE_PERMISSION", async () => {
     const [server] = servers as [S3Server];
     const keys = ["READERREADERREADER01", "reader-secret-0815"] as const;
     await server.user("reader", ...keys);
@@ -242,7 +242,7 @@ describe("bad days", () => {
     expect(refusal).toMatchObject(failing("STORE_PERMISSION", /PutObject.*AccessDenied/));
   });
 
-  test("a bucket that is full", async () => {
+  test("a write to a bucket that is full fails with STORE_FULL", async () => {
     const [server] = servers as [S3Server];
     const url = server.url("small");
     await makeBucket(url);
@@ -261,7 +261,7 @@ describe("bad days", () => {
     expect(failure).toMatchObject(failing("STORE_FULL", /QuotaExceeded/));
   });
 
-  test("keys from a profile", async () => {
+  test("a bucket is opened with the keys of the profile that AWS_PROFILE names", async () => {
     const home = await makeDirectory("home");
     onTestFinished(() => removeDirectory(home));
     await mkdir(join(home, ".aws"));
