@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -92,7 +92,9 @@ async function endsOf(words: readonly string[], signal: NodeJS.Signals): Promise
 const memory = ["--endpoints", "memory:"];
 /** Nobody listens there: opening takes as long as one is willing to wait. */
 const nobody = ["--endpoints", "127.0.0.1:1", "--wait", "10m"];
-const files = ["--endpoints", `delta+file:${["a", "b", "c"].map((name) => join(folder, name)).join(",")}`];
+const stores = ["a", "b", "c"].map((name) => join(folder, name));
+for (const store of stores) mkdirSync(store);
+const files = ["--endpoints", `delta+file:${stores.join(",")}`];
 const [peerPort, clientPort, corePort, upPort] = await freePorts(4);
 const urls = (port: number | undefined): string => `http://127.0.0.1:${port}`;
 const coreFlags = ["--listen-client-urls", urls(clientPort), "--listen-peer-urls", urls(corePort)];
