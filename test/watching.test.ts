@@ -80,7 +80,7 @@ test("a thousand resources and more are listed and watched completely, over all 
   await holder.close();
 });
 
-test("members that go: the watch goes on, and lists say what they lack", async () => {
+test("a watch goes on when members go, and lists say what they lack", async () => {
   const holder = await client("keeper");
   const asker = await client("asker");
   const names = Array.from({ length: 30 }, (_, index) => `cells/${index}`);

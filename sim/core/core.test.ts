@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { failureText } from "../kit/simulator.js";
 import { simulateCore, simulateCoreMany } from "./run.js";
 
-test("bad days of a core: no invariant is broken, and everything happens", () => {
+test("the bad days of a core break no invariant, and everything that is counted happens", () => {
   const { counters, failed } = simulateCoreMany({ firstSeed: 1, goOn: (runs) => runs < 12 });
   expect(failed && failureText(failed)).toBeUndefined();
   const { undecided: _undecided, ...counts } = counters;
@@ -10,7 +10,7 @@ test("bad days of a core: no invariant is broken, and everything happens", () =>
   expect(never).toEqual([]);
 });
 
-test("a seed stands for a run", () => {
+test("a seed decides a whole run of a core, and another seed makes another", () => {
   const [one, other] = [simulateCore({ seed: 3 }), simulateCore({ seed: 3 })];
   expect(one.traceHash).toBe(other.traceHash);
   expect(simulateCore({ seed: 4 }).traceHash).not.toBe(one.traceHash);

@@ -108,11 +108,11 @@ describe("faults are one line and have an exit code", () => {
     [["up", "--members", "0"], "from 1 to 64"],
     [["up", "--port", "70000"], "1 to 65535"],
     [["up", "--endpoints", "a:1"], "--endpoints has no meaning for up"],
-  ])("%j", async (words, message) => {
+  ])("%j is refused, and the message says why", async (words, message) => {
     expect(await fault(...words)).toContain(message);
   });
 
-  test("the library's errors, foreseen ends, and what nobody foresaw", () => {
+  test("the library's errors, foreseen ends and what nobody foresaw have each their message and exit code", () => {
     expect(describeFailure(usageError("bad\n  thing"))).toEqual({ message: "bad; thing", exitCode: 2 });
     expect(describeFailure(new CommandFailure(9, "x")).exitCode).toBe(9);
     expect(describeFailure(new LeaseholdError("UNREACHABLE", "nobody there"))).toEqual({

@@ -54,13 +54,13 @@ describe("the address of a core", () => {
 });
 
 describe("what stands in the core", () => {
-  test("a key for each resource, below the prefix", () => {
+  test("a resource has a key below the prefix, which says which resource it is", () => {
     const keys = new Keys("app/");
     expect(keys.of("a/b")).toBe("app/leases/a/b");
     expect(keys.resourceOf(keys.of("ü/🔒"))).toBe("ü/🔒");
   });
 
-  test("a record that can be read back, with a wish or without", () => {
+  test("a record comes back as it was written, with a wish or without", () => {
     const record = { holder: "a.1", label: "host", nonce: "7", seconds: 15, spreadMs: 0 };
     expect(decodeRecord(encodeRecord(record))).toEqual(record);
     const asked = { ...record, asked: { by: "b.2", broken: true } };

@@ -17,7 +17,7 @@ beforeEach(() => {
 const code = (code: string) => expect.objectContaining({ code });
 
 describe("what callers give is checked before the provider is asked", () => {
-  test.each(["", "a\nb", "x".repeat(513)])("the name %j", async (name) => {
+  test.each(["", "a\nb", "x".repeat(513)])("the name %j is refused with INVALID_NAME", async (name) => {
     for (const call of [
       leases.acquire(name),
       leases.tryAcquire(name),
@@ -37,16 +37,19 @@ describe("what callers give is checked before the provider is asked", () => {
     { wait: "1 minute" },
     { maxHold: "1d" },
     { maxHold: 0 },
-  ])("the duration %j", async (options) => {
+  ])("the duration %j is refused with INVALID_DURATION", async (options) => {
     await expect(leases.acquire("a", options)).rejects.toThrow(code("INVALID_DURATION"));
     expect(provider.attempts).toHaveLength(0);
   });
 
-  test.each([0, 99, TTL_MS + 1, "1h"])("the ttl %j, with both bounds in the message", async (ttl) => {
-    await expect(leases.acquire("a", { ttl })).rejects.toThrow(
-      expect.objectContaining({ code: "TTL_OUT_OF_RANGE", message: expect.stringMatching(/100ms to 12s/) }),
-    );
-  });
+  test.each([0, 99, TTL_MS + 1, "1h"])(
+    "the ttl %j is refused with both bounds in the message",
+    async (ttl) => {
+      await expect(leases.acquire("a", { ttl })).rejects.toThrow(
+        expect.objectContaining({ code: "TTL_OUT_OF_RANGE", message: expect.stringMatching(/100ms to 12s/) }),
+      );
+    },
+  );
 
   test.each([undefined, 100, TTL_MS])(
     "the ttl %j is accepted; the default is the provider's maximum",
@@ -56,7 +59,7 @@ describe("what callers give is checked before the provider is asked", () => {
     },
   );
 
-  test("the timeout and the prefix of queries", async () => {
+  test("the timeout and the prefix of queries are refused if they make no sense", async () => {
     await expect(leases.holder("a", { timeout: "x" })).rejects.toThrow(code("INVALID_DURATION"));
     await expect(leases.list("\n")).rejects.toThrow(code("INVALID_NAME"));
     expect((await leases.list()).map((hint) => hint.resource)).toEqual(["a", "b"]);

@@ -22,7 +22,7 @@ async function take(resource: string): Promise<Lease> {
   return lease;
 }
 
-test("releases what is held, all at the same time, and then closes the provider", async () => {
+test("close releases what is held, all at the same time, and then closes the provider", async () => {
   const held = [await take("a"), await take("b"), await take("c")];
   provider.holdReleases = true;
   const closed = watch(leases.close());
@@ -40,7 +40,7 @@ test("releases what is held, all at the same time, and then closes the provider"
   expect(world.pendingTimers).toBe(0);
 });
 
-test("does not wait longer than two seconds for what does not come back", async () => {
+test("close does not wait longer than two seconds for what does not come back", async () => {
   const lease = await take("a");
   void lease.renew().catch(() => undefined);
   await take("b");
@@ -54,7 +54,7 @@ test("does not wait longer than two seconds for what does not come back", async 
   expect(world.pendingTimers).toBe(0);
 });
 
-test("does not wait longer than a second for a provider that does not close, and hears of one that cannot", async () => {
+test("close does not wait longer than a second for a provider that does not close, and hears of one that cannot", async () => {
   provider.close = () => new Promise(() => undefined);
   const closed = watch(leases.close());
   await world.advance(999);
@@ -67,7 +67,7 @@ test("does not wait longer than a second for a provider that does not close, and
   expect(world.pendingTimers).toBe(0);
 });
 
-test("ends what waits with CLOSED: in the queue, asleep, and in the middle of an attempt", async () => {
+test("close ends what waits with CLOSED: in the queue, asleep, and in the middle of an attempt", async () => {
   await take("a");
   const queued = watch(leases.acquire("a"));
   const asleep = watch(leases.acquire("b"));
@@ -88,7 +88,7 @@ test("ends what waits with CLOSED: in the queue, asleep, and in the middle of an
   expect(world.pendingTimers).toBe(0);
 });
 
-test("is idempotent, and every later call is refused with CLOSED", async () => {
+test("close is idempotent, and every later call is refused with CLOSED", async () => {
   const first = leases.close();
   expect(leases.close()).toBe(first);
   await first;

@@ -37,7 +37,7 @@ describe("what a lease says of itself", () => {
     expect(lease.signal.aborted).toBe(false);
   });
 
-  test("plain data for logs", async () => {
+  test("the lease is plain data in JSON, with its token as text", async () => {
     const lease = await take({ ttl: "5s" });
     expect(JSON.parse(JSON.stringify(lease))).toEqual({
       resource: "a",

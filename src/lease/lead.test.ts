@@ -26,7 +26,7 @@ function work() {
   return { terms, run };
 }
 
-test("leads while the lease is held, over many renewals, and resolves with what the work returns", async () => {
+test("lead runs the work while the lease is held, over many renewals, and resolves with what it returns", async () => {
   const { terms, run } = work();
   const led = watch(alice.lead("a", run));
   await cluster.advance("5m");
@@ -39,7 +39,7 @@ test("leads while the lease is held, over many renewals, and resolves with what 
   expect(cluster.world.pendingTimers).toBe(0);
 });
 
-test("waits for its turn without bound", async () => {
+test("lead waits for its turn without bound", async () => {
   const first = await bob.acquire("a");
   const { terms, run } = work();
   void alice.lead("a", run);
@@ -50,7 +50,7 @@ test("waits for its turn without bound", async () => {
   expect(terms).toHaveLength(1);
 });
 
-test("goes on campaigning while there is no quorum", async () => {
+test("lead goes on campaigning while there is no quorum", async () => {
   cluster.cutOff("alice");
   const { terms, run } = work();
   const led = watch(alice.lead("a", run));
@@ -71,7 +71,7 @@ test("an error that the work throws releases the lease and is rethrown", async (
   await expect(alice.lead("b", thrower)).rejects.toBe(error);
 });
 
-test("campaigns again when the lease was lost, but only after the work has settled", async () => {
+test("lead campaigns again when the lease was lost, but only after the work has settled", async () => {
   const { terms, run } = work();
   const led = watch(alice.lead("a", run));
   await cluster.advance(0);
@@ -143,7 +143,7 @@ test("work that released the lease itself and went on has led to the end", async
 });
 
 describe("its signal", () => {
-  test("ends the campaign: resolves with undefined", async () => {
+  test("ends the campaign, and lead resolves with undefined", async () => {
     await bob.acquire("a");
     const controller = new AbortController();
     const led = watch(alice.lead("a", () => forever, { signal: controller.signal }));

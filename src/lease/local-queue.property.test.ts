@@ -379,7 +379,7 @@ const playMany = (runs: number, look: (run: Run) => void = () => {}) =>
     { numRuns: runs, endOnFailure: true },
   );
 
-test("whatever callers do and hear: one request and one holder at a time, in order, and nothing stays behind", async () => {
+test("whatever callers do and hear, there is one request and one holder at a time, in order, and nothing stays behind", async () => {
   let served = 0;
   const { failed, counterexample, errorInstance } = await playMany(RUNS, (run) => (served += run.served));
   expect({ failed, counterexample, errorInstance }).toMatchObject({ failed: false });

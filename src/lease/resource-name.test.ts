@@ -42,12 +42,12 @@ test.each([undefined, null, 7, {}])("refuses %s from programs without types", (n
   expect(() => checkResourceName(name as never)).toThrow(expect.objectContaining({ code: "INVALID_NAME" }));
 });
 
-test("a prefix may be empty", () => {
+test("a prefix may be empty, and may have no control character", () => {
   expect(() => checkResourcePrefix("")).not.toThrow();
   expect(() => checkResourcePrefix("\n")).toThrow(/control/);
 });
 
-test("counts as the platform's encoder does", () => {
+test("the bytes of a name are counted as the platform's encoder counts them", () => {
   const accepted = (name: string) => {
     try {
       checkResourceName(name);

@@ -13,7 +13,7 @@ beforeEach(() => {
   leases = new LeaseManager(provider, world);
 });
 
-test("a free resource is taken", async () => {
+test("tryAcquire takes a free resource", async () => {
   const lease = watch(leases.tryAcquire("a"));
   expect(provider.attempts[0]!.request.timeoutMs).toBe(TTL_MS);
   provider.attempts[0]!.grant();
@@ -21,7 +21,7 @@ test("a free resource is taken", async () => {
   expect(lease.value!.token).toBe(1n);
 });
 
-test("undefined when another participant has it", async () => {
+test("tryAcquire gives undefined when another participant has the resource", async () => {
   const lease = watch(leases.tryAcquire("a"));
   provider.attempts[0]!.held();
   await world.settle();
@@ -29,7 +29,7 @@ test("undefined when another participant has it", async () => {
   expect(world.pendingTimers).toBe(0);
 });
 
-test("undefined when another caller of this process has it, without asking", async () => {
+test("tryAcquire gives undefined without asking when another caller of this process has the resource", async () => {
   void leases.acquire("a");
   provider.attempts[0]!.grant();
   await world.settle();
@@ -37,7 +37,7 @@ test("undefined when another caller of this process has it, without asking", asy
   expect(provider.attempts).toHaveLength(1);
 });
 
-test("throws when there is no answer", async () => {
+test("tryAcquire throws NO_QUORUM when there is no answer", async () => {
   const lease = watch(leases.tryAcquire("a"));
   provider.attempts[0]!.unanswered();
   await world.settle();
@@ -75,7 +75,7 @@ test.each(["acquire", "tryAcquire"] as const)(
   },
 );
 
-test("makes its own attempt when the caller that it meets gives up", async () => {
+test("tryAcquire makes its own attempt when the caller that it meets gives up", async () => {
   const controller = new AbortController();
   void watch(leases.acquire("a", { signal: controller.signal }));
   const mine = watch(leases.tryAcquire("a"));
@@ -88,7 +88,7 @@ test("makes its own attempt when the caller that it meets gives up", async () =>
   expect(mine.state).toBe("fulfilled");
 });
 
-test("does not wait behind a waiter that sleeps until another's lease is over", async () => {
+test("tryAcquire does not wait behind a waiter that sleeps until another's lease is over", async () => {
   const waiter = watch(leases.acquire("a", { wait: Infinity }));
   provider.attempts[0]!.held(1_000);
   await world.settle();
@@ -99,7 +99,7 @@ test("does not wait behind a waiter that sleeps until another's lease is over", 
   expect(waiter.state).toBe("fulfilled");
 });
 
-test("does not wait behind a waiter that sleeps after an attempt without an answer", async () => {
+test("tryAcquire does not wait behind a waiter that sleeps after an attempt without an answer", async () => {
   const waiter = watch(leases.acquire("a", { wait: Infinity }));
   provider.attempts[0]!.unanswered();
   await world.settle();
@@ -128,7 +128,7 @@ test("tries and waiters do not starve each other while there are no answers", as
   expect(tries.filter((each) => each.state === "rejected").length).toBeGreaterThan(5);
 });
 
-test("waits for a release that is under way and then takes the resource", async () => {
+test("tryAcquire waits for a release that is under way and then takes the resource", async () => {
   const first = watch(leases.acquire("a"));
   provider.attempts[0]!.grant();
   await world.settle();

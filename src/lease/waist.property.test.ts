@@ -144,7 +144,7 @@ class Run {
   }
 }
 
-test("whatever happens: one holder, one request at a time, every call ends, nothing is left behind", async () => {
+test("whatever happens, there is one holder and one request at a time, every call ends, and nothing is left behind", async () => {
   let tenures = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 80 }), async (steps) => {

@@ -79,7 +79,7 @@ test("tokens never go back, and what was told is not told again", async () => {
   expect(await all).toEqual(["a held 5", "a free 5", "a held 5", "a held 6"]);
 });
 
-test("ends for whoever reads, and says so below", async () => {
+test("a watch that is ended ends for whoever reads, and tells the ground to stop", async () => {
   const { ground, watch } = setUp();
   const reading = read(watch, 2);
   watch.end();
@@ -89,7 +89,7 @@ test("ends for whoever reads, and says so below", async () => {
   expect(ground).toMatchObject({ watching: 1, stopped: 1, ended: 1 });
 });
 
-test("follows so many resources, forgets those that are free, and gives up beyond", async () => {
+test("a watch forgets resources that are free, and fails with WATCH_TOO_WIDE when too many are held", async () => {
   const { ground, watch } = setUp();
   const first = watch.next();
   for (let number = 0; number < 1_000; number += 1) {
@@ -142,7 +142,7 @@ test("a watch ends by its signal, by leaving the loop and by close", async () =>
   expect(() => leases.watch("")).toThrow("closed");
 });
 
-test("as many watches as there may be, and grounds that know none", async () => {
+test("a seventeenth watch is refused, and every watch on a ground that knows none", async () => {
   const { leases } = manager({ watch: () => ({ stop: () => undefined }) });
   const watches = Array.from({ length: 16 }, () => leases.watch(""));
   expect(() => leases.watch("")).toThrow("16 watches");

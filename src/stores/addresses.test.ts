@@ -43,7 +43,7 @@ test.each([
   ["s3://bkt/p/q/?region=us-east-2", "s3://bkt/p/q", "https://bkt.s3.us-east-2.amazonaws.com", "/", "p/q/"],
   ["s3://bkt.c/p", "s3://bkt.c/p", "https://s3.eu-west-1.amazonaws.com", "/bkt.c/", "p/"],
   ["s3://bkt/p?endpoint=http://h:1", "s3://bkt/p?endpoint=http://h:1", "http://h:1", "/bkt/", "p/"],
-])("%s", (url, name, origin, root, prefix) => {
+])("%s has the name %s, the origin %s, the root %s and the prefix %j", (url, name, origin, root, prefix) => {
   const address = parseS3Url(new URL(url), { AWS_REGION: "eu-west-1" }, "profile-1");
   expect(address).toMatchObject({ name, origin, root, prefix });
 });

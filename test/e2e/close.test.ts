@@ -69,17 +69,20 @@ const options: readonly (readonly [string, OpenOptions])[] = [
 ];
 
 describe.each(options)("%s", (_, withOptions) => {
-  test.each(["idle", "holding", "waiting", "attempting"])("%s, with all members up", async (situation) => {
-    const closed = await closeWhile(situation, withOptions);
-    expect(closed.tookMs).toBeLessThan(closeMsMax);
-    expect(closed.handles).toEqual([]);
-    expect(closed.exitedAfterMs).toBeLessThan(1_500);
-    expect(new Set(closed.outcomes)).not.toContain(undefined);
-    if (situation !== "attempting") await (await other.acquire("held/0", { wait: "1s" })).release();
-  });
+  test.each(["idle", "holding", "waiting", "attempting"])(
+    "a client that is %s closes in time and leaves nothing behind, with all members up",
+    async (situation) => {
+      const closed = await closeWhile(situation, withOptions);
+      expect(closed.tookMs).toBeLessThan(closeMsMax);
+      expect(closed.handles).toEqual([]);
+      expect(closed.exitedAfterMs).toBeLessThan(1_500);
+      expect(new Set(closed.outcomes)).not.toContain(undefined);
+      if (situation !== "attempting") await (await other.acquire("held/0", { wait: "1s" })).release();
+    },
+  );
 
   test.each(["idle", "holding", "waiting", "attempting"])(
-    "%s, with a member that hangs",
+    "a client that is %s closes in time and leaves nothing behind, with a member that hangs",
     async (situation) => {
       const closed = await closeWhile(situation, withOptions, () => arena.stop(arena.memberPid("b")));
       expect(closed.tookMs).toBeLessThan(closeMsMax);
@@ -88,14 +91,17 @@ describe.each(options)("%s", (_, withOptions) => {
     },
   );
 
-  test.each(["holding", "waiting", "attempting"])("%s, with all members hanging", async (situation) => {
-    const closed = await closeWhile(situation, withOptions, () => {
-      for (const id of ["a", "b", "c"]) arena.stop(arena.memberPid(id));
-    });
-    expect(closed.tookMs).toBeLessThan(closeMsMax);
-    expect(closed.handles).toEqual([]);
-    expect(closed.exitedAfterMs).toBeLessThan(1_500);
-    arena.continueAll();
-    await other.acquire("between", { wait: "10s" }).then((lease) => lease.release());
-  });
+  test.each(["holding", "waiting", "attempting"])(
+    "a client that is %s closes in time and leaves nothing behind, with all members hanging",
+    async (situation) => {
+      const closed = await closeWhile(situation, withOptions, () => {
+        for (const id of ["a", "b", "c"]) arena.stop(arena.memberPid(id));
+      });
+      expect(closed.tookMs).toBeLessThan(closeMsMax);
+      expect(closed.handles).toEqual([]);
+      expect(closed.exitedAfterMs).toBeLessThan(1_500);
+      arena.continueAll();
+      await other.acquire("between", { wait: "10s" }).then((lease) => lease.release());
+    },
+  );
 });

@@ -118,7 +118,7 @@ describe.skipIf(process.platform !== "linux").concurrent("a signal while it star
   });
 
   test(
-    "what has nothing to put in order: it dies of the signal",
+    "a command that has nothing to put in order, which dies of the signal",
     { timeout: 600_000 },
     async ({ expect }) => {
       const words = ["get", "x", "--endpoints", "127.0.0.1:1", "--timeout", "1m"];
@@ -142,14 +142,16 @@ describe.skipIf(process.platform !== "linux").concurrent("a signal while it star
       });
   });
 
-  test("while the command is loaded, too", async ({ expect }) => {
+  test("a command that is still being loaded, hold in order and get by the signal", async ({ expect }) => {
     const hold = ["hold", "x", ...memory];
     expect(await signalledWhileItLoads(hold)).toMatchObject({ code: 0, signal: null });
     const get = ["get", "x", "--endpoints", "127.0.0.1:1"];
     expect(await signalledWhileItLoads(get)).toMatchObject({ code: null, signal: "SIGTERM" });
   });
 
-  test("not, if signals are not held from the first moment: the test above finds it", async ({ expect }) => {
+  test("a hold that is being loaded by the signal itself, if signals are not held from the first moment", async ({
+    expect,
+  }) => {
     using build = new PlantedBuild({ "main.js": [["holdSignals();", ""]] });
     const hold = ["hold", "x", ...memory];
     expect(await signalledWhileItLoads(hold, build.dist)).toMatchObject({ code: null, signal: "SIGTERM" });

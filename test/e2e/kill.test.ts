@@ -11,7 +11,7 @@ afterEach(() => arena.close());
 const noiseMs = 1_000;
 
 describe("kill -9", () => {
-  test("of a holder: another takes over as soon as the lease has run out", async () => {
+  test("of a holder lets another take over as soon as the lease has run out", async () => {
     arena = await Arena.start();
     const resources = ["one"];
     arena.addHolders(4, { resources, holdMs: [1_500, 4_000] });
@@ -34,7 +34,7 @@ describe("kill -9", () => {
     expect(kills.longestMs).toBeLessThan(takeoverMsMax + noiseMs);
   });
 
-  test("of a minority of members again and again: no holder loses its lease", async () => {
+  test("of a minority of members again and again costs no holder its lease", async () => {
     arena = await Arena.start();
     arena.addHolders(2, { resources: ["kept"], holdMs: [60_000, 60_000] });
     arena.addHolder({ resources: ["also kept"], holdMs: [60_000, 60_000] });
@@ -58,7 +58,7 @@ describe("kill -9", () => {
     expect(history.handovers).toBeGreaterThan(3);
   });
 
-  test("of all members at once: nobody gets a lease before those of the earlier incarnation are over", async () => {
+  test("of all members at once grants nobody a lease before those of the earlier incarnation are over", async () => {
     arena = await Arena.start();
     for (const one of ["one", "two"]) arena.addHolders(3, { resources: [one], holdMs: [1_000, 5_000] });
     await Promise.all([arena.holderOf("one"), arena.holderOf("two")]);

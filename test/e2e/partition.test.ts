@@ -42,7 +42,7 @@ describe("a holder", () => {
     },
   );
 
-  test("whose requests arrive but who hears nothing loses its lease too, and one whose requests are lost", async () => {
+  test("that hears nothing loses its lease though its requests arrive, and so does one whose requests are lost", async () => {
     arena = await Arena.start({ proxied: true });
     const { holder, rival } = await holderAndRival();
     arena.network.cut("*", holder.name);
@@ -95,7 +95,7 @@ describe("a member", () => {
   });
 });
 
-test("cuts and delays that come and go: everybody goes on when they end", async () => {
+test("everybody goes on when cuts and delays that come and go have ended", async () => {
   arena = await Arena.start({ proxied: true });
   const holders = ["one", "two"].flatMap((one) =>
     arena.addHolders(3, { resources: [one], holdMs: [500, 4_000] }),

@@ -9,7 +9,7 @@ let arena: Arena;
 afterEach(() => arena.close());
 
 describe("SIGSTOP", () => {
-  test("of a holder past its expiry: its first look says lost, as another has taken over", async () => {
+  test("of a holder past its expiry makes its first look say lost, as another has taken over", async () => {
     arena = await Arena.start();
     const resources = ["one"];
     arena.addHolders(3, { resources, holdMs: [30_000, 30_000] });
@@ -46,7 +46,7 @@ describe("SIGSTOP", () => {
     expectClean(await arena.judge());
   });
 
-  test("of a member: no lease is lost, and it is of use again at once", async () => {
+  test("of a member costs no lease, and leases go on changing hands", async () => {
     arena = await Arena.start();
     const holder = arena.addHolder({ resources: ["kept"], holdMs: [60_000, 60_000] });
     arena.addHolders(3, { resources: ["changing"], holdMs: [200, 1_000] });
@@ -67,7 +67,7 @@ describe("SIGSTOP", () => {
     expect(history.handovers).toBeGreaterThan(3);
   });
 
-  test("of a majority of members: every lease runs out, and all go on when the members do", async () => {
+  test("of a majority of members lets every lease run out, and all go on when the members do", async () => {
     arena = await Arena.start();
     for (const one of ["one", "two"]) arena.addHolders(2, { resources: [one], holdMs: [60_000, 60_000] });
     for (let again = 0; again < 2; again++) {
@@ -88,7 +88,7 @@ describe("SIGSTOP", () => {
   });
 });
 
-test("everything at once: killed, stopped, restarted, in any order", async () => {
+test("leases stay exclusive while holders and members are killed, stopped and restarted in any order", async () => {
   arena = await Arena.start();
   const resources = ["one", "two"];
   const holdMs = [300, 4_000] as const;

@@ -48,7 +48,7 @@ async function judge() {
   return history;
 }
 
-test("kill -9 of a holder again and again: another takes over within what is promised", async () => {
+test("another takes over within what is promised when holders are killed again and again", async () => {
   addWriters(3);
   for (let kills = 0; kills < 5; kills++) {
     await sleep(random(0, leaseMs));
@@ -119,7 +119,7 @@ describe("a store that is away", () => {
   });
 });
 
-test("everything at once: killed, stopped, stores that go and come back", async () => {
+test("leases stay exclusive while holders are killed and stopped and stores go and come back", async () => {
   addWriters(4);
   const end = performance.now() + 25_000;
   for (let store = 0; performance.now() < end; store++) {

@@ -91,7 +91,7 @@ test("elect passes leadership on", async () => {
   expect(await third.finished).toMatchObject({ code: 9, stdout: "leader\n" });
 });
 
-test("completion of commands, options and names in bash; the other scripts are printed", async () => {
+test("bash completes commands, options and names, and the scripts of other shells are printed", async () => {
   const hold = start("hold", "names/one");
   await says(hold, "held, token");
   const folder = mkdtempSync(join(tmpdir(), "leasehold-completion-"));

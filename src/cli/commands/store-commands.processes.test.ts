@@ -54,7 +54,7 @@ test("run, hold, ls, get, watch, status, release and elect work on stores", asyn
   expect(led).toMatchObject({ code: 0, stdout: expect.stringContaining("led") });
 });
 
-test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("hold: %s gives the lease back", async (signal) => {
+test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("%s makes hold give the lease back", async (signal) => {
   const hold = start("hold", "given back");
   await says(hold, "held, token");
   hold.process.kill(signal);
@@ -65,7 +65,7 @@ test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("hold: %s gives the lease ba
   expect((await start("run", "--try", "given back", "--", "true").finished).code).toBe(0);
 });
 
-test("flease+…: run, hold, ls, get, status, release and doctor", async () => {
+test("run, hold, ls, get, status, release and doctor work on flease+…", async () => {
   const stores = ["a", "b", "c"].map((name) => join(root, "grid", name));
   for (const store of stores) mkdirSync(store, { recursive: true });
   const grid = `flease+file://${stores.join(",")}?maxStoreLatency=500ms&ttlMax=4s`;
@@ -96,7 +96,7 @@ test("flease+…: run, hold, ls, get, status, release and doctor", async () => {
   expect(doctor).toMatchObject({ code: 0, stdout: expect.stringContaining("Flease on stores") });
 });
 
-test("break: a holder that obeys gives it back, one that does not loses it at its end", async () => {
+test("break makes a holder that obeys give the lease back, and one that does not lose it at its end", async () => {
   const hold = start("hold", "broken");
   await says(hold, "held, token");
   await start("break", "broken").finished;
@@ -126,7 +126,7 @@ test("a store that is away shows in status, a majority that is away ends with 69
   renameSync(join(root, "gone too"), join(root, "b"));
 });
 
-test("doctor: probes, measures and proposes; tells what is away, unfit and misused by its exit code", async () => {
+test("doctor probes, measures and proposes, and tells what is away, unfit and misused by its exit code", async () => {
   const well = await start("doctor", "--duration", "200ms", "-o", "json").finished;
   expect(well).toMatchObject({ code: 0, stderr: "" });
   const report = JSON.parse(well.stdout) as {

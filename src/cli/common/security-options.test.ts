@@ -39,7 +39,7 @@ describe("how to prove who we are", () => {
     expect(environmentWithoutSecurity()["PATH"]).toBe(process.env["PATH"]);
   });
 
-  test("is complete, and is one thing", () => {
+  test("is refused when it is incomplete, or is two things at once", () => {
     expect(() => securityOf({ tlsCa: "a", tlsCert: "b" })).toThrow(/needed together/);
     expect(() => securityOf({ tlsCa: "a", tlsCert: "b", tlsKey: "c", keyFile: "d" })).toThrow(
       /cannot be used/,

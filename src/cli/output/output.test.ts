@@ -28,7 +28,7 @@ describe("cells", () => {
     expect(printable("a\u001b[2Jb\r\nc\u202ed")).toBe("a\ufffd[2Jb\ufffd\ufffdc\ufffdd");
   });
 
-  test("padding", () => {
+  test("are padded on either side, and stay whole when they are longer", () => {
     expect([pad("a", 3), pad("a", 3, "right"), pad("abcd", 3)]).toEqual(["a  ", "  a", "abcd"]);
   });
 });
@@ -83,7 +83,7 @@ describe("a table", () => {
   });
 });
 
-test("times as people read them", () => {
+test("times are written in the units that people read", () => {
   expect([0, 850, 999.6, 4_100, 59_949, 60_000, 200_000, 7_500_000].map(shortTime)).toEqual([
     "0 ms",
     "850 ms",

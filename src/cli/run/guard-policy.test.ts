@@ -75,7 +75,7 @@ describe("what the guard does", () => {
 });
 
 describe("limits from the length of the lease", () => {
-  test("the local cluster's and the default ttl", () => {
+  test("time to end is a quarter of the ttl, 5 s at most; the margin is 200 ms, and a quarter of a short ttl", () => {
     expect(defaultKillAfterMs(4_000)).toBe(1_000);
     expect(killMarginMs(4_000)).toBe(200);
     expect(defaultKillAfterMs(15_000)).toBe(3_750);

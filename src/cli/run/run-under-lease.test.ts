@@ -165,7 +165,7 @@ describe("the exit code", () => {
   });
 });
 
-test("the command knows its lease", async () => {
+test("the command has the name, the token and the deadline of its lease in its environment", async () => {
   const earliest = Date.now();
   await start(`echo $LEASE_NAME $LEASE_TOKEN $LEASE_DEADLINE_MS > ${folder}/env`);
   const [name, token, deadline] = readFileSync(join(folder, "env"), "utf8").trim().split(" ");
@@ -194,13 +194,16 @@ test.each(["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as co
   },
 );
 
-test.each([true, false])("somebody asks for the lease (--yield: %s)", async (yields) => {
-  const ending = start(`trap 'exit 42' TERM; ${announce()} sleep 0.3; exit 0`, { yields });
-  await startedPid();
-  lease.ask();
-  expect(await ending).toBe(yields ? 42 : 0);
-  expect(said).toEqual([yields ? "ada asks for it: the command is asked to end" : "ada asks for it"]);
-});
+test.each([true, false])(
+  "who asks for the lease is told of, and the command is asked to end only with --yield (here: %s)",
+  async (yields) => {
+    const ending = start(`trap 'exit 42' TERM; ${announce()} sleep 0.3; exit 0`, { yields });
+    await startedPid();
+    lease.ask();
+    expect(await ending).toBe(yields ? 42 : 0);
+    expect(said).toEqual([yields ? "ada asks for it: the command is asked to end" : "ada asks for it"]);
+  },
+);
 
 test("a signal during the wait ends it, and nothing is started", async () => {
   const waiting = fakeLeases(
@@ -245,7 +248,7 @@ describe("when the lease ends first", () => {
     expect(said.join()).toContain("lost");
   });
 
-  test("also when the guard has been stopped", async () => {
+  test("a lost lease kills the command at once also when the guard has been stopped", async () => {
     const before = childrenOf(process.pid);
     const ending = start(`${IGNORE_TERM} ${announce()} ${FOR_EVER}`);
     const pid = await startedPid();
@@ -269,7 +272,7 @@ describe("when the lease ends first", () => {
     expect(leftMs).toBeGreaterThan(0);
   });
 
-  test("and with SIGKILL, still before its deadline, if it does not listen", async () => {
+  test("a lease that is not renewed ends a command that ignores SIGTERM with SIGKILL before its deadline", async () => {
     const ending = start(`${IGNORE_TERM} ${announce()} ${FOR_EVER}`, { ttl: 2_000, lostExitCode: 8 });
     const group = await startedPid();
     await eventually("the command is gone", () => groupIsGone(group));
@@ -305,13 +308,13 @@ test("a command that has ended in time has its own exit code, also when that is 
 });
 
 describe("what is refused before anything starts", () => {
-  test("a time to end that is not less than half the ttl, with both numbers", async () => {
+  test("a time to end that is not less than half the ttl is refused with both numbers", async () => {
     await expect(start("exit 0", { killAfter: "5s", ttl: "10s" })).rejects.toThrow(
       "--kill-after 5s must be less than half of the lease's ttl of 10s: less than 5s",
     );
   });
 
-  test("a ttl that the cluster does not allow", async () => {
+  test("a ttl that the cluster does not allow is refused", async () => {
     await expect(start("exit 0", { ttl: "2m" })).rejects.toThrow(
       "--ttl 2m is outside what the cluster allows",
     );

@@ -46,7 +46,7 @@ function state(more: Partial<ScreenState> = {}): ScreenState {
   };
 }
 
-test("the whole screen, as people see it", () => {
+test("the screen shows members, leases, the log and the keys to press, in this order", () => {
   const lines = renderScreen(state(), { columns: 90, rows: 18 }, plain);
   expect(lines).toEqual([
     " Leasehold · 3 members, 4 workers, 12.3 s",

@@ -412,14 +412,14 @@ describe("what is not a record of this resource", () => {
 });
 
 describe("stores that fail", () => {
-  test("with a lasting error that leaves no majority: that error", async () => {
+  test("with a lasting error, and leave no majority, end an attempt with that error", async () => {
     const stage = new Stage();
     const alice = await stage.open("alice");
     for (const medium of stage.media.slice(1)) medium.failing = new LeaseholdError("STORE_READ_ONLY");
     expect(await stage.attempt(alice)).toMatchObject({ error: { code: "STORE_READ_ONLY" } });
   });
 
-  test("with a passing one, or in silence: NO_QUORUM, with what they said", async () => {
+  test("with a passing error, or in silence, end an attempt with NO_QUORUM and what they said", async () => {
     const stage = new Stage();
     const alice = await stage.open("alice");
     stage.media[0]!.failing = new LeaseholdError("STORE_UNAVAILABLE", "it restarts");

@@ -119,7 +119,7 @@ async function badDays(seed: number): Promise<Outcome> {
   return { tenures: tokens.length, overlaps, disorders };
 }
 
-test("bad days of stores and clocks: one holder at a time, and tokens rise", async () => {
+test("on bad days of stores and clocks there is one holder at a time, and tokens rise", async () => {
   let tenures = 0;
   for (let seed = 1; seed <= seeds; seed += 1) {
     const outcome = await badDays(seed);

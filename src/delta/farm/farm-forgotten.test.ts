@@ -39,7 +39,7 @@ describe("a store that has forgotten", () => {
     expect((await stage.attempt(bob)).kind).toBe("unanswered");
   });
 
-  test("(a planted mistake: counted at once, two hold)", async () => {
+  test("that counts at once, as a planted mistake, makes two hold", async () => {
     const { stage, bob, grant } = await forgotten();
     await duringFaults({ forgottenStoreCounts: true }, async () => {
       stage.media[1]!.failing = undefined;
@@ -52,7 +52,7 @@ describe("a store that has forgotten", () => {
     });
   });
 
-  test("counts then, in a new generation, and the tokens go on rising", async () => {
+  test("counts when they are over, in a new generation, and the tokens go on rising", async () => {
     const { stage, bob, grant } = await forgotten();
     stage.media[1]!.failing = undefined;
     // The first finds the other marker, the second looks closer; from then on it counts.
@@ -94,7 +94,7 @@ describe("a store that has forgotten", () => {
     expect(medium.cells("r")).toEqual([]);
   });
 
-  test("when half of them have, is refused: nobody knows what was held", async () => {
+  test("is refused when half of the stores have forgotten, as nobody knows what was held", async () => {
     const stage = new Stage();
     await stage.open("alice");
     for (const medium of stage.media.slice(1)) medium.forget();
@@ -103,7 +103,7 @@ describe("a store that has forgotten", () => {
 });
 
 describe("a store that comes back", () => {
-  test("twice, seen by one process each time: the two lists come to one by themselves", async () => {
+  test("twice, seen by one process each time, leaves two lists, which come to one by themselves", async () => {
     const settled = async () => {
       const stage = new Stage();
       const alice = await stage.open("alice");
@@ -132,7 +132,7 @@ describe("a store that comes back", () => {
     );
   });
 
-  test("and of which a list knew that lost against another of its generation counts again, and is not locked out", async () => {
+  test("of which a list knew that lost against another of its generation counts again, and is not locked out", async () => {
     const settled = async () => {
       const stage = new Stage(5);
       const alice = await stage.open("alice");

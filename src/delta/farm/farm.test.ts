@@ -45,7 +45,7 @@ describe("a farm", () => {
     expect((await stage.take(bob)).token).toBe(1n);
   });
 
-  test("whose founder stopped halfway is completed by the next", async () => {
+  test("whose founder stopped halfway is planned with all its stores, and none of them is a newcomer", async () => {
     const stage = new Stage();
     await stage.open("alice");
     const [first] = stage.media.map((medium) => medium.cells(farmRegister)[0]!);
@@ -91,7 +91,7 @@ describe("a farm", () => {
 });
 
 describe("another list of stores is refused (CONFIG_MISMATCH)", () => {
-  test("fewer, more, others, and one twice", async () => {
+  test("when it has fewer, more or other stores, or one of them twice", async () => {
     const stage = new Stage(3);
     const other = new Stage(3);
     await stage.open("alice");
@@ -111,7 +111,7 @@ describe("another list of stores is refused (CONFIG_MISMATCH)", () => {
     await stage.open("bob");
   });
 
-  test("also in the middle of a run, from when what was last seen of the farm is too old", async () => {
+  test("in the middle of a run, too, once what was last seen of the farm is too old", async () => {
     const stage = new Stage();
     const alice = await stage.open("alice");
     const grant = await stage.take(alice, leaseMsMax);

@@ -125,7 +125,7 @@ describe("a datum beside its lease", () => {
     expect(stage.stored("r")).toBe("two");
   });
 
-  test("and the lease are what plain leases on the store do not stumble over", async () => {
+  test("is listed as held among its own kind, and not at all by plain leases on the store", async () => {
     const stage = new Stage();
     const cells = await stage.open();
     const guarded = await stage.on(cells.acquire("r"));

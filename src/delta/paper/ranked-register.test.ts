@@ -36,7 +36,7 @@ test("ranks are in one order, and two processes never have the same", () => {
 });
 
 describe("rr-read and rr-write", () => {
-  test("nothing was written: a read says so", async () => {
+  test("a read says so when nothing was written", async () => {
     const stage = new Stage();
     expect(await stage.read(stage.register(), rank(1))).toMatchObject({ kind: "read", value: undefined });
   });

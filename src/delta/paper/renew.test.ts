@@ -37,7 +37,7 @@ async function stage(kinds: typeof slotted | typeof atomic) {
 }
 
 describe.each(Object.entries({ slotted, atomic }))("on %s stores", (_kind, kinds) => {
-  test("ND: writes a fresh timestamp of the same epoch; done", async () => {
+  test("ND: a renewal writes a fresh timestamp of the same epoch", async () => {
     const { bench, alice, site, held, read } = await stage(kinds);
     await bench.world.advance(500);
     const begunMs = bench.nowMs;
@@ -49,7 +49,7 @@ describe.each(Object.entries({ slotted, atomic }))("on %s stores", (_kind, kinds
     expect(renewed.record.nonce).toBeGreaterThan(held.record.nonce);
   });
 
-  test("Fig. 5: reads, writes a fresh timestamp, pauses for 2δ, and finds it again", async () => {
+  test("Fig. 5: a renewal reads, writes a fresh timestamp, pauses for 2δ, and finds it again", async () => {
     const { bench, alice, site, held, read } = await stage(kinds);
     await bench.world.advance(500);
     const begunMs = bench.nowMs;
@@ -60,7 +60,7 @@ describe.each(Object.entries({ slotted, atomic }))("on %s stores", (_kind, kinds
     expect(await read()).toEqual(renewed.record);
   });
 
-  test("Fig. 5: false if a successor's record stands there, which stays what it is", async () => {
+  test("Fig. 5: a renewal fails if a successor's record stands there, which stays what it is", async () => {
     const { bench, alice, site, held, read, succeed } = await stage(kinds);
     succeed();
     const puts = bench.media.map(({ performed }) => performed.put + performed.replace);
@@ -69,7 +69,7 @@ describe.each(Object.entries({ slotted, atomic }))("on %s stores", (_kind, kinds
     expect(bench.media.map(({ performed }) => performed.put + performed.replace)).toEqual(puts);
   });
 
-  test("Fig. 5: false if another's record stands there after the pause", async () => {
+  test("Fig. 5: a renewal fails if another's record stands there after the pause", async () => {
     const { bench, alice, site, held, succeed } = await stage(kinds);
     const renewing = alice.run(renewEventuallyND(site, held));
     await bench.world.advance(delayMs);

@@ -186,7 +186,7 @@ describe("what a crashed reader has left on one store", () => {
     );
   });
 
-  test("nor does a contender's, with a greater number, hide that a holder renews", async () => {
+  test("or a crashed contender, with a greater number, does not hide that a holder renews", async () => {
     const overlap = async () => {
       const library = new Library(slotted);
       const { bench } = library;

@@ -69,7 +69,7 @@ describe("laying out", () => {
     }
   });
 
-  test("a newer format, a damaged first unit, a medium that is too short", async () => {
+  test("is refused where the format is newer, the first unit damaged or the medium too short", async () => {
     await overwrite(path, 0, bytes("leasehold-block/3 {} 00000000"));
     await expect(openStore("w")).rejects.toMatchObject({ code: "STORE_FOREIGN" });
     await overwrite(path, 0, bytes("leasehold-block/2 {} 00000000"));
@@ -83,7 +83,7 @@ describe("laying out", () => {
     await expect(openStore("w", "format&slots=100")).rejects.toMatchObject({ code: "STORE_UNFIT" });
   });
 
-  test("addresses that make no sense", async () => {
+  test("is refused with INVALID_URL for addresses that make no sense", async () => {
     for (const parameters of ["slots=0", "slots=x", "regions=1e9", "nonsense", "delay=1s&slot-ttl=2s"]) {
       await expect(openStore("w", parameters)).rejects.toMatchObject({ code: "INVALID_URL" });
     }

@@ -121,7 +121,7 @@ describe("what is not as it should be", () => {
     expect(await readdir(home)).toEqual(["v2-of-a-later-version"]);
   });
 
-  test("a file in the place of the directory", async () => {
+  test("a file in the place of the directory is refused with STORE_UNAVAILABLE", async () => {
     await writeFile(home, "mine");
     await expect(openStore()).rejects.toMatchObject({ code: "STORE_UNAVAILABLE" });
   });
@@ -140,7 +140,7 @@ describe("what is not as it should be", () => {
     });
   });
 
-  test("a directory that is missing, or is gone later", async () => {
+  test("a directory that is missing, or is gone later, fails with STORE_UNAVAILABLE", async () => {
     await expect(openStore(join(root, "none"))).rejects.toMatchObject({ code: "STORE_UNAVAILABLE" });
     await mkdir(join(root, "sub"));
     const store = await openStore(join(root, "sub"));
@@ -149,7 +149,7 @@ describe("what is not as it should be", () => {
     expect(answer).toMatchObject({ kind: "failed", error: { code: "STORE_UNAVAILABLE" } });
   });
 
-  test("an address with a query, a host or of another kind", async () => {
+  test("an address with a query, a host or of another kind is refused with INVALID_URL", async () => {
     for (const url of ["file:///tmp?x", "file://host/tmp", "block:/tmp"]) {
       await expect(openDirectoryStore(new URL(url), { writer: "w" })).rejects.toMatchObject({
         code: "INVALID_URL",
@@ -158,7 +158,7 @@ describe("what is not as it should be", () => {
   });
 });
 
-test("memory is not durable", async () => {
+test("a directory in memory is not durable, and one on a disk is", async () => {
   const path = await mkdtemp("/dev/shm/leasehold-");
   try {
     const { traits } = await openStore(path);

@@ -26,7 +26,7 @@ describe("keys", () => {
   });
 });
 
-test("a page of keys", () => {
+test("a page of keys is read with its escapes, its encoding and the token of the next page", () => {
   const page = (middle: string) => `<?xml version="1.0"?><ListBucketResult>${middle}</ListBucketResult>`;
   const plain = page(
     "<Contents><Key>a&amp;b &lt;c&gt; &#x65E5;+</Key></Contents><Contents><Key>d</Key></Contents>",

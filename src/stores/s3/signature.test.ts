@@ -23,7 +23,7 @@ test.each([
     { method: "GET", path: "/", query: { prefix: "J", "max-keys": "2" }, headers: {} },
     "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7",
   ],
-])("%o", (parts, signature) => {
+])("%o has the signature of Amazon's own example", (parts, signature) => {
   const { authorization } = sign({ ...parts, host, body }, credentials, "us-east-1", date);
   expect(authorization).toMatch(new RegExp(`Signature=${signature}$`));
 });
