@@ -5,7 +5,7 @@ import { FleaseModel, fleaseWorld } from "./flease-model.js";
 import { PublishedModel } from "./published.js";
 import { explore } from "./search.js";
 
-it("finds the two holders of F1 in the algorithms as published, with perfect clocks", () => {
+it("the explorer finds the two holders of F1 in the algorithms as published, with perfect clocks", () => {
   const model = new PublishedModel({ skew: 0, ttlMax: 1 });
   const bounds = { ...noBounds, clockDifferenceMax: 0, timeMax: 1, crashes: 1, checkGuards: false };
   const { finding } = explore(model, { bounds });
@@ -13,13 +13,13 @@ it("finds the two holders of F1 in the algorithms as published, with perfect clo
   expect(finding?.steps.filter((step) => step.includes("crashes"))).toHaveLength(1);
 });
 
-it("finds nothing in them as long as nobody crashes", () => {
+it("the explorer finds nothing in the algorithms as published as long as nobody crashes", () => {
   const model = new PublishedModel({ skew: 0, ttlMax: 1 });
   const bounds = { ...noBounds, clockDifferenceMax: 0, timeMax: 1, checkGuards: false };
   expect(explore(model, { bounds })).toMatchObject({ complete: true, finding: undefined });
 });
 
-it("sees every state of a small world of ours, and always as many", () => {
+it("the explorer sees every state of a small world of ours, and always as many", () => {
   const model = new FleaseModel(fleaseWorld({ skew: 0, fast: true, twoPhase: false }));
   const bounds = { ...noBounds, clockDifferenceMax: 0, timeMax: 1, crashes: 1 };
   const once = withFaults({ rateTestOff: true }, () => explore(model, { bounds }));
@@ -29,7 +29,7 @@ it("sees every state of a small world of ours, and always as many", () => {
   expect(again.states).toBe(once.states);
 });
 
-it("tells the shortest way to two holders, with one name for each acceptor", () => {
+it("the explorer tells the shortest way to two holders, with one name for each acceptor", () => {
   const model = new FleaseModel(fleaseWorld({ skew: 0, fast: true, twoPhase: false }));
   const bounds = { ...noBounds, clockDifferenceMax: 0, timeMax: 0, checkGuards: false };
   const { finding } = withFaults({ smallQuorum: true, rateTestOff: true }, () => explore(model, { bounds }));
@@ -45,12 +45,12 @@ it("tells the shortest way to two holders, with one name for each acceptor", () 
   `);
 });
 
-it("ends when it is told to, and says that it has not seen all", () => {
+it("the explorer ends at its bound of states, and says that it has not seen all", () => {
   const model = new FleaseModel(fleaseWorld({ steadyClocks: true }));
   expect(explore(model, { bounds: noBounds, statesMax: 1_000 }).complete).toBe(false);
 });
 
-it("refuses a world in which nothing could ever happen", () => {
+it("the explorer refuses a world whose steady clocks stand still while their test is on", () => {
   expect(() => explore(new FleaseModel(fleaseWorld({})), { bounds: noBounds })).toThrow(
     "their test must be off",
   );

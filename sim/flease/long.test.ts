@@ -18,7 +18,7 @@ const runsInTurn = 60;
 const nets = [{}, { netBOff: true }, { netGOff: true }];
 
 it.runIf(minutes > 0)(
-  `finds nothing in ${minutes} minutes`,
+  `random runs of ${minutes} minutes break no invariant`,
   async () => {
     const endMs = performance.now() + minutes * 60_000;
     const counters = fleaseCounters();

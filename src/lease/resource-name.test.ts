@@ -13,7 +13,7 @@ test.each([
   "ß".repeat(256),
   "資".repeat(170),
   "🔒".repeat(128),
-])("accepts %j", (name) => {
+])("the name %j is accepted", (name) => {
   expect(() => checkResourceName(name)).not.toThrow();
 });
 
@@ -32,13 +32,13 @@ test.each([
   ["a\udd12b", "surrogate"],
   ["\udd12\ud83d", "surrogate"],
   ["\ud83dx", "surrogate"],
-])("refuses %j: %s", (name, why) => {
+])("the name %j is refused: %s", (name, why) => {
   expect(() => checkResourceName(name)).toThrow(
     expect.objectContaining({ code: "INVALID_NAME", message: expect.stringContaining(why) }),
   );
 });
 
-test.each([undefined, null, 7, {}])("refuses %s from programs without types", (name) => {
+test.each([undefined, null, 7, {}])("%s from a program without types is refused as a name", (name) => {
   expect(() => checkResourceName(name as never)).toThrow(expect.objectContaining({ code: "INVALID_NAME" }));
 });
 

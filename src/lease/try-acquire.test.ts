@@ -45,7 +45,7 @@ test("tryAcquire throws NO_QUORUM when there is no answer", async () => {
 });
 
 test.each(["acquire", "tryAcquire"] as const)(
-  "shares the answer of an %s that it meets: held or granted",
+  "tryAcquire shares the answer of an %s that it meets, held or granted",
   async (method) => {
     for (const answer of ["held", "grant"] as const) {
       const resource = `resource-${answer}`;
@@ -62,7 +62,7 @@ test.each(["acquire", "tryAcquire"] as const)(
 );
 
 test.each(["acquire", "tryAcquire"] as const)(
-  "makes its own attempt when the %s that it meets finds no answer",
+  "tryAcquire makes its own attempt when the %s that it meets finds no answer",
   async (method) => {
     void watch<unknown>(leases[method]("a"));
     const mine = watch(leases.tryAcquire("a"));

@@ -46,14 +46,14 @@ describe("a store that is out of reach at first", () => {
   });
 
   test.each(["INVALID_URL", "INVALID_CONFIG", "UNSUPPORTED", "STORE_UNFIT"] as const)(
-    "%s is nothing to wait for",
+    "is not waited for when its opening fails with %s, which is thrown",
     async (code) => {
       await expect(lateStore(code, 1).store.settled()).rejects.toMatchObject({ code });
     },
   );
 
   test.each(["STORE_FOREIGN", "STORE_PERMISSION", "STORE_READ_ONLY"] as const)(
-    "%s is a silent store with a reason",
+    "is a store that fails with %s when its opening does",
     async (code) => {
       const { store } = lateStore(code, 1);
       await store.settled();

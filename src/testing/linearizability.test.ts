@@ -263,6 +263,6 @@ describe("large histories", () => {
 it.each([
   [{ input: "read" as const, calledAt: Number.NaN }, "must be a number"],
   [{ input: "read" as const, calledAt: 5, returnedAt: 4 }, "cannot return at 4"],
-])("refuses %j", (operation, message) => {
+])("an operation like %j is refused", (operation, message) => {
   expect(() => checkLinearizable(registerModel(0), [operation])).toThrow(message);
 });

@@ -177,7 +177,7 @@ describe("memory: addresses", () => {
     expect(world.pendingTimers).toBe(0);
   });
 
-  test("are bounded in number", async () => {
+  test("are at most a thousand, and one more is refused with INVALID_CONFIG", async () => {
     const world = new VirtualWorld();
     const opened = Array.from({ length: 1_000 }, (_, index) => openMemory(`n${index}`, world));
     expect(() => openMemory("one more", world)).toThrow(expect.objectContaining({ code: "INVALID_CONFIG" }));

@@ -35,7 +35,7 @@ const firstSeed = Number(process.env["LEASEHOLD_SEED"] ?? 1);
 const seeds = Number(process.env["LEASEHOLD_SEEDS"] ?? 4);
 
 test.each(Array.from({ length: seeds }, (_, index) => firstSeed + index))(
-  "seed %i: the same answers and the same events",
+  "the random requests of seed %i get the same answers and the same events as from etcd",
   async (seed) => {
     const requests = new RandomRequests(seed);
     const clients = [ours.servers[0]!.client, etcd.servers[0]!.client] as const;

@@ -101,7 +101,7 @@ const jumps = [
 
 describe.runIf(isFaketimeInstalled)("a member's wall clock moves", () => {
   test.each(jumps)(
-    "%s: it has no vote and says why, the others go on, and it comes back",
+    "%s, and it has no vote and says why, the others go on, and it comes back",
     async (_, change) => {
       arena = await Arena.start({ memberEnv: (id) => (id === "c" ? clock.env : {}) });
       const bystander = client("bystander");
@@ -123,7 +123,7 @@ describe.runIf(isFaketimeInstalled)("a member's wall clock moves", () => {
 
 describe.runIf(isFaketimeInstalled)("a client's wall clock moves", () => {
   test.each(jumps)(
-    "%s: its lease is lost, attempts say why, others go on, and it comes back",
+    "%s, and its lease is lost, attempts say why, others go on, and it comes back",
     async (_, change) => {
       arena = await Arena.start();
       const bystander = client("bystander");

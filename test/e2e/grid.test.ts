@@ -65,7 +65,7 @@ async function start(ground: string, names: readonly string[]): Promise<Holder[]
   return holders;
 }
 
-test.each(["grid", "delta"])("%s: another takes over from a holder that is killed", async (ground) => {
+test.each(["grid", "delta"])("on %s another takes over from a holder that is killed", async (ground) => {
   const [first, second] = (await start(ground, ["first", "second"])) as [Holder, Holder];
   first.next();
   const took = await first.heard("took");

@@ -244,7 +244,7 @@ describe.skipIf(process.platform !== "linux")("at whatever moment", () => {
   });
 
   test(
-    "run pauses and the command ends meanwhile: its exit code is passed on",
+    "run passes on the exit code of a command that ended while run was stopped",
     { timeout: 600_000 },
     async () => {
       const ends = new Set<string>();

@@ -22,27 +22,30 @@ const runJson = async (options: SimCommandOptions) => {
   return { code, summary: JSON.parse(text) };
 };
 
-it("replays one seed with the same trace", async () => {
+it("sim replays one seed with the same trace", async () => {
   const first = await runJson({ seed: "9" });
   expect(first.code).toBe(0);
   expect(first.summary.runs).toBe(1);
   expect((await runJson({ seed: `9@${packageVersion()}` })).summary.traceHash).toBe(first.summary.traceHash);
 });
 
-it("tells a story that does not change what happens", async () => {
+it("a story that sim tells does not change what happens", async () => {
   const { traceHash } = (await runJson({ seed: "9" })).summary;
   const { text } = await run({ seed: "9", story: true });
   expect(text).toContain("starts as");
   expect(text).toContain(`trace ${traceHash}`);
 });
 
-it.each(["flease", "delta"] as const)("has the story of a run on %s in one JSON object", async (ground) => {
-  const { summary } = await runJson({ seed: "9", ground, story: true });
-  expect(summary.story.length).toBeGreaterThan(10);
-  expect(summary.runs).toBe(1);
-});
+it.each(["flease", "delta"] as const)(
+  "sim prints the story of a run on %s in one JSON object",
+  async (ground) => {
+    const { summary } = await runJson({ seed: "9", ground, story: true });
+    expect(summary.story.length).toBeGreaterThan(10);
+    expect(summary.runs).toBe(1);
+  },
+);
 
-it("says which run it was when the simulator itself fails", async () => {
+it("sim says which run it was when the simulator itself fails", async () => {
   const refusal = vi.spyOn(World.prototype, "run").mockRejectedValueOnce(new TypeError("of its own"));
   await expect(sim({ seed: "9", mode: "c" })).rejects.toMatchObject({
     exitCode: 1,
@@ -51,7 +54,7 @@ it("says which run it was when the simulator itself fails", async () => {
   refusal.mockRestore();
 });
 
-it("says how to run a violation again, whole and shortened, and both do fail", async () => {
+it("sim says how to run a violation again, whole and shortened, and the shortened run fails again", async () => {
   await duringFaults({ holderIgnoresExpiry: true }, async () => {
     const { code, summary } = await runJson({ seed: "2", runs: 50, mode: "c" });
     expect(code).toBe(80);
@@ -70,7 +73,7 @@ it.each([
   ["c", ["impossibleClocks", "suspensions"]],
   ["g", ["slews"]],
 ] as const)(
-  "calls a batch in which nothing happens a failure in mode %s, but for %j",
+  "sim calls a batch in which nothing happens a failure in mode %s, but for %j",
   async (mode, others) => {
     const quietRun = vi.spyOn(World.prototype, "run").mockImplementation(async function (this: World) {
       this.counters.runs = 1;
@@ -89,6 +92,6 @@ it.each([
   [{ seed: "7@0.0.0" }, "of version 0.0.0"],
   [{ seed: "7", without: "rain" }, 'no feature is called "rain"'],
   [{ story: true as const }, "--story needs"],
-])("refuses %j", async (options, message) => {
+])("sim refuses %j, and says why", async (options, message) => {
   await expect(sim(options)).rejects.toThrow(message);
 });

@@ -125,7 +125,7 @@ describe("members", () => {
   });
 });
 
-test("the log is bounded", () => {
+test("the log keeps the newest 200 lines", () => {
   for (let i = 0; i < 1_000; i += 1) board.note("trouble", String(i), i);
   expect(board.log.length).toBe(200);
   expect(board.log.at(-1)?.text).toBe("999");

@@ -45,14 +45,14 @@ class Candidates {
 
 const takeoverMs = leaseMs + 8 * delayMs;
 
-test("one of them leads, never two, and it is the same as long as it renews", async () => {
+test("one of the candidates leads, never two, and it is the same as long as it renews", async () => {
   const candidates = new Candidates();
   const led = await candidates.led(6 * takeoverMs);
   expect(led.length).toBe(1);
   expect(candidates.leaders()).toEqual(led);
 });
 
-test("it renews at a third of Δ", async () => {
+test("a leader renews at a third of Δ", async () => {
   const { bench, all } = new Candidates();
   await bench.world.advance(takeoverMs + 1);
   const leader = all.find(({ oracle }) => oracle.isLeader(bench.now()))!;
@@ -76,7 +76,7 @@ test("whoever ends lays its leadership down, and another follows", async () => {
   expect(await candidates.all.find(({ name }) => name === first)!.ended).toMatchObject({ state: "idle" });
 });
 
-test("when a renewal fails it leads no more, and contends again", async () => {
+test("a leader whose renewal fails leads no more, and contends again", async () => {
   const candidates = new Candidates();
   const { bench } = candidates;
   const [first] = await candidates.led(takeoverMs + 50);
@@ -88,7 +88,7 @@ test("when a renewal fails it leads no more, and contends again", async () => {
   expect((await candidates.led(2 * takeoverMs)).length).toBe(1);
 });
 
-test("its word is about this very moment: with stores that are silent it ends by itself", async () => {
+test("a leadership ends by itself when the stores are silent", async () => {
   const candidates = new Candidates();
   const { bench } = candidates;
   const [first] = await candidates.led(takeoverMs + 50);

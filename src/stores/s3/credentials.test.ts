@@ -77,7 +77,7 @@ test("all other places are asked once, and again shortly before the credentials 
   expect(chain).toHaveBeenCalledTimes(1);
 });
 
-test("without keys and without the package for the other places it says what is missing", async () => {
+test("credentials that are not found are refused with STORE_PERMISSION and the package to install", async () => {
   await expect(findCredentials({}, {})()).rejects.toMatchObject({
     code: "STORE_PERMISSION",
     message: expect.stringMatching(/npm install @aws-sdk\/credential-providers/) as string,

@@ -238,7 +238,7 @@ describe("a pause", () => {
 });
 
 describe("a void run", () => {
-  test("has no takeover", () => {
+  test("is one in which nobody took over from a holder that had not released", () => {
     const report = check(goodTakeover[0]!, release("a", 10, 600), looks("b", 20, 700));
     expect(report).toMatchObject({
       verdict: "void",
@@ -246,12 +246,12 @@ describe("a void run", () => {
     });
   });
 
-  test("has only a holder that gets again what it lost", () => {
+  test("is one in which a holder only gets again what it lost", () => {
     const report = check(looks("a", 10, { at: 0, left: 500 }, 400), looks("a", 20, 2_000, 2_100));
     expect(report).toMatchObject({ verdict: "void", takeovers: 0, handovers: 0 });
   });
 
-  test("has no renewal: the end that the looks show does not move", () => {
+  test("is one in which no look shows that a lease was renewed", () => {
     const report = check(
       looks("a", 10, { at: 0, left: 1_000 }, { at: 500, left: 500 }),
       looks("b", 20, 1_500),
@@ -259,11 +259,11 @@ describe("a void run", () => {
     expect(report).toMatchObject({ verdict: "void", voidBecause: ["no lease was renewed"] });
   });
 
-  test("has nothing at all", () => {
+  test("is one in which nothing happened at all", () => {
     expect(check()).toMatchObject({ verdict: "void", tenures: [], samples: 0 });
   });
 
-  test("is not what a violation makes it", () => {
+  test("is not one with a violation", () => {
     expect(check(looks("a", 10, 0, 100), looks("b", 20, 50, 150)).verdict).toBe("violated");
   });
 });
