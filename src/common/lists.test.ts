@@ -11,7 +11,7 @@ test("a list of any length has a greatest and a least, and can be put behind ano
   expect(list).toHaveLength(1_000_001);
 });
 
-test("what becomes the arguments of a call is a short list", () => {
+test("a list too long to become the arguments of a call is refused", () => {
   expect(Math.max(...few([1, 2]))).toBe(2);
   expect(() => few(million)).toThrow(RangeError);
 });

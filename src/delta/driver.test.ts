@@ -178,7 +178,7 @@ test("an adapter that rejects is a store that fails, not an empty one", async ()
   expect(end.answers[0]).toMatchObject({ kind: "failed", error: { code: "STORE_UNAVAILABLE" } });
 });
 
-test("what an algorithm throws its caller gets", async () => {
+test("a caller gets what its algorithm throws", async () => {
   const { driver } = stage();
   function* failing(): Protocol<void> {
     yield lookAtClocks;

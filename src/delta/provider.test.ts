@@ -74,7 +74,7 @@ test("a request to release takes no longer than its time-out, though it looks fi
   expect(later).toEqual([true]);
 });
 
-test("a list of which stores have more than they may tell says so", async () => {
+test("a list is refused, or says what it lacks, when stores have more than they may tell", async () => {
   class Full extends Map<string, readonly Uint8Array[]> {
     override get size(): number {
       return listedMax;

@@ -24,7 +24,7 @@ describe("a participant that is cut off", () => {
     expect(next.value!.token).toBeGreaterThan(lease.token);
   });
 
-  test("finds no quorum; reconnected, it gets on", async () => {
+  test("finds no quorum, and gets a lease soon after it is reconnected", async () => {
     const leases = cluster.open("worker-1");
     cluster.cutOff("worker-1");
     const waiting = watch(leases.acquire("a", { wait: "30s" }));

@@ -103,7 +103,7 @@ describe("three servers under load, killed with SIGKILL", () => {
   });
 });
 
-test("acquisitions go on within two election timeouts after a leader's death", async () => {
+test("writes go on within two election timeouts after a leader's death, in six rounds of seven", async () => {
   const gapsMs: number[] = [];
   cluster = await CoreCluster.start(3);
   for (let round = 0; round < 7; round++) {

@@ -314,7 +314,7 @@ describe("a release", () => {
     expect(stage.writers()).toEqual(["bob", "bob", "bob"]);
   });
 
-  test("of the last renewal's unknown content finds it", async () => {
+  test("frees every store though nobody knows whether the last renewal was written", async () => {
     const stage = new Stage();
     const alice = await stage.open("alice");
     const grant = await stage.take(alice);

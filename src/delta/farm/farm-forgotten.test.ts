@@ -203,7 +203,7 @@ describe("a store that comes back", () => {
   });
 });
 
-test("(a planted mistake: epochs without a bound, and a store that forgets has known greater tokens than what it counts as)", async () => {
+test("epochs without a bound, a planted mistake, let a store that forgets have known greater tokens than it counts with", async () => {
   const stage = new Stage();
   const alice = await stage.open("alice");
   await duringFaults({ epochsUnbounded: true }, async () => {

@@ -63,7 +63,7 @@ test("a leader renews at a third of Δ", async () => {
   expect(after.state === "hold" && after.record.number - before).toBe(3n);
 });
 
-test("whoever ends lays its leadership down, and another follows", async () => {
+test("a leader that ends lays its leadership down, and another follows", async () => {
   const candidates = new Candidates();
   const [first] = await candidates.led(takeoverMs + 50);
   candidates.end(first!);
@@ -88,7 +88,7 @@ test("a leader whose renewal fails leads no more, and contends again", async () 
   expect((await candidates.led(2 * takeoverMs)).length).toBe(1);
 });
 
-test("a leadership ends by itself when the stores are silent", async () => {
+test("a leader that was stopped until its lease ran out does not lead when it goes on", async () => {
   const candidates = new Candidates();
   const { bench } = candidates;
   const [first] = await candidates.led(takeoverMs + 50);
