@@ -73,9 +73,9 @@ export interface Party {
 }
 
 /**
- * The product's own acceptor and proposer as a model. What is abstracted: a phase may time out at any moment (its
- * time-out is 0, and whether its turn comes is the explorer's choice); a try that fails is given up at once, and
- * whoever wants to try again does so whenever he likes, which covers every pause that the back-off could draw. So
+ * The product's own acceptor and proposer as a model. What is abstracted: a phase may time out at any moment
+ * (its time-out is 0, and whether its turn comes is the explorer's choice); a try that fails is given up at
+ * once, and a caller may try again at any time, which covers every pause that the back-off could draw. So
  * nothing random is left, and the pace of retries is no part of the state.
  */
 export class FleaseModel implements Model<Acceptor, Party, Message, Message>, ProposerSink {

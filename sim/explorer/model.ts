@@ -2,9 +2,9 @@
  * What the explorer needs to know of a protocol. Acceptors and proposers are values: every method answers a changed
  * copy and leaves its argument alone, so that a state that was reached on many ways is kept, and worked on, only once.
  *
- * Times are whole ticks. `at` is what the clock of whoever acts shows: every value from the true time to the true time
- * plus the largest difference of two clocks, chosen anew at each step. That is more than clocks can do that drift
- * within that bound, and it takes one number to remember in place of one for each process.
+ * Times are whole ticks. `at` is what the acting process's clock shows: every value from the true time to the
+ * true time plus the largest difference of two clocks, chosen anew at each step. That is more than clocks can
+ * do that drift within that bound, and it takes one number to remember in place of one for each process.
  */
 export interface Model<Acceptor, Proposer, Request, Reply> {
   readonly proposers: number;

@@ -128,7 +128,7 @@ class Search<Acceptor, Proposer, Request, Reply> {
     for (let at = index; at !== noParent; at = this.#visited.parentOf(at)) way.unshift(at);
     const steps: string[] = [];
     let row = this.#world.initial();
-    // The standard form of a state may call acceptors by other names: whoever reads wants one name for each.
+    // The standard form of a state may call acceptors by other names: a reader needs one name for each.
     let names: readonly number[] = [0, 1, 2];
     for (const target of way.slice(1)) {
       let arrived: Int32Array | undefined;

@@ -50,7 +50,7 @@ export class SmallWorld<Acceptor, Proposer, Request, Reply> {
   readonly #best: Int32Array;
   readonly #other: Int32Array;
   readonly #holds: Hold[] = [];
-  /** What makes the step to `#next`, for whoever wants to tell it. */
+  /** Describes the step to `#next`, for a report. */
   #tell: (() => string) | undefined;
   #telling = false;
   #order: readonly number[] = orders[0];

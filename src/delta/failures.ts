@@ -1,6 +1,6 @@
 import { type ErrorCode, LeaseholdError } from "../lease/errors.js";
 
-/** What does not pass by itself: whoever waits must be told. */
+/** Failures that do not pass by themselves: a waiter must be told of them. */
 const lasting: ReadonlySet<ErrorCode> = new Set([
   "STORE_FULL",
   "STORE_READ_ONLY",

@@ -19,8 +19,8 @@ export interface FarmView {
   /** What a cell that was never written counts as: nothing, or after a store has forgotten more than it may have known. */
   floorOf(store: number): Floor;
   /**
-   * May a lease have this epoch? Otherwise the stores have to be told first that epochs become so great: whoever looks after the farm does
-   * so now, and it may be tried again.
+   * May a lease have this epoch? Otherwise the stores have to be told first that epochs become so great: the
+   * farm's upkeep does so now, and the attempt may be repeated.
    */
   mayTake(epoch: bigint): boolean;
   /** False for a store that has come later, empty: it has not what was written before. */

@@ -2,8 +2,8 @@ import { stretched } from "../common/clock-rates.js";
 import type { DeltaRecord } from "./record/record.js";
 
 /**
- * Resources that are kept in mind, some 30 megabytes. Forgetting one is safe: whoever waits for its end has to wait for it
- * anew.
+ * Resources that are kept in mind, some 30 megabytes. Forgetting one is safe: a process that waits for its
+ * end has to wait anew.
  */
 export const observedMax = 100_000;
 

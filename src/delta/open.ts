@@ -50,7 +50,7 @@ export function openFarm(
   });
 }
 
-/** The same for whoever wants the paper's parts, and not leases. */
+/** The same for programs that want the paper's parts, and not leases. */
 export function openParts(stores: readonly Store[], world: World, options: DeltaOptions): Promise<FarmParts> {
   return found(stores, world, options, (driver, farm, environment) => {
     return new FarmParts(driver, farm, environment);

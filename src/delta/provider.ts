@@ -124,7 +124,7 @@ export class DeltaProvider implements Provider {
     if (this.#bytesFor(resource) > this.#bytesMax)
       return { kind: "unanswered", error: tooLong(resource, this.#bytesMax) };
     const deadlineMs = this.#driver.now().monotonicMs + timeoutMs;
-    // Whoever attempts has given up what it held: nothing may renew it any more.
+    // A participant that attempts has given up what it held: nothing may renew it any more.
     this.#forget(resource);
     await this.#tend(cancellation);
     const now = this.#driver.now();

@@ -17,7 +17,7 @@ export class Tenure {
   readonly token: bigint;
   /** Moved by each renewal. */
   hold: Hold;
-  /** Set once, by whoever notices first; nothing re-opens the tenure. */
+  /** Set once, by the first code that finds it lost; nothing re-opens the tenure. */
   lost: LossReason | undefined;
   /** Somebody wants the resource. */
   asked: Asked | undefined;

@@ -10,7 +10,7 @@ import type { Keys } from "./keys.js";
 import { PrefixWatch } from "./prefix-watch.js";
 import { type Asked, decodeRecord, encodeRecord } from "./record.js";
 
-/** Others change a record as rarely as we do: whoever is in the way is out of it after a few looks. */
+/** Other clients change a record as rarely as this one: a few looks are enough to find it unchanged. */
 const replacementsMax = 5;
 
 export interface CoreInspectionParts {

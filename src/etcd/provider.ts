@@ -59,8 +59,8 @@ export interface CoreProviderParts {
 
 /**
  * Leases of a consistent core as a ground for the waist. A tenure is a key that hangs on a lease of the core:
- * whoever creates the key holds the resource, the revision at which it was created is the token, and when the
- * core's lease ends the key goes with it.
+ * the client that creates the key holds the resource, the revision at which it was created is the token, and
+ * when the core's lease ends the key goes with it.
  */
 export class CoreProvider implements Provider {
   readonly guarantees: Guarantees;
@@ -96,7 +96,7 @@ export class CoreProvider implements Provider {
     const { clock } = this.#parts.world;
     const deadlineMs = clock.monotonicMs() + timeoutMs;
     const limits = () => ({ timeoutMs: Math.max(0, deadlineMs - clock.monotonicMs()), cancellation });
-    // Whoever attempts has given up what it held.
+    // A participant that attempts has given up what it held.
     this.#end(this.#tenures.get(resource));
     try {
       // The look costs a round trip, and a refusal then costs the core no write.

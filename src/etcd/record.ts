@@ -17,7 +17,7 @@ export interface HoldRecord {
   readonly holder: string;
   /** What the holder says of itself. */
   readonly label: string;
-  /** Differs between any two attempts: whoever finds its own has made the key. */
+  /** Differs between any two attempts: a client that finds its own nonce has made the key. */
   readonly nonce: string;
   /** What the core granted, seconds: nobody renews for longer. */
   readonly seconds: number;

@@ -21,7 +21,7 @@ export class Tenure implements Grant {
   readonly token: bigint;
   readonly nonce: string;
   readonly leaseId: bigint;
-  /** Set once, by whoever notices first; nothing re-opens the tenure. */
+  /** Set once, by the first code that finds it lost; nothing re-opens the tenure. */
   lost: LossReason | undefined;
   /** The last wish that was seen in the key. */
   asked: Asked | undefined;

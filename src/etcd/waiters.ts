@@ -17,7 +17,7 @@ export interface WaitersParts {
   readonly core: Core;
   readonly timers: Timers;
   readonly random: Random;
-  /** Tells whoever waits here to try now; false when nobody does. */
+  /** Tells the local waiter to try now; false when there is none. */
   hint(resource: string): boolean;
 }
 
@@ -35,9 +35,9 @@ interface Wait {
 /**
  * Those of this participant who wait for resources that others hold. Each resource's key is watched; its
  * deletion is a release or the end of a lease, and then they are told to try, after a random delay
- * (`contention-backoff.ts`). Whoever sees the next holder's key meanwhile does not try at all. Nothing of a
- * waiter stands in the core: nothing has to be kept alive or cleaned up there, as with a queue of keys, and
- * the price is that the order among waiters is chance.
+ * (`contention-backoff.ts`). A waiter that sees the next holder's key meanwhile does not try at all. Nothing
+ * of a waiter stands in the core: nothing has to be kept alive or cleaned up there, as with a queue of keys,
+ * and the price is that the order among waiters is chance.
  */
 export class Waiters {
   readonly #parts: WaitersParts;
@@ -60,7 +60,7 @@ export class Waiters {
     wait.end = this.#parts.timers.after(pausesKept * retryInMs, () => this.forget(resource));
   }
 
-  /** What the record of whoever takes the resource now should say of the spread, ms. */
+  /** The spread of attempts that the next holder's record should name, ms. */
   handedOnMs(resource: string): number {
     return this.#waits.get(resource)?.backoff.handedOnMs ?? 0;
   }

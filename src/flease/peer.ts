@@ -61,8 +61,8 @@ const movedApartMemoryMs = 2_000;
 const contradicted = "a majority of the members contradicts this clock";
 
 /**
- * One participant of a Flease cluster, pure: a proposer, and for members an acceptor, on one clock. Whoever
- * runs it hands in messages and clock values, and carries what the peer sends by the medium.
+ * One participant of a Flease cluster, pure: a proposer, and for members an acceptor, on one clock. Its
+ * runner hands in messages and clock values, and carries what the peer sends by the medium.
  *
  * Sections, repairs (F1 and on) and planted mistakes (P1 and on) that comments in Flease name are those of
  * `docs/flease.md`; "the report" is the paper that it begins with.

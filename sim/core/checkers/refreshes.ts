@@ -4,8 +4,8 @@ import { bytes } from "../world/requests.js";
 import type { CoreWorld } from "../world/world.js";
 
 /**
- * An acknowledged refresh implies that the lease's keys stood at the revision of its header, and that whoever
- * answered had not been deposed when the client asked.
+ * An acknowledged refresh implies that the lease's keys stood at the revision of its header, and that the
+ * server that answered had not been deposed when the client asked.
  */
 export class Refreshes {
   readonly #world: CoreWorld;

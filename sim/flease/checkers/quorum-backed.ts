@@ -6,8 +6,9 @@ import type { NodeView } from "../stage/node.js";
 const roundingMs = 0.01;
 
 /**
- * I4: whoever holds is guarded. At a majority of the acceptors of its cell, each is not ready or keeps the lease at least as long
- * as the holder relies on it, by the wall clock; and (perhaps another majority) by the steady clock.
+ * I4: every holder is guarded. At a majority of the acceptors of its cell, each is not ready or keeps the
+ * lease at least as long as the holder relies on it, by the wall clock; and (perhaps another majority) by the
+ * steady clock.
  */
 export class QuorumBacked implements Observer {
   readonly #view: WorldView;

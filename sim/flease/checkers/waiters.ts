@@ -1,8 +1,8 @@
 import type { Observer, FleaseReport, WorldView } from "../stage/observer.js";
 
 /**
- * L1 for those who wait on the waist. When the storm is over everybody wants its resource once more, keeps it briefly,
- * and has enough time for that: whoever still waits at the end was forgotten.
+ * L1 for those who wait on the waist. After the faults have ended every program wants its resource once more,
+ * keeps it briefly, and has enough time for that. One that still waits at the end was forgotten.
  */
 export class Waiters implements Observer {
   readonly #view: WorldView;

@@ -239,8 +239,8 @@ function drawRates(plan: RunPlan, random: SimRandom): RunPlan {
 }
 
 /**
- * In some runs what was released is often still another's lease at some acceptors: whoever gave it up contends with those who
- * have waited for its end, in two phases that overlap.
+ * In some runs what was released is often still another's lease at some acceptors: the participant that gave
+ * it up contends with those that have waited for its end, in two phases that overlap.
  */
 function drawLostReleases(plan: RunPlan, random: SimRandom): RunPlan {
   if (!random.chance(lostReleaseRate)) return plan;

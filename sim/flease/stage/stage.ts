@@ -11,7 +11,7 @@ import type { RunPlan, WorkloadPlan } from "./plan.js";
 import type { MachineNode, NodeView, ProgramNode } from "./node.js";
 import type { Claim, ClaimLookup, Observers, Tenure, TenureLookup, Waiter, WorldView } from "./observer.js";
 
-/** Mistakes of whoever runs the protocol, which can be planted in the world only. */
+/** Mistakes of the host, which can be planted in the world only. */
 export interface WorldMistakes {
   /** P40: the clients share one incarnation. */
   readonly sharedIncarnation?: boolean;

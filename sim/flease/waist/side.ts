@@ -92,7 +92,7 @@ export class Side implements NodeSide, AdminHost<Connection> {
     });
   }
 
-  /** Connections need nobody else here. */
+  /** The simulated node is its own transport: it makes the connections itself. */
   get transport(): this {
     return this;
   }

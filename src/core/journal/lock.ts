@@ -4,7 +4,7 @@ import { type Server, connect, createServer } from "node:net";
 import { join } from "node:path";
 import { LeaseholdError } from "../../lease/errors.js";
 
-/** Whoever lives answers a connection; the kernel does it, however busy the process is. */
+/** A living process accepts a connection; the kernel does it, however busy the process is. */
 const probeMs = 2_000;
 
 /** The longest path of a socket on Linux is 107 bytes. */
@@ -72,8 +72,8 @@ function listen(path: string): Promise<Server | undefined> {
 }
 
 /**
- * Two that start together may both find a dead socket: each first takes it aside, and whoever finds a living
- * one in its hands puts it back and gives up.
+ * Two that start together may both find a dead socket: each first takes it aside, and a process that finds it
+ * took a living one puts it back and gives up.
  */
 async function removeStale(path: string): Promise<void> {
   if (await isAlive(path)) throw inUse(path);

@@ -93,7 +93,7 @@ export function entryPayload(entry: Entry): Uint8Array[] {
   return [bytes, entry.data];
 }
 
-/** @throws LeaseholdError `LOG_CORRUPT`: the checksum was right, so whoever wrote it was of another make. */
+/** @throws LeaseholdError `LOG_CORRUPT`: the checksum was right, so another version wrote it. */
 export function parsePayload(payload: Buffer): JournalRecord {
   try {
     switch (payload.readUInt8(0)) {

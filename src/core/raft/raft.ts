@@ -210,8 +210,7 @@ export class Raft implements ReplicatedLog {
   }
 
   /**
-   * Whoever is behind learns of it: also a leader that this server, at a later term, does not follow any
-   * more.
+   * Tells a server of an earlier term about the later one, also a leader that this server no longer follows.
    */
   #answerEarlierTerm(message: Message): void {
     const { from: to } = message;

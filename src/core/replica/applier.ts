@@ -26,7 +26,7 @@ export interface ApplierListener {
 
 /**
  * Applies what is committed, entry after entry, a bounded part in each turn: a command that changes a million
- * keys takes many. Until its last step it has not been applied, to whoever reads.
+ * keys takes many. Until its last step, readers do not see any of it.
  */
 export class Applier {
   readonly #context: Context;

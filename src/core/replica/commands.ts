@@ -63,7 +63,7 @@ function bodyFor(asked: ClientRequest, context: Context): CommandBody | undefine
       return { case: "leaseRevoke", value: asked.request };
     case "alarm": {
       const { action, alarm, memberID: member } = asked.request;
-      // The others there are in etcd are never raised here, and whoever asks to put them out hears of none.
+      // etcd's other alarms are never raised here, so a request to disarm one finds none.
       if (action === Action.GET || alarm !== AlarmType.NOSPACE) return undefined;
       return { case: "spaceAlarm", value: { member, raised: action === Action.ACTIVATE } };
     }

@@ -1,8 +1,8 @@
 /**
- * Something of which there is so much, and which clients have to share, without a quota: whoever has as much
- * as is free gets no more. Alone that is half of all; of many who want all they can get, each comes to have
- * as much as the others, and as much is free for the next one (Choudhury and Hahne's dynamic thresholds).
- * Nothing is ever taken away again.
+ * A bounded amount that clients share without a quota: a client that has as much as is free gets no more.
+ * Alone that is half of all; of many who want all they can get, each comes to have as much as the others, and
+ * as much is free for the next one (Choudhury and Hahne's dynamic thresholds). Nothing is ever taken away
+ * again.
  */
 export class FairShares<Client> {
   readonly #max: number;

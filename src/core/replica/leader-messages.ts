@@ -5,7 +5,7 @@ import type { CoreFailure } from "../state/errors.js";
 interface Base {
   readonly from: MemberId;
   readonly to: MemberId;
-  /** Chosen by whoever asks; answers bear it again. */
+  /** Chosen by the server that asks; answers carry it. */
   readonly number: number;
 }
 
@@ -16,7 +16,7 @@ interface Base {
  */
 export type LeaderMessage = Propose | Ask | LeaderAnswer | LeaderRefusal;
 
-/** A command for the log. It is not answered: whoever asked sees it applied. */
+/** A command for the log. It is not answered: the server that sent it sees it applied. */
 export interface Propose extends Base {
   readonly kind: "propose";
   /** It is for the leader of this term, and no later one takes it: see `ClientRequests`. */
@@ -31,7 +31,7 @@ export interface Ask extends Base {
   readonly about: "read" | "refresh" | "remaining";
   /** 0 for a read. */
   readonly lease: bigint;
-  /** How long whoever asks will wait, ms: later it is not answered, and nothing is refreshed. */
+  /** How long the server that asks will wait, ms: later it is not answered, and nothing is refreshed. */
   readonly leftMs: number;
 }
 
@@ -56,7 +56,7 @@ export interface LeaderRefusal extends Base {
   readonly failure: Extract<CoreFailure, "leaderChanged" | "tooManyRequests">;
 }
 
-/** What Raft's refusal means to whoever asked: come back later, or ask the next leader. */
+/** What Raft's refusal means to the server that asked: come back later, or ask the next leader. */
 export function failureOf(reason: RefusalReason): LeaderRefusal["failure"] {
   return reason === "overloaded" ? "tooManyRequests" : "leaderChanged";
 }

@@ -70,8 +70,8 @@ const looksMax = 8_192;
 
 /**
  * It begins with as many leases as there are, which are tracked in pieces, so that a new leader is heard of
- * meanwhile. One that is asked for before it is its turn is tracked at once: to whoever asks all of them are
- * there from the beginning.
+ * meanwhile. One that is asked for before it is its turn is tracked at once: a caller finds all of them from
+ * the beginning.
  */
 export class LeaderTracker implements LeaseTracker {
   /** All that there are now, as the log has them. */

@@ -18,8 +18,7 @@ import type { ClientRequest, ClientResponse } from "./types.js";
 type ReadRequest = Extract<ClientRequest, { kind: "range" | "txn" }>;
 
 /**
- * What a request that only reads is answered, in steps. Whoever calls has made sure that the state is new
- * enough.
+ * The answer to a request that only reads, in steps. The caller has made sure that the state is new enough.
  *
  * @param answer the leader's, unless the request was not to ask it
  */

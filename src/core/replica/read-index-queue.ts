@@ -107,7 +107,7 @@ export class ReadIndexQueue {
     const { about, from, lease, number } = ask;
     const { id, nowMs, state } = this.#context;
     const isWanted = nowMs < deadlineMs && (from !== id || this.#isOpen(number));
-    // Whoever asked has given up: a refresh now would keep a lease alive that nobody holds (etcd 21638).
+    // The request has been given up: a refresh now would keep a lease alive that nobody holds (etcd 21638).
     if (!isWanted) {
       this.#count -= 1;
       return true;

@@ -227,7 +227,9 @@ export class Replica implements ServerLogic {
     for (const read of reads) this.#readIndex.confirmed(read);
   }
 
-  /** What a former leader had promised to answer is not answered; whoever asked asks the next one. */
+  /**
+   * What a former leader had promised to answer is not answered; the server that asked asks the next leader.
+   */
   #leadershipChanged(leadership: NonNullable<Ready["leadership"]>): void {
     this.#context.leadership = leadership;
     this.#leases.end();

@@ -79,7 +79,7 @@ class Server implements RunningCore {
     this.#directory = directory;
     this.#logger = logger;
     this.failed = new Promise((_, reject) => (this.#fail = reject));
-    // Whoever does not ask is not to be ended by it.
+    // A program that does not await it must not end by an unhandled rejection.
     this.failed.catch(() => undefined);
     const { electionTicks, heartbeatMs: tickMs } = config;
     const electionMs = electionTicks * tickMs;
@@ -149,7 +149,7 @@ class Server implements RunningCore {
     await this.#directory.lock.release();
   }
 
-  /** To whoever has most of the log, so that the others need not wait for an election timeout. */
+  /** To the follower that has most of the log, so that the others need not wait for an election timeout. */
   async #handOver(): Promise<void> {
     const { role, followers, membership } = this.#host.status();
     if (role !== "leader") return;

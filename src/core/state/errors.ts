@@ -51,8 +51,8 @@ export class CoreError extends Error {
 }
 
 /**
- * What whoever asked is told when this was thrown while its request was looked at, and before anything had
- * come of it.
+ * What the client is told when this was thrown while its request was looked at, and before anything had come
+ * of it.
  */
 export function refusalFor(error: unknown): CoreError {
   return error instanceof CoreError ? error : new CoreError("internal", error);

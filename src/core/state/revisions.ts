@@ -45,7 +45,8 @@ export function owned(value: Uint8Array): Uint8Array {
 
 /**
  * What a key was, oldest first, as far as it has not been compacted away. It only ever grows at its end:
- * compaction puts another in its place. So whoever has one sees what was there then, whatever happens later.
+ * compaction puts another in its place. So a reader that has one sees what was there then, whatever happens
+ * later.
  */
 type History = Version[];
 type Keys = InstanceType<typeof sortedBtree.default<Key, History>>;

@@ -45,9 +45,9 @@ export function frozen({ cluster, clusterMs, revisions, leases, spaceAlarms }: C
 }
 
 /**
- * Bytes after which a piece is full: a few milliseconds of work for whoever writes or reads it, between two
- * of which a server does other things. One version may make it larger, by as much as a request may be: that
- * is far below what disks and connections take for a piece.
+ * Bytes after which a piece is full: a few milliseconds of work for the server that writes or reads it,
+ * between two of which a server does other things. One version may make it larger, by as much as a request
+ * may be: that is far below what disks and connections take for a piece.
  */
 export const pieceBytesDefault = 64 * 1024;
 

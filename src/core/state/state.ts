@@ -152,7 +152,7 @@ export class CoreState {
         yield* this.#revoke(body.value.ID);
         return create(LeaseRevokeResponseSchema);
       case "leaseExpire":
-        // Whoever led then found them over; a later leader may have promised more time since.
+        // The leader of that term found them over; a later leader may have promised more time since.
         if (body.value.term === BigInt(term)) yield* this.#expire(body.value);
         return undefined;
       case "clusterTime":

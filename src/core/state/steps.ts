@@ -1,6 +1,6 @@
 /**
- * Long work in steps. Whoever drives it may do something else between two of them, so that one request does
- * not stop a server: each step is a bounded amount of work.
+ * Long work in steps. The driver may do something else between two of them, so that one request does not stop
+ * a server: each step is a bounded amount of work.
  */
 export type Steps<Result> = Generator<undefined, Result, undefined>;
 
@@ -16,8 +16,8 @@ export function finish<Result>(steps: Steps<Result>): Result {
 }
 
 /**
- * Counts what is looked at, for those who judge how long a turn is: whoever visits a key, a version or a
- * change says so where it does, in steps or not.
+ * Counts what is looked at, to judge how long a turn is: code that visits a key, a version or a change counts
+ * it there, in steps or not.
  */
 export class Visits {
   count = 0;

@@ -23,7 +23,10 @@ import type { Asked, DeltaRecord } from "../record/record.js";
 import { leaseRegister } from "../record/registers.js";
 import type { StoreAnswer, StoreRequest } from "../store.js";
 
-/** After so many split votes in a row an attempt answers that others have the resource: whoever waits comes again. */
+/**
+ * After so many split votes in a row an attempt answers that others have the resource: a waiter tries again
+ * later.
+ */
 const splitsMax = 12;
 
 /** A write that found its own newer record repeats itself with that; a store cannot surprise it for ever. */

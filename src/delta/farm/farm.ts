@@ -53,8 +53,9 @@ interface Member {
  * forgotten, or another was put in its place. Leases may run that it does not know, and processes that have not heard of it yet may
  * still take some without it: by the old list. Majorities of the old list and of the new one need not meet. So:
  *
- * 1. Whoever notices it writes the new list, in a new *generation*, to a majority of the old list's stores: the newcomer itself
- *    learns of it only when they have it, and nobody begins a next generation before that.
+ * 1. A process that notices it writes the new list, in a new *generation*, to a majority of the old list's
+ *    stores: the newcomer itself learns of it only when they have it, and nobody begins a next generation before
+ *    that.
  * 2. A process asks nothing of the stores unless a look that it began at most V ago has shown it a majority that says what it
  *    relies on (`refusal`). That majority and the one of 1 have a store in common, so V after 1 nobody takes or renews a lease by the
  *    old list any more.
@@ -179,7 +180,10 @@ export class Farm implements FarmView, Gate {
     return this.look();
   }
 
-  /** Leaves in a recovering store's cell what has been waited, for those who come later. To be called by whoever ends. */
+  /**
+   * Leaves in a recovering store's cell what has been waited, for those who come later. To be called by a
+   * process that closes.
+   */
   async leave(driver: Driver): Promise<void> {
     if (!this.#members.some(({ state }) => state === "recovering")) return;
     await this.#looking;

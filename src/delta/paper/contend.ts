@@ -7,10 +7,10 @@ import { sameStamp } from "../record/stamp.js";
 import { Held, Idle } from "./states.js";
 
 /**
- * Fig. 2: waits until nobody holds the register, and takes it. Ends with a hold or when it is cancelled. The repairs
- * beyond the figure: whoever waits does so for *all* that a majority shows and not for the greatest alone, each by the Δ and δ
- * that are written in it (`Site.obstacle`); operations are timed (`claim`); and where stores compare and set a free register
- * is taken without the first wait.
+ * Fig. 2: waits until nobody holds the register, and takes it. Ends with a hold or when it is cancelled. The
+ * repairs beyond the figure: a contender waits for *all* records that a majority shows and not for the
+ * greatest alone, each by the Δ and δ that are written in it (`Site.obstacle`); operations are timed
+ * (`claim`); and where stores compare and set a free register is taken without the first wait.
  */
 export function* contend(site: Site, _from: Idle): Protocol<Held | Idle> {
   let backOffMs = 0;
@@ -32,9 +32,10 @@ export function* contend(site: Site, _from: Idle): Protocol<Held | Idle> {
 }
 
 /**
- * Fig. 2, lines 8 to 12, for whoever has just found no obstacle. Line 9 writes over nothing that has not stood for its wait where
- * stores compare and set. When the time from the start of that read to the end of the write reaches
- * 2δ, the pause of another contender may have been too short to see this write: the claim has failed.
+ * Fig. 2, lines 8 to 12, for a contender that has just found no obstacle. Line 9 writes over nothing that has
+ * not stood for its wait where stores compare and set. When the time from the start of that read to the end
+ * of the write reaches 2δ, the pause of another contender may have been too short to see this write: the
+ * claim has failed.
  */
 export function* claim(site: Site, cur: Seen): Protocol<Held | Idle> {
   const x = site.register;
@@ -55,9 +56,9 @@ export function* claim(site: Site, cur: Seen): Protocol<Held | Idle> {
 }
 
 /**
- * Frees what a claim that came to nothing has written, so that nobody waits for its end. Only where stores compare and set:
- * elsewhere what it frees could be greater than the record of whoever has won, and the register would look free. And never what
- * others may hold by: a reader's record runs out by itself.
+ * Frees what a claim that came to nothing has written, so that nobody waits for its end. Only where stores
+ * compare and set: elsewhere what it frees could be greater than the winner's record, and the register would
+ * look free. And never what others may hold by: a reader's record runs out by itself.
  */
 export function* withdraw(site: Site, record: DeltaRecord, because: Idle["because"]): Protocol<Idle> {
   if (site.register.isAtomic && !site.isShared) {

@@ -21,7 +21,9 @@ import { release, renewEventuallyND } from "./renew.js";
 import { Nonces, Site } from "./site.js";
 import type { Held } from "./states.js";
 
-/** Resources that are kept in mind. Forgetting one is safe: whoever waits for its end has to wait anew. */
+/**
+ * Resources that are kept in mind. Forgetting one is safe: a process that waits for its end has to wait anew.
+ */
 const sitesMax = 10_000;
 
 /** Operations of a take-over after the wait: a read, a write, the pause of two, and another read. */

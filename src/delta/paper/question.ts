@@ -75,7 +75,7 @@ export function* questionTo(
 }
 
 /**
- * Leaves a question for the holder that was sighted. What was broken stays broken, whoever asks again.
+ * Leaves a question for the holder that was sighted. What was broken stays broken, whatever is asked later.
  *
  * @throws LeaseholdError `UNSUPPORTED` by stores that have no room for questions (sanlock's lockspaces).
  */

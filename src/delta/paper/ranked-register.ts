@@ -7,7 +7,7 @@ import { LastingFarm } from "./lasting.js";
 import { update } from "./update.js";
 import type { Step } from "./update.js";
 
-/** Ranks are in one order, and whoever chooses one never chooses what anybody else does: neither another process nor another object. */
+/** Ranks are in one order, and no two processes or objects ever choose the same rank. */
 export interface Rank {
   readonly round: bigint;
   readonly writer: string;

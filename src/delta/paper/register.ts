@@ -105,10 +105,11 @@ export class RegularRegister<Value extends Stamp> {
   }
 
   /**
-   * The same for whoever holds. Of a store that says that nothing was announced it counts what it has seen there before, and its own
-   * write since: what others renew or free is no concern of a holder. A contender's record is announced before its pause of 2δ
-   * begins, so a look that misses it ended before that pause, and so did the write that followed an earlier look: the contender
-   * finds that write when it reads again, or the holder the announcement. See `ARCHITECTURE.md`.
+   * The same for a holder. Of a store that says that nothing was announced it counts what it has seen there
+   * before, and its own write since: what others renew or free is no concern of a holder. A contender's
+   * record is announced before its pause of 2δ begins, so a look that misses it ended before that pause, and
+   * so did the write that followed an earlier look: the contender finds that write when it reads again, or
+   * the holder the announcement. See `ARCHITECTURE.md`.
    */
   readByHolder(begun: Reading): Protocol<ReadResult<Value>> {
     return this.#read(begun, true);
@@ -184,8 +185,9 @@ export class RegularRegister<Value extends Stamp> {
   }
 
   /**
-   * The second phase alone, for whoever has just read. An atomic store takes the value only over a content that
-   * `mayReplace` allows; one with a greater value than is allowed refuses, unless `value` stands there already.
+   * The second phase alone, for a process that has just read. An atomic store takes the value only over a
+   * content that `mayReplace` allows; one with a greater value than is allowed refuses, unless `value` stands
+   * there already.
    */
   send(value: Value, mayReplace: MayReplace<Value>, begun: Reading): Protocol<Updated> {
     return this.#send(value, mayReplace, "refuse", begun, { quiet: false });

@@ -14,7 +14,7 @@ const writerBits = 32n;
 /** A read that was answered. */
 export type Seen = ReadSeen<DeltaRecord>;
 
-/** What keeps a register from being taken, and until when, on the steady clock of whoever asks. */
+/** What keeps a register from being taken, and until when, on the steady clock of the process that asks. */
 export interface Obstacle {
   /** `undefined`: it was never written, and where stores cannot compare and set that is no proof that nobody holds. */
   readonly record: DeltaRecord | undefined;
@@ -102,7 +102,7 @@ export class Site {
     };
   }
 
-  /** The record of a renewal by whoever has found `_seen`: a fresh timestamp, the same epoch. */
+  /** The record of a renewal by a holder that has read `_seen`: a fresh timestamp, the same epoch. */
   renewed(held: DeltaRecord, number: bigint, _seen: Seen): DeltaRecord {
     return { ...held, number, nonce: this.nextNonce(), leaseMs: this.leaseMs };
   }
@@ -134,10 +134,11 @@ export class Site {
   }
 
   /**
-   * What keeps the register from being taken by whoever has just read it, and until when, on this process's steady clock; `undefined`
-   * when it may be taken now. Not the greatest record alone counts: it may be what a crashed contender left half done on one store,
-   * and hides the records by which a holder renews on the others. So whatever any store shows must have stood for its own wait since
-   * this process first saw it, and for `backOffMs` more after a claim that failed.
+   * What keeps the register from being taken by a process that has just read it, and until when, on this
+   * process's steady clock; `undefined` when it may be taken now. Not the greatest record alone counts: it
+   * may be what a crashed contender left half done on one store, and hides the records by which a holder
+   * renews on the others. So whatever any store shows must have stood for its own wait since this process
+   * first saw it, and for `backOffMs` more after a claim that failed.
    */
   obstacle(seen: Seen, backOffMs = 0): Obstacle | undefined {
     this.#observe(seen);
@@ -166,8 +167,8 @@ export class Site {
   }
 
   /**
-   * May whoever has read `seen`, and found no obstacle, write `_next` over `content`? Nothing of another's is replaced that has not stood for
-   * its wait. (Only asked where stores compare and set.)
+   * May a process that has read `seen`, and found no obstacle, write `_next` over `content`? Nothing of
+   * another's is replaced that has not stood for its wait. (Only asked where stores compare and set.)
    */
   mayTake(content: DeltaRecord, seen: Seen, _next: DeltaRecord): boolean | DeltaRecord {
     if (compareStamps(content, seen.value) > 0) return false;
@@ -185,7 +186,7 @@ export class Site {
     return false;
   }
 
-  /** Must whoever finds this held record wait for its end? */
+  /** Must a process that finds this held record wait for its end? */
   protected mustWaitFor(_record: DeltaRecord): boolean {
     return true;
   }
@@ -216,8 +217,8 @@ export class Site {
   }
 
   /**
-   * Nobody can be in the way: only where stores compare and set, and a majority of them is free: whoever held would have one of
-   * those. Without compare-and-set a late write could make a held register look free.
+   * No holder is in the way. True only where stores compare and set and a majority of them is free: a holder
+   * would have one of those. Without compare-and-set a late write could make a held register look free.
    */
   #isFree({ stores }: Seen): boolean {
     const free = stores.filter((shown) => shown?.every(isFree) === true).length;

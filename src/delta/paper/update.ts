@@ -33,7 +33,7 @@ export interface Updated {
   readonly ended: Reading;
 }
 
-/** Others may write between a look and a write. Whoever loses so often leaves the field. */
+/** Other processes may write between a look and a write. A process that loses so often gives up. */
 const roundsMax = 12;
 
 /**

@@ -26,7 +26,8 @@ export function encodeLine(format: string, json: string): Uint8Array {
 }
 
 /**
- * The JSON text of a line, and its values. Each format has one way to write a value: whoever decodes encodes again and compares.
+ * The JSON text of a line, and its values. Each format has one way to write a value: the decoder encodes
+ * again and compares.
  *
  * @throws LeaseholdError `STORE_FOREIGN` for anything that does not begin as this format and version do, `STORE_CORRUPT` when
  * the checksum is not right.

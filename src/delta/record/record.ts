@@ -12,7 +12,7 @@ export interface DeltaRecord {
   /** One more at every write of that process. */
   readonly nonce: number;
   readonly state: "held" | "free";
-  /** Δ: how long it holds from the start of the write, ms. Whoever waits for its end waits by this. */
+  /** Δ: how long it holds from the start of the write, ms. A process that waits for its end waits by this. */
   readonly leaseMs: number;
   /** δ: the bound on one operation that its writer relies on, ms. */
   readonly delayMs: number;

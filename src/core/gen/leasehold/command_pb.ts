@@ -20,7 +20,7 @@ export const file_leasehold_command: GenFile = /*@__PURE__*/
  */
 export type Command = Message<"leasehold.core.Command"> & {
   /**
-   * Set by the server that proposed it, to find whoever waits for the answer: its member id and a counter.
+   * Set by the server that proposed it, to find the request that waits for the answer: its member id and a counter.
    *
    * @generated from field: uint64 proposer = 1;
    */

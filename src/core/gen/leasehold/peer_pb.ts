@@ -88,7 +88,7 @@ export type PeerWelcome = Message<"leasehold.core.PeerWelcome"> & {
   refusal: string;
 
   /**
-   * Of whoever answers. That it is this member it shows by being where the member's address says.
+   * Of the server that answers. It shows that it is this member by being where the member's address says.
    *
    * @generated from field: uint64 disk = 3;
    */

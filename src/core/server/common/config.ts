@@ -34,7 +34,7 @@ export interface TlsFiles {
   readonly certFile: string;
   readonly keyFile: string;
   readonly trustedCaFile: string | undefined;
-  /** Whoever connects has to show a certificate of that authority. */
+  /** A client that connects has to show a certificate of that authority. */
   readonly clientCertAuth: boolean;
 }
 

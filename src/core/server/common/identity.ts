@@ -7,7 +7,7 @@ export interface KnownMember extends FoundingMember {
   readonly id: MemberId;
 }
 
-/** Ids as etcd makes them: whoever knows the founding members' addresses and the token knows their ids. */
+/** Ids as etcd makes them: they follow from the founding members' addresses and the token. */
 export function foundingMembers(members: readonly FoundingMember[], token: string): KnownMember[] {
   return members.map((member) => ({
     ...member,

@@ -8,7 +8,7 @@ export const minVersion = "TLSv1.2" as const;
 /** How often a server looks whether its certificate has been renewed, ms. */
 export const renewMs = 10_000;
 
-/** What a listener, or whoever dials, shows and trusts. */
+/** What a listener, or the side that dials, shows and trusts. */
 export interface TlsContent {
   readonly cert: Buffer;
   readonly key: Buffer;

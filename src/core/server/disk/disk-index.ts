@@ -20,8 +20,8 @@ export class DiskIndex {
   }
 
   /**
-   * Undefined as long as nothing is known of the member. What is said by whoever comes to us is not believed
-   * then: anybody could say it first, and keep the member out for ever.
+   * Undefined as long as nothing is known of the member. What an incoming connection says is not believed
+   * then: any process could say it first, and keep the member out for ever.
    */
   isKnown(member: MemberId, disk: bigint): boolean | undefined {
     const known = this.#disks.get(member);

@@ -26,7 +26,7 @@ export class Answers {
     this.#shares = new FairShares(largestMax * largestBytes);
   }
 
-  /** Whether it has taken in what it has got: whoever has not is not to be asked for more. */
+  /** Whether this client has read its answers: one that has not gets no more. */
   hasRoomFor(client: string): boolean {
     return this.#shares.hasRoomFor(client);
   }

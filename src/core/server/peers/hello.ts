@@ -34,7 +34,7 @@ export function readWelcome(bytes: Buffer): { readonly refusal: string; readonly
   return fromBinary(PeerWelcomeSchema, bytes);
 }
 
-/** Why we do not talk to whoever says this; empty if we do. */
+/** Why the sender of this hello is refused; empty if it is not. */
 export function refusalOf(hello: PeerHello, self: Self, isMember: boolean): string {
   if (hello.version !== version)
     return `it speaks version ${hello.version} of the protocol between servers, and this one ${version}`;

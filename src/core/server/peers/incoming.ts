@@ -11,7 +11,7 @@ import { readHello, type Self, welcomeBytes } from "./hello.js";
 
 /** What incoming connections bring. */
 export interface IncomingHandler {
-  /** Why whoever says this is refused; empty if it is not. */
+  /** Why the sender of this hello is refused; empty if it is not. */
   judge(hello: PeerHello): string;
   /** It is who it says, as far as that can be known. */
   admitted(hello: PeerHello): void;
@@ -45,7 +45,7 @@ export class Incoming {
   readonly #self: Self;
   readonly #greeting: NodeJS.Timeout;
 
-  /** Whoever has not said within `helloMs` who it is, or says nothing for `silenceMs`, is not there. */
+  /** A peer that has sent no hello within `helloMs`, or nothing for `silenceMs`, is disconnected. */
   constructor(
     self: Self,
     socket: Socket,

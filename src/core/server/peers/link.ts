@@ -22,8 +22,8 @@ export interface LinkOptions {
   readonly peer: KnownMember;
   readonly tls: TlsFiles | undefined;
   /**
-   * Whoever says nothing for so long is not there. A connection that was cut off silently would else last for
-   * minutes.
+   * A server that sends nothing for so long counts as gone. A connection that was cut off silently would else
+   * last for minutes.
    */
   readonly silenceMs: number;
   /** Nothing can be delivered. */
@@ -104,7 +104,7 @@ export class PeerLink {
     const frames = new Frames((body) => {
       if (body.length === 0) return;
       const { disk, refusal } = readWelcome(body);
-      // Whoever refuses us hangs up, perhaps before our own disk is done.
+      // A server that refuses us hangs up, perhaps before our own disk is done.
       if (refusal !== "") problem = refusal;
       this.#options.judge(disk).then(
         (own) => {
