@@ -21,7 +21,7 @@ export class DiskIndex {
 
   /**
    * Undefined as long as nothing is known of the member. What an incoming connection says is not believed
-   * then: any process could say it first, and keep the member out for ever.
+   * then: an attacker could say it first, and keep the member out for ever.
    */
   isKnown(member: MemberId, disk: bigint): boolean | undefined {
     const known = this.#disks.get(member);
