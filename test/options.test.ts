@@ -27,27 +27,40 @@ export const judged = [
   (urls: string[]) => open(...urls.slice(0, 3)),
   () => clusterStatus("flease://h1:7400", { role: "observer" }),
   () => openGuardedCells("delta+memory:cells", { name: "one" }),
-  // @ts-expect-error a farm has no members, and so no roles
-  () => open("delta+memory:tests", { role: "observer" }),
-  // @ts-expect-error nor has one that runs Flease
-  () => open("flease+memory:tests", { cluster: "reports" }),
-  // @ts-expect-error stores are reached with their own credentials
-  () => open("delta+redis://h1", { tls }),
-  // @ts-expect-error a core proves itself by certificates
-  () => open("core://h1:2379", { key: "00" }),
-  // @ts-expect-error which template addresses do not hide
-  (port: number) => open(`core://localhost:${port}`, { renewInWorker: true }),
-  // @ts-expect-error nobody has to be convinced in memory
-  () => open("memory:tests", { keyFile: "key" }),
-  // @ts-expect-error no ground knows it
-  (url: string) => open(url, { ttlMax: "15s" }),
-  // @ts-expect-error options come last
-  () => open({ name: "one" }, "memory:tests"),
-  // @ts-expect-error cells stand on stores
-  () => openGuardedCells("delta+memory:cells", { role: "observer" }),
 ];
 
+/** What `open` may be called with at such addresses. */
+type OpenArguments<Url extends string> = Parameters<typeof open<Url>>;
+
+/** The options at an address, as the compiler infers the address from the argument. */
+const optionsAt = <Url extends string>(_url: Url): OptionsOf<Url> | undefined => undefined;
+
 describe("the options of an address", () => {
+  test("do not compile where they belong to another ground, stand before the addresses, or are unknown", () => {
+    type Farm = "delta+memory:tests";
+    expectTypeOf<[Farm, { role: "observer" }]>().not.toExtend<OpenArguments<Farm>>();
+    expectTypeOf<[Farm, { tls: typeof tls }]>().not.toExtend<OpenArguments<Farm>>();
+    expectTypeOf<[Farm, { name: string }]>().toExtend<OpenArguments<Farm>>();
+    type OnStores = "flease+memory:tests";
+    expectTypeOf<[OnStores, { cluster: string }]>().not.toExtend<OpenArguments<OnStores>>();
+    type Core = "core://h1:2379";
+    expectTypeOf<[Core, { key: string }]>().not.toExtend<OpenArguments<Core>>();
+    expectTypeOf<[Core, { tls: typeof tls }]>().toExtend<OpenArguments<Core>>();
+    type Memory = "memory:tests";
+    expectTypeOf<[Memory, { keyFile: string }]>().not.toExtend<OpenArguments<Memory>>();
+    expectTypeOf<[string, { ttlMax: string }]>().not.toExtend<OpenArguments<string>>();
+    expectTypeOf<[{ name: string }, Memory]>().not.toExtend<OpenArguments<Memory>>();
+    type Cells = Parameters<typeof openGuardedCells>;
+    expectTypeOf<[string, { role: "observer" }]>().not.toExtend<Cells>();
+    expectTypeOf<[string, { name: string }]>().toExtend<Cells>();
+  });
+
+  test("are inferred from the address, also from one that is put together", () => {
+    const port: number = 2379;
+    expectTypeOf(optionsAt(`core://localhost:${port}`)).toEqualTypeOf<CoreOptions | undefined>();
+    expectTypeOf(optionsAt("delta+file:///mnt/a")).toEqualTypeOf<FarmOptions | undefined>();
+  });
+
   test("are those of its ground, and of all grounds where the ground is not known", () => {
     expectTypeOf<OptionsOf<"flease://h:7400">>().toEqualTypeOf<FleaseOptions>();
     expectTypeOf<OptionsOf<`delta+${string}`>>().toEqualTypeOf<FarmOptions>();
