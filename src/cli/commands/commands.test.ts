@@ -266,8 +266,14 @@ describe("the settings of a peer", () => {
 
   test.each([
     [{ id: "a", members, ttlmax: "4s" }, 'unknown setting "ttlmax"'],
-    [{ id: "a", members: { a: 7400 } }, "members.a: "],
-    [{ id: "a", members, insecure: "yes" }, "insecure: "],
+    [{ id: "a", members: { a: 7400 } }, "members.a: expected text"],
+    [{ id: "a", members, insecure: "yes" }, "insecure: expected true or false"],
+    [{ id: "a", members, ttlMax: true }, "ttlMax: expected a duration"],
+    [{ id: "a", members: ["h:1"] }, "members: expected an object"],
+    [
+      { id: "a", members, tls: { ca: "ca.pem", cert: 1, keys: "" } },
+      'unknown setting "tls.keys"; tls.key: is missing; tls.cert: ',
+    ],
     [{ id: "a" }, "--member"],
     [{ members }, "--id"],
     [[], "one JSON object"],

@@ -1,29 +1,66 @@
 import { readFileSync } from "node:fs";
-import { z } from "zod";
 import { isRecord } from "../../common/json.js";
 import type { MemberOptions } from "../../flease/tcp/types.js";
 import { usageError } from "../common/failure.js";
 import { type SecurityFlags, securityOf } from "../common/security-options.js";
 
-const duration = z.union([z.number(), z.string()]);
+/** What is wrong with a value, and where; nothing if it may stand there. */
+type Check = (value: unknown, path: string) => readonly string[];
+
+const expected =
+  (what: string, allows: (value: unknown) => boolean): Check =>
+  (value, path) =>
+    allows(value) ? [] : [`${path}: expected ${what}`];
+
+const text = expected("text", (value) => typeof value === "string");
+const number = expected("a number", (value) => typeof value === "number");
+const flag = expected("true or false", (value) => typeof value === "boolean");
+const duration = expected("a duration, as text or in ms", (value) =>
+  /^(?:string|number)$/.test(typeof value),
+);
+
+const texts: Check = (value, path) =>
+  isRecord(value)
+    ? Object.entries(value).flatMap(([key, entry]) => text(entry, `${path}.${key}`))
+    : [`${path}: expected an object`];
+
+/** Each key of `required` is there, and no others than these and the keys of `optional`. */
+const shape =
+  (required: Readonly<Record<string, Check>>, optional: Readonly<Record<string, Check>> = {}): Check =>
+  (value, path) => {
+    if (!isRecord(value)) return [`${path}: expected an object`];
+    const at = (key: string) => (path === "" ? key : `${path}.${key}`);
+    const checks = new Map(Object.entries({ ...required, ...optional }));
+    const unknown = Object.keys(value).filter((key) => !checks.has(key));
+    const missing = Object.keys(required).filter((key) => value[key] === undefined);
+    const wrong = [...checks].flatMap(([key, check]) =>
+      value[key] === undefined ? [] : check(value[key], at(key)),
+    );
+    return [
+      ...unknown.map((key) => `unknown setting "${at(key)}"`),
+      ...missing.map((key) => `${at(key)}: is missing`),
+      ...wrong,
+    ];
+  };
 
 /**
  * The settings of a member as a file gives them. What the values may be is checked where they are used, once.
  */
-const configSchema = z.strictObject({
-  id: z.string(),
-  members: z.record(z.string(), z.string()),
-  listen: z.string().optional(),
-  cluster: z.string().optional(),
-  ttlMax: duration.optional(),
-  maxClockSkew: duration.optional(),
-  clockRateError: z.number().optional(),
-  rpcTimeout: duration.optional(),
-  resourcesMax: z.number().optional(),
-  insecure: z.boolean().optional(),
-  tls: z.strictObject({ ca: z.string(), cert: z.string(), key: z.string() }).optional(),
-  keyFile: z.string().optional(),
-});
+const checkConfig = shape(
+  { id: text, members: texts },
+  {
+    listen: text,
+    cluster: text,
+    ttlMax: duration,
+    maxClockSkew: duration,
+    clockRateError: number,
+    rpcTimeout: duration,
+    resourcesMax: number,
+    insecure: flag,
+    tls: shape({ ca: text, cert: text, key: text }),
+    keyFile: text,
+  },
+);
 
 /** The settings of a member as the command line gives them. */
 export interface PeerFlags extends SecurityFlags {
@@ -97,15 +134,8 @@ function parseMembers(entries: readonly string[]): Record<string, string> {
 
 /** Leaves out what was not given, so that defaults are the library's alone. */
 function check(value: object, source: string): MemberOptions {
-  const result = configSchema.safeParse(value);
-  if (!result.success) throw usageError(`${source}: ${result.error.issues.map(describeIssue).join("; ")}`);
-  const given = Object.entries(result.data).filter(([, setting]) => setting !== undefined);
+  const wrong = checkConfig(value, "");
+  if (wrong.length > 0) throw usageError(`${source}: ${wrong.join("; ")}`);
+  const given = Object.entries(value).filter(([, setting]) => setting !== undefined);
   return Object.fromEntries(given) as unknown as MemberOptions;
-}
-
-function describeIssue(issue: z.core.$ZodIssue): string {
-  if (issue.code === "unrecognized_keys")
-    return `unknown setting ${issue.keys.map((key) => `"${key}"`).join(", ")}`;
-  const where = issue.path.map(String).join(".");
-  return where === "" ? issue.message : `${where}: ${issue.message}`;
 }

@@ -1,6 +1,6 @@
 import { open, readFile, rename } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { z } from "zod";
+import { isRecord, recordOrEmpty } from "../../../common/json.js";
 import { LeaseholdError } from "../../../lease/errors.js";
 import { diskError, syncFolder } from "../../journal/files.js";
 import type { MemberId } from "../../raft/types.js";
@@ -22,20 +22,6 @@ export interface MemberRecord {
   readonly disks: ReadonlyMap<MemberId, bigint>;
 }
 
-const id = z
-  .string()
-  .regex(/^[0-9a-f]{1,16}$/)
-  .transform((text) => BigInt(`0x${text}`));
-const schema = z.object({
-  format: z.literal(format),
-  id,
-  cluster: id,
-  disk: id,
-  begun: z.boolean(),
-  members: z.array(z.object({ id, name: z.string(), peerUrls: z.array(z.string()) })),
-  disks: z.array(z.tuple([id, id])),
-});
-
 /** Undefined if there is none. */
 export async function readMemberRecord(folder: string): Promise<MemberRecord | undefined> {
   const path = join(folder, fileName);
@@ -46,17 +32,58 @@ export async function readMemberRecord(folder: string): Promise<MemberRecord | u
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw new LeaseholdError("LOG_CORRUPT", `${path} cannot be read: ${(error as Error).message}`);
   }
-  const found = z.object({ format: z.number() }).safeParse(content);
-  if (found.success && found.data.format > format)
+  const { format: found } = recordOrEmpty(content);
+  if (typeof found === "number" && found > format)
     throw new LeaseholdError(
       "VERSION_MISMATCH",
-      `the data directory ${folder} is of a newer version of Leasehold (format ${found.data.format}; this one knows ${format})`,
+      `the data directory ${folder} is of a newer version of Leasehold (format ${found}; this one knows ${format})`,
     );
-  const parsed = schema.safeParse(content);
-  if (!parsed.success)
-    throw new LeaseholdError("LOG_CORRUPT", `${path} is damaged: ${z.prettifyError(parsed.error)}`);
-  const { disks, ...rest } = parsed.data;
-  return { ...rest, disks: new Map(disks) };
+  const damaged = (where: string) => new LeaseholdError("LOG_CORRUPT", `${path} is damaged: ${where}`);
+  return recordOf(content, damaged);
+}
+
+/** The record that stands in a file; throws what `damaged` makes of the place where another value stands. */
+function recordOf(content: unknown, damaged: (where: string) => Error): MemberRecord {
+  const idAt = (value: unknown, where: string): bigint => {
+    if (typeof value !== "string" || !/^[0-9a-f]{1,16}$/.test(value))
+      throw damaged(`${where} should be 1 to 16 hexadecimal digits`);
+    return BigInt(`0x${value}`);
+  };
+  const listAt = (value: unknown, where: string): readonly unknown[] => {
+    if (!Array.isArray(value)) throw damaged(`${where} should be a list`);
+    return value;
+  };
+  const textAt = (value: unknown, where: string): string => {
+    if (typeof value !== "string") throw damaged(`${where} should be text`);
+    return value;
+  };
+  if (!isRecord(content)) throw damaged("it should be one JSON object");
+  if (content["format"] !== format) throw damaged(`format should be ${format}`);
+  const { begun } = content;
+  if (typeof begun !== "boolean") throw damaged("begun should be true or false");
+  const members = listAt(content["members"], "members").map((value, index) => {
+    const at = `members[${index}]`;
+    const member = recordOrEmpty(value);
+    const urls = listAt(member["peerUrls"], `${at}.peerUrls`);
+    return {
+      id: idAt(member["id"], `${at}.id`),
+      name: textAt(member["name"], `${at}.name`),
+      peerUrls: urls.map((url, place) => textAt(url, `${at}.peerUrls[${place}]`)),
+    };
+  });
+  const disks = listAt(content["disks"], "disks").map((value, index): [MemberId, bigint] => {
+    const [member, disk, ...rest] = listAt(value, `disks[${index}]`);
+    if (rest.length > 0) throw damaged(`disks[${index}] should be a pair`);
+    return [idAt(member, `disks[${index}][0]`), idAt(disk, `disks[${index}][1]`)];
+  });
+  return {
+    id: idAt(content["id"], "id"),
+    cluster: idAt(content["cluster"], "cluster"),
+    disk: idAt(content["disk"], "disk"),
+    begun,
+    members,
+    disks: new Map(disks),
+  };
 }
 
 /** The old content or the new one is there, whatever happens. */

@@ -1,0 +1,55 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { readMemberRecord, writeMemberRecord } from "./member-file.js";
+
+let folder: string;
+beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "leasehold-member-file-"))));
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const record = {
+  id: 1n,
+  cluster: 0xfedc_ba98_7654_3210n,
+  disk: 7n,
+  begun: true,
+  members: [{ id: 1n, name: "a", peerUrls: ["http://h:2380"] }],
+  disks: new Map([[1n, 7n]]),
+};
+
+test("what was written is read again; without a file there is no record", async () => {
+  expect(await readMemberRecord(folder)).toBeUndefined();
+  await writeMemberRecord(folder, record);
+  expect(await readMemberRecord(folder)).toEqual(record);
+});
+
+test.each([
+  [{ id: "" }, "id should be 1 to 16 hexadecimal digits"],
+  [{ cluster: 1 }, "cluster should be"],
+  [{ disk: "fffffffffffffffff" }, "disk should be"],
+  [{ begun: "yes" }, "begun should be true or false"],
+  [{ format: "1" }, "format should be 1"],
+  [{ members: {} }, "members should be a list"],
+  [{ members: [null] }, "members[0].peerUrls should be a list"],
+  [{ members: [{ id: "1", name: "a", peerUrls: [2] }] }, "members[0].peerUrls[0] should be text"],
+  [{ members: [{ id: "1", peerUrls: [] }] }, "members[0].name should be text"],
+  [{ disks: [["1"]] }, "disks[0][1] should be"],
+  [{ disks: [["1", "2", "3"]] }, "disks[0] should be a pair"],
+])("a file with %j is damaged, and the error says where", async (wrong, where) => {
+  await writeMemberRecord(folder, record);
+  const path = join(folder, "member.json");
+  const content = JSON.parse(readFileSync(path, "utf8")) as object;
+  writeFileSync(path, JSON.stringify({ ...content, ...wrong }));
+  await expect(readMemberRecord(folder)).rejects.toMatchObject({
+    code: "LOG_CORRUPT",
+    message: expect.stringContaining(where) as unknown,
+  });
+});
+
+test("a file that is no object is damaged, and one of a newer format is of a newer version", async () => {
+  const path = join(folder, "member.json");
+  writeFileSync(path, "[]");
+  await expect(readMemberRecord(folder)).rejects.toThrow(`${path} is damaged: it should be one JSON object`);
+  writeFileSync(path, '{ "format": 2 }');
+  await expect(readMemberRecord(folder)).rejects.toMatchObject({ code: "VERSION_MISMATCH" });
+});
