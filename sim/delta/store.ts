@@ -1,4 +1,4 @@
-import { sameBytes } from "../../src/delta/record/line.js";
+import { sameBytes } from "../../src/delta/record/envelope.js";
 import type { StoreAnswer, StoreRequest, StoreTraits } from "../../src/delta/store.js";
 
 /** What stands in one simulated store, and what it makes of a request at the moment in which that takes effect. */

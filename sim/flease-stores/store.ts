@@ -1,4 +1,4 @@
-import { sameBytes } from "../../src/delta/record/line.js";
+import { sameBytes } from "../../src/delta/record/envelope.js";
 import type { StoreAnswer, StoreRequest } from "../../src/delta/store.js";
 
 /** A store of a simulated run: cells in memory, silence, and loss of memory. */

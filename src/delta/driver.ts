@@ -1,15 +1,15 @@
-import { readBothClocks } from "../common/both-clocks.js";
+import { type BothClocks, readBothClocks } from "../common/both-clocks.js";
 import { LeaseholdError } from "../lease/errors.js";
 import type { Cancellation } from "../lease/provider.js";
 import type { Timer, World } from "../common/ports.js";
-import type { Ask, Effect, Protocol, Reading } from "./effects.js";
+import type { Ask, Effect, Protocol } from "./effects.js";
 import { Lane, Operation } from "./lane.js";
 import type { Store, StoreAnswer } from "./store.js";
 
 /** Decides which stores count: what it makes of an answer is what an algorithm sees. */
 export interface Gate {
   /** The answer of a store that must not be asked now; `undefined` for one that may be. */
-  refusal(store: number, now: Reading): StoreAnswer | undefined;
+  refusal(store: number, now: BothClocks): StoreAnswer | undefined;
   /** The answer as it counts: one of a store that has forgotten is a `failed`. */
   admit(store: number, answer: StoreAnswer): StoreAnswer;
 }
@@ -35,7 +35,7 @@ export class Driver {
   }
 
   /** A fresh look at both clocks. */
-  now(): Reading {
+  now(): BothClocks {
     return readBothClocks(this.world.clock);
   }
 

@@ -1,3 +1,4 @@
+import type { BothClocks } from "../common/both-clocks.js";
 import type { StoreAnswer, StoreRequest } from "./store.js";
 
 /**
@@ -22,7 +23,7 @@ export interface Ask {
    * Told of each answer that comes after the wait has ended, as long as the driver still follows the operation. Then `enough` of what
    * the same algorithm waits for now is called, too.
    */
-  readonly late?: (store: number, answer: StoreAnswer, now: Reading) => void;
+  readonly late?: (store: number, answer: StoreAnswer, now: BothClocks) => void;
 }
 
 export interface Delay {
@@ -31,13 +32,8 @@ export interface Delay {
   readonly delayMs: number;
 }
 
-export interface Reading {
-  readonly monotonicMs: number;
-  readonly wallMs: number;
-}
-
 export interface Resumption {
-  readonly now: Reading;
+  readonly now: BothClocks;
   /**
    * The caller wants no more: withdraw what may have been left behind, and end. It ends delays and reads at once; a write is
    * waited for, as it would have to be withdrawn.

@@ -1,8 +1,8 @@
 import type { HolderHint, ResourceHint } from "../lease/types.js";
-import type { Sighting } from "./lease-protocol.js";
+import type { HolderView } from "./lease-protocol.js";
 
 /** What stores told of a resource, in the form that programs see. */
-export function holderHintOf({ state, confirmed, record, remainingMs }: Sighting): HolderHint {
+export function holderHintOf({ state, confirmed, record, remainingMs }: HolderView): HolderHint {
   if (state === "unknown") return { state };
   if (state === "free" || record === undefined) return { state: "free", confirmed };
   const { writer, epoch, label } = record;
@@ -16,6 +16,6 @@ export function holderHintOf({ state, confirmed, record, remainingMs }: Sighting
   };
 }
 
-export function resourceHintOf(resource: string, sighting: Sighting): ResourceHint {
-  return { resource, ...holderHintOf(sighting) };
+export function resourceHintOf(resource: string, holderView: HolderView): ResourceHint {
+  return { resource, ...holderHintOf(holderView) };
 }

@@ -5,11 +5,12 @@ import type { Inspection, Watching } from "../lease/provider.js";
 import type { Explanation, HolderAction, MemberView, ResourceHint } from "../lease/types.js";
 import { PrefixView } from "../lease/prefix-view.js";
 import { WatchSet } from "../lease/watch-set.js";
-import type { Protocol, Reading } from "./effects.js";
+import type { BothClocks } from "../common/both-clocks.js";
+import type { Protocol } from "./effects.js";
 import type { Farm } from "./farm/farm.js";
 import { noMajority } from "./failures.js";
 import { holderHintOf, resourceHintOf } from "./hints.js";
-import type { LeaseProtocol, Sighting, StoreSighting } from "./lease-protocol.js";
+import type { LeaseProtocol, HolderView, StoreView } from "./lease-protocol.js";
 
 /** The least time between two looks of a watch: it lists everything below its prefix at every store. */
 const watchMsMin = 100;
@@ -26,7 +27,7 @@ export interface DeltaInspectionParts {
   readonly timers: Timers;
   run<Result>(protocol: Protocol<Result>): Promise<Result>;
   list(prefix: string, timeoutMs: number): Promise<ResourceHint[]>;
-  now(): Reading;
+  now(): BothClocks;
 }
 
 /** Watching and asking on a farm. Stores tell nobody of a change: a watch is a list that is asked for again and again. */
@@ -44,28 +45,28 @@ export class DeltaInspection implements Inspection {
 
   async explain(resource: string, timeoutMs: number): Promise<Explanation> {
     const { run, protocol, farm } = this.#parts;
-    const sighting = await run(protocol.look(resource, timeoutMs));
-    const answered = sighting.stores.filter(({ kind }) => kind === "answered").length;
+    const holderView = await run(protocol.look(resource, timeoutMs));
+    const answered = holderView.stores.filter(({ kind }) => kind === "answered").length;
     const explanation = {
-      ...resourceHintOf(resource, sighting),
+      ...resourceHintOf(resource, holderView),
       quorum: answered >= farm.majority,
-      broken: sighting.record?.asked?.broken === true,
+      broken: holderView.record?.asked?.broken === true,
       // Nobody leaves a trace in a store by waiting.
       waiting: 0,
-      members: sighting.stores.map((store, index) => this.#viewOf(store, index)),
+      members: holderView.stores.map((store, index) => this.#viewOf(store, index)),
     };
     return { ...explanation, reasons: reasonsOf(explanation, farm.size, answered) };
   }
 
   async requestRelease(resource: string, timeoutMs: number): Promise<HolderAction> {
-    const { sighting, stores } = await this.#ask(resource, false, timeoutMs);
-    return actionOf(sighting, stores > 0);
+    const { holderView, stores } = await this.#ask(resource, false, timeoutMs);
+    return actionOf(holderView, stores > 0);
   }
 
   async breakLease(resource: string, timeoutMs: number): Promise<HolderAction> {
     const { size, majority } = this.#parts.farm;
-    const { sighting, stores } = await this.#ask(resource, true, timeoutMs);
-    return actionOf(sighting, stores > size - majority);
+    const { holderView, stores } = await this.#ask(resource, true, timeoutMs);
+    return actionOf(holderView, stores > size - majority);
   }
 
   close(): void {
@@ -76,25 +77,27 @@ export class DeltaInspection implements Inspection {
     const { run, protocol, farm, holder } = this.#parts;
     if (protocol.ask === undefined) throw new LeaseholdError("UNSUPPORTED");
     const result = await run(protocol.ask(resource, { by: holder, broken }, timeoutMs));
-    if (result.sighting.state !== "unknown") return result;
-    const errors = result.sighting.stores.map((store) => (store.kind === "silent" ? store.error : undefined));
+    if (result.holderView.state !== "unknown") return result;
+    const errors = result.holderView.stores.map((store) =>
+      store.kind === "silent" ? store.error : undefined,
+    );
     const answered = errors.filter((error) => error === undefined).length;
     throw noMajority(farm.size, farm.majority, answered, errors);
   }
 
-  #viewOf(sighting: StoreSighting, store: number): MemberView {
+  #viewOf(holderView: StoreView, store: number): MemberView {
     const { farm } = this.#parts;
     const name = farm.nameOf(store);
     const common = { id: name, address: name };
-    if (sighting.kind === "silent") {
+    if (holderView.kind === "silent") {
       const isRecovering = farm.stateOf(store) === "recovering";
       // Its name stands beside it.
-      const reason = sighting.error.message.replace(`${name}: `, "");
+      const reason = holderView.error.message.replace(`${name}: `, "");
       if (!isRecovering) return { ...common, state: "unreachable", reason };
       const readyInMs = farm.readyInMs(store, this.#parts.now().monotonicMs);
       return { ...common, state: "recovering", reason, readyInMs };
     }
-    const { record, live, remainingMs } = sighting;
+    const { record, live, remainingMs } = holderView;
     if (record === undefined) return { ...common, state: "ready" };
     const leaseState = record.state === "free" ? "released" : live ? "live" : "over";
     const lease = { holder: record.writer, token: record.epoch, state: leaseState, remainingMs } as const;
@@ -136,8 +139,8 @@ class PollingWatch implements Watching {
   }
 }
 
-function actionOf(sighting: Sighting, done: boolean): HolderAction {
-  const { holder, token, remainingMs } = holderHintOf(sighting);
+function actionOf(holderView: HolderView, done: boolean): HolderAction {
+  const { holder, token, remainingMs } = holderHintOf(holderView);
   if (holder === undefined || token === undefined) return { done: false };
   return { done, holder, token, ...(remainingMs !== undefined && { remainingMs }) };
 }

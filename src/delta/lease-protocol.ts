@@ -75,7 +75,7 @@ export type AttemptResult<T extends Tenure = Tenure> =
   | { readonly kind: "unanswered"; readonly error: LeaseholdError };
 
 /** What one store says of a resource. */
-export type StoreSighting =
+export type StoreView =
   /** `record` is absent where it was never written. `live`: its lease may still run, for at most `remainingMs`. */
   | {
       readonly kind: "answered";
@@ -86,7 +86,7 @@ export type StoreSighting =
   | { readonly kind: "silent"; readonly error: LeaseholdError };
 
 /** What a farm says of a resource: a hint. */
-export interface Sighting {
+export interface HolderView {
   readonly state: "held" | "free" | "unknown";
   /** A whole majority said the same. */
   readonly confirmed: boolean;
@@ -95,12 +95,12 @@ export interface Sighting {
   /** At most so long until it runs out unless it is renewed, ms. */
   readonly remainingMs: number;
   /** By the index of the store. */
-  readonly stores: readonly StoreSighting[];
+  readonly stores: readonly StoreView[];
 }
 
 export interface Listing {
   /** What is held below the prefix, in no order. */
-  readonly held: readonly { readonly resource: string; readonly sighting: Sighting }[];
+  readonly held: readonly { readonly resource: string; readonly holderView: HolderView }[];
   /** By the index of the store: whether it told what it holds. */
   readonly answered: readonly boolean[];
   /** By the index of the store: why it did not, where that is known. */
@@ -110,7 +110,7 @@ export interface Listing {
 /** What came of asking a holder. */
 export interface AskResult {
   /** What was held, as it was seen. */
-  readonly sighting: Sighting;
+  readonly holderView: HolderView;
   /** On how many stores the request stands now. */
   readonly stores: number;
 }
@@ -127,7 +127,7 @@ export interface LeaseProtocol<T extends Tenure = Tenure> {
   renew(tenure: T, leaseMs: number): Protocol<boolean>;
   /** The holder has stopped; frees the resource, best effort. */
   release(tenure: T): Protocol<void>;
-  look(resource: string, timeoutMs: number): Protocol<Sighting>;
+  look(resource: string, timeoutMs: number): Protocol<HolderView>;
   list(prefix: string, timeoutMs: number): Protocol<Listing>;
   /** Leaves a request where the holder finds it when it renews. Absent where that cannot be done. */
   ask?(resource: string, asked: Asked, timeoutMs: number): Protocol<AskResult>;

@@ -1,7 +1,8 @@
 import { LeaseholdError } from "../lease/errors.js";
 import type { Timer } from "../common/ports.js";
 import type { Driver } from "./driver.js";
-import type { Protocol, Reading } from "./effects.js";
+import type { BothClocks } from "../common/both-clocks.js";
+import type { Protocol } from "./effects.js";
 import type { Farm } from "./farm/farm.js";
 import type { ProtocolEnvironment } from "./lease-protocol.js";
 import { Consensus } from "./paper/consensus.js";
@@ -74,7 +75,7 @@ export class FarmParts {
   }
 
   /** Fig. 8. All stores have to compare and set. */
-  consensus(name: string, isLeader: (now: Reading) => boolean): Consensus {
+  consensus(name: string, isLeader: (now: BothClocks) => boolean): Consensus {
     const { farm, settings, writer } = this.#environment;
     const { delayMs } = settings;
     return new Consensus({
@@ -109,7 +110,7 @@ export class FarmParts {
   }
 
   /** Both clocks. */
-  now(): Reading {
+  now(): BothClocks {
     return this.#driver.now();
   }
 

@@ -6,7 +6,7 @@ import type { Cancellation } from "../lease/provider.js";
 import { LeaseManager } from "../lease/lease-manager.js";
 import { VirtualWorld } from "../testing/virtual-world.js";
 import type { MemoryMediumOptions } from "./memory/memory-store.js";
-import { listedMax } from "./looking.js";
+import { listedMax } from "./quorum-read.js";
 import { Observations, observedMax } from "./observations.js";
 import type { DeltaRecord } from "./record/record.js";
 import { leaseRegister } from "./record/registers.js";

@@ -169,7 +169,7 @@ export class DeltaProvider implements Provider {
       if (onIncomplete === undefined) throw error;
       onIncomplete(error.message);
     }
-    return listing.held.map(({ resource, sighting }) => resourceHintOf(resource, sighting));
+    return listing.held.map(({ resource, holderView }) => resourceHintOf(resource, holderView));
   }
 
   async close(): Promise<void> {

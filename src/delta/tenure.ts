@@ -1,12 +1,12 @@
 import { clocksDisagree } from "../common/clock-rates.js";
 import type { LossReason } from "../lease/errors.js";
-import type { Reading } from "./effects.js";
+import type { BothClocks } from "../common/both-clocks.js";
 import type { Asked } from "./record/record.js";
 
 /** What a majority has been told: held from the start of the write on, for as long as Δ. */
 export interface Hold {
   /** Read before the write was sent. */
-  readonly begun: Reading;
+  readonly begun: BothClocks;
   readonly leaseMs: number;
 }
 
@@ -37,7 +37,7 @@ export class Tenure {
    * Milliseconds that are left. Each of the two clocks can end it, and so does their disagreement: the steady one stands still
    * while the machine sleeps, and the system's may be wrong when it wakes. Once 0, always 0.
    */
-  remainingMs(now: Reading): number {
+  remainingMs(now: BothClocks): number {
     if (this.lost !== undefined) return 0;
     const { begun, leaseMs } = this.hold;
     const disagree = clocksDisagree(begun, now, leaseMs);
@@ -49,6 +49,6 @@ export class Tenure {
 }
 
 /** Milliseconds from one reading to another, by the clock that went further. */
-export function elapsedMs(from: Reading, to: Reading): number {
+export function elapsedMs(from: BothClocks, to: BothClocks): number {
   return Math.max(to.monotonicMs - from.monotonicMs, to.wallMs - from.wallMs);
 }

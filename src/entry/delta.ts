@@ -13,7 +13,8 @@ import { type FarmOptions, openFarmLeases, openFarmParts, openStoredCells } from
 
 export type { FarmOptions } from "../stores/farm-leases.js";
 export type { GuardedCells, GuardedDatum, GuardedLease } from "../delta/guarded/guarded.js";
-export type { Effect, Protocol, Reading } from "../delta/effects.js";
+export type { BothClocks } from "../common/both-clocks.js";
+export type { Effect, Protocol } from "../delta/effects.js";
 export type { FarmParts } from "../delta/parts.js";
 export { Consensus } from "../delta/paper/consensus.js";
 export { contend } from "../delta/paper/contend.js";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { VirtualWorld } from "../testing/virtual-world.js";
-import { sharedLimits } from "./core.js";
+import { sharedLimits } from "./core-client.js";
 
 test("operations that share their limits have what is left of the time, and never less than nothing", async () => {
   const world = new VirtualWorld();

@@ -1,6 +1,6 @@
 import { LeaseholdError } from "../lease/errors.js";
 import type { HolderHint } from "../lease/types.js";
-import type { CallLimits, Core, Entry } from "./core.js";
+import type { CallLimits, CoreClient, Entry } from "./core-client.js";
 import { decodeRecord } from "./record.js";
 
 /**
@@ -24,7 +24,11 @@ export function hintOf(entry: Entry, lifeMs?: number): HolderHint {
  * At most so long until the core ends the lease that a key hangs on, unless it is refreshed; undefined when
  * it does not say.
  */
-export async function lifeMsMax(core: Core, entry: Entry, limits: CallLimits): Promise<number | undefined> {
+export async function lifeMsMax(
+  core: CoreClient,
+  entry: Entry,
+  limits: CallLimits,
+): Promise<number | undefined> {
   if (entry.leaseId === 0n) return undefined;
   try {
     const { seconds } = await core.leaseLife(entry.leaseId, limits);

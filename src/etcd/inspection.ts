@@ -4,7 +4,7 @@ import type { Clock, Timers } from "../common/ports.js";
 import type { Inspection, Watching } from "../lease/provider.js";
 import type { Explanation, HolderAction, ResourceHint } from "../lease/types.js";
 import { WatchSet } from "../lease/watch-set.js";
-import { type CallLimits, type Core, type Entry, sharedLimits } from "./core.js";
+import { type CallLimits, type CoreClient, type Entry, sharedLimits } from "./core-client.js";
 import { hintOf, lifeMsMax } from "./hints.js";
 import type { Keys } from "./keys.js";
 import { PrefixWatch } from "./prefix-watch.js";
@@ -14,7 +14,7 @@ import { type Asked, decodeRecord, encodeRecord } from "./record.js";
 const replacementsMax = 5;
 
 export interface CoreInspectionParts {
-  readonly core: Core;
+  readonly core: CoreClient;
   readonly timers: Timers;
   readonly clock: Clock;
   readonly keys: Keys;

@@ -38,8 +38,8 @@ export async function openCoreLeases(
   const tls = options.tls === undefined ? undefined : await textsOf(options.tls);
   await loadPackage("@bufbuild/protobuf", "core://", () => import("@bufbuild/protobuf"));
   await loadPackage("@grpc/grpc-js", "core://", () => import("@grpc/grpc-js"));
-  const { GrpcCore } = await import("./grpc-core.js");
-  const core = new GrpcCore(address.endpoints, tls, world);
+  const { GrpcCoreClient } = await import("./grpc-core-client.js");
+  const core = new GrpcCoreClient(address.endpoints, tls, world);
   try {
     await core.connect({ timeoutMs });
   } catch (error) {

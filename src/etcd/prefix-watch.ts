@@ -3,7 +3,7 @@ import type { Timer, Timers } from "../common/ports.js";
 import { PrefixView } from "../lease/prefix-view.js";
 import type { Watching } from "../lease/provider.js";
 import type { ResourceHint } from "../lease/types.js";
-import type { Core, Entry } from "./core.js";
+import type { CoreClient, Entry } from "./core-client.js";
 import { hintOf } from "./hints.js";
 import type { Keys } from "./keys.js";
 
@@ -14,7 +14,7 @@ const listMsMax = 30_000;
 const retryMs = 1_000;
 
 export interface PrefixWatchParts {
-  readonly core: Core;
+  readonly core: CoreClient;
   readonly timers: Timers;
   readonly keys: Keys;
 }

@@ -12,12 +12,12 @@ import type {
 } from "../lease/provider.js";
 import type { Guarantees, HolderHint, ResourceHint } from "../lease/types.js";
 import { wholeSeconds, type CoreAddress } from "./address.js";
-import type { CallLimits, Core, Entry, Found, Moment } from "./core.js";
+import type { CallLimits, CoreClient, Entry, Found, Moment } from "./core-client.js";
 import { coreGuarantees } from "./guarantees.js";
 import { hintOf, lifeMsMax } from "./hints.js";
 import { CoreInspection } from "./inspection.js";
 import { Keys } from "./keys.js";
-import { decodeRecord, encodeRecord, type HoldRecord } from "./record.js";
+import { decodeRecord, encodeRecord, type HolderRecord } from "./record.js";
 import { Tenure } from "./tenure.js";
 import { Waiters } from "./waiters.js";
 
@@ -47,7 +47,7 @@ const retryMsMin = 1_000;
 const retryMsMax = 15_000;
 
 export interface CoreProviderParts {
-  readonly core: Core;
+  readonly core: CoreClient;
   readonly world: World;
   readonly address: CoreAddress;
   /** Name and incarnation. */
@@ -67,7 +67,7 @@ export class CoreProvider implements Provider {
   readonly inspection: CoreInspection;
   readonly holder: string;
   readonly #parts: CoreProviderParts;
-  readonly #core: Core;
+  readonly #core: CoreClient;
   readonly #keys: Keys;
   readonly #waiters: Waiters;
   /** What was granted and has not been given back, by resource. */
@@ -182,7 +182,7 @@ export class CoreProvider implements Provider {
         wholeSeconds(ttlMs, this.#parts.address),
         limits(),
       );
-      const record: HoldRecord = {
+      const record: HolderRecord = {
         holder,
         label,
         nonce,

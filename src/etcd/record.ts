@@ -12,7 +12,7 @@ export interface Asked {
  * tools. A wish that the holder give the resource back stands there, too: it goes with the key, is changed by
  * comparison like everything else, and costs nothing until there is one.
  */
-export interface HoldRecord {
+export interface HolderRecord {
   /** Name and incarnation. */
   readonly holder: string;
   /** What the holder says of itself. */
@@ -28,12 +28,12 @@ export interface HoldRecord {
   readonly asked?: Asked | undefined;
 }
 
-export function encodeRecord(record: HoldRecord): string {
+export function encodeRecord(record: HolderRecord): string {
   return JSON.stringify(record);
 }
 
 /** Undefined for what Leasehold did not write. */
-export function decodeRecord(text: string): HoldRecord | undefined {
+export function decodeRecord(text: string): HolderRecord | undefined {
   let value: unknown;
   try {
     value = JSON.parse(text);

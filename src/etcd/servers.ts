@@ -12,7 +12,7 @@ import { backOffMs } from "../common/back-off.js";
 import { LeaseholdError } from "../lease/errors.js";
 import type { World } from "../common/ports.js";
 import { Lease, type LeaseKeepAliveResponse } from "../core/gen/etcd/rpc_pb.js";
-import type { CallLimits } from "./core.js";
+import type { CallLimits } from "./core-client.js";
 import { CoreRefusal, type Failure, failureOf, noAnswer } from "./failure.js";
 import { Refreshes, serviceError } from "./refreshes.js";
 

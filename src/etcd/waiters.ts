@@ -1,6 +1,6 @@
 import type { Random, Timer, Timers } from "../common/ports.js";
 import type { Watching } from "../lease/provider.js";
-import type { Core, Entry } from "./core.js";
+import type { CoreClient, Entry } from "./core-client.js";
 import { ContentionBackoff } from "./contention-backoff.js";
 import { decodeRecord } from "./record.js";
 
@@ -14,7 +14,7 @@ const waitsMax = 10_000;
 const pausesKept = 2;
 
 export interface WaitersParts {
-  readonly core: Core;
+  readonly core: CoreClient;
   readonly timers: Timers;
   readonly random: Random;
   /** Tells the local waiter to try now; false when there is none. */

@@ -11,7 +11,7 @@ import {
 } from "../core/gen/etcd/rpc_pb.js";
 import type { Timer, World } from "../common/ports.js";
 import type { Watching } from "../lease/provider.js";
-import type { Entry, WatchListener } from "./core.js";
+import type { Entry, WatchListener } from "./core-client.js";
 import type { Servers, Stream } from "./servers.js";
 
 /**

@@ -60,7 +60,7 @@ const watchesMax = 16;
 const closeStepMs = 1_000;
 
 /** Errors that may pass by themselves; with any other an attempt is not repeated. */
-const passing: ReadonlySet<ErrorCode> = new Set([
+const retryable: ReadonlySet<ErrorCode> = new Set([
   "NO_QUORUM",
   "TIMEOUT",
   "RESOURCES_FULL",
@@ -259,7 +259,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
         } else {
           failures += 1;
           contender.lastError = outcome.error;
-          if (!passing.has(outcome.error.code)) throw outcome.error;
+          if (!retryable.has(outcome.error.code)) throw outcome.error;
         }
         queue.settle(contender, outcome.kind === "held" ? "held" : outcome.error);
         await contender.sleep(

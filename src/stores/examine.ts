@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { decodeFarmCell, type FarmCell, mergeFarmCells } from "../delta/farm/farm-cell.js";
-import { type FarmPlan, type FarmReading, planFarm } from "../delta/farm/farm-plan.js";
+import { type FarmPlan, type FarmAnswer, planFarm } from "../delta/farm/farm-plan.js";
 import { farmRegister, type StoreTraits } from "../delta/store.js";
 import { LeaseholdError } from "../lease/errors.js";
 import { type OpenedStore, type ProbeFinding, StoreUnfitError } from "./common/contract.js";
@@ -146,7 +146,7 @@ async function reportOf(
 }
 
 function planOf(stores: readonly StoreReport[]): Pick<FarmReport, "plan" | "error"> {
-  const readings = stores.map(({ id, farm, error }): FarmReading =>
+  const answers = stores.map(({ id, farm, error }): FarmAnswer =>
     id === undefined || (error !== undefined && farm === undefined)
       ? { kind: "silent", error: error ?? new LeaseholdError("STORE_UNAVAILABLE") }
       : { kind: "answered", id, cell: farm },
@@ -155,7 +155,7 @@ function planOf(stores: readonly StoreReport[]): Pick<FarmReport, "plan" | "erro
     return {
       plan: planFarm(
         stores.map(({ name }) => name),
-        readings,
+        answers,
       ),
     };
   } catch (error) {

@@ -15,7 +15,7 @@ export {
   type HistoryHeader,
   historyLine,
   historyVersion,
-  type Holding,
+  type TenureId,
   type Intervention,
   type Moment,
   type Nanoseconds,

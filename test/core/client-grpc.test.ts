@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { WatchListener } from "../../src/etcd/core.js";
-import { GrpcCore } from "../../src/etcd/grpc-core.js";
+import type { WatchListener } from "../../src/etcd/core-client.js";
+import { GrpcCoreClient } from "../../src/etcd/grpc-core-client.js";
 import { CompactionRequestSchema } from "../../src/core/gen/etcd/rpc_pb.js";
 import { realWorld } from "../../src/runtime/world.js";
 import { eventually } from "../support/built.js";
@@ -27,10 +27,10 @@ class Ear implements WatchListener {
 for (const program of ["etcd", "leasehold"] as const) {
   describe(`what leases need of a core, by ${program}`, () => {
     let cluster: CoreCluster;
-    let core: GrpcCore;
+    let core: GrpcCoreClient;
     beforeAll(async () => {
       cluster = await CoreCluster.start(1, { program });
-      core = new GrpcCore([cluster.endpoints], undefined, realWorld());
+      core = new GrpcCoreClient([cluster.endpoints], undefined, realWorld());
     });
     afterAll(async () => {
       core.close();

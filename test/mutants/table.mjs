@@ -183,12 +183,12 @@ export const mutants = [
   {
     name: "block: it is announced before it is written",
     file: "src/stores/block/block-store.ts",
-    find: "    await this.#medium.writeLine(unitPosition(layout, region, tenure.slot, half), line);\n    if (!quiet) {",
+    find: "    await this.#medium.writeEnvelope(unitPosition(layout, region, tenure.slot, half), envelope);\n    if (!quiet) {",
     replace:
-      "    const later = line.slice();\n    if (!quiet) {\n" +
+      "    const later = envelope.slice();\n    if (!quiet) {\n" +
       "      const hint = encodeHint(layout.id, globalThis.crypto.randomUUID());\n" +
-      "      await this.#medium.writeLine(hintPosition(layout, region), hint);\n    }\n" +
-      "    await this.#medium.writeLine(unitPosition(layout, region, tenure.slot, half), later);\n    if (false) {",
+      "      await this.#medium.writeEnvelope(hintPosition(layout, region), hint);\n    }\n" +
+      "    await this.#medium.writeEnvelope(unitPosition(layout, region, tenure.slot, half), later);\n    if (false) {",
     caughtBy: device,
   },
   {

@@ -1,4 +1,4 @@
-import type { CallLimits, Core, Entry, WatchListener } from "../../src/etcd/core.js";
+import type { CallLimits, CoreClient, Entry, WatchListener } from "../../src/etcd/core-client.js";
 import { parseCoreUrls } from "../../src/etcd/address.js";
 import { CoreProvider } from "../../src/etcd/provider.js";
 import { LeaseholdError } from "../../src/lease/errors.js";
@@ -118,7 +118,7 @@ export class MemoryCore {
 }
 
 /** One participant's way to the core. */
-class MemoryCoreClient implements Core {
+class MemoryCoreClient implements CoreClient {
   readonly #core: MemoryCore;
   readonly #world: World;
   readonly #watchers = new Set<Watcher>();

@@ -1,6 +1,7 @@
 import { majorityOf } from "../../src/common/majority.js";
 import { Driver } from "../../src/delta/driver.js";
-import type { Protocol, Reading, Resumption } from "../../src/delta/effects.js";
+import type { BothClocks } from "../../src/common/both-clocks.js";
+import type { Protocol, Resumption } from "../../src/delta/effects.js";
 import { type FarmView, noFloor, type ProtocolEnvironment } from "../../src/delta/lease-protocol.js";
 import type { MemoryMedium } from "../../src/delta/memory/memory-store.js";
 import { MemoryStore } from "../../src/delta/memory/memory-store.js";
@@ -48,7 +49,7 @@ export class PaperBench {
     return this.world.clock.monotonicMs();
   }
 
-  now(): Reading {
+  now(): BothClocks {
     return { monotonicMs: this.nowMs, wallMs: this.world.clock.wallMs() };
   }
 

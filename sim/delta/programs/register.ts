@@ -1,4 +1,4 @@
-import { decodeLine, encodeLine } from "../../../src/delta/record/line.js";
+import { decodeEnvelope, encodeEnvelope } from "../../../src/delta/record/envelope.js";
 import type { Codec } from "../../../src/delta/paper/register.js";
 import type { Stamp } from "../../../src/delta/record/stamp.js";
 import { type PartsStage, stampText } from "./stage.js";
@@ -7,9 +7,9 @@ const format = "stamp/1";
 
 const stampCodec: Codec<Stamp> = {
   encode: ({ number, writer, nonce }) =>
-    encodeLine(format, JSON.stringify([number.toString(), writer, nonce])),
+    encodeEnvelope(format, JSON.stringify([number.toString(), writer, nonce])),
   decode: (bytes) => {
-    const [number, writer, nonce] = decodeLine(format, bytes) as [string, string, number];
+    const [number, writer, nonce] = decodeEnvelope(format, bytes) as [string, string, number];
     return { number: BigInt(number), writer, nonce };
   },
 };

@@ -1,12 +1,12 @@
-import { type CellReading, isCell } from "../record/cell.js";
+import { type CellOrError, isCell } from "../record/cell.js";
 import { encodeRecord } from "../record/codec.js";
 import { lookAtClocks, type Protocol } from "../effects.js";
-import type { AskResult, ProtocolEnvironment, Sighting } from "../lease-protocol.js";
-import { readAll } from "../looking.js";
+import type { AskResult, ProtocolEnvironment, HolderView } from "../lease-protocol.js";
+import { readAll } from "../quorum-read.js";
 import type { Observations } from "../observations.js";
 import type { Asked, DeltaRecord } from "../record/record.js";
 import { leaseRegister } from "../record/registers.js";
-import { sightingOf } from "../sighting.js";
+import { holderViewOf } from "../holder-view.js";
 import type { StoreRequest } from "../store.js";
 
 /** The holder may renew between the read and the write; it cannot do so all the time. */
@@ -30,9 +30,9 @@ export function* askHolder(
   let last = begun.now;
   const register = leaseRegister(resource);
   const told = new Set<number>();
-  let first: Sighting | undefined;
+  let first: HolderView | undefined;
   for (let tries = 0; ; tries += 1) {
-    const cells: (CellReading | undefined)[] = [];
+    const cells: (CellOrError | undefined)[] = [];
     // A store that is silent must not take the time in which the others could be told.
     const lookMs = Math.min(settings.delayMs, (endMs - last.monotonicMs) / 2);
     const { now, cancelled } = yield* readAll(farm, resource, cells, lookMs, () => false);
@@ -40,10 +40,10 @@ export function* askHolder(
       if (isCell(cell) && cell.record !== undefined)
         observations.see(resource, store, cell.record, now.monotonicMs);
     });
-    const sighting = sightingOf(farm, resource, cells, observations, now.monotonicMs);
-    first ??= sighting;
+    const holderView = holderViewOf(farm, resource, cells, observations, now.monotonicMs);
+    first ??= holderView;
     const holder = first.record;
-    if (holder === undefined) return { sighting: first, stores: 0 };
+    if (holder === undefined) return { holderView: first, stores: 0 };
     const requests = cells.map((cell, store): StoreRequest | undefined => {
       if (!isCell(cell) || !isOf(cell.record, holder)) return undefined;
       if (cell.record.asked?.broken === true || (cell.record.asked !== undefined && !asked.broken)) {
@@ -56,7 +56,7 @@ export function* askHolder(
     const leftMs = endMs - now.monotonicMs;
     const isGivenUp = cancelled || tries >= triesMax || leftMs <= 0;
     if (isGivenUp || requests.every((request) => request === undefined))
-      return { sighting: first, stores: told.size };
+      return { holderView: first, stores: told.size };
     const timeoutMs = Math.min(settings.delayMs, leftMs);
     const written = yield { kind: "ask", requests, timeoutMs, enough: () => false };
     const { answers } = written;
@@ -66,7 +66,7 @@ export function* askHolder(
     });
     const isOver = last.monotonicMs >= endMs;
     if (isOver || answers.every((answer) => answer?.kind !== "conflict"))
-      return { sighting: first, stores: told.size };
+      return { holderView: first, stores: told.size };
   }
 }
 

@@ -1,11 +1,12 @@
 import { backOffMs } from "../../common/back-off.js";
 import { LeaseholdError } from "../../lease/errors.js";
-import { type Cell, cellOf, type CellReading, isCell } from "../record/cell.js";
+import { type Cell, cellOf, type CellOrError, isCell } from "../record/cell.js";
 import { encodeRecord } from "../record/codec.js";
 import { askHolder } from "./conditional-ask.js";
 import { conditionalPromise } from "./conditional-promise.js";
 import { ConditionalTenure } from "./conditional-tenure.js";
-import { lookAtClocks, type Protocol, type Reading, type Resumption } from "../effects.js";
+import type { BothClocks } from "../../common/both-clocks.js";
+import { lookAtClocks, type Protocol, type Resumption } from "../effects.js";
 import { noMajority, tooFewEpochs } from "../failures.js";
 import type {
   AskResult,
@@ -14,10 +15,10 @@ import type {
   LeaseProtocol,
   Listing,
   ProtocolEnvironment,
-  Sighting,
+  HolderView,
 } from "../lease-protocol.js";
 import { stretched } from "../../common/clock-rates.js";
-import { listFarm, lookAtFarm, readAll } from "../looking.js";
+import { listFarm, lookAtFarm, readAll } from "../quorum-read.js";
 import { Observations } from "../observations.js";
 import type { Asked, DeltaRecord } from "../record/record.js";
 import { leaseRegister } from "../record/registers.js";
@@ -78,7 +79,7 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
     let step = yield lookAtClocks;
     for (let splits = 0; ; splits += 1) {
       const { now: before } = step;
-      const cells: (CellReading | undefined)[] = [];
+      const cells: (CellOrError | undefined)[] = [];
       const isPlain = () => {
         const seen = this.#board(wish.resource, cells, before);
         return seen.open.length >= farm.majority || this.#isHeld(seen);
@@ -132,7 +133,7 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
     yield* this.#write(tenure, record, now, false);
   }
 
-  *look(resource: string, timeoutMs: number): Protocol<Sighting> {
+  *look(resource: string, timeoutMs: number): Protocol<HolderView> {
     return yield* lookAtFarm(this.#environment, this.observations, resource, timeoutMs);
   }
 
@@ -147,9 +148,9 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
   /** Replaces the open cells, and tries cells that nobody could read as if they had never been written. */
   *#take(
     wish: AttemptWish,
-    cells: readonly (CellReading | undefined)[],
+    cells: readonly (CellOrError | undefined)[],
     open: readonly number[],
-    begun: Reading,
+    begun: BothClocks,
   ): Protocol<ConditionalTenure | undefined> {
     const { farm } = this.#environment;
     const { resource, leaseMs } = wish;
@@ -188,7 +189,7 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
    * Writes a holder's record over its own cells. With `heals` also over such that a contender might replace: a store that
    * was silent or has lost a vote then counts again. What it must not write over it reads.
    */
-  *#write(tenure: ConditionalTenure, record: DeltaRecord, now: Reading, heals: boolean): Protocol<Reach> {
+  *#write(tenure: ConditionalTenure, record: DeltaRecord, now: BothClocks, heals: boolean): Protocol<Reach> {
     const { farm } = this.#environment;
     const written = new Set<number>();
     let todo = Array.from({ length: farm.size }, (_, store) => store);
@@ -240,7 +241,7 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
       };
     const before = written.size;
     const mine: Cell = { content: next, record };
-    const learn = (store: number, answer: StoreAnswer, at: Reading) => {
+    const learn = (store: number, answer: StoreAnswer, at: BothClocks) => {
       if (answer.kind === "written") cells[store] = mine;
       else this.#learn(tenure, store, cellOf(answer, resource, farm.nameOf(store)), at);
     };
@@ -265,7 +266,7 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
     return { written, step };
   }
 
-  #learn(tenure: ConditionalTenure, store: number, cell: CellReading | undefined, now: Reading): void {
+  #learn(tenure: ConditionalTenure, store: number, cell: CellOrError | undefined, now: BothClocks): void {
     if (!isCell(cell)) return;
     tenure.cells[store] = cell;
     const { record } = cell;
@@ -277,14 +278,14 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
     }
   }
 
-  #observe(resource: string, cells: readonly (CellReading | undefined)[], now: Reading): void {
+  #observe(resource: string, cells: readonly (CellOrError | undefined)[], now: BothClocks): void {
     cells.forEach((cell, store) => {
       if (isCell(cell) && cell.record !== undefined)
         this.observations.see(resource, store, cell.record, now.monotonicMs);
     });
   }
 
-  #board(resource: string, cells: readonly (CellReading | undefined)[], now: Reading): Board {
+  #board(resource: string, cells: readonly (CellOrError | undefined)[], now: BothClocks): Board {
     const board: Board = { open: [], blocked: [] };
     cells.forEach((cell, store) => {
       if (!isCell(cell)) return;
@@ -296,7 +297,7 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
   }
 
   /** How long until a contender may replace the cell, ms; 0 when it may. */
-  #untilOpenMs({ record }: Cell, resource: string, store: number, now: Reading): number {
+  #untilOpenMs({ record }: Cell, resource: string, store: number, now: BothClocks): number {
     if (record === undefined || record.state === "free") return 0;
     // What this process wrote itself in an attempt or a tenure that is over: it knows that it does not hold. Unless that
     // was broken: then the others come first.
@@ -330,7 +331,7 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
     return tenure.cells.filter((cell) => (cell?.record?.epoch ?? 0n) > tenure.token).length;
   }
 
-  #greatest(cells: readonly (CellReading | undefined)[]): { epoch: bigint; number: bigint } {
+  #greatest(cells: readonly (CellOrError | undefined)[]): { epoch: bigint; number: bigint } {
     let [epoch, number] = [0n, 0n];
     for (let store = 0; store < this.#environment.farm.size; store += 1) {
       const floor = this.#environment.farm.floorOf(store);
@@ -364,11 +365,11 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
     return label === undefined ? record : { ...record, label };
   }
 
-  #timeoutMs(wish: AttemptWish, now: Reading): number {
+  #timeoutMs(wish: AttemptWish, now: BothClocks): number {
     return Math.max(1, Math.min(this.#environment.settings.delayMs, wish.deadlineMs - now.monotonicMs));
   }
 
-  #noMajority(cells: readonly (CellReading | undefined)[]): LeaseholdError {
+  #noMajority(cells: readonly (CellOrError | undefined)[]): LeaseholdError {
     const { size, majority } = this.#environment.farm;
     const errors = Array.from({ length: size }, (_, store) => {
       const cell = cells[store];

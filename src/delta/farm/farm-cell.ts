@@ -1,6 +1,6 @@
 import { LeaseholdError } from "../../lease/errors.js";
 import { greatest } from "../../common/lists.js";
-import { corrupt, decodeLine, encodeLine, sameBytes } from "../record/line.js";
+import { corrupt, decodeEnvelope, encodeEnvelope, sameBytes } from "../record/envelope.js";
 
 /** The first word of what stands in a store's {@link farmRegister}. */
 export const farmFormat = "leasehold-farm/2";
@@ -41,12 +41,12 @@ export function encodeFarmCell(cell: FarmCell): Uint8Array {
   const { id, state, generation, farm, leaseMsMax, delayMsMax, since, waitedMs } = cell;
   const [epochFloor, epochMax] = [cell.epochFloor.toString(), cell.epochMax.toString()];
   const terms = { generation, farm, leaseMsMax, delayMsMax, epochFloor, epochMax };
-  return encodeLine(farmFormat, JSON.stringify({ id, state, since, waitedMs, ...terms }));
+  return encodeEnvelope(farmFormat, JSON.stringify({ id, state, since, waitedMs, ...terms }));
 }
 
 /** @throws LeaseholdError `STORE_FOREIGN`, `STORE_CORRUPT`. */
 export function decodeFarmCell(bytes: Uint8Array): FarmCell {
-  const value = decodeLine(farmFormat, bytes);
+  const value = decodeEnvelope(farmFormat, bytes);
   const fields = (value ?? {}) as Record<keyof FarmCell, unknown>;
   const { id, state, generation, farm, leaseMsMax, delayMsMax, since, waitedMs, epochFloor, epochMax } =
     fields;

@@ -2,11 +2,11 @@ import { LeaseholdError } from "../../lease/errors.js";
 import { compareLists, type FarmCell, type FarmTerms, sameList, termsOf } from "./farm-cell.js";
 
 /** What one store answered when it was asked for its farm. */
-export type FarmReading =
+export type FarmAnswer =
   | { readonly kind: "silent"; readonly error: LeaseholdError }
   | { readonly kind: "answered"; readonly id: string; readonly cell: FarmCell | undefined };
 
-/** What the readings of all stores come to. */
+/** What the answers of all stores come to. */
 export type FarmPlan =
   /** Nobody has used these stores before, but not all of them answer: no farm can be founded yet. */
   { readonly kind: "unfounded" } | Founded;
@@ -27,9 +27,9 @@ export interface Founded extends FarmTerms {
  *
  * @throws LeaseholdError `CONFIG_MISMATCH` when they cannot be the stores of one farm.
  */
-export function planFarm(names: readonly string[], readings: readonly FarmReading[]): FarmPlan {
-  const answered = readings.flatMap((reading, store) =>
-    reading.kind === "answered" ? [{ ...reading, store }] : [],
+export function planFarm(names: readonly string[], answers: readonly FarmAnswer[]): FarmPlan {
+  const answered = answers.flatMap((answer, store) =>
+    answer.kind === "answered" ? [{ ...answer, store }] : [],
   );
   const twin = answered.find(({ id }, index) => answered.findIndex((other) => other.id === id) !== index);
   if (twin !== undefined)
@@ -37,21 +37,21 @@ export function planFarm(names: readonly string[], readings: readonly FarmReadin
   // A cell that names another marker came with a copy of that store.
   const known = answered.flatMap(({ id, cell }) => (cell !== undefined && cell.id === id ? [cell] : []));
   const everybody = answered.map(({ store }) => store);
-  const latest = latestOf(known, readings.length);
+  const latest = latestOf(known, answers.length);
   if (latest === undefined) {
-    if (answered.length < readings.length) return { kind: "unfounded" };
+    if (answered.length < answers.length) return { kind: "unfounded" };
     const terms = termsOf({ generation: 0, farm: answered.map(({ id }) => id).toSorted() }, []);
     return { kind: "farm", ...terms, members: everybody, newcomers: [], replaced: [] };
   }
   const { generation, farm } = latest;
-  if (farm.length !== readings.length)
-    throw mismatch(`their farm has ${farm.length} stores, and ${readings.length} were given`);
+  if (farm.length !== answers.length)
+    throw mismatch(`their farm has ${farm.length} stores, and ${answers.length} were given`);
   const isApart = (cell: FarmCell) =>
     (generation === 0 && !sameList(cell, latest)) || !cell.farm.some((id) => farm.includes(id));
   if (known.some(isApart)) throw mismatch("they belong to different farms");
   const members = answered.filter(({ id }) => farm.includes(id)).map(({ store }) => store);
   const strangers = answered.filter(({ store }) => !members.includes(store));
-  if (strangers.length >= readings.length / 2)
+  if (strangers.length >= answers.length / 2)
     throw mismatch(
       `${strangers.map(({ store }) => names[store]).join(" and ")} do not belong to the farm of the others, or half of the stores have forgotten it`,
     );

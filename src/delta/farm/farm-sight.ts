@@ -8,11 +8,11 @@ import {
   sameCell,
   sameTerms,
 } from "./farm-cell.js";
-import type { FarmReading } from "./farm-plan.js";
+import type { FarmAnswer } from "./farm-plan.js";
 import type { StoreAnswer, StoreRequest, StoreTraits } from "../store.js";
 
 /** What a look at a farm has read of one store. */
-export type Sight = FarmReading & { readonly content?: Uint8Array | undefined };
+export type Sight = FarmAnswer & { readonly content?: Uint8Array | undefined };
 
 /** What the store says under its present marker. */
 export function ownCell(sight: Sight): FarmCell | undefined {

@@ -1,6 +1,7 @@
 import { LeaseholdError } from "../../lease/errors.js";
 import type { Driver, Gate } from "../driver.js";
-import { lookAtClocks, type Protocol, type Reading } from "../effects.js";
+import type { BothClocks } from "../../common/both-clocks.js";
+import { lookAtClocks, type Protocol } from "../effects.js";
 import { noMajority } from "../failures.js";
 import { encodeFarmCell, type FarmCell, greatestOf, sameCell } from "./farm-cell.js";
 import { type Founded, planFarm } from "./farm-plan.js";
@@ -82,7 +83,7 @@ export class Farm implements FarmView, Gate {
   /** The greatest that somebody wanted here. */
   #epochWanted = 0n;
   /** When the last look began that showed a majority which says what this process relies on. */
-  #confirmed: Reading | undefined;
+  #confirmed: BothClocks | undefined;
   #looking: Promise<void> | undefined;
   /** Why the last look failed. */
   #fault: LeaseholdError | undefined;
@@ -138,7 +139,7 @@ export class Farm implements FarmView, Gate {
     return untilReadyMs(this.#members[store]!, nowMs);
   }
 
-  refusal(store: number, now: Reading): StoreAnswer | undefined {
+  refusal(store: number, now: BothClocks): StoreAnswer | undefined {
     if (this.#counts(store, now)) return undefined;
     const { state, error, traits } = this.#members[store]!;
     if (state !== "recovering") return { kind: "failed", error };
@@ -146,7 +147,7 @@ export class Farm implements FarmView, Gate {
     return { kind: "failed", error: new LeaseholdError("STORE_UNAVAILABLE", why) };
   }
 
-  #counts(store: number, now: Reading): boolean {
+  #counts(store: number, now: BothClocks): boolean {
     return this.#members[store]!.state === "ready" && this.#ageMs(now) < this.#settings.leaseMsMax;
   }
 
@@ -172,7 +173,7 @@ export class Farm implements FarmView, Gate {
   }
 
   /** A look at the stores, if one is due now: to be run to its end before this is asked again. */
-  lookDue(now: Reading): Protocol<void> | undefined {
+  lookDue(now: BothClocks): Protocol<void> | undefined {
     const isFresh = this.#ageMs(now) < this.#settings.leaseMsMax / looksPerView;
     const isSettled = this.#members.every(({ state }) => state === "ready") && !this.#isShortOfEpochs;
     if ((isFresh && isSettled) || now.monotonicMs < this.#lookAgainMs) return undefined;
@@ -208,7 +209,7 @@ export class Farm implements FarmView, Gate {
   }
 
   /** How many stores count. */
-  ready(now: Reading): number {
+  ready(now: BothClocks): number {
     return this.#members.filter((_, store) => this.#counts(store, now)).length;
   }
 
@@ -218,7 +219,7 @@ export class Farm implements FarmView, Gate {
   }
 
   /** Why no lease can be had. */
-  whyNot(now: Reading): LeaseholdError {
+  whyNot(now: BothClocks): LeaseholdError {
     if (this.#fault !== undefined) return this.#fault;
     const errors = this.#members.map((_, store) => {
       const refusal = this.refusal(store, now);
@@ -233,7 +234,7 @@ export class Farm implements FarmView, Gate {
   }
 
   /** How old the last look is that counts: none does while the clocks disagree. */
-  #ageMs(now: Reading): number {
+  #ageMs(now: BothClocks): number {
     const { leaseMsMax } = this.#settings;
     if (this.#confirmed === undefined || clocksDisagree(this.#confirmed, now, leaseMsMax)) return Infinity;
     return elapsedMs(this.#confirmed, now);
@@ -271,7 +272,7 @@ export class Farm implements FarmView, Gate {
     }
   }
 
-  *#read(): Protocol<{ readonly sights: readonly Sight[]; readonly now: Reading }> {
+  *#read(): Protocol<{ readonly sights: readonly Sight[]; readonly now: BothClocks }> {
     const { answers, now } = yield {
       kind: "ask",
       requests: this.#members.map(() => ({ op: "read", register: farmRegister })),

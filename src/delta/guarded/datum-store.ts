@@ -1,6 +1,6 @@
 import { LeaseholdError } from "../../lease/errors.js";
 import { decodeRecord } from "../record/codec.js";
-import { corrupt, decodeLine, encodeLine, sameBytes } from "../record/line.js";
+import { corrupt, decodeEnvelope, encodeEnvelope, sameBytes } from "../record/envelope.js";
 import type { DeltaRecord } from "../record/record.js";
 import { leaseRegister, resourceOf } from "../record/registers.js";
 import { compareStamps } from "../record/stamp.js";
@@ -15,7 +15,7 @@ const datumPrefix = "datum/";
 /** Room that is kept for the record in front of the datum: the longest name, holder and label fit. */
 const recordBytesMax = 4_096;
 
-/** What the line around a datum costs, bytes. */
+/** What the envelope around a datum costs, bytes. */
 const datumLineBytes = 32;
 
 /** Cells that are kept in mind. One that is not costs a read more. */
@@ -202,10 +202,10 @@ function inside(register: string): string {
  * @throws LeaseholdError `STORE_FOREIGN`, `STORE_CORRUPT`
  */
 export function contentOf(cell: Uint8Array): GuardedContent {
-  const line = recordPart(cell);
-  const record = decodeRecord(line);
-  if (line.length === cell.length) return { record };
-  const datum = decodeLine(datumFormat, cell.subarray(line.length + 1));
+  const envelope = recordPart(cell);
+  const record = decodeRecord(envelope);
+  if (envelope.length === cell.length) return { record };
+  const datum = decodeEnvelope(datumFormat, cell.subarray(envelope.length + 1));
   if (typeof datum !== "string") throw corrupt("its datum is no text", cell);
   return { record, datum };
 }
@@ -216,10 +216,10 @@ function recordPart(cell: Uint8Array): Uint8Array {
 }
 
 function joined(record: Uint8Array, datum: string): Uint8Array {
-  const line = encodeLine(datumFormat, JSON.stringify(datum));
-  const cell = new Uint8Array(record.length + 1 + line.length);
+  const envelope = encodeEnvelope(datumFormat, JSON.stringify(datum));
+  const cell = new Uint8Array(record.length + 1 + envelope.length);
   cell.set(record);
   cell[record.length] = newline;
-  cell.set(line, record.length + 1);
+  cell.set(envelope, record.length + 1);
   return cell;
 }

@@ -1,6 +1,6 @@
 import { LeaseholdError } from "../../lease/errors.js";
 import type { Random, Timers } from "../../common/ports.js";
-import { sameBytes } from "../record/line.js";
+import { sameBytes } from "../record/envelope.js";
 import type { Store, StoreAnswer, StoreRequest, StoreTraits } from "../store.js";
 
 /** How often a resource that is held is looked at: reading memory costs nothing. */

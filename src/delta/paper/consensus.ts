@@ -1,4 +1,5 @@
-import type { Protocol, Reading } from "../effects.js";
+import type { BothClocks } from "../../common/both-clocks.js";
+import type { Protocol } from "../effects.js";
 import { lookAtClocks } from "../effects.js";
 import { RankedRegister } from "./ranked-register.js";
 import type { RankedRegisterOptions } from "./ranked-register.js";
@@ -10,7 +11,7 @@ export interface ConsensusOptions extends RankedRegisterOptions {
   /** The process's own, which tells its consensus objects apart: no two of them may ever choose the same rank. */
   readonly nonces: Nonces;
   /** The leader oracle's word, asked at each turn. Safety does not rest on it, and any number may believe that they lead. */
-  readonly isLeader: (now: Reading) => boolean;
+  readonly isLeader: (now: BothClocks) => boolean;
   /** How often the oracle is asked, and one that does not lead looks for a decision, ms. */
   readonly pollMs: number;
 }

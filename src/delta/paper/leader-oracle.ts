@@ -1,4 +1,5 @@
-import { type Protocol, type Reading, lookAtClocks } from "../effects.js";
+import type { BothClocks } from "../../common/both-clocks.js";
+import { type Protocol, lookAtClocks } from "../effects.js";
 import { elapsedMs } from "../tenure.js";
 import { contend } from "./contend.js";
 import { release, renewEventuallyND } from "./renew.js";
@@ -21,7 +22,7 @@ export class LeaderOracle {
   }
 
   /** By a reading of the clocks of this moment: what was true a moment ago says nothing. */
-  isLeader(now: Reading): boolean {
+  isLeader(now: BothClocks): boolean {
     return this.#state.state === "hold" && this.#state.remainingMs(now) > 0;
   }
 

@@ -116,7 +116,7 @@ describe("a question to a holder", () => {
     const [alice, bob] = [stage.process("alice"), stage.process("bob")];
     const tenure = await alice.take();
     const said = await stage.bench.wait(bob.player.run(bob.lease.ask("r", asked, delayMs)));
-    expect(said).toMatchObject({ sighting: { state: "held" }, stores: 2 });
+    expect(said).toMatchObject({ holderView: { state: "held" }, stores: 2 });
     expect(tenure.asked).toBeUndefined();
     await alice.renew(tenure);
     expect(tenure.asked).toEqual(asked);
@@ -156,7 +156,7 @@ describe("a question to a holder", () => {
     const stage = new Stage();
     const bob = stage.process("bob");
     const said = await stage.bench.wait(bob.player.run(bob.lease.ask("r", asked, delayMs)));
-    expect(said).toMatchObject({ sighting: { state: "free" }, stores: 0 });
+    expect(said).toMatchObject({ holderView: { state: "free" }, stores: 0 });
     expect(stage.bench.media.map(({ performed }) => performed.put)).toEqual([0, 0, 0]);
   });
 });

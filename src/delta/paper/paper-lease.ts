@@ -1,5 +1,6 @@
 import { LeaseholdError } from "../../lease/errors.js";
-import { type Protocol, type Reading, lookAtClocks } from "../effects.js";
+import type { BothClocks } from "../../common/both-clocks.js";
+import { type Protocol, lookAtClocks } from "../effects.js";
 import type {
   AskResult,
   AttemptResult,
@@ -7,10 +8,10 @@ import type {
   LeaseProtocol,
   Listing,
   ProtocolEnvironment,
-  Sighting,
+  HolderView,
 } from "../lease-protocol.js";
 import { stretched } from "../../common/clock-rates.js";
-import { listFarm, lookAtFarm } from "../looking.js";
+import { listFarm, lookAtFarm } from "../quorum-read.js";
 import { Observations } from "../observations.js";
 import type { Asked } from "../record/record.js";
 import { type Hold, Tenure } from "../tenure.js";
@@ -132,17 +133,17 @@ export class PaperLease implements LeaseProtocol<PaperTenure> {
     if (!tenure.isUnknown) yield* release(tenure.site, tenure.held);
   }
 
-  *look(resource: string, timeoutMs: number): Protocol<Sighting> {
-    const sighting = yield* lookAtFarm(this.#environment, this.#observations, resource, timeoutMs);
-    const { record } = sighting;
-    if (record === undefined) return sighting;
+  *look(resource: string, timeoutMs: number): Protocol<HolderView> {
+    const holderView = yield* lookAtFarm(this.#environment, this.#observations, resource, timeoutMs);
+    const { record } = holderView;
+    if (record === undefined) return holderView;
     const { asked } = yield* questionTo(this.#environment, resource, record.epoch);
-    return asked === undefined ? sighting : { ...sighting, record: { ...record, asked } };
+    return asked === undefined ? holderView : { ...holderView, record: { ...record, asked } };
   }
 
   *ask(resource: string, asked: Asked, timeoutMs: number): Protocol<AskResult> {
-    const sighting = yield* lookAtFarm(this.#environment, this.#observations, resource, timeoutMs);
-    return yield* askApart(this.#environment, resource, asked, sighting);
+    const holderView = yield* lookAtFarm(this.#environment, this.#observations, resource, timeoutMs);
+    return yield* askApart(this.#environment, resource, asked, holderView);
   }
 
   list(prefix: string, timeoutMs: number): Protocol<Listing> {
@@ -184,6 +185,6 @@ const ended: AttemptResult<PaperTenure> = {
   error: new LeaseholdError("TIMEOUT", "the attempt was ended by its caller"),
 };
 
-function holdOf(held: Held): Hold & { readonly begun: Reading } {
+function holdOf(held: Held): Hold & { readonly begun: BothClocks } {
   return { begun: held.begun, leaseMs: held.record.leaseMs };
 }

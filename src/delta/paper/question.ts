@@ -1,7 +1,7 @@
 import { LeaseholdError } from "../../lease/errors.js";
 import { lookAtClocks, type Protocol } from "../effects.js";
-import type { AskResult, ProtocolEnvironment, Sighting } from "../lease-protocol.js";
-import { corrupt, decodeLine, encodeLine, sameBytes } from "../record/line.js";
+import type { AskResult, ProtocolEnvironment, HolderView } from "../lease-protocol.js";
+import { corrupt, decodeEnvelope, encodeEnvelope, sameBytes } from "../record/envelope.js";
 import type { Asked } from "../record/record.js";
 import { questionRegister } from "../record/registers.js";
 import type { Stamp } from "../record/stamp.js";
@@ -25,11 +25,11 @@ const format = "leasehold-question/1";
 const codec: Codec<Question> = {
   encode({ number, writer, nonce, token, asked }) {
     const { by, broken } = asked;
-    const line = { number: number.toString(), writer, nonce, token: token.toString(), by, broken };
-    return encodeLine(format, JSON.stringify(line));
+    const envelope = { number: number.toString(), writer, nonce, token: token.toString(), by, broken };
+    return encodeEnvelope(format, JSON.stringify(envelope));
   },
   decode(bytes) {
-    const fields = decodeLine(format, bytes) as Readonly<Record<string, unknown>> | null;
+    const fields = decodeEnvelope(format, bytes) as Readonly<Record<string, unknown>> | null;
     const { number, writer, nonce, token, by, broken } = fields ?? {};
     const isSound =
       isCount(number) &&
@@ -83,10 +83,10 @@ export function* askApart(
   environment: ProtocolEnvironment,
   resource: string,
   asked: Asked,
-  sighting: Sighting,
+  holderView: HolderView,
 ): Protocol<AskResult> {
-  const token = sighting.record?.epoch;
-  if (sighting.state !== "held" || token === undefined) return { sighting, stores: 0 };
+  const token = holderView.record?.epoch;
+  if (holderView.state !== "held" || token === undefined) return { holderView, stores: 0 };
   const register = registerOf(environment, resource);
   for (let tries = 0; tries < triesMax; tries += 1) {
     const { now } = yield lookAtClocks;
@@ -98,9 +98,9 @@ export function* askApart(
     }
     const stands = seen.value?.token === token ? seen.value.asked : undefined;
     if (stands?.broken === true || (stands !== undefined && !asked.broken))
-      return { sighting, stores: environment.farm.majority };
+      return { holderView, stores: environment.farm.majority };
     const question = { number: numberAfter(seen), writer: environment.writer, nonce: tries, token, asked };
     yield* register.send(question, (content) => content.number < question.number, seen.ended);
   }
-  return { sighting, stores: 0 };
+  return { holderView, stores: 0 };
 }

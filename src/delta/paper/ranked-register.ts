@@ -1,7 +1,7 @@
 import type { Protocol } from "../effects.js";
 import { lookAtClocks } from "../effects.js";
 import type { FarmView } from "../lease-protocol.js";
-import { decodeLine, encodeLine } from "../record/line.js";
+import { decodeEnvelope, encodeEnvelope } from "../record/envelope.js";
 import type { StoreAnswer } from "../store.js";
 import { LastingFarm } from "./lasting.js";
 import { update } from "./update.js";
@@ -140,14 +140,14 @@ type RankText = readonly [round: string, writer: string];
 
 function encode({ read, write, value }: RankedCell): Uint8Array {
   const text = ({ round, writer }: Rank): RankText => [round.toString(), writer];
-  return encodeLine(format, JSON.stringify({ read: text(read), write: text(write), value }));
+  return encodeEnvelope(format, JSON.stringify({ read: text(read), write: text(write), value }));
 }
 
 /** `undefined` for what is foreign or damaged: nothing is written over it. */
 function decode(content: Uint8Array | undefined): RankedCell | undefined {
   if (content === undefined) return { read: lowest, write: lowest };
   try {
-    const { read, write, value } = decodeLine(format, content) as Record<keyof RankedCell, unknown>;
+    const { read, write, value } = decodeEnvelope(format, content) as Record<keyof RankedCell, unknown>;
     const ranks = { read: rankOf(read), write: rankOf(write) };
     if (typeof value === "string") return { ...ranks, value };
     return value === undefined ? ranks : undefined;

@@ -1,5 +1,6 @@
 import { LeaseholdError } from "../../lease/errors.js";
-import type { Protocol, Reading } from "../effects.js";
+import type { BothClocks } from "../../common/both-clocks.js";
+import type { Protocol } from "../effects.js";
 import { type FarmView, type Floor, noFloor } from "../lease-protocol.js";
 import type { StoreAnswer, StoreRequest } from "../store.js";
 import { LastingFarm } from "./lasting.js";
@@ -36,8 +37,8 @@ export interface ReadSeen<Value> {
   readonly stores: readonly (readonly Value[] | undefined)[];
   /** No number that any store may have known before it forgot is greater. */
   readonly floor: Floor;
-  readonly begun: Reading;
-  readonly ended: Reading;
+  readonly begun: BothClocks;
+  readonly ended: BothClocks;
   readonly cancelled: boolean;
 }
 
@@ -45,7 +46,7 @@ export interface ReadSeen<Value> {
 export interface Unanswered {
   readonly kind: "unanswered";
   readonly error: LeaseholdError;
-  readonly ended: Reading;
+  readonly ended: BothClocks;
   readonly cancelled: boolean;
 }
 
@@ -100,7 +101,7 @@ export class RegularRegister<Value extends Stamp> {
    *
    * @throws LeaseholdError `STORE_FORGOTTEN`
    */
-  read(begun: Reading): Protocol<ReadResult<Value>> {
+  read(begun: BothClocks): Protocol<ReadResult<Value>> {
     return this.#read(begun, false);
   }
 
@@ -111,7 +112,7 @@ export class RegularRegister<Value extends Stamp> {
    * so did the write that followed an earlier look: the contender finds that write when it reads again, or
    * the holder the announcement. See `ARCHITECTURE.md`.
    */
-  readByHolder(begun: Reading): Protocol<ReadResult<Value>> {
+  readByHolder(begun: BothClocks): Protocol<ReadResult<Value>> {
     return this.#read(begun, true);
   }
 
@@ -125,7 +126,7 @@ export class RegularRegister<Value extends Stamp> {
     for (const store of stores) this.#news.delete(store);
   }
 
-  *#read(begun: Reading, byHolder: boolean): Protocol<ReadResult<Value>> {
+  *#read(begun: BothClocks, byHolder: boolean): Protocol<ReadResult<Value>> {
     if (this.#farm instanceof LastingFarm) this.#farm.check();
     const { size, majority } = this.#farm;
     const requests = Array.from({ length: size }, (_, store) => this.#readRequest(store, byHolder));
@@ -177,7 +178,7 @@ export class RegularRegister<Value extends Stamp> {
    * Both phases of a write: reads a majority for the greatest number, and sends what `make` makes of the next one. A
    * store keeps the greater of what it has and what it is sent.
    */
-  *write(make: (number: bigint, seen: ReadSeen<Value>) => Value, begun: Reading): Protocol<Updated> {
+  *write(make: (number: bigint, seen: ReadSeen<Value>) => Value, begun: BothClocks): Protocol<Updated> {
     const seen = yield* this.read(begun);
     if (seen.kind === "unanswered") return { kind: "unanswered", failures: [], ended: seen.ended };
     const value = make(numberAfter(seen), seen);
@@ -189,17 +190,17 @@ export class RegularRegister<Value extends Stamp> {
    * content that `mayReplace` allows; one with a greater value than is allowed refuses, unless `value` stands
    * there already.
    */
-  send(value: Value, mayReplace: MayReplace<Value>, begun: Reading): Protocol<Updated> {
+  send(value: Value, mayReplace: MayReplace<Value>, begun: BothClocks): Protocol<Updated> {
     return this.#send(value, mayReplace, "refuse", begun, { quiet: false });
   }
 
   /** The same for a renewal: of it no holder has to hear. */
-  sendQuietly(value: Value, mayReplace: MayReplace<Value>, begun: Reading): Protocol<Updated> {
+  sendQuietly(value: Value, mayReplace: MayReplace<Value>, begun: BothClocks): Protocol<Updated> {
     return this.#send(value, mayReplace, "refuse", begun, { quiet: true });
   }
 
   /** Writes wherever `mayReplace` allows it, whether or not that makes a majority. */
-  sendAnywhere(value: Value, mayReplace: MayReplace<Value>, begun: Reading): Protocol<Updated> {
+  sendAnywhere(value: Value, mayReplace: MayReplace<Value>, begun: BothClocks): Protocol<Updated> {
     return this.#send(value, mayReplace, "refuse", begun, { bestEffort: true });
   }
 
@@ -207,7 +208,7 @@ export class RegularRegister<Value extends Stamp> {
     value: Value,
     mayReplace: MayReplace<Value>,
     otherwise: "done" | "refuse",
-    begun: Reading,
+    begun: BothClocks,
     how: { readonly quiet?: boolean; readonly bestEffort?: boolean } = {},
   ): Protocol<Updated> {
     let wanted = value;
@@ -279,7 +280,7 @@ export class RegularRegister<Value extends Stamp> {
     }
   }
 
-  #unanswered(failures: readonly unknown[], ended: Reading, cancelled: boolean): Unanswered {
+  #unanswered(failures: readonly unknown[], ended: BothClocks, cancelled: boolean): Unanswered {
     const { size, majority } = this.#farm;
     const first = failures.find((failure) => failure instanceof LeaseholdError);
     const message = `no ${majority} of ${size} stores answered within ${this.delayMs} ms`;

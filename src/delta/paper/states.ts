@@ -1,5 +1,5 @@
 import { clocksDisagree } from "../../common/clock-rates.js";
-import type { Reading } from "../effects.js";
+import type { BothClocks } from "../../common/both-clocks.js";
 import type { DeltaRecord } from "../record/record.js";
 import { elapsedMs } from "../tenure.js";
 
@@ -29,10 +29,10 @@ export class Held {
   /** What stands in the register, written to a majority. */
   readonly record: DeltaRecord;
   /** Δ counts from here: read before the write was sent. */
-  readonly begun: Reading;
+  readonly begun: BothClocks;
   readonly #state = "hold";
 
-  constructor(record: DeltaRecord, begun: Reading) {
+  constructor(record: DeltaRecord, begun: BothClocks) {
     this.record = record;
     this.begun = begun;
   }
@@ -42,7 +42,7 @@ export class Held {
   }
 
   /** Milliseconds that are left; 0 when it is over, and while the two clocks disagree on how much time has passed. */
-  remainingMs(now: Reading): number {
+  remainingMs(now: BothClocks): number {
     const { leaseMs } = this.record;
     if (clocksDisagree(this.begun, now, leaseMs)) return 0;
     return Math.max(0, leaseMs - elapsedMs(this.begun, now));

@@ -1,5 +1,6 @@
 import type { FarmView } from "../lease-protocol.js";
-import type { Protocol, Reading } from "../effects.js";
+import type { BothClocks } from "../../common/both-clocks.js";
+import type { Protocol } from "../effects.js";
 import type { StoreAnswer, StoreRequest } from "../store.js";
 import { elapsedMs } from "../tenure.js";
 
@@ -21,7 +22,7 @@ export interface Update {
   readonly bestEffort?: boolean;
   /** Slotted stores need not announce it. */
   readonly quiet?: boolean;
-  readonly begun: Reading;
+  readonly begun: BothClocks;
   /** Counted from `begun`, ms. */
   readonly timeoutMs: number;
 }
@@ -30,7 +31,7 @@ export interface Updated {
   /** `done`: on a majority. `refused`: too many stores refused for that. `unanswered`: neither in time. */
   readonly kind: "done" | "refused" | "unanswered";
   readonly failures: readonly StoreAnswer[];
-  readonly ended: Reading;
+  readonly ended: BothClocks;
 }
 
 /** Other processes may write between a look and a write. A process that loses so often gives up. */

@@ -1,6 +1,6 @@
 import { LeaseholdError } from "../../lease/errors.js";
 import { decodeRecord } from "./codec.js";
-import { corrupt } from "./line.js";
+import { corrupt } from "./envelope.js";
 import type { DeltaRecord } from "./record.js";
 import { compareStamps } from "./stamp.js";
 import type { StoreAnswer } from "../store.js";
@@ -12,17 +12,17 @@ export interface Cell {
   readonly record: DeltaRecord | undefined;
 }
 
-export type CellReading = Cell | { readonly error: LeaseholdError };
+export type CellOrError = Cell | { readonly error: LeaseholdError };
 
 /** Cells are in the answer to a read, and in the one to a write that found something else than it expected. */
-export function cellOf(answer: StoreAnswer, resource: string, storeName: string): CellReading | undefined {
+export function cellOf(answer: StoreAnswer, resource: string, storeName: string): CellOrError | undefined {
   if (answer.kind === "failed") return { error: answer.error };
   if (answer.kind !== "cells" && answer.kind !== "conflict") return undefined;
   return readCells(answer.cells, resource, storeName);
 }
 
 /** Of several slots the one with the greatest timestamp counts. */
-export function readCells(cells: readonly Uint8Array[], resource: string, storeName: string): CellReading {
+export function readCells(cells: readonly Uint8Array[], resource: string, storeName: string): CellOrError {
   let greatest: Cell = { content: undefined, record: undefined };
   try {
     for (const content of cells) {
@@ -38,6 +38,6 @@ export function readCells(cells: readonly Uint8Array[], resource: string, storeN
   }
 }
 
-export function isCell(reading: CellReading | undefined): reading is Cell {
-  return reading !== undefined && !("error" in reading);
+export function isCell(cell: CellOrError | undefined): cell is Cell {
+  return cell !== undefined && !("error" in cell);
 }

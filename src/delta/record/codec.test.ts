@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { decodeRecord, encodeRecord } from "./codec.js";
 import { crc32c } from "./crc32c.js";
 import { decodeFarmCell, encodeFarmCell } from "../farm/farm-cell.js";
-import { encodeLine } from "./line.js";
+import { encodeEnvelope } from "./envelope.js";
 import type { DeltaRecord } from "./record.js";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
@@ -96,14 +96,14 @@ describe("a record", () => {
   test.each([
     ["nothing", bytes(""), "STORE_FOREIGN"],
     ["another program's data", bytes('{"lock":"mine"}'), "STORE_FOREIGN"],
-    ["a newer format", encodeLine("leasehold-delta/2", "{}"), "STORE_FOREIGN"],
+    ["a newer format", encodeEnvelope("leasehold-delta/2", "{}"), "STORE_FOREIGN"],
     ["zeros", new Uint8Array(512), "STORE_FOREIGN"],
-    ["no JSON", encodeLine("leasehold-delta/1", "{"), "STORE_CORRUPT"],
-    ["JSON of something else", encodeLine("leasehold-delta/1", "[1]"), "STORE_CORRUPT"],
-    ["null", encodeLine("leasehold-delta/1", "null"), "STORE_CORRUPT"],
+    ["no JSON", encodeEnvelope("leasehold-delta/1", "{"), "STORE_CORRUPT"],
+    ["JSON of something else", encodeEnvelope("leasehold-delta/1", "[1]"), "STORE_CORRUPT"],
+    ["null", encodeEnvelope("leasehold-delta/1", "null"), "STORE_CORRUPT"],
     [
       "another order of fields",
-      encodeLine("leasehold-delta/1", JSON.stringify({ nonce: 1, resource: "a" })),
+      encodeEnvelope("leasehold-delta/1", JSON.stringify({ nonce: 1, resource: "a" })),
       "STORE_CORRUPT",
     ],
   ])("%s is refused", (_, content, expected) => {
@@ -111,7 +111,7 @@ describe("a record", () => {
   });
 
   test("of another version says so, and which", () => {
-    expect(() => decodeRecord(encodeLine("leasehold-delta/2", "{}"))).toThrow(
+    expect(() => decodeRecord(encodeEnvelope("leasehold-delta/2", "{}"))).toThrow(
       "it was written in the format leasehold-delta/2 of another version of Leasehold; this one knows leasehold-delta/1",
     );
   });
@@ -136,7 +136,7 @@ describe("a record", () => {
       { readers: "bob" },
       { unknown: 1 },
     ]) {
-      const line = encodeLine("leasehold-delta/1", JSON.stringify({ ...fields, ...wrong }));
+      const line = encodeEnvelope("leasehold-delta/1", JSON.stringify({ ...fields, ...wrong }));
       expect([wrong, code(() => decodeRecord(line))]).toEqual([wrong, "STORE_CORRUPT"]);
     }
   });
@@ -163,5 +163,5 @@ test("a farm's cell comes back as it was written, and damaged ones are refused",
     expect(code(() => decodeFarmCell(damaged))).toMatch(/^STORE_(FOREIGN|CORRUPT)$/);
   }
   expect(code(() => decodeFarmCell(encodeRecord(record)))).toBe("STORE_FOREIGN");
-  expect(code(() => decodeFarmCell(encodeLine("leasehold-farm/2", '{"id":"a"}')))).toBe("STORE_CORRUPT");
+  expect(code(() => decodeFarmCell(encodeEnvelope("leasehold-farm/2", '{"id":"a"}')))).toBe("STORE_CORRUPT");
 });

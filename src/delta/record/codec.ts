@@ -1,6 +1,6 @@
 import { isCount, isRecord } from "../../common/json.js";
 import { isResourceName } from "../../lease/resource-name.js";
-import { corrupt, decodeLine, encodeLine, sameBytes } from "./line.js";
+import { corrupt, decodeEnvelope, encodeEnvelope, sameBytes } from "./envelope.js";
 import type { Asked, DeltaRecord } from "./record.js";
 
 /** The first word of every record. Another number is another format, which this version leaves alone. */
@@ -9,7 +9,7 @@ export const recordFormat = "leasehold-delta/1";
 /** The record as the one line of text that stands for it. The same record is always the same bytes. */
 export function encodeRecord(record: DeltaRecord): Uint8Array {
   const { resource, epoch, number, writer, nonce, state, leaseMs, delayMs, label, readers, asked } = record;
-  return encodeLine(
+  return encodeEnvelope(
     recordFormat,
     JSON.stringify({
       resource,
@@ -33,7 +33,7 @@ export function encodeRecord(record: DeltaRecord): Uint8Array {
  * @throws LeaseholdError `STORE_FOREIGN`, `STORE_CORRUPT`.
  */
 export function decodeRecord(bytes: Uint8Array): DeltaRecord {
-  const record = recordOf(decodeLine(recordFormat, bytes), bytes);
+  const record = recordOf(decodeEnvelope(recordFormat, bytes), bytes);
   if (!sameBytes(encodeRecord(record), bytes)) throw corrupt("it is not written as it should be", bytes);
   return record;
 }

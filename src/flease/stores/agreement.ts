@@ -1,5 +1,5 @@
 import type { Protocol } from "../../delta/effects.js";
-import { encodeLine, sameBytes } from "../../delta/record/line.js";
+import { encodeEnvelope, sameBytes } from "../../delta/record/envelope.js";
 import type { FleaseSettings } from "../protocol/settings.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import { settingsRegister } from "./registers.js";
@@ -16,7 +16,7 @@ const decoder = new TextDecoder();
 export class Agreement {
   readonly #stores: number;
   readonly #timeoutMs: number;
-  readonly #line: Uint8Array;
+  readonly #envelope: Uint8Array;
   /** By store: the marker under which it was found to have these settings. */
   readonly #agreed: (string | undefined)[] = [];
 
@@ -24,7 +24,7 @@ export class Agreement {
     const { maxClockSkewMs, ttlMaxMs, clockRateError, rpcTimeoutMs } = settings;
     this.#stores = stores;
     this.#timeoutMs = rpcTimeoutMs;
-    this.#line = encodeLine(
+    this.#envelope = encodeEnvelope(
       settingsFormat,
       JSON.stringify({ maxClockSkewMs, ttlMaxMs, clockRateError, stores }),
     );
@@ -38,16 +38,16 @@ export class Agreement {
     let cells = cellsIn(yield* ask(at, store, { op: "read", register }));
     if (cells instanceof LeaseholdError) return cells;
     if (cells.length === 0) {
-      const replace = { op: "replace", register, id, expected: undefined, next: this.#line } as const;
+      const replace = { op: "replace", register, id, expected: undefined, next: this.#envelope } as const;
       const answer = yield* ask(at, store, replace);
-      cells = answer?.kind === "written" ? [this.#line] : cellsIn(answer);
+      cells = answer?.kind === "written" ? [this.#envelope] : cellsIn(answer);
       if (cells instanceof LeaseholdError) return cells;
     }
-    if (cells.length !== 1 || !sameBytes(cells[0]!, this.#line)) {
+    if (cells.length !== 1 || !sameBytes(cells[0]!, this.#envelope)) {
       const found = cells.map((cell) => decoder.decode(cell)).join(" ");
       return new LeaseholdError(
         "CONFIG_MISMATCH",
-        `a store is used with other settings: it says ${found}, and here they are ${decoder.decode(this.#line)}`,
+        `a store is used with other settings: it says ${found}, and here they are ${decoder.decode(this.#envelope)}`,
       );
     }
     this.#agreed[store] = id;

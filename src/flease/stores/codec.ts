@@ -1,4 +1,4 @@
-import { corrupt, decodeLine, encodeLine, sameBytes } from "../../delta/record/line.js";
+import { corrupt, decodeEnvelope, encodeEnvelope, sameBytes } from "../../delta/record/envelope.js";
 import type { Entry } from "../protocol/acceptor.js";
 import { isCount, isRecord } from "../../common/json.js";
 import { isResourceName } from "../../lease/resource-name.js";
@@ -13,7 +13,7 @@ export const recordBytesMax = 3_072;
 /** The record as the one line of text that stands for it. The same record is always the same bytes. */
 export function encodeEntry({ resource, entry, label, asked }: EntryRecord): Uint8Array {
   const hasLease = entry.leaseOwner !== "";
-  return encodeLine(
+  return encodeEnvelope(
     entryFormat,
     JSON.stringify({
       resource,
@@ -41,7 +41,7 @@ export function encodeEntry({ resource, entry, label, asked }: EntryRecord): Uin
  * @throws LeaseholdError `STORE_FOREIGN`, `STORE_CORRUPT`.
  */
 export function decodeEntry(bytes: Uint8Array): EntryRecord {
-  const record = recordOf(decodeLine(entryFormat, bytes), bytes);
+  const record = recordOf(decodeEnvelope(entryFormat, bytes), bytes);
   if (!sameBytes(encodeEntry(record), bytes)) throw corrupt("it is not written as it should be", bytes);
   return record;
 }

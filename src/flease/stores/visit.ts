@@ -1,5 +1,5 @@
 import type { Protocol } from "../../delta/effects.js";
-import { corrupt, sameBytes } from "../../delta/record/line.js";
+import { corrupt, sameBytes } from "../../delta/record/envelope.js";
 import type { StoreAnswer } from "../../delta/store.js";
 import type { Reading } from "../protocol/clock.js";
 import { Kind, Message } from "../protocol/message.js";

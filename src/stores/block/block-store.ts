@@ -11,7 +11,7 @@ import {
   type Half,
   hintPosition,
   type Layout,
-  lineIn,
+  envelopeIn,
   regionOf,
   slotPosition,
   type Unit,
@@ -168,7 +168,7 @@ export class BlockStore implements OpenedStore {
       const { slots } = this.#layout;
       const first = this.#slotsUsed;
       const seen = await this.#medium.readUnits(slotPosition(first), Math.min(freshSlots, slots - first));
-      const used = seen.map((unit) => lineIn(unit) !== undefined);
+      const used = seen.map((unit) => envelopeIn(unit) !== undefined);
       const fresh = used.indexOf(false);
       this.#slotsUsed = fresh === -1 ? first + used.length : first + fresh;
       if (this.#slotsUsed === slots) return slots;
@@ -237,8 +237,8 @@ export class BlockStore implements OpenedStore {
       sequence: sequence + 1,
       records: { ...records, [register]: decoder.decode(next) },
     };
-    const line = encodeUnit(unit);
-    if (line.length >= unitBytes) {
+    const envelope = encodeUnit(unit);
+    if (envelope.length >= unitBytes) {
       const count = Object.keys(records).length;
       throw new LeaseholdError("STORE_FULL", `this region has ${count} records and no room for another`);
     }
@@ -247,10 +247,10 @@ export class BlockStore implements OpenedStore {
     const begun = readBothClocks(this.#world.clock);
     const half = unit.sequence % 2 === 0 ? 0 : 1;
     if (this.#slot.tenure !== tenure) throw this.#slot.error;
-    await this.#medium.writeLine(unitPosition(layout, region, tenure.slot, half), line);
+    await this.#medium.writeEnvelope(unitPosition(layout, region, tenure.slot, half), envelope);
     if (!quiet) {
       const hint = encodeHint(layout.id, globalThis.crypto.randomUUID());
-      await this.#medium.writeLine(hintPosition(layout, region), hint);
+      await this.#medium.writeEnvelope(hintPosition(layout, region), hint);
     }
     if (elapsedSince(begun, this.#world) >= layout.delayMs || this.#slot.tenure !== tenure) {
       this.#slot.distrust();

@@ -1,4 +1,4 @@
-import { decodeLine, encodeLine } from "../../delta/record/line.js";
+import { decodeEnvelope, encodeEnvelope } from "../../delta/record/envelope.js";
 import { crc32c } from "../../delta/record/crc32c.js";
 import { LeaseholdError } from "../../lease/errors.js";
 
@@ -80,7 +80,7 @@ export function regionOf({ regions }: Layout, register: string): number {
 }
 
 export function encodeSuperblock({ id, slots, regions, slotLeaseMs, delayMs }: Layout): Uint8Array {
-  return encodeLine(
+  return encodeEnvelope(
     superblockFormat,
     JSON.stringify({ id, slots, regions, slotLeaseMs, delayMs, unitBytes }),
   );
@@ -88,9 +88,9 @@ export function encodeSuperblock({ id, slots, regions, slotLeaseMs, delayMs }: L
 
 /** `undefined` where nothing was ever written. */
 export function decodeSuperblock(bytes: Uint8Array): Layout | undefined {
-  const line = lineIn(bytes);
-  if (line === undefined) return undefined;
-  const value = decodeLine(superblockFormat, line) as Layout & { readonly unitBytes: number };
+  const envelope = envelopeIn(bytes);
+  if (envelope === undefined) return undefined;
+  const value = decodeEnvelope(superblockFormat, envelope) as Layout & { readonly unitBytes: number };
   const numbers = [value.slots, value.regions, value.slotLeaseMs, value.delayMs];
   const isRight =
     typeof value.id === "string" && numbers.every((number) => Number.isSafeInteger(number) && number > 0);
@@ -99,7 +99,7 @@ export function decodeSuperblock(bytes: Uint8Array): Layout | undefined {
 }
 
 export function encodeUnit({ id, sequence, records }: Unit): Uint8Array {
-  return encodeLine(unitFormat, JSON.stringify({ id, sequence, records }));
+  return encodeEnvelope(unitFormat, JSON.stringify({ id, sequence, records }));
 }
 
 /**
@@ -108,12 +108,12 @@ export function encodeUnit({ id, sequence, records }: Unit): Uint8Array {
  * @throws LeaseholdError `STORE_FOREIGN`
  */
 export function decodeUnit(bytes: Uint8Array): Unit | "torn" | undefined {
-  const line = lineIn(bytes);
-  return line === undefined ? undefined : unlessTorn(() => decodeLine(unitFormat, line) as Unit);
+  const envelope = envelopeIn(bytes);
+  return envelope === undefined ? undefined : unlessTorn(() => decodeEnvelope(unitFormat, envelope) as Unit);
 }
 
 export function encodeHint(id: string, nonce: string): Uint8Array {
-  return encodeLine(hintFormat, JSON.stringify({ id, nonce }));
+  return encodeEnvelope(hintFormat, JSON.stringify({ id, nonce }));
 }
 
 /**
@@ -121,10 +121,10 @@ export function encodeHint(id: string, nonce: string): Uint8Array {
  * medium.
  */
 export function decodeHint(bytes: Uint8Array, id: string): string | undefined {
-  const line = lineIn(bytes);
-  if (line === undefined) return undefined;
-  const hint = unlessTorn(() => decodeLine(hintFormat, line) as { readonly id: string });
-  return hint === "torn" || hint.id !== id ? undefined : decoder.decode(line);
+  const envelope = envelopeIn(bytes);
+  if (envelope === undefined) return undefined;
+  const hint = unlessTorn(() => decodeEnvelope(hintFormat, envelope) as { readonly id: string });
+  return hint === "torn" || hint.id !== id ? undefined : decoder.decode(envelope);
 }
 
 function unlessTorn<T>(decode: () => T): T | "torn" {
@@ -137,18 +137,21 @@ function unlessTorn<T>(decode: () => T): T | "torn" {
 }
 
 /** What is written there, which a zero ends; `undefined` if nothing is. */
-export function lineIn(bytes: Uint8Array): Uint8Array | undefined {
+export function envelopeIn(bytes: Uint8Array): Uint8Array | undefined {
   const end = bytes.indexOf(0);
   return end === 0 ? undefined : bytes.subarray(0, end === -1 ? bytes.length : end);
 }
 
-/** The beginning of a unit with the line and the zero that ends it, as many sectors as that takes. */
-export function fillSectors(unit: Uint8Array, line: Uint8Array, sectorBytes: number): Uint8Array {
-  if (line.length >= unit.length) {
-    throw new LeaseholdError("STORE_FULL", `${line.length} bytes do not fit into a unit of ${unit.length}`);
+/** The beginning of a unit with the envelope and the zero that ends it, as many sectors as that takes. */
+export function fillSectors(unit: Uint8Array, envelope: Uint8Array, sectorBytes: number): Uint8Array {
+  if (envelope.length >= unit.length) {
+    throw new LeaseholdError(
+      "STORE_FULL",
+      `${envelope.length} bytes do not fit into a unit of ${unit.length}`,
+    );
   }
-  const sectors = unit.subarray(0, Math.ceil((line.length + 1) / sectorBytes) * sectorBytes);
+  const sectors = unit.subarray(0, Math.ceil((envelope.length + 1) / sectorBytes) * sectorBytes);
   sectors.fill(0);
-  sectors.set(line);
+  sectors.set(envelope);
   return sectors;
 }

@@ -1,6 +1,6 @@
 import { Gate } from "../common/gate.js";
 import { alignedBytes } from "./direct-file.js";
-import { decodeSuperblock, fillSectors, type Layout, lineIn, unitBytes } from "./layout.js";
+import { decodeSuperblock, fillSectors, type Layout, envelopeIn, unitBytes } from "./layout.js";
 
 /** A device, or a file, past all caches: a {@link DirectFile}. */
 export interface BlockFile {
@@ -51,13 +51,13 @@ export class BlockMedium {
     return sector;
   }
 
-  /** The line of a sector; `undefined` if nothing was ever written there. */
-  async readLine(position: number): Promise<Uint8Array | undefined> {
-    return lineIn(await this.readSector(position))?.slice();
+  /** The envelope in a sector; `undefined` if nothing was ever written there. */
+  async readEnvelope(position: number): Promise<Uint8Array | undefined> {
+    return envelopeIn(await this.readSector(position))?.slice();
   }
 
-  writeLine(position: number, line: Uint8Array): Promise<void> {
-    return this.#file.write(fillSectors(this.#unit, line, this.sectorBytes), position);
+  writeEnvelope(position: number, envelope: Uint8Array): Promise<void> {
+    return this.#file.write(fillSectors(this.#unit, envelope, this.sectorBytes), position);
   }
 
   /** So many units with one read; valid until the next. */

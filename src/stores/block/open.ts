@@ -9,7 +9,7 @@ import { alignedBytes, DirectFile } from "./direct-file.js";
 import {
   encodeSuperblock,
   type Layout,
-  lineIn,
+  envelopeIn,
   regionsMaxOf,
   sizeBytesOf,
   slotPosition,
@@ -88,7 +88,7 @@ async function readBySecond(path: string, slot: number): Promise<ProbeFinding> {
   try {
     const bytes = alignedBytes(unitBytes);
     await second.read(bytes, slotPosition(slot));
-    const isThere = lineIn(bytes) !== undefined;
+    const isThere = envelopeIn(bytes) !== undefined;
     return {
       tried: "read the slot by another way",
       seen: isThere ? "what was written" : "nothing",
@@ -123,7 +123,7 @@ async function format(
   }
   const layout = { ...address, regions, id: globalThis.crypto.randomUUID() };
   await assertEmpty(medium, sizeBytesOf(layout));
-  await medium.writeLine(0, encodeSuperblock(layout));
+  await medium.writeEnvelope(0, encodeSuperblock(layout));
   await sleep(2 * layout.delayMs, undefined, signal === undefined ? {} : { signal });
   const found = await medium.readLayout();
   if (found === undefined) throw new LeaseholdError("STORE_UNFIT", `${name} does not keep what is written`);

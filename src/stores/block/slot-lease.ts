@@ -1,8 +1,8 @@
 import { type BothClocks, readBothClocks } from "../../common/both-clocks.js";
 import { clockRateErrorDefault, clocksDisagree, stretched } from "../../common/clock-rates.js";
-import { encodeLine, sameBytes } from "../../delta/record/line.js";
+import { encodeEnvelope, sameBytes } from "../../delta/record/envelope.js";
 import { LeaseholdError } from "../../lease/errors.js";
-import { type Layout, lineIn, slotPosition, type Unit } from "./layout.js";
+import { type Layout, envelopeIn, slotPosition, type Unit } from "./layout.js";
 import type { BlockMedium } from "./medium.js";
 import { type BlockWorld, elapsedSince } from "./world.js";
 
@@ -25,8 +25,8 @@ const attemptsMax = 50;
 export const freshSlots = 8;
 
 /**
- * As much of a writer's name as is in its slot, for people: the line stays within a sector whatever the name
- * has.
+ * As much of a writer's name as is in its slot, for people: the envelope stays within a sector, however long
+ * the name is.
  */
 const writerLengthMax = 48;
 
@@ -215,16 +215,16 @@ export class SlotLease {
   async #write(slot: number): Promise<Written> {
     const writer = this.#writer.slice(0, writerLengthMax);
     const nonce = globalThis.crypto.randomUUID();
-    const content = encodeLine(slotFormat, JSON.stringify({ slot, writer, nonce }));
+    const content = encodeEnvelope(slotFormat, JSON.stringify({ slot, writer, nonce }));
     const begun = readBothClocks(this.#world.clock);
-    await this.#medium.alone(() => this.#medium.writeLine(slotPosition(slot), content));
+    await this.#medium.alone(() => this.#medium.writeEnvelope(slotPosition(slot), content));
     return { begun, content };
   }
 
   /** A look that took δ or longer tells what stood there too long ago. */
   async #stillStands(slot: number, content: Uint8Array): Promise<boolean> {
     const begun = readBothClocks(this.#world.clock);
-    const found = await this.#medium.alone(() => this.#medium.readLine(slotPosition(slot)));
+    const found = await this.#medium.alone(() => this.#medium.readEnvelope(slotPosition(slot)));
     const inTime = elapsedSince(begun, this.#world) < this.#layout.delayMs;
     return inTime && found !== undefined && sameBytes(found, content);
   }
@@ -233,7 +233,7 @@ export class SlotLease {
   #readSlots(): Promise<readonly (Uint8Array | undefined)[]> {
     return this.#medium.alone(async () => {
       const units = await this.#medium.readUnits(slotPosition(0), this.#layout.slots);
-      return units.map((unit) => lineIn(unit)?.slice());
+      return units.map((unit) => envelopeIn(unit)?.slice());
     });
   }
 

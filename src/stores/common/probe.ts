@@ -1,4 +1,4 @@
-import { encodeLine, sameBytes } from "../../delta/record/line.js";
+import { encodeEnvelope, sameBytes } from "../../delta/record/envelope.js";
 import type { Store, StoreAnswer } from "../../delta/store.js";
 import type { ProbeFinding } from "./contract.js";
 
@@ -105,7 +105,7 @@ class AtomicProbe {
   /** Never the same twice; of exactly `bytes` if it says so. */
   #content(bytes?: number): Uint8Array {
     const nonce = globalThis.crypto.randomUUID();
-    const line = (filler: string) => encodeLine("leasehold-probe/1", JSON.stringify({ nonce, filler }));
+    const line = (filler: string) => encodeEnvelope("leasehold-probe/1", JSON.stringify({ nonce, filler }));
     return line("-".repeat(bytes === undefined ? 0 : Math.max(0, bytes - line("").length)));
   }
 }

@@ -1,4 +1,4 @@
-import { sameBytes } from "../../delta/record/line.js";
+import { sameBytes } from "../../delta/record/envelope.js";
 import type { Store, StoreAnswer } from "../../delta/store.js";
 
 /**

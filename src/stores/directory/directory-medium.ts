@@ -1,6 +1,6 @@
 import { opendir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { sameBytes } from "../../delta/record/line.js";
+import { sameBytes } from "../../delta/record/envelope.js";
 import type { StoreAnswer, StoreTraits } from "../../delta/store.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import { Gate, operationsAtOnce } from "../common/gate.js";

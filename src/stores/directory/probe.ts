@@ -43,7 +43,7 @@ async function probeIn(ground: string): Promise<readonly ProbeFinding[]> {
 }
 
 /** Errors that say what is wrong with a store at the moment, and nothing about what it would refuse. */
-const passing: ReadonlySet<string> = new Set([
+const retryable: ReadonlySet<string> = new Set([
   "EROFS",
   "ENOSPC",
   "EDQUOT",
@@ -54,7 +54,7 @@ const passing: ReadonlySet<string> = new Set([
 ]);
 
 function throwIfPassing(error: unknown): void {
-  if (passing.has(errnoOf(error))) throw error;
+  if (retryable.has(errnoOf(error))) throw error;
 }
 
 export async function mustFail(tried: string, run: () => Promise<void>): Promise<ProbeFinding> {

@@ -1,6 +1,6 @@
 import { mkdir, rename } from "node:fs/promises";
 import { join } from "node:path";
-import { decodeLine, encodeLine } from "../../delta/record/line.js";
+import { decodeEnvelope, encodeEnvelope } from "../../delta/record/envelope.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import {
   appear,
@@ -20,7 +20,7 @@ import {
   type Version,
 } from "./names.js";
 
-/** In directories whose name is a hash: a line of text that tells which register it is. */
+/** In directories whose name is a hash: an envelope that tells which register it is. */
 const nameFile = "name";
 const nameFormat = "leasehold-register/1";
 const nameFileBytesMax = 4_096;
@@ -91,7 +91,7 @@ export class RegisterDirectory {
       await writeSynced(join(path, name, name), content);
       await syncDirectory(join(path, name));
       if (!this.#isHashed) return;
-      await writeSynced(join(path, nameFile), encodeLine(nameFormat, JSON.stringify(this.register)));
+      await writeSynced(join(path, nameFile), encodeEnvelope(nameFormat, JSON.stringify(this.register)));
     });
   }
 
@@ -151,9 +151,9 @@ export async function clean(token: string, present: Version): Promise<void> {
 /** The register that a directory is for; `undefined` if it is for none, or is being made. */
 export async function registerIn(place: string, directory: string): Promise<string | undefined> {
   if (!directory.startsWith("h-")) return registerOfDirectory(directory);
-  const line = await contentOf(join(place, directory, nameFile), nameFileBytesMax);
-  if (line === undefined) return undefined;
-  const register = decodeLine(nameFormat, line);
+  const envelope = await contentOf(join(place, directory, nameFile), nameFileBytesMax);
+  if (envelope === undefined) return undefined;
+  const register = decodeEnvelope(nameFormat, envelope);
   if (typeof register === "string" && directoryOfRegister(register).directory === directory) return register;
   throw new LeaseholdError("STORE_CORRUPT", `${join(place, directory, nameFile)} names another register`);
 }

@@ -1,4 +1,4 @@
-import { sameBytes } from "../../delta/record/line.js";
+import { sameBytes } from "../../delta/record/envelope.js";
 import type { StoreAnswer, StoreTraits } from "../../delta/store.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { ReplaceRequest, AtomicMedium } from "../common/atomic-store.js";

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { sameBytes } from "../../delta/record/line.js";
+import { sameBytes } from "../../delta/record/envelope.js";
 import type { ProbeFinding } from "../common/contract.js";
 import { type S3Answer, S3Refusal } from "./client.js";
 import type { S3Object, S3Objects } from "./objects.js";

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { decodeRecord, encodeRecord } from "../../delta/record/codec.js";
-import { decodeLine, encodeLine } from "../../delta/record/line.js";
+import { decodeEnvelope, encodeEnvelope } from "../../delta/record/envelope.js";
 import { leaseRegister, resourceOf } from "../../delta/record/registers.js";
 import { farmRegister, type StoreAnswer, type StoreRequest, type StoreTraits } from "../../delta/store.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import { alignedBytes, type DirectFile } from "../block/direct-file.js";
-import { fillSectors, lineIn } from "../block/layout.js";
+import { fillSectors, envelopeIn } from "../block/layout.js";
 import type { OpenedStore, ProbeFinding } from "../common/contract.js";
 import { Gate } from "../common/gate.js";
 import { ioError } from "../common/io-error.js";
@@ -157,14 +157,14 @@ export class SanlockStore implements OpenedStore {
 
   async #readOwn(): Promise<Own | undefined> {
     await this.#file.read(this.#sector, areaBytes - this.#sector.length);
-    const line = lineIn(this.#sector);
-    return line === undefined ? undefined : (decodeLine(ownFormat, line) as Own);
+    const envelope = envelopeIn(this.#sector);
+    return envelope === undefined ? undefined : (decodeEnvelope(ownFormat, envelope) as Own);
   }
 
   #writeOwn({ id, farm }: Own): Promise<void> {
-    const line = encodeLine(ownFormat, JSON.stringify({ id, farm }));
+    const envelope = encodeEnvelope(ownFormat, JSON.stringify({ id, farm }));
     return this.#file.write(
-      fillSectors(this.#sector, line, this.#sector.length),
+      fillSectors(this.#sector, envelope, this.#sector.length),
       areaBytes - this.#sector.length,
     );
   }

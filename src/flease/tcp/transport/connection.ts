@@ -10,7 +10,7 @@ import type { Self } from "../security/handshake.js";
 import { decodeHello, decodeProof, decodeReject, decodeWelcome, encodeReject } from "../wire/hello.js";
 import type { DecodedIdentity, DecodedWelcome } from "../wire/hello.js";
 import { Link } from "./link.js";
-import type { Carrier, LinkOwner } from "./link.js";
+import type { Carrier, LinkPorts } from "./link.js";
 import { authRejection, handshakeFault } from "../security/auth-fault.js";
 import type { AuthFault, LocalRejection } from "../security/auth-fault.js";
 import type { Proof } from "../security/proof.js";
@@ -42,7 +42,7 @@ export interface Dialing {
 }
 
 /** What a connection asks of the transport that it belongs to. */
-export interface ConnectionOwner extends Self {
+export interface ConnectionPorts extends Self {
   identity(): Identity;
   readonly world: World;
   readonly handler: TransportHandler;
@@ -54,7 +54,7 @@ export interface ConnectionOwner extends Self {
    */
   judge(connection: Connection, peer: DecodedIdentity): LocalRejection | undefined;
   /** What the links of its connections share. */
-  readonly links: LinkOwner;
+  readonly links: LinkPorts;
   /** The handshake is done: the link takes the place of an older one, and the handler is told. */
   established(connection: Connection, link: Link): void;
   /** A connection was refused before it was a link, by either side. */
@@ -75,7 +75,7 @@ export class Connection implements Carrier {
   readonly address: string;
   /** `undefined` for accepted connections. */
   readonly dialing: Dialing | undefined;
-  readonly #owner: ConnectionOwner;
+  readonly #ports: ConnectionPorts;
   readonly #socket: Socket;
   readonly #decoder: FrameDecoder;
   readonly #handshake: Handshake;
@@ -89,14 +89,14 @@ export class Connection implements Carrier {
   /** True while the chunk in hand has been announced to the handler. */
   #inChunk = false;
 
-  constructor(owner: ConnectionOwner, socket: Socket, address: string, dialing?: Dialing) {
-    this.#owner = owner;
+  constructor(ports: ConnectionPorts, socket: Socket, address: string, dialing?: Dialing) {
+    this.#ports = ports;
     this.#socket = socket;
     this.address = address;
     this.dialing = dialing;
     this.#decoder = new FrameDecoder(this.#frame);
-    this.#handshake = new Handshake(owner, socket);
-    this.#timer = owner.world.timers.after(owner.handshakeTimeoutMs, this.#handshakeTimedOut);
+    this.#handshake = new Handshake(ports, socket);
+    this.#timer = ports.world.timers.after(ports.handshakeTimeoutMs, this.#handshakeTimedOut);
     socket.setNoDelay(true);
     socket.on("error", this.#failed);
     socket.on("close", this.#socketClosed);
@@ -145,7 +145,7 @@ export class Connection implements Carrier {
   readonly read = (chunk: Buffer): void => {
     this.receive(chunk, chunk.length);
     if (chunk.length < SHARE_BYTES) return;
-    this.#owner.counters["reads.putOff"] += 1;
+    this.#ports.counters["reads.putOff"] += 1;
     this.#socket.pause();
     setImmediate(() => this.#socket.resume());
   };
@@ -159,7 +159,7 @@ export class Connection implements Carrier {
       this.close("it spoke before it was known who it is");
       return;
     }
-    const { counters, handler } = this.#owner;
+    const { counters, handler } = this.#ports;
     counters["bytes.received"] += length;
     if (this.#link !== undefined) this.#beginChunk(this.#link);
     try {
@@ -178,8 +178,8 @@ export class Connection implements Carrier {
 
   #beginChunk(link: Link): void {
     this.#inChunk = true;
-    link.heard(this.#owner.world.clock.monotonicMs());
-    this.#owner.handler.chunk(link);
+    link.heard(this.#ports.world.clock.monotonicMs());
+    this.#ports.handler.chunk(link);
   }
 
   readonly #frame = (kind: FrameKind, bytes: Buffer, start: number, end: number): void => {
@@ -191,8 +191,8 @@ export class Connection implements Carrier {
     reader.reset(bytes, start, end);
     if (kind === FrameKind.reject) {
       const rejection = decodeReject(reader);
-      this.#owner.counters["rejects.received"] += 1;
-      this.#owner.refused(this, rejection, "them");
+      this.#ports.counters["rejects.received"] += 1;
+      this.#ports.refused(this, rejection, "them");
       this.close(rejection.text);
       return;
     }
@@ -202,7 +202,7 @@ export class Connection implements Carrier {
       this.#greeted(decodeHello(reader), body);
     } else if (kind === FrameKind.proof && claimant !== undefined) {
       const unproven = this.#handshake.checkProof(decodeProof(reader));
-      if (!this.#refuses(unproven ?? this.#owner.judge(this, claimant)))
+      if (!this.#refuses(unproven ?? this.#ports.judge(this, claimant)))
         this.#established(claimant.identity, "");
     } else if (kind === FrameKind.welcome && this.dialing !== undefined) {
       this.#welcomed(decodeWelcome(reader), body);
@@ -212,13 +212,13 @@ export class Connection implements Carrier {
   };
 
   #greeted(hello: DecodedIdentity, body: Uint8Array): void {
-    if (this.#refuses(this.#owner.judge(this, hello)) || hello.identity === undefined) return;
-    const document = hello.identity.role !== "member" ? this.#owner.handler.clusterDocument() : "";
+    if (this.#refuses(this.#ports.judge(this, hello)) || hello.identity === undefined) return;
+    const document = hello.identity.role !== "member" ? this.#ports.handler.clusterDocument() : "";
     this.write(this.#handshake.welcome(body, hello, document));
   }
 
   #welcomed(welcome: DecodedWelcome, body: Uint8Array): void {
-    if (this.#refuses(this.#owner.judge(this, welcome)) || welcome.identity === undefined) return;
+    if (this.#refuses(this.#ports.judge(this, welcome)) || welcome.identity === undefined) return;
     if (this.#refuses(this.#handshake.checkWelcome(body, welcome, welcome.signature))) return;
     this.write(this.#handshake.proof(body));
     this.#established(welcome.identity, welcome.clusterDocument);
@@ -232,7 +232,7 @@ export class Connection implements Carrier {
   #established(peer: Identity, clusterDocument: string): void {
     this.#timer.cancel();
     this.#state = "linked";
-    const link = new Link(this.#owner.links, this, {
+    const link = new Link(this.#ports.links, this, {
       peer,
       address: this.address,
       dialed: this.dialing !== undefined,
@@ -240,7 +240,7 @@ export class Connection implements Carrier {
       account: accountOf(this.#proof!, peer, this.address),
     });
     this.#link = link;
-    this.#owner.established(this, link);
+    this.#ports.established(this, link);
     // Messages may follow in the same chunk, and must not be handled before the handler has read its clock.
     if (link.open) this.#beginChunk(link);
   }
@@ -248,8 +248,8 @@ export class Connection implements Carrier {
   /** Says why, then ends the connection. */
   reject(rejection: LocalRejection): void {
     if (this.#state === "closing") return;
-    this.#owner.counters[`rejects.sent.${rejection.reason}`] += 1;
-    if (this.#state === "handshake" || this.dialing === undefined) this.#owner.refused(this, rejection, "us");
+    this.#ports.counters[`rejects.sent.${rejection.reason}`] += 1;
+    if (this.#state === "handshake" || this.dialing === undefined) this.#ports.refused(this, rejection, "us");
     const frame = new ByteWriter(REJECT_BYTES);
     encodeReject(frame, rejection);
     this.write(frame);
@@ -272,7 +272,7 @@ export class Connection implements Carrier {
   #linger(reason: string): void {
     this.#unlink(reason);
     this.#socket.end();
-    this.#timer = this.#owner.world.timers.after(LINGER_MS, () => this.#socket.destroy());
+    this.#timer = this.#ports.world.timers.after(LINGER_MS, () => this.#socket.destroy());
   }
 
   /** Ends the connection at once. */
@@ -290,25 +290,25 @@ export class Connection implements Carrier {
     const link = this.#link;
     if (link === undefined) return;
     link.closed();
-    this.#owner.unlinked(link, reason);
+    this.#ports.unlinked(link, reason);
   }
 
   readonly #failed = (error: Error): void => {
     this.#reason = error.message;
     const fault = this.#proof === undefined ? handshakeFault(error, "dialing") : undefined;
     if (fault === undefined || this.#state === "closing") return;
-    this.#owner.refused(this, authRejection(fault.cause, fault.text), "us");
+    this.#ports.refused(this, authRejection(fault.cause, fault.text), "us");
     this.close(fault.text);
   };
 
   readonly #handshakeTimedOut = (): void => {
-    this.#owner.counters["handshakes.timedOut"] += 1;
-    this.close(`no handshake within ${this.#owner.handshakeTimeoutMs} ms`);
+    this.#ports.counters["handshakes.timedOut"] += 1;
+    this.close(`no handshake within ${this.#ports.handshakeTimeoutMs} ms`);
   };
 
   readonly #socketClosed = (): void => {
     if (this.#state !== "closing") this.#unlink(this.#reason);
     this.#timer.cancel();
-    this.#owner.closed(this, this.#reason, this.#link !== undefined);
+    this.#ports.closed(this, this.#reason, this.#link !== undefined);
   };
 }

@@ -6,7 +6,7 @@ import { backOffBoundMs, backOffMs } from "../../../common/back-off.js";
 import type { Timer } from "../../../common/ports.js";
 import { parseAddress } from "../../../runtime/address.js";
 import { Connection } from "./connection.js";
-import type { ConnectionOwner, Dialing } from "./connection.js";
+import type { ConnectionPorts, Dialing } from "./connection.js";
 import type { Credentials } from "../security/credentials.js";
 import { nothingAsked } from "../security/proof.js";
 import type { TransportOptions } from "./transport-options.js";
@@ -25,7 +25,7 @@ const FIRST_REFUSED_RETRY_MS = 50;
  */
 const STABLE_MS = 1000;
 
-export interface DialerOwner extends ConnectionOwner {
+export interface DialerPorts extends ConnectionPorts {
   readonly options: TransportOptions;
   /** True when a member of this name is connected already, by another address. */
   isLinked(peerId: string): boolean;
@@ -40,7 +40,7 @@ export class Dialer implements Dialing {
   expectedId: string | undefined;
   /** Who answered there last. */
   #answeredId: string | undefined;
-  readonly #owner: DialerOwner;
+  readonly #ports: DialerPorts;
   readonly #readBuffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
   #connection: Connection | undefined;
   #timer: Timer | undefined;
@@ -53,9 +53,9 @@ export class Dialer implements Dialing {
   #stopped = false;
 
   /** @param standsBy the other side dials as well, and sooner: we only do when it cannot */
-  constructor(owner: DialerOwner, address: string, expectedId: string | undefined, standsBy: boolean) {
+  constructor(ports: DialerPorts, address: string, expectedId: string | undefined, standsBy: boolean) {
     this.#standsBy = standsBy;
-    this.#owner = owner;
+    this.#ports = ports;
     this.address = address;
     this.expectedId = expectedId;
   }
@@ -69,12 +69,12 @@ export class Dialer implements Dialing {
     // A member that has two addresses needs one connection; the other address waits for the case that it
     // breaks.
     const peerId = this.expectedId ?? this.#answeredId;
-    if (peerId !== undefined && this.#owner.isLinked(peerId)) {
+    if (peerId !== undefined && this.#ports.isLinked(peerId)) {
       this.#retry(this.#standByMs());
       return;
     }
     this.#refused = false;
-    const { credentials } = this.#owner.options;
+    const { credentials } = this.#ports.options;
     const target: TcpNetConnectOpts = {
       ...parseAddress(this.address),
       onread: {
@@ -86,14 +86,14 @@ export class Dialer implements Dialing {
       },
     };
     const socket = credentials === undefined ? connect(target) : this.#secure(credentials, target);
-    const connection = new Connection(this.#owner, socket, this.address, this);
+    const connection = new Connection(this.#ports, socket, this.address, this);
     this.#connection = connection;
-    this.#owner.connecting(connection);
+    this.#ports.connecting(connection);
     if (credentials === undefined) connection.begin(nothingAsked);
   };
 
   #secure(credentials: Credentials, target: TcpNetConnectOpts): TLSSocket {
-    const socket = connectSecurely({ ...target, ...credentials.dialOptions(this.#owner.identity()) });
+    const socket = connectSecurely({ ...target, ...credentials.dialOptions(this.#ports.identity()) });
     return socket.once("secureConnect", () => {
       const proof = credentials.proofOf(socket, "dialing");
       if ("cause" in proof) this.#connection?.distrust(proof);
@@ -103,7 +103,7 @@ export class Dialer implements Dialing {
 
   opened(peerId: string): void {
     this.#answeredId = peerId;
-    this.#openedMs = this.#owner.world.clock.monotonicMs();
+    this.#openedMs = this.#ports.world.clock.monotonicMs();
     this.#refusals = 0;
   }
 
@@ -115,7 +115,7 @@ export class Dialer implements Dialing {
   /** Another attempt follows. A refusal has explained itself already. */
   closed(opened: boolean): boolean {
     if (this.#stopped) return false;
-    const livedMs = opened ? this.#owner.world.clock.monotonicMs() - this.#openedMs : 0;
+    const livedMs = opened ? this.#ports.world.clock.monotonicMs() - this.#openedMs : 0;
     this.#failures = livedMs >= STABLE_MS ? 0 : this.#failures + 1;
     const delayMs = this.#refused ? this.#refusedDelayMs() : this.#delayMs();
     this.#retry(this.#standsBy ? Math.max(delayMs, this.#standByMs()) : delayMs);
@@ -129,21 +129,21 @@ export class Dialer implements Dialing {
   }
 
   #retry(delayMs: number): void {
-    this.#timer = this.#owner.world.timers.after(delayMs, this.#connect);
+    this.#timer = this.#ports.world.timers.after(delayMs, this.#connect);
   }
 
   #delayMs(): number {
-    const { dialBackoffMs, dialBackoffMsMax } = this.#owner.options;
-    return backOffMs(this.#owner.world.random, this.#failures, dialBackoffMs, dialBackoffMsMax);
+    const { dialBackoffMs, dialBackoffMsMax } = this.#ports.options;
+    return backOffMs(this.#ports.world.random, this.#failures, dialBackoffMs, dialBackoffMsMax);
   }
 
   #refusedDelayMs(): number {
-    const { refusedRetryMs } = this.#owner.options;
+    const { refusedRetryMs } = this.#ports.options;
     const boundMs = backOffBoundMs(this.#refusals, FIRST_REFUSED_RETRY_MS, refusedRetryMs);
-    return boundMs * (0.5 + 0.5 * this.#owner.world.random.next());
+    return boundMs * (0.5 + 0.5 * this.#ports.world.random.next());
   }
 
   #standByMs(): number {
-    return this.#owner.options.standByMs * (1 + this.#owner.world.random.next());
+    return this.#ports.options.standByMs * (1 + this.#ports.world.random.next());
   }
 }

@@ -45,7 +45,7 @@ export interface LinkHandler {
 }
 
 /** What all links of a transport share; `Links` is it. */
-export interface LinkOwner {
+export interface LinkPorts {
   readonly role: Role;
   /** The view that a heartbeat carries. */
   readonly view: number;
@@ -105,7 +105,7 @@ export class Link {
   /** The protocol side's own number for this peer. The transport does not look at it. */
   handle = -1;
 
-  readonly #links: LinkOwner;
+  readonly #links: LinkPorts;
   readonly #carrier: Carrier;
   readonly #outbox = new Outbox();
   readonly #roundTrip = new RoundTrip();
@@ -116,7 +116,7 @@ export class Link {
   #sentSinceTick = false;
   #silentTicks = 0;
 
-  constructor(links: LinkOwner, carrier: Carrier, origin: LinkOrigin) {
+  constructor(links: LinkPorts, carrier: Carrier, origin: LinkOrigin) {
     this.#links = links;
     this.#carrier = carrier;
     this.peer = origin.peer;

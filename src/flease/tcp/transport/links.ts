@@ -2,7 +2,7 @@ import { leavesRoom } from "../../protocol/quotas.js";
 import type { World } from "../../../common/ports.js";
 import { Calls } from "./calls.js";
 import type { Counters } from "./counters.js";
-import type { Link, LinkOwner } from "./link.js";
+import type { Link, LinkPorts } from "./link.js";
 import { loopbackLink } from "./loopback.js";
 import type { ClockStamp } from "../wire/codec.js";
 import { ownerName } from "../../protocol/ballot.js";
@@ -20,7 +20,7 @@ const LOOPBACK_ROUNDS_MAX = 8;
 /**
  * All links of a transport: who is connected, what is flushed at the end of the turn, who has gone silent.
  */
-export class Links implements LinkOwner {
+export class Links implements LinkPorts {
   readonly role: Role;
   readonly handler: TransportHandler;
   readonly counters: Counters;

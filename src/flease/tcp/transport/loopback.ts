@@ -1,7 +1,7 @@
 import type { ByteWriter } from "../wire/bytes.js";
 import { FrameDecoder } from "../wire/frame.js";
 import { Link } from "./link.js";
-import type { Carrier, LinkOwner } from "./link.js";
+import type { Carrier, LinkPorts } from "./link.js";
 import type { Clock } from "../../../common/ports.js";
 import type { Identity } from "../wire/identity.js";
 
@@ -11,12 +11,12 @@ import type { Identity } from "../wire/identity.js";
  */
 class LoopbackCarrier implements Carrier {
   readonly ready = true;
-  readonly #links: LinkOwner;
+  readonly #links: LinkPorts;
   readonly #clock: Clock;
   readonly #decoder: FrameDecoder;
   link: Link | undefined;
 
-  constructor(links: LinkOwner, clock: Clock) {
+  constructor(links: LinkPorts, clock: Clock) {
     this.#links = links;
     this.#clock = clock;
     this.#decoder = new FrameDecoder((kind, bytes, start, end) => this.link!.frame(kind, bytes, start, end));
@@ -36,7 +36,7 @@ class LoopbackCarrier implements Carrier {
   }
 }
 
-export function loopbackLink(links: LinkOwner, clock: Clock, self: Identity): Link {
+export function loopbackLink(links: LinkPorts, clock: Clock, self: Identity): Link {
   const carrier = new LoopbackCarrier(links, clock);
   carrier.link = new Link(links, carrier, {
     peer: self,

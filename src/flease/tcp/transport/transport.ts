@@ -7,7 +7,7 @@ import { Connection } from "./connection.js";
 import { newCounters } from "./counters.js";
 import type { Counters } from "./counters.js";
 import { Dialer } from "./dialer.js";
-import type { DialerOwner } from "./dialer.js";
+import type { DialerPorts } from "./dialer.js";
 import type { DecodedIdentity } from "../wire/hello.js";
 import { checkIdentity } from "../wire/identity.js";
 import type { Claims, Identity } from "../wire/identity.js";
@@ -41,7 +41,7 @@ export class Transport {
   readonly #links: Links;
   readonly #connections = new Set<Connection>();
   readonly #dialers = new Map<string, Dialer>();
-  readonly #connectionOwner: DialerOwner;
+  readonly #ports: DialerPorts;
   readonly #keepAlive = setInterval(() => {}, KEEP_ALIVE_MS);
   readonly #key: IncarnationKey;
   #identity: Identity;
@@ -84,7 +84,7 @@ export class Transport {
     this.#links = new Links(() => this.#identity, world, handler, this.counters, this.#options);
     const { credentials, handshakeTimeoutMs } = this.#options;
     if (credentials !== undefined) this.#tls = new TlsAcceptor(credentials, world.timers, handshakeTimeoutMs);
-    this.#connectionOwner = this.#newConnectionOwner();
+    this.#ports = this.#newPorts();
     this.#heartbeat = world.timers.after(this.#options.heartbeatMs, this.#tick);
   }
 
@@ -147,7 +147,7 @@ export class Transport {
       return;
     }
     const standsBy = role === "member" && peerId !== undefined && peerId < nodeId;
-    const dialer = new Dialer(this.#connectionOwner, address, peerId, standsBy);
+    const dialer = new Dialer(this.#ports, address, peerId, standsBy);
     this.#dialers.set(address, dialer);
     dialer.start();
   }
@@ -224,7 +224,7 @@ export class Transport {
   }
 
   #open(socket: Socket, address: string): Connection {
-    const connection = new Connection(this.#connectionOwner, socket, address);
+    const connection = new Connection(this.#ports, socket, address);
     this.#connections.add(connection);
     this.#inHandshake.add(connection);
     socket.on("data", connection.read);
@@ -249,7 +249,7 @@ export class Transport {
     });
   }
 
-  #newConnectionOwner(): DialerOwner {
+  #newPorts(): DialerPorts {
     return {
       identity: () => this.#identity,
       key: this.#key,

@@ -29,7 +29,7 @@ export interface HistoryHeader {
 }
 
 /** Which tenure an entry is about. */
-export interface Holding {
+export interface TenureId {
   /** Process of the holder. */
   readonly pid: number;
   /** Name and incarnation of the holder. */
@@ -39,7 +39,7 @@ export interface Holding {
 }
 
 /** One look at a lease: at some instant between `m1` and `m2` the lease said whether it was held. */
-export interface Sample extends Holding {
+export interface Sample extends TenureId {
   readonly event: "sample";
   /** Read before the look, and after it. */
   readonly m1: Nanoseconds;
@@ -53,7 +53,7 @@ export interface Sample extends Holding {
  * `release`: written before the lease is given back. `lost`: the program was told of a loss; counted, never a
  * proof.
  */
-export interface Ending extends Holding {
+export interface Ending extends TenureId {
   readonly event: "release" | "lost";
   readonly m: Nanoseconds;
 }
@@ -62,7 +62,7 @@ export interface Ending extends Holding {
  * One operation on the guarded resource, written by the process that asked for it, when the answer has come
  * or will not come.
  */
-export interface Operation extends Holding {
+export interface Operation extends TenureId {
   readonly event: "op";
   /** Read before the request was sent, and after the answer had come. */
   readonly m1: Nanoseconds;

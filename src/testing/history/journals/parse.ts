@@ -1,6 +1,6 @@
 import { isRecord } from "../../../common/json.js";
 import { historyVersion } from "./format.js";
-import type { HistoryEntry, HistoryHeader, Holding, Nanoseconds } from "./format.js";
+import type { HistoryEntry, HistoryHeader, TenureId, Nanoseconds } from "./format.js";
 
 /** Makes the error that refuses the line; it knows where the line stands. */
 export type Refuse = (problem: string) => Error;
@@ -27,15 +27,15 @@ export function parseEntry(line: string, refuse: Refuse): HistoryEntry {
   switch (event) {
     case "sample": {
       const [ok, remainingMs] = [fields.flag("ok"), fields.number("remainingMs")];
-      return { event, ...fields.span(), ok, remainingMs, ...fields.holding() };
+      return { event, ...fields.span(), ok, remainingMs, ...fields.tenureId() };
     }
     case "op": {
       const result = fields.oneOf("result", ["accepted", "refused", "unknown"]);
-      return { event, ...fields.span(), result, ...fields.holding() };
+      return { event, ...fields.span(), result, ...fields.tenureId() };
     }
     case "release":
     case "lost":
-      return { event, m: fields.digits("m"), ...fields.holding() };
+      return { event, m: fields.digits("m"), ...fields.tenureId() };
     case "accepted":
     case "refused": {
       const [resource, token] = [fields.text("resource"), fields.digits("token")];
@@ -130,7 +130,7 @@ class Fields {
     return { m1, m2 };
   }
 
-  holding(): Holding {
+  tenureId(): TenureId {
     const [pid, incarnation] = [this.wholeNumber("pid"), this.text("incarnation")];
     return { pid, incarnation, resource: this.text("resource"), token: this.digits("token") };
   }

@@ -1,11 +1,11 @@
-import type { Ending, Holding, Nanoseconds, Operation, Sample } from "./format.js";
+import type { Ending, TenureId, Nanoseconds, Operation, Sample } from "./format.js";
 import { compare, later, toNs } from "./nanoseconds.js";
 
 /** What is kept of one look at a lease. */
 export type Look = Pick<Sample, "m1" | "m2" | "remainingMs">;
 
-/** One uninterrupted holding, as far as the looks show it. */
-export interface Tenure extends Holding {
+/** One tenure, as far as the looks show it. */
+export interface Tenure extends TenureId {
   /** First and last look that found it held. */
   readonly first: Look;
   readonly last: Look;
@@ -58,7 +58,7 @@ export function expiryShown({ last }: Tenure): Nanoseconds {
 const endJitterNs = 1_000_000n;
 
 interface Gathered {
-  readonly holding: Holding;
+  readonly tenureId: TenureId;
   first: Look | undefined;
   last: Look | undefined;
   gone: Pick<Look, "m1" | "m2"> | undefined;
@@ -134,22 +134,22 @@ export class TenureIndex {
     return resources;
   }
 
-  #tenureOf({ holding, first, last, ...entry }: Gathered): Tenure | undefined {
+  #tenureOf({ tenureId, first, last, ...entry }: Gathered): Tenure | undefined {
     if (first === undefined || last === undefined) return undefined;
     const { gone, releasedAt } = entry;
     const lost = gone !== undefined && (releasedAt === undefined || gone.m2 < releasedAt);
-    const refused = this.#refusals.get(`${holding.token}\n${holding.resource}`);
+    const refused = this.#refusals.get(`${tenureId.token}\n${tenureId.resource}`);
     const refusedAt = refused === undefined ? entry.refusedAt : earlier(entry.refusedAt, refused);
-    return { ...holding, ...entry, first, last, lostAt: lost ? gone.m1 : undefined, refusedAt };
+    return { ...tenureId, ...entry, first, last, lostAt: lost ? gone.m1 : undefined, refusedAt };
   }
 
-  #of({ pid, incarnation, resource, token }: Holding): Gathered {
+  #of({ pid, incarnation, resource, token }: TenureId): Gathered {
     // Two processes that take themselves for the same owner would be one tenure without the process.
     const key = `${token}\n${pid}\n${incarnation}\n${resource}`;
     let entry = this.#gathered.get(key);
     if (entry !== undefined) return entry;
     entry = {
-      holding: { pid, incarnation, resource, token },
+      tenureId: { pid, incarnation, resource, token },
       first: undefined,
       last: undefined,
       gone: undefined,

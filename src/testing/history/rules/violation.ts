@@ -1,4 +1,4 @@
-import type { Holding } from "../journals/format.js";
+import type { TenureId } from "../journals/format.js";
 
 /** What a history must not show. `docs/histories.md` has the same list. */
 export type Rule =
@@ -31,6 +31,6 @@ export interface Violation {
 export const violationsMax = 1_000;
 
 /** A tenure, for people. */
-export function nameOf({ resource, incarnation, pid, token }: Holding): string {
+export function nameOf({ resource, incarnation, pid, token }: TenureId): string {
   return `${resource} by ${incarnation} (process ${pid}) with token ${token}`;
 }

@@ -1,10 +1,10 @@
 import { LeaseholdError } from "../lease/errors.js";
-import { cellOf, type CellReading, isCell, readCells } from "./record/cell.js";
+import { cellOf, type CellOrError, isCell, readCells } from "./record/cell.js";
 import type { Protocol, Resumption } from "./effects.js";
-import type { FarmView, Listing, ProtocolEnvironment, Sighting } from "./lease-protocol.js";
+import type { FarmView, Listing, ProtocolEnvironment, HolderView } from "./lease-protocol.js";
 import type { Observations } from "./observations.js";
 import { leaseRegister, resourceOf } from "./record/registers.js";
-import { sightingOf } from "./sighting.js";
+import { holderViewOf } from "./holder-view.js";
 import type { StoreAnswer } from "./store.js";
 
 /** Registers that one look at a store lists: as many as one watch follows. Of a store with more nobody knows what is missing. */
@@ -14,7 +14,7 @@ export const listedMax = 100_000;
 export function* readAll(
   farm: FarmView,
   resource: string,
-  cells: (CellReading | undefined)[],
+  cells: (CellOrError | undefined)[],
   timeoutMs: number,
   enough: () => boolean,
 ): Protocol<Resumption> {
@@ -42,11 +42,11 @@ export function* lookAtFarm(
   observations: Observations,
   resource: string,
   timeoutMs: number,
-): Protocol<Sighting> {
-  const cells: (CellReading | undefined)[] = [];
+): Protocol<HolderView> {
+  const cells: (CellOrError | undefined)[] = [];
   const { now } = yield* readAll(farm, resource, cells, Math.min(timeoutMs, settings.delayMs), () => false);
   observeAll(observations, resource, cells, now.monotonicMs);
-  return sightingOf(farm, resource, cells, observations, now.monotonicMs);
+  return holderViewOf(farm, resource, cells, observations, now.monotonicMs);
 }
 
 /** Asks every store for all that it holds below a prefix. */
@@ -67,7 +67,7 @@ export function* listFarm(
     enough: () => false,
   };
   const errors: (LeaseholdError | undefined)[] = [];
-  const byResource = new Map<string, (CellReading | undefined)[]>();
+  const byResource = new Map<string, (CellOrError | undefined)[]>();
   answers.forEach((answer, store) => {
     if (answer?.kind === "failed") errors[store] = answer.error;
     if (answer?.kind === "registers" && !isWhole(answer)) errors[store] = tooWide;
@@ -75,16 +75,16 @@ export function* listFarm(
     for (const [register, cells] of answer.registers) {
       const resource = resourceOf(register);
       // A register that this store does not list was never written there.
-      const readings = byResource.get(resource) ?? answers.map(absentIn);
-      readings[store] = readCells(cells, resource, farm.nameOf(store));
-      byResource.set(resource, readings);
+      const seen = byResource.get(resource) ?? answers.map(absentIn);
+      seen[store] = readCells(cells, resource, farm.nameOf(store));
+      byResource.set(resource, seen);
     }
   });
-  const held: { resource: string; sighting: Sighting }[] = [];
+  const held: { resource: string; holderView: HolderView }[] = [];
   for (const [resource, cells] of byResource) {
     observeAll(observations, resource, cells, now.monotonicMs);
-    const sighting = sightingOf(farm, resource, cells, observations, now.monotonicMs);
-    if (sighting.state === "held") held.push({ resource, sighting });
+    const holderView = holderViewOf(farm, resource, cells, observations, now.monotonicMs);
+    if (holderView.state === "held") held.push({ resource, holderView });
   }
   return { held, answered: answers.map(isWhole), errors };
 }
@@ -99,16 +99,16 @@ function isWhole(answer: StoreAnswer | undefined): boolean {
   return answer?.kind === "registers" && answer.registers.size < listedMax;
 }
 
-const absent: CellReading = { content: undefined, record: undefined };
+const absent: CellOrError = { content: undefined, record: undefined };
 
-function absentIn(answer: StoreAnswer | undefined): CellReading | undefined {
+function absentIn(answer: StoreAnswer | undefined): CellOrError | undefined {
   return isWhole(answer) ? absent : undefined;
 }
 
 function observeAll(
   observations: Observations,
   resource: string,
-  cells: readonly (CellReading | undefined)[],
+  cells: readonly (CellOrError | undefined)[],
   nowMs: number,
 ): void {
   cells.forEach((cell, store) => {

@@ -1,19 +1,19 @@
 import { LeaseholdError } from "../lease/errors.js";
-import { type CellReading, isCell } from "./record/cell.js";
-import type { FarmView, Sighting, StoreSighting } from "./lease-protocol.js";
+import { type CellOrError, isCell } from "./record/cell.js";
+import type { FarmView, HolderView, StoreView } from "./lease-protocol.js";
 import type { Observations } from "./observations.js";
 
 const silence = new LeaseholdError("STORE_UNAVAILABLE", "it did not answer in time");
 
 /** What a farm's cells say together of a resource. */
-export function sightingOf(
+export function holderViewOf(
   farm: FarmView,
   resource: string,
-  cells: readonly (CellReading | undefined)[],
+  cells: readonly (CellOrError | undefined)[],
   observations: Observations,
   nowMs: number,
-): Sighting {
-  const stores = Array.from({ length: farm.size }, (_, store): StoreSighting => {
+): HolderView {
+  const stores = Array.from({ length: farm.size }, (_, store): StoreView => {
     const cell = cells[store];
     if (!isCell(cell)) return { kind: "silent", error: cell?.error ?? silence };
     const { record } = cell;
@@ -29,8 +29,8 @@ export function sightingOf(
       return {
         state: "held",
         confirmed: top.votes >= farm.majority,
-        record: top.sighting.record,
-        remainingMs: top.sighting.remainingMs,
+        record: top.holderView.record,
+        remainingMs: top.holderView.remainingMs,
         stores,
       };
   }
@@ -39,16 +39,16 @@ export function sightingOf(
 }
 
 /** The tenure with the most votes among live ones, and the one of its records that lasts the longest. */
-function foremost<S extends Extract<StoreSighting, { kind: "answered" }>>(
+function foremost<S extends Extract<StoreView, { kind: "answered" }>>(
   live: readonly S[],
-): { readonly votes: number; readonly sighting: S } | undefined {
-  let best: { votes: number; sighting: S } | undefined;
+): { readonly votes: number; readonly holderView: S } | undefined {
+  let best: { votes: number; holderView: S } | undefined;
   for (const { record } of live) {
     const same = live.filter(
       (other) => other.record?.writer === record?.writer && other.record?.epoch === record?.epoch,
     );
     if (best !== undefined && same.length <= best.votes) continue;
-    best = { votes: same.length, sighting: same.toSorted((a, b) => b.remainingMs - a.remainingMs)[0]! };
+    best = { votes: same.length, holderView: same.toSorted((a, b) => b.remainingMs - a.remainingMs)[0]! };
   }
   return best;
 }

@@ -60,7 +60,7 @@ export interface WatchListener {
  * All of them reject with a `LeaseholdError` when no answer was reached: `UNREACHABLE`, `NO_QUORUM`, or what
  * the core refused them for.
  */
-export interface Core {
+export interface CoreClient {
   /** Linearizable. */
   read(key: string, limits: CallLimits): Promise<Found>;
   /** All keys that begin so, in order. Linearizable. */

@@ -19,13 +19,13 @@ import type { Clock, World } from "../common/ports.js";
 import type { Watching } from "../lease/provider.js";
 import {
   type CallLimits,
-  type Core,
+  type CoreClient,
   type Entry,
   type Found,
   type Moment,
   type WatchListener,
   sharedLimits,
-} from "./core.js";
+} from "./core-client.js";
 import { CoreRefusal } from "./failure.js";
 import { Servers, type TlsTexts } from "./servers.js";
 import { Watches } from "./watches.js";
@@ -37,7 +37,7 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 /** A consistent core by etcd's v3 API: an etcd, or our own. */
-export class GrpcCore implements Core {
+export class GrpcCoreClient implements CoreClient {
   readonly #servers: Servers;
   readonly #watches: Watches;
   readonly #clock: Clock;

@@ -15,31 +15,31 @@ const trailerBytes = 9;
 /** The longest part of foreign content that a message repeats. */
 const quotedBytesMax = 24;
 
-export function encodeLine(format: string, json: string): Uint8Array {
+export function encodeEnvelope(format: string, json: string): Uint8Array {
   const body = encoder.encode(`${format} ${json}`);
-  const line = new Uint8Array(body.length + trailerBytes);
-  line.set(body);
+  const envelope = new Uint8Array(body.length + trailerBytes);
+  envelope.set(body);
   const checksum = crc32c(body).toString(16).padStart(8, "0");
-  line[body.length] = 0x20;
-  for (let index = 0; index < 8; index += 1) line[body.length + 1 + index] = checksum.charCodeAt(index);
-  return line;
+  envelope[body.length] = 0x20;
+  for (let index = 0; index < 8; index += 1) envelope[body.length + 1 + index] = checksum.charCodeAt(index);
+  return envelope;
 }
 
 /**
- * The JSON text of a line, and its values. Each format has one way to write a value: the decoder encodes
+ * The JSON text of an envelope, and its values. Each format has one way to write a value: the decoder encodes
  * again and compares.
  *
  * @throws LeaseholdError `STORE_FOREIGN` for anything that does not begin as this format and version do, `STORE_CORRUPT` when
  * the checksum is not right.
  */
-export function decodeLine(format: string, line: Uint8Array): unknown {
+export function decodeEnvelope(format: string, envelope: Uint8Array): unknown {
   const head = encoder.encode(`${format} `);
-  if (!head.every((byte, index) => line[index] === byte)) {
-    throw new LeaseholdError("STORE_FOREIGN", foreign(format, line));
+  if (!head.every((byte, index) => envelope[index] === byte)) {
+    throw new LeaseholdError("STORE_FOREIGN", foreign(format, envelope));
   }
-  const body = line.subarray(0, Math.max(0, line.length - trailerBytes));
+  const body = envelope.subarray(0, Math.max(0, envelope.length - trailerBytes));
   try {
-    const trailer = decoder.decode(line.subarray(body.length));
+    const trailer = decoder.decode(envelope.subarray(body.length));
     const checksum = / ([0-9a-f]{8})$/.exec(trailer)?.[1];
     if (checksum !== undefined && Number.parseInt(checksum, 16) === crc32c(body)) {
       return JSON.parse(decoder.decode(body.subarray(head.length)));
@@ -47,20 +47,23 @@ export function decodeLine(format: string, line: Uint8Array): unknown {
   } catch {
     // No UTF-8, or no JSON: whatever it is, it is not what was written.
   }
-  throw corrupt("its checksum is wrong", line);
+  throw corrupt("its checksum is wrong", envelope);
 }
 
 /** A format of ours with another version is told from what is not ours at all. */
-function foreign(format: string, line: Uint8Array): string {
+function foreign(format: string, envelope: Uint8Array): string {
   const [name] = format.split("/");
-  const [found = ""] = textOf(line.subarray(0, format.length + 1)).split(" ");
+  const [found = ""] = textOf(envelope.subarray(0, format.length + 1)).split(" ");
   return found.startsWith(`${name}/`)
     ? `it was written in the format ${found} of another version of Leasehold; this one knows ${format}`
-    : `expected ${format} and found ${quote(line)}`;
+    : `expected ${format} and found ${quote(envelope)}`;
 }
 
-export function corrupt(why: string, line: Uint8Array): LeaseholdError {
-  return new LeaseholdError("STORE_CORRUPT", `the record that begins with ${quote(line)} is damaged: ${why}`);
+export function corrupt(why: string, envelope: Uint8Array): LeaseholdError {
+  return new LeaseholdError(
+    "STORE_CORRUPT",
+    `the record that begins with ${quote(envelope)} is damaged: ${why}`,
+  );
 }
 
 /** True when both have the same bytes. */
