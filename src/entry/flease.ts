@@ -4,7 +4,6 @@
  */
 import { openFleaseClient } from "../flease/tcp/client.js";
 import { askClusterStatus } from "../flease/tcp/cluster-status.js";
-import { ObserverProvider } from "../flease/tcp/observer.js";
 import type { FleaseOptions, MemberReport } from "../flease/tcp/types.js";
 import { openInWorker } from "../flease/tcp/worker/worker-provider.js";
 import { parseDuration } from "../lease/duration.js";
@@ -47,8 +46,8 @@ export async function openFlease(urls: readonly string[], options: FleaseOptions
     const busyMsMax = parseDuration(renewInWorker === true ? busyDefault : renewInWorker, "renewInWorker");
     return new LeaseManager(await openInWorker(addresses, options, world, busyMsMax), world);
   }
-  const { role, provider } = await openFleaseClient(addresses, options, world);
-  return new LeaseManager(role === "observer" ? new ObserverProvider(provider) : provider, world);
+  const { provider } = await openFleaseClient(addresses, options, world);
+  return new LeaseManager(provider, world);
 }
 
 /** What `clusterStatus` of `leasehold` tells of the members at these addresses. */

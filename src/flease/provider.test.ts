@@ -33,3 +33,13 @@ test("a renewal that waits for its turn does not keep a release waiting", async 
   ack();
   expect(await begun).toBe(true);
 });
+
+test("an observer's attempt is refused before anything is sent", async () => {
+  const { provider, sent } = benchProvider("observer");
+  const request = { resource: "r", ttlMs: 500, timeoutMs: 500, contended: false, waiting: false };
+  expect(await provider.attempt(request)).toMatchObject({
+    kind: "unanswered",
+    error: { code: "PERMISSION_DENIED" },
+  });
+  expect(sent).toEqual([]);
+});

@@ -26,6 +26,8 @@ import type { Slot } from "./protocol/slot.js";
 
 /** What a provider stands on: what runs the peer, and the way to the members beside the protocol. */
 export interface FleaseDriver extends AdminDriver {
+  /** An observer asks, and takes nothing. */
+  readonly role?: "member" | "client" | "observer";
   readonly runner: Pick<FleaseRunner, "peer" | "world" | "now" | "poke">;
   /** How many members are connected, for error messages. */
   reachable(): number;
@@ -64,6 +66,8 @@ class FleaseGrant implements Grant, DeadlineItem {
     settle?.(longer);
   }
 }
+
+const observes = "an observer takes no leases: open with the role of a client";
 
 function renewsTooLate(): LeaseholdError {
   return new LeaseholdError(
@@ -115,6 +119,12 @@ export class FleaseProvider implements Provider, PeerOutcomes {
 
   attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
     const peer = this.#peer;
+    // Members refuse an observer's requests anyway; this says so at once, where the mistake is.
+    if (this.#driver.role === "observer")
+      return Promise.resolve({
+        kind: "unanswered",
+        error: new LeaseholdError("PERMISSION_DENIED", observes),
+      });
     const fault = peer.fault;
     if (fault !== undefined)
       return Promise.resolve({ kind: "unanswered", error: new LeaseholdError("CLOCK_SKEW", fault) });

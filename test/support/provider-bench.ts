@@ -6,7 +6,7 @@ import { VirtualWorld } from "../../src/testing/virtual-world.js";
 import { baseMs, benchSettings, message } from "./flease-bench.js";
 
 /** A provider whose members answer when a test says so. */
-export function benchProvider() {
+export function benchProvider(role?: FleaseDriver["role"]) {
   const world = new VirtualWorld();
   const sent: Message[] = [];
   const { timers, random } = world;
@@ -25,6 +25,7 @@ export function benchProvider() {
   });
   const driver: FleaseDriver = {
     runner,
+    ...(role && { role }),
     ask: () => Promise.reject(new Error("nobody answers")),
     address: () => "",
     reachable: () => 3,

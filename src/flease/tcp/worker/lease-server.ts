@@ -14,7 +14,7 @@ import type { ResourceHint } from "../../../lease/types.js";
 import type { FleaseProvider } from "../../provider.js";
 import type { Reading } from "../../protocol/clock.js";
 import { plainError } from "./messages.js";
-import type { AnswerValue, AttemptAnswer, Call, FromWorker, ListAnswer, ToWorker } from "./messages.js";
+import type { Answer, AttemptAnswer, Call, FromWorker, ListAnswer, ToWorker } from "./messages.js";
 import { RenewingThread, SharedValidity } from "../../threads.js";
 import type { SharedThreads } from "../../threads.js";
 
@@ -154,7 +154,7 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
     this.#options.post({ type: "lost", grant: served.id, error: plainError(reason) });
   }
 
-  async #answer(message: Call): Promise<AnswerValue> {
+  async #answer(message: Call): Promise<Answer> {
     const { flease } = this.#options;
     switch (message.type) {
       case "attempt":
@@ -167,8 +167,10 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
         return flease.query(message.resource, message.timeoutMs);
       case "list":
         return this.#list(message.prefix, message.timeoutMs, message.partial);
-      case "inspect":
-        return flease.inspection[message.method](message.resource, message.timeoutMs);
+      case "explain":
+      case "requestRelease":
+      case "breakLease":
+        return flease.inspection[message.type](message.resource, message.timeoutMs);
     }
   }
 

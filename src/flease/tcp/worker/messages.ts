@@ -28,38 +28,41 @@ export interface WorkerOrders {
   readonly busyMsMax: number;
 }
 
+/** What the program's thread asks of the other, by name: what it says, and the value that it is answered. */
+interface Calls {
+  attempt: [{ readonly request: AttemptRequest }, AttemptAnswer];
+  renew: [{ readonly grant: number }, boolean];
+  /** `early`: the program's thread saw it end, by the clocks, before its end on the steady one. */
+  release: [{ readonly grant: number; readonly early: boolean }, boolean];
+  query: [AboutResource, HolderHint];
+  /** `partial`: what an incomplete list lacks is told, and no error. */
+  list: [{ readonly prefix: string; readonly timeoutMs: number; readonly partial: boolean }, ListAnswer];
+  explain: [AboutResource, Explanation];
+  requestRelease: [AboutResource, HolderAction];
+  breakLease: [AboutResource, HolderAction];
+}
+
+interface AboutResource {
+  readonly resource: string;
+  readonly timeoutMs: number;
+}
+
+export type CallName = keyof Calls;
+export type Asked<Name extends CallName> = Calls[Name][0];
+export type Answer<Name extends CallName = CallName> = Calls[Name][1];
+
+/** A call under its number, which its answer bears. */
+export type Call = {
+  [Name in CallName]: { readonly type: Name; readonly call: number } & Asked<Name>;
+}[CallName];
+
 export type ToWorker =
-  | { readonly type: "attempt"; readonly call: number; readonly request: AttemptRequest }
+  | Call
   | { readonly type: "cancel"; readonly call: number }
-  | { readonly type: "renew"; readonly call: number; readonly grant: number }
-  | {
-      readonly type: "release";
-      readonly call: number;
-      readonly grant: number;
-      /** The program's thread saw it end, by the clocks, before its end on the steady one. */
-      readonly early: boolean;
-    }
-  | { readonly type: "query"; readonly call: number; readonly resource: string; readonly timeoutMs: number }
-  | {
-      readonly type: "list";
-      readonly call: number;
-      readonly prefix: string;
-      readonly timeoutMs: number;
-      /** What an incomplete list lacks is told, and no error. */
-      readonly partial: boolean;
-    }
-  | {
-      readonly type: "inspect";
-      readonly call: number;
-      readonly method: "explain" | "requestRelease" | "breakLease";
-      readonly resource: string;
-      readonly timeoutMs: number;
-    }
   | { readonly type: "watch"; readonly watch: number; readonly prefix: string }
   | { readonly type: "unwatch"; readonly watch: number }
   | { readonly type: "close" };
 
-/** The value of an `answer` to `attempt`. */
 export type AttemptAnswer =
   | {
       readonly kind: "granted";
@@ -71,20 +74,10 @@ export type AttemptAnswer =
   | { readonly kind: "held"; readonly holder?: string; readonly retryInMs: number }
   | { readonly kind: "unanswered"; readonly error: PlainError };
 
-/** What is answered with a value of its own. */
-export type Call = Extract<
-  ToWorker,
-  { call: number; type: "attempt" | "renew" | "release" | "query" | "list" | "inspect" }
->;
-export type CallWithoutNumber = Call extends infer C ? (C extends Call ? Omit<C, "call"> : never) : never;
-
-/** The value of an `answer` to `list`. */
 export interface ListAnswer {
   readonly hints: ResourceHint[];
   readonly incomplete?: string;
 }
-
-export type AnswerValue = AttemptAnswer | HolderHint | ListAnswer | Explanation | HolderAction | boolean;
 
 export type FromWorker =
   | {
@@ -95,7 +88,7 @@ export type FromWorker =
       readonly clocks: Pick<FleaseSettings, "maxClockSkewMs" | "clockRateError">;
     }
   | { readonly type: "failed"; readonly error: PlainError }
-  | { readonly type: "answer"; readonly call: number; readonly value: AnswerValue }
+  | { readonly type: "answer"; readonly call: number; readonly value: Answer }
   | { readonly type: "thrown"; readonly call: number; readonly error: PlainError }
   /** The proposer goes on as another owner. */
   | { readonly type: "holder"; readonly holder: string }

@@ -1,11 +1,11 @@
 import type { LeaseholdError } from "../../../lease/errors.js";
 import type { Inspection, Watching } from "../../../lease/provider.js";
 import type { Explanation, HolderAction, ResourceHint } from "../../../lease/types.js";
-import type { AnswerValue, CallWithoutNumber, ToWorker } from "./messages.js";
+import type { Answer, Asked, CallName, ToWorker } from "./messages.js";
 
 /** What the inspection asks of the provider whose thread it lives beside. */
 export interface WorkerCaller {
-  call(call: CallWithoutNumber): Promise<AnswerValue>;
+  call<Name extends CallName>(name: Name, asked: Asked<Name>): Promise<Answer<Name>>;
   post(message: ToWorker): void;
 }
 
@@ -58,23 +58,15 @@ export class WorkerInspection implements Inspection {
     for (const { failed } of watches) failed(why);
   }
 
-  async explain(resource: string, timeoutMs: number): Promise<Explanation> {
-    return (await this.#inspect("explain", resource, timeoutMs)) as Explanation;
+  explain(resource: string, timeoutMs: number): Promise<Explanation> {
+    return this.#caller.call("explain", { resource, timeoutMs });
   }
 
-  async requestRelease(resource: string, timeoutMs: number): Promise<HolderAction> {
-    return (await this.#inspect("requestRelease", resource, timeoutMs)) as HolderAction;
+  requestRelease(resource: string, timeoutMs: number): Promise<HolderAction> {
+    return this.#caller.call("requestRelease", { resource, timeoutMs });
   }
 
-  async breakLease(resource: string, timeoutMs: number): Promise<HolderAction> {
-    return (await this.#inspect("breakLease", resource, timeoutMs)) as HolderAction;
-  }
-
-  #inspect(
-    method: "explain" | "requestRelease" | "breakLease",
-    resource: string,
-    timeoutMs: number,
-  ): Promise<AnswerValue> {
-    return this.#caller.call({ type: "inspect", method, resource, timeoutMs });
+  breakLease(resource: string, timeoutMs: number): Promise<HolderAction> {
+    return this.#caller.call("breakLease", { resource, timeoutMs });
   }
 }

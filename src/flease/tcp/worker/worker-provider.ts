@@ -16,11 +16,12 @@ import type { Logger } from "../../../runtime/logger.js";
 import type { FleaseOptions } from "../types.js";
 import { leaseholdError, realError } from "./messages.js";
 import type {
-  AnswerValue,
+  Answer,
+  Asked,
   AttemptAnswer,
-  CallWithoutNumber,
+  Call,
+  CallName,
   FromWorker,
-  ListAnswer,
   PlainError,
   ToWorker,
   WorkerOrders,
@@ -74,7 +75,7 @@ class WorkerGrant implements Grant {
 }
 
 interface PendingCall {
-  readonly resolve: (value: AnswerValue) => void;
+  readonly resolve: (value: Answer) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -87,7 +88,7 @@ export class WorkerProvider implements Provider {
   readonly guarantees: Guarantees;
   readonly renewsByItself = true;
   readonly inspection = new WorkerInspection({
-    call: (call) => this.#call(call),
+    call: (name, asked) => this.#call(name, asked),
     post: (message) => this.#post(message),
   });
   readonly #worker: Worker;
@@ -136,16 +137,13 @@ export class WorkerProvider implements Provider {
   async attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
     const number = this.#nextCall;
     const { autoRenew = true, maxHoldMs = Infinity } = request.upkeep ?? {};
-    const answered = this.#call({
-      type: "attempt",
-      request: { ...request, upkeep: { autoRenew, maxHoldMs } },
-    });
+    const answered = this.#call("attempt", { request: { ...request, upkeep: { autoRenew, maxHoldMs } } });
     if (cancellation !== undefined) {
       cancellation.onCancel = () => this.#post({ type: "cancel", call: number });
       if (cancellation.cancelled) cancellation.onCancel();
     }
     try {
-      const answer = (await answered) as AttemptAnswer;
+      const answer = await answered;
       if (answer.kind === "held") return answer;
       if (answer.kind === "unanswered") return { kind: "unanswered", error: leaseholdError(answer.error) };
       const grant = new WorkerGrant(request.resource, answer, this.#clockOf(answer.clock));
@@ -166,9 +164,8 @@ export class WorkerProvider implements Provider {
     return this.#clock;
   }
 
-  async renew(grant: Grant): Promise<boolean> {
-    const { id } = grant as WorkerGrant;
-    return (await this.#call({ type: "renew", grant: id })) === true;
+  renew(grant: Grant): Promise<boolean> {
+    return this.#call("renew", { grant: (grant as WorkerGrant).id });
   }
 
   /** In this order (MUST): first the grant ends here, and only then does the other thread hear of it. */
@@ -176,11 +173,11 @@ export class WorkerProvider implements Provider {
     const given = grant as WorkerGrant;
     given.ended = true;
     this.#grants.delete(given.id);
-    await this.#call({ type: "release", grant: given.id, early: given.early });
+    await this.#call("release", { grant: given.id, early: given.early });
   }
 
-  async query(resource: string, timeoutMs: number): Promise<HolderHint> {
-    return (await this.#call({ type: "query", resource, timeoutMs })) as HolderHint;
+  query(resource: string, timeoutMs: number): Promise<HolderHint> {
+    return this.#call("query", { resource, timeoutMs });
   }
 
   async list(
@@ -189,7 +186,7 @@ export class WorkerProvider implements Provider {
     onIncomplete?: (why: string) => void,
   ): Promise<ResourceHint[]> {
     const partial = onIncomplete !== undefined;
-    const answer = (await this.#call({ type: "list", prefix, timeoutMs, partial })) as ListAnswer;
+    const answer = await this.#call("list", { prefix, timeoutMs, partial });
     if (answer.incomplete !== undefined) onIncomplete?.(answer.incomplete);
     return answer.hints;
   }
@@ -207,15 +204,15 @@ export class WorkerProvider implements Provider {
     timer.cancel();
   }
 
-  #call(call: CallWithoutNumber): Promise<AnswerValue> {
+  #call<Name extends CallName>(name: Name, asked: Asked<Name>): Promise<Answer<Name>> {
     const number = this.#nextCall++;
     return new Promise((resolve, reject) => {
       if (this.#gone !== undefined) {
         reject(this.#gone);
         return;
       }
-      this.#calls.set(number, { resolve, reject });
-      this.#post({ ...call, call: number });
+      this.#calls.set(number, { resolve: resolve as PendingCall["resolve"], reject });
+      this.#post({ ...asked, type: name, call: number } as Call);
     });
   }
 
