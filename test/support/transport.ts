@@ -245,7 +245,7 @@ export class Stranger {
   /** Introduces himself as a process with this key, and proves to be it, unless he is refused before. */
   async introduce(claims: Claims, key = new IncarnationKey()): Promise<this> {
     if (this.socket instanceof TLSSocket) await once(this.socket, "secureConnect");
-    const handshake = new Handshake({ identity: () => claims, key }, this.socket);
+    const handshake = new Handshake({ identity: claims, key }, this.socket);
     this.say(written(handshake.hello()));
     await until(() => this.welcome !== undefined || this.closed, "the hello is answered");
     return this.closed ? this : this.say(written(handshake.proof(this.welcome!)));

@@ -298,7 +298,7 @@ describe("what a client says to one member is worth nothing at another", () => {
     const key = new keys.IncarnationKey();
     return addressOf(
       createServer((socket) => {
-        const handshake = new Handshake({ identity: () => memberIdentity("m"), key }, socket);
+        const handshake = new Handshake({ identity: memberIdentity("m"), key }, socket);
         const decoder = new FrameDecoder((kind, bytes, start, end) => {
           toB.say(Buffer.from(bytes.subarray(start - 5, end)));
           if (kind !== FrameKind.hello) return;

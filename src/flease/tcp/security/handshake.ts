@@ -15,7 +15,7 @@ const HANDSHAKE_BYTES = 1024;
 
 /** Who we are at this moment, and the key that proves it. */
 export interface Self {
-  identity(): Claims;
+  readonly identity: Claims;
   readonly key: IncarnationKey;
 }
 
@@ -78,7 +78,7 @@ export class Handshake {
   }
 
   #introduction(): Introduction {
-    return { claims: this.#self.identity(), publicKey: this.#self.key.publicKey, nonce: newNonce() };
+    return { claims: this.#self.identity, publicKey: this.#self.key.publicKey, nonce: newNonce() };
   }
 }
 

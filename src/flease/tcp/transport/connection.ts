@@ -16,6 +16,7 @@ import type { AuthFault, LocalRejection } from "../security/auth-fault.js";
 import type { Proof } from "../security/proof.js";
 import type { Identity } from "../wire/identity.js";
 import type { TransportHandler } from "./transport-handler.js";
+import type { TransportOptions } from "./transport-options.js";
 
 /** How long a connection that we end may take to take its last bytes and to end itself, ms. */
 const LINGER_MS = 500;
@@ -43,18 +44,18 @@ export interface Dialing {
 
 /** What a connection asks of the transport that it belongs to. */
 export interface ConnectionPorts extends Self {
-  identity(): Identity;
+  readonly identity: Identity;
   readonly world: World;
   readonly handler: TransportHandler;
   readonly counters: Counters;
-  readonly handshakeTimeoutMs: number;
+  readonly options: Pick<TransportOptions, "handshakeTimeoutMs">;
   /**
    * Holds a peer's HELLO or WELCOME against what we are: a reason to refuse it, or nothing. Asked before the
    * peer has proven that it is the one, so that nothing may be done in its name here, and again when it has.
    */
   judge(connection: Connection, peer: DecodedIdentity): LocalRejection | undefined;
   /** What the links of its connections share. */
-  readonly links: LinkPorts;
+  readonly linkPorts: LinkPorts;
   /** The handshake is done: the link takes the place of an older one, and the handler is told. */
   established(connection: Connection, link: Link): void;
   /** A connection was refused before it was a link, by either side. */
@@ -96,7 +97,7 @@ export class Connection implements Carrier {
     this.dialing = dialing;
     this.#decoder = new FrameDecoder(this.#frame);
     this.#handshake = new Handshake(ports, socket);
-    this.#timer = ports.world.timers.after(ports.handshakeTimeoutMs, this.#handshakeTimedOut);
+    this.#timer = ports.world.timers.after(ports.options.handshakeTimeoutMs, this.#handshakeTimedOut);
     socket.setNoDelay(true);
     socket.on("error", this.#failed);
     socket.on("close", this.#socketClosed);
@@ -232,7 +233,7 @@ export class Connection implements Carrier {
   #established(peer: Identity, clusterDocument: string): void {
     this.#timer.cancel();
     this.#state = "linked";
-    const link = new Link(this.#ports.links, this, {
+    const link = new Link(this.#ports.linkPorts, this, {
       peer,
       address: this.address,
       dialed: this.dialing !== undefined,
@@ -303,7 +304,7 @@ export class Connection implements Carrier {
 
   readonly #handshakeTimedOut = (): void => {
     this.#ports.counters["handshakes.timedOut"] += 1;
-    this.close(`no handshake within ${this.#ports.handshakeTimeoutMs} ms`);
+    this.close(`no handshake within ${this.#ports.options.handshakeTimeoutMs} ms`);
   };
 
   readonly #socketClosed = (): void => {

@@ -93,7 +93,7 @@ export class Dialer implements Dialing {
   };
 
   #secure(credentials: Credentials, target: TcpNetConnectOpts): TLSSocket {
-    const socket = connectSecurely({ ...target, ...credentials.dialOptions(this.#ports.identity()) });
+    const socket = connectSecurely({ ...target, ...credentials.dialOptions(this.#ports.identity) });
     return socket.once("secureConnect", () => {
       const proof = credentials.proofOf(socket, "dialing");
       if ("cause" in proof) this.#connection?.distrust(proof);

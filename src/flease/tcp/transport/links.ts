@@ -22,6 +22,7 @@ const LOOPBACK_ROUNDS_MAX = 8;
  */
 export class Links implements LinkPorts {
   readonly role: Role;
+  readonly view: number;
   readonly handler: TransportHandler;
   readonly counters: Counters;
   readonly linkBytesMax: number;
@@ -29,7 +30,6 @@ export class Links implements LinkPorts {
   /** A member's link to itself. */
   readonly loopback: Link | undefined;
 
-  readonly #identity: () => Identity;
   readonly #silentTicksMax: number;
   readonly #clientsMax: number;
   readonly #byKey = new Map<string, Link>();
@@ -43,25 +43,21 @@ export class Links implements LinkPorts {
   readonly #clientsOf = new Map<string, number>();
 
   constructor(
-    identity: () => Identity,
+    identity: Identity,
     world: World,
     handler: TransportHandler,
     counters: Counters,
     options: TransportOptions,
   ) {
-    this.#identity = identity;
-    this.role = identity().role;
+    this.role = identity.role;
+    this.view = identity.view;
     this.handler = handler;
     this.counters = counters;
     this.linkBytesMax = options.linkBytesMax;
     this.#silentTicksMax = options.silentHeartbeatsMax;
     this.#clientsMax = options.clientsMax;
     this.calls = new Calls(handler, counters, world.timers);
-    this.loopback = this.role === "member" ? loopbackLink(this, world.clock, identity()) : undefined;
-  }
-
-  get view(): number {
-    return this.#identity().view;
+    this.loopback = this.role === "member" ? loopbackLink(this, world.clock, identity) : undefined;
   }
 
   /**
@@ -89,7 +85,7 @@ export class Links implements LinkPorts {
 
   /** The link to a member of this name. */
   member(nodeId: string): Link | undefined {
-    return this.#byKey.get(linkKeyOf({ ...this.#identity(), role: "member", nodeId }));
+    return this.#byKey.get(linkKeyOf({ role: "member", nodeId, incarnation: "" }));
   }
 
   /**
@@ -176,6 +172,6 @@ export class Links implements LinkPorts {
  * Under which name a peer can have one connection at most: a member by its id, all others by their
  * incarnation too.
  */
-function linkKeyOf({ role, nodeId, incarnation }: Identity): string {
+function linkKeyOf({ role, nodeId, incarnation }: Pick<Identity, "role" | "nodeId" | "incarnation">): string {
   return role === "member" ? `member ${nodeId}` : `${role} ${ownerName(nodeId, incarnation)}`;
 }

@@ -32,19 +32,18 @@ const KEEP_ALIVE_MS = 2 ** 30;
  * produced sent as one write for each peer. An open transport keeps its process alive, also while no peer can
  * be reached; `close` ends that.
  */
-export class Transport {
+export class Transport implements DialerPorts {
   /** What was refused, dropped and counted, by stable names (`docs/wire-protocol.md`, Counters). */
   readonly counters: Counters = newCounters();
-  readonly #world: World;
-  readonly #handler: TransportHandler;
-  readonly #options: TransportOptions;
-  readonly #links: Links;
+  readonly identity: Identity;
+  readonly key: IncarnationKey;
+  readonly world: World;
+  readonly handler: TransportHandler;
+  readonly options: TransportOptions;
+  readonly linkPorts: Links;
   readonly #connections = new Set<Connection>();
   readonly #dialers = new Map<string, Dialer>();
-  readonly #ports: DialerPorts;
-  readonly #keepAlive = setInterval(() => {}, KEEP_ALIVE_MS);
-  readonly #key: IncarnationKey;
-  #identity: Identity;
+  readonly #keepAlive: NodeJS.Timeout;
   readonly #tls: TlsAcceptor | undefined;
   #listener: Listener | undefined;
   #heartbeat: Timer;
@@ -69,45 +68,27 @@ export class Transport {
     options: Partial<TransportOptions> = {},
     key: IncarnationKey = new IncarnationKey(),
   ) {
-    const identity: Identity = { ...claims, incarnation: key.incarnation };
-    try {
-      checkIdentity(identity);
-    } catch (error) {
-      clearInterval(this.#keepAlive);
-      throw error;
-    }
-    this.#key = key;
-    this.#identity = identity;
-    this.#world = world;
-    this.#handler = handler;
-    this.#options = { ...transportDefaults, ...options };
-    this.#links = new Links(() => this.#identity, world, handler, this.counters, this.#options);
-    const { credentials, handshakeTimeoutMs } = this.#options;
+    this.identity = { ...claims, incarnation: key.incarnation };
+    checkIdentity(this.identity);
+    this.key = key;
+    this.world = world;
+    this.handler = handler;
+    this.options = { ...transportDefaults, ...options };
+    this.linkPorts = new Links(this.identity, world, handler, this.counters, this.options);
+    const { credentials, handshakeTimeoutMs } = this.options;
     if (credentials !== undefined) this.#tls = new TlsAcceptor(credentials, world.timers, handshakeTimeoutMs);
-    this.#ports = this.#newPorts();
-    this.#heartbeat = world.timers.after(this.#options.heartbeatMs, this.#tick);
-  }
-
-  get identity(): Identity {
-    return this.#identity;
+    this.#heartbeat = world.timers.after(this.options.heartbeatMs, this.#tick);
+    this.#keepAlive = setInterval(() => {}, KEEP_ALIVE_MS);
   }
 
   /** A member's link to itself: the same codec without a socket. `undefined` for clients. */
   get loopback(): Link | undefined {
-    return this.#links.loopback;
+    return this.linkPorts.loopback;
   }
 
   /** Every link whose handshake is done, without the loopback. */
   get links(): Iterable<Link> {
-    return this.#links.values();
-  }
-
-  /** A client has learnt which cluster it is in: later handshakes say so and insist on it. */
-  adopt(known: Pick<Identity, "cluster" | "configHash" | "view" | "cellFunction">): void {
-    const { cluster, configHash, view, cellFunction } = known;
-    const identity = { ...this.#identity, cluster, configHash, view, cellFunction };
-    checkIdentity(identity);
-    this.#identity = identity;
+    return this.linkPorts.values();
   }
 
   /**
@@ -119,7 +100,7 @@ export class Transport {
   async listen(address: string): Promise<string> {
     if (this.#closing !== undefined) throw new LeaseholdError("CLOSED");
     const listener = new Listener(this.#accepted);
-    const { insecure, credentials } = this.#options;
+    const { insecure, credentials } = this.options;
     const bound = await listener.listen(address, insecure || credentials !== undefined);
     if (this.#closing !== undefined) {
       await listener.close();
@@ -139,7 +120,7 @@ export class Transport {
   dial(address: string, peerId?: string): void {
     parseAddress(address);
     if (this.#closing !== undefined) return;
-    const { role, nodeId } = this.#identity;
+    const { role, nodeId } = this.identity;
     if (role === "member" && peerId === nodeId) return;
     const known = this.#dialers.get(address);
     if (known !== undefined) {
@@ -147,7 +128,7 @@ export class Transport {
       return;
     }
     const standsBy = role === "member" && peerId !== undefined && peerId < nodeId;
-    const dialer = new Dialer(this.#ports, address, peerId, standsBy);
+    const dialer = new Dialer(this, address, peerId, standsBy);
     this.#dialers.set(address, dialer);
     dialer.start();
   }
@@ -167,7 +148,7 @@ export class Transport {
    */
   async call(link: Link, method: string, params: unknown, timeoutMs: number): Promise<unknown> {
     if (this.#closing !== undefined) throw new LeaseholdError("CLOSED");
-    return this.#links.calls.call(link, method, params, timeoutMs);
+    return this.linkPorts.calls.call(link, method, params, timeoutMs);
   }
 
   /** Sends what is waiting, ends every link and leaves no handle open. Idempotent. */
@@ -180,9 +161,9 @@ export class Transport {
     // Lets `closing` be seen by whatever the steps below call.
     await Promise.resolve();
     this.#heartbeat.cancel();
-    this.#links.flush();
-    this.#links.stop();
-    this.#links.calls.fail(undefined, () => new LeaseholdError("CLOSED"));
+    this.linkPorts.flush();
+    this.linkPorts.stop();
+    this.linkPorts.calls.fail(undefined, () => new LeaseholdError("CLOSED"));
     this.#tls?.close();
     for (const dialer of this.#dialers.values()) dialer.stop("closed");
     for (const connection of this.#connections) connection.end("closed");
@@ -197,8 +178,8 @@ export class Transport {
   }
 
   readonly #tick = (): void => {
-    this.#links.tick();
-    this.#heartbeat = this.#world.timers.after(this.#options.heartbeatMs, this.#tick);
+    this.linkPorts.tick();
+    this.#heartbeat = this.world.timers.after(this.options.heartbeatMs, this.#tick);
   };
 
   readonly #accepted = (socket: Socket, address: string): void => {
@@ -206,7 +187,7 @@ export class Transport {
       socket.destroy();
       return;
     }
-    if (this.#inHandshake.size >= this.#options.handshakesMax) this.#giveUpOldest();
+    if (this.#inHandshake.size >= this.options.handshakesMax) this.#giveUpOldest();
     if (this.#tls === undefined) this.#open(socket, address).begin(nothingAsked);
     else this.#acceptTls(this.#tls, socket, address);
   };
@@ -224,7 +205,7 @@ export class Transport {
   }
 
   #open(socket: Socket, address: string): Connection {
-    const connection = new Connection(this.#ports, socket, address);
+    const connection = new Connection(this, socket, address);
     this.#connections.add(connection);
     this.#inHandshake.add(connection);
     socket.on("data", connection.read);
@@ -249,28 +230,18 @@ export class Transport {
     });
   }
 
-  #newPorts(): DialerPorts {
-    return {
-      identity: () => this.#identity,
-      key: this.#key,
-      world: this.#world,
-      handler: this.#handler,
-      counters: this.counters,
-      options: this.#options,
-      handshakeTimeoutMs: this.#options.handshakeTimeoutMs,
-      connecting: (connection) => this.#connections.add(connection),
-      isLinked: (peerId) => this.#links.member(peerId) !== undefined,
-      judge: (connection, peer) => this.#judge(connection, peer),
-      links: this.#links,
-      established: (connection, link) => this.#established(connection, link),
-      refused: (connection, rejection, by) => this.#refused(connection, rejection, by),
-      unlinked: (link, reason) => this.#unlinked(link, reason),
-      closed: (connection, reason, opened) => this.#closed(connection, reason, opened),
-    };
+  // What connections and dialers tell and ask: `DialerPorts` says when
+
+  connecting(connection: Connection): void {
+    this.#connections.add(connection);
   }
 
-  #judge(connection: Connection, decoded: DecodedIdentity): LocalRejection | undefined {
-    const ours = this.#identity;
+  isLinked(peerId: string): boolean {
+    return this.linkPorts.member(peerId) !== undefined;
+  }
+
+  judge(connection: Connection, decoded: DecodedIdentity): LocalRejection | undefined {
+    const ours = this.identity;
     const differs = mismatch(ours, decoded);
     const theirs = decoded.identity;
     if (differs !== undefined || theirs === undefined) return differs;
@@ -292,12 +263,12 @@ export class Transport {
         text: `the member there should be ${JSON.stringify(expected)} and is ${JSON.stringify(theirs.nodeId)}`,
       };
     }
-    const older = this.#links.get(theirs);
+    const older = this.linkPorts.get(theirs);
     const known = older !== undefined;
     // As long as the connection stands: its other end relies on that, also when nothing has been heard for a
     // while.
     if (known && older.incarnation !== theirs.incarnation && older.open) {
-      this.#handler.duplicateRefused(older, connection.address);
+      this.handler.duplicateRefused(older, connection.address);
       const id = JSON.stringify(theirs.nodeId);
       return {
         reason: "twin",
@@ -305,52 +276,52 @@ export class Transport {
       };
     }
     const account = accountOf(connection.proof!, theirs, connection.address);
-    if (theirs.role !== "member" && !known && !this.#links.hasRoomFor(account)) {
+    if (theirs.role !== "member" && !known && !this.linkPorts.hasRoomFor(account)) {
       return { reason: "full", text: `as many clients as there may be of ${account} are connected already` };
     }
-    return this.#handler.admit(theirs);
+    return this.handler.admit(theirs);
   }
 
-  #established(connection: Connection, link: Link): void {
+  established(connection: Connection, link: Link): void {
     this.#inHandshake.delete(connection);
     connection.dialing?.opened(link.peerId);
-    this.#links.add(link);
-    this.#handler.connected(link);
+    this.linkPorts.add(link);
+    this.handler.connected(link);
   }
 
-  #refused(connection: Connection, rejection: LocalRejection, by: "us" | "them"): void {
+  refused(connection: Connection, rejection: LocalRejection, by: "us" | "them"): void {
     const { dialing, address } = connection;
     const { peerId } = connection;
     if (rejection.reason === "twin" && by === "them" && peerId !== undefined && this.#closing === undefined)
-      this.#handler.refusedAsDuplicate(peerId, rejection.text);
+      this.handler.refusedAsDuplicate(peerId, rejection.text);
     if (dialing === undefined) {
       this.#repelled(address, rejection, by);
       return;
     }
     if (rejection.auth !== undefined) this.counters[`auth.refused.${rejection.auth}`] += 1;
     dialing.refused();
-    if (this.#closing === undefined) this.#handler.refused(address, refusalError(address, rejection, by));
+    if (this.#closing === undefined) this.handler.refused(address, refusalError(address, rejection, by));
   }
 
   #repelled(address: string, { auth, reason, text }: LocalRejection, by: "us" | "them"): void {
     if (auth !== undefined) this.counters[`auth.refused.${auth}`] += 1;
     if (this.#closing !== undefined) return;
-    if (by === "us") this.#handler.repelled(address, auth ?? reason, text);
-    else this.#handler.repelled(address, `refused: ${reason}`, `it refuses us: ${text}`);
+    if (by === "us") this.handler.repelled(address, auth ?? reason, text);
+    else this.handler.repelled(address, `refused: ${reason}`, `it refuses us: ${text}`);
   }
 
-  #unlinked(link: Link, reason: string): void {
-    this.#links.remove(link, reason);
-    if (this.#closing === undefined) this.#handler.disconnected(link, reason);
+  unlinked(link: Link, reason: string): void {
+    this.linkPorts.remove(link, reason);
+    if (this.#closing === undefined) this.handler.disconnected(link, reason);
   }
 
-  #closed(connection: Connection, reason: string, opened: boolean): void {
+  closed(connection: Connection, reason: string, opened: boolean): void {
     this.#connections.delete(connection);
     this.#inHandshake.delete(connection);
     const { dialing } = connection;
     if (dialing?.closed(opened) === true) {
       this.counters["dials.failed"] += 1;
-      this.#handler.unreachable(dialing.address, reason);
+      this.handler.unreachable(dialing.address, reason);
     }
     if (this.#connections.size === 0) this.#lastConnectionClosed?.();
   }
