@@ -343,7 +343,7 @@ export class FleaseModel implements Model<Acceptor, Party, Message, Message>, Pr
   }
 
   refused(): void {}
-  unanswered(): void {}
+  failed(): void {}
   renewed(): void {}
   lapsed(): void {}
 

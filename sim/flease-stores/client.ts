@@ -191,7 +191,7 @@ export class StoresClient {
         counters.refusals += 1;
         this.#want(this.#wanted.get(slot.index)!);
       },
-      unanswered: (slot) => this.#want(this.#wanted.get(slot.index)!),
+      failed: (slot) => this.#want(this.#wanted.get(slot.index)!),
       renewed: (_slot, longer) => {
         if (longer) counters.renewals += 1;
       },

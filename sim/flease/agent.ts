@@ -1,5 +1,5 @@
 import type { Reading } from "../../src/flease/protocol/clock.js";
-import type { Unanswered } from "../../src/flease/protocol/proposer-ports.js";
+import type { AttemptFailure } from "../../src/flease/protocol/proposer-ports.js";
 import type { Slot } from "../../src/flease/protocol/slot.js";
 import { EventCode, Task } from "../kit/events.js";
 import type { ProgramNode, SlotProgram } from "./stage/node.js";
@@ -171,7 +171,7 @@ export class Agent implements SlotProgram {
     return true;
   }
 
-  unanswered(_why: Unanswered): void {
+  failed(_why: AttemptFailure): void {
     this.#over();
     this.#think();
   }

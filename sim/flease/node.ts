@@ -6,7 +6,7 @@ import type { FleasePeer, PeerOutcomes } from "../../src/flease/peer.js";
 import type { Medium } from "../../src/flease/protocol/proposer-ports.js";
 import { FleaseRunner } from "../../src/flease/runner.js";
 import type { Clock, Timers } from "../../src/common/ports.js";
-import type { Lapse, Unanswered } from "../../src/flease/protocol/proposer-ports.js";
+import type { Lapse, AttemptFailure } from "../../src/flease/protocol/proposer-ports.js";
 import { Phase } from "../../src/flease/protocol/slot.js";
 import type { Slot } from "../../src/flease/protocol/slot.js";
 import type { MachineNode, ProgramNode, SlotProgram } from "./stage/node.js";
@@ -396,9 +396,9 @@ export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
     this.#bySlot[slot.index]?.refused(retryInMs);
   }
 
-  unanswered(slot: Slot, why: Unanswered): void {
-    this.waist?.provider.unanswered(slot, why);
-    this.#bySlot[slot.index]?.unanswered(why);
+  failed(slot: Slot, why: AttemptFailure): void {
+    this.waist?.provider.failed(slot, why);
+    this.#bySlot[slot.index]?.failed(why);
   }
 
   renewed(slot: Slot, longer: boolean): void {

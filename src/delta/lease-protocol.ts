@@ -71,8 +71,8 @@ export type AttemptResult<T extends Tenure = Tenure> =
   | { readonly kind: "granted"; readonly tenure: T }
   /** Another has it; to look again sooner than `retryInMs` is useless. */
   | { readonly kind: "held"; readonly holder?: string; readonly retryInMs: number }
-  /** No answer was reached. What was written has been withdrawn, best effort. */
-  | { readonly kind: "unanswered"; readonly error: LeaseholdError };
+  /** Neither is known. What was written has been withdrawn, best effort. */
+  | { readonly kind: "failed"; readonly error: LeaseholdError };
 
 /** What one store says of a resource. */
 export type StoreView =

@@ -111,7 +111,7 @@ test("an attempt that waits for the farm ends when its caller wants no more", as
   cancellation.cancelled = true;
   cancellation.onCancel?.();
   await world.settle();
-  expect((await Promise.race([attempt, Promise.resolve({ kind: "waits" })])).kind).toBe("unanswered");
+  expect((await Promise.race([attempt, Promise.resolve({ kind: "waits" })])).kind).toBe("failed");
 });
 
 test("an explanation names the holder, its label, and each store with what it has", async () => {

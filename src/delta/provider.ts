@@ -122,14 +122,13 @@ export class DeltaProvider implements Provider {
   async attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
     const { resource, ttlMs, timeoutMs } = request;
     if (this.#bytesFor(resource) > this.#bytesMax)
-      return { kind: "unanswered", error: tooLong(resource, this.#bytesMax) };
+      return { kind: "failed", error: tooLong(resource, this.#bytesMax) };
     const deadlineMs = this.#driver.now().monotonicMs + timeoutMs;
     // A participant that attempts has given up what it held: nothing may renew it any more.
     this.#forget(resource);
     await this.#tend(cancellation);
     const now = this.#driver.now();
-    if (this.#farm.ready(now) < this.#farm.majority)
-      return { kind: "unanswered", error: this.#farm.whyNot(now) };
+    if (this.#farm.ready(now) < this.#farm.majority) return { kind: "failed", error: this.#farm.whyNot(now) };
     const protocol = this.#protocol.attempt({ resource, leaseMs: ttlMs, deadlineMs });
     const result = await this.#underGate(protocol, cancellation);
     if (result.kind !== "granted") return result;

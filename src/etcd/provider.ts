@@ -293,7 +293,7 @@ export class CoreProvider implements Provider {
 }
 
 function outcomeOf(error: unknown): AttemptOutcome {
-  if (error instanceof LeaseholdError) return { kind: "unanswered", error };
+  if (error instanceof LeaseholdError) return { kind: "failed", error };
   throw error;
 }
 

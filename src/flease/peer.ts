@@ -33,7 +33,7 @@ export interface PeerOutcomes extends ProposerOutcomes {
 const nobodyAttached: PeerOutcomes = {
   acquired: () => {},
   refused: () => {},
-  unanswered: () => {},
+  failed: () => {},
   renewed: () => {},
   lapsed: () => {},
   hinted: () => false,

@@ -16,7 +16,7 @@ import type { Reading } from "./protocol/clock.js";
 import { fleaseGuarantees } from "./guarantees.js";
 import type { AdminDriver } from "./admin/driver.js";
 import { FleaseInspection } from "./admin/inspection.js";
-import type { Lapse, Unanswered } from "./protocol/proposer-ports.js";
+import type { Lapse, AttemptFailure } from "./protocol/proposer-ports.js";
 import { renewalsPerTurn, RenewalQueue } from "./renewal-queue.js";
 import type { FleasePeer, PeerOutcomes } from "./peer.js";
 import type { FleaseRunner } from "./runner.js";
@@ -127,10 +127,10 @@ export class FleaseProvider implements Provider, PeerOutcomes {
       });
     const fault = peer.fault;
     if (fault !== undefined)
-      return Promise.resolve({ kind: "unanswered", error: new LeaseholdError("CLOCK_SKEW", fault) });
+      return Promise.resolve({ kind: "failed", error: new LeaseholdError("CLOCK_SKEW", fault) });
     const now = this.#runner.now();
     if (this.#renewals.isLate(now.mono) && this.#reachesMajority)
-      return Promise.resolve({ kind: "unanswered", error: renewsTooLate(), retryInMs: busyRetryMs });
+      return Promise.resolve({ kind: "failed", error: renewsTooLate(), retryInMs: busyRetryMs });
     // A tenure, lapsed or not, keeps its slot until its grant is released: the attempt lays it down first.
     const earlier = peer.proposer.slotOf(request.resource);
     if (earlier !== undefined && earlier.operation === Operation.none) this.#letGo(earlier, now);
@@ -291,10 +291,10 @@ export class FleaseProvider implements Provider, PeerOutcomes {
     this.#settle(slot, { kind: "held", holder, retryInMs });
   }
 
-  unanswered(slot: Slot, why: Unanswered): void {
+  failed(slot: Slot, why: AttemptFailure): void {
     const error = this.#errorFor(why, slot);
     this.#settle(slot, {
-      kind: "unanswered",
+      kind: "failed",
       error,
       ...(why === "busy" && { retryInMs: busyRetryMs }),
     });
@@ -344,7 +344,7 @@ export class FleaseProvider implements Provider, PeerOutcomes {
     return `the members keep as many resources as they may, the most of them for ${JSON.stringify(fullBy)}`;
   }
 
-  #errorFor(why: Unanswered, slot: Slot): LeaseholdError {
+  #errorFor(why: AttemptFailure, slot: Slot): LeaseholdError {
     switch (why) {
       case "no-quorum":
         return this.#driver.refusal() ?? new LeaseholdError("NO_QUORUM", this.#whyNoQuorum());

@@ -117,7 +117,7 @@ describe("callers of one process", () => {
     const waiting = Array.from({ length: waitersMax }, () => leases.acquire("a"));
     await expect(leases.acquire("a")).rejects.toThrow(code("TOO_MANY_WAITERS"));
     const closing = leases.close();
-    provider.attempts[0]!.unanswered();
+    provider.attempts[0]!.fail();
     await closing;
     const ends = await Promise.allSettled(waiting);
     expect(ends.every((end) => end.status === "rejected")).toBe(true);
@@ -213,7 +213,7 @@ describe("without an answer", () => {
     while (lease.state === "pending") {
       if (provider.attempts.length > startsMs.length) {
         startsMs.push(world.clock.monotonicMs());
-        provider.attempts.at(-1)!.unanswered();
+        provider.attempts.at(-1)!.fail();
       }
       await world.advance(1);
     }
@@ -229,7 +229,7 @@ describe("without an answer", () => {
 
   test("an error that does not pass by itself is thrown at once", async () => {
     const lease = watch(leases.acquire("a"));
-    provider.attempts[0]!.unanswered("CONFIG_MISMATCH");
+    provider.attempts[0]!.fail("CONFIG_MISMATCH");
     await world.settle();
     expect(lease.error).toEqual(code("CONFIG_MISMATCH"));
   });
@@ -312,7 +312,7 @@ describe("a signal", () => {
     await world.settle();
     expect(provider.attempts[0]!.cancellation!.cancelled).toBe(true);
     expect(lease.state).toBe("pending");
-    provider.attempts[0]!.unanswered();
+    provider.attempts[0]!.fail();
     await world.settle();
     expect(lease.error).toBe(reason);
   });

@@ -351,7 +351,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
       "NO_QUORUM",
       "the answer came when the lease that it granted had run out",
     );
-    return { kind: "unanswered", error };
+    return { kind: "failed", error };
   }
 
   /** Best effort: a resource that cannot be released now becomes free when its lease runs out. */

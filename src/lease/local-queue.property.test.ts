@@ -66,7 +66,7 @@ class JudgedProvider extends ScriptedProvider {
     try {
       const outcome = await super.attempt(request, cancellation);
       if (outcome.kind === "granted") model.grant = outcome.grant;
-      if (outcome.kind !== "unanswered") model.wasTaken = true;
+      if (outcome.kind !== "failed") model.wasTaken = true;
       return outcome;
     } finally {
       model.request = undefined;
@@ -113,7 +113,7 @@ const step = fc.record({
     "grant",
     "grant",
     "held",
-    "unanswered",
+    "failed",
     "throws",
     "given-back",
     "given-back",
@@ -166,10 +166,10 @@ class Run {
         return void taken(provider.attempts, pick)?.grant();
       case "held":
         return taken(provider.attempts, pick)?.held(pick);
-      case "unanswered":
-        return taken(provider.attempts, pick)?.unanswered();
+      case "failed":
+        return taken(provider.attempts, pick)?.fail();
       case "throws":
-        return taken(provider.attempts, pick)?.unanswered("CONFIG_MISMATCH");
+        return taken(provider.attempts, pick)?.fail("CONFIG_MISMATCH");
       case "given-back":
         return taken(provider.releases, pick)?.answer();
       case "renewed":

@@ -19,7 +19,7 @@ export interface Grant {
 export interface AttemptRequest {
   readonly resource: string;
   readonly ttlMs: number;
-  /** The provider stops trying after this long and answers `unanswered`. */
+  /** The provider stops trying after this long and answers `failed`. */
   readonly timeoutMs: number;
   /** True when the caller has reason to think that others want the resource (it was refused a moment ago). */
   readonly contended: boolean;
@@ -50,9 +50,9 @@ export type AttemptOutcome =
   | { readonly kind: "granted"; readonly grant: Grant }
   /** Another holds it. Trying again before `retryInMs` is useless, unless a hint says otherwise. */
   | { readonly kind: "held"; readonly holder?: string; readonly retryInMs: number }
-  /** No answer was reached; what the attempt may have left behind has been withdrawn. */
+  /** Neither is known; what the attempt may have left behind has been withdrawn. */
   | {
-      readonly kind: "unanswered";
+      readonly kind: "failed";
       readonly error: LeaseholdError;
       /** Trying again sooner than about then would be refused again. Default: whenever the waist likes. */
       readonly retryInMs?: number;
@@ -123,7 +123,7 @@ export interface Provider {
   readonly renewsByItself?: boolean;
   /** Called once, before anything else. */
   attach(events: ProviderEvents): void;
-  /** Cancelling ends the attempt soon with `unanswered`, after it has withdrawn what it left behind. */
+  /** Cancelling ends the attempt soon with `failed`, after it has withdrawn what it left behind. */
   attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome>;
   /**
    * True when the grant now lasts longer than before; false when that was not reached (the grant runs on

@@ -39,7 +39,7 @@ test("tryAcquire gives undefined without asking when another caller of this proc
 
 test("tryAcquire throws NO_QUORUM when there is no answer", async () => {
   const lease = watch(leases.tryAcquire("a"));
-  provider.attempts[0]!.unanswered();
+  provider.attempts[0]!.fail();
   await world.settle();
   expect(lease.error).toMatchObject({ code: "NO_QUORUM" });
 });
@@ -66,7 +66,7 @@ test.each(["acquire", "tryAcquire"] as const)(
   async (method) => {
     void watch<unknown>(leases[method]("a"));
     const mine = watch(leases.tryAcquire("a"));
-    provider.attempts[0]!.unanswered();
+    provider.attempts[0]!.fail();
     await world.settle();
     expect(provider.attempts).toHaveLength(2);
     provider.attempts[1]!.grant();
@@ -101,7 +101,7 @@ test("tryAcquire does not wait behind a waiter that sleeps until another's lease
 
 test("tryAcquire does not wait behind a waiter that sleeps after an attempt without an answer", async () => {
   const waiter = watch(leases.acquire("a", { wait: Infinity }));
-  provider.attempts[0]!.unanswered();
+  provider.attempts[0]!.fail();
   await world.settle();
   const mine = watch(leases.tryAcquire("a"));
   expect(provider.attempts).toHaveLength(2);
@@ -120,7 +120,7 @@ test("tries and waiters do not starve each other while there are no answers", as
   const tries = [];
   for (let round = 0; round < 20; round += 1) {
     tries.push(watch(leases.tryAcquire("a", { ttl: 2_000 })), watch(leases.tryAcquire("a", { ttl: 2_000 })));
-    provider.attempts.at(-1)!.unanswered();
+    provider.attempts.at(-1)!.fail();
     await world.advance(2_000);
   }
   const byWaiter = provider.attempts.filter((attempt) => attempt.request.ttlMs === 1_000).length;
@@ -161,7 +161,7 @@ test("however many try while nobody answers, each waits for two attempts at most
   const tries = Array.from({ length: 20 }, () => watch(leases.tryAcquire("a")));
   for (const settled of [1, 20]) {
     expect(provider.attempts).toHaveLength(1);
-    provider.attempts.pop()!.unanswered();
+    provider.attempts.pop()!.fail();
     await world.settle();
     expect(tries.filter(({ state }) => state === "rejected")).toHaveLength(settled);
   }

@@ -66,7 +66,7 @@ export class MemoryProvider implements Provider, MemoryParticipant {
   async attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
     const { resource, ttlMs, timeoutMs } = request;
     if (!(await this.#reaches(timeoutMs, cancellation)))
-      return { kind: "unanswered", error: cutOff(this.holder) };
+      return { kind: "failed", error: cutOff(this.holder) };
     const tenure = this.#ground.take(resource, this, ttlMs);
     if (tenure.owner === this && tenure.remainingMs() > 0) return { kind: "granted", grant: tenure };
     return { kind: "held", holder: tenure.owner.holder, retryInMs: tenure.leftMs() };

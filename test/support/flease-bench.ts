@@ -90,7 +90,7 @@ export class ProposerBench {
   readonly proposer: Proposer;
   readonly settings: FleaseSettings;
   readonly sent: Sent[] = [];
-  /** Outcomes in order: `acquired`, `refused q`, `unanswered no-quorum`, `renewed`, `not renewed`, `lapsed expired`. */
+  /** Outcomes in order: `acquired`, `refused q`, `failed no-quorum`, `renewed`, `not renewed`, `lapsed expired`. */
   readonly events: string[] = [];
   /** Delays that came with refusals, in ms. */
   readonly retriesMs: number[] = [];
@@ -108,7 +108,7 @@ export class ProposerBench {
         this.events.push(`refused ${holder}`);
         this.retriesMs.push(retryInMs);
       },
-      unanswered: (_slot, why) => this.events.push(`unanswered ${why}`),
+      failed: (_slot, why) => this.events.push(`failed ${why}`),
       renewed: (_slot, longer) => this.events.push(longer ? "renewed" : "not renewed"),
       lapsed: (_slot, why) => this.events.push(`lapsed ${why}`),
     };

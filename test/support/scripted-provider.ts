@@ -38,7 +38,7 @@ export interface PendingAttempt {
   answer(outcome: AttemptOutcome): void;
   grant(): ScriptedGrant;
   held(retryInMs?: number): void;
-  unanswered(code?: "NO_QUORUM" | "CONFIG_MISMATCH"): void;
+  fail(code?: "NO_QUORUM" | "CONFIG_MISMATCH"): void;
 }
 
 export interface PendingRenewal {
@@ -96,7 +96,7 @@ export class ScriptedProvider implements Provider {
           return grant;
         },
         held: (retryInMs = 1_000) => answer({ kind: "held", holder: "other.1", retryInMs }),
-        unanswered: (code = "NO_QUORUM") => answer({ kind: "unanswered", error: new LeaseholdError(code) }),
+        fail: (code = "NO_QUORUM") => answer({ kind: "failed", error: new LeaseholdError(code) }),
       });
     });
   }

@@ -24,7 +24,7 @@ async function attempt(stage: ProviderStage, caller?: Caller): Promise<Holding |
   const request = { resource, ttlMs, timeoutMs, contended: false, waiting: false };
   const outcome = await party.alive(provider.attempt(request, caller));
   if (outcome.kind === "held") await party.sleep(outcome.retryInMs);
-  if (outcome.kind === "unanswered") await party.sleep(plan.delayMs * random.next());
+  if (outcome.kind === "failed") await party.sleep(plan.delayMs * random.next());
   if (outcome.kind !== "granted") return undefined;
   const { grant } = outcome;
   if (!(grant instanceof DeltaGrant)) throw new TypeError("a grant of another provider");

@@ -2,7 +2,7 @@ import type { FleasePeer } from "../../../src/flease/peer.js";
 import type { FleaseProvider } from "../../../src/flease/provider.js";
 import type { FleaseRunner } from "../../../src/flease/runner.js";
 import type { Reading } from "../../../src/flease/protocol/clock.js";
-import type { Unanswered } from "../../../src/flease/protocol/proposer-ports.js";
+import type { AttemptFailure } from "../../../src/flease/protocol/proposer-ports.js";
 import type { Slot } from "../../../src/flease/protocol/slot.js";
 import type { SimClock } from "../../kit/clocks.js";
 import type { Task } from "../../kit/events.js";
@@ -71,7 +71,7 @@ export interface SlotProgram {
   hinted(): boolean;
   acquired(slot: Slot, fast: boolean): void;
   refused(retryInMs: number): void;
-  unanswered(why: Unanswered): void;
+  failed(why: AttemptFailure): void;
   renewed(longer: boolean): void;
   lapsed(): void;
 }

@@ -168,7 +168,7 @@ describe("a hold", () => {
     const stage = new Stage(3, { delayMs: 300 });
     const alice = await stage.open("alice", { leaseMsMax: 900 });
     for (const medium of stage.media) medium.latencyMs = { request: 0, answer: 150 };
-    expect(await stage.attempt(alice, 100, 200)).toMatchObject({ kind: "unanswered" });
+    expect(await stage.attempt(alice, 100, 200)).toMatchObject({ kind: "failed" });
     expect(stage.writers()).toEqual(["free", "free", "free"]);
   });
 
@@ -354,7 +354,7 @@ describe("several contenders", () => {
     const bob = await stage.open("bob");
     stage.media[0]!.plant(register, encodeRecord(held("one", 3n)));
     stage.media[1]!.plant(register, encodeRecord(held("two", 4n)));
-    expect((await stage.attempt(bob)).kind).toMatch(/held|unanswered/);
+    expect((await stage.attempt(bob)).kind).toMatch(/held|failed/);
     await stage.world.advance(stretchedMs);
     expect((await stage.take(bob)).token).toBe(5n);
   });
@@ -405,7 +405,7 @@ describe("what is not a record of this resource", () => {
     expect(stage.media[1]!.cells(register)).toEqual([content]);
     stage.media[2]!.plant(register, content);
     const outcome = await stage.attempt(alice);
-    expect(outcome).toMatchObject({ kind: "unanswered", error: { code } });
+    expect(outcome).toMatchObject({ kind: "failed", error: { code } });
     expect(await stage.wait(alice.query("r", 100))).toEqual({ state: "unknown" });
     expect(stage.media[2]!.cells(register)).toEqual([content]);
   });
@@ -425,7 +425,7 @@ describe("stores that fail", () => {
     stage.media[0]!.failing = new LeaseholdError("STORE_UNAVAILABLE", "it restarts");
     stage.media[1]!.stall("requests");
     const outcome = await stage.attempt(alice);
-    expect(outcome).toMatchObject({ kind: "unanswered", error: { code: "NO_QUORUM" } });
+    expect(outcome).toMatchObject({ kind: "failed", error: { code: "NO_QUORUM" } });
     expect((outcome as { error: Error }).error.message).toContain("it restarts");
     expect(stage.writers()).toEqual(["-", "-", "-"]);
   });
@@ -438,7 +438,7 @@ describe("stores that fail", () => {
     await stage.world.advance(0);
     await stage.world.advance(6);
     for (const medium of stage.media.slice(1)) medium.stall("requests");
-    expect((await attempt).kind).toBe("unanswered");
+    expect((await attempt).kind).toBe("failed");
     expect(stage.writers()).toEqual(["free", "-", "-"]);
     for (const medium of stage.media.slice(1)) medium.crash();
     expect((await stage.take(bob)).token).toBe(2n);

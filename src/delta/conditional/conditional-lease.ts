@@ -86,16 +86,15 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
       };
       step = yield* readAll(farm, wish.resource, cells, this.#timeoutMs(wish, before), isPlain);
       this.#observe(wish.resource, cells, step.now);
-      if (step.cancelled) return unanswered("the attempt was ended by its caller");
+      if (step.cancelled) return failed("the attempt was ended by its caller");
       const board = this.#board(wish.resource, cells, step.now);
       const { open, blocked } = board;
       if (open.length >= farm.majority) {
-        if (!farm.mayTake(this.#greatest(cells).epoch + 1n))
-          return { kind: "unanswered", error: tooFewEpochs };
+        if (!farm.mayTake(this.#greatest(cells).epoch + 1n)) return { kind: "failed", error: tooFewEpochs };
         const tenure = yield* this.#take(wish, cells, open, step.now);
         if (tenure !== undefined) return { kind: "granted", tenure };
       } else if (open.length + blocked.length < farm.majority) {
-        return { kind: "unanswered", error: this.#noMajority(cells) };
+        return { kind: "failed", error: this.#noMajority(cells) };
       } else if (this.#isHeld(board) || open.length + blocked.length < farm.size || splits >= splitsMax) {
         // With a store that does not say what it holds, split votes cannot be told from a holder's.
         return this.#held(open.length, blocked);
@@ -103,9 +102,9 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
       const roundMs = step.now.monotonicMs - before.monotonicMs;
       const delayMs = backOffMs(random, splits, Math.max(backoffMsMin, roundMs), settings.delayMs);
       step = yield { kind: "delay", delayMs };
-      if (step.cancelled) return unanswered("the attempt was ended by its caller");
+      if (step.cancelled) return failed("the attempt was ended by its caller");
       if (step.now.monotonicMs >= wish.deadlineMs)
-        return unanswered("others competed for the resource all the time");
+        return failed("others competed for the resource all the time");
     }
   }
 
@@ -383,6 +382,6 @@ function max(a: bigint, b: bigint): bigint {
   return a > b ? a : b;
 }
 
-function unanswered(why: string): AttemptResult<ConditionalTenure> {
-  return { kind: "unanswered", error: new LeaseholdError("TIMEOUT", why) };
+function failed(why: string): AttemptResult<ConditionalTenure> {
+  return { kind: "failed", error: new LeaseholdError("TIMEOUT", why) };
 }

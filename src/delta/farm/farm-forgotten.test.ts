@@ -33,10 +33,10 @@ describe("a store that has forgotten", () => {
   test("does not count until every lease that it may have known is over", async () => {
     const { stage, bob, grant } = await forgotten();
     while (grant.remainingMs() > 0) {
-      expect((await stage.attempt(bob)).kind).toBe("unanswered");
+      expect((await stage.attempt(bob)).kind).toBe("failed");
       await stage.world.advance(100);
     }
-    expect((await stage.attempt(bob)).kind).toBe("unanswered");
+    expect((await stage.attempt(bob)).kind).toBe("failed");
   });
 
   test("that counts at once, as a planted mistake, makes two hold", async () => {
@@ -227,7 +227,7 @@ test("no lease takes an epoch that a majority has not been told of", async () =>
   const max = stage.cells()[0]!.epochMax;
   const epoch = await freeRecordAt(stage, alice, max);
   const outcome = await stage.attempt(alice);
-  expect(outcome).toMatchObject({ kind: "unanswered", error: { code: "NO_QUORUM" } });
+  expect(outcome).toMatchObject({ kind: "failed", error: { code: "NO_QUORUM" } });
   await stage.world.advance(delayMs);
   await stage.attempt(alice);
   await stage.world.advance(delayMs);
@@ -249,7 +249,7 @@ describe("stores that forget when they restart", () => {
     const stage = new Stage(3, { durable: false });
     const alice = await stage.open("alice");
     const outcome = await stage.attempt(alice);
-    expect(outcome).toMatchObject({ kind: "unanswered", error: { code: "NO_QUORUM" } });
+    expect(outcome).toMatchObject({ kind: "failed", error: { code: "NO_QUORUM" } });
     await stage.world.advance(firstWaitMs);
     expect((await stage.take(alice)).token).toBe(1n);
     expect((await stage.attempt(await stage.open("bob"))).kind).toBe("held");

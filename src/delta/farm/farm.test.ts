@@ -123,7 +123,7 @@ describe("another list of stores is refused (CONFIG_MISMATCH)", () => {
     expect(await stage.wait(alice.renew(grant, leaseMsMax))).toBe(true);
     await stage.world.advance(leaseMsMax);
     expect(await stage.attempt(alice)).toMatchObject({
-      kind: "unanswered",
+      kind: "failed",
       error: { code: "CONFIG_MISMATCH" },
     });
     expect(await stage.wait(alice.query("r", 100))).toEqual({ state: "unknown" });

@@ -92,7 +92,7 @@ export class PaperLease implements LeaseProtocol<PaperTenure> {
       const { now } = yield lookAtClocks;
       const cur = yield* site.register.read(now); //                  Fig. 2, lines 1 and 6
       if (cur.cancelled) return ended;
-      if (cur.kind === "unanswered") return { kind: "unanswered", error: cur.error };
+      if (cur.kind === "unanswered") return { kind: "failed", error: cur.error };
       const obstacle = site.obstacle(cur, watch.backOffMs); //        7
       if (obstacle === undefined) {
         const held = yield* claim(site, cur); //                      8 to 12
@@ -181,7 +181,7 @@ export class PaperLease implements LeaseProtocol<PaperTenure> {
 }
 
 const ended: AttemptResult<PaperTenure> = {
-  kind: "unanswered",
+  kind: "failed",
   error: new LeaseholdError("TIMEOUT", "the attempt was ended by its caller"),
 };
 

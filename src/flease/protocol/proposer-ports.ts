@@ -1,8 +1,8 @@
 import type { Message } from "./message.js";
 import type { Slot } from "./slot.js";
 
-/** Why an acquisition ended without an answer. */
-export type Unanswered =
+/** Why an attempt failed. */
+export type AttemptFailure =
   | "no-quorum"
   | "contention"
   | "out-of-bounds"
@@ -43,10 +43,9 @@ export interface ProposerOutcomes {
    */
   refused(slot: Slot, holder: string, retryInMs: number): void;
   /**
-   * No answer was found, and what the attempt may have left behind was withdrawn. The slot is no longer the
-   * caller's.
+   * The attempt has failed, and what it may have left behind was withdrawn. The slot is no longer the caller's.
    */
-  unanswered(slot: Slot, why: Unanswered): void;
+  failed(slot: Slot, why: AttemptFailure): void;
   /** A renewal has ended: the hold is now longer, or is as it was. */
   renewed(slot: Slot, longer: boolean): void;
   /** The tenure has lapsed. The slot stays the caller's until it calls `release`. */

@@ -321,7 +321,7 @@ test("a clock fault drops holds and attempts, releases nothing, and goes on as a
   bench.proposer.acquire("s", 500, 1_000, true, at(0));
   bench.sent.length = 0;
   bench.proposer.restart("p.2");
-  expect(bench.events).toEqual(["acquired", "lapsed clock-fault", "unanswered clock-fault"]);
+  expect(bench.events).toEqual(["acquired", "lapsed clock-fault", "failed clock-fault"]);
   expect(bench.kinds).toEqual([]);
   expect(bench.proposer.isHeld(slot, at(1))).toBe(false);
   bench.proposer.release(slot, at(1));
@@ -376,7 +376,7 @@ test("a clone goes on where the original is, and leaves it alone", () => {
     send: (to, out) => void sent.push(to, out.kind),
     acquired: () => events.push("acquired"),
     refused: () => events.push("refused"),
-    unanswered: () => events.push("unanswered"),
+    failed: () => events.push("failed"),
     renewed: () => events.push("renewed"),
     lapsed: () => events.push("lapsed"),
   });

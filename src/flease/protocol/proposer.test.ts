@@ -177,11 +177,11 @@ test("late acknowledgements, after a cancellation, are ignored for ever (I12)", 
   const request = bench.last;
   bench.ack(0, 1);
   bench.proposer.cancel(slot);
-  expect(bench.events).toEqual(["unanswered cancelled"]);
+  expect(bench.events).toEqual(["failed cancelled"]);
   expect(bench.kinds).toEqual(["acquire", "release"]);
   bench.ack(1, 2, request);
   bench.ack(2, 2, request);
-  expect(bench.events).toEqual(["unanswered cancelled"]);
+  expect(bench.events).toEqual(["failed cancelled"]);
   expect(slot.holding).toBe(false);
 });
 
@@ -193,7 +193,7 @@ test("a handle that is used again does not let in replies to its former operatio
   expect(slot.index).toBe(old.slot);
   bench.ack(0, 1, old);
   bench.ack(1, 1, old);
-  expect(bench.events).toEqual(["unanswered cancelled"]);
+  expect(bench.events).toEqual(["failed cancelled"]);
 });
 
 test("replies of another view, of a stranger or to another write are no votes", () => {
@@ -278,7 +278,7 @@ test("an attempt that never hears a majority gives up at its deadline, for want 
   const bench = new ProposerBench();
   bench.begin(0, false, 500, 350);
   for (let ms = 0; ms <= 350; ms += 1) bench.proposer.tick(at(ms));
-  expect(bench.events).toEqual(["unanswered no-quorum"]);
+  expect(bench.events).toEqual(["failed no-quorum"]);
   expect(bench.proposer.nextDueMono).toBe(Infinity);
   expect(bench.proposer.size).toBe(0);
 });
@@ -290,7 +290,7 @@ test("an attempt whose majority always went along with others gives up at its de
     if (bench.slot!.phase === Phase.reading) for (const from of [0, 1]) bench.nackPromised(from, ms, ms);
     bench.proposer.tick(at(ms));
   }
-  expect(bench.events).toEqual(["unanswered contention"]);
+  expect(bench.events).toEqual(["failed contention"]);
 });
 
 test("after a refusal the next ballot is above the promise", () => {
@@ -329,7 +329,7 @@ test("what a minority says of a holder is forgotten at the time-out: without a m
     bench.proposer.tick(at(ms));
   }
   expect(bench.kinds.length).toBeGreaterThan(7);
-  expect(bench.events).toEqual(["unanswered no-quorum"]);
+  expect(bench.events).toEqual(["failed no-quorum"]);
 });
 
 test("a refusal for other reasons than a holder or a promise fails the try too", () => {
@@ -346,7 +346,7 @@ test("a majority that keeps as much as it may ends the attempt at once: who wait
   bench.reply(0, Kind.nack, 1, { refusal: Refusal.full, fullBy: "greedy" });
   expect(bench.events).toEqual([]);
   bench.reply(1, Kind.nack, 1, { refusal: Refusal.full, fullBy: "greedy" });
-  expect([bench.events, bench.slot!.fullBy]).toEqual([["unanswered full"], "greedy"]);
+  expect([bench.events, bench.slot!.fullBy]).toEqual([["failed full"], "greedy"]);
 });
 
 test("a resource has one operation or hold at a time", () => {

@@ -6,7 +6,7 @@ import { holdIsValid, validForMs } from "./expiry.js";
 import { Kind, Refusal } from "./message.js";
 import type { Message } from "./message.js";
 import { Pacing, phaseTimeoutMs } from "./pacing.js";
-import type { Lapse, ProposerOutcomes, ProposerSink, RequestSink, Unanswered } from "./proposer-ports.js";
+import type { Lapse, ProposerOutcomes, ProposerSink, RequestSink, AttemptFailure } from "./proposer-ports.js";
 import { Requests } from "./requests.js";
 import { granularityMs, type FleaseSettings } from "./settings.js";
 import { Operation, Phase, SlotTable } from "./slot.js";
@@ -20,7 +20,7 @@ import {
   majorityIsImpossible,
   noteBlocker,
   noteReportedLease,
-  whyUnanswered,
+  whyFailed,
 } from "./votes.js";
 
 /** Tries in one renewal, the first in one round trip and the second in two; the waist asks again. */
@@ -183,7 +183,7 @@ export class Proposer {
       } else if (slot.operation === Operation.acquire) {
         this.#close(slot);
         this.#slots.give(slot);
-        this.#outcomes.unanswered(slot, "clock-fault");
+        this.#outcomes.failed(slot, "clock-fault");
       }
       slot.letRunOut();
     }
@@ -349,7 +349,7 @@ export class Proposer {
     } else if (slot.lastRefusal === Refusal.full && majorityIsImpossible(slot)) {
       this.#giveUp(slot, "full"); // The waist tries again, if its caller waits, and not at once.
     } else if (now.mono >= slot.giveUpAt) {
-      this.#giveUp(slot, whyUnanswered(slot));
+      this.#giveUp(slot, whyFailed(slot));
     } else {
       this.#backOff(slot, now);
     }
@@ -371,11 +371,11 @@ export class Proposer {
     }
   }
 
-  #giveUp(slot: Slot, why: Unanswered): void {
+  #giveUp(slot: Slot, why: AttemptFailure): void {
     this.#withdraw(slot);
     this.#close(slot);
     this.#slots.give(slot);
-    this.#outcomes.unanswered(slot, why);
+    this.#outcomes.failed(slot, why);
   }
 
   #lapse(slot: Slot, why: Lapse): void {
@@ -393,7 +393,7 @@ export class Proposer {
   }
 
   #retry(slot: Slot, now: Reading): void {
-    if (now.mono >= slot.giveUpAt) this.#giveUp(slot, whyUnanswered(slot));
+    if (now.mono >= slot.giveUpAt) this.#giveUp(slot, whyFailed(slot));
     else this.#startReading(slot, now);
   }
 

@@ -2,7 +2,7 @@ import type { Reading } from "./clock.js";
 import { reportedLeaseIsFinished } from "./expiry.js";
 import { Refusal } from "./message.js";
 import type { Message } from "./message.js";
-import type { Unanswered } from "./proposer-ports.js";
+import type { AttemptFailure } from "./proposer-ports.js";
 import { sizeOf } from "./quorum.js";
 import type { FleaseSettings } from "./settings.js";
 import type { Slot } from "./slot.js";
@@ -65,7 +65,7 @@ export function isBlockedByMajority(slot: Slot): boolean {
 }
 
 /** What an acquisition that was given up has to say for itself. */
-export function whyUnanswered(slot: Slot): Unanswered {
+export function whyFailed(slot: Slot): AttemptFailure {
   if (!slot.heardMajority) return "no-quorum";
   if (slot.lastRefusal === Refusal.outOfBounds) return "out-of-bounds";
   if (slot.lastRefusal === Refusal.busy) return "busy";

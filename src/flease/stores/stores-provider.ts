@@ -34,10 +34,10 @@ export class StoresProvider extends FleaseProvider {
 
   override async attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
     const error = await this.#driver.tend();
-    if (error !== undefined) return { kind: "unanswered", error };
+    if (error !== undefined) return { kind: "failed", error };
     const outcome = await super.attempt(request, cancellation);
-    if (outcome.kind !== "unanswered" || outcome.error.code !== "NO_QUORUM") return outcome;
-    return { kind: "unanswered", error: this.#driver.whyNoQuorum() };
+    if (outcome.kind !== "failed" || outcome.error.code !== "NO_QUORUM") return outcome;
+    return { kind: "failed", error: this.#driver.whyNoQuorum() };
   }
 
   /** There is no connection that would carry the release on after this process has gone: it ends when it is written. */

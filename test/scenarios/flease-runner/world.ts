@@ -312,7 +312,7 @@ export class World {
       acquired: (slot) =>
         this.#say(`${name}: acquired, token ${ballotText(slot.token)}, until ${timeText(slot.holdUntil)}`),
       refused: (_slot, holder) => this.#say(`${name}: refused, ${holder} has it`),
-      unanswered: (_slot, why) => this.#say(`${name}: no answer (${why})`),
+      failed: (_slot, why) => this.#say(`${name}: no answer (${why})`),
       renewed: (slot, longer) =>
         this.#say(longer ? `${name}: renewed until ${timeText(slot.holdUntil)}` : `${name}: not renewed`),
       lapsed: (_slot, why) => this.#say(`${name}: the tenure is over (${why})`),

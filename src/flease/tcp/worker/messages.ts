@@ -72,7 +72,7 @@ export type AttemptAnswer =
       readonly clock: ClockStart;
     }
   | { readonly kind: "held"; readonly holder?: string; readonly retryInMs: number }
-  | { readonly kind: "unanswered"; readonly error: PlainError };
+  | { readonly kind: "failed"; readonly error: PlainError };
 
 export interface ListAnswer {
   readonly hints: ResourceHint[];

@@ -145,12 +145,12 @@ export class WorkerProvider implements Provider {
     try {
       const answer = await answered;
       if (answer.kind === "held") return answer;
-      if (answer.kind === "unanswered") return { kind: "unanswered", error: leaseholdError(answer.error) };
+      if (answer.kind === "failed") return { kind: "failed", error: leaseholdError(answer.error) };
       const grant = new WorkerGrant(request.resource, answer, this.#clockOf(answer.clock));
       this.#grants.set(grant.id, grant);
       return { kind: "granted", grant };
     } catch (error) {
-      if (error instanceof LeaseholdError) return { kind: "unanswered", error };
+      if (error instanceof LeaseholdError) return { kind: "failed", error };
       throw error;
     } finally {
       if (cancellation !== undefined) cancellation.onCancel = undefined;
