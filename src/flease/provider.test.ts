@@ -38,7 +38,7 @@ test("an observer's attempt is refused before anything is sent", async () => {
   const { provider, sent } = benchProvider("observer");
   const request = { resource: "r", ttlMs: 500, timeoutMs: 500, contended: false, waiting: false };
   expect(await provider.attempt(request)).toMatchObject({
-    kind: "unanswered",
+    kind: "failed",
     error: { code: "PERMISSION_DENIED" },
   });
   expect(sent).toEqual([]);

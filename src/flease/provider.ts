@@ -122,7 +122,7 @@ export class FleaseProvider implements Provider, PeerOutcomes {
     // Members refuse an observer's requests anyway; this says so at once, where the mistake is.
     if (this.#driver.role === "observer")
       return Promise.resolve({
-        kind: "unanswered",
+        kind: "failed",
         error: new LeaseholdError("PERMISSION_DENIED", observes),
       });
     const fault = peer.fault;
