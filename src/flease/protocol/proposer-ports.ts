@@ -43,7 +43,8 @@ export interface ProposerOutcomes {
    */
   refused(slot: Slot, holder: string, retryInMs: number): void;
   /**
-   * The attempt has failed, and what it may have left behind was withdrawn. The slot is no longer the caller's.
+   * The attempt has failed, and what it may have left behind was withdrawn. The slot is no longer the
+   * caller's.
    */
   failed(slot: Slot, why: AttemptFailure): void;
   /** A renewal has ended: the hold is now longer, or is as it was. */
