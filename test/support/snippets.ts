@@ -25,9 +25,10 @@ const publicSources = [
   "src/testing",
 ];
 
-/** All that is written for people. */
+/** All that is written for people by hand; `docs/api` is made of the comments. */
 export function pages(): string[] {
-  return ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", ...namesBelow("docs", ".md")];
+  const docs = namesBelow("docs", ".md").filter((path) => !path.startsWith("docs/api/"));
+  return ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", ...docs];
 }
 
 export function documentationSnippets(): Snippet[] {
