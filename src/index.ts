@@ -8,7 +8,12 @@ import { isCoreUrl } from "./etcd/address.js";
 import type { FleaseOptions, Member, MemberOptions, MemberReport } from "./flease/tcp/types.js";
 import type { Leases } from "./lease/types.js";
 import type { MemoryOptions, OpenOptions, OptionsOf } from "./open-options.js";
-import { splitArguments, type UrlsAndOptions } from "./runtime/options.js";
+import {
+  checkOpenOptions,
+  participantOptionNames,
+  splitArguments,
+  type UrlsAndOptions,
+} from "./runtime/options.js";
 import { isFarmUrl } from "./stores/farm-address.js";
 import type { FarmOptions } from "./stores/farm-leases.js";
 
@@ -47,9 +52,9 @@ export type { ErrorCode, LossReason } from "./lease/errors.js";
  * `guarantees`.
  *
  * @throws LeaseholdError `INVALID_URL`, `INVALID_DURATION`, `UNREACHABLE`, `CLUSTER_MISMATCH`,
- * `CONFIG_MISMATCH`, `VERSION_MISMATCH`, `INVALID_CONFIG` (credentials that cannot be used, options that have
- * no meaning for the ground), `UNAUTHENTICATED`, `PERMISSION_DENIED`, `NO_QUORUM`, `UNSUPPORTED` (a package
- * that the kind of store needs is not installed), `STORE_…`.
+ * `CONFIG_MISMATCH`, `VERSION_MISMATCH`, `INVALID_CONFIG` (credentials that cannot be used, options that do
+ * not exist or have no meaning for the ground), `UNAUTHENTICATED`, `PERMISSION_DENIED`, `NO_QUORUM`,
+ * `UNSUPPORTED` (a package that the kind of store needs is not installed), `STORE_…`.
  * @example
  * ```ts
  * const leases = await open("flease://10.0.0.1:7400", "flease://10.0.0.2:7400");
@@ -132,6 +137,7 @@ export async function openGuardedCells(url: string, options: FarmOptions = {}): 
 }
 
 async function openMemory(name: string, options: MemoryOptions): Promise<Leases> {
+  checkOpenOptions(options, participantOptionNames, "memory:, which is this process's own");
   const [memory, { realWorld }] = await Promise.all([
     import("./testing/memory-registry.js"),
     import("./runtime/world.js"),

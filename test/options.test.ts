@@ -8,6 +8,7 @@ import {
   openGuardedCells,
   type OpenOptions,
   type OptionsOf,
+  startMember,
 } from "leasehold";
 import { describe, expect, expectTypeOf, test } from "vitest";
 
@@ -91,4 +92,51 @@ describe("the options of an address", () => {
     expect(leases.guarantees.ground).toBe("delta");
     await leases.close();
   });
+});
+
+describe("what open cannot mean", () => {
+  const asGiven = (...args: unknown[]) => open(...(args as [string]));
+
+  test.each<[string, string]>([
+    ["memory:options", "lable"],
+    ["delta+memory:options", "lable"],
+    ["flease+memory:options", "lable"],
+    ["core://127.0.0.1:1", "lable"],
+    ["flease://127.0.0.1:1", "lable"],
+  ])("is refused by %s as a misspelt option", async (url, name) => {
+    await expect(asGiven(url, { [name]: "x" })).rejects.toMatchObject({
+      code: "INVALID_CONFIG",
+      message: 'open has no option "lable"; did you mean label?',
+    });
+  });
+
+  test("is refused by startMember and clusterStatus, too", async () => {
+    const members = { a: "127.0.0.1:1" };
+    const wrong = { id: "a", members, ttlmax: "5s" };
+    await expect(startMember(wrong)).rejects.toThrow(
+      'startMember has no option "ttlmax"; did you mean ttlMax?',
+    );
+    const status = clusterStatus("flease://127.0.0.1:1", { roles: "observer" } as object);
+    await expect(status).rejects.toThrow("clusterStatus has no option");
+  });
+
+  test("memory: refuses what it has no meaning for, as every ground does", () =>
+    expect(asGiven("memory:options", { role: "observer" })).rejects.toMatchObject({
+      code: "INVALID_CONFIG",
+    }));
+
+  test("a list of addresses says what to write", () =>
+    expect(asGiven(["memory:options"])).rejects.toMatchObject({
+      code: "INVALID_URL",
+      message: "each address is an argument of its own: write open(...addresses)",
+    }));
+
+  test.each([
+    [[{ name: "a" }, "memory:options"]],
+    [["memory:options", 5]],
+    [["memory:options", null]],
+    [["memory:a", {}, {}]],
+  ])("%j is told the form", (args) =>
+    expect(asGiven(...args)).rejects.toMatchObject({ code: "INVALID_CONFIG" }),
+  );
 });

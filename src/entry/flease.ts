@@ -4,11 +4,13 @@
  */
 import { openFleaseClient } from "../flease/tcp/client.js";
 import { askClusterStatus } from "../flease/tcp/cluster-status.js";
+import { fleaseOptionNames } from "../flease/tcp/option-names.js";
 import type { FleaseOptions, MemberReport } from "../flease/tcp/types.js";
 import { openInWorker } from "../flease/tcp/worker/worker-provider.js";
 import { parseDuration } from "../lease/duration.js";
 import { LeaseholdError } from "../lease/errors.js";
 import { LeaseManager } from "../lease/lease-manager.js";
+import { checkOptionNames } from "../lease/option-names.js";
 import type { Leases } from "../lease/types.js";
 import { realWorld } from "../runtime/world.js";
 
@@ -40,6 +42,7 @@ const busyDefault = "5m";
  * ```
  */
 export async function openFlease(urls: readonly string[], options: FleaseOptions = {}): Promise<Leases> {
+  checkOptionNames("open", options, fleaseOptionNames);
   const [addresses, world] = [addressesOf(urls), realWorld()];
   const { renewInWorker = false } = options;
   if (renewInWorker !== false) {
@@ -55,6 +58,7 @@ export async function fleaseStatus(
   urls: readonly string[],
   options: FleaseOptions = {},
 ): Promise<MemberReport[]> {
+  checkOptionNames("clusterStatus", options, fleaseOptionNames);
   return askClusterStatus(addressesOf(urls), options, realWorld());
 }
 

@@ -1,10 +1,16 @@
 import { clientName, labelOf } from "../runtime/participant.js";
 import { randomBytes } from "node:crypto";
 import { textOf } from "../runtime/pem.js";
-import { type ParticipantOptions, refuseOptions, type TlsFiles } from "../runtime/options.js";
+import {
+  checkOpenOptions,
+  type ParticipantOptions,
+  participantOptionNames,
+  type TlsFiles,
+} from "../runtime/options.js";
 import { incarnation } from "../runtime/world.js";
 import { parseDuration } from "../lease/duration.js";
 import type { World } from "../common/ports.js";
+import type { OptionNames } from "../lease/option-names.js";
 import type { Provider } from "../lease/provider.js";
 import { loadPackage } from "../runtime/optional-package.js";
 import { parseCoreUrls } from "./address.js";
@@ -18,8 +24,7 @@ export interface CoreOptions extends ParticipantOptions {
   tls?: TlsFiles;
 }
 
-/** What only makes sense where there are members to talk to. */
-const memberOptions = ["cluster", "role", "key", "keyFile", "renewInWorker"];
+const coreOptionNames: OptionNames<CoreOptions> = { ...participantOptionNames, tls: true };
 
 /**
  * Opens leases of the consistent core at these addresses. Resolves when one of its servers answers.
@@ -33,7 +38,7 @@ export async function openCoreLeases(
   world: World,
 ): Promise<Provider> {
   const address = parseCoreUrls(urls);
-  refuseOptions(options, memberOptions, "core://: a core has no members to talk to");
+  checkOpenOptions(options, coreOptionNames, "core://: a core has no members to talk to");
   const timeoutMs = parseDuration(options.timeout ?? timeoutDefault, "timeout");
   const tls = options.tls === undefined ? undefined : await textsOf(options.tls);
   await loadPackage("@bufbuild/protobuf", "core://", () => import("@bufbuild/protobuf"));

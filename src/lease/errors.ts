@@ -19,7 +19,7 @@ export const errorCodes = {
   INVALID_DURATION: 'A duration is a number of milliseconds or text such as "15s".',
   TTL_OUT_OF_RANGE: "The ttl is outside what the provider allows; its guarantees name both bounds.",
   INVALID_CONFIG:
-    "The settings break a rule that safety or progress needs; the message says which, with the numbers.",
+    "The settings break a rule that safety or progress needs, or name an option that does not exist; the message says which.",
   INVALID_URL: "The address is not one that Leasehold understands.",
   TOO_MANY_WAITERS: "Too many callers of this process already wait for the resource.",
   WATCH_TOO_WIDE: "More resources lie below the prefix than one watch can follow.",

@@ -38,8 +38,8 @@ export class HeldLease implements Lease {
   readonly token: bigint;
   readonly ttlMs: number;
   readonly grant: Grant;
-  /** A callback of `lead` works under this lease. */
-  isLeading = false;
+  /** Work runs under this lease that `close` asks to stop first. */
+  hasWork = false;
 
   readonly #keeper: LeaseKeeper;
   /** The end that `maxHold` sets, on the steady clock. */

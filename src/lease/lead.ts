@@ -35,7 +35,7 @@ async function serve<T>(
   signal: AbortSignal | undefined,
 ): Promise<Term<T>> {
   const resign = () => lease.resign(signal?.reason);
-  lease.isLeading = true;
+  lease.hasWork = true;
   if (isAborted(signal)) resign();
   else if (signal !== undefined) watchAbort(signal, resign);
   try {

@@ -1,4 +1,4 @@
-import { unlessAborted, unwatchAbort, watchAbort } from "../common/abort-watch.js";
+import { unwatchAbort, watchAbort } from "../common/abort-watch.js";
 import { backOffBoundMs } from "../common/back-off.js";
 import { Contender } from "./contender.js";
 import { formatDuration, parseDuration } from "./duration.js";
@@ -8,15 +8,10 @@ import { lead } from "./lead.js";
 import type { LocalQueue } from "./local-queue.js";
 import { LocalQueues } from "./local-queues.js";
 import type { Timer, World } from "../common/ports.js";
-import type {
-  AttemptOutcome,
-  Grant,
-  Inspection,
-  Provider,
-  ProviderEvents,
-  ReleaseRequest,
-} from "./provider.js";
-import { checkResourceName, checkResourcePrefix } from "./resource-name.js";
+import type { AttemptOutcome, Grant, Provider, ProviderEvents, ReleaseRequest } from "./provider.js";
+import { type CallWithOptions, checkOptions } from "./option-names.js";
+import { Questions } from "./questions.js";
+import { checkResourceName } from "./resource-name.js";
 import type {
   AcquireOptions,
   Change,
@@ -33,10 +28,8 @@ import type {
   TryAcquireOptions,
   WatchOptions,
 } from "./types.js";
-import { Watch } from "./watch.js";
 
 const waitDefault = "1m";
-const queryTimeoutDefault = "5s";
 
 /**
  * However little time the caller has left, an attempt gets this much: less could not succeed on any network.
@@ -49,9 +42,6 @@ const retryMsMin = 1;
 /** Without an answer the sleep before the next attempt is random, its bound doubles up to the maximum. */
 const backoffMsBase = 50;
 const backoffMsMax = 2_000;
-
-/** Watches of one participant at a time: each costs the members a list of its own. */
-const watchesMax = 16;
 
 /**
  * How long `close` waits for the work of leaders to settle, then for resources to be given back, then for the
@@ -92,12 +82,13 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   readonly #queues = new LocalQueues();
   readonly #contenders = new Set<Contender>();
   readonly #held = new Map<Grant, Tenancy>();
-  readonly #watches = new Set<Watch>();
+  readonly #questions: Questions;
   #closing: Promise<void> | undefined;
 
   constructor(provider: Provider, world: World) {
     this.provider = provider;
     this.world = world;
+    this.#questions = new Questions(provider);
     provider.attach(this);
   }
 
@@ -110,7 +101,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   }
 
   async acquire(resource: string, options: AcquireOptions = {}): Promise<Lease> {
-    const spec = this.#spec(resource, options);
+    const spec = this.#spec("acquire", resource, options);
     const waitMs = parseDuration(options.wait ?? waitDefault, "wait", { infinity: true });
     if (waitMs > 0) return this.#wait(spec, waitMs);
     const lease = await this.#try(spec);
@@ -119,56 +110,31 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   }
 
   async tryAcquire(resource: string, options: TryAcquireOptions = {}): Promise<Lease | undefined> {
-    return this.#try(this.#spec(resource, options));
+    return this.#try(this.#spec("tryAcquire", resource, options));
   }
 
-  async holder(resource: string, options: QueryOptions = {}): Promise<HolderHint> {
-    checkResourceName(resource);
-    return this.#ask(options, (timeoutMs) => this.provider.query(resource, timeoutMs));
+  holder(resource: string, options: QueryOptions = {}): Promise<HolderHint> {
+    return this.#questions.holder(resource, options);
   }
 
-  async list(prefix = "", options: ListOptions = {}): Promise<ResourceHint[]> {
-    checkResourcePrefix(prefix);
-    const { onIncomplete, signal } = options;
-    const incomplete = onIncomplete && ((why: string) => (signal?.aborted ? undefined : onIncomplete(why)));
-    const hints = await this.#ask(options, (timeoutMs) => this.provider.list(prefix, timeoutMs, incomplete));
-    return hints.toSorted((a, b) => (a.resource < b.resource ? -1 : 1));
+  list(prefix = "", options: ListOptions = {}): Promise<ResourceHint[]> {
+    return this.#questions.list(prefix, options);
   }
 
   watch(prefix = "", options: WatchOptions = {}): AsyncIterableIterator<Change, undefined> {
-    this.#assertOpen();
-    checkResourcePrefix(prefix);
-    const inspection = this.#inspection();
-    if (this.#watches.size >= watchesMax)
-      throw new LeaseholdError("TOO_MANY_WAITERS", `${watchesMax} watches of this participant are open`);
-    const { signal } = options;
-    const end = () => watch.end();
-    const watch: Watch = new Watch(
-      (told, failed) => inspection.watch(prefix, told, failed),
-      () => {
-        this.#watches.delete(watch);
-        if (signal !== undefined) unwatchAbort(signal, end);
-      },
-    );
-    this.#watches.add(watch);
-    if (signal?.aborted === true) end();
-    else if (signal !== undefined) watchAbort(signal, end);
-    return watch;
+    return this.#questions.watch(prefix, options);
   }
 
-  async explain(resource: string, options: QueryOptions = {}): Promise<Explanation> {
-    checkResourceName(resource);
-    return this.#ask(options, (timeoutMs) => this.#inspection().explain(resource, timeoutMs));
+  explain(resource: string, options: QueryOptions = {}): Promise<Explanation> {
+    return this.#questions.explain(resource, options);
   }
 
-  async requestRelease(resource: string, options: QueryOptions = {}): Promise<HolderAction> {
-    checkResourceName(resource);
-    return this.#ask(options, (timeoutMs) => this.#inspection().requestRelease(resource, timeoutMs));
+  requestRelease(resource: string, options: QueryOptions = {}): Promise<HolderAction> {
+    return this.#questions.requestRelease(resource, options);
   }
 
-  async break(resource: string, options: QueryOptions = {}): Promise<HolderAction> {
-    checkResourceName(resource);
-    return this.#ask(options, (timeoutMs) => this.#inspection().breakLease(resource, timeoutMs));
+  break(resource: string, options: QueryOptions = {}): Promise<HolderAction> {
+    return this.#questions.break(resource, options);
   }
 
   async lead<T>(
@@ -176,7 +142,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     work: (lease: Lease) => Promise<T>,
     options: LeadOptions = {},
   ): Promise<T | undefined> {
-    const spec = this.#spec(resource, options);
+    const spec = this.#spec("lead", resource, options);
     return lead(() => this.#wait(spec, Infinity), work, options.signal);
   }
 
@@ -227,8 +193,9 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     tenancy?.queue.vacate();
   }
 
-  #spec(resource: string, options: TryAcquireOptions): AcquireSpec {
+  #spec(call: CallWithOptions, resource: string, options: TryAcquireOptions): AcquireSpec {
     checkResourceName(resource);
+    checkOptions(call, options);
     const { ttlMinMs, ttlMaxMs } = this.guarantees;
     const ttlMs = options.ttl === undefined ? ttlMaxMs : parseDuration(options.ttl, "ttl");
     if (ttlMs < ttlMinMs || ttlMs > ttlMaxMs) {
@@ -373,11 +340,11 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   }
 
   async #close(): Promise<void> {
-    for (const watch of this.#watches) watch.end();
+    this.#questions.close();
     for (const contender of this.#contenders) contender.giveUp(new LeaseholdError("CLOSED"));
     for (const { lease } of this.#held.values()) {
       // The work of a leader is asked to stop and given time for it, before another may lead.
-      if (lease.isLeading) lease.resign(new LeaseLostError(lease.resource, "closed"));
+      if (lease.hasWork) lease.resign(new LeaseLostError(lease.resource, "closed"));
       else void lease.end("closed");
     }
     await this.#quiet();
@@ -408,19 +375,5 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
 
   #assertOpen(): void {
     if (this.#closing !== undefined) throw new LeaseholdError("CLOSED");
-  }
-
-  /** A question, which its caller may give up: what is under way for it then ends by its time-out. */
-  async #ask<T>(options: QueryOptions, ask: (timeoutMs: number) => Promise<T>): Promise<T> {
-    this.#assertOpen();
-    const { signal, timeout = queryTimeoutDefault } = options;
-    const timeoutMs = parseDuration(timeout, "timeout");
-    signal?.throwIfAborted();
-    return unlessAborted(ask(timeoutMs), signal);
-  }
-
-  #inspection(): Inspection {
-    if (this.provider.inspection !== undefined) return this.provider.inspection;
-    throw new LeaseholdError("UNSUPPORTED");
   }
 }

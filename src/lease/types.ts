@@ -274,7 +274,7 @@ export interface Leases extends AsyncDisposable {
    *
    * @throws LeaseholdError `LEASE_HELD` (with `wait: 0`), `TIMEOUT`, `NO_QUORUM`, `RESOURCES_FULL`,
    * `CLOCK_SKEW`, `INVALID_NAME`, `INVALID_DURATION`, `TTL_OUT_OF_RANGE`, `TOO_MANY_WAITERS`, `OVERLOADED`,
-   * `CLOSED`; the signal's reason when it aborts.
+   * `INVALID_CONFIG` (an option that does not exist), `CLOSED`; the signal's reason when it aborts.
    * @example
    * ```ts
    * await using lease = await leases.acquire("reports/nightly", { wait: "5m" });
@@ -301,7 +301,7 @@ export interface Leases extends AsyncDisposable {
   /**
    * Who holds the resource: a hint. When too few members answer in time, the state is `unknown`.
    *
-   * @throws LeaseholdError `INVALID_NAME`, `INVALID_DURATION`, `CLOSED`.
+   * @throws LeaseholdError `INVALID_NAME`, `INVALID_DURATION`, `INVALID_CONFIG`, `CLOSED`.
    * @example
    * ```ts
    * const { state, holder, remainingMs = 0 } = await leases.holder("reports/nightly");

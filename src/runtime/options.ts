@@ -1,4 +1,5 @@
 import { LeaseholdError } from "../lease/errors.js";
+import { checkOptionNames, type OptionNames } from "../lease/option-names.js";
 import type { Duration } from "../lease/types.js";
 import type { Logger } from "./logger.js";
 
@@ -20,6 +21,13 @@ export interface ParticipantOptions {
   logger?: Logger;
 }
 
+export const participantOptionNames: OptionNames<ParticipantOptions> = {
+  name: true,
+  label: true,
+  timeout: true,
+  logger: true,
+};
+
 /**
  * Certificates for TLS with mutual authentication: each PEM text, or the path of a PEM file
  * (`docs/security.md`).
@@ -36,24 +44,49 @@ export interface TlsFiles {
 /** The arguments of `open` and its like: one or more addresses, and at last the options. */
 export type UrlsAndOptions<Options, Url extends string = string> = [...urls: Url[], options: Options] | Url[];
 
-/** Tells the addresses from the options. */
+/**
+ * Tells the addresses from the options.
+ *
+ * @throws LeaseholdError `INVALID_URL` when the addresses are one argument, `INVALID_CONFIG` when what is not
+ * an address is not the last argument, or is no object.
+ */
 export function splitArguments<Options extends object>(
   args: readonly (string | Options)[],
 ): { urls: string[]; options: Partial<Options> } {
-  const last = args.at(-1);
-  return {
-    urls: args.filter((arg) => typeof arg === "string"),
-    options: typeof last === "object" ? last : ({} as Partial<Options>),
-  };
+  if (args.some(Array.isArray))
+    throw new LeaseholdError(
+      "INVALID_URL",
+      "each address is an argument of its own: write open(...addresses)",
+    );
+  const urls = args.filter((arg) => typeof arg === "string");
+  const [options = {}, ...others] = args.slice(urls.length);
+  if (typeof options !== "object" || options === null || others.length > 0)
+    throw new LeaseholdError(
+      "INVALID_CONFIG",
+      "give the addresses as text and then, at most, one object of options",
+    );
+  return { urls, options };
 }
 
+/** What only some grounds understand. */
+const optionsOfSome = ["cluster", "role", "tls", "key", "keyFile", "renewInWorker"];
+
 /**
- * Refuses options that mean nothing to a ground. The types do so, too; this is for JavaScript.
+ * Refuses options that mean nothing to a ground, and those that no ground has. The types do so, too; this is
+ * for JavaScript.
  *
+ * @param names those that the ground has.
  * @throws LeaseholdError `INVALID_CONFIG`
  */
-export function refuseOptions(options: object, names: readonly string[], why: string): void {
+export function checkOpenOptions(options: object, names: Readonly<Record<string, true>>, why: string): void {
+  const own = { ...names };
   const values = options as Readonly<Record<string, unknown>>;
-  const given = names.find((name) => values[name] !== undefined && values[name] !== false);
-  if (given !== undefined) throw new LeaseholdError("INVALID_CONFIG", `${given} has no meaning for ${why}`);
+  for (const name of optionsOfSome) {
+    if (Object.hasOwn(names, name)) continue;
+    // `false` asks for nothing.
+    if (values[name] !== undefined && values[name] !== false)
+      throw new LeaseholdError("INVALID_CONFIG", `${name} has no meaning for ${why}`);
+    own[name] = true;
+  }
+  checkOptionNames("open", options, own);
 }

@@ -5,7 +5,7 @@ import { openMemoryStores } from "../delta/memory/memory-registry.js";
 import { openFarm, openParts } from "../delta/open.js";
 import type { FarmParts } from "../delta/parts.js";
 import type { Store } from "../delta/store.js";
-import { type ParticipantOptions, refuseOptions } from "../runtime/options.js";
+import { checkOpenOptions, type ParticipantOptions, participantOptionNames } from "../runtime/options.js";
 import { incarnation } from "../runtime/world.js";
 import { parseDuration } from "../lease/duration.js";
 import { LeaseholdError } from "../lease/errors.js";
@@ -23,9 +23,6 @@ const timeoutDefault = "5s";
  */
 export type FarmOptions = ParticipantOptions;
 
-/** What only makes sense where there are members to talk to. */
-const memberOptions = ["cluster", "role", "tls", "key", "keyFile", "renewInWorker"];
-
 /**
  * Opens leases on the stores that these addresses name: `delta+…` or `flease+…`.
  *
@@ -38,7 +35,7 @@ export async function openFarmLeases(
   world: World,
 ): Promise<Provider> {
   const address = parseFarmUrls(urls);
-  refuseMemberOptions(options, address);
+  checkFarmOptions(options, address);
   const name = clientName(options.name);
   const holder = `${name}.${incarnation()}`;
   const label = labelOf(options.label);
@@ -63,7 +60,7 @@ export async function openFarmParts(
   world: World,
 ): Promise<FarmParts> {
   const address = parseFarmUrls(urls);
-  refuseMemberOptions(options, address);
+  checkFarmOptions(options, address);
   if (address.ground !== "delta")
     throw new LeaseholdError("INVALID_URL", "the parts of the paper stand on delta+KIND:… stores");
   const holder = `${clientName(options.name)}.${incarnation()}`;
@@ -85,10 +82,10 @@ async function storesOf(
   return openStores(places, { writer, world, timeoutMs });
 }
 
-function refuseMemberOptions(options: FarmOptions, { ground, places }: FarmAddress): void {
+function checkFarmOptions(options: FarmOptions, { ground, places }: FarmAddress): void {
   const kind = `${ground}+${places[0]!.scheme}`;
   const why = `${kind}: stores are reached with their own credentials, and there are no members`;
-  refuseOptions(options, memberOptions, why);
+  checkOpenOptions(options, participantOptionNames, why);
 }
 
 /**
@@ -99,7 +96,7 @@ function refuseMemberOptions(options: FarmOptions, { ground, places }: FarmAddre
  */
 export async function openStoredCells(url: string, options: FarmOptions, world: World): Promise<StoredCells> {
   const address = parseFarmUrls([url]);
-  refuseMemberOptions(options, address);
+  checkFarmOptions(options, address);
   const holder = `${clientName(options.name)}.${incarnation()}`;
   const [first, ...others] = await storesOf(address, holder, options, world);
   // In memory every farm has three.

@@ -2,6 +2,7 @@ import { openFarm } from "../delta/open.js";
 import type { Store } from "../delta/store.js";
 import { parseDuration } from "../lease/duration.js";
 import { LeaseholdError } from "../lease/errors.js";
+import { checkOptionNames, type OptionNames } from "../lease/option-names.js";
 import type { World } from "../common/ports.js";
 import type { Provider } from "../lease/provider.js";
 import type { Duration } from "../lease/types.js";
@@ -25,12 +26,21 @@ export interface StoreLeasesOptions extends Pick<ParticipantOptions, "name" | "l
   clockRateError?: number;
 }
 
+const storeLeasesOptionNames: OptionNames<StoreLeasesOptions> = {
+  name: true,
+  label: true,
+  ttlMax: true,
+  maxStoreLatency: true,
+  clockRateError: true,
+};
+
 /** Opens Δ-leases on stores that the package does not know. */
 export async function openOwnStores(
   open: OpenOwnStores,
   options: StoreLeasesOptions,
   world: World,
 ): Promise<Provider> {
+  checkOptionNames("openStoreLeases", options, storeLeasesOptionNames);
   const { name, label, ttlMax, maxStoreLatency, clockRateError } = options;
   const settings = {
     holder: `${clientName(name)}.${incarnation()}`,

@@ -9,6 +9,8 @@ import type { Cluster } from "./cluster.js";
 import { FleaseNode } from "./flease-node.js";
 import { silent } from "../../runtime/logger.js";
 import { loadCredentials } from "./security/load.js";
+import { checkOptionNames } from "../../lease/option-names.js";
+import { memberOptionNames } from "./option-names.js";
 import { opening } from "./opening.js";
 import { whenReady } from "./ready.js";
 import { memberState } from "./status.js";
@@ -17,6 +19,7 @@ import { realWorld } from "../../runtime/world.js";
 
 /** Makes this process a member: its acceptor answers everybody, its proposer serves `leases`. */
 export async function startFleaseMember(options: MemberOptions): Promise<Member> {
+  checkOptionNames("startMember", options, memberOptionNames);
   const { id } = options;
   const listen = options.listen ?? options.members[id]!;
   const cluster = clusterOf(options);

@@ -47,6 +47,15 @@ export const argumentCases = {
     }
   },
 
+  "an option that does not exist is refused (INVALID_CONFIG)": async (stage: Stage) => {
+    const alice = await stage.open("alice");
+    const options: object = { tt: stage.ttlMs };
+    for (const call of ["acquire", "tryAcquire", "holder"] as const) {
+      const refused = alice[call](stage.name("options"), options);
+      await stage.rejectsWith(refused, "INVALID_CONFIG", `${call} with the option tt`);
+    }
+  },
+
   "a TTL outside the guaranteed range is refused (TTL_OUT_OF_RANGE)": async (stage: Stage) => {
     const alice = await stage.open("alice");
     const { ttlMinMs, ttlMaxMs } = alice.guarantees;

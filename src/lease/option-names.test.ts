@@ -1,0 +1,75 @@
+import { describe, expect, test } from "vitest";
+import { MemoryCluster } from "../testing/memory-cluster.js";
+import type { Lease, Leases } from "./types.js";
+
+type Call = (leases: Leases, options: object) => unknown;
+
+const work = (lease: Lease) => Promise.resolve(lease.token);
+
+const calls: [string, Call][] = [
+  ["acquire", (leases, options) => leases.acquire("a", options)],
+  ["tryAcquire", (leases, options) => leases.tryAcquire("a", options)],
+  ["lead", (leases, options) => leases.lead("a", work, options)],
+  ["holder", (leases, options) => leases.holder("a", options)],
+  ["list", (leases, options) => leases.list("a", options)],
+  ["watch", async (leases, options) => leases.watch("a", options)],
+  ["explain", (leases, options) => leases.explain("a", options)],
+  ["requestRelease", (leases, options) => leases.requestRelease("a", options)],
+  ["break", (leases, options) => leases.break("a", options)],
+];
+
+async function refusalOf(run: (leases: Leases) => unknown): Promise<string> {
+  const cluster = new MemoryCluster();
+  const refused = await Promise.resolve(run(cluster.open("alice"))).catch((error: unknown) => error);
+  await cluster.close();
+  return refused instanceof Error && "code" in refused ? `${String(refused.code)}: ${refused.message}` : "";
+}
+
+describe("an option that does not exist", () => {
+  test.each(calls)("is refused by %s, by its name and with those that there are", async (name, call) => {
+    expect(await refusalOf((leases) => call(leases, { colour: "red" }))).toMatch(
+      new RegExp(`^INVALID_CONFIG: ${name} has no option "colour"; it takes (?:\\w+, )*signal`),
+    );
+  });
+
+  test.each(calls)(
+    "is none for %s as long as it is undefined, or comes from all objects",
+    async (_, call) => {
+      expect(await refusalOf((leases) => call(leases, { colour: undefined }))).not.toMatch("INVALID_CONFIG");
+      expect(await refusalOf((leases) => call(leases, Object.create({ colour: 1 }) as object))).not.toMatch(
+        "INVALID_CONFIG",
+      );
+    },
+  );
+
+  test.each([
+    ["tt", "ttl"],
+    ["TTL", "ttl"],
+    ["autorenew", "autoRenew"],
+    ["maxhold", "maxHold"],
+    ["waits", "wait"],
+    ["singal", "signal"],
+  ])("%s is answered with the nearest one, %s", async (wrong, right) => {
+    expect(await refusalOf((leases) => leases.acquire("a", { [wrong]: 3 }))).toBe(
+      `INVALID_CONFIG: acquire has no option "${wrong}"; did you mean ${right}?`,
+    );
+  });
+
+  test("is cut short in the message, however long it is", async () => {
+    const message = await refusalOf((leases) => leases.acquire("a", { ["x".repeat(1e6)]: 1 }));
+    expect(message.length).toBeLessThan(200);
+  });
+
+  test("of another call is refused, too: a try does not wait", async () => {
+    const options: object = { wait: "5s" };
+    expect(await refusalOf((leases) => leases.tryAcquire("a", options))).toMatch(
+      /tryAcquire has no option "wait"/,
+    );
+  });
+});
+
+test.each([[null], ["15s"], [15]])("options that are %o and no object are refused", async (options) => {
+  expect(await refusalOf((leases) => leases.acquire("a", options as unknown as object))).toBe(
+    "INVALID_CONFIG: the options of acquire must be an object",
+  );
+});

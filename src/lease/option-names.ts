@@ -1,0 +1,108 @@
+import { LeaseholdError } from "./errors.js";
+import type {
+  AcquireOptions,
+  LeadOptions,
+  ListOptions,
+  QueryOptions,
+  TryAcquireOptions,
+  WatchOptions,
+} from "./types.js";
+
+/** Every option that a type has, and nothing else: the compiler holds the names to the type. */
+export type OptionNames<Options> = Readonly<Record<keyof Required<Options>, true>>;
+
+const tryAcquire: OptionNames<TryAcquireOptions> = {
+  ttl: true,
+  signal: true,
+  autoRenew: true,
+  maxHold: true,
+};
+const acquire: OptionNames<AcquireOptions> = { ...tryAcquire, wait: true };
+const lead: OptionNames<LeadOptions> = { ttl: true, signal: true };
+const query: OptionNames<QueryOptions> = { timeout: true, signal: true };
+const list: OptionNames<ListOptions> = { ...query, onIncomplete: true };
+const watch: OptionNames<WatchOptions> = { signal: true };
+
+/** The options of each call of the waist. */
+const optionsOfCalls = {
+  acquire,
+  tryAcquire,
+  lead,
+  holder: query,
+  list,
+  watch,
+  explain: query,
+  requestRelease: query,
+  break: query,
+} as const;
+
+export type CallWithOptions = keyof typeof optionsOfCalls;
+
+/**
+ * Refuses what a call of the waist has no option for.
+ *
+ * @throws LeaseholdError `INVALID_CONFIG`
+ */
+export function checkOptions(call: CallWithOptions, options: object): void {
+  checkOptionNames(call, options, optionsOfCalls[call]);
+}
+
+/**
+ * Refuses an option that does not exist, which would have no effect: the program that misspelt it would
+ * believe that it had one. The types do so, too; this is for JavaScript. It allocates nothing unless it
+ * refuses.
+ *
+ * @throws LeaseholdError `INVALID_CONFIG`
+ */
+export function checkOptionNames(call: string, options: object, names: Readonly<Record<string, true>>): void {
+  if (typeof options !== "object" || options === null)
+    throw new LeaseholdError("INVALID_CONFIG", `the options of ${call} must be an object`);
+  for (const name in options)
+    if (!Object.hasOwn(names, name) && isGiven(options, name))
+      throw unknownOption(call, name, Object.keys(names));
+}
+
+/** Not inherited from what a program has added to all objects; an option that is `undefined` is none. */
+function isGiven(options: object, name: string): boolean {
+  return Object.hasOwn(options, name) && (options as Readonly<Record<string, unknown>>)[name] !== undefined;
+}
+
+/** The longest part of a refused name that a message repeats. */
+const quotedCharactersMax = 40;
+
+function unknownOption(call: string, name: string, names: readonly string[]): LeaseholdError {
+  const shown = name.slice(0, quotedCharactersMax);
+  const near = nearest(shown, names);
+  const instead = near === undefined ? `it takes ${names.toSorted().join(", ")}` : `did you mean ${near}?`;
+  return new LeaseholdError("INVALID_CONFIG", `${call} has no option ${JSON.stringify(shown)}; ${instead}`);
+}
+
+/** More letters than this part of a name are no slip; two that changed places are two of "label"'s five. */
+const wrongLettersMax = 0.4;
+
+/** The name that differs by the fewest letters, if it is near enough. */
+function nearest(name: string, names: readonly string[]): string | undefined {
+  let best: string | undefined;
+  let bestDistance = Infinity;
+  for (const each of names) {
+    const distance = distanceOf(name.toLowerCase(), each.toLowerCase());
+    if (distance < bestDistance) [best, bestDistance] = [each, distance];
+  }
+  return best !== undefined && bestDistance <= wrongLettersMax * Math.max(name.length, best.length)
+    ? best
+    : undefined;
+}
+
+/** Letters to insert, delete or replace until one name is the other (Levenshtein). */
+function distanceOf(one: string, other: string): number {
+  let row = Array.from({ length: other.length + 1 }, (_, index) => index);
+  for (let at = 1; at <= one.length; at += 1) {
+    const next = [at];
+    for (let to = 1; to <= other.length; to += 1) {
+      const replaced = row[to - 1]! + (one[at - 1] === other[to - 1] ? 0 : 1);
+      next.push(Math.min(replaced, row[to]! + 1, next[to - 1]! + 1));
+    }
+    row = next;
+  }
+  return row[other.length]!;
+}

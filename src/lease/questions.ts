@@ -1,0 +1,114 @@
+import { unlessAborted, unwatchAbort, watchAbort } from "../common/abort-watch.js";
+import { parseDuration } from "./duration.js";
+import { LeaseholdError } from "./errors.js";
+import { type CallWithOptions, checkOptions } from "./option-names.js";
+import type { Inspection, Provider } from "./provider.js";
+import { checkResourceName, checkResourcePrefix } from "./resource-name.js";
+import type {
+  Explanation,
+  HolderAction,
+  HolderHint,
+  ListOptions,
+  QueryOptions,
+  ResourceHint,
+  WatchOptions,
+} from "./types.js";
+import { Watch } from "./watch.js";
+
+const queryTimeoutDefault = "5s";
+
+/** Watches of one participant at a time: each costs the members a list of its own. */
+const watchesMax = 16;
+
+/** What a participant asks about the leases of others, and does to them. */
+export class Questions {
+  readonly #provider: Provider;
+  readonly #watches = new Set<Watch>();
+  #isClosed = false;
+
+  constructor(provider: Provider) {
+    this.#provider = provider;
+  }
+
+  async holder(resource: string, options: QueryOptions): Promise<HolderHint> {
+    checkResourceName(resource);
+    return this.#ask("holder", options, (timeoutMs) => this.#provider.query(resource, timeoutMs));
+  }
+
+  async list(prefix: string, options: ListOptions): Promise<ResourceHint[]> {
+    checkResourcePrefix(prefix);
+    const hints = await this.#ask("list", options, (timeoutMs) => {
+      const { onIncomplete, signal } = options;
+      const incomplete = onIncomplete && ((why: string) => (signal?.aborted ? undefined : onIncomplete(why)));
+      return this.#provider.list(prefix, timeoutMs, incomplete);
+    });
+    return hints.toSorted((a, b) => (a.resource < b.resource ? -1 : 1));
+  }
+
+  async explain(resource: string, options: QueryOptions): Promise<Explanation> {
+    checkResourceName(resource);
+    return this.#ask("explain", options, (timeoutMs) => this.#inspection().explain(resource, timeoutMs));
+  }
+
+  async requestRelease(resource: string, options: QueryOptions): Promise<HolderAction> {
+    checkResourceName(resource);
+    const ask = (timeoutMs: number) => this.#inspection().requestRelease(resource, timeoutMs);
+    return this.#ask("requestRelease", options, ask);
+  }
+
+  async break(resource: string, options: QueryOptions): Promise<HolderAction> {
+    checkResourceName(resource);
+    return this.#ask("break", options, (timeoutMs) => this.#inspection().breakLease(resource, timeoutMs));
+  }
+
+  watch(prefix: string, options: WatchOptions): Watch {
+    this.#assertOpen();
+    checkResourcePrefix(prefix);
+    checkOptions("watch", options);
+    const inspection = this.#inspection();
+    if (this.#watches.size >= watchesMax)
+      throw new LeaseholdError("TOO_MANY_WAITERS", `${watchesMax} watches of this participant are open`);
+    const { signal } = options;
+    const end = () => watch.end();
+    const watch: Watch = new Watch(
+      (told, failed) => inspection.watch(prefix, told, failed),
+      () => {
+        this.#watches.delete(watch);
+        if (signal !== undefined) unwatchAbort(signal, end);
+      },
+    );
+    this.#watches.add(watch);
+    if (signal?.aborted === true) end();
+    else if (signal !== undefined) watchAbort(signal, end);
+    return watch;
+  }
+
+  /** Ends all watches; what is asked from now on is refused. */
+  close(): void {
+    this.#isClosed = true;
+    for (const watch of this.#watches) watch.end();
+  }
+
+  /** A question, which its caller may give up: what is under way for it then ends by its time-out. */
+  async #ask<T>(
+    call: CallWithOptions,
+    options: QueryOptions,
+    ask: (timeoutMs: number) => Promise<T>,
+  ): Promise<T> {
+    this.#assertOpen();
+    checkOptions(call, options);
+    const { signal, timeout = queryTimeoutDefault } = options;
+    const timeoutMs = parseDuration(timeout, "timeout");
+    signal?.throwIfAborted();
+    return unlessAborted(ask(timeoutMs), signal);
+  }
+
+  #assertOpen(): void {
+    if (this.#isClosed) throw new LeaseholdError("CLOSED");
+  }
+
+  #inspection(): Inspection {
+    if (this.#provider.inspection !== undefined) return this.#provider.inspection;
+    throw new LeaseholdError("UNSUPPORTED");
+  }
+}
