@@ -1,5 +1,5 @@
 /**
- * The lock that people build on one S3 object: created with `If-None-Match`, deleted to give it back; whoever waits looks every
+ * The lock that people build on one S3 object: created with `If-None-Match`, deleted to give it back; a waiter looks every
  * second, and removes an object that is older than the time to live. It has no token, and a late delete removes another's
  * lock: it is here for its times alone.
  */

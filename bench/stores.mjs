@@ -240,7 +240,7 @@ async function takeover({ found, s3 }) {
     progress("a take-over by sanlock takes more than a minute");
     const direct = await lockspace(`sanlock-takeover-${round}`);
     await direct("acquire_id", 1);
-    // Whoever holds it is gone with the process. Another that wants the same host id:
+    // The holder is gone with the process. Another that wants the same host id:
     times.push(
       await timed(() =>
         direct("acquire_id", 1, ["unshare", "--uts", "sh", "-c", 'hostname other; exec "$@"', "sh"]),

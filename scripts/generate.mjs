@@ -1,5 +1,5 @@
 // Generates src/core/gen from the .proto files beside it, with tools of these versions in a folder of their own:
-// they are for whoever changes the protocol, not for everybody who builds.
+// only a change of the protocol needs them, no build does.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

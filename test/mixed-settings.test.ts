@@ -58,7 +58,7 @@ test("a member with another ttlMax, listed first, keeps nobody from the others",
   ]);
 });
 
-test("who knows the member with other settings alone hears CONFIG_MISMATCH, with both sides", async () => {
+test("a client with other settings gets CONFIG_MISMATCH, which names both sides", async () => {
   const members = await addressesOf(ids);
   await start("a", members);
   await start("b", members);

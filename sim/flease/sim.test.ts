@@ -141,7 +141,7 @@ describe("a client that wants more than members keep", () => {
     expect(counters.fullRefusals).toBeGreaterThan(1_000);
   });
 
-  it("is found if whoever comes first may have all", async () => {
+  it("is found if the program that comes first may have all", async () => {
     const { failed } = await duringFaults({ noQuotas: true }, () =>
       simulateMany({ firstSeed: 1, greedy: true, goOn: goOn(200) }),
     );

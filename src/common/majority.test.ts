@@ -8,6 +8,6 @@ test("any two majorities have a member in common, and of no smaller number is th
   }
 });
 
-test("of nobody there is no majority", () => {
+test("the majority of no members is more than none", () => {
   expect(majorityOf(0)).toBeGreaterThan(0);
 });

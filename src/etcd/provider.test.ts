@@ -254,7 +254,7 @@ describe("waiters", () => {
     expect((await soon(waiting, 4_000)).remaining()).toBeGreaterThan(0);
   });
 
-  test("who give up leave no watch behind", async () => {
+  test("a waiter that gives up leaves no watch behind", async () => {
     await take(alice);
     await soon(bob.acquire(name, { ttl: ttlMs, wait: 300 }).catch(() => undefined));
     const watchers = core.watchers.size;

@@ -48,12 +48,12 @@ test("a member that is late turns away one who floods it, and not one who asks f
   expect(fc.check(flooded, { numRuns: 10 })).toMatchObject({ failed: false });
 });
 
-test("with that planted out the same requests find it", () => {
+test("the same requests break the bound when the check is planted out", () => {
   const planted: Partial<Faults> = { lightAreTurnedAway: true };
   expect(withFaults(planted, () => fc.check(flooded, { numRuns: 10 })).failed).toBe(true);
 });
 
-test("those who all ask for as much are turned away alike: together they are what is too much", () => {
+test("clients that ask for equal amounts are turned away alike when all together are too many", () => {
   for (const senders of [1, 2, 100]) {
     const parts = admittedParts(Array.from({ length: senders }, () => 2_000 / senders));
     expect(parts.reduce((sum, part) => sum + part, 0) / senders).toBeLessThan(0.25);

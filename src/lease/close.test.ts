@@ -107,7 +107,7 @@ test("close is idempotent, and every later call is refused with CLOSED", async (
   expect(leases.guarantees.ttlMaxMs).toBe(12_000);
 });
 
-test("who begins anew when it hears of the end is refused, and closes no second time", async () => {
+test("a caller that begins anew when it hears of the end is refused, and closes no second time", async () => {
   const lease = await take("a");
   const heard: unknown[] = [];
   lease.signal.addEventListener("abort", () => {

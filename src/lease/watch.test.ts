@@ -79,7 +79,7 @@ test("tokens never go back, and what was told is not told again", async () => {
   expect(await all).toEqual(["a held 5", "a free 5", "a held 5", "a held 6"]);
 });
 
-test("a watch that is ended ends for whoever reads, and tells the ground to stop", async () => {
+test("a watch that is ended ends for its readers, and tells the ground to stop", async () => {
   const { ground, watch } = setUp();
   const reading = read(watch, 2);
   watch.end();

@@ -12,7 +12,7 @@ const lengthMs = { min: 0.4 * ttlMs, max: 1.5 * ttlMs };
 const stoppedHolderMs = { min: 1.2 * ttlMs, max: 2 * ttlMs };
 const flapMs = { min: 60, max: 400 };
 const lossPercent = { min: 20, max: 40 };
-/** Messages that are this late come after whoever sent them has given up. */
+/** Messages that are this late come after their sender has given up. */
 const messageDelayMsMax = 1.5 * rpcTimeoutMs;
 /** A clock that steps ahead is kept in mind for so long, as a process must not be started behind its earlier readings. */
 const stepAheadMs = { min: 3 * skewMs, max: 2_500 };

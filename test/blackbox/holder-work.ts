@@ -77,7 +77,7 @@ export class HolderWork {
   async #hold(lease: Lease, autoRenew: boolean, stop: AbortSignal): Promise<void> {
     const { journal, resource, lookEveryMs, onHolding } = this.#options;
     const about = { pid: process.pid, incarnation: lease.holder, resource, token: lease.token };
-    // Whoever does not renew keeps it to its very end: that is the takeover that needs no fault.
+    // A holder that does not renew keeps it to its end: a takeover without a fault.
     const end =
       performance.now() + (autoRenew ? this.#between(300, this.#chance(0.3) ? 15_000 : 3_000) : Infinity);
     let operation = Promise.resolve();

@@ -12,7 +12,7 @@ export type Judgement = Omit<HistoryReport, "tenures" | "faults"> & {
 /** All violations are in it, and there may be many. */
 const outputBytesMax = 64 * 1024 * 1024;
 
-/** The command decides, as it would for whoever runs it on the same journals. */
+/** The command decides, as it does for users who run it on the same journals. */
 export function judge(journals: readonly string[]): Judgement {
   const words = [judgePath, "check", "-o", "json", ...journals];
   const run = spawnSync(process.execPath, words, { encoding: "utf8", maxBuffer: outputBytesMax });

@@ -1,4 +1,4 @@
-/** How a run gets on, for whoever waits for it: a line that is written over on a terminal, a line now and then elsewhere. */
+/** The progress of a run: a line that is written over on a terminal, a line now and then elsewhere. */
 export class Progress {
   readonly #out: NodeJS.WriteStream;
   readonly #isTerminal: boolean;

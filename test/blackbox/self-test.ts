@@ -48,7 +48,7 @@ const selfTests: readonly SelfTest[] = [
       kinds: ["full-cut"],
       // The two are holders at once for as long as the clocks are apart: somebody must try just then.
       greedy: true,
-      // Whoever has a vote is ahead of whoever only asks.
+      // The clocks of members are ahead of those of clients.
       offsetMs: (name) => (name.startsWith("client") ? -offsetMsMax : offsetMsMax),
     },
     expects: "two holders at once are found",

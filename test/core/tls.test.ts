@@ -52,7 +52,7 @@ test("clients with a certificate are served, by every server, and others are not
   );
 });
 
-test("whoever shows no certificate of the authority is no server, and that is said", async () => {
+test("a server without a certificate of the authority is refused, and the message says so", async () => {
   const [first] = cluster.servers;
   const socket = connect({ host: "127.0.0.1", port: first!.peerPort, rejectUnauthorized: false });
   socket.on("secureConnect", () => socket.write("hello"));

@@ -271,7 +271,7 @@ export class Arena {
     return Array.from({ length: count }, () => this.addHolder(wishes));
   }
 
-  /** Whoever says that it holds the resource. */
+  /** The participant that says that it holds the resource. */
   async holderOf(resource: string, withinMs = startMsMax): Promise<Holder> {
     const find = (): Holder | undefined => {
       const holder = this.#latest.get(resource);
@@ -317,7 +317,7 @@ export class Arena {
     this.#note("killed", pid);
   }
 
-  /** kill -9 of whoever holds the resource; resolves with who took over. */
+  /** kill -9 of the holder; resolves with the one that took over. */
   async replaceHolderOf(resource: string): Promise<Holder> {
     const victim = await this.holderOf(resource);
     this.kill(victim.pid);
@@ -375,7 +375,7 @@ export class Arena {
   }
 }
 
-/** One line for whoever reads the test's output. */
+/** One line for the test's output. */
 export function report(line: string): void {
   process.stdout.write(`    ${line}\n`);
 }

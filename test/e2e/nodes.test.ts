@@ -57,7 +57,7 @@ describe.runIf(binaries.length > 1)("several versions of Node", () => {
       });
       return child;
     });
-    // Whoever holds it is killed, until every version has held it.
+    // The holder is killed, until every version has held it.
     for (let tenures = 1; tenures <= ids.length; tenures++) {
       await eventually(`tenure ${tenures}`, () => taken.length >= tenures, 20_000);
       clients[taken.at(-1)!.client]!.kill("SIGKILL");

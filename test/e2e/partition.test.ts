@@ -104,7 +104,7 @@ test("everybody goes on when cuts and delays that come and go have ended", async
   const names = holders.map((holder) => holder.name);
   const any = (all: readonly string[]): string => all[Math.floor(random(0, all.length))]!;
   for (let round = 0; round < 4; round++) {
-    // Whoever holds is cut off from two of three in one of the directions; the others have their troubles too.
+    // The holder is cut off from two of three in one direction; the others have faults of their own.
     const victim = await arena.holderOf(round % 2 === 0 ? "one" : "two", 5 * ttlMs);
     for (const member of members.slice(round % 2).slice(0, 2)) {
       if (Math.random() < 0.5) arena.network.cut(victim.name, member, "held");

@@ -80,7 +80,7 @@ describe("SIGSTOP", () => {
       await Promise.all([arena.holderOf("one"), arena.holderOf("two")]);
       await sleep(ttlMs);
     }
-    // Whoever lost a lease may have been the first to get it again: here another must.
+    // The process that lost a lease may have been the first to get it again: here another must.
     await arena.replaceHolderOf("one");
     const history = await arena.judge();
     expectClean(history);

@@ -9,7 +9,7 @@ import { Arena, expectClean, random, report } from "../e2e/arena.js";
 import { GuardedFile } from "./guarded-file.js";
 
 /**
- * Real processes on three directories: holders are killed and stopped, stores go away or hang, and meanwhile whoever holds the
+ * Real processes on three directories: holders are killed and stopped, stores go away or hang, and meanwhile the holder of the
  * lease writes to a file that checks its token. The journals are judged: who held what when, and what the file accepted.
  */
 

@@ -7,7 +7,7 @@ const settings = settingsOf({ endpoints: ["127.0.0.1:1"], timeout: "10ms" });
 const never = new AbortController().signal;
 const use = (): Promise<void> => Promise.reject(new Error("nothing was opened"));
 
-test("whoever says how long to wait for a turn waits as long for members; otherwise it is --timeout", async () => {
+test("--wait bounds the wait for members, too; without it --timeout does", async () => {
   const begunMs = performance.now();
   await expect(withLeasesInTurn(settings, {}, never, use)).rejects.toMatchObject({ code: "UNREACHABLE" });
   const patientMs = performance.now();

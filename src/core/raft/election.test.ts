@@ -195,7 +195,7 @@ describe("5.4.1: election restriction", () => {
 });
 
 describe("thesis 9.6: pre-vote", () => {
-  test("who is cut off asks for ever, and its term does not grow", () => {
+  test("a follower that is cut off asks for ever, and its term does not grow", () => {
     const lab = Lab.of(3);
     lab.elect(1);
     lab.partition([1, 2], [3]);
@@ -215,7 +215,7 @@ describe("thesis 9.6: pre-vote", () => {
     expect(granted(one.exchange(vote(3n, 7, 1, 1)))).toBe(true);
   });
 
-  test("who is behind learns the term from the refusal", () => {
+  test("a candidate that is behind learns the term from the refusal", () => {
     const one = new Single(1n, founding(three));
     one.tick(10);
     one.exchange({ kind: "pre-vote-answer", from: 2n, to: 1n, term: 8, granted: false });

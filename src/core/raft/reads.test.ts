@@ -99,7 +99,7 @@ describe("thesis 6.4: read-only queries", () => {
     return lab;
   }
 
-  test("not before the leader has committed an entry of its term", () => {
+  test("a read waits until the leader has committed an entry of its term", () => {
     const lab = newLeader();
     expect(read(lab, 1, 1)).toBe("accepted");
     expect(lab.network).toEqual([]);

@@ -19,7 +19,7 @@ function leftBehind(keepEntries: number): Lab {
 }
 
 describe("7: log compaction", () => {
-  test("who needs entries that are gone gets a snapshot, one at a time, and goes on from there", () => {
+  test("a follower that needs entries that are gone gets a snapshot, one at a time, and goes on from there", () => {
     const lab = leftBehind(0);
     lab.tick(1, 1);
     lab.delivered.length = 0;

@@ -25,7 +25,7 @@ test("one who wants all gets half, and of more of them each as much as the other
   }
 });
 
-test("nobody has more than was free when it took it, nothing is given out twice, and whoever has nothing gets what is free", () => {
+test("no client has more than was free when it took it, nothing is given out twice, and a client without any gets what is free", () => {
   const step = fc.record({
     client: fc.nat(4),
     amount: fc.integer({ min: 1, max: 40 }),

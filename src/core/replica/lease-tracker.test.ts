@@ -43,7 +43,7 @@ test("a lease that is asked for is there from the beginning, with its whole time
   expect(tracker.takeDue(4_000, 2_000)).toEqual([900n]);
 });
 
-test("what ends meanwhile is not tracked, and what is granted anew has the time of its own", () => {
+test("a lease that ends during the hand-over is not tracked, and one granted anew has its own time", () => {
   const leases = granted(1_000);
   const tracker = new LeaderTracker(leases, 0, extraMs);
   tracker.goOn(10);
@@ -58,7 +58,7 @@ test("what ends meanwhile is not tracked, and what is granted anew has the time 
   expect(tracker.leftMs(900n, 2_000)).toBe(60_000);
 });
 
-test("what is left is looked at in pieces, of all leases in the end", () => {
+test("the time left of all leases is looked at in pieces", () => {
   const leases = granted(50_000);
   leases.get(40_000n)!.leftMs = 2_000;
   const tracker = begun(leases, 1_024);

@@ -41,7 +41,7 @@ test("a long read that nobody waits for any more is forgotten at once, wherever 
   expect(reads).toMatchObject({ size: 0, isThere: false });
 });
 
-test("of requests that nobody waits for any more nothing is kept, for however long there is no leader", () => {
+test("a request that no client waits for any more is dropped, for however long there is no leader", () => {
   const cluster = new VirtualCluster({ timeoutMs: 1_000 });
   const leader = cluster.leader();
   cluster.isolate(leader);

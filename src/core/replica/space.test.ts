@@ -125,7 +125,7 @@ describe("a quota", () => {
 });
 
 describe("history", () => {
-  test("the last revisions are kept, and others are compacted, whoever leads", () => {
+  test("the last revisions are kept, and others are compacted, whichever server leads", () => {
     const cluster = new VirtualCluster({ keepRevisions: 100 });
     const leader = cluster.leader();
     for (let round = 0; round < 5; round += 1) fill(cluster, leader, 100);

@@ -228,7 +228,7 @@ describe("a revision of more than can be told at once", () => {
   });
 });
 
-test("what clients do not take in has a bound for all of them together, and others hear what they watch", () => {
+test("answers that clients do not take in have one bound together, and other clients hear what they watch", () => {
   const { cluster, server } = begin({ watchBytesTotalMax: 20_000, fragmentBytesMax: 1_000 });
   for (let count = 0; count < 100; count += 1) putTogether(cluster, server, [`k${count}`], "x".repeat(1_000));
   const slow = new Map<number, number>();
@@ -254,7 +254,7 @@ test("what clients do not take in has a bound for all of them together, and othe
   expect(heard).toHaveLength(1 + 10 * 100 - unsent);
 });
 
-test("what one command has for many watches is told in turns, and each hears it once", () => {
+test("one command that concerns many watches is told in turns, and each watch hears it once", () => {
   const cluster = new VirtualCluster({ servers: 1, turnMs: 0.5, turnsAtOnce: 1 });
   const server = cluster.leader();
   const watches = Array.from({ length: 200 }, () => cluster.watch(server, all));

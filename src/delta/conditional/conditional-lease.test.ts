@@ -262,7 +262,7 @@ describe("a renewal", () => {
     expect(await stage.renew(bob, next)).toBe(true);
   });
 
-  test("never writes a smaller Δ than the tenure had: whoever waits would wait too little", async () => {
+  test("never writes a smaller Δ than the tenure had: contenders would wait too little", async () => {
     const stage = new Stage();
     const alice = await stage.open("alice");
     const grant = await stage.take(alice, 2_000);

@@ -82,7 +82,7 @@ describe("a store that has forgotten", () => {
     expect(stage.cells()[0]).toMatchObject({ state: "ready", generation: 1 });
   });
 
-  test("is not written by whoever read it before", async () => {
+  test("is not written by a contender that read it before", async () => {
     const stage = new Stage(1);
     await stage.open("alice");
     const [medium] = stage.media as [MemoryMedium];

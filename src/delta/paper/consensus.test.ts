@@ -34,7 +34,7 @@ test("a leader adopts what was written before it, and does not decide on its own
   expect(await bench.wait(proposer(bench, "b", () => true).decided)).toBe("a's");
 });
 
-test("without a leader nobody decides, and whoever is cancelled ends without a decision", async () => {
+test("without a leader no process decides, and one that is cancelled ends without a decision", async () => {
   const bench = new PaperBench(atomic);
   const { decided, cancellation } = proposer(bench, "a", () => false);
   await bench.world.advance(20 * delayMs);

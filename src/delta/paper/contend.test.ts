@@ -86,7 +86,7 @@ describe("Fig. 2", () => {
     );
   });
 
-  test("lines 11 and 12: whoever finds another's record after the pause has not got it, and waits again", async () => {
+  test("lines 11 and 12: a contender that finds another's record after the pause has not got it, and waits again", async () => {
     const take = async () => {
       const bench = new PaperBench(slotted);
       const alice = bench.player("alice");

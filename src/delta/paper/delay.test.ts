@@ -23,7 +23,7 @@ function openingOn(kinds: readonly StoreTraits["kind"][]) {
 }
 
 test.each([[slotted], [["slotted"]], [["slotted", "atomic", "atomic"]]] as const)(
-  "on %j all are held to the δ of whoever came first",
+  "on %j all are held to the δ of the process that came first",
   async (kinds) => {
     const { open } = openingOn(kinds);
     expect(await open("alice", 50)).toBe("delta");

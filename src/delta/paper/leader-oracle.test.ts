@@ -102,7 +102,7 @@ test("a leader that was stopped until its lease ran out does not lead when it go
 });
 
 test.each(Object.entries({ slotted, atomic }))(
-  "whoever ends at any moment, also in the middle of a renewal, leaves no majority held: %s stores",
+  "a process that ends at any moment, also in the middle of a renewal, leaves no majority held: %s stores",
   async (_kind, kinds) => {
     // Contending, a third of Δ, and a renewal; where stores can only write, a claim that came to nothing runs out by itself.
     const contendMs = kinds === atomic ? 0 : leaseMs + 8 * delayMs + 100;

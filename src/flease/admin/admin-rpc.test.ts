@@ -112,7 +112,7 @@ test("twelve lists at a time look at a thousand entries in a turn, and another's
   expect(stepsOfOthers).toBeLessThanOrEqual(2);
 });
 
-test("the mistakes of making a list in one step, and of answering whoever asked first, are found", async () => {
+test("the mistakes of making a list in one step, and of answering the first connection in full, are found", async () => {
   const inOneStep = await duringFaults({ scansInOneStep: true }, storm);
   expect(inOneStep.most).toBeGreaterThan(1_000);
   const inOneQueue = await duringFaults({ oneQueueForAll: true }, storm);

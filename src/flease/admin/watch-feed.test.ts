@@ -123,7 +123,7 @@ test("one who is behind by more changes than are kept begins anew, and no other 
   expect(textOf(take(behind))).toBe("anew, n0 p.1, n1 p.1, n2 p.1, n3 p.1");
 });
 
-test("what is held and nobody follows yet is met in steps: following costs nobody else a long wait", () => {
+test("a new follower is told what is held in steps, so that no other client waits long", () => {
   const { acceptor, feed, perform } = setUp();
   for (let number = 0; number < 5_000; number += 1) perform(acquireOf("p.1", 0, 500), 0, `n${number}`);
   const follower = feed.follow("none");

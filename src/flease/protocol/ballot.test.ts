@@ -42,7 +42,7 @@ test("two ballots pass each other only when they are one and the same", () => {
   );
 });
 
-test("with equal numbers the second comer is refused, whatever the names", () => {
+test("of two ballots with equal numbers the second is refused, whatever the names", () => {
   expect(supersedes(7, "z", 7, "a")).toBe(false);
   expect(supersedes(7, "a", 7, "z")).toBe(false);
   expect(supersedes(7, "a", 7, "")).toBe(false);

@@ -125,7 +125,7 @@ test("waiters come back one after another when the lease is over, if nobody tell
     expect(retry(ahead)).toBeGreaterThanOrEqual(890 + turnMs);
     expect(retry(ahead)).toBeLessThanOrEqual(910 + turnMs + 4 * 10);
   }
-  // Whoever is on no list comes at some time during half of the longest lease.
+  // A participant on no list comes at some time during half of the longest lease.
   expect(retry(notListed)).toBeGreaterThanOrEqual(890);
   expect(retry(notListed)).toBeLessThanOrEqual(910 + 500);
 });

@@ -107,7 +107,7 @@ test("an acceptor that is full says for whom, renews and gives back what it has,
   expect(wordOf(take("other.1", "first"))).toBe("ack");
 });
 
-test("a free resource that another has used is charged to whoever takes it, if that one may have more", () => {
+test("a free resource that another has used is charged to its new holder, if that one may have more", () => {
   const acceptor = readyAcceptor({ ...benchSettings(), resourcesMax: 100 });
   ask(acceptor, { ...acquireOf("a.1", 0, 300, 300), resource: "shared" }, at(0));
   expect(acceptor.entry("shared")!.payer!.name).toBe("a");

@@ -29,7 +29,7 @@ describe("of those who wait", () => {
     expect(waiters.next("r", 3)).toBe(7);
   });
 
-  test("one who does not come loses its place after a while", () => {
+  test("a waiter that does not come loses its place after a while", () => {
     const waiters = listOf("r", 5, 6);
     expect(waiters.next("r", 0)).toBe(5);
     expect(waiters.next("r", patienceMs - 1)).toBeUndefined();
@@ -39,14 +39,14 @@ describe("of those who wait", () => {
     expect(waiters.size).toBe(0);
   });
 
-  test("one who was told and found another quicker keeps its place", () => {
+  test("a waiter that was told and found another quicker keeps its place", () => {
     const waiters = listOf("r", 5, 6);
     waiters.next("r", 0);
     waiters.taken("r", 9);
     expect(waiters.next("r", 1)).toBe(5);
   });
 
-  test("who has left, or is not connected any more, is not told", () => {
+  test("a waiter that has left, or is not connected any more, is not told", () => {
     const waiters = listOf("r", 5, 6, 7);
     waiters.add("s", 6);
     waiters.remove("r", 5);
@@ -57,7 +57,7 @@ describe("of those who wait", () => {
   });
 });
 
-test("those who are not on the list stand back while one who was told has its time, and no longer", () => {
+test("participants off the list stand back while a waiter that was told has its time, and no longer", () => {
   const waiters = listOf("r", 5, 6);
   const standsBack = (peer: number, mono: number) => waiters.standsBack("r", peer, mono);
   expect(standsBack(9, 0)).toBe(false);
@@ -70,7 +70,7 @@ test("those who are not on the list stand back while one who was told has its ti
 });
 
 describe("bounds", () => {
-  test("a list takes 10,000; who comes later is told so", () => {
+  test("a list takes 10,000 waiters; a later one is told so", () => {
     const waiters = new Waiters(patienceMs);
     for (let peer = 0; peer < 10_000; peer += 1) expect(waiters.add("r", peer)).toBe(peer);
     expect(waiters.add("r", 10_000)).toBe(notListed);

@@ -17,7 +17,7 @@ export function gridGuarantees(settings: FleaseSettings, pollMs: number): Guaran
       "A free resource is acquired, and a crashed holder replaced, as long as a majority of the stores answers within the time for one operation.",
     assumptions: [
       `The wall clocks of any two participants differ by at most ${maxClockSkewMs} ms, and no process starts with a clock further behind its machine's earlier readings.`,
-      `If a store forgets, the wall clocks do not step back together meanwhile, and the steady clock of whoever waits for it runs within ${clockRateError * 100} % of real time.`,
+      `If a store forgets, the wall clocks do not step back together meanwhile, and every steady clock that waits for it runs within ${clockRateError * 100} % of real time.`,
       "Each store compares and sets in one step, whatever the network does.",
       "Stores that forget say so by another marker, and fewer than a majority of them forget at a time.",
       "While a holder's process is stopped, the wall clocks do not all step back together by as much as its steady clock loses.",

@@ -300,7 +300,7 @@ test(
 
 /** Takes a part of the guard away. */
 const mistakes: Readonly<Record<string, () => void>> = {
-  "whoever has met a majority once votes for ever": () => {
+  "a member that has met a majority once votes for ever": () => {
     const { votes } = DuplicateWatch.prototype;
     const met = new WeakSet<DuplicateWatch>();
     vi.spyOn(DuplicateWatch.prototype, "votes").mockImplementation(function once(

@@ -114,8 +114,8 @@ describe("a process that was refused", () => {
   });
 });
 
-describe("a member lets in nobody", () => {
-  test("whose id is connected elsewhere as another process, until that is told to be over", () => {
+describe("a member", () => {
+  test("refuses a process whose id is connected elsewhere as another, until that one is said to be gone", () => {
     const watch = new DuplicateWatch({ members: 3, lapseMs });
     meet(watch, "b", 0, false, new Map([["c", "c1"]]));
     expect(watch.objection("c", "c2")).toMatch(
@@ -129,7 +129,7 @@ describe("a member lets in nobody", () => {
     expect(watch.connectionsOf("b", new Map([["c", "c1"]]), false)).toEqual([]);
   });
 
-  test("and remembers who was connected before", () => {
+  test("remembers which process was connected before under an id", () => {
     const watch = new DuplicateWatch({ members: 3, lapseMs });
     expect(watch.linked("c", "c1")).toBe("");
     watch.unlinked("c");

@@ -114,7 +114,7 @@ test(
 );
 
 test(
-  "what is announced was written before: whoever sees the announcement sees the record, or is told later",
+  "a record is written before its announcement: a reader of the announcement sees the record, or is told later",
   staged(async (stage) => {
     const { device, open } = stage;
     const { store } = open("one");

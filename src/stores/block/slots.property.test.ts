@@ -168,7 +168,7 @@ class Site {
 
 const seeds = Number(process.env["LEASEHOLD_SEEDS"] ?? 25);
 
-test("no two processes trust one slot, and no write that was confirmed is lost, whoever stalls or is killed", async () => {
+test("no two processes trust one slot, and no write that was confirmed is lost, whichever process stalls or is killed", async () => {
   const total = { tenures: 0, written: 0, failed: 0, read: 0, quiet: 0 };
   await fc.assert(
     fc.asyncProperty(fc.integer({ min: 1, max: 2 ** 31 - 1 }), async (seed) => {

@@ -169,7 +169,7 @@ test("a directory in memory is not durable, and one on a disk is", async () => {
   }
 });
 
-test("what the probe tried is told", async () => {
+test("the report tells what the probe tried", async () => {
   const { findings } = await openStore();
   expect(findings.every(({ ok }) => ok)).toBe(true);
   expect(findings.map(({ tried }) => tried).join("\n")).toMatch(/not empty[^]*was open[^]*at the same time/);

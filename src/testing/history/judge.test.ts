@@ -306,7 +306,7 @@ describe("a guarded resource", () => {
     expect(check(...good, other).violations).toEqual([]);
   });
 
-  test("may refuse whoever was killed, as its writer could write no more", () => {
+  test("may refuse a holder that was killed, as its writer could write no more", () => {
     expect(check(...good, decision("refused", 10, 1_800, 3)).violations).toEqual([]);
   });
 

@@ -366,7 +366,7 @@ export const inCore = /** @type {const} */ ([
   },
   {
     name: "lateProposalTaken",
-    why: "A leader takes a command that was meant for it in an earlier term: whoever sent it may have proposed it again.",
+    why: "A leader takes a command that was meant for it in an earlier term: its sender may have proposed it again.",
     edits: [
       {
         file: replica,

@@ -159,7 +159,7 @@ export const inDelta = /** @type {const} */ ([
   },
   {
     name: "greatestRecordOnly",
-    why: "Whoever waits looks at the greatest record alone, and replaces what is smaller.",
+    why: "A contender waits for the greatest record alone, and replaces smaller ones.",
     edits: [
       { file: site, at: "if (isFree(content)) return true;", find: "isFree(content)", replace: "true" },
       {

@@ -621,7 +621,7 @@ export const inFlease = /** @type {const} */ ([
   },
   {
     name: "oneQueueForAll",
-    why: "Whoever asked first is answered in full before the next connection has its turn.",
+    why: "The connection that asked first is answered in full before the next one has its turn.",
     edits: [
       {
         file: fairWork,
@@ -642,7 +642,7 @@ export const inFlease = /** @type {const} */ ([
   },
   {
     name: "noQuotas",
-    why: "Whoever comes first may have all of what an acceptor keeps.",
+    why: "The client that comes first may have all of what an acceptor keeps.",
     edits: [
       {
         file: quotas,

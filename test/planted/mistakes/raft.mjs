@@ -18,7 +18,7 @@ export const inRaft = /** @type {const} */ ([
   },
   {
     name: "votesForOldLogs",
-    why: "5.4.1: a vote for whoever asks first, also if its log is behind.",
+    why: "5.4.1: the first candidate gets the vote, also if its log is behind.",
     edits: [{ file: log, find: "lastTerm > this.lastTerm", replace: "true" }],
   },
   {

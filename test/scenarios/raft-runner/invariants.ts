@@ -8,7 +8,7 @@ import type { Server } from "./server.js";
  */
 export class Invariants {
   readonly #leaders = new Map<number, MemberId>();
-  /** What was committed at each index, by whoever applied it first. */
+  /** What was committed at each index, by the server that applied it first. */
   readonly #committed = new Map<number, string>();
   #committedMax = 1;
   readonly #reads = new Map<string, number>();

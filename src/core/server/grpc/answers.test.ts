@@ -42,7 +42,7 @@ test("a client that does not read has one large answer here, and others get thei
   expect(stage.told[4]).toBeGreaterThan(1_000_000);
 });
 
-test("whoever takes in nothing is not to be asked for more, also when its answers are small", () => {
+test("a client that takes in nothing is asked for no more, also when its answers are small", () => {
   const stage = new Stage();
   const calls: EventEmitter[] = [];
   while (stage.answers.hasRoomFor("slow")) calls.push(stage.ask("slow", create(PutResponseSchema)));

@@ -119,7 +119,7 @@ test("a refusal ends the stream when its turn comes, and what was asked after it
   expect(fixture.cancelled).toEqual([3]);
 });
 
-test("what a client has asked for that is gone is cancelled", async () => {
+test("requests of a client that is gone are cancelled", async () => {
   const fixture = new Fixture();
   fixture.ask(1, 2, 3);
   await turn();

@@ -96,7 +96,7 @@ async function come(port: number, words?: Uint8Array): Promise<Socket> {
   return socket;
 }
 
-test("whoever comes first and says that it is a member does not become it", async () => {
+test("a stranger that is first to claim a member's name is not taken for that member", async () => {
   const ports = await freePorts(2);
   const a = new Server(0, ports, 11n);
   await a.open();
@@ -115,7 +115,7 @@ test("whoever comes first and says that it is a member does not become it", asyn
   expect(a.troubles.join()).toContain("has come back without its data directory");
 });
 
-test("whoever is refused hears why, however slow its own disk is", async () => {
+test("a server that is refused hears why, however slow its own disk is", async () => {
   const ports = await freePorts(2);
   const a = new Server(0, ports, 11n);
   a.disks.set(2n, 22n);

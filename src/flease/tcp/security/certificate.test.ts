@@ -41,7 +41,7 @@ it.each([
   expect(proofOf(`subjectAltName = ${san}`)).toMatchObject({ cause: "certificate" });
 });
 
-it("is not misled by one name that looks like two", () => {
+it("a single name with a comma and `URI:` in it is not read as two names", () => {
   expect(urisOf(String.raw`DNS:"a, URI:leasehold://prod/member/a", URI:leasehold://prod/client`)).toEqual([
     "leasehold://prod/client",
   ]);

@@ -161,7 +161,7 @@ async function addressOf(server: Server): Promise<string> {
   return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** The public key of whoever said this HELLO. */
+/** The public key of this HELLO's sender. */
 function keyIn(hello: Buffer): Buffer {
   return hello.subarray(17, 17 + PUBLIC_KEY_BYTES);
 }
@@ -227,7 +227,7 @@ async function stageWithVictim() {
   const tap = await wiretap(stage.addresses[1]!);
   const { node, leases } = await clientOf(stage, "victim");
   const lease = await leases.acquire("jobs/a", { wait: "10s" });
-  // A second connection of the same process, by way of whoever listens.
+  // A second connection of the same process, by way of any listening member.
   const before = node.link(1)!;
   node.transport.undial(before.address);
   node.transport.dial(tap.address, "b");
@@ -316,7 +316,7 @@ describe("what a client says to one member is worth nothing at another", () => {
     );
   }
 
-  it("as each proof is for one member", async () => {
+  it("a proof for one member is refused by another", async () => {
     const { member: b, address } = await listening(memberIdentity("b"));
     const toB = new Stranger(address);
     const client = new Participant(clientIdentity("victim"));
@@ -326,7 +326,7 @@ describe("what a client says to one member is worth nothing at another", () => {
     expect(b.events).toEqual([]);
   });
 
-  it("as it does not go on when another member answers than the one it dialed", async () => {
+  it("a client does not go on when another member answers than the one it dialed", async () => {
     const { member: b, address } = await listening(memberIdentity("b"));
     const client = new Participant(clientIdentity("victim"));
     client.transport.dial((await wiretap(address)).address, "m");
@@ -335,7 +335,7 @@ describe("what a client says to one member is worth nothing at another", () => {
     expect(b.events).toEqual([]);
   });
 
-  it("as whoever stands between two TLS connections with the clients' key has two channels", async () => {
+  it("a client between two TLS connections is refused although it has the clients' key: it has two channels", async () => {
     const credentials = (await loadCredentials(
       { key: randomBytes(32).toString("hex") },
       { role: undefined },

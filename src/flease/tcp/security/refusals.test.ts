@@ -225,7 +225,7 @@ describe("a member refuses a certificate", () => {
   });
 });
 
-describe("whoever dials refuses a member", () => {
+describe("a dialer refuses a member", () => {
   async function impostor(files: TlsFiles): Promise<{ address: string; said: () => Buffer }> {
     const heard: Buffer[] = [];
     const tlsServer = createServer(filesOf(files) as object, (socket) => {
@@ -370,7 +370,7 @@ describe("plain and secure connections", () => {
     expect(member.repelledBy[0]).toMatch(/^badFrame: .*it speaks TLS, and we do not/);
   });
 
-  it("whoever never finishes the handshake is gone after its time, and room for others is left", async () => {
+  it("a peer that never finishes the handshake is dropped after its time, and room for others is left", async () => {
     const options = { ...(await secured({ key })), handshakesMax: 2, handshakeTimeoutMs: 100 };
     const { member, address } = await listening(memberIdentity("b"), options);
     const silent = [

@@ -176,7 +176,7 @@ describe("a connection is refused and nothing else is harmed", () => {
     ]);
   });
 
-  it("whom the handler does not admit", async () => {
+  it("if the handler does not admit the peer", async () => {
     const { member, address, unharmed } = await memberWithPeer();
     member.admission = "not today";
     const stranger = new Stranger(address).say(hello);
@@ -216,7 +216,7 @@ describe("a connection is refused and nothing else is harmed", () => {
     await until(() => member.links.some((link) => link.peerId === "modest"), "another is let in");
   });
 
-  it("who talks on while being refused still learns why", async () => {
+  it("a client that talks on while it is refused still learns why", async () => {
     const { address, unharmed } = await memberWithPeer();
     const stranger = new Stranger(address).say(otherVersion);
     for (let piece = 0; piece < 50; piece += 1) stranger.say(Buffer.alloc(100_000));
@@ -225,7 +225,7 @@ describe("a connection is refused and nothing else is harmed", () => {
     await unharmed();
   });
 
-  it("those who say nothing, and too many of them", async () => {
+  it("for connections that say nothing, and for too many of them", async () => {
     const { member, address, unharmed } = await memberWithPeer({
       handshakesMax: 3,
       handshakeTimeoutMs: 60_000,
@@ -240,7 +240,7 @@ describe("a connection is refused and nothing else is harmed", () => {
     await unharmed();
   });
 
-  it("those who say nothing, each for its time", async () => {
+  it("for each connection that says nothing, after its time", async () => {
     const { member, address, unharmed } = await memberWithPeer({ handshakeTimeoutMs: 150 });
     const silent = Array.from({ length: 3 }, () => new Stranger(address));
     silent[0]!.say(Buffer.from("\u0000"));

@@ -199,7 +199,7 @@ describe("the decoder throws nothing but FrameError", () => {
     expect(cases % CASES).toBe(0);
   });
 
-  it("and met every cause on the way, in constant memory", () => {
+  it("and the runs met every cause of it, in constant memory", () => {
     // Who may say what is a matter of the conversation, and TLS where none is expected of the first bytes;
     // both are tested over sockets.
     const elsewhere: ReadonlySet<FrameErrorCause> = new Set(["direction", "role", "tls"]);
