@@ -77,7 +77,7 @@ describe("a malformed address is refused before anything is opened:", () => {
     expect(openTransports()).toBe(0);
   });
 
-  it("it is refused among several addresses, too", async () => {
+  it("refuses it among several addresses, too", async () => {
     let visits = 0;
     const server = createServer((socket) => {
       visits += 1;
