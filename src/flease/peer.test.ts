@@ -43,7 +43,8 @@ test("a holder that renews at an acceptor it missed does not stand back for thos
   expect(ask(2, "q.1", 5_001, { kind: Kind.read, waiting: true })).toMatchObject({ refusal: Refusal.held });
   ask(1, "p.1", 5_002, { kind: Kind.release, number: first.number, sequence: 1 });
   expect(told).toEqual([2]);
-  // The waiter that was told has its time: others that want to begin stand back, one that holds and renews does not.
+  // The waiter that was told has its time: others that want to begin stand back. One that holds and renews
+  // does not.
   expect(ask(3, "s.1", 5_003, { kind: Kind.read })).toMatchObject({ kind: Kind.nack, refusal: Refusal.held });
   expect(ask(3, "s.1", 5_003, { kind: Kind.read, renewing: true })).toMatchObject({ kind: Kind.promise });
 });
