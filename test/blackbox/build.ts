@@ -32,9 +32,8 @@ export function commandOf(
   program: string,
   words: readonly string[],
 ): { readonly words: string[]; readonly env: NodeJS.ProcessEnv } {
-  if (build.planted.length === 0) return { words: [program, ...words], env: {} };
-  const planter = fileURLToPath(new URL("planted.js", import.meta.url));
-  return { words: [planter, program, ...words], env: { LEASEHOLD_PLANTED: build.planted.join(",") } };
+  const env = build.planted.length === 0 ? {} : { LEASEHOLD_PLANTED: build.planted.join(",") };
+  return { words: [program, ...words], env };
 }
 
 export function memberProgram(build: Build): string {

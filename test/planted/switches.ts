@@ -46,5 +46,11 @@ export function plantedFaults<Names extends object>(none: Names): Switches<Names
 
 export const { faults, withFaults, duringFaults } = plantedFaults(noFaults);
 
+// A process may have mistakes in it from its beginning, by their names in its environment.
+for (const name of (process.env["LEASEHOLD_PLANTED"] ?? "").split(",").filter(Boolean)) {
+  if (!(name in faults)) throw new Error(`no mistake is called "${name}"`);
+  faults[name as Fault] = true;
+}
+
 /** What a build with mistakes asks, see `plant.mjs`. */
 export const planted = faults;

@@ -1,3 +1,4 @@
+import { mistakes } from "./mistakes/table.mjs";
 import { noFaults } from "./switches.js";
 import { coreFaultsOfTests, cored, raftFaultsOfTests, searchCore } from "./cored.js";
 import { explored } from "./explored.js";
@@ -145,6 +146,7 @@ function neverPlanted(): string[] {
     for (const name of Object.keys(faults)) planted.add(name);
   for (const { raftFaults = {} } of cored) for (const name of Object.keys(raftFaults)) planted.add(name);
   for (const name of [...coreFaultsOfTests, ...raftFaultsOfTests, ...storedFaultsOfTests]) planted.add(name);
+  for (const mistake of mistakes) if ("caughtBy" in mistake) planted.add(mistake.name);
   return Object.keys(noFaults).filter((name) => !planted.has(name));
 }
 

@@ -12,6 +12,10 @@ const consensus = "src/delta/paper/consensus.ts";
 const conditionalLease = "src/delta/conditional/conditional-lease.ts";
 const farm = "src/delta/farm/farm.ts";
 const farmPlan = "src/delta/farm/farm-plan.ts";
+const driver = "src/delta/driver.ts";
+
+const driversTest = "sim/delta/drivers.test.ts";
+const stoppedTest = { file: driversTest, test: /processes that are stopped/, seeds: 60 };
 
 export const inDelta = /** @type {const} */ ([
   {
@@ -273,5 +277,50 @@ export const inDelta = /** @type {const} */ ([
       { file: farm, find: "stretched(leaseMsMax + leaseMs, clockRateError)", replace: "0" },
       { file: farm, find: "traits.durable ? 0 : stretched(leaseMs, clockRateError)", replace: "0" },
     ],
+  },
+  {
+    name: "farmBelievedTooLong",
+    why: "A look at the farm is believed for too long.",
+    edits: [
+      {
+        file: farm,
+        at: '.state === "ready" && this.#ageMs(now) < this.#settings.leaseMsMax;',
+        find: "this.#settings.leaseMsMax",
+        replace: "Infinity",
+      },
+    ],
+    caughtBy: stoppedTest,
+  },
+  {
+    name: "lateAnswerCountsForNextWait",
+    why: "A late answer counts for the wait that has come since.",
+    edits: [
+      { file: driver, find: "this.#wait?.endIfOver()", replace: "this.#wait?.endIfOver(), this.#wait" },
+      {
+        file: driver,
+        find: "if (this.#ask.late === undefined) return;",
+        replace:
+          "const present = this.#onLate(); if (present !== undefined) { present.#answers[store] ??= answer; present.endIfOver(); } if (this.#ask.late === undefined) return;",
+      },
+    ],
+    caughtBy: stoppedTest,
+  },
+  {
+    name: "clocksReadBeforeAnswers",
+    why: "The clocks are read before the stores answer.",
+    edits: [
+      {
+        file: driver,
+        find: "this.#wait = wait;",
+        replace: "this.#wait = wait; this.early = this.#driver.now();",
+      },
+      {
+        file: driver,
+        at: "next({ now: this.#driver.now(),",
+        find: "this.#driver.now()",
+        replace: "this.early ?? this.#driver.now()",
+      },
+    ],
+    caughtBy: { file: driversTest, test: /answer long after/, seeds: 300 },
   },
 ]);

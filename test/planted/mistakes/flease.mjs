@@ -21,6 +21,14 @@ const listing = "src/flease/admin/listing.ts";
 const fairWork = "src/flease/admin/fair-work.ts";
 const watchFeed = "src/flease/admin/watch-feed.ts";
 const quotas = "src/flease/protocol/quotas.ts";
+const runner = "src/flease/runner.ts";
+const peer = "src/flease/peer.ts";
+const discovery = "src/flease/tcp/discovery.ts";
+const refusals = "src/flease/tcp/refusals.ts";
+
+const runnerTest = { file: "sim/flease/runner.test.ts", seeds: 100 };
+const mixedSettingsTest = { file: "test/mixed-settings.test.ts" };
+const acceptorTest = { file: "src/flease/protocol/acceptor.test.ts" };
 
 export const inFlease = /** @type {const} */ ([
   {
@@ -650,5 +658,73 @@ export const inFlease = /** @type {const} */ ([
         replace: "true",
       },
     ],
+  },
+  {
+    name: "readingFromBeforeTheMessage",
+    why: "P38: a reading from before the message arrived is used for it.",
+    edits: [
+      {
+        file: runner,
+        at: "this.#now = this.now();\n    return this.#now;",
+        find: "this.#now = this.now();",
+        replace: ";",
+      },
+    ],
+    caughtBy: runnerTest,
+  },
+  {
+    name: "restartKeepsItsName",
+    why: "A restart keeps the name of the former incarnation.",
+    edits: [
+      {
+        file: runner,
+        at: "this.peer.restart(this.#options.owner(),",
+        find: "this.#options.owner()",
+        replace: "this.peer.proposer.owner",
+      },
+    ],
+    caughtBy: runnerTest,
+  },
+  {
+    name: "restartKeepsItsLeases",
+    why: "A restart claims what the former incarnation held.",
+    edits: [{ file: peer, find: "this.proposer.restart(owner);", replace: ";" }],
+    caughtBy: runnerTest,
+  },
+  {
+    name: "firstMemberTellsTheCluster",
+    why: "The first member that answers tells the cluster.",
+    edits: [
+      {
+        file: discovery,
+        find: "isMajority || answered.size >= addresses.length",
+        replace: "isMajority || answered.size > 0",
+      },
+    ],
+    caughtBy: mixedSettingsTest,
+  },
+  {
+    name: "refusedByMajorityIsNoQuorum",
+    why: "A client that a majority refuses hears of no quorum.",
+    edits: [
+      {
+        file: refusals,
+        find: "members - size >= majorityOf(members)",
+        replace: "members - size > 0",
+      },
+    ],
+    caughtBy: mixedSettingsTest,
+  },
+  {
+    name: "setBackIsReady",
+    why: "Members whose clock was set back, and that grant nothing, say that they are ready.",
+    edits: [
+      {
+        file: acceptor,
+        find: "Math.max(0, timeOf(promised) - now.wall - this.#settings.maxClockSkewMs - 1)",
+        replace: "Math.min(0, timeOf(promised) - now.wall)",
+      },
+    ],
+    caughtBy: acceptorTest,
   },
 ]);

@@ -40,4 +40,10 @@ export const inWaist = /** @type {const} */ ([
     why: "A holder relies on what lasts on another's clock for as long on its own.",
     edits: [{ file: clockRates, find: "ms / stretched(1, clockRateError)", replace: "ms" }],
   },
+  {
+    name: "closeWaitsForever",
+    why: "`close` waits for a provider that does not close.",
+    edits: [{ file: leaseManager, find: "this.#closeProvider()", replace: "this.provider.close()" }],
+    caughtBy: { file: "src/lease/close.test.ts" },
+  },
 ]);

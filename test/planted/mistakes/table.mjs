@@ -1,8 +1,20 @@
+import { inCommands } from "./cli.mjs";
 import { inCore } from "./core.mjs";
 import { inDelta } from "./delta.mjs";
+import { onDisk } from "./disk.mjs";
 import { inFlease } from "./flease.mjs";
 import { inRaft } from "./raft.mjs";
+import { inStores } from "./stores.mjs";
 import { inWaist } from "./lease.mjs";
 
 /** All planted mistakes, whichever test catches them. */
-export const mistakes = [...inWaist, ...inFlease, ...inDelta, ...inRaft, ...inCore];
+export const mistakes = [
+  ...inWaist,
+  ...inFlease,
+  ...inDelta,
+  ...inStores,
+  ...inRaft,
+  ...inCore,
+  ...onDisk,
+  ...inCommands,
+];

@@ -1,0 +1,41 @@
+/** The known mistakes of the commands. */
+
+const runUnderLease = "src/cli/run/run-under-lease.ts";
+const connection = "src/cli/common/connection.ts";
+
+const connectionTest = { file: "src/cli/common/connection.test.ts" };
+
+export const inCommands = /** @type {const} */ ([
+  {
+    name: "recoveringIsConflict",
+    why: "`run` says that another holds what nobody can have.",
+    edits: [
+      {
+        file: runUnderLease,
+        at: "isConflict: explanation.quorum }",
+        find: "explanation.quorum",
+        replace: "true",
+      },
+    ],
+    caughtBy: { file: "src/cli/run/run-under-lease.test.ts" },
+  },
+  {
+    name: "waitIsForTheLeaseAlone",
+    why: "`--wait` is for the lease alone, and not for members.",
+    edits: [{ file: connection, find: "options.wait === undefined ? 0 : waitMs", replace: "0" }],
+    caughtBy: connectionTest,
+  },
+  {
+    name: "openingHearsNoSignal",
+    why: "A signal does not end the opening.",
+    edits: [
+      {
+        file: connection,
+        at: "if (signal === undefined) return opening;",
+        find: "signal === undefined",
+        replace: "true",
+      },
+    ],
+    caughtBy: connectionTest,
+  },
+]);

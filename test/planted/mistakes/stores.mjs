@@ -1,0 +1,127 @@
+/** The known mistakes that can be made around stores. */
+
+const blockStore = "src/stores/block/block-store.ts";
+const layout = "src/stores/block/layout.ts";
+const lazyStore = "src/stores/lazy-store.ts";
+const slotLease = "src/stores/block/slot-lease.ts";
+
+const slotsTest = { file: "src/stores/block/slots.property.test.ts", seeds: 400 };
+const deviceTest = { file: "src/stores/block/device.test.ts" };
+
+export const inStores = /** @type {const} */ ([
+  {
+    name: "farmWaitsForStore",
+    why: "A farm waits for a store that does not close.",
+    edits: [
+      {
+        file: lazyStore,
+        find: "Promise.race([this.#opened.close(), given])",
+        replace: "this.#opened.close()",
+      },
+    ],
+    caughtBy: { file: "src/stores/lazy-store.test.ts" },
+  },
+  {
+    name: "unitsOutliveTheSlot",
+    why: "A slot that is taken again goes on with what it knew of its units.",
+    edits: [
+      {
+        file: slotLease,
+        find: "new SlotTenure(slot, written)",
+        replace:
+          "Object.assign(new SlotTenure(slot, written), { units: (this.old ??= [])[slot] ??= new Map() })",
+      },
+    ],
+    caughtBy: slotsTest,
+  },
+  {
+    name: "lookAtSlotMayTakeLong",
+    why: "A look at the own slot may take as long as it likes, and the slot's time be over.",
+    edits: [
+      {
+        file: slotLease,
+        find: "elapsedSince(begun, this.#world) < this.#layout.delayMs",
+        replace: "true",
+      },
+      {
+        file: slotLease,
+        at: "tenure.content)) || this.tenure !== tenure",
+        find: "this.tenure !== tenure",
+        replace: "false",
+      },
+      {
+        file: slotLease,
+        at: "written.content)) || this.tenure !== tenure",
+        find: "this.tenure !== tenure",
+        replace: "false",
+      },
+    ],
+    caughtBy: deviceTest,
+  },
+  {
+    name: "oneUnitOfSlot",
+    why: "A slot has one unit in a region.",
+    edits: [{ file: blockStore, find: "unit.sequence % 2 === 0 ? 0 : 1", replace: "0" }],
+    caughtBy: slotsTest,
+  },
+  {
+    name: "tornUnitIsUnreadable",
+    why: "A write that was cut off makes its region unreadable.",
+    edits: [
+      {
+        file: layout,
+        at: 'error.code === "STORE_CORRUPT") return "torn";',
+        find: 'error.code === "STORE_CORRUPT"',
+        replace: "false",
+      },
+    ],
+    caughtBy: slotsTest,
+  },
+  {
+    name: "anyFreshSlot",
+    why: "Any slot that was never used may be taken.",
+    edits: [
+      {
+        file: slotLease,
+        at: "content === undefined && slot < first + freshSlots ?",
+        find: "slot < first + freshSlots",
+        replace: "true",
+      },
+    ],
+    caughtBy: slotsTest,
+  },
+  {
+    name: "nothingIsAnnounced",
+    why: "A write leaves no hint for readers.",
+    edits: [{ file: blockStore, at: "if (!quiet) {", find: "!quiet", replace: "false" }],
+    caughtBy: slotsTest,
+  },
+  {
+    name: "announcedBeforeWritten",
+    why: "A write leaves its hint before it is on the device.",
+    edits: [
+      {
+        file: blockStore,
+        find: "await this.#medium.writeEnvelope(unitPosition(layout, region, tenure.slot, half), envelope);",
+        replace:
+          "const later = envelope.slice(); if (!quiet) { const hint = encodeHint(layout.id, globalThis.crypto.randomUUID()); await this.#medium.writeEnvelope(hintPosition(layout, region), hint); } await this.#medium.writeEnvelope(unitPosition(layout, region, tenure.slot, half), later);",
+      },
+      { file: blockStore, at: "if (!quiet) {", find: "!quiet", replace: "false" },
+    ],
+    caughtBy: deviceTest,
+  },
+  {
+    name: "hintReadAfterUnits",
+    why: "The hint is read after the units.",
+    edits: [
+      {
+        file: blockStore,
+        at: "const cells = units.flatMap((unit) => cellOf(unit, register));",
+        find: "units.flatMap((unit) => cellOf(unit, register))",
+        replace:
+          "(mark = decodeHint(await this.#medium.readSector(hintPosition(this.#layout, region)), id)), units.flatMap((unit) => cellOf(unit, register))",
+      },
+    ],
+    caughtBy: slotsTest,
+  },
+]);
