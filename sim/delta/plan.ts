@@ -60,8 +60,11 @@ export interface StoragePlan {
   readonly tornRate: number;
 }
 
-/** A renewal takes up to 5δ (Fig. 5): one that begins later than so many δ before the end may come too late. */
-export const renewalDelays = 6;
+/**
+ * A renewal takes up to 5δ (Fig. 5), and may have to wait δ for a look at the farm: one that begins later than so
+ * many δ before the end may come too late.
+ */
+export const renewalDelays = 7;
 
 /** 83,333 ppm. */
 export const slewed = 1 / 12;

@@ -75,6 +75,7 @@ export class DeltaProvider implements Provider {
   readonly #protocol: LeaseProtocol;
   readonly #label: string;
   readonly #bytesMax: number;
+  readonly #delayMs: number;
   /** By resource: what was granted last and has not been given back. */
   readonly #grants = new Map<string, DeltaGrant>();
   #events: ProviderEvents | undefined;
@@ -89,6 +90,7 @@ export class DeltaProvider implements Provider {
     this.#protocol = protocol;
     this.#label = parts.label ?? "";
     this.#bytesMax = parts.bytesMax;
+    this.#delayMs = settings.delayMs;
     this.holder = holder;
     const { exclusion, token, progress, assumptions } = protocol.promise;
     this.guarantees = {
@@ -200,10 +202,14 @@ export class DeltaProvider implements Provider {
     });
   }
 
-  /** Waits only if nothing can be had before: what is held must not wait for a store that is silent. */
+  /**
+   * Waits only if what was last seen of the farm may be too old before it is seen again, which takes δ: what is
+   * held must not wait for a store that is silent.
+   */
   async #tend(cancellation?: Cancellation): Promise<void> {
     const tending = this.#farm.tend(this.#driver);
-    if (tending === undefined || this.#farm.ready(this.#driver.now()) >= this.#farm.majority) return;
+    if (tending === undefined) return;
+    if (this.#farm.ready(this.#driver.now(), this.#delayMs) >= this.#farm.majority) return;
     await new Promise<void>((resolve, reject) => {
       if (cancellation !== undefined) cancellation.onCancel = resolve;
       tending.then(resolve, reject);

@@ -369,6 +369,22 @@ export const stored: readonly Stored[] = [
     },
   },
   {
+    name: "S: a look that raises the bound on epochs confirms nothing before the stores know it",
+    faults: { boundDelaysConfirmation: true },
+    ground: "paper",
+    breaks: "renewal",
+    seed: 55,
+    plan: { lazyRate: 0, replaceEveryMs: Infinity },
+  },
+  {
+    name: "S: a renewal goes on by a look that is about to be too old",
+    faults: { looksTooLate: true },
+    ground: "paper",
+    breaks: "renewal",
+    seed: 0,
+    plan: { ...calm, ...slotted, leaseMs: 600, lazyRate: 0, silent: 1, releaseRate: 0.1 },
+  },
+  {
     name: "S: a store that has forgotten counts at once",
     faults: { forgottenStoreCounts: true },
     ground: "conditional",

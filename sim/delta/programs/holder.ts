@@ -12,8 +12,6 @@ export interface Holding {
   /** True when it lasts longer now. */
   renew(caller?: Caller): Promise<boolean>;
   release(caller?: Caller): Promise<void>;
-  /** The last look at the farm is good for a whole renewal, which would have to wait for another one, or be refused, otherwise. */
-  readonly isReady: boolean;
   /** Its caller may give up a renewal, too. */
   readonly renewalMayEnd: boolean;
 }
@@ -60,7 +58,7 @@ async function hold(stage: Stage, holding: Holding): Promise<void> {
       continue;
     }
     const beforeMs = leftMs();
-    if (holding.isReady) stage.tell((observer) => observer.renewing?.(claim, beforeMs));
+    stage.tell((observer) => observer.renewing?.(claim, beforeMs));
     const succeeded = await party.alive(holding.renew());
     counters[succeeded ? "renewals" : "failedRenewals"] += 1;
     stage.say(`${party.writer} ${succeeded ? "renews" : "cannot renew"} ${holding.token}`);

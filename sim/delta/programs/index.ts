@@ -33,7 +33,7 @@ export async function runProcess(stage: Stage): Promise<void> {
     const bytesMax = least(traits.map((each) => each.bytesMax));
     const provider = new DeltaProvider({ driver, farm, protocol, settings, holder: party.writer, bytesMax });
     stage.leaves(() => provider.close());
-    await providedLease({ ...stage, farm, provider });
+    await providedLease({ ...stage, provider });
   } else {
     const parts = new FarmParts(driver, farm, environment);
     stage.leaves(() => parts.close());

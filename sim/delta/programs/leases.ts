@@ -6,7 +6,6 @@ import { Idle } from "../../../src/delta/paper/states.js";
 import { DeltaGrant } from "../../../src/delta/provider.js";
 import { elapsedMs } from "../../../src/delta/tenure.js";
 import type { Caller } from "./cancelled.js";
-import { renewalDelays } from "../plan.js";
 import { type Holding, holder } from "./holder.js";
 import { leaseMsOf, type PartsStage, type ProviderStage } from "./stage.js";
 
@@ -18,7 +17,7 @@ export function providedLease(stage: ProviderStage): Promise<void> {
 }
 
 async function attempt(stage: ProviderStage, caller?: Caller): Promise<Holding | undefined> {
-  const { plan, party, random, farm, provider } = stage;
+  const { plan, party, random, provider } = stage;
   const ttlMs = leaseMsOf(stage);
   const timeoutMs = random.pick([1, 40]) * plan.delayMs;
   const request = { resource, ttlMs, timeoutMs, contended: false, waiting: false };
@@ -39,11 +38,6 @@ async function attempt(stage: ProviderStage, caller?: Caller): Promise<Holding |
         : 0,
     renew: () => provider.renew(grant, ttlMs),
     release: () => provider.release(grant),
-    get isReady() {
-      const { monotonicMs, wallMs } = party.look();
-      const takesMs = renewalDelays * plan.delayMs;
-      return farm.ready({ monotonicMs: monotonicMs + takesMs, wallMs: wallMs + takesMs }) >= farm.majority;
-    },
     renewalMayEnd: false,
   };
 }
@@ -78,7 +72,6 @@ async function contended(
   return {
     token: held.record.epoch,
     shared,
-    isReady: true,
     renewalMayEnd: true,
     remainingMs: () => (isOver ? 0 : held.remainingMs(party.look())),
     async renew(renewer) {

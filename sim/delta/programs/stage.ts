@@ -1,4 +1,3 @@
-import type { Farm } from "../../../src/delta/farm/farm.js";
 import type { DeltaSettings } from "../../../src/delta/lease-protocol.js";
 import type { FarmParts } from "../../../src/delta/parts.js";
 import type { DeltaProvider } from "../../../src/delta/provider.js";
@@ -43,7 +42,6 @@ export interface PartsStage extends Stage {
 
 /** Where leases are had as in a program of users. */
 export interface ProviderStage extends Stage {
-  readonly farm: Farm;
   readonly provider: DeltaProvider;
 }
 

@@ -36,6 +36,23 @@ export function knows(sight: Sight, terms: FarmTerms): boolean {
   return cell !== undefined && sameTerms(cell, terms);
 }
 
+/**
+ * The greatest bound on epochs that a majority has reached which says all other terms; `undefined` when no majority
+ * says them.
+ */
+export function agreedEpochMax(
+  sights: readonly Sight[],
+  terms: FarmTerms,
+  majority: number,
+): bigint | undefined {
+  const bounds = sights
+    .map(ownCell)
+    .filter((cell) => cell !== undefined)
+    .filter((cell) => sameTerms({ ...cell, epochMax: terms.epochMax }, terms))
+    .map(({ epochMax }) => epochMax);
+  return bounds.toSorted((a, b) => (a < b ? 1 : a > b ? -1 : 0))[majority - 1];
+}
+
 /** Nothing was written but how long the store has waited: that is no reason to look again. */
 export function isMereWait(sight: Sight, request: StoreRequest | undefined): boolean {
   const cell = ownCell(sight);

@@ -5,7 +5,7 @@ import { lookAtClocks, type Protocol } from "../effects.js";
 import { noMajority } from "../failures.js";
 import { encodeFarmCell, type FarmCell, greatestOf, sameCell } from "./farm-cell.js";
 import { type Founded, planFarm } from "./farm-plan.js";
-import { isMereWait, knows, ownCell, type Sight, sightOf, termsIn } from "./farm-sight.js";
+import { agreedEpochMax, isMereWait, knows, ownCell, type Sight, sightOf, termsIn } from "./farm-sight.js";
 import type { DeltaSettings, FarmView, Floor } from "../lease-protocol.js";
 import { clocksDisagree, stretched } from "../../common/clock-rates.js";
 import { majorityOf } from "../../common/majority.js";
@@ -84,7 +84,11 @@ export class Farm implements FarmView, Gate {
   #epochWanted = 0n;
   /** When the last look began that showed a majority which says what this process relies on. */
   #confirmed: BothClocks | undefined;
+  /** The look that is under way, to its end. */
   #looking: Promise<void> | undefined;
+  /** The same, as far as those wait for it who only need to know which stores count. */
+  #confirming: Promise<void> | undefined;
+  #onConfirmed: () => void = () => undefined;
   /** Why the last look failed. */
   #fault: LeaseholdError | undefined;
   #lookAgainMs = -Infinity;
@@ -147,8 +151,8 @@ export class Farm implements FarmView, Gate {
     return { kind: "failed", error: new LeaseholdError("STORE_UNAVAILABLE", why) };
   }
 
-  #counts(store: number, now: BothClocks): boolean {
-    return this.#members[store]!.state === "ready" && this.#ageMs(now) < this.#settings.leaseMsMax;
+  #counts(store: number, now: BothClocks, forMs = 0): boolean {
+    return this.#members[store]!.state === "ready" && this.#ageMs(now) + forMs < this.#settings.leaseMsMax;
   }
 
   admit(store: number, answer: StoreAnswer): StoreAnswer {
@@ -163,22 +167,28 @@ export class Farm implements FarmView, Gate {
     return { kind: "failed", error: member.error };
   }
 
-  /** Confirms what it relies on, now and then, and looks after stores that do not count. Undefined when there is nothing to do. */
+  /**
+   * Confirms what it relies on, now and then, and looks after stores that do not count. Undefined when there
+   * is nothing to do; otherwise resolves when a majority counts again, or when the look has ended without.
+   */
   tend(driver: Driver): Promise<void> | undefined {
-    if (this.#looking !== undefined) return this.#looking;
-    const look = this.lookDue(driver.now());
-    if (look === undefined) return undefined;
-    this.#looking = this.#run(driver, look);
-    return this.#looking;
+    if (this.#looking !== undefined) return this.#confirming;
+    const now = driver.now();
+    if (!this.#isLookDue(now)) return undefined;
+    this.#lookAgainMs = now.monotonicMs + this.#settings.delayMs;
+    const looking = this.#run(driver, this.look());
+    this.#looking = looking;
+    this.#confirming = new Promise((resolve, reject) => {
+      this.#onConfirmed = resolve;
+      looking.then(resolve, reject);
+    });
+    return this.#confirming;
   }
 
-  /** A look at the stores, if one is due now: to be run to its end before this is asked again. */
-  lookDue(now: BothClocks): Protocol<void> | undefined {
+  #isLookDue(now: BothClocks): boolean {
     const isFresh = this.#ageMs(now) < this.#settings.leaseMsMax / looksPerView;
     const isSettled = this.#members.every(({ state }) => state === "ready") && !this.#isShortOfEpochs;
-    if ((isFresh && isSettled) || now.monotonicMs < this.#lookAgainMs) return undefined;
-    this.#lookAgainMs = now.monotonicMs + this.#settings.delayMs;
-    return this.look();
+    return !(isFresh && isSettled) && now.monotonicMs >= this.#lookAgainMs;
   }
 
   /**
@@ -208,9 +218,9 @@ export class Farm implements FarmView, Gate {
     return this.#isFounded;
   }
 
-  /** How many stores count. */
-  ready(now: BothClocks): number {
-    return this.#members.filter((_, store) => this.#counts(store, now)).length;
+  /** How many stores count, and will for `forMs` more without another look. */
+  ready(now: BothClocks, forMs = 0): number {
+    return this.#members.filter((_, store) => this.#counts(store, now, forMs)).length;
   }
 
   /** Why the last look failed: nothing is known of what it looked for. */
@@ -264,12 +274,23 @@ export class Farm implements FarmView, Gate {
       this.#generation = Math.max(this.#generation, plan.generation);
       this.#epochFloor = greatestOf([this.#epochFloor, plan.epochFloor]);
       this.#place(plan, sights, now.monotonicMs, isAgreed);
-      if (knowing >= this.majority)
-        [this.#isFounded, this.#confirmed, this.#epochMax] = [true, begun, plan.epochMax];
+      const epochMax = agreedEpochMax(sights, plan, this.majority);
+      if (epochMax !== undefined) this.#confirm(begun, epochMax, now);
       const next = knowing >= this.majority ? this.#admission(plan) : undefined;
       const hasChanged = yield* this.#tell(next ?? plan, sights, now.monotonicMs, isAgreed);
       if (!hasChanged) return;
     }
+  }
+
+  /**
+   * A majority has just said what this process relies on. Where the bound on epochs is about to be raised, it
+   * relies on the old one meanwhile: nobody has to wait until the stores have been told of the new one.
+   */
+  #confirm(begun: BothClocks, epochMax: bigint, now: BothClocks): void {
+    this.#isFounded = true;
+    this.#confirmed = begun;
+    this.#epochMax = greatestOf([this.#epochMax, epochMax]);
+    if (this.ready(now) >= this.majority) this.#onConfirmed();
   }
 
   *#read(): Protocol<{ readonly sights: readonly Sight[]; readonly now: BothClocks }> {

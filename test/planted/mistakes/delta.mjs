@@ -12,6 +12,8 @@ const consensus = "src/delta/paper/consensus.ts";
 const conditionalLease = "src/delta/conditional/conditional-lease.ts";
 const farm = "src/delta/farm/farm.ts";
 const farmPlan = "src/delta/farm/farm-plan.ts";
+const farmSight = "src/delta/farm/farm-sight.ts";
+const provider = "src/delta/provider.ts";
 const driver = "src/delta/driver.ts";
 
 const driversTest = "sim/delta/drivers.test.ts";
@@ -237,6 +239,22 @@ export const inDelta = /** @type {const} */ ([
     ],
   },
   {
+    name: "boundDelaysConfirmation",
+    why: "A look that raises the bound on epochs confirms nothing before the stores have been told of the new one.",
+    edits: [{ file: farmSight, find: "{ ...cell, epochMax: terms.epochMax }", replace: "cell" }],
+  },
+  {
+    name: "looksTooLate",
+    why: "A renewal goes on by a look that is too old before the next one can have ended.",
+    edits: [
+      {
+        file: provider,
+        find: "this.#farm.ready(this.#driver.now(), this.#delayMs)",
+        replace: "this.#farm.ready(this.#driver.now())",
+      },
+    ],
+  },
+  {
     name: "waitIsForgotten",
     why: "What others have waited for a store counts for nothing.",
     edits: [{ file: farm, find: "cell?.waitedMs ?? 0", replace: "0" }],
@@ -284,7 +302,7 @@ export const inDelta = /** @type {const} */ ([
     edits: [
       {
         file: farm,
-        at: '.state === "ready" && this.#ageMs(now) < this.#settings.leaseMsMax;',
+        at: '.state === "ready" && this.#ageMs(now) + forMs < this.#settings.leaseMsMax;',
         find: "this.#settings.leaseMsMax",
         replace: "Infinity",
       },
