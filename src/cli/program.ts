@@ -307,7 +307,7 @@ function addSim(program: Command, finish: Finish): void {
     .option("--minutes <n>", "begin new runs for so long (default: 1)", parsePositive)
     .option("--runs <n>", "so many runs", parsePositive)
     .addOption(
-      new Option("--mode <mode>", "which clocks are wild; see docs/cli.md").choices([
+      new Option("--mode <mode>", "which clocks are wild; see docs/safety.md").choices([
         "a",
         "b",
         "c",

@@ -12,9 +12,8 @@ interface Said {
 }
 
 /**
- * Says everything once a minute for each cause, with how often it was left unsaid before: what strangers can
- * provoke must not fill a disk, and the one line in a thousand that matters must not drown. Pure: it is told
- * the time.
+ * Limits messages that others can trigger to one a minute and cause, each with the number of those left out
+ * before it: they must not fill a disk, nor hide the line that matters. Pure: it is told the time.
  */
 export class LogLimit {
   readonly #said = new Map<string, Said>();

@@ -22,7 +22,7 @@ export interface DoctorOptions extends SharedOptions {
 /** How often the terminal is told of the progress, ms. */
 const progressEveryMs = 100;
 
-/** `leasehold doctor`: 78 when something does not do for leases, 69 when something cannot be reached. */
+/** `leasehold doctor`: 78 when something is not suitable for leases, 69 when something cannot be reached. */
 export async function doctor(options: DoctorOptions): Promise<number> {
   const settings = settingsOf(options);
   const durationMs = parseDuration(options.duration, "--duration");

@@ -32,7 +32,8 @@ export const exitCodes = [
   {
     code: 78,
     name: "unfit",
-    meaning: "a store does not do what leases need; doctor: neither do the members' clocks or times",
+    meaning:
+      "a store is not suitable for leases; doctor: member clocks or round trips don't fit the settings",
   },
   {
     code: 80,
