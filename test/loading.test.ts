@@ -54,7 +54,7 @@ describe("a program loads", () => {
 
   test("no Flease for Δ-leases", async () => {
     const modules = await loadedBy(opening("delta+memory:loading"));
-    expect(modules).toContain("delta/provider.js");
+    expect(modules).toContain("delta/provider/provider.js");
     expect(foldersOf(modules)).not.toContain("flease");
   });
 

@@ -1,5 +1,6 @@
 import { LeaseholdError } from "../lease/errors.js";
-import { type CellOrError, isCell } from "./record/cell.js";
+import type { HolderHint, ResourceHint } from "../lease/types.js";
+import { type CellOrError, isCell } from "./cell.js";
 import type { FarmView, HolderView, StoreView } from "./lease-protocol.js";
 import type { Observations } from "./observations.js";
 
@@ -51,4 +52,23 @@ function foremost<S extends Extract<StoreView, { kind: "answered" }>>(
     best = { votes: same.length, holderView: same.toSorted((a, b) => b.remainingMs - a.remainingMs)[0]! };
   }
   return best;
+}
+
+/** What stores told of a resource, in the form that programs see. */
+export function holderHintOf({ state, confirmed, record, remainingMs }: HolderView): HolderHint {
+  if (state === "unknown") return { state };
+  if (state === "free" || record === undefined) return { state: "free", confirmed };
+  const { writer, epoch, label } = record;
+  return {
+    state,
+    confirmed,
+    holder: writer,
+    token: epoch,
+    remainingMs,
+    ...(label !== undefined && { label }),
+  };
+}
+
+export function resourceHintOf(resource: string, holderView: HolderView): ResourceHint {
+  return { resource, ...holderHintOf(holderView) };
 }

@@ -1,5 +1,5 @@
 import { LeaseholdError } from "../lease/errors.js";
-import { cellOf, type CellOrError, isCell, readCells } from "./record/cell.js";
+import { cellOf, type CellOrError, isCell, readCells } from "./cell.js";
 import type { Protocol, Resumption } from "./effects.js";
 import type { FarmView, Listing, ProtocolEnvironment, HolderView } from "./lease-protocol.js";
 import type { Observations } from "./observations.js";

@@ -4,7 +4,7 @@
  * Coordination* (Chockler and Malkhi), each usable alone and named as there.
  */
 import type { GuardedCells } from "../delta/guarded/guarded.js";
-import type { FarmParts } from "../delta/parts.js";
+import type { FarmParts } from "../delta/paper/parts.js";
 import { LeaseManager } from "../lease/lease-manager.js";
 import type { Leases } from "../lease/types.js";
 import { splitArguments, type UrlsAndOptions } from "../runtime/options.js";
@@ -15,7 +15,7 @@ export type { FarmOptions } from "../stores/farm-leases.js";
 export type { GuardedCells, GuardedDatum, GuardedLease } from "../delta/guarded/guarded.js";
 export type { BothClocks } from "../common/both-clocks.js";
 export type { Effect, Protocol } from "../delta/effects.js";
-export type { FarmParts } from "../delta/parts.js";
+export type { FarmParts } from "../delta/paper/parts.js";
 export { Consensus } from "../delta/paper/consensus.js";
 export { contend } from "../delta/paper/contend.js";
 export { LeaderOracle } from "../delta/paper/leader-oracle.js";

@@ -1,4 +1,4 @@
-import { openFarm } from "../delta/open.js";
+import { openFarm } from "../delta/provider/open.js";
 import type { Store } from "../delta/store.js";
 import { parseDuration } from "../lease/duration.js";
 import { LeaseholdError } from "../lease/errors.js";

@@ -11,7 +11,7 @@ const [{ openGrid }, { openFarm }, { openDirectoryStore }, { LeaseManager }, { r
   await Promise.all(
     [
       "flease/stores/open.js",
-      "delta/open.js",
+      "delta/provider/open.js",
       "stores/directory/open.js",
       "lease/lease-manager.js",
       "runtime/world.js",

@@ -1,8 +1,8 @@
 import type { MemoryMedium, MemoryMediumOptions } from "../../src/delta/memory/memory-store.js";
 import { MemoryStore } from "../../src/delta/memory/memory-store.js";
 import { decodeFarmCell } from "../../src/delta/farm/farm-cell.js";
-import { type DeltaOptions, openFarm } from "../../src/delta/open.js";
-import type { DeltaProvider } from "../../src/delta/provider.js";
+import { type DeltaOptions, openFarm } from "../../src/delta/provider/open.js";
+import type { DeltaProvider } from "../../src/delta/provider/provider.js";
 import { farmRegister } from "../../src/delta/store.js";
 import { LeaseholdError } from "../../src/lease/errors.js";
 import type { AttemptOutcome, Grant } from "../../src/lease/provider.js";

@@ -1,6 +1,6 @@
 import { MemoryMedium, type MemoryMediumOptions, MemoryStore } from "../../src/delta/memory/memory-store.js";
-import { type DeltaOptions, openFarm } from "../../src/delta/open.js";
-import type { DeltaProvider } from "../../src/delta/provider.js";
+import { type DeltaOptions, openFarm } from "../../src/delta/provider/open.js";
+import type { DeltaProvider } from "../../src/delta/provider/provider.js";
 import type { Store, StoreTraits } from "../../src/delta/store.js";
 import { LeaseManager } from "../../src/lease/lease-manager.js";
 import type { World } from "../../src/common/ports.js";

@@ -24,8 +24,8 @@ export class Decision implements StorageObserver {
   over(): void {
     const { plan, processes, settledMs, nowMs, waitMs } = this.#view;
     const quietMs = nowMs - Math.max(settledMs, this.#crashedMs);
-    // With two stores that have forgotten, one after the other, it is refused.
-    if (plan.forgetEveryMs !== Infinity) return;
+    // Where a majority of the stores has forgotten, or was replaced, one after the other, it is refused.
+    if (plan.forgetEveryMs !== Infinity || plan.replaceEveryMs !== Infinity) return;
     if (plan.ground !== "consensus" || quietMs < 5 * waitMs) return;
     for (const party of processes)
       if (party.isAlive && !this.#decided.has(party))

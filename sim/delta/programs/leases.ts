@@ -3,7 +3,7 @@ import { release, renewEventuallyND, renewND } from "../../../src/delta/paper/re
 import { contendShared, ReaderSite, releaseShared } from "../../../src/delta/paper/shared.js";
 import type { Site } from "../../../src/delta/paper/site.js";
 import { Idle } from "../../../src/delta/paper/states.js";
-import { DeltaGrant } from "../../../src/delta/provider.js";
+import { DeltaGrant } from "../../../src/delta/provider/provider.js";
 import { elapsedMs } from "../../../src/delta/tenure.js";
 import type { Caller } from "./cancelled.js";
 import { type Holding, holder } from "./holder.js";

@@ -1,6 +1,6 @@
 import type { DeltaSettings } from "../../../src/delta/lease-protocol.js";
-import type { FarmParts } from "../../../src/delta/parts.js";
-import type { DeltaProvider } from "../../../src/delta/provider.js";
+import type { FarmParts } from "../../../src/delta/paper/parts.js";
+import type { DeltaProvider } from "../../../src/delta/provider/provider.js";
 import type { Stamp } from "../../../src/delta/record/stamp.js";
 import type { Store } from "../../../src/delta/store.js";
 import type { LeaseholdError } from "../../../src/lease/errors.js";

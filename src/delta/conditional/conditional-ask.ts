@@ -1,4 +1,4 @@
-import { type CellOrError, isCell } from "../record/cell.js";
+import { type CellOrError, isCell } from "../cell.js";
 import { encodeRecord } from "../record/codec.js";
 import { lookAtClocks, type Protocol } from "../effects.js";
 import type { AskResult, ProtocolEnvironment, HolderView } from "../lease-protocol.js";

@@ -6,9 +6,9 @@ import type { AttemptOutcome, Grant } from "../../lease/provider.js";
 import { VirtualWorld } from "../../testing/virtual-world.js";
 import { decodeRecord, encodeRecord } from "../record/codec.js";
 import type { MemoryMedium, MemoryMediumOptions } from "../memory/memory-store.js";
-import type { DeltaOptions } from "../open.js";
+import type { DeltaOptions } from "../provider/open.js";
 import { duringFaults } from "../../../test/planted/switches.js";
-import type { DeltaProvider } from "../provider.js";
+import type { DeltaProvider } from "../provider/provider.js";
 import type { DeltaRecord } from "../record/record.js";
 import { leaseRegister } from "../record/registers.js";
 

@@ -1,6 +1,6 @@
 import { backOffMs } from "../../common/back-off.js";
 import { LeaseholdError } from "../../lease/errors.js";
-import { type Cell, cellOf, type CellOrError, isCell } from "../record/cell.js";
+import { type Cell, cellOf, type CellOrError, isCell } from "../cell.js";
 import { encodeRecord } from "../record/codec.js";
 import { askHolder } from "./conditional-ask.js";
 import { conditionalPromise } from "./conditional-promise.js";

@@ -1,4 +1,4 @@
-import type { Cell } from "../record/cell.js";
+import type { Cell } from "../cell.js";
 import { Tenure } from "../tenure.js";
 import type { Hold } from "../tenure.js";
 

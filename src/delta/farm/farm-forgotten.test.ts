@@ -13,7 +13,7 @@ import { decodeRecord, encodeRecord } from "../record/codec.js";
 import { encodeFarmCell } from "./farm-cell.js";
 import type { MemoryMedium } from "../memory/memory-store.js";
 import { duringFaults } from "../../../test/planted/switches.js";
-import type { DeltaProvider } from "../provider.js";
+import type { DeltaProvider } from "../provider/provider.js";
 import { leaseRegister } from "../record/registers.js";
 import { farmRegister } from "../store.js";
 

@@ -4,8 +4,8 @@ import type { Grant } from "../../lease/provider.js";
 import { VirtualWorld } from "../../testing/virtual-world.js";
 import { decodeFarmCell, mergeFarmCells } from "./farm-cell.js";
 import { MemoryMedium, MemoryStore } from "../memory/memory-store.js";
-import { openFarm } from "../open.js";
-import type { DeltaProvider } from "../provider.js";
+import { openFarm } from "../provider/open.js";
+import type { DeltaProvider } from "../provider/provider.js";
 import { farmRegister, type StoreAnswer, type StoreRequest } from "../store.js";
 
 const delayMs = 50;

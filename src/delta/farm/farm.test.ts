@@ -4,8 +4,8 @@ import { decodeFarmCell, encodeFarmCell } from "./farm-cell.js";
 import { planFarm } from "./farm-plan.js";
 import { LazyStore } from "../../stores/lazy-store.js";
 import { type MemoryMedium, MemoryStore } from "../memory/memory-store.js";
-import { openFarm } from "../open.js";
-import type { DeltaProvider } from "../provider.js";
+import { openFarm } from "../provider/open.js";
+import type { DeltaProvider } from "../provider/provider.js";
 import { farmRegister } from "../store.js";
 
 describe("a farm", () => {

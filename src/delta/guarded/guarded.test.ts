@@ -8,7 +8,7 @@ import { encodeRecord } from "../record/codec.js";
 import { contentOf, DatumStore } from "./datum-store.js";
 import { type GuardedLease, StoredCells } from "./guarded.js";
 import { MemoryMedium, MemoryStore } from "../memory/memory-store.js";
-import { openFarm } from "../open.js";
+import { openFarm } from "../provider/open.js";
 import type { DeltaRecord } from "../record/record.js";
 import { leaseRegister } from "../record/registers.js";
 import type { Store } from "../store.js";

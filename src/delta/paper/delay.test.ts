@@ -4,7 +4,7 @@ import { slotted } from "../../../test/support/paper-bench.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import { VirtualWorld } from "../../testing/virtual-world.js";
 import { decodeFarmCell, encodeFarmCell } from "../farm/farm-cell.js";
-import type { DeltaProvider } from "../provider.js";
+import type { DeltaProvider } from "../provider/provider.js";
 import { farmRegister, type StoreTraits } from "../store.js";
 
 /** How an opening ends, by name and δ. */

@@ -13,7 +13,7 @@ const conditionalLease = "src/delta/conditional/conditional-lease.ts";
 const farm = "src/delta/farm/farm.ts";
 const farmPlan = "src/delta/farm/farm-plan.ts";
 const farmSight = "src/delta/farm/farm-sight.ts";
-const provider = "src/delta/provider.ts";
+const provider = "src/delta/provider/provider.ts";
 const driver = "src/delta/driver.ts";
 
 const driversTest = "sim/delta/drivers.test.ts";

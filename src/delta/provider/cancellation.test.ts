@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { MemoryFarm } from "../../test/support/memory-farm.js";
-import type { Cancellation } from "../lease/provider.js";
-import { VirtualWorld } from "../testing/virtual-world.js";
-import { decodeRecord } from "./record/codec.js";
+import { MemoryFarm } from "../../../test/support/memory-farm.js";
+import type { Cancellation } from "../../lease/provider.js";
+import { VirtualWorld } from "../../testing/virtual-world.js";
+import { decodeRecord } from "../record/codec.js";
 import type { DeltaProvider } from "./provider.js";
-import { leaseRegister } from "./record/registers.js";
-import type { Store } from "./store.js";
+import { leaseRegister } from "../record/registers.js";
+import type { Store } from "../store.js";
 
 const ttlMs = 1_000;
 /** Longer than any attempt here. */

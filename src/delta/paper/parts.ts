@@ -1,17 +1,17 @@
-import { LeaseholdError } from "../lease/errors.js";
-import type { Timer } from "../common/ports.js";
-import type { Driver } from "./driver.js";
-import type { BothClocks } from "../common/both-clocks.js";
-import type { Protocol } from "./effects.js";
-import type { Farm } from "./farm/farm.js";
-import type { ProtocolEnvironment } from "./lease-protocol.js";
-import { Consensus } from "./paper/consensus.js";
-import { LeaderOracle } from "./paper/leader-oracle.js";
-import { RankedRegister } from "./paper/ranked-register.js";
-import { type Codec, RegularRegister } from "./paper/register.js";
-import { ReaderSite } from "./paper/shared.js";
-import { Nonces, Site, type SiteOptions } from "./paper/site.js";
-import type { Stamp } from "./record/stamp.js";
+import { LeaseholdError } from "../../lease/errors.js";
+import type { Timer } from "../../common/ports.js";
+import type { Driver } from "../driver.js";
+import type { BothClocks } from "../../common/both-clocks.js";
+import type { Protocol } from "../effects.js";
+import type { Farm } from "../farm/farm.js";
+import type { ProtocolEnvironment } from "../lease-protocol.js";
+import { Consensus } from "./consensus.js";
+import { LeaderOracle } from "./leader-oracle.js";
+import { RankedRegister } from "./ranked-register.js";
+import { type Codec, RegularRegister } from "./register.js";
+import { ReaderSite } from "./shared.js";
+import { Nonces, Site, type SiteOptions } from "./site.js";
+import type { Stamp } from "../record/stamp.js";
 
 /** Looks after the farm so often within the time for which one look is good. */
 const looksPerLease = 4;

@@ -1,4 +1,4 @@
-import { LeaseholdError, LeaseLostError } from "../lease/errors.js";
+import { LeaseholdError, LeaseLostError } from "../../lease/errors.js";
 import type {
   AttemptOutcome,
   AttemptRequest,
@@ -6,18 +6,18 @@ import type {
   Grant,
   Provider,
   ProviderEvents,
-} from "../lease/provider.js";
-import type { Timer } from "../common/ports.js";
-import type { Guarantees, HolderHint, ResourceHint } from "../lease/types.js";
-import { digitsMax, encodeRecord } from "./record/codec.js";
-import type { Driver } from "./driver.js";
-import type { Protocol } from "./effects.js";
-import type { Farm } from "./farm/farm.js";
-import { noMajority } from "./failures.js";
-import { holderHintOf, resourceHintOf } from "./hints.js";
+} from "../../lease/provider.js";
+import type { Timer } from "../../common/ports.js";
+import type { Guarantees, HolderHint, ResourceHint } from "../../lease/types.js";
+import { digitsMax, encodeRecord } from "../record/codec.js";
+import type { Driver } from "../driver.js";
+import type { Protocol } from "../effects.js";
+import type { Farm } from "../farm/farm.js";
+import { noMajority } from "../failures.js";
+import { holderHintOf, resourceHintOf } from "../holder-view.js";
 import { DeltaInspection } from "./inspection.js";
-import type { DeltaSettings, LeaseProtocol, Listing } from "./lease-protocol.js";
-import type { Tenure } from "./tenure.js";
+import type { DeltaSettings, LeaseProtocol, Listing } from "../lease-protocol.js";
+import type { Tenure } from "../tenure.js";
 
 /** While something is under way the farm is thought of so often in the time for which a look at it is good. */
 const tendsPerLease = 8;

@@ -1,16 +1,16 @@
 import { expect, test } from "vitest";
-import { MemoryFarm } from "../../test/support/memory-farm.js";
-import { open } from "../index.js";
-import { LeaseholdError } from "../lease/errors.js";
-import type { Cancellation } from "../lease/provider.js";
-import { LeaseManager } from "../lease/lease-manager.js";
-import { VirtualWorld } from "../testing/virtual-world.js";
-import type { MemoryMediumOptions } from "./memory/memory-store.js";
-import { listedMax } from "./quorum-read.js";
-import { Observations, observedMax } from "./observations.js";
-import type { DeltaRecord } from "./record/record.js";
-import { leaseRegister } from "./record/registers.js";
-import type { Store } from "./store.js";
+import { MemoryFarm } from "../../../test/support/memory-farm.js";
+import { open } from "../../index.js";
+import { LeaseholdError } from "../../lease/errors.js";
+import type { Cancellation } from "../../lease/provider.js";
+import { LeaseManager } from "../../lease/lease-manager.js";
+import { VirtualWorld } from "../../testing/virtual-world.js";
+import type { MemoryMediumOptions } from "../memory/memory-store.js";
+import { listedMax } from "../quorum-read.js";
+import { Observations, observedMax } from "../observations.js";
+import type { DeltaRecord } from "../record/record.js";
+import { leaseRegister } from "../record/registers.js";
+import type { Store } from "../store.js";
 
 async function stage(media: Partial<MemoryMediumOptions> = {}) {
   const world = new VirtualWorld();

@@ -1,15 +1,15 @@
-import { clockRateErrorDefault, whyNoClockRateError } from "../common/clock-rates.js";
-import { LeaseholdError } from "../lease/errors.js";
-import type { World } from "../common/ports.js";
-import { ConditionalLease } from "./conditional/conditional-lease.js";
-import { Driver } from "./driver.js";
-import { Farm } from "./farm/farm.js";
-import type { DeltaSettings, LeaseProtocol, ProtocolEnvironment } from "./lease-protocol.js";
-import { PaperLease } from "./paper/paper-lease.js";
-import { FarmParts } from "./parts.js";
+import { clockRateErrorDefault, whyNoClockRateError } from "../../common/clock-rates.js";
+import { LeaseholdError } from "../../lease/errors.js";
+import type { World } from "../../common/ports.js";
+import { ConditionalLease } from "../conditional/conditional-lease.js";
+import { Driver } from "../driver.js";
+import { Farm } from "../farm/farm.js";
+import type { DeltaSettings, LeaseProtocol, ProtocolEnvironment } from "../lease-protocol.js";
+import { PaperLease } from "../paper/paper-lease.js";
+import { FarmParts } from "../paper/parts.js";
 import { DeltaProvider } from "./provider.js";
-import type { Store } from "./store.js";
-import { greatest, least } from "../common/lists.js";
+import type { Store } from "../store.js";
+import { greatest, least } from "../../common/lists.js";
 
 /** Δ, when nobody says: enough for a renewal at a third of it to fail a few times, and above the shortest lease of slotted stores. */
 const delaysPerLease = 12;

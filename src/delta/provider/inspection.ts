@@ -1,16 +1,16 @@
-import { formatDuration } from "../lease/duration.js";
-import { LeaseholdError } from "../lease/errors.js";
-import type { Timer, Timers } from "../common/ports.js";
-import type { Inspection, Watching } from "../lease/provider.js";
-import type { Explanation, HolderAction, MemberView, ResourceHint } from "../lease/types.js";
-import { PrefixView } from "../lease/prefix-view.js";
-import { WatchSet } from "../lease/watch-set.js";
-import type { BothClocks } from "../common/both-clocks.js";
-import type { Protocol } from "./effects.js";
-import type { Farm } from "./farm/farm.js";
-import { noMajority } from "./failures.js";
-import { holderHintOf, resourceHintOf } from "./hints.js";
-import type { LeaseProtocol, HolderView, StoreView } from "./lease-protocol.js";
+import { formatDuration } from "../../lease/duration.js";
+import { LeaseholdError } from "../../lease/errors.js";
+import type { Timer, Timers } from "../../common/ports.js";
+import type { Inspection, Watching } from "../../lease/provider.js";
+import type { Explanation, HolderAction, MemberView, ResourceHint } from "../../lease/types.js";
+import { PrefixView } from "../../lease/prefix-view.js";
+import { WatchSet } from "../../lease/watch-set.js";
+import type { BothClocks } from "../../common/both-clocks.js";
+import type { Protocol } from "../effects.js";
+import type { Farm } from "../farm/farm.js";
+import { noMajority } from "../failures.js";
+import { holderHintOf, resourceHintOf } from "../holder-view.js";
+import type { LeaseProtocol, HolderView, StoreView } from "../lease-protocol.js";
 
 /** The least time between two looks of a watch: it lists everything below its prefix at every store. */
 const watchMsMin = 100;

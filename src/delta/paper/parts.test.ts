@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "vitest";
-import { contend, contendShared, Held, Idle, openParts, releaseShared, renewND } from "../entry/delta.js";
+import { contend, contendShared, Held, Idle, openParts, releaseShared, renewND } from "../../entry/delta.js";
 import type { FarmParts } from "./parts.js";
 
 const opened: FarmParts[] = [];

@@ -1,6 +1,6 @@
 import { describe, test } from "vitest";
-import { virtualFarmGround } from "../../test/support/memory-farm.js";
-import { runConformance } from "../testing/conformance.js";
+import { virtualFarmGround } from "../../../test/support/memory-farm.js";
+import { runConformance } from "../../testing/conformance.js";
 
 describe("conditional leases on virtual time", () => {
   runConformance({ describe, test }, async () => virtualFarmGround());

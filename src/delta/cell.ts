@@ -1,9 +1,9 @@
-import { LeaseholdError } from "../../lease/errors.js";
-import { decodeRecord } from "./codec.js";
-import { corrupt } from "./envelope.js";
-import type { DeltaRecord } from "./record.js";
-import { compareStamps } from "./stamp.js";
-import type { StoreAnswer } from "../store.js";
+import { LeaseholdError } from "../lease/errors.js";
+import { decodeRecord } from "./record/codec.js";
+import { corrupt } from "./record/envelope.js";
+import type { DeltaRecord } from "./record/record.js";
+import { compareStamps } from "./record/stamp.js";
+import type { StoreAnswer } from "./store.js";
 
 /** What an atomic store's cell holds, as it is known. */
 export interface Cell {
