@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Verdict } from "./snippets/runner.js";
@@ -126,6 +126,17 @@ function writeProject(): void {
   }
 }
 
+/** The anchors of a page, as GitHub makes them of its headings. */
+function headingsOf(text: string): string[] {
+  const prose = text.replaceAll(/^```[\s\S]*?^```/gm, "");
+  return [...prose.matchAll(/^#+ (.+)$/gm)].map((match) =>
+    match[1]!
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
+      .replaceAll(" ", "-"),
+  );
+}
+
 /** What the package exports, and the file of each below `dist/src`. */
 function subpaths(): [string, string][] {
   const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
@@ -198,9 +209,22 @@ describe("the text", () => {
     expect(targets.filter((target) => !existsSync(join(root, dirname(page), target)))).toEqual([]);
   });
 
-  test("the README leads to every page", () => {
-    const readme = readFileSync(join(root, "README.md"), "utf8");
-    expect(pages().filter((page) => page !== "README.md" && !readme.includes(`](${page})`))).toEqual([]);
+  test.each(pages())("links in %s lead to headings that are there", (page) => {
+    const text = readFileSync(join(root, page), "utf8");
+    const links = [...text.matchAll(/\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)/g)];
+    const lost = links.filter(([, path, heading]) => {
+      const target = path === "" ? page : join(dirname(page), path!);
+      return !headingsOf(readFileSync(join(root, target), "utf8")).includes(heading!);
+    });
+    expect(lost.map(([link]) => link)).toEqual([]);
+  });
+
+  test("docs/README.md leads to every page, and the README to it", () => {
+    const index = readFileSync(join(root, "docs/README.md"), "utf8");
+    const others = pages().filter((page) => page !== "README.md" && page !== "docs/README.md");
+    const missing = others.filter((page) => !index.includes(`](${relative("docs", page)})`));
+    expect(missing).toEqual([]);
+    expect(readFileSync(join(root, "README.md"), "utf8")).toContain("](docs/README.md)");
   });
 
   test("docs/settings.md has every setting", () => {
