@@ -1,7 +1,6 @@
 import { Command } from "commander";
 import { type Finish, examples } from "./command-help.js";
-import { usageError } from "./common/failure.js";
-import { refuseRole } from "./common/security-options.js";
+import { refuseEndpoints } from "./common/settings.js";
 
 /** etcd's names, so that its command lines and unit files work here. */
 const options = [
@@ -60,9 +59,7 @@ export function addCore(program: Command, finish: Finish): void {
       ),
     )
     .action(async (own: Record<string, string | boolean>, self: Command) => {
-      if (self.parent?.getOptionValueSource("endpoints") === "cli")
-        throw usageError("--endpoints has no meaning for core: it asks no running member");
-      refuseRole(self);
+      refuseEndpoints(self);
       const { core } = await import("./commands/core.js");
       finish(await core({ ...own, ...keyFileOf(self.parent) }));
     });

@@ -1,9 +1,6 @@
 import type { Command } from "commander";
-import { Option } from "commander";
-import { type Finish, examples } from "./command-help.js";
+import { type Finish, examples, tryOption, ttlOption, waitOption } from "./command-help.js";
 import type { HoldOptions } from "./commands/hold.js";
-import { usageError } from "./common/failure.js";
-import { WAIT_DEFAULT } from "./common/settings.js";
 
 /** The commands that hold a lease for as long as they run. */
 export function addHolding(program: Command, finish: Finish): void {
@@ -11,9 +8,9 @@ export function addHolding(program: Command, finish: Finish): void {
     .command("hold")
     .description("hold a lease until it is interrupted, or asked to release it")
     .argument("<name>", "the resource")
-    .option("--ttl <duration>", "length of the lease (default: the longest that the cluster allows)")
-    .option("--wait <duration>", `how long to wait for a turn (default: ${WAIT_DEFAULT})`)
-    .addOption(new Option("--try", "do not wait: fail when another holds the lease"))
+    .addOption(ttlOption())
+    .addOption(waitOption())
+    .addOption(tryOption())
     .option("--label <text>", "what others read who ask who holds it")
     .addHelpText(
       "after",
@@ -23,8 +20,6 @@ export function addHolding(program: Command, finish: Finish): void {
       ),
     )
     .action(async (name: string, _options: unknown, command: Command) => {
-      if (command.getOptionValue("wait") !== undefined && command.getOptionValue("try") === true)
-        throw usageError("--wait and --try cannot be used together");
       const { hold } = await import("./commands/hold.js");
       finish(await hold(name, command.optsWithGlobals<HoldOptions>()));
     });
@@ -36,7 +31,7 @@ export function addHolding(program: Command, finish: Finish): void {
     .usage("NAME [options] [-- COMMAND [ARGS...]]")
     .argument("<name>", "the resource")
     .argument("[command...]", "what to run while leading; when it ends by itself, so does elect")
-    .option("--ttl <duration>", "length of the lease (default: the longest that the cluster allows)")
+    .addOption(ttlOption())
     .option("--label <text>", "what others read who ask who leads")
     .addHelpText(
       "after",

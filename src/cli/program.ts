@@ -1,42 +1,33 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
-import { type Finish, examples } from "./command-help.js";
+import { type Finish, examples, tryOption, ttlOption, waitOption } from "./command-help.js";
 import { exitCode, exitCodeLines } from "./common/exit-codes.js";
 import { type CommandFailure, usageError } from "./common/failure.js";
 import { sayLine } from "./output/say.js";
 import { letSignalsGo } from "./common/signals.js";
-import { LOCAL_ENDPOINTS, TIMEOUT_DEFAULT, WAIT_DEFAULT, collectEndpoints } from "./common/settings.js";
-import type { RunOptions } from "./commands/run.js";
-import { addSecurityOptions, refuseRole, refuseSecurity } from "./common/security-options.js";
+import { LOCAL_ENDPOINTS, TIMEOUT_DEFAULT, collectEndpoints, refuseEndpoints } from "./common/settings.js";
+import { addSecurityOptions, refuseSecurity } from "./common/security-options.js";
 import { addHolding, addWatching } from "./lease-commands.js";
 import { addCore } from "./core-command.js";
 import { packageVersion } from "./common/version.js";
 
 const EXIT_CODE_MAX = 255;
 const COUNT_MAX = 64;
+const PORT_MAX = 65_535;
 
 /** The commands that have something to put in order before they end by a signal. */
 const listening: ReadonlySet<string> = new Set(["up", "run", "hold", "elect", "watch", "peer", "core"]);
 
-function parseExitCode(text: string): number {
-  const code = Number(text);
-  if (!/^\d+$/.test(text) || code > EXIT_CODE_MAX)
-    throw new InvalidArgumentError("It is a number from 0 to 255.");
-  return code;
-}
+const parseExitCode = wholeNumber(0, EXIT_CODE_MAX);
+const parseCount = wholeNumber(1, COUNT_MAX);
+const parsePort = wholeNumber(1, PORT_MAX);
 
-function parseCount(text: string): number {
-  const count = Number(text);
-  if (!/^\d+$/.test(text) || count < 1 || count > COUNT_MAX) {
-    throw new InvalidArgumentError(`It is a number from 1 to ${COUNT_MAX}.`);
-  }
-  return count;
-}
-
-function parsePort(text: string): number {
-  const port = Number(text);
-  if (!/^\d+$/.test(text) || port < 1 || port > 65_535)
-    throw new InvalidArgumentError("It is a port, 1 to 65535.");
-  return port;
+function wholeNumber(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (!/^\d+$/.test(text) || value < min || value > max)
+      throw new InvalidArgumentError(`It is a number from ${min} to ${max}.`);
+    return value;
+  };
 }
 
 /**
@@ -152,9 +143,9 @@ function addRun(program: Command, finish: Finish): void {
     .usage("NAME [options] -- COMMAND [ARGS...]")
     .argument("<name>", "the resource")
     .argument("<command...>", "the command and its arguments, after --")
-    .option("--ttl <duration>", "length of the lease (default: the longest that the cluster allows)")
-    .option("--wait <duration>", `how long to wait for a turn (default: ${WAIT_DEFAULT})`)
-    .addOption(new Option("--try", "do not wait: fail when another holds the lease"))
+    .addOption(ttlOption())
+    .addOption(waitOption())
+    .addOption(tryOption())
     .option(
       "--kill-after <duration>",
       "time from SIGTERM to SIGKILL (default: a quarter of the ttl, at most 5s)",
@@ -180,15 +171,8 @@ function addRun(program: Command, finish: Finish): void {
     )
     .action(async (name: string, words: string[], _options: unknown, command: Command) => {
       const { run } = await import("./commands/run.js");
-      finish(await run(name, words, runOptions(command)));
+      finish(await run(name, words, command.optsWithGlobals()));
     });
-}
-
-function runOptions(command: Command): RunOptions {
-  if (command.getOptionValue("wait") !== undefined && command.getOptionValue("try") === true) {
-    throw usageError("--wait and --try cannot be used together");
-  }
-  return command.optsWithGlobals();
 }
 
 function addList(program: Command, finish: Finish): void {
@@ -307,15 +291,7 @@ function addSim(program: Command, finish: Finish): void {
     .option("--minutes <n>", "begin new runs for so long (default: 1)", parsePositive)
     .option("--runs <n>", "so many runs", parsePositive)
     .addOption(
-      new Option("--mode <mode>", "which clocks are wild; see docs/safety.md").choices([
-        "a",
-        "b",
-        "c",
-        "d",
-        "e",
-        "f",
-        "g",
-      ]),
+      new Option("--mode <mode>", "which clocks are wild; see docs/safety.md").choices([..."abcdefg"]),
     )
     .option("--without <features>", "take features out of the run, separated by commas")
     .option("--story", "with --seed: print what happens, line by line")
@@ -357,13 +333,6 @@ function parsePositive(text: string): number {
 
 function collectMembers(text: string, before: readonly string[] = []): readonly string[] {
   return [...before, text];
-}
-
-/** For what asks no running member, and so is no participant either. */
-function refuseEndpoints(command: Command): void {
-  refuseRole(command);
-  if (command.parent?.getOptionValueSource("endpoints") !== "cli") return;
-  throw usageError(`--endpoints has no meaning for ${command.name()}: it asks no running member`);
 }
 
 /** `undefined` for what is no fault: help and the version were asked for and have been printed. */

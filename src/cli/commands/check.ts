@@ -46,7 +46,6 @@ function presentReport(report: HistoryReport): Presentation {
   const document = { ...report, tenures: report.tenures.length };
   return {
     document,
-    objects: [document],
     table: (paint, widthMax) => [
       paint(styles[report.verdict], report.verdict),
       ...report.voidBecause,

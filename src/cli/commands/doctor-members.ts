@@ -51,7 +51,6 @@ export function presentMembers(
   const document = { verdict, findings, members: members.document };
   return {
     document,
-    objects: [document],
     table: (paint, widthMax) => [
       ...members.table(paint, widthMax),
       "",

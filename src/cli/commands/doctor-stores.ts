@@ -39,7 +39,6 @@ export function presentFarm(
   };
   return {
     document,
-    objects: [document],
     table: (paint, widthMax) => [
       ...tableLines(COLUMNS, stores.map(rowOf), paint, widthMax),
       ...alike(stores).flatMap((group) => ["", ...storeLines(group, paint, widthMax)]),

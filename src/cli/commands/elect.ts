@@ -22,12 +22,10 @@ export async function elect(
 ): Promise<number> {
   if (words.length > 0) refuseStrayWords("elect", words);
   const settings = settingsOf(options);
-  const { label } = options;
   const term = ttlOf(options.ttl);
-  const labelled = { ...settings, ...(label !== undefined && { label }) };
   return words.length > 0
-    ? await electToRun(labelled, resource, words, term)
-    : await electToSay(labelled, resource, term);
+    ? await electToRun(settings, resource, words, term)
+    : await electToSay(settings, resource, term);
 }
 
 /** The command is run in each term anew, guarded as by `run`. */

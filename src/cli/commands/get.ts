@@ -35,7 +35,6 @@ export function presentExplanation(explanation: Explanation): Presentation {
   const view = { ...leaseView(explanation), quorum, broken, waiting, reasons, members };
   return {
     document: view,
-    objects: [view],
     table: (paint: Paint, widthMax: number) => [
       ...factLines(explanation, paint, widthMax),
       "",

@@ -13,7 +13,6 @@ export interface HoldOptions extends SharedOptions {
   readonly ttl?: string;
   readonly wait?: string;
   readonly try?: boolean;
-  readonly label?: string;
 }
 
 /**
@@ -23,10 +22,8 @@ export interface HoldOptions extends SharedOptions {
 export async function hold(resource: string, options: HoldOptions): Promise<number> {
   const settings = settingsOf(options);
   const term = ttlOf(options.ttl);
-  const { label } = options;
   using interrupt = new Interrupt();
   const { signal } = interrupt;
-  const labelled = { ...settings, ...(label !== undefined && { label }) };
   const holding = async (leases: Leases, wait: number): Promise<number> => {
     const lease = await leases.acquire(resource, { signal, wait, ...term });
     tell(settings.output, { type: "held", resource, token: lease.token }, `held, token ${lease.token}`);
@@ -37,7 +34,7 @@ export async function hold(resource: string, options: HoldOptions): Promise<numb
     tell(settings.output, { type: "released", resource, why }, `released: ${why}`);
     return exitCode("ok");
   };
-  return await withLeasesInTurn(labelled, options, signal, holding).catch(
+  return await withLeasesInTurn(settings, options, signal, holding).catch(
     unlessAborted(signal, () => exitCode("ok")),
   );
 }

@@ -39,7 +39,6 @@ export function presentLeases(found: readonly ResourceHint[], prefix: string): P
   const views = sorted.map(leaseView);
   return {
     document: views,
-    objects: views,
     table: (paint: Paint, widthMax: number) => {
       if (sorted.length === 0)
         return [prefix === "" ? "no lease is held" : `no lease below ${prefix} is held`];

@@ -40,7 +40,6 @@ export function presentAction(verb: Verb, resource: string, action: HolderAction
   };
   return {
     document: view,
-    objects: [view],
     table: () => [printable(sentence(verb, resource, action))],
   };
 }

@@ -164,7 +164,6 @@ function replayOf(ground: Ground, { seed, mode, without }: RunWanted): string {
 function presentSummary(summary: Summary): Presentation {
   return {
     document: summary,
-    objects: [summary],
     table: (paint, widthMax) => {
       const { runs, events, seconds, eventsPerSecond, counters, traceHash, violation, firstSeed } = summary;
       const hardly = summary.hardlyHappened.map(wordsOf).join(", ");

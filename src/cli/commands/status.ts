@@ -37,7 +37,6 @@ export function presentStatus(reports: readonly MemberReport[]): Presentation {
   const sorted = [...reports].sort((a, b) => (a.id < b.id ? -1 : 1));
   return {
     document: sorted,
-    objects: sorted,
     table: (paint: Paint, widthMax: number) => {
       const lines = tableLines(COLUMNS, sorted.map(rowOf), paint, widthMax);
       if (hasQuorum(sorted)) return lines;

@@ -33,7 +33,6 @@ export function presentStores(stores: readonly MemberView[]): Presentation {
   }));
   return {
     document: views,
-    objects: views,
     table: (paint, widthMax) => {
       const lines = tableLines(COLUMNS, stores.map(rowOf), paint, widthMax);
       if (hasMajority(stores)) return lines;

@@ -1,10 +1,11 @@
+import type { Command } from "commander";
 import { parseDuration } from "../../lease/duration.js";
 import type { SecurityOptions } from "../../flease/tcp/security/options.js";
 import type { FleaseOptions } from "../../flease/tcp/types.js";
 import { isCoreUrl } from "../../etcd/address.js";
 import { isFarmUrl } from "../../stores/farm-address.js";
 import { usageError } from "./failure.js";
-import { type SecurityFlags, securityOf } from "./security-options.js";
+import { type SecurityFlags, refuseRole, securityOf } from "./security-options.js";
 
 export type OutputFormat = "table" | "json" | "ndjson";
 
@@ -25,6 +26,7 @@ export interface SharedOptions extends SecurityFlags {
   readonly output?: OutputFormat;
   readonly timeout?: string;
   readonly cluster?: string;
+  readonly label?: string;
 }
 
 /**
@@ -59,6 +61,13 @@ export function collectEndpoints(text: string, before: readonly string[] = []): 
   return [...before, ...given];
 }
 
+/** For what asks no running member, and so is no participant either. */
+export function refuseEndpoints(command: Command): void {
+  refuseRole(command);
+  if (command.parent?.getOptionValueSource("endpoints") !== "cli") return;
+  throw usageError(`--endpoints has no meaning for ${command.name()}: it asks no running member`);
+}
+
 export function settingsOf(options: SharedOptions): Settings {
   const endpoints = options.endpoints ?? LOCAL_ENDPOINTS;
   if (endpoints.length === 0)
@@ -70,6 +79,7 @@ export function settingsOf(options: SharedOptions): Settings {
     output: options.output ?? "table",
     timeoutMs: parseDuration(options.timeout ?? TIMEOUT_DEFAULT, "--timeout"),
     ...(options.cluster !== undefined && { cluster: options.cluster }),
+    ...(options.label !== undefined && { label: options.label }),
     security: { ...securityOf(options), ...(options.role !== undefined && { role: options.role }) },
   };
 }

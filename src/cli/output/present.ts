@@ -5,11 +5,9 @@ import { type Paint, paintFor } from "./ansi.js";
 /** What a command found, in each of the forms in which it can be printed. */
 export interface Presentation {
   /** Lines for people. */
-  table(paint: Paint, widthMax: number): readonly string[];
-  /** One document. */
+  readonly table: (paint: Paint, widthMax: number) => readonly string[];
+  /** One document. As `ndjson` a list of them is one a line. */
   readonly document: unknown;
-  /** The same as one object for each line. */
-  readonly objects: readonly unknown[];
 }
 
 /** Tokens do not fit into a JSON number: they are written as decimal strings, as everywhere in Leasehold. */
@@ -26,19 +24,17 @@ export function toJson(value: unknown, indent?: number): string {
   );
 }
 
-export function present(format: OutputFormat, presentation: Presentation): void {
+export function present(format: OutputFormat, { document, table }: Presentation): void {
   switch (format) {
     case "json":
-      sayLine(toJson(presentation.document, 2));
+      sayLine(toJson(document, 2));
       break;
     case "ndjson":
-      sayLines(presentation.objects.map((object) => toJson(object)));
+      sayLines([document].flat().map((each) => toJson(each)));
       break;
     case "table": {
       const { isTTY, columns } = process.stdout;
-      sayLines(
-        presentation.table(paintFor(isTTY === true, process.env), isTTY && columns > 0 ? columns : Infinity),
-      );
+      sayLines(table(paintFor(isTTY === true, process.env), isTTY && columns > 0 ? columns : Infinity));
       break;
     }
   }
