@@ -139,20 +139,14 @@ export class StorageWorld
   }
 
   /** Time stands still until all promises have had their effect, so that a seed decides what drivers and programs do. */
-  #settle(): Promise<void> {
+  async #settle(): Promise<void> {
     let stirs = this.#stirs;
-    let quiet = 0;
-    return new Promise((resolve, reject) => {
-      const turn = () => {
-        quiet = stirs === this.#stirs ? quiet + 1 : 0;
-        stirs = this.#stirs;
-        // A promise that is there already: an `await` would make three for each turn.
-        if (quiet <= quietTurns) void noTime.then(turn);
-        else if (this.#failure === undefined) resolve();
-        else reject(this.#failure.error);
-      };
-      turn();
-    });
+    for (let quiet = 0; quiet <= quietTurns; ) {
+      await noTime;
+      quiet = stirs === this.#stirs ? quiet + 1 : 0;
+      stirs = this.#stirs;
+    }
+    if (this.#failure !== undefined) throw this.#failure.error;
   }
 
   stir(): void {

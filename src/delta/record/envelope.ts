@@ -19,10 +19,14 @@ export function encodeEnvelope(format: string, json: string): Uint8Array {
   const body = encoder.encode(`${format} ${json}`);
   const envelope = new Uint8Array(body.length + trailerBytes);
   envelope.set(body);
-  const checksum = crc32c(body).toString(16).padStart(8, "0");
-  envelope[body.length] = 0x20;
-  for (let index = 0; index < 8; index += 1) envelope[body.length + 1 + index] = checksum.charCodeAt(index);
+  const trailer = trailerOf(body);
+  for (let index = 0; index < trailerBytes; index += 1)
+    envelope[body.length + index] = trailer.charCodeAt(index);
   return envelope;
+}
+
+function trailerOf(body: Uint8Array): string {
+  return ` ${crc32c(body).toString(16).padStart(8, "0")}`;
 }
 
 /**
@@ -33,21 +37,23 @@ export function encodeEnvelope(format: string, json: string): Uint8Array {
  * the checksum is not right.
  */
 export function decodeEnvelope(format: string, envelope: Uint8Array): unknown {
-  const head = encoder.encode(`${format} `);
-  if (!head.every((byte, index) => envelope[index] === byte)) {
-    throw new LeaseholdError("STORE_FOREIGN", foreign(format, envelope));
-  }
+  const head = `${format} `;
+  if (!standsAt(envelope, 0, head)) throw new LeaseholdError("STORE_FOREIGN", foreign(format, envelope));
   const body = envelope.subarray(0, Math.max(0, envelope.length - trailerBytes));
   try {
-    const trailer = decoder.decode(envelope.subarray(body.length));
-    const checksum = / ([0-9a-f]{8})$/.exec(trailer)?.[1];
-    if (checksum !== undefined && Number.parseInt(checksum, 16) === crc32c(body)) {
+    if (standsAt(envelope, body.length, trailerOf(body)))
       return JSON.parse(decoder.decode(body.subarray(head.length)));
-    }
   } catch {
     // No UTF-8, or no JSON: whatever it is, it is not what was written.
   }
   throw corrupt("its checksum is wrong", envelope);
+}
+
+/** The bytes from there on begin with that text, which is ASCII. */
+function standsAt(bytes: Uint8Array, from: number, text: string): boolean {
+  for (let index = 0; index < text.length; index += 1)
+    if (bytes[from + index] !== text.charCodeAt(index)) return false;
+  return true;
 }
 
 /** A format of ours with another version is told from what is not ours at all. */
