@@ -1,6 +1,6 @@
 import { SimRandom } from "../kit/random.js";
 import { Batch, type BatchOptions, type SimResult } from "../kit/simulator.js";
-import { CoreChaos } from "./chaos.js";
+import { CoreHazards } from "./hazards.js";
 import { LeaseKeys } from "./checkers/lease-keys.js";
 import { LeaseLife } from "./checkers/lease-life.js";
 import { LeaseNames } from "./checkers/lease-names.js";
@@ -15,7 +15,6 @@ import { type CorePlan, drawCorePlan } from "./world/plan.js";
 import { BulkClient, bulkPrefix } from "./programs/bulk-client.js";
 import { LeaseClient } from "./programs/lease-client.js";
 import { RegisterClient } from "./programs/register-client.js";
-import { compact } from "./world/requests.js";
 import { WatchClient } from "./programs/watch-client.js";
 import type { CoreInvariant } from "./world/invariants.js";
 import { CoreWorld, drawRate } from "./world/world.js";
@@ -63,8 +62,7 @@ export function simulateCore({ seed, only, plan: changed, story }: CoreSimOption
     new LeaseClient(world, life, refreshes, `l${index}`, drawRate(rates, plan.clockRateError)).begin();
   for (const watcher of watchers) watcher.begin();
   if (plan.bulkKeys > 0) new BulkClient(world, new Ranges(world)).begin();
-  compactOften(world);
-  new CoreChaos(world).begin();
+  new CoreHazards(world).begin();
   world.runUntil(plan.endMs);
   world.guard(() => {
     checkProgress(world);
@@ -76,19 +74,6 @@ export function simulateCore({ seed, only, plan: changed, story }: CoreSimOption
   const { violation, hash, counters } = world;
   const where = `${plan.servers} servers`;
   return { seed, plan, where, violation, traceHash: hash.digest(), counters };
-}
-
-function compactOften(world: CoreWorld): void {
-  const { plan, random } = world;
-  if (plan.compactEveryMs === Infinity) return;
-  world.after(random.exponential(plan.compactEveryMs), () => {
-    if (world.nowMs > plan.stableFromMs) return;
-    const { current } = world.reference.state.revisions;
-    const revision = BigInt(Math.floor(current * random.next()));
-    if (revision > 0n) world.call(random.pick(world.servers), compact(revision), () => {});
-    world.counters.compactions += 1;
-    compactOften(world);
-  });
 }
 
 /** Runs seed after seed until one fails or it is told to stop. */

@@ -8,7 +8,7 @@ import { LeaseholdError } from "../../src/lease/errors.js";
 import { SharedWall, SimClock } from "../kit/clocks.js";
 import type { SimRandom } from "../kit/random.js";
 import { SimWorld } from "../kit/world.js";
-import { type Disturbed, StorageChaos } from "./chaos.js";
+import { type Disturbed, StorageHazards } from "./hazards.js";
 import { type StorageCounters, storageCounters } from "./counters.js";
 import type { StorageInvariant } from "./invariants.js";
 import { Latency } from "./latency.js";
@@ -58,7 +58,7 @@ export class StorageWorld
   /** What each process does when it ends in order. */
   readonly #leaving = new Map<SimParty, () => Promise<void>>();
   readonly #lists = new Map<SimParty, readonly SimStore[]>();
-  readonly #chaos: StorageChaos;
+  readonly #hazards: StorageHazards;
   #guardToken = 0n;
   #stirs = 0;
   /** Who wrote last, in which event, and whether it crashes there. */
@@ -81,7 +81,7 @@ export class StorageWorld
       clockRateError: plan.clockRateError,
     };
     this.#observers = checkers(this, this.report);
-    this.#chaos = new StorageChaos(this);
+    this.#hazards = new StorageHazards(this);
   }
 
   get recovering(): boolean {
@@ -122,7 +122,7 @@ export class StorageWorld
     const { plan } = this;
     await this.#found();
     for (let index = 0; index < plan.processes; index += 1) this.start(index, 0);
-    this.#chaos.begin();
+    this.#hazards.begin();
     this.#look();
     let stirs = -1;
     for (;;) {
@@ -177,7 +177,7 @@ export class StorageWorld
     runProcess(this.#stageOf(party)).catch((error: unknown) => this.#failed(party, error));
     if (plan.lifeMs === Infinity) return;
     const endMs = this.nowMs + random.between(0.5, 1) * plan.lifeMs;
-    this.at(endMs, () => this.#chaos.end(party));
+    this.at(endMs, () => this.#hazards.end(party));
   }
 
   /** A program of the process has thrown this, or a driver would tell it. What else is thrown is a fault of the simulator. */
@@ -256,7 +256,7 @@ export class StorageWorld
     this.#lastWrite = { from, event: counters.events, isTorn };
     if (!isTorn) return true;
     counters.tornWrites += 1;
-    this.#chaos.crash(from);
+    this.#hazards.crash(from);
     return random.chance(0.5);
   }
 

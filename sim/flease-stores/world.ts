@@ -1,4 +1,5 @@
 import { forgettingWaitMs } from "../../src/flease/stores/store-acceptor.js";
+import { Chaos } from "../kit/chaos.js";
 import { StoreChecks } from "./checks.js";
 import { StoresClient } from "./client.js";
 import { Ground } from "./ground.js";
@@ -18,11 +19,13 @@ export class StoresWorld extends Ground {
     this.#checks = new StoreChecks(this);
     for (let client = 0; client < plan.clients; client += 1) this.#start();
     const { every } = plan;
-    this.#often(every.crashMs, () => this.#crash());
-    this.#often(every.pauseMs, () => this.#pause());
-    this.#often(every.silenceMs, () => this.#silence());
-    this.#often(every.forgetMs, () => this.#forget());
-    this.#often(every.clockMs, () => this.#moveClocks());
+    new Chaos(this).begin([
+      { everyMs: every.crashMs, happens: () => this.#crash() },
+      { everyMs: every.pauseMs, happens: () => this.#pause() },
+      { everyMs: every.silenceMs, happens: () => this.#silence() },
+      { everyMs: every.forgetMs, happens: () => this.#forget() },
+      { everyMs: every.clockMs, happens: () => this.#moveClocks() },
+    ]);
   }
 
   /** Runs until the end, or until something is wrong. */
@@ -37,14 +40,6 @@ export class StoresWorld extends Ground {
   #start(): void {
     this.#born += 1;
     this.#clients.push(new StoresClient(this, this.#checks, `c${this.#born}`));
-  }
-
-  #often(meanMs: number, body: () => void): void {
-    if (meanMs === Infinity) return;
-    this.at(this.nowMs + this.random.exponential(meanMs), () => {
-      body();
-      this.#often(meanMs, body);
-    });
   }
 
   #crash(): void {

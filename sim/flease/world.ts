@@ -1,7 +1,7 @@
 import type { FleaseSettings } from "../../src/flease/protocol/settings.js";
 import { Accounts } from "./accounts.js";
 import { Agent } from "./agent.js";
-import { Chaos } from "./chaos.js";
+import { FleaseHazards } from "./hazards.js";
 import { SharedWall, SimClock, assumptionsOf } from "../kit/clocks.js";
 import type { ClockAssumptions } from "../kit/clocks.js";
 import { fleaseCounters, type FleaseCounters } from "./stage/counters.js";
@@ -58,7 +58,7 @@ export class World extends SimWorld<Invariant, FleaseCounters> implements Stage 
   readonly observers: Observers;
   /** Nothing goes wrong any more. */
   calm = false;
-  readonly #chaos: Chaos;
+  readonly #hazards: FleaseHazards;
   readonly #holds: Hold[] = [];
   readonly #stirred: SimNode[] = [];
   /** By sender and receiver: when the last message on that way arrives. */
@@ -94,7 +94,7 @@ export class World extends SimWorld<Invariant, FleaseCounters> implements Stage 
       new Accounts(),
       ...options.checkers(this, this.report),
     ]);
-    this.#chaos = new Chaos(this);
+    this.#hazards = new FleaseHazards(this);
     for (const { node, resource } of plan.agents) {
       const owner = this.nodes[node]!;
       if (!plan.waist.nodes.includes(node)) owner.agents.push(new Agent(this, owner, resource));
@@ -105,8 +105,8 @@ export class World extends SimWorld<Invariant, FleaseCounters> implements Stage 
   /** Runs to the end, or to the first violation. */
   async run(): Promise<void> {
     const { plan } = this;
-    this.#chaos.begin();
-    for (const node of this.nodes) this.schedule(this.#chaos.firstStart(node), this.#startInMs(node));
+    this.#hazards.begin();
+    for (const node of this.nodes) this.schedule(this.#hazards.firstStart(node), this.#startInMs(node));
     this.schedule(new Task(EventCode.chaos, () => this.#calmDown()), plan.stormMs);
     const endMs = plan.stormMs + (plan.calmMs === 0 ? 0 : plan.calmMs + turnsMs(plan));
     while (this.#runUntilStirred(endMs)) await this.#settle();
@@ -180,7 +180,7 @@ export class World extends SimWorld<Invariant, FleaseCounters> implements Stage 
 
   /** A client has ended as it wanted to. */
   left(node: SimNode): void {
-    this.#chaos.comesBack(node);
+    this.#hazards.comesBack(node);
   }
 
   /** Some clients come only when the run is well under way. */
@@ -232,7 +232,7 @@ export class World extends SimWorld<Invariant, FleaseCounters> implements Stage 
   #calmDown(): void {
     this.story?.("from now on nothing goes wrong");
     this.calm = true;
-    if (this.plan.calmMs > 0) this.#chaos.end();
+    if (this.plan.calmMs > 0) this.#hazards.end();
   }
 
   /** L1: with everything well again each resource must find a holder in time. */

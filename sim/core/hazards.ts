@@ -1,7 +1,9 @@
+import { Chaos } from "../kit/chaos.js";
+import { compact } from "./world/requests.js";
 import type { CoreWorld } from "./world/world.js";
 
-/** What goes wrong, and when. */
-export class CoreChaos {
+/** What goes wrong in a core. Its history is compacted at random times, too. */
+export class CoreHazards {
   readonly #world: CoreWorld;
 
   constructor(world: CoreWorld) {
@@ -10,22 +12,22 @@ export class CoreChaos {
 
   begin(): void {
     const { plan } = this.#world;
-    this.#every(plan.crashEveryMs, () => this.#crash());
-    this.#every(plan.partitionEveryMs, () => this.#part());
-    this.#every(plan.pauseEveryMs, () => this.#pause());
-    this.#every(plan.transferEveryMs, () => this.#transfer());
+    const untilMs = plan.stableFromMs;
+    new Chaos(this.#world).begin([
+      { everyMs: plan.compactEveryMs, untilMs, happens: () => this.#compact() },
+      { everyMs: plan.crashEveryMs, untilMs, happens: () => this.#crash() },
+      { everyMs: plan.partitionEveryMs, untilMs, happens: () => this.#part() },
+      { everyMs: plan.pauseEveryMs, untilMs, happens: () => this.#pause() },
+      { everyMs: plan.transferEveryMs, untilMs, happens: () => this.#transfer() },
+    ]);
     this.#world.at(plan.stableFromMs, () => this.#heal());
   }
 
-  #every(meanMs: number, body: () => void): void {
-    const world = this.#world;
-    if (meanMs === Infinity) return;
-    const atMs = world.nowMs + world.random.exponential(meanMs);
-    if (atMs >= world.plan.stableFromMs) return;
-    world.at(atMs, () => {
-      body();
-      this.#every(meanMs, body);
-    });
+  #compact(): void {
+    const { counters, random, reference, servers } = this.#world;
+    const revision = BigInt(Math.floor(reference.state.revisions.current * random.next()));
+    if (revision > 0n) this.#world.call(random.pick(servers), compact(revision), () => {});
+    counters.compactions += 1;
   }
 
   /** One server, now and then all of them; the leader as often as not. */

@@ -1,3 +1,4 @@
+import { Chaos } from "../kit/chaos.js";
 import { EventCode, Task } from "../kit/events.js";
 import type { MachineNode } from "./stage/node.js";
 import type { Stage } from "./stage/stage.js";
@@ -9,8 +10,8 @@ const startAgainMs = 50;
 /** A wall clock this far ahead agrees with no other. */
 const farMs = 3_600_000;
 
-/** Everything that goes wrong in a run: crashes, pauses, partitions and clocks. */
-export class Chaos {
+/** What goes wrong among peers: crashes, pauses, partitions and clocks. */
+export class FleaseHazards {
   readonly #world: Stage;
 
   constructor(world: Stage) {
@@ -26,16 +27,19 @@ export class Chaos {
       if (Number.isFinite(chaos.slewEveryMs) && this.#world.random.chance(0.5)) this.#slew(node);
       if ((wildStart || rate) && Number.isFinite(chaos.rateEveryMs)) this.#changeRate(node);
     }
-    this.#every(chaos.crashEveryMs, () => this.#crash(this.#anyone()));
-    this.#every(chaos.blackoutEveryMs, () => this.#blackout());
-    this.#every(chaos.pauseEveryMs, () => this.#pause());
-    this.#every(chaos.suspendEveryMs, () => this.#suspend());
-    this.#every(chaos.partitionEveryMs, () => this.#partition());
-    this.#every(chaos.offsetEveryMs, () => this.#shiftWall(this.#anyone()));
-    this.#every(chaos.rateEveryMs, () => this.#changeRate(this.#anyone()));
-    this.#every(chaos.slewEveryMs, () => this.#slew(this.#anyone()));
-    this.#every(chaos.stepTogetherEveryMs, () => this.#stepAnywhere());
-    this.#every(chaos.clientEveryMs, () => this.#clientLeaves());
+    const untilMs = this.#world.plan.stormMs;
+    new Chaos(this.#world).begin([
+      { everyMs: chaos.crashEveryMs, untilMs, happens: () => this.#crash(this.#anyone()) },
+      { everyMs: chaos.blackoutEveryMs, untilMs, happens: () => this.#blackout() },
+      { everyMs: chaos.pauseEveryMs, untilMs, happens: () => this.#pause() },
+      { everyMs: chaos.suspendEveryMs, untilMs, happens: () => this.#suspend() },
+      { everyMs: chaos.partitionEveryMs, untilMs, happens: () => this.#partition() },
+      { everyMs: chaos.offsetEveryMs, untilMs, happens: () => this.#shiftWall(this.#anyone()) },
+      { everyMs: chaos.rateEveryMs, untilMs, happens: () => this.#changeRate(this.#anyone()) },
+      { everyMs: chaos.slewEveryMs, untilMs, happens: () => this.#slew(this.#anyone()) },
+      { everyMs: chaos.stepTogetherEveryMs, untilMs, happens: () => this.#stepAnywhere() },
+      { everyMs: chaos.clientEveryMs, untilMs, happens: () => this.#clientLeaves() },
+    ]);
   }
 
   /** Nothing goes wrong any more, and what is wrong is put right. */
@@ -58,17 +62,6 @@ export class Chaos {
       if (node.peer === undefined) this.#start(node);
     }
     this.#clocksChanged();
-  }
-
-  #every(meanMs: number, act: () => void): void {
-    if (!Number.isFinite(meanMs)) return;
-    const world = this.#world;
-    const task = new Task(EventCode.chaos, () => {
-      if (world.calm) return;
-      act();
-      world.schedule(task, world.random.exponential(meanMs));
-    });
-    world.schedule(task, world.random.exponential(meanMs));
   }
 
   #anyone(): MachineNode {

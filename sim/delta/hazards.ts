@@ -1,3 +1,4 @@
+import { Chaos } from "../kit/chaos.js";
 import type { SimRandom } from "../kit/random.js";
 import type { StorageCounters } from "./counters.js";
 import type { StorageObserver } from "./observer.js";
@@ -34,8 +35,8 @@ const downWaits = 2;
 /** How long it takes at most until a process is started anew with the new list of stores, in waits of a contender. */
 const behindWaits = 4;
 
-/** What goes wrong, and when. */
-export class StorageChaos {
+/** What goes wrong on shared storage. */
+export class StorageHazards {
   readonly #world: Disturbed;
 
   constructor(world: Disturbed) {
@@ -44,27 +45,22 @@ export class StorageChaos {
 
   begin(): void {
     const { plan, random } = this.#world;
+    const { stableFromMs, endMs } = plan;
     for (let store = 0; store < plan.silent; store += 1) this.#silence(store);
-    this.#every(plan.crashEveryMs, plan.endMs, () =>
-      this.crash(this.#world.random.pick(this.#world.processes)),
-    );
-    this.#every(plan.pauseEveryMs, plan.stableFromMs, () => this.#pause());
-    this.#every(plan.stallEveryMs, plan.stableFromMs, () => this.#stall());
+    const chaos = new Chaos(this.#world);
+    chaos.begin([
+      {
+        everyMs: plan.crashEveryMs,
+        untilMs: endMs,
+        happens: () => this.crash(random.pick(this.#world.processes)),
+      },
+      { everyMs: plan.pauseEveryMs, untilMs: stableFromMs, happens: () => this.#pause() },
+      { everyMs: plan.stallEveryMs, untilMs: stableFromMs, happens: () => this.#stall() },
+    ]);
     // A store that is alone, or one beside a silent one, is more than a minority.
     if (plan.silent > 0 || plan.kinds.length === 1) return;
     this.#forgetOften(random.exponential(plan.forgetEveryMs));
-    this.#every(plan.replaceEveryMs, plan.endMs, () => this.#replace());
-  }
-
-  #every(meanMs: number, untilMs: number, body: () => void): void {
-    const world = this.#world;
-    if (meanMs === Infinity) return;
-    const atMs = world.nowMs + world.random.exponential(meanMs);
-    if (atMs >= untilMs) return;
-    world.at(atMs, () => {
-      body();
-      this.#every(meanMs, untilMs, body);
-    });
+    chaos.begin([{ everyMs: plan.replaceEveryMs, untilMs: endMs, happens: () => this.#replace() }]);
   }
 
   #silence(store: number): void {
