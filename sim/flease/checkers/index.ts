@@ -6,13 +6,12 @@ import { BoundedLeases } from "./bounded-leases.js";
 import { ClockBounds } from "./clock-bounds.js";
 import { Continuity } from "./continuity.js";
 import { Crowding } from "./crowding.js";
-import { nodeExclusion } from "./exclusion.js";
 import { Guard } from "./guard.js";
 import { HeldForNobody } from "./held-for-nobody.js";
 import { Leaders } from "./leaders.js";
 import { ProgramContinuity } from "./program-continuity.js";
 import { ProgramExclusion } from "./program-exclusion.js";
-import { ProgramThreads } from "./program-threads.js";
+import { NodeExclusion } from "./node-exclusion.js";
 import { Promises } from "./promises.js";
 import { QuorumBacked } from "./quorum-backed.js";
 import { Recovery } from "./recovery.js";
@@ -25,8 +24,7 @@ import { Waiters } from "./waiters.js";
 /** All checkers of section 5. */
 export function allCheckers(view: WorldView, report: FleaseReport): Observer[] {
   return [
-    nodeExclusion(report),
-    new ProgramThreads(view, report),
+    new NodeExclusion(view, report),
     nodeTokens(report),
     new QuorumBacked(view, report),
     new Promises(report),

@@ -1,5 +1,5 @@
-import type { Observer, FleaseReport } from "../stage/observer.js";
-import type { Claim, Look } from "../stage/observer.js";
+import { Exclusion } from "../../kit/checkers/exclusion.js";
+import type { Claim, FleaseReport, Look, Observer } from "../stage/observer.js";
 
 /** Claims of one resource that are kept to be compared: the newest ones. What is older is over for long. */
 const claimsKept = 64;
@@ -9,11 +9,12 @@ const claimsKept = 64;
  * it held, and no two of these times overlap.
  */
 export class ProgramExclusion implements Observer {
-  readonly #report: FleaseReport;
+  readonly #exclusion: Exclusion<Claim>;
   readonly #claims = new Map<string, Claim[]>();
 
   constructor(report: FleaseReport) {
-    this.#report = report;
+    const nameOf = ({ node, token }: Claim) => `a program of ${node.name} (token ${token})`;
+    this.#exclusion = new Exclusion({ isHeld: () => true, nameOf }, (text) => report("I1", text));
   }
 
   claimBegan(claim: Claim): void {
@@ -25,11 +26,9 @@ export class ProgramExclusion implements Observer {
 
   claimLooked({ claim, remainingMs }: Look): void {
     if (remainingMs === 0) return;
-    for (const other of this.#claims.get(claim.resource) ?? []) {
-      if (other === claim || other.heldMs < claim.beganMs || claim.heldMs < other.beganMs) continue;
-      const names = `${claim.node.name} (token ${claim.token}) and ${other.node.name} (token ${other.token})`;
-      this.#report("I1", `programs of ${names} both have ${claim.resource}`);
-      return;
-    }
+    const meanwhile = (this.#claims.get(claim.resource) ?? []).filter(
+      (other) => other !== claim && other.heldMs >= claim.beganMs && claim.heldMs >= other.beganMs,
+    );
+    this.#exclusion.look(claim.resource, [claim, ...meanwhile]);
   }
 }

@@ -1,4 +1,5 @@
 import { ProgramClock, RenewingThread, SharedThreads, SharedValidity } from "../../../src/flease/threads.js";
+import { Exclusion } from "../../kit/checkers/exclusion.js";
 import type { Hold, Observer, FleaseReport, WorldView } from "../stage/observer.js";
 import type { NodeView } from "../stage/node.js";
 
@@ -69,17 +70,21 @@ class Threads {
 }
 
 /**
- * I1, where a worker thread renews and the program's thread judges by shared memory: no program relies on a lease while another
- * node holds the resource, or another program relies on it.
+ * I1: no two nodes have one resource at one instant. A node has it that holds it by its own clocks. So has one whose program relies
+ * on it: where a worker thread renews, the program's thread judges by shared memory.
  */
-export class ProgramThreads implements Observer {
+export class NodeExclusion implements Observer {
   readonly #view: WorldView;
-  readonly #report: FleaseReport;
+  readonly #exclusion: Exclusion<NodeView>;
   readonly #threads = new Map<NodeView, Threads>();
+  /** Filled anew at each look. */
+  readonly #having: NodeView[] = [];
 
   constructor(view: WorldView, report: FleaseReport) {
     this.#view = view;
-    this.#report = report;
+    this.#exclusion = new Exclusion({ isHeld: () => true, nameOf: ({ name }) => name }, (text) =>
+      report("I1", text),
+    );
   }
 
   started(node: NodeView): void {
@@ -105,16 +110,12 @@ export class ProgramThreads implements Observer {
   looked(resource: string, holds: readonly Hold[], actor: NodeView | undefined): void {
     const acting = actor && this.#threads.get(actor);
     if (acting !== undefined) this.#publish(acting, resource, holds);
-    let first = holds.find(({ valid }) => valid)?.node;
-    for (const threads of this.#threads.values()) {
-      const { node } = threads;
-      if (node === first || !threads.reliesOn(resource)) continue;
-      if (first !== undefined) {
-        this.#report("I1", `the program of ${node.name} relies on ${resource}, which ${first.name} holds`);
-        return;
-      }
-      first = node;
-    }
+    const having = this.#having;
+    having.length = 0;
+    for (const { node, valid } of holds) if (valid) having.push(node);
+    for (const threads of this.#threads.values())
+      if (threads.reliesOn(resource) && !having.includes(threads.node)) having.push(threads.node);
+    this.#exclusion.look(resource, having);
   }
 
   #publish(acting: Threads, resource: string, holds: readonly Hold[]): void {
