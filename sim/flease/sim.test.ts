@@ -110,6 +110,19 @@ it("with both clock assumptions broken exclusion does break, and clocks are foun
   expect(counters.clockAlarms).toBeGreaterThan(0);
 });
 
+it("two that hold are found by the checker of exclusion, and by no other", async () => {
+  const { failed } = await duringFaults({ holderIgnoresExpiry: true }, () =>
+    simulateMany({
+      firstSeed: 2,
+      modes: ["c"],
+      only: ["I1"],
+      without: ["waist", "clients-that-come-and-go", "cells"],
+      goOn: (runs) => runs < 3,
+    }),
+  );
+  expect(failed?.violation?.invariant).toBe("I1");
+});
+
 describe("in fair weather", () => {
   const hammer = async (faults: Partial<Faults>) => {
     const { counters, failed } = await duringFaults(faults, () =>

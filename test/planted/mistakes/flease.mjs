@@ -2,6 +2,7 @@
  * The known mistakes of the Flease protocol and of what stands around it. P1 to P52 and F1 to F21 are those of `docs/flease.md`.
  */
 
+const exclusionChecker = "sim/kit/checkers/exclusion.ts";
 const acceptor = "src/flease/protocol/acceptor.ts";
 const index = "sim/flease/checkers/index.ts";
 const ballot = "src/flease/protocol/ballot.ts";
@@ -26,6 +27,7 @@ const peer = "src/flease/peer.ts";
 const discovery = "src/flease/tcp/discovery.ts";
 const refusals = "src/flease/tcp/refusals.ts";
 
+const exclusionTest = { file: "sim/flease/sim.test.ts", test: "by the checker of exclusion" };
 const runnerTest = { file: "sim/flease/runner.test.ts", seeds: 100 };
 const mixedSettingsTest = { file: "test/mixed-settings.test.ts" };
 const acceptorTest = { file: "src/flease/protocol/acceptor.test.ts" };
@@ -726,5 +728,17 @@ export const inFlease = /** @type {const} */ ([
       },
     ],
     caughtBy: acceptorTest,
+  },
+  {
+    name: "exclusionIsNotReported",
+    why: "The one checker of exclusion reports nothing.",
+    edits: [
+      {
+        file: exclusionChecker,
+        find: "this.#report(`${nameOf(first)} and ${nameOf(hold)} both hold ${resource}`);",
+        replace: ";",
+      },
+    ],
+    caughtBy: exclusionTest,
   },
 ]);
