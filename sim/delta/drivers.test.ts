@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { failureText } from "../kit/simulator.js";
-import type { Ground, StoragePlan } from "./plan.js";
+import type { Ground, StoragePlan } from "./stage/plan.js";
 import { simulateStorageMany } from "./run.js";
 
 /** Many when a mistake is planted in a driver (`npm run test:planted`), which must show in some; few otherwise. */

@@ -1,5 +1,5 @@
 import { Features } from "../kit/features.js";
-import type { StoragePlan } from "./plan.js";
+import type { StoragePlan } from "./stage/plan.js";
 
 const less = (removed: Partial<StoragePlan>) => (plan: StoragePlan) => ({ ...plan, ...removed });
 

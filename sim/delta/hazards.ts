@@ -1,9 +1,9 @@
 import { Chaos } from "../kit/chaos.js";
 import type { SimRandom } from "../kit/random.js";
-import type { StorageCounters } from "./counters.js";
-import type { StorageObserver } from "./observer.js";
-import type { SimParty } from "./party.js";
-import type { StoragePlan } from "./plan.js";
+import type { StorageCounters } from "./stage/counters.js";
+import type { StorageObserver } from "./stage/observer.js";
+import type { SimParty } from "./stage/party.js";
+import type { StoragePlan } from "./stage/plan.js";
 import type { SimStore } from "./store.js";
 
 /** What things go wrong in. */

@@ -1,5 +1,5 @@
 import type { SimRandom } from "../kit/random.js";
-import type { StoragePlan } from "./plan.js";
+import type { StoragePlan } from "./stage/plan.js";
 import type { SimStore } from "./store.js";
 
 /** A complete operation takes less than δ: so much of it at most is the stores'. */

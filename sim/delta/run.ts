@@ -1,10 +1,10 @@
 import { SimRandom } from "../kit/random.js";
 import { allStorageCheckers } from "./checkers/index.js";
 import { Batch, type BatchOptions, type SimResult } from "../kit/simulator.js";
-import { type StorageCounters, storageCounters } from "./counters.js";
+import { type StorageCounters, storageCounters } from "./stage/counters.js";
 import { storageFeatures } from "./features.js";
-import { type Ground, type StoragePlan, drawStoragePlan, grounds } from "./plan.js";
-import type { StorageInvariant } from "./invariants.js";
+import { type Ground, type StoragePlan, drawStoragePlan, grounds } from "./stage/plan.js";
+import type { StorageInvariant } from "./stage/invariants.js";
 import { StorageWorld } from "./world.js";
 
 export interface StorageSimOptions {

@@ -1,6 +1,6 @@
 import type { Simulator } from "../kit/simulator.js";
 import { storageFeatures } from "./features.js";
-import { livenessInvariants } from "./invariants.js";
+import { livenessInvariants } from "./stage/invariants.js";
 import { simulateStorage } from "./run.js";
 
 /** Leases, registers and consensus on shared storage. */

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { duringFaults } from "../../test/planted/switches.js";
 import { addCounters } from "../kit/counters.js";
-import { type StorageCounterName, storageCounters } from "./counters.js";
-import { grounds } from "./plan.js";
+import { type StorageCounterName, storageCounters } from "./stage/counters.js";
+import { grounds } from "./stage/plan.js";
 import { failureText } from "../kit/simulator.js";
 import { simulateStorage, simulateStorageMany } from "./run.js";
 

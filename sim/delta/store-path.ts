@@ -1,5 +1,5 @@
 import type { Store, StoreAnswer, StoreRequest, StoreTraits } from "../../src/delta/store.js";
-import type { SimParty } from "./party.js";
+import type { SimParty } from "./stage/party.js";
 import type { SimStore } from "./store.js";
 
 /** What lies between processes and stores. */

@@ -9,14 +9,14 @@ import { SharedWall, SimClock } from "../kit/clocks.js";
 import type { SimRandom } from "../kit/random.js";
 import { SimWorld } from "../kit/world.js";
 import { type Disturbed, StorageHazards } from "./hazards.js";
-import { type StorageCounters, storageCounters } from "./counters.js";
-import type { StorageInvariant } from "./invariants.js";
+import { type StorageCounters, storageCounters } from "./stage/counters.js";
+import type { StorageInvariant } from "./stage/invariants.js";
 import { Latency } from "./latency.js";
-import type { Claim, StorageReport, StorageObserver, WorldView } from "./observer.js";
-import { SimParty, type TrueTime } from "./party.js";
-import type { StoragePlan } from "./plan.js";
+import type { Claim, StorageReport, StorageObserver, WorldView } from "./stage/observer.js";
+import { SimParty, type TrueTime } from "./stage/party.js";
+import type { StoragePlan } from "./stage/plan.js";
 import { epochsAhead, runProcess } from "./programs/index.js";
-import type { Stage } from "./programs/stage.js";
+import type { Stage } from "./stage/stage.js";
 import { SimStore } from "./store.js";
 import { type Network, StorePath } from "./store-path.js";
 
@@ -141,7 +141,7 @@ export class StorageWorld
   /** Time stands still until all promises have had their effect, so that a seed decides what drivers and programs do. */
   async #settle(): Promise<void> {
     let stirs = this.#stirs;
-    for (let quiet = 0; quiet <= quietTurns; ) {
+    for (let quiet = 0; quiet <= quietTurns;) {
       await noTime;
       quiet = stirs === this.#stirs ? quiet + 1 : 0;
       stirs = this.#stirs;

@@ -1,6 +1,6 @@
 import { Exclusion } from "../../kit/checkers/exclusion.js";
-import type { Claim, StorageObserver, StorageReport, WorldView } from "../observer.js";
-import type { SimParty } from "../party.js";
+import type { Claim, StorageObserver, StorageReport, WorldView } from "../stage/observer.js";
+import type { SimParty } from "../stage/party.js";
 
 /**
  * Exclusion: no two hold at one instant, each by its own clocks, unless both are readers. On the conditional lease always; on

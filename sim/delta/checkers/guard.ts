@@ -1,4 +1,4 @@
-import type { Claim, StorageReport, StorageObserver } from "../observer.js";
+import type { Claim, StorageReport, StorageObserver } from "../stage/observer.js";
 
 /**
  * What is fenced is never harmed, whatever the delays: once it has taken the write of another tenure, it takes none of an

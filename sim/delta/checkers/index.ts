@@ -1,4 +1,4 @@
-import type { StorageReport, StorageObserver, WorldView } from "../observer.js";
+import type { StorageReport, StorageObserver, WorldView } from "../stage/observer.js";
 import { Agreement } from "./agreement.js";
 import { Decision } from "./decision.js";
 import { claimExclusion, leaderExclusion } from "./exclusion.js";

@@ -1,5 +1,5 @@
 import { stretched } from "../../../src/common/clock-rates.js";
-import type { StorageReport, StorageObserver, WorldView } from "../observer.js";
+import type { StorageReport, StorageObserver, WorldView } from "../stage/observer.js";
 
 /** So many times what it has to wait is too long, if delays are bounded and somebody is always there to wait. */
 const waitsMax = 5;

@@ -1,7 +1,7 @@
 import { type Stamp, compareStamps } from "../../../src/delta/record/stamp.js";
-import type { StorageReport, StorageObserver } from "../observer.js";
-import type { SimParty } from "../party.js";
-import { stampText } from "../programs/stage.js";
+import type { StorageReport, StorageObserver } from "../stage/observer.js";
+import type { SimParty } from "../stage/party.js";
+import { stampText } from "../stage/stage.js";
 
 /** The register is regular, whatever the delays: a read returns no value older than one written before it began. */
 export class Regularity implements StorageObserver {

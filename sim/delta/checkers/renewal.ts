@@ -1,7 +1,7 @@
 import { stretched } from "../../../src/common/clock-rates.js";
-import type { Claim, StorageReport, StorageObserver, WorldView } from "../observer.js";
-import type { SimParty } from "../party.js";
-import { renewalDelays } from "../plan.js";
+import type { Claim, StorageReport, StorageObserver, WorldView } from "../stage/observer.js";
+import type { SimParty } from "../stage/party.js";
+import { renewalDelays } from "../stage/plan.js";
 
 /**
  * Renewal: where delays are bounded, a holder that renews in time keeps its hold (Property 3, Lemma 5; once they have become so,

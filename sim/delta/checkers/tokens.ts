@@ -1,5 +1,5 @@
 import { Tokens } from "../../kit/checkers/tokens.js";
-import type { StorageObserver, StorageReport, WorldView } from "../observer.js";
+import type { StorageObserver, StorageReport, WorldView } from "../stage/observer.js";
 
 /**
  * Tokens: no two tenures ever have the same, whatever the delays, except readers of one time; and each is greater than

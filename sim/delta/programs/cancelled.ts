@@ -1,5 +1,5 @@
 import type { Cancellation } from "../../../src/lease/provider.js";
-import type { Stage } from "./stage.js";
+import type { Stage } from "../stage/stage.js";
 
 /** A caller gives up within so many δ: in the first question, in the first few, or in the wait that comes after them. */
 const patienceDelays = [0.3, 3, 30] as const;

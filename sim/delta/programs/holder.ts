@@ -1,7 +1,7 @@
-import type { Claim } from "../observer.js";
-import { renewalDelays } from "../plan.js";
+import type { Claim } from "../stage/observer.js";
+import { renewalDelays } from "../stage/plan.js";
 import { type Caller, cancelled, perhapsCancelled } from "./cancelled.js";
-import type { Stage } from "./stage.js";
+import type { Stage } from "../stage/stage.js";
 
 /** A holding, whichever algorithm it comes from. */
 export interface Holding {

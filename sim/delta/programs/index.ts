@@ -9,7 +9,7 @@ import { least } from "../../../src/common/lists.js";
 import { agree, lead, oracleOf } from "./leaders.js";
 import { figures, providedLease, readersAndWriters } from "./leases.js";
 import { readAndWrite } from "./register.js";
-import type { PartsStage, Stage } from "./stage.js";
+import type { PartsStage, Stage } from "../stage/stage.js";
 
 /** As few as may be, so that they have to be raised all the time. */
 export const epochsAhead = { atomic: 4n, slotted: 4n << 32n };

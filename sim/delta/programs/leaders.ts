@@ -1,6 +1,6 @@
 import { LeaderOracle } from "../../../src/delta/paper/leader-oracle.js";
 import { perhapsCancelled } from "./cancelled.js";
-import { leaseMsOf, type PartsStage } from "./stage.js";
+import { leaseMsOf, type PartsStage } from "../stage/stage.js";
 
 /** Before delays are bounded a process believes at times that it leads, whatever the oracle says: agreement must not mind. */
 const delusionRate = 0.5;

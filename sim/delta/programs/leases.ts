@@ -7,7 +7,7 @@ import { DeltaGrant } from "../../../src/delta/provider/provider.js";
 import { elapsedMs } from "../../../src/delta/tenure.js";
 import type { Caller } from "./cancelled.js";
 import { type Holding, holder } from "./holder.js";
-import { leaseMsOf, type PartsStage, type ProviderStage } from "./stage.js";
+import { leaseMsOf, type PartsStage, type ProviderStage } from "../stage/stage.js";
 
 const resource = "r";
 

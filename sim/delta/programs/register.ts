@@ -1,7 +1,7 @@
 import { decodeEnvelope, encodeEnvelope } from "../../../src/delta/record/envelope.js";
 import type { Codec } from "../../../src/delta/paper/register.js";
 import type { Stamp } from "../../../src/delta/record/stamp.js";
-import { type PartsStage, stampText } from "./stage.js";
+import { type PartsStage, stampText } from "../stage/stage.js";
 
 const format = "stamp/1";
 

@@ -27,7 +27,7 @@ const peer = "src/flease/peer.ts";
 const discovery = "src/flease/tcp/discovery.ts";
 const refusals = "src/flease/tcp/refusals.ts";
 
-const exclusionTest = { file: "sim/flease/sim.test.ts", test: "by the checker of exclusion" };
+const exclusionTest = { file: "sim/flease/sim.test.ts", test: /by the checker of exclusion/ };
 const runnerTest = { file: "sim/flease/runner.test.ts", seeds: 100 };
 const mixedSettingsTest = { file: "test/mixed-settings.test.ts" };
 const acceptorTest = { file: "src/flease/protocol/acceptor.test.ts" };

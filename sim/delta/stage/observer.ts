@@ -1,7 +1,7 @@
-import type { Stamp } from "../../src/delta/record/stamp.js";
+import type { Stamp } from "../../../src/delta/record/stamp.js";
 import type { SimParty } from "./party.js";
 import type { StoragePlan } from "./plan.js";
-import type { Report } from "../kit/violation.js";
+import type { Report } from "../../kit/violation.js";
 import type { StorageInvariant } from "./invariants.js";
 
 /** A holding as its process sees it. */

@@ -1,6 +1,6 @@
-import { clockRateErrorDefault } from "../../src/common/clock-rates.js";
-import type { StoreTraits } from "../../src/delta/store.js";
-import type { SimRandom } from "../kit/random.js";
+import { clockRateErrorDefault } from "../../../src/common/clock-rates.js";
+import type { StoreTraits } from "../../../src/delta/store.js";
+import type { SimRandom } from "../../kit/random.js";
 
 /** What the processes of a run do. */
 export const grounds = [

@@ -5,10 +5,10 @@ import type { Stamp } from "../../../src/delta/record/stamp.js";
 import type { Store } from "../../../src/delta/store.js";
 import type { LeaseholdError } from "../../../src/lease/errors.js";
 import type { SimRandom } from "../../kit/random.js";
-import type { StorageCounters } from "../counters.js";
-import type { Claim, StorageObserver } from "../observer.js";
-import type { SimParty } from "../party.js";
-import type { StoragePlan } from "../plan.js";
+import type { StorageCounters } from "./counters.js";
+import type { Claim, StorageObserver } from "./observer.js";
+import type { SimParty } from "./party.js";
+import type { StoragePlan } from "./plan.js";
 
 /** What a process's programs stand on: the process, its stores, and those who watch it. */
 export interface Stage {
