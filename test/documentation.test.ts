@@ -233,7 +233,7 @@ describe("the text", () => {
       "src/runtime/options.ts",
       "src/flease/tcp/types.ts",
       "src/flease/tcp/security/options.ts",
-      "src/lease/types.ts",
+      "src/lease/options.ts",
     ].map((path) => readFileSync(join(root, path), "utf8"));
     const bodies = sources.flatMap((source) => [
       ...source.matchAll(/^export interface \w+Options [^{]*\{\n([\s\S]*?)^\}/gm),

@@ -3,6 +3,7 @@ import { LeaseholdError, LeaseLostError, type LossReason } from "./errors.js";
 import type { Timer, World } from "../common/ports.js";
 import type { Grant, Provider } from "./provider.js";
 import type { Lease } from "./types.js";
+import type { Holding } from "./work.js";
 
 /** A lease is renewed when a third of it has passed: two more thirds are left for what may go wrong. */
 const renewalsPerTtl = 3;
@@ -32,7 +33,7 @@ export interface LeaseKeeper {
  * A tenure in the hands of the program. Its timer only wakes it (to renew, or to notice the end); every
  * answer is a fresh look at the clocks, and a lease that was once seen to have run out is lost for ever.
  */
-export class HeldLease implements Lease {
+export class HeldLease implements Lease, Holding {
   readonly resource: string;
   readonly holder: string;
   readonly token: bigint;
@@ -95,6 +96,11 @@ export class HeldLease implements Lease {
     if (this.#ended !== undefined || this.#releaseRequest !== undefined) return;
     this.#releaseRequest = why;
     this.#releaseRequests?.abort(why);
+  }
+
+  get loss(): LeaseLostError | undefined {
+    const reason = this.ended;
+    return reason === undefined || reason === "released" ? undefined : this.#lossError(reason);
   }
 
   /** Why the lease ended; undefined while it is held. */

@@ -1,7 +1,7 @@
-import { unwatchAbort, watchAbort } from "../common/abort-watch.js";
 import { LeaseLostError } from "./errors.js";
 import type { HeldLease } from "./held-lease.js";
 import type { Lease } from "./types.js";
+import { runUnder } from "./work.js";
 
 type Term<T> = { readonly stepsDown: true; readonly value: T } | { readonly stepsDown: false };
 
@@ -29,30 +29,21 @@ export async function lead<T>(
 }
 
 /** One tenure. The lease stays held until the work has settled, unless it is lost before. */
-async function serve<T>(
+function serve<T>(
   lease: HeldLease,
   work: (lease: Lease) => Promise<T>,
   signal: AbortSignal | undefined,
 ): Promise<Term<T>> {
-  const resign = () => lease.resign(signal?.reason);
-  lease.hasWork = true;
-  if (isAborted(signal)) resign();
-  else if (signal !== undefined) watchAbort(signal, resign);
-  try {
-    const value = await work(lease);
-    return isAborted(signal) || isLost(lease) ? { stepsDown: false } : { stepsDown: true, value };
-  } catch (error) {
-    if (isAnswer(error, lease, signal)) return { stepsDown: false };
-    throw error;
-  } finally {
-    if (signal !== undefined) unwatchAbort(signal, resign);
-    await lease.release();
-  }
-}
-
-function isLost(lease: HeldLease): boolean {
-  const reason = lease.ended;
-  return reason !== undefined && reason !== "released";
+  return runUnder(lease, signal, async (): Promise<Term<T>> => {
+    try {
+      const value = await work(lease);
+      const stopped = isAborted(signal) || lease.loss !== undefined;
+      return stopped ? { stepsDown: false } : { stepsDown: true, value };
+    } catch (error) {
+      if (isAnswer(error, lease, signal)) return { stepsDown: false };
+      throw error;
+    }
+  });
 }
 
 /** The work stopped because it was told to, by a signal or by `assertHeld`: no failure of its own. */

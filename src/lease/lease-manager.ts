@@ -5,6 +5,7 @@ import { formatDuration, parseDuration } from "./duration.js";
 import { type ErrorCode, LeaseholdError, LeaseLostError } from "./errors.js";
 import { HeldLease, type HeldLeaseOptions, type LeaseKeeper } from "./held-lease.js";
 import { lead } from "./lead.js";
+import { acquireInOrder, type AcquireOne, type HeldLeaseSet, inOrder } from "./lease-set.js";
 import type { LocalQueue } from "./local-queue.js";
 import { LocalQueues } from "./local-queues.js";
 import type { Timer, World } from "../common/ports.js";
@@ -22,12 +23,14 @@ import type {
   LeadOptions,
   Lease,
   Leases,
+  LeaseSet,
   ListOptions,
   QueryOptions,
   ResourceHint,
   TryAcquireOptions,
   WatchOptions,
 } from "./types.js";
+import { using } from "./work.js";
 
 const waitDefault = "1m";
 
@@ -71,6 +74,15 @@ interface AcquireSpec extends HeldLeaseOptions {
   readonly signal: AbortSignal | undefined;
 }
 
+/** The arguments of `using` after the name, or the names. */
+type UsingArguments<Held, T> =
+  | readonly [work: (held: Held) => T | Promise<T>]
+  | readonly [options: AcquireOptions, work: (held: Held) => T | Promise<T>];
+
+function waitMsOf(options: AcquireOptions): number {
+  return parseDuration(options.wait ?? waitDefault, "wait", { infinity: true });
+}
+
 /**
  * The waist over one provider: checks what callers give, queues them, repeats attempts, renews and ends
  * leases. It makes at most one call of `attempt`, `renew` or `release` at a time for one resource.
@@ -102,11 +114,27 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
 
   async acquire(resource: string, options: AcquireOptions = {}): Promise<Lease> {
     const spec = this.#spec("acquire", resource, options);
-    const waitMs = parseDuration(options.wait ?? waitDefault, "wait", { infinity: true });
-    if (waitMs > 0) return this.#wait(spec, waitMs);
-    const lease = await this.#try(spec);
-    if (lease !== undefined) return lease;
-    throw new LeaseholdError("LEASE_HELD", `${JSON.stringify(resource)} is held by another`);
+    return this.#acquire(spec, waitMsOf(options));
+  }
+
+  async acquireAll(resources: readonly string[], options: AcquireOptions = {}): Promise<LeaseSet> {
+    return this.#acquireAll("acquireAll", resources, options);
+  }
+
+  using<T>(name: string, ...rest: UsingArguments<Lease, T>): Promise<T>;
+  using<T>(names: readonly string[], ...rest: UsingArguments<LeaseSet, T>): Promise<T>;
+  async using<T>(
+    names: string | readonly string[],
+    ...rest: UsingArguments<Lease | LeaseSet, T>
+  ): Promise<T> {
+    const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
+    if (typeof work !== "function")
+      throw new LeaseholdError("INVALID_CONFIG", "write using(name, options, work): work is not a function");
+    const holding =
+      typeof names === "string"
+        ? await this.#acquire(this.#spec("using", names, options), waitMsOf(options))
+        : await this.#acquireAll("using", names, options);
+    return using<HeldLease | HeldLeaseSet, T>(holding, work, options.signal);
   }
 
   async tryAcquire(resource: string, options: TryAcquireOptions = {}): Promise<Lease | undefined> {
@@ -207,6 +235,25 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     const maxHoldMs = parseDuration(options.maxHold ?? Infinity, "maxHold", { infinity: true });
     if (maxHoldMs === 0) throw new LeaseholdError("INVALID_DURATION", "maxHold: must be more than 0");
     return { resource, ttlMs, maxHoldMs, autoRenew: options.autoRenew ?? true, signal: options.signal };
+  }
+
+  async #acquire(spec: AcquireSpec, waitMs: number): Promise<HeldLease> {
+    if (waitMs > 0) return this.#wait(spec, waitMs);
+    const lease = await this.#try(spec);
+    if (lease !== undefined) return lease;
+    throw new LeaseholdError("LEASE_HELD", `${JSON.stringify(spec.resource)} is held by another`);
+  }
+
+  #acquireAll(
+    call: CallWithOptions,
+    resources: readonly string[],
+    options: AcquireOptions,
+  ): Promise<HeldLeaseSet> {
+    const names = inOrder(resources);
+    const specs = new Map(names.map((name) => [name, this.#spec(call, name, options)]));
+    const acquire: AcquireOne = (name, waitMs, signal) =>
+      this.#acquire({ ...specs.get(name)!, signal }, waitMs);
+    return acquireInOrder(names, waitMsOf(options), options.signal, this.world.clock, acquire);
   }
 
   /** Waits its turn for at most `waitMs`, and repeats attempts until one is granted. */

@@ -26,6 +26,8 @@ const watch: OptionNames<WatchOptions> = { signal: true };
 /** The options of each call of the waist. */
 const optionsOfCalls = {
   acquire,
+  acquireAll: acquire,
+  using: acquire,
   tryAcquire,
   lead,
   holder: query,

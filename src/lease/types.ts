@@ -1,12 +1,18 @@
 /**
  * The waist: what every program sees, whichever ground its leases rest on.
  */
+import type { Change, Explanation, HolderAction, HolderHint, ResourceHint } from "./hints.js";
+import type {
+  AcquireOptions,
+  LeadOptions,
+  ListOptions,
+  QueryOptions,
+  TryAcquireOptions,
+  WatchOptions,
+} from "./options.js";
 
-/**
- * Milliseconds as a number of 0 or more, or text of one number and one unit: `"500ms"`, `"1.5s"`, `"15s"`,
- * `"1m"`, `"2h"`. Anything else is refused with `INVALID_DURATION`.
- */
-export type Duration = number | string;
+export type * from "./hints.js";
+export type * from "./options.js";
 
 /**
  * The right to a resource until a time, as one uninterrupted tenure.
@@ -88,147 +94,39 @@ export interface Lease extends AsyncDisposable {
   toJSON(): { resource: string; holder: string; token: string; remainingMs: number };
 }
 
-export interface TryAcquireOptions {
-  /**
-   * Length of the lease. Default and maximum: `guarantees.ttlMaxMs`; minimum: `guarantees.ttlMinMs`. A
-   * shorter one frees the resource sooner after a crash, and costs more renewals.
-   */
-  ttl?: Duration;
-  /** Ends the call; the promise rejects with the signal's reason. */
-  signal?: AbortSignal;
-  /** Renew at a third of the TTL until released. Default true. */
-  autoRenew?: boolean;
-  /**
-   * The tenure ends at the latest this long after it began, whatever the renewals say: it is then lost with
-   * the reason `max-hold`. More than 0. Default: no bound.
-   */
-  maxHold?: Duration;
-}
-
-export interface AcquireOptions extends TryAcquireOptions {
-  /**
-   * How long to wait for a turn. Default `"1m"`; `Infinity` waits until the signal aborts; `0` does not wait
-   * (then another's lease is `LEASE_HELD`, not `TIMEOUT`). An attempt that is under way at the deadline may
-   * take up to 100 ms longer, and its lease is handed out.
-   */
-  wait?: Duration;
-}
-
-export interface LeadOptions {
-  /** Length of the lease, as in {@link TryAcquireOptions.ttl}. */
-  ttl?: Duration;
-  /** Ends the campaign, or the leadership; `lead` then returns when the callback has settled. */
-  signal?: AbortSignal;
-}
-
-export interface QueryOptions {
-  /** How long the whole call may wait for answers, however many it needs. Default `"5s"`. */
-  timeout?: Duration;
-  /**
-   * Ends the call; the promise rejects with the signal's reason. What was asked by then, to break a lease
-   * say, may still be done.
-   */
-  signal?: AbortSignal;
-}
-
-export interface ListOptions extends QueryOptions {
-  /**
-   * Told when members that did not answer leave some resources unknown, with a sentence that says which
-   * members; the list is then incomplete. Without it, `list` rejects with `NO_QUORUM` in that case.
-   */
-  onIncomplete?: (why: string) => void;
-}
-
-export interface WatchOptions {
-  /** Ends the watch. */
-  signal?: AbortSignal;
-}
-
 /**
- * What is known of a resource's holder: a hint, out of date as soon as it is read. Never base exclusion on
- * it.
+ * Several leases in one hand, from {@link Leases.acquireAll}: held as long as every one of them is, lost as
+ * soon as one is. When one is lost the others stay held, and renewed, until they are released: the program
+ * may still be at work on what they protect.
  */
-export interface HolderHint {
-  /** `unknown`: too few members answered, or they did not say the same. */
-  readonly state: "held" | "free" | "unknown";
-  /** Who has it, `name.incarnation`. Only when held. */
-  readonly holder?: string;
-  /** Its fencing token. Only when held. */
-  readonly token?: bigint;
-  /** Milliseconds. At most this long until the lease runs out unless it is renewed. */
-  readonly remainingMs?: number;
-  /** True when a whole majority said the same. */
-  readonly confirmed?: boolean;
-  /** What the holder says of itself: host, process and its note. Nobody checks it. */
-  readonly label?: string;
-}
-
-export interface ResourceHint extends HolderHint {
-  readonly resource: string;
-}
-
-/** One change that a watch tells of. */
-export interface Change {
-  readonly resource: string;
-  readonly state: "held" | "free";
-  /** The tenure that began, or the one that ended. Of one resource it never goes back. */
-  readonly token?: bigint;
-  readonly holder?: string;
-  readonly label?: string;
-  /** When it was told: at most this long until the lease runs out unless it is renewed. */
-  readonly remainingMs?: number;
-}
-
-/** What one member of a resource's cell says of it. */
-export interface MemberView {
-  readonly id: string;
-  readonly address: string;
-  readonly state: "ready" | "recovering" | "clock-fault" | "unreachable";
-  /** Why it did not answer. */
-  readonly reason?: string;
-  /** `recovering`: how long until it takes part. */
-  readonly readyInMs?: number;
-  /** The lease that it keeps. `live` is one that its owner may still rely on. */
-  readonly lease?: {
-    readonly holder: string;
-    readonly token: bigint;
-    readonly state: "live" | "over" | "released";
-    readonly remainingMs: number;
-  };
-  /** The highest ballot that it has promised. */
-  readonly promised?: bigint;
-  /** The owner whose lease was broken, and who gets no lease from this member. */
-  readonly barred?: string;
-  /** Participants that wait for the resource and are on this member's list. */
-  readonly waiting?: number;
-}
-
-/** Why a resource is not to be had, or that it is. A hint, as everything that one can ask. */
-export interface Explanation extends ResourceHint {
-  /** False when so few members can answer that nobody gets or renews a lease of this resource now. */
-  readonly quorum: boolean;
-  /** The lease was broken and cannot be renewed any more. */
-  readonly broken: boolean;
-  /** At least so many participants wait for it. */
-  readonly waiting: number;
-  /** The same in sentences. */
-  readonly reasons: readonly string[];
-  /** The members that coordinate this resource; none where there are no members. */
-  readonly members: readonly MemberView[];
-}
-
-/** What became of a request to release, or to break a lease. */
-export interface HolderAction {
-  /** Whom it concerned; `undefined` when nobody seems to hold the resource. */
-  readonly holder?: string;
-  readonly token?: bigint;
+export interface LeaseSet extends AsyncDisposable {
+  /** In the order in which they were acquired, that of the bytes of their names. */
+  readonly leases: readonly Lease[];
+  /** The names of {@link leases}. */
+  readonly resources: readonly string[];
   /**
-   * `requestRelease`: the holder was told; what it does is its own choice. `break`: so many members refuse
-   * the holder from now on that it cannot renew.
+   * Aborted when the loss of the first is noticed, with its {@link LeaseLostError} as reason; also by a
+   * release. A convenience, as {@link Lease.signal}.
    */
-  readonly done: boolean;
-  /** At most this long until the lease runs out unless it is renewed. */
-  readonly remainingMs?: number;
+  readonly signal: AbortSignal;
+  /**
+   * The lease of one name: each has a token of its own.
+   *
+   * @throws LeaseholdError `INVALID_NAME` for a name that is not in the set.
+   */
+  get(resource: string): Lease;
+  /** Milliseconds for which all can still be trusted: the least of what remains of each. */
+  remaining(): number;
+  /**
+   * Returns only if all are held now and for at least `atLeastMs` more milliseconds (0 or more, default 0).
+   *
+   * @throws LeaseLostError (`LEASE_LOST`) otherwise, for the first that is not.
+   */
+  assertHeld(atLeastMs?: number): void;
+  /** Gives all back, as {@link Lease.release} does. */
+  release(): Promise<void>;
+  /** Plain data for logs; tokens are decimal strings. */
+  toJSON(): { leases: ReturnType<Lease["toJSON"]>[]; remainingMs: number };
 }
 
 /** What a provider promises and what that rests on; for programs to check and for people to read. */
@@ -298,6 +196,58 @@ export interface Leases extends AsyncDisposable {
    * ```
    */
   tryAcquire(resource: string, options?: TryAcquireOptions): Promise<Lease | undefined>;
+  /**
+   * Acquires several resources, 1 to 64, and answers when it has them all: one handle, lost as soon as one is
+   * lost. A name that is given twice counts once. `wait` is for all together, and the other options are for
+   * each. When one is not to be had those acquired before are released, the last first, and the call rejects
+   * with that one's error.
+   *
+   * Every call acquires in the same order, that of the names' bytes in UTF-8. So calls of `acquireAll` never
+   * wait for each other in a circle, in this process or others. That holds for no program that acquires one
+   * resource while it has another: two that do so in different orders both wait, until their `wait` is over.
+   *
+   * @throws as {@link Leases.acquire}; `INVALID_NAME` for no name or too many; `LEASE_LOST` when one was lost
+   * while the call waited for another (with `autoRenew: false` it runs out).
+   * @example
+   * ```ts
+   * await using both = await leases.acquireAll(["accounts/7", "accounts/12"], { wait: "10s" });
+   * both.assertHeld(500); // of each
+   * await storage.write(report, { token: both.get("accounts/7").token });
+   * ```
+   */
+  acquireAll(resources: readonly string[], options?: AcquireOptions): Promise<LeaseSet>;
+  /**
+   * Acquires, runs `work`, releases, and resolves with the value of `work`. With several names as
+   * {@link Leases.acquireAll}.
+   *
+   * `lease.signal` aborts when the lease is lost, and also when `options.signal` aborts or this participant
+   * is closed: it is then still held until `work` has settled. A value of work that outlived its lease is
+   * not to be trusted: `using` then rejects with the {@link LeaseLostError}. What `work` throws is rethrown,
+   * but for an `AbortError` after a loss, which is the loss. The release is awaited in every case.
+   *
+   * @throws as {@link Leases.acquire}; `LEASE_LOST`; what `work` throws.
+   * @example
+   * ```ts
+   * const written = await leases.using("reports/nightly", { wait: "5m" }, async (lease) => {
+   *   await storage.write(report, { token: lease.token });
+   *   return report.length;
+   * });
+   * ```
+   * @example
+   * ```ts
+   * await leases.using(["accounts/7", "accounts/12"], async (both) => {
+   *   for (const { token } of both.leases) await storage.write(report, { token });
+   * });
+   * ```
+   */
+  using<T>(resource: string, work: (lease: Lease) => T | Promise<T>): Promise<T>;
+  using<T>(resource: string, options: AcquireOptions, work: (lease: Lease) => T | Promise<T>): Promise<T>;
+  using<T>(resources: readonly string[], work: (leases: LeaseSet) => T | Promise<T>): Promise<T>;
+  using<T>(
+    resources: readonly string[],
+    options: AcquireOptions,
+    work: (leases: LeaseSet) => T | Promise<T>,
+  ): Promise<T>;
   /**
    * Who holds the resource: a hint. When too few members answer in time, the state is `unknown`.
    *

@@ -2,6 +2,7 @@ import { argumentCases } from "./conformance/arguments.js";
 import { askingCases } from "./conformance/asking.js";
 import { exclusionCases } from "./conformance/exclusion.js";
 import { lifetimeCases } from "./conformance/lifetime.js";
+import { severalCases } from "./conformance/several.js";
 import { type ConformanceCase, type ConformanceGround, Stage } from "./conformance/stage.js";
 import { waitingCases } from "./conformance/waiting.js";
 import { watchingCases } from "./conformance/watching.js";
@@ -38,6 +39,7 @@ export function conformanceCases(): ConformanceCase[] {
     ...exclusionCases,
     ...lifetimeCases,
     ...waitingCases,
+    ...severalCases,
     ...argumentCases,
     ...askingCases,
     ...watchingCases,

@@ -19,6 +19,8 @@ const publicSources = [
   "src/open-options.ts",
   "src/entry",
   "src/lease/types.ts",
+  "src/lease/options.ts",
+  "src/lease/hints.ts",
   "src/runtime/options.ts",
   "src/flease/tcp/types.ts",
   "src/flease/tcp/security/options.ts",

@@ -2,6 +2,7 @@
 
 const localQueue = "src/lease/local-queue.ts";
 const leaseManager = "src/lease/lease-manager.ts";
+const leaseSet = "src/lease/lease-set.ts";
 const bothClocks = "src/common/both-clocks.ts";
 const clockRates = "src/common/clock-rates.ts";
 
@@ -29,6 +30,32 @@ export const inWaist = /** @type {const} */ ([
         replace: "(this.#closing ??= this.#close()) === undefined",
       },
     ],
+  },
+  {
+    name: "setIsTakenAsGiven",
+    why: "Several at once are acquired in the order in which they were named: two calls wait for each other.",
+    edits: [{ file: leaseSet, find: "distinct.toSorted(byBytes)", replace: "distinct" }],
+  },
+  {
+    name: "partOfSetIsKept",
+    why: "Several at once of which one is not to be had leave behind those that were.",
+    edits: [{ file: leaseSet, find: "await releaseAll(held)", replace: "undefined" }],
+  },
+  {
+    name: "setIsTheLongestLease",
+    why: "Several at once count as held as long as any one of them is.",
+    edits: [
+      {
+        file: leaseSet,
+        find: "least(this.leases.map((lease) => lease.remaining()))",
+        replace: "-least(this.leases.map((lease) => -lease.remaining()))",
+      },
+    ],
+  },
+  {
+    name: "valueOutlivesItsLease",
+    why: "Work under a lease has a value although the lease was lost before it returned.",
+    edits: [{ file: "src/lease/work.ts", find: "loss !== undefined", replace: "false" }],
   },
   {
     name: "clocksAreReadApart",

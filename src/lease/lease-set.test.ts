@@ -1,0 +1,159 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { watch } from "../../test/support/scripted-provider.js";
+import { MemoryCluster } from "../testing/memory-cluster.js";
+import { inOrder, leasesOfSetMax } from "./lease-set.js";
+import type { Leases } from "./types.js";
+
+let cluster: MemoryCluster;
+let alice: Leases;
+let bob: Leases;
+
+beforeEach(() => {
+  cluster = new MemoryCluster();
+  alice = cluster.open("alice");
+  bob = cluster.open("bob");
+});
+
+describe("the order", () => {
+  test("is that of the names' bytes in UTF-8, each once", () => {
+    const names = ["z", "😀", "a/b", "ｚ", "a", "z", "ä", "😁", "a-b"];
+    const bytes = names.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+    expect(inOrder(names)).toEqual([...new Set(bytes)]);
+    expect(inOrder(names)).not.toEqual([...new Set(names.toSorted())]);
+  });
+
+  test("refuses no names, too many, and one that cannot be", () => {
+    const many = Array.from({ length: leasesOfSetMax + 1 }, (_, index) => `n${index}`);
+    for (const names of [[], many, ["a", ""]])
+      expect(() => inOrder(names)).toThrow(expect.objectContaining({ code: "INVALID_NAME" }));
+    expect(inOrder(many.slice(1))).toHaveLength(leasesOfSetMax);
+    expect(inOrder([...many.slice(1), "n1"])).toHaveLength(leasesOfSetMax);
+  });
+});
+
+describe("acquireAll", () => {
+  test("acquires in order, whatever the order in which they are named", async () => {
+    const order: string[] = [];
+    const first = await bob.acquire("b");
+    const both = watch(alice.acquireAll(["c", "b", "a"]));
+    await cluster.advance(0);
+    for (const name of ["a", "b", "c"]) if ((await bob.holder(name)).holder === alice.self) order.push(name);
+    expect(order).toEqual(["a"]);
+    await first.release();
+    await cluster.advance(0);
+    expect(both.value!.resources).toEqual(["a", "b", "c"]);
+    expect(both.value!.leases.map(({ resource }) => resource)).toEqual(["a", "b", "c"]);
+  });
+
+  test("two calls that name the same in other orders never wait for each other in a circle", async () => {
+    const served: string[] = [];
+    const call = async (leases: Leases, names: string[]) => {
+      await using all = await leases.acquireAll(names, { wait: Infinity });
+      served.push(all.get(names[0]!).resource);
+      await new Promise<void>((resolve) => void cluster.world.timers.after(100, resolve));
+    };
+    void call(alice, ["a", "b"]);
+    void call(bob, ["b", "a"]);
+    void call(alice, ["b", "a"]);
+    await cluster.advance("5s");
+    expect(served.toSorted()).toEqual(["a", "b", "b"]);
+  });
+
+  test("shares one wait among all, and gives back what it has when that is over", async () => {
+    const [b, c] = [await bob.acquire("b"), await bob.acquire("c")];
+    const all = watch(alice.acquireAll(["a", "b", "c"], { wait: "10s" }));
+    await cluster.advance("6s");
+    await b.release();
+    await cluster.advance("3s");
+    expect([all.state, (await bob.holder("b")).holder]).toEqual(["pending", alice.self]);
+    await cluster.advance("1100ms");
+    expect(all.error).toMatchObject({ code: "TIMEOUT" });
+    expect((await alice.list()).map(({ resource }) => resource)).toEqual(["c"]);
+    await c.release();
+  });
+
+  test("with wait: 0 takes all that are free, or none", async () => {
+    const c = await bob.acquire("c");
+    await expect(alice.acquireAll(["a", "c"], { wait: 0 })).rejects.toMatchObject({ code: "LEASE_HELD" });
+    expect(await bob.tryAcquire("a")).toBeDefined();
+    await c.release();
+    expect((await alice.acquireAll(["b", "c"], { wait: 0 })).leases).toHaveLength(2);
+  });
+
+  test("ends with its signal's reason, and gives back what it has", async () => {
+    await bob.acquire("b");
+    const controller = new AbortController();
+    const all = watch(alice.acquireAll(["a", "b"], { wait: Infinity, signal: controller.signal }));
+    await cluster.advance("1s");
+    const reason = new Error("enough");
+    controller.abort(reason);
+    await cluster.advance(0);
+    expect(all.error).toBe(reason);
+    expect(await bob.tryAcquire("a")).toBeDefined();
+    await expect(alice.acquireAll(["c"], { signal: controller.signal })).rejects.toBe(reason);
+  });
+
+  test("rejects with the loss when one runs out while it waits for another", async () => {
+    await bob.acquire("b");
+    const all = watch(alice.acquireAll(["a", "b"], { wait: Infinity, ttl: "2s", autoRenew: false }));
+    await cluster.advance("1900ms");
+    expect(all.state).toBe("pending");
+    await cluster.advance("200ms");
+    expect(all.error).toMatchObject({ code: "LEASE_LOST", resource: "a" });
+  });
+
+  test("refuses wrong options by its own name", () =>
+    expect(alice.acquireAll(["a"], { tt: 1 } as object)).rejects.toThrow('acquireAll has no option "tt"'));
+});
+
+describe("several leases", () => {
+  test("are lost as soon as one is; the others stay held until they are released", async () => {
+    const all = await alice.acquireAll(["a", "b"]);
+    const { signal } = all;
+    cluster.lose("b");
+    await cluster.advance(0);
+    expect(signal.aborted && signal.reason).toMatchObject({ code: "LEASE_LOST", resource: "b" });
+    expect(all.remaining()).toBe(0);
+    expect(() => all.assertHeld()).toThrow(expect.objectContaining({ resource: "b" }));
+    await cluster.advance("1m");
+    expect(all.get("a").remaining()).toBeGreaterThan(0);
+    expect(await bob.tryAcquire("a")).toBeUndefined();
+    await all.release();
+    expect(await bob.tryAcquire("a")).toBeDefined();
+  });
+
+  test("have the least of what remains, and ask each for as much as is asked for", async () => {
+    const all = await alice.acquireAll(["a", "b"], { ttl: "6s", autoRenew: false });
+    await cluster.advance("2s");
+    await all.get("a").renew();
+    expect(all.remaining()).toBe(all.get("b").remaining());
+    expect(() => all.assertHeld(5_000)).toThrow(expect.objectContaining({ resource: "b" }));
+    all.assertHeld(3_000);
+  });
+
+  test("abort their signal on the first look after a loss that no timer has told of", async () => {
+    const all = await alice.acquireAll(["a", "b"]);
+    await cluster.world.block("1m");
+    expect(all.signal.aborted).toBe(true);
+  });
+
+  test("are given back together, from the last to the first, and count as not held from the call on", async () => {
+    const all = await alice.acquireAll(["a", "b", "c"]);
+    const ended: string[] = [];
+    for (const lease of all.leases) lease.signal.addEventListener("abort", () => ended.push(lease.resource));
+    const released = all.release();
+    expect([all.remaining(), all.signal.aborted]).toEqual([0, true]);
+    expect(ended).toEqual(["c", "b", "a"]);
+    await released;
+    await all[Symbol.asyncDispose]();
+    expect(await bob.list()).toEqual([]);
+  });
+
+  test("know each by its name, and are plain data for logs", async () => {
+    const all = await alice.acquireAll(["b", "a"]);
+    expect(() => all.get("c")).toThrow(expect.objectContaining({ code: "INVALID_NAME" }));
+    const plain = JSON.parse(JSON.stringify(all)) as ReturnType<typeof all.toJSON>;
+    expect(plain.leases.map(({ token }) => token)).toEqual(all.leases.map(({ token }) => String(token)));
+    expect(plain.remainingMs).toBe(15_000);
+  });
+});

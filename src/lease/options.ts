@@ -1,0 +1,63 @@
+/** What calls of the waist may be told. */
+
+/**
+ * Milliseconds as a number of 0 or more, or text of one number and one unit: `"500ms"`, `"1.5s"`, `"15s"`,
+ * `"1m"`, `"2h"`. Anything else is refused with `INVALID_DURATION`.
+ */
+export type Duration = number | string;
+
+export interface TryAcquireOptions {
+  /**
+   * Length of the lease. Default and maximum: `guarantees.ttlMaxMs`; minimum: `guarantees.ttlMinMs`. A
+   * shorter one frees the resource sooner after a crash, and costs more renewals.
+   */
+  ttl?: Duration;
+  /** Ends the call; the promise rejects with the signal's reason. */
+  signal?: AbortSignal;
+  /** Renew at a third of the TTL until released. Default true. */
+  autoRenew?: boolean;
+  /**
+   * The tenure ends at the latest this long after it began, whatever the renewals say: it is then lost with
+   * the reason `max-hold`. More than 0. Default: no bound.
+   */
+  maxHold?: Duration;
+}
+
+export interface AcquireOptions extends TryAcquireOptions {
+  /**
+   * How long to wait for a turn. Default `"1m"`; `Infinity` waits until the signal aborts; `0` does not wait
+   * (then another's lease is `LEASE_HELD`, not `TIMEOUT`). An attempt that is under way at the deadline may
+   * take up to 100 ms longer, and its lease is handed out.
+   */
+  wait?: Duration;
+}
+
+export interface LeadOptions {
+  /** Length of the lease, as in {@link TryAcquireOptions.ttl}. */
+  ttl?: Duration;
+  /** Ends the campaign, or the leadership; `lead` then returns when the callback has settled. */
+  signal?: AbortSignal;
+}
+
+export interface QueryOptions {
+  /** How long the whole call may wait for answers, however many it needs. Default `"5s"`. */
+  timeout?: Duration;
+  /**
+   * Ends the call; the promise rejects with the signal's reason. What was asked by then, to break a lease
+   * say, may still be done.
+   */
+  signal?: AbortSignal;
+}
+
+export interface ListOptions extends QueryOptions {
+  /**
+   * Told when members that did not answer leave some resources unknown, with a sentence that says which
+   * members; the list is then incomplete. Without it, `list` rejects with `NO_QUORUM` in that case.
+   */
+  onIncomplete?: (why: string) => void;
+}
+
+export interface WatchOptions {
+  /** Ends the watch. */
+  signal?: AbortSignal;
+}
