@@ -12,7 +12,7 @@ export interface Holding {
   release(): Promise<void>;
 }
 
-/** Runs work, which is asked to stop when `signal` aborts. The lease is released when the work has settled. */
+/** Runs work, which is asked to stop when `signal` aborts, and releases the lease when it has settled. */
 export async function runUnder<R>(
   holding: Holding,
   signal: AbortSignal | undefined,
