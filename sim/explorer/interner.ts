@@ -1,3 +1,5 @@
+import { getOrInsert } from "../../src/common/maps.js";
+
 /** Gives equal things one small number, so that a state of the world is a handful of numbers. */
 export class Interner<T> {
   readonly #items: T[] = [];
@@ -14,13 +16,7 @@ export class Interner<T> {
 
   idOf(item: T): number {
     const key = this.#keyOf(item);
-    let id = this.#byKey.get(key);
-    if (id === undefined) {
-      id = this.#items.length;
-      this.#items.push(item);
-      this.#byKey.set(key, id);
-    }
-    return id;
+    return getOrInsert(this.#byKey, key, () => this.#items.push(item) - 1);
   }
 
   at(id: number): T {

@@ -1,3 +1,4 @@
+import { getOrInsert } from "../common/maps.js";
 import type { SequentialModel } from "./linearizability.js";
 
 /** What is done to a register: `"read"` answers its value, `{ write }` answers nothing. */
@@ -124,9 +125,5 @@ function same(left: unknown, right: unknown): boolean {
 /** Names for values that are equal exactly if the values are the same. */
 function keysByIdentity(): (value: unknown) => string {
   const numbers = new Map<unknown, string>();
-  return (value) => {
-    let key = numbers.get(value);
-    if (key === undefined) numbers.set(value, (key = String(numbers.size)));
-    return key;
-  };
+  return (value) => getOrInsert(numbers, value, () => String(numbers.size));
 }

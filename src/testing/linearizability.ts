@@ -1,3 +1,5 @@
+import { getOrInsert } from "../common/maps.js";
+
 /**
  * Deciding whether a concurrent history is linearizable: whether all of its operations could have happened
  * one after another, each at one instant between its call and its return, so that a sequential model gives
@@ -94,9 +96,7 @@ export function checkLinearizable<State, Input, Output>(
   const partitions = new Map<string, HistoryOperation<Input, Output>[]>();
   for (const operation of history) {
     const name = model.partitionOf?.(operation.input) ?? "";
-    const partition = partitions.get(name);
-    if (partition === undefined) partitions.set(name, [operation]);
-    else partition.push(operation);
+    getOrInsert(partitions, name, () => []).push(operation);
   }
   const budget = { steps: stepsMax, bytes: rememberedBytesMax };
   const orders: Linearized<Input, Output>[][] = [];

@@ -1,3 +1,4 @@
+import { getOrInsert } from "../common/maps.js";
 import { parseDuration } from "../lease/duration.js";
 import { LeaseManager } from "../lease/lease-manager.js";
 import type { Duration, Leases } from "../lease/types.js";
@@ -104,11 +105,6 @@ export class MemoryCluster implements AsyncDisposable {
   }
 
   #process(name: string): ProcessSwitch {
-    let process = this.#processes.get(name);
-    if (process === undefined) {
-      process = new ProcessSwitch();
-      this.#processes.set(name, process);
-    }
-    return process;
+    return getOrInsert(this.#processes, name, () => new ProcessSwitch());
   }
 }

@@ -1,3 +1,4 @@
+import { getOrInsert } from "../common/maps.js";
 import { LeaseLostError, type LossReason } from "../lease/errors.js";
 import type { Clock } from "../common/ports.js";
 import type { Grant, ReleaseRequest } from "../lease/provider.js";
@@ -118,8 +119,7 @@ export class MemoryGround {
     const standing = this.find(resource);
     const isOwnRest = standing?.owner === participant && standing.abandoned;
     if (standing !== undefined && !isOwnRest) {
-      const refused = this.#refused.get(resource) ?? new Set();
-      this.#refused.set(resource, refused.add(participant));
+      getOrInsert(this.#refused, resource, () => new Set()).add(participant);
       return standing;
     }
     const tenure = new MemoryTenure(resource, ++this.#lastToken, participant, ttlMs);

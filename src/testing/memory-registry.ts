@@ -1,3 +1,4 @@
+import { getOrInsert } from "../common/maps.js";
 import { LeaseholdError } from "../lease/errors.js";
 import { LeaseManager } from "../lease/lease-manager.js";
 import type { World } from "../common/ports.js";
@@ -39,16 +40,12 @@ class NamedMemoryProvider extends MemoryProvider {
  * @throws LeaseholdError `INVALID_CONFIG` when too many names are open.
  */
 export function openMemory(name: string, world: World, participant = "memory"): Leases {
-  let ground = grounds.get(name);
-  if (ground === undefined) {
-    if (grounds.size >= groundsMax) {
-      throw new LeaseholdError(
-        "INVALID_CONFIG",
-        `${groundsMax} in-memory clusters are open in this process; close some`,
-      );
-    }
-    ground = new MemoryGround();
-    grounds.set(name, ground);
+  if (grounds.size >= groundsMax && !grounds.has(name)) {
+    throw new LeaseholdError(
+      "INVALID_CONFIG",
+      `${groundsMax} in-memory clusters are open in this process; close some`,
+    );
   }
+  const ground = getOrInsert(grounds, name, () => new MemoryGround());
   return new LeaseManager(new NamedMemoryProvider(name, ground, world, participant), world);
 }

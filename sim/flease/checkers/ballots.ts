@@ -1,3 +1,4 @@
+import { getOrInsert } from "../../../src/common/maps.js";
 import { numberAt } from "../../../src/flease/protocol/ballot.js";
 import { Kind } from "../../../src/flease/protocol/message.js";
 import type { Message } from "../../../src/flease/protocol/message.js";
@@ -65,11 +66,12 @@ export class Ballots implements Observer {
   }
 
   #bookOf(node: NodeView, owner: string): OwnerBook {
-    let book = this.#owners.get(owner);
-    if (book === undefined) {
-      book = { node, incarnation: node.incarnation, last: 0, announced: 0 };
-      this.#owners.set(owner, book);
-    }
+    const book = getOrInsert(this.#owners, owner, () => ({
+      node,
+      incarnation: node.incarnation,
+      last: 0,
+      announced: 0,
+    }));
     return book;
   }
 }

@@ -1,3 +1,4 @@
+import { getOrInsert } from "../../../src/common/maps.js";
 import { ProgramClock, RenewingThread, SharedThreads, SharedValidity } from "../../../src/flease/threads.js";
 import { Exclusion } from "../../kit/checkers/exclusion.js";
 import type { Hold, Observer, FleaseReport, WorldView } from "../stage/observer.js";
@@ -31,8 +32,7 @@ class Threads {
     this.note();
     this.#clockOfEpoch();
     this.#extended.set(slot.resource, slot.holdEnd);
-    let validity = this.#validities.get(slot.resource);
-    if (validity === undefined) this.#validities.set(slot.resource, (validity = new SharedValidity()));
+    const validity = getOrInsert(this.#validities, slot.resource, () => new SharedValidity());
     validity.extend(slot.holdUntil, slot.holdEnd, Infinity);
   }
 

@@ -1,3 +1,4 @@
+import { getOrInsert } from "../../../src/common/maps.js";
 import type { Message } from "../../../src/flease/protocol/message.js";
 import { Kind } from "../../../src/flease/protocol/message.js";
 import type { Hold, Observer, FleaseReport } from "../stage/observer.js";
@@ -46,8 +47,6 @@ export class ReleaseFinality implements Observer {
 
   #bookOf(node: NodeView, resource: string): ResourceBook {
     const books = this.#books.get(node)!;
-    let book = books.get(resource);
-    if (book === undefined) books.set(resource, (book = { last: 0, closed: 0 }));
-    return book;
+    return getOrInsert(books, resource, () => ({ last: 0, closed: 0 }));
   }
 }

@@ -1,4 +1,4 @@
-import type { Timer } from "../../common/ports.js";
+import { Pauses } from "../../common/pauses.js";
 import type { ResourceHint } from "../../lease/types.js";
 import type { Cells } from "../protocol/cells.js";
 import { hintOf } from "./hints.js";
@@ -29,7 +29,7 @@ export class ClusterWatch {
   readonly #prefix: string;
   readonly #told: (hint: ResourceHint) => void;
   readonly #newSession: () => number;
-  readonly #pauses = new Map<Timer, () => void>();
+  readonly #pauses: Pauses;
   /** By member: the session under way. */
   readonly #sessions: (number | undefined)[] = [];
   #stopped = false;
@@ -42,6 +42,7 @@ export class ClusterWatch {
     newSession: () => number,
   ) {
     this.#driver = driver;
+    this.#pauses = new Pauses(driver.runner.world.timers);
     this.#view = new WatchView(cells);
     this.#prefix = prefix;
     this.#told = told;
@@ -54,11 +55,7 @@ export class ClusterWatch {
 
   stop(): void {
     this.#stopped = true;
-    for (const [timer, resume] of this.#pauses) {
-      timer.cancel();
-      resume();
-    }
-    this.#pauses.clear();
+    this.#pauses.end();
     for (const [member, session] of this.#sessions.entries()) {
       if (session === undefined) continue;
       // So that the call that the member holds back ends now. If it does not arrive, the member finds out by
@@ -77,7 +74,8 @@ export class ClusterWatch {
         this.#view.forget(member);
       }
       this.#sessions[member] = undefined;
-      if (!this.#stopped) await this.#pause();
+      const { random } = this.#driver.runner.world;
+      if (!this.#stopped) await this.#pauses.pause(retryMs * (1 + random.next()) * 0.5);
     }
   }
 
@@ -109,16 +107,5 @@ export class ClusterWatch {
       if (verdict?.state === "held") this.#told(hintOf(verdict.lease, wall));
       else if (verdict?.state === "free") this.#told({ resource, state: "free" });
     }
-  }
-
-  #pause(): Promise<void> {
-    return new Promise((resolve) => {
-      const delayMs = retryMs * (1 + this.#driver.runner.world.random.next()) * 0.5;
-      const timer = this.#driver.runner.world.timers.after(delayMs, () => {
-        this.#pauses.delete(timer);
-        resolve();
-      });
-      this.#pauses.set(timer, resolve);
-    });
   }
 }

@@ -1,3 +1,4 @@
+import { getOrInsert } from "../../common/maps.js";
 import { cellOf } from "./quorum.js";
 import type { Cell } from "./quorum.js";
 
@@ -32,12 +33,8 @@ export class Cells {
   of(resource: string): Cell {
     if (this.#cellSize >= this.#memberHashes.length) return this.#everybody;
     const mask = this.#choose(hashText(resource));
-    let cell = this.#known.get(mask);
-    if (cell === undefined) {
-      cell = cellOf(this.#memberHashes.flatMap((_, index) => ((mask >>> index) & 1 ? [index] : [])));
-      this.#known.set(mask, cell);
-    }
-    return cell;
+    const inMask = (_: number, index: number) => ((mask >>> index) & 1 ? [index] : []);
+    return getOrInsert(this.#known, mask, () => cellOf(this.#memberHashes.flatMap(inMask)));
   }
 
   /** The members with the highest scores; equal scores are decided by the order of the ids. */

@@ -1,3 +1,5 @@
+import { getOrInsert } from "../../common/maps.js";
+
 /**
  * Who may have how much of what one acceptor keeps.
  *
@@ -176,17 +178,13 @@ export class Quotas {
   }
 
   #payer(key: string, name: string): Payer {
-    let account = this.#accounts.get(key);
-    if (account === undefined) {
-      account = { key, used: 0, certain: 0, names: new Map() };
-      this.#accounts.set(key, account);
-    }
-    let payer = account.names.get(name);
-    if (payer === undefined) {
-      payer = { account, name, used: 0, links: 0 };
-      account.names.set(name, payer);
-    }
-    return payer;
+    const account = getOrInsert(this.#accounts, key, () => ({
+      key,
+      used: 0,
+      certain: 0,
+      names: new Map<string, Payer>(),
+    }));
+    return getOrInsert(account.names, name, () => ({ account, name, used: 0, links: 0 }));
   }
 
   #prune(payer: Payer): void {

@@ -1,3 +1,4 @@
+import { getOrInsert } from "../../common/maps.js";
 import { notListed } from "./message.js";
 
 /**
@@ -69,15 +70,10 @@ export class Waiters {
     if (list?.tickets.has(peer) === true) return list.aheadOf(peer);
     if (this.#total >= waitersMax || (list?.tickets.size ?? 0) >= waitersPerResourceMax) return notListed;
     if ((this.#resourcesOf.get(peer)?.size ?? 0) >= waitersPerPeerMax) return notListed;
-    if (list === undefined) {
-      list = new WaitingList();
-      this.#lists.set(resource, list);
-    }
+    list ??= getOrInsert(this.#lists, resource, () => new WaitingList());
     list.add(peer);
     this.#total += 1;
-    const resources = this.#resourcesOf.get(peer);
-    if (resources === undefined) this.#resourcesOf.set(peer, new Set([resource]));
-    else resources.add(resource);
+    getOrInsert(this.#resourcesOf, peer, () => new Set()).add(resource);
     return list.aheadOf(peer);
   }
 

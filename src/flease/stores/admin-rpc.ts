@@ -6,7 +6,8 @@ import type { ResourceAnswer } from "../admin/admin-answers.js";
 import type { FeedPage } from "../admin/watch-feed.js";
 import { watchHoldMs } from "../admin/watching.js";
 import { LeaseholdError } from "../../lease/errors.js";
-import type { Timer, Timers } from "../../common/ports.js";
+import { Pauses } from "../../common/pauses.js";
+import type { Timers } from "../../common/ports.js";
 import { entryRegister, resourceOf } from "./registers.js";
 import { ask } from "./ask.js";
 import { revise, seenIn } from "./visit.js";
@@ -46,11 +47,12 @@ export class StoreAdminRpc {
   readonly #options: StoreAdminOptions;
   /** By store and session. */
   readonly #watches = new Map<string, Told>();
-  readonly #pauses = new Map<Timer, () => void>();
+  readonly #pauses: Pauses;
   #isClosed = false;
 
   constructor(options: StoreAdminOptions) {
     this.#options = options;
+    this.#pauses = new Pauses(options.timers);
   }
 
   async answer(store: number, method: string, given: object, timeoutMs: number): Promise<unknown> {
@@ -84,11 +86,7 @@ export class StoreAdminRpc {
   close(): void {
     this.#isClosed = true;
     this.#watches.clear();
-    for (const [timer, resume] of this.#pauses) {
-      timer.cancel();
-      resume();
-    }
-    this.#pauses.clear();
+    this.#pauses.end();
   }
 
   async #list(store: number, prefix: string): Promise<ListedLease[]> {
@@ -108,7 +106,7 @@ export class StoreAdminRpc {
     let looked = 0;
     for (const [register, cells] of answer.registers) {
       looked += 1;
-      if (looked % looksPerTurn === 0) await this.#pause(0);
+      if (looked % looksPerTurn === 0) await this.#pauses.pause(0);
       const resource = resourceOf(register);
       // What cannot be read is nobody's lease as far as a list can tell; `explain` and `acquire` say why.
       const seen = seenIn(visiting, { kind: "cells", id: answer.id, cells }, resource);
@@ -163,7 +161,7 @@ export class StoreAdminRpc {
       if (came !== "left" || broken) return wasAsked || came !== "gone";
       wasAsked = true;
       if (waitedMs >= timeoutMs || this.#isClosed) return false;
-      await this.#pause(pollMs);
+      await this.#pauses.pause(pollMs);
     }
   }
 
@@ -185,7 +183,7 @@ export class StoreAdminRpc {
         const page = pageOf(told, held);
         if (isFirst) return { ...page, anew: true };
         if (page.held.length + page.free.length > 0 || now() >= untilMs) return page;
-        await this.#pause(Math.max(everyMs, restFactor * tookMs));
+        await this.#pauses.pause(Math.max(everyMs, restFactor * tookMs));
       }
     } catch (error) {
       this.#watches.delete(name);
@@ -199,16 +197,6 @@ export class StoreAdminRpc {
     const came: Revision<T> = await run(revise(visiting, store, resource, undefined, change));
     if ("error" in came) throw came.error;
     return came.value;
-  }
-
-  #pause(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = this.#options.timers.after(ms, () => {
-        this.#pauses.delete(timer);
-        resolve();
-      });
-      this.#pauses.set(timer, resolve);
-    });
   }
 }
 

@@ -1,3 +1,4 @@
+import { getOrInsert } from "../../common/maps.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { Timer, World } from "../../common/ports.js";
 import { readClusterDocument } from "./cluster.js";
@@ -63,8 +64,7 @@ export function discover(
         return;
       }
       answered.add(address);
-      const known = found.get(cluster.configHash) ?? { cluster, addresses: new Map<string, string>() };
-      found.set(cluster.configHash, known);
+      const known = getOrInsert(found, cluster.configHash, () => ({ cluster, addresses: new Map() }));
       known.addresses.set(peerId, address);
       const isMajority = known.addresses.size > cluster.settings.members.length / 2;
       if (isMajority || answered.size >= addresses.length) succeed();

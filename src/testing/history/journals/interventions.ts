@@ -1,3 +1,4 @@
+import { getOrInsert } from "../../../common/maps.js";
 import type { Intervention, Nanoseconds } from "./format.js";
 import { compare } from "./nanoseconds.js";
 
@@ -22,7 +23,7 @@ export class InterventionLog {
   continuations(): Map<number, Nanoseconds[]> {
     const byPid = new Map<number, Nanoseconds[]>();
     for (const { event, pid, m } of this.#interventions) {
-      if (event === "continued") byPid.set(pid, [...(byPid.get(pid) ?? []), m]);
+      if (event === "continued") getOrInsert(byPid, pid, () => []).push(m);
     }
     return byPid;
   }

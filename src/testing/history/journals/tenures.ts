@@ -1,3 +1,4 @@
+import { getOrInsert } from "../../../common/maps.js";
 import type { Ending, TenureId, Nanoseconds, Operation, Sample } from "./format.js";
 import { compare, later, toNs } from "./nanoseconds.js";
 
@@ -126,9 +127,7 @@ export class TenureIndex {
     for (const entry of this.#gathered.values()) {
       const tenure = this.#tenureOf(entry);
       if (tenure === undefined) continue;
-      const others = resources.get(tenure.resource);
-      if (others === undefined) resources.set(tenure.resource, [tenure]);
-      else others.push(tenure);
+      getOrInsert(resources, tenure.resource, () => []).push(tenure);
     }
     for (const tenures of resources.values()) tenures.sort(byCertainStart);
     return resources;
@@ -146,9 +145,7 @@ export class TenureIndex {
   #of({ pid, incarnation, resource, token }: TenureId): Gathered {
     // Two processes that take themselves for the same owner would be one tenure without the process.
     const key = `${token}\n${pid}\n${incarnation}\n${resource}`;
-    let entry = this.#gathered.get(key);
-    if (entry !== undefined) return entry;
-    entry = {
+    return getOrInsert(this.#gathered, key, () => ({
       tenureId: { pid, incarnation, resource, token },
       first: undefined,
       last: undefined,
@@ -160,9 +157,7 @@ export class TenureIndex {
       refusedAt: undefined,
       acceptedFirst: undefined,
       acceptedLast: undefined,
-    };
-    this.#gathered.set(key, entry);
-    return entry;
+    }));
   }
 }
 

@@ -1,3 +1,4 @@
+import { getOrInsert } from "../../../common/maps.js";
 import type { Decision } from "../journals/format.js";
 import type { Violation } from "./violation.js";
 import { violationsMax } from "./violation.js";
@@ -23,8 +24,11 @@ export class GuardLog {
   /** Says what is wrong with the line itself, if anything is. */
   add(decision: Decision, source: string): string | undefined {
     const { event, resource, token, order } = decision;
-    const guarded = this.#resources.get(resource) ?? { source, order: -1, greatest: undefined };
-    this.#resources.set(resource, guarded);
+    const guarded = getOrInsert(this.#resources, resource, () => ({
+      source,
+      order: -1,
+      greatest: undefined,
+    }));
     if (guarded.source !== source) return `decisions of ${resource} are in ${guarded.source} too`;
     if (order <= guarded.order)
       return `out of order: decision ${order} of ${resource} stands after decision ${guarded.order}`;

@@ -1,0 +1,13 @@
+/** The value under this key, made by `make` where there is none yet. Values are never `undefined`. */
+export function getOrInsert<Key, Value extends {}>(
+  map: Map<Key, Value>,
+  key: Key,
+  make: (key: Key) => Value,
+): Value {
+  let value = map.get(key);
+  if (value === undefined) {
+    value = make(key);
+    map.set(key, value);
+  }
+  return value;
+}

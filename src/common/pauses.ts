@@ -1,0 +1,31 @@
+import type { Timer, Timers } from "./ports.js";
+
+/** Pauses that can all be ended at once, by whoever closes what makes them. */
+export class Pauses {
+  readonly #timers: Timers;
+  readonly #open = new Map<Timer, () => void>();
+
+  constructor(timers: Timers) {
+    this.#timers = timers;
+  }
+
+  /** Resolves after so long, or when all pauses are ended. */
+  pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = this.#timers.after(ms, () => {
+        this.#open.delete(timer);
+        resolve();
+      });
+      this.#open.set(timer, resolve);
+    });
+  }
+
+  /** Ends those that are open. A later one is a pause as before. */
+  end(): void {
+    for (const [timer, resume] of this.#open) {
+      timer.cancel();
+      resume();
+    }
+    this.#open.clear();
+  }
+}
