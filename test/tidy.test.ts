@@ -252,6 +252,18 @@ function circlesIn(imports: Imports): string[] {
   return circles;
 }
 
+/** Where pure files, or what they import in whatever way, ask the world by themselves. */
+function impureLines(among: readonly SourceFile[]): string[] {
+  const byPath = new Map(among.map((file) => [file.path, file]));
+  const reached = new Set(among.filter(isPure));
+  for (const file of reached)
+    for (const specifier of importsOf(file)) {
+      const next = byPath.get(pathOfImport(file, specifier));
+      if (next !== undefined) reached.add(next);
+    }
+  return [...reached].flatMap((file) => findLines(file, (line) => ambient.test(withoutComment(line))));
+}
+
 const isIn =
   (rooms: readonly string[]) =>
   ({ path }: SourceFile): boolean =>
@@ -293,17 +305,7 @@ describe("the folders", () => {
   });
 
   test("protocol folders are pure, and so is all that they import: no sockets, clocks, randomness, timers or node: modules", () => {
-    const byPath = new Map(production.map((file) => [file.path, file]));
-    const reached = new Set(production.filter(isPure));
-    for (const file of reached)
-      for (const specifier of importsOf(file)) {
-        const next = byPath.get(pathOfImport(file, specifier));
-        if (next !== undefined) reached.add(next);
-      }
-    const wrong = [...reached].flatMap((file) =>
-      findLines(file, (line) => ambient.test(withoutComment(line))),
-    );
-    expect(wrong).toEqual([]);
+    expect(impureLines(production)).toEqual([]);
   });
 
   test("no file is dead: a user comes to each that is built, from what the package exports or its command", () => {
@@ -371,13 +373,39 @@ describe("the files", () => {
   });
 });
 
+/** A file that is not there, for the laws to be tried on. */
+const file = (path: string, text: string): SourceFile => ({
+  path,
+  folder: folderOf(path),
+  text,
+  lines: text.split("\n"),
+});
+
+describe("the law of purity", () => {
+  const impure = 'import { readFileSync } from "node:fs";';
+  const among = (importer: SourceFile) => [
+    importer,
+    file("runtime/between.ts", 'import { readFileSync } from "./impure.js";'),
+    file("runtime/impure.ts", impure),
+    file("runtime/nobodys.ts", impure),
+  ];
+
+  test.each([
+    ["a value", 'import { a } from "../runtime/impure.js";'],
+    ["a type alone", 'import type {\n  A,\n} from "../runtime/impure.js";'],
+    ["a file between", 'import { a } from "../runtime/between.js";'],
+    ["an import when it is needed", 'const a = () => import("../runtime/impure.js");'],
+    ["an export", 'export * from "../runtime/impure.js";'],
+    ["an import for its effects", 'import "../runtime/impure.js";'],
+  ])("finds a node: module that a pure file reaches by %s", (_, text) =>
+    expect(impureLines(among(file("lease/a.ts", text)))).toEqual([`runtime/impure.ts:1: ${impure}`]),
+  );
+
+  test("lets a node: module pass that no pure file reaches", () =>
+    expect(impureLines(among(file("lease/a.ts", "")))).toEqual([]));
+});
+
 describe("the law of circles", () => {
-  const file = (path: string, text: string): SourceFile => ({
-    path,
-    folder: folderOf(path),
-    text,
-    lines: [],
-  });
   const two = [file("lease/a.ts", 'import type { B } from "./b.js";'), file("lease/b.ts", "")];
 
   test("two files of which one imports the other are no circle", () =>
