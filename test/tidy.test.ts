@@ -179,7 +179,7 @@ const pureFolders = new Set([
 const isPure = ({ path, folder }: SourceFile): boolean =>
   pureFolders.has(folder) || path.startsWith("testing/history/");
 const ambient =
-  /\b(?:Date\.now|performance\.|Math\.random|setTimeout|setInterval|setImmediate|process\.|Buffer\.|new Date\b|from "node:)/;
+  /\b(?:Date\.now|performance\.|Math\.random|setTimeout|setInterval|setImmediate|process\.|Buffer\.|new Date\b|(?:from|import) ?\(?"node:)/;
 
 function importsOf(file: SourceFile): string[] {
   return [...file.text.matchAll(/(?:from|import) "(\.[^"]*)"|import\("(\.[^"]*)"\)/g)].map(
@@ -399,6 +399,11 @@ describe("the law of purity", () => {
     ["an import for its effects", 'import "../runtime/impure.js";'],
   ])("finds a node: module that a pure file reaches by %s", (_, text) =>
     expect(impureLines(among(file("lease/a.ts", text)))).toEqual([`runtime/impure.ts:1: ${impure}`]),
+  );
+
+  test.each(['import "node:fs";', 'const fs = () => import("node:fs");', 'export * from "node:fs";'])(
+    "finds %s",
+    (text) => expect(impureLines([file("lease/a.ts", text)])).toEqual([`lease/a.ts:1: ${text}`]),
   );
 
   test("lets a node: module pass that no pure file reaches", () =>
