@@ -181,9 +181,10 @@ export class FleasePeer {
 
   #answer(acceptor: Acceptor, from: number, request: Message, now: Reading, reply: Message): boolean {
     const begins = (request.kind === Kind.read || request.kind === Kind.acquire) && !request.renewing;
-    if (begins && !this.admission.admits(from, request)) return acceptor.refuseAsBusy(request, now, reply);
+    if (begins && !this.admission.admits(from, request))
+      return acceptor.refuse(request, Refusal.busy, now, reply);
     if (begins && this.#waiters.standsBack(request.resource, from, now.mono))
-      return acceptor.refuseAsHeld(request, now, reply);
+      return acceptor.refuse(request, Refusal.held, now, reply); // For the sake of one who waits.
     return acceptor.receive(request, now, reply);
   }
 

@@ -120,8 +120,8 @@ export class Acceptor {
   /** How much of the recovery wait is left on the slower of the two clocks; 0 when it is over. */
   recoveryWaitLeftMs(now: Reading): number {
     if (this.#ready) return 0;
-    const rate = this.#recoveringSinceMono + this.#waitRateMs() - now.mono;
-    const wall = this.#waitsFromWall() + this.#waitWallMs() - now.lo;
+    const rate = this.#recoveringSinceMono + this.#settings.waitRateMs - now.mono;
+    const wall = this.#waitsFromWall() + this.#settings.waitWallMs - now.lo;
     return Math.max(0, rate, wall);
   }
 
@@ -161,19 +161,16 @@ export class Acceptor {
     return true;
   }
 
-  /** Refuses what it might grant: safe at any time, and here for the sake of somebody who waits. */
-  refuseAsHeld(request: Message, now: Reading, reply: Message): boolean {
+  /** Refuses what it might grant, before it looks at anything: safe at any time. */
+  refuse(
+    request: Message,
+    why: typeof Refusal.held | typeof Refusal.busy,
+    now: Reading,
+    reply: Message,
+  ): boolean {
     if (!this.#ready) return false;
     this.#fillHead(request, reply);
-    this.#refuse(request, Refusal.held, now, reply);
-    return true;
-  }
-
-  /** Refuses before it looks at anything: there is too much to do. */
-  refuseAsBusy(request: Message, now: Reading, reply: Message): boolean {
-    if (!this.#ready) return false;
-    this.#fillHead(request, reply);
-    this.#refuse(request, Refusal.busy, now, reply);
+    this.#refuse(request, why, now, reply);
     return true;
   }
 
@@ -394,14 +391,6 @@ export class Acceptor {
 
   #waitsFromWall(): number {
     return Math.max(this.#recoveringSinceWall, this.#forgotAtWall);
-  }
-
-  #waitWallMs(): number {
-    return this.#settings.waitWallMs;
-  }
-
-  #waitRateMs(): number {
-    return this.#settings.waitRateMs;
   }
 
   clone(): Acceptor {

@@ -176,15 +176,6 @@ test("small corrections of the wall clock are followed, slowly, however wrong th
   }
 });
 
-test("a reading of a clone leaves the original where it was", () => {
-  const clock = new FleaseClock(0, 10_000, 100, 0.01);
-  read(clock, 100, 10_150);
-  const copy = clock.clone();
-  expect(read(copy, 5_000, 15_020)).toEqual(read(clock, 5_000, 15_020));
-  read(copy, 6_000, 90_000);
-  expect(read(clock, 6_000, 16_000).hi).toBeLessThan(17_000);
-});
-
 /**
  * A process that the machine interrupts for up to a tenth of a second wherever it likes, also between two
  * looks at its clocks, which agree.

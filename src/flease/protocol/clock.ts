@@ -146,15 +146,4 @@ export class FleaseClock {
     const apart = wall - (this.#anchor + mono);
     return Math.max(-allowed, Math.min(allowed, apart));
   }
-
-  clone(): FleaseClock {
-    const copy = new FleaseClock(0, 0, this.#skewMs, this.#slewRate * 2);
-    copy.#anchor = this.#anchor;
-    copy.#hi = this.#hi;
-    copy.#lastMono = this.#lastMono;
-    copy.#apartSince = this.#apartSince;
-    copy.#disagreedByMs = this.#disagreedByMs;
-    copy.#distrusted = this.#distrusted;
-    return copy;
-  }
 }

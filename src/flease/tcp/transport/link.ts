@@ -247,7 +247,7 @@ export class Link {
   tick(): number {
     this.#roundTrip.tick();
     if (!this.#sentSinceTick && this.#outbox.length === 0 && this.#inFlight === undefined) {
-      this.#outbox.addHeartbeat(this.#links.view);
+      this.#outbox.openBatch(this.#links.view);
       this.#markDirty();
     }
     this.#sentSinceTick = false;

@@ -53,14 +53,9 @@ export class Outbox {
       this.#batchView !== message.view ||
       writer.length - this.#batchStart + messageBytesMax(message) > BATCH_BYTES_SPLIT
     ) {
-      this.#openBatch(message.view);
+      this.openBatch(message.view);
     }
     encodeMessage(writer, message);
-  }
-
-  /** An empty batch: it carries the clocks and shows that we are there. */
-  addHeartbeat(view: number): void {
-    this.#openBatch(view);
   }
 
   /** Where a frame of another kind is to be written to. */
@@ -101,7 +96,8 @@ export class Outbox {
     this.#pending.raw(rest.bytes.subarray(0, rest.length));
   }
 
-  #openBatch(view: number): void {
+  /** Begins a batch. One that stays empty carries the clocks and shows that we are there. */
+  openBatch(view: number): void {
     this.#closeBatch();
     this.#batchStart = openBatch(this.#pending, view);
     this.#batchView = view;
@@ -109,8 +105,7 @@ export class Outbox {
 
   #closeBatch(): void {
     if (this.#batchStart === -1) return;
-    const writer = this.#pending;
-    writer.view.setUint32(this.#batchStart, writer.length - this.#batchStart - 4);
+    this.#pending.endFrame(this.#batchStart);
     this.#batchStart = -1;
   }
 }

@@ -35,11 +35,11 @@ export function encodeCall(to: ByteWriter, call: CallFrame): boolean {
   const json = textOf(call.params);
   if (Buffer.byteLength(json) + ADMIN_FIELDS_BYTES_MAX > CALL_FRAME_BYTES_MAX) return false;
   if (call.method.length === 0 || Buffer.byteLength(call.method) > METHOD_BYTES_MAX) return false;
-  const start = begin(to, FrameKind.call, json);
+  const start = to.beginFrame(FrameKind.call, ADMIN_FIELDS_BYTES_MAX + 3 * json.length);
   to.u32(call.id);
   to.text8(call.method);
   to.text32(json);
-  finish(to, start);
+  to.endFrame(start);
   return true;
 }
 
@@ -54,23 +54,11 @@ export function encodeAnswer(to: ByteWriter, answer: AnswerFrame): void {
   if (Buffer.byteLength(json) + ADMIN_FIELDS_BYTES_MAX > ANSWER_FRAME_BYTES_MAX) {
     throw new RangeError(`the answer is larger than ${ANSWER_FRAME_BYTES_MAX} bytes`);
   }
-  const start = begin(to, FrameKind.answer, json);
+  const start = to.beginFrame(FrameKind.answer, ADMIN_FIELDS_BYTES_MAX + 3 * json.length);
   to.u32(answer.id);
   to.u8(status);
   to.text32(json);
-  finish(to, start);
-}
-
-function begin(to: ByteWriter, kind: FrameKind, json: string): number {
-  const start = to.length;
-  to.reserve(ADMIN_FIELDS_BYTES_MAX + 3 * json.length);
-  to.u32(0);
-  to.u8(kind);
-  return start;
-}
-
-function finish(to: ByteWriter, start: number): void {
-  to.view.setUint32(start, to.length - start - 4);
+  to.endFrame(start);
 }
 
 export function decodeCall(from: ByteReader): CallFrame {

@@ -1,4 +1,6 @@
 import { isUtf8 } from "node:buffer";
+import { FRAME_HEADER_BYTES } from "./frame.js";
+import type { FrameKind } from "./frame.js";
 import { FrameError } from "./frame-error.js";
 
 /** Text up to this length is copied by a loop in JavaScript, which beats a call into the runtime. */
@@ -49,6 +51,20 @@ export class ByteWriter {
   f64(value: number): void {
     this.view.setFloat64(this.length, value);
     this.length += 8;
+  }
+
+  /** Begins a frame of this kind. Its length is filled in by `endFrame`. Returns where it begins. */
+  beginFrame(kind: FrameKind, bodyBytesMax: number): number {
+    const start = this.length;
+    this.reserve(FRAME_HEADER_BYTES + bodyBytesMax);
+    this.u32(0);
+    this.u8(kind);
+    return start;
+  }
+
+  /** The frame that began there ends here. Its length counts what follows the length itself. */
+  endFrame(start: number): void {
+    this.view.setUint32(start, this.length - start - 4);
   }
 
   raw(bytes: Uint8Array): void {

@@ -57,10 +57,7 @@ export function messageBytesMax(message: Message): number {
  * it begins.
  */
 export function openBatch(to: ByteWriter, view: number): number {
-  const start = to.length;
-  to.reserve(FRAME_HEADER_BYTES + BATCH_HEADER_BYTES);
-  to.u32(0);
-  to.u8(FrameKind.batch);
+  const start = to.beginFrame(FrameKind.batch, BATCH_HEADER_BYTES);
   to.u32(view);
   to.length += BATCH_HEADER_BYTES - 4;
   return start;

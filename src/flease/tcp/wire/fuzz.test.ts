@@ -121,7 +121,7 @@ function conversation(seed: number): Buffer {
   const outbox = new Outbox();
   for (const message of fc.sample(anyMessage, { numRuns: 6, seed })) outbox.add(message);
   encodeCall(outbox.frames, { id: 7, method: "status", params: { verbose: true } });
-  outbox.addHeartbeat(1);
+  outbox.openBatch(1);
   encodeAnswer(outbox.frames, { id: 7, value: ["a", 1, null] });
   for (const message of fc.sample(anyMessage, { numRuns: 3, seed: seed + 1 })) outbox.add(message);
   const { bytes, length } = outbox.take(

@@ -54,11 +54,6 @@ export interface Rejection {
   readonly text: string;
 }
 
-/** The frame was begun at `start`: now its length is known. */
-function closeFrame(to: ByteWriter, start: number): void {
-  to.view.setUint32(start, to.length - start - 4);
-}
-
 /** How one side begins a handshake: what it says of itself, and the key that it will prove to have. */
 export interface Introduction {
   readonly claims: Claims;
@@ -69,10 +64,7 @@ export interface Introduction {
 
 function encodeIntroduction(to: ByteWriter, kind: FrameKind, introduction: Introduction): number {
   const { claims, publicKey, nonce } = introduction;
-  const start = to.length;
-  to.reserve(HELLO_BYTES_MAX + 2 * (claims.nodeId.length + claims.cluster.length));
-  to.u32(0);
-  to.u8(kind);
+  const start = to.beginFrame(kind, HELLO_BYTES_MAX + 2 * (claims.nodeId.length + claims.cluster.length));
   to.u32(MAGIC);
   to.u8(PROTOCOL_VERSION);
   to.u8(RoleCode[claims.role]);
@@ -87,7 +79,7 @@ function encodeIntroduction(to: ByteWriter, kind: FrameKind, introduction: Intro
 }
 
 export function encodeHello(to: ByteWriter, introduction: Introduction): void {
-  closeFrame(to, encodeIntroduction(to, FrameKind.hello, introduction));
+  to.endFrame(encodeIntroduction(to, FrameKind.hello, introduction));
 }
 
 /** @param sign is given the body as far as the signature, and makes it */
@@ -101,28 +93,21 @@ export function encodeWelcome(
   to.reserve(4 + 3 * clusterDocument.length + SIGNATURE_BYTES);
   to.text32(clusterDocument);
   to.raw(sign(to.bytes.subarray(start + FRAME_HEADER_BYTES, to.length)));
-  closeFrame(to, start);
+  to.endFrame(start);
 }
 
 /** The answer to WELCOME: the side that dialed signs, too. */
 export function encodeProof(to: ByteWriter, signature: Uint8Array): void {
-  const start = to.length;
-  to.reserve(FRAME_HEADER_BYTES + SIGNATURE_BYTES);
-  to.u32(0);
-  to.u8(FrameKind.proof);
+  const start = to.beginFrame(FrameKind.proof, SIGNATURE_BYTES);
   to.raw(signature);
-  closeFrame(to, start);
+  to.endFrame(start);
 }
 
 export function encodeReject(to: ByteWriter, rejection: Rejection): void {
-  const start = to.length;
-  const text = rejection.text.slice(0, REJECT_TEXT_BYTES_MAX / 3);
-  to.reserve(FRAME_HEADER_BYTES + 3 + REJECT_TEXT_BYTES_MAX);
-  to.u32(0);
-  to.u8(FrameKind.reject);
+  const start = to.beginFrame(FrameKind.reject, 3 + REJECT_TEXT_BYTES_MAX);
   to.u8(RejectCode[rejection.reason]);
-  to.text16(text);
-  closeFrame(to, start);
+  to.text16(rejection.text.slice(0, REJECT_TEXT_BYTES_MAX / 3));
+  to.endFrame(start);
 }
 
 /** What a HELLO or WELCOME says; of one in another version only that. */
