@@ -72,7 +72,7 @@ export class StoresClient {
   /** What it would read, without a trace: for those who check. */
   peek(): Reading {
     const { nowMs } = this.#ground;
-    return this.peer.peek(this.clock.monoAt(nowMs), this.clock.wallAt(nowMs), this.#peeked);
+    return this.peer.clock.peek(this.clock.monoAt(nowMs), this.clock.wallAt(nowMs), this.#peeked);
   }
 
   /** A reading leaves its trace in `hi`. */

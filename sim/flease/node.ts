@@ -99,7 +99,7 @@ export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
   /** The clock as an observer sees it, without disturbing it. One reused record. */
   look(): Reading {
     const at = this.#world.nowMs;
-    return this.peer!.peek(this.clock.monoAt(at), this.clock.wallAt(at), this.#looked);
+    return this.peer!.clock.peek(this.clock.monoAt(at), this.clock.wallAt(at), this.#looked);
   }
 
   // Life

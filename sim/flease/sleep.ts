@@ -33,7 +33,7 @@ export class Sleep {
   clocksSeemToAgree(): boolean {
     const { nowMs, settings } = this.#world;
     const { peer, clock } = this.#node;
-    return peer!.clocksApartMs(clock.monoAt(nowMs), clock.wallAt(nowMs)) <= settings.maxClockSkewMs;
+    return peer!.clock.apartMs(clock.monoAt(nowMs), clock.wallAt(nowMs)) <= settings.maxClockSkewMs;
   }
 
   /** What is left out is the case at this moment. */

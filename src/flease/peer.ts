@@ -77,10 +77,11 @@ export class FleasePeer {
   readonly admission: Admission;
   /** For those who watch; absent without an acceptor. */
   readonly feed: WatchFeed | undefined;
-  readonly #waiters: Waiters;
+  /** Those who wait, at this acceptor. */
+  readonly waiters: Waiters;
   /** Reused for HINT and PASS, which go beside the protocol. */
   readonly #aside = new Message();
-  readonly #clock: FleaseClock;
+  readonly clock: FleaseClock;
   readonly #medium: Medium;
   readonly #clockFault: (reason: string) => void;
   #outcomes: PeerOutcomes;
@@ -106,8 +107,8 @@ export class FleasePeer {
     this.#medium = medium;
     this.#clockFault = clockFault;
     this.#outcomes = outcomes;
-    this.#waiters = new Waiters(Math.max(hintPatienceMsMin, settings.rpcTimeoutMs * hintPatience));
-    this.#clock = new FleaseClock(mono, wall, settings.maxClockSkewMs, settings.clockRateError);
+    this.waiters = new Waiters(Math.max(hintPatienceMsMin, settings.rpcTimeoutMs * hintPatience));
+    this.clock = new FleaseClock(mono, wall, settings.maxClockSkewMs, settings.clockRateError);
     const now = this.read(mono, wall);
     this.proposer = new Proposer(settings, options.owner, options.seed, medium, outcomes);
     this.queries = new Queries(settings, (to, message) => medium.send(to, message));
@@ -136,27 +137,7 @@ export class FleasePeer {
 
   /** Makes a reading of two clock values. It is one reused record: it counts until the next call. */
   read(mono: number, wall: number): Reading {
-    return this.#clock.read(mono, wall, this.#reading);
-  }
-
-  /** What `read` would say, into the caller's record and without leaving a trace: for observers. */
-  peek(mono: number, wall: number, into: Reading): Reading {
-    return this.#clock.peek(mono, wall, into);
-  }
-
-  /** Another look at this machine's clocks has found that they disagree. */
-  distrustClocks(): void {
-    this.#clock.distrust();
-  }
-
-  /** The wall clock as the steady one carries it on. */
-  carriedMs(mono: number): number {
-    return this.#clock.carriedMs(mono);
-  }
-
-  /** How far this machine's two clocks are apart, ms: more than ε shows in every reading. */
-  clocksApartMs(mono: number, wall: number): number {
-    return this.#clock.apartMs(mono, wall);
+    return this.clock.read(mono, wall, this.#reading);
   }
 
   /**
@@ -183,7 +164,7 @@ export class FleasePeer {
     const begins = (request.kind === Kind.read || request.kind === Kind.acquire) && !request.renewing;
     if (begins && !this.admission.admits(from, request))
       return acceptor.refuse(request, Refusal.busy, now, reply);
-    if (begins && this.#waiters.standsBack(request.resource, from, now.mono))
+    if (begins && this.waiters.standsBack(request.resource, from, now.mono))
       return acceptor.refuse(request, Refusal.held, now, reply); // For the sake of one who waits.
     return acceptor.receive(request, now, reply);
   }
@@ -195,24 +176,14 @@ export class FleasePeer {
    */
   hearClock(member: number, peerLo: number, peerHi: number, echoLo: number, now: Reading): boolean {
     const possible = this.skew.observe(member, peerLo, peerHi, echoLo, now);
-    if (this.#fault === undefined && this.skew.weAreFaulty) this.#clock.distrust();
+    if (this.#fault === undefined && this.skew.weAreFaulty) this.clock.distrust();
     return possible;
   }
 
   /** The peer is not connected any more. */
   forget(peer: number): void {
-    this.#waiters.forget(peer);
+    this.waiters.forget(peer);
     this.skew.forget(peer);
-  }
-
-  /** Those who wait, at this acceptor, over all resources. */
-  get waiterCount(): number {
-    return this.#waiters.size;
-  }
-
-  /** Those who wait, at this acceptor, for one resource. */
-  waitersFor(resource: string): number {
-    return this.#waiters.sizeOf(resource);
   }
 
   /** Keeps the list of those who wait for a resource, and tells the first when it has become free. */
@@ -220,12 +191,12 @@ export class FleasePeer {
     const { resource } = request;
     if (reply?.kind === Kind.nack) {
       const waits = request.waiting && reply.refusal === Refusal.held;
-      reply.ahead = waits ? this.#waiters.add(resource, from) : 0;
+      reply.ahead = waits ? this.waiters.add(resource, from) : 0;
     } else if (reply?.kind === Kind.ack) {
-      this.#waiters.taken(resource, from);
+      this.waiters.taken(resource, from);
     } else if (request.kind === Kind.release || request.kind === Kind.pass) {
-      if (request.kind === Kind.pass) this.#waiters.remove(resource, from);
-      if (this.#waiters.size > 0) this.#tellNext(resource, now);
+      if (request.kind === Kind.pass) this.waiters.remove(resource, from);
+      if (this.waiters.size > 0) this.#tellNext(resource, now);
     }
   }
 
@@ -233,9 +204,9 @@ export class FleasePeer {
     const entry = this.acceptor?.entry(resource);
     if (entry !== undefined && this.acceptor?.isOver(entry, now) === false) return;
     for (;;) {
-      const waiter = this.#waiters.next(resource, now.mono);
+      const waiter = this.waiters.next(resource, now.mono);
       if (waiter === undefined || this.#tell(waiter, Kind.hint, resource)) return;
-      this.#waiters.remove(resource, waiter);
+      this.waiters.remove(resource, waiter);
     }
   }
 
@@ -268,8 +239,8 @@ export class FleasePeer {
     // A fiftieth of them at least: all are looked at within some five seconds, however many there are.
     this.acceptor?.discardIdle(now, Math.max(discardLimit, this.acceptor.size / 50));
     // Leases that ran out, as their holder crashed, and those who were told of one and did not come.
-    if (this.acceptor?.ready === true && this.#waiters.size > 0)
-      for (const resource of this.#waiters.sweep(discardLimit)) this.#tellNext(resource, now);
+    if (this.acceptor?.ready === true && this.waiters.size > 0)
+      for (const resource of this.waiters.sweep(discardLimit)) this.#tellNext(resource, now);
   }
 
   #checkClocks(now: Reading): void {
@@ -280,7 +251,7 @@ export class FleasePeer {
       return;
     }
     if (now.clocksDisagree) {
-      const apartMs = Math.round(this.#clock.disagreedByMs);
+      const apartMs = Math.round(this.clock.disagreedByMs);
       this.#movedApartAt = now.mono;
       this.#declareFault(
         apartMs === 0
@@ -302,7 +273,7 @@ export class FleasePeer {
    * wait but forgets nothing (3.2).
    */
   restart(owner: string, mono: number, wall: number): void {
-    this.#clock.restart(mono, wall);
+    this.clock.restart(mono, wall);
     const now = this.read(mono, wall);
     this.proposer.restart(owner);
     this.acceptor?.beginRecoveryWait(now);

@@ -212,12 +212,12 @@ export class FleaseProvider implements Provider, PeerOutcomes {
   /** What every other thread needs to make readings of its own as this peer does. */
   clockStart(epoch: number): ClockStart {
     const monoMs = this.#runner.now().mono;
-    return { epoch, monoMs, carriedMs: this.#peer.carriedMs(monoMs) };
+    return { epoch, monoMs, carriedMs: this.#peer.clock.carriedMs(monoMs) };
   }
 
   /** Another thread has found that the clocks disagree: everything held is gone. */
   distrustClocks(): void {
-    this.#peer.distrustClocks();
+    this.#peer.clock.distrust();
   }
 
   /**

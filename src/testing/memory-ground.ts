@@ -79,11 +79,13 @@ export class MemoryGround {
   readonly #tenures = new Map<string, MemoryTenure>();
   readonly #refused = new Map<string, Set<MemoryParticipant>>();
   readonly #participants = new Set<MemoryParticipant>();
+  readonly #emptied: () => void;
   #lastToken = 0n;
   #lastIncarnation = 0;
 
-  get participants(): number {
-    return this.#participants.size;
+  /** @param emptied the last participant has left */
+  constructor(emptied: () => void = () => undefined) {
+    this.#emptied = emptied;
   }
 
   /** A holder's name for another participant of this name. */
@@ -102,6 +104,7 @@ export class MemoryGround {
       if (refused.size === 0) this.#refused.delete(resource);
     }
     this.#sweep();
+    if (this.#participants.size === 0) this.#emptied();
   }
 
   /** The tenure that stands in the way, if there is one. */

@@ -18,22 +18,6 @@ const ttlMsMax = 3_600_000;
 /** A ground lives from its first participant to its last. */
 const grounds = new Map<string, MemoryGround>();
 
-class NamedMemoryProvider extends MemoryProvider {
-  readonly #name: string;
-  readonly #ground: MemoryGround;
-
-  constructor(name: string, ground: MemoryGround, world: World, participant: string) {
-    super(ground, world, { name: participant, ttlMaxMs: ttlMsMax });
-    this.#name = name;
-    this.#ground = ground;
-  }
-
-  override async close(): Promise<void> {
-    await super.close();
-    if (this.#ground.participants === 0) grounds.delete(this.#name);
-  }
-}
-
 /**
  * Leases within this process: everybody who opens the same name contends with each other.
  *
@@ -46,6 +30,9 @@ export function openMemory(name: string, world: World, participant = "memory"): 
       `${groundsMax} in-memory clusters are open in this process; close some`,
     );
   }
-  const ground = getOrInsert(grounds, name, () => new MemoryGround());
-  return new LeaseManager(new NamedMemoryProvider(name, ground, world, participant), world);
+  const ground = getOrInsert(grounds, name, () => new MemoryGround(() => grounds.delete(name)));
+  return new LeaseManager(
+    new MemoryProvider(ground, world, { name: participant, ttlMaxMs: ttlMsMax }),
+    world,
+  );
 }

@@ -60,7 +60,7 @@ class Threads {
     this.#validities.clear();
     const { clock, peer } = this.node;
     const monoMs = clock.monoAt(this.#view.nowMs);
-    const start = { epoch, monoMs, carriedMs: peer!.carriedMs(monoMs) };
+    const start = { epoch, monoMs, carriedMs: peer!.clock.carriedMs(monoMs) };
     const own = {
       monotonicMs: () => clock.monoAt(this.#view.nowMs),
       wallMs: () => clock.wallAt(this.#view.nowMs),

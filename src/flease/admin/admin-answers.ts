@@ -12,6 +12,23 @@ import type { FeedPage } from "./watch-feed.js";
  * member may run another version, and an answer that is nonsense must harm nothing but itself.
  */
 
+export type AdminParams = ReturnType<typeof adminParamsOf>;
+
+/** What a question names, as it arrived from wherever: empty where it names nothing. */
+export function adminParamsOf(given: unknown) {
+  const { resource, owner, prefix, by, session, page, broken, label } = recordOrEmpty(given);
+  return {
+    resource: textOrEmpty(resource),
+    owner: textOrEmpty(owner),
+    prefix: textOrEmpty(prefix),
+    by: textOrEmpty(by),
+    session: Number(session),
+    page: Number(page),
+    broken: broken === true,
+    label,
+  } as const;
+}
+
 /** What a member says of one resource; goes over the wire as JSON. */
 export interface ResourceAnswer {
   readonly state: MemberView["state"];

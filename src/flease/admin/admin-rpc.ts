@@ -1,15 +1,15 @@
 import { LeaseholdError } from "../../lease/errors.js";
-import { recordOrEmpty, textOrEmpty } from "../../common/json.js";
 import type { ReleaseRequest } from "../../lease/provider.js";
 import type { Acceptor } from "../protocol/acceptor.js";
 import type { Reading } from "../protocol/clock.js";
+import type { Waiters } from "../protocol/waiters.js";
 import { FairWork } from "./fair-work.js";
 import type { Steps } from "./fair-work.js";
 import { listPage, Scan } from "./listing.js";
 import type { ListPage } from "./listing.js";
 import { askIdleMs, ServedWatches } from "./served-watches.js";
-import { answerOn } from "./admin-answers.js";
-import type { ResourceAnswer } from "./admin-answers.js";
+import { adminParamsOf, answerOn } from "./admin-answers.js";
+import type { AdminParams, ResourceAnswer } from "./admin-answers.js";
 import type { FeedPage, WatchFeed } from "./watch-feed.js";
 
 /**
@@ -37,8 +37,7 @@ export interface AskedPeer {
   readonly feed: WatchFeed | undefined;
   /** Why it does not trust its own clock at present. */
   readonly fault: string | undefined;
-  /** Those who wait, at this acceptor, for one resource. */
-  waitersFor(resource: string): number;
+  readonly waiters: Pick<Waiters, "sizeOf">;
 }
 
 /** The driver that runs the peer, in production or in a simulation. */
@@ -75,8 +74,6 @@ interface Listing {
   askedMs: number;
 }
 
-type Params = Readonly<Record<string, unknown>>;
-
 /**
  * What a member answers to admin RPCs about resources, and what a holder does when it is asked to release.
  * All of it is work that waits for its turn (`FairWork`): acquisitions and renewals go in between.
@@ -101,7 +98,7 @@ export class AdminRpc<L extends AdminLink> {
 
   /** Rejects with a LeaseholdError when it cannot be answered. */
   answer(link: L, method: string, given: unknown): Promise<unknown> {
-    return this.#work.add(link, this.#steps(link, method, recordOrEmpty(given)));
+    return this.#work.add(link, this.#steps(link, method, adminParamsOf(given)));
   }
 
   /**
@@ -112,29 +109,25 @@ export class AdminRpc<L extends AdminLink> {
     return !this.#work.isIdle;
   }
 
-  *#steps(link: L, method: string, params: Params): Steps<unknown> {
+  *#steps(link: L, method: string, params: AdminParams): Steps<unknown> {
+    const { resource, owner, prefix, session, broken } = params;
     switch (method) {
       case "status":
         return this.#node.status();
       case "list":
         return yield* this.#list(link, params);
       case "explain":
-        return this.#explain(textOrEmpty(params["resource"]));
+        return this.#explain(resource);
       case "watch":
-        return this.#served().ask(link, Number(params["session"]), textOrEmpty(params["prefix"]));
+        return this.#served().ask(link, session, prefix);
       case "unwatch":
-        return this.#served().end(link, Number(params["session"]));
+        return this.#served().end(link, session);
       case "label":
-        return this.labels.set(link, params["label"]);
+        return this.labels.set(link, params.label);
       case "break":
-        return this.#break(textOrEmpty(params["resource"]), textOrEmpty(params["owner"]));
+        return this.#break(resource, owner);
       case "requestRelease":
-        return this.#passOn(
-          link,
-          textOrEmpty(params["resource"]),
-          textOrEmpty(params["owner"]),
-          params["broken"] === true,
-        );
+        return this.#passOn(link, resource, owner, broken);
       case "releaseRequested":
         return this.#requested(link, params);
       default:
@@ -173,14 +166,12 @@ export class AdminRpc<L extends AdminLink> {
   }
 
   /** The first page of a session begins a list, the last one ends it. */
-  *#list(link: L, params: Params): Steps<ListPage> {
-    const [session, page] = [Number(params["session"]), Number(params["page"])];
+  *#list(link: L, { session, page, prefix }: AdminParams): Steps<ListPage> {
     const lists = this.#lists.get(link) ?? new Map<number, Listing>();
     let listing = lists.get(session);
     const askedMs = this.#readyNow().mono;
     if (page === 0) {
-      const scan = new Scan(this.#node.peer.acceptor!, textOrEmpty(params["prefix"]));
-      listing = { scan, page, askedMs };
+      listing = { scan: new Scan(this.#node.peer.acceptor!, prefix), page, askedMs };
     } else if (listing?.page !== page) {
       throw new LeaseholdError("UNREACHABLE", "this list was given up here, as nobody went on with it");
     }
@@ -203,7 +194,7 @@ export class AdminRpc<L extends AdminLink> {
     return {
       ...answer,
       ...(peer.fault !== undefined && { state: "clock-fault" }),
-      waiting: answer.state === "ready" ? peer.waitersFor(resource) : 0,
+      waiting: answer.state === "ready" ? peer.waiters.sizeOf(resource) : 0,
       ...(label !== undefined && { label }),
     };
   }
@@ -230,14 +221,9 @@ export class AdminRpc<L extends AdminLink> {
     }
   }
 
-  #requested(from: L, params: Params): boolean {
+  #requested(from: L, { resource, by, broken }: ReleaseRequest): boolean {
     if (from.role !== "member") return false;
-    const { provider } = this.#node;
-    provider.releaseRequested({
-      resource: textOrEmpty(params["resource"]),
-      by: textOrEmpty(params["by"]),
-      broken: params["broken"] === true,
-    });
+    this.#node.provider.releaseRequested({ resource, by, broken });
     return true;
   }
 

@@ -1,7 +1,7 @@
 import type { Protocol } from "../../delta/effects.js";
 import { listedLease } from "../admin/listing.js";
 import type { ListedLease } from "../admin/listing.js";
-import { answerOn } from "../admin/admin-answers.js";
+import { adminParamsOf, answerOn } from "../admin/admin-answers.js";
 import type { ResourceAnswer } from "../admin/admin-answers.js";
 import type { FeedPage } from "../admin/watch-feed.js";
 import { watchHoldMs } from "../admin/watching.js";
@@ -34,8 +34,6 @@ export interface StoreAdminOptions {
   readonly by: () => string;
 }
 
-type Params = Readonly<Record<string, unknown>>;
-
 /** What one watch was told of one store's leases: by resource, owner and token. */
 type Told = Map<string, { readonly owner: string; readonly token: number }>;
 
@@ -56,27 +54,20 @@ export class StoreAdminRpc {
   }
 
   async answer(store: number, method: string, given: object, timeoutMs: number): Promise<unknown> {
-    const params = given as Params;
-    const resource = text(params["resource"]);
+    const { resource, owner, prefix, session, broken } = adminParamsOf(given);
     switch (method) {
       case "list":
-        return { held: await this.#list(store, text(params["prefix"])), more: false };
+        return { held: await this.#list(store, prefix), more: false };
       case "explain":
         return this.#explain(store, resource);
       case "break":
-        return this.#break(store, resource, text(params["owner"]));
+        return this.#break(store, resource, owner);
       case "requestRelease":
-        return this.#requestRelease(
-          store,
-          resource,
-          text(params["owner"]),
-          params["broken"] === true,
-          timeoutMs,
-        );
+        return this.#requestRelease(store, resource, owner, broken, timeoutMs);
       case "watch":
-        return this.#watch(store, Number(params["session"]), text(params["prefix"]));
+        return this.#watch(store, session, prefix);
       case "unwatch":
-        return this.#watches.delete(`${store}/${Number(params["session"])}`);
+        return this.#watches.delete(`${store}/${session}`);
       default:
         throw new Error(`assertion failed: ${method} is no admin RPC`);
     }
@@ -211,8 +202,4 @@ function pageOf(told: Told, held: readonly ListedLease[]): FeedPage {
   for (const resource of free) told.delete(resource);
   for (const { resource, owner, token } of changed) told.set(resource, { owner, token });
   return { held: changed, free, more: false, anew: false };
-}
-
-function text(value: unknown): string {
-  return typeof value === "string" ? value : "";
 }

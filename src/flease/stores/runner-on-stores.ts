@@ -1,8 +1,6 @@
-import type { World } from "../../common/ports.js";
 import type { LeaseholdError } from "../../lease/errors.js";
-import type { Reading } from "../protocol/clock.js";
-import type { FleaseSettings } from "../protocol/settings.js";
 import { FleaseRunner } from "../runner.js";
+import type { RunnerOptions } from "../runner.js";
 import { Agreement } from "./agreement.js";
 import { StoreMedium } from "./medium.js";
 import type { RunVisit } from "./medium.js";
@@ -10,20 +8,13 @@ import type { Request } from "./record.js";
 import { StoreAcceptor } from "./store-acceptor.js";
 import type { Visiting } from "./visit.js";
 
-export interface RunnerOnStoresOptions {
-  readonly settings: FleaseSettings;
-  readonly world: World;
+export interface RunnerOnStoresOptions extends Omit<RunnerOptions, "acceptor" | "medium"> {
   readonly label?: string | undefined;
   /** n */
   readonly stores: number;
   /** The marker under which a store counts. */
   idOf(store: number): string;
   readonly runVisit: RunVisit;
-  /** The owner name of the incarnation that begins. */
-  owner(): string;
-  /** The clocks are at fault, and the next incarnation begins. What the former one left on the stores runs out (3.2). */
-  clockFault(reason: string): void;
-  maintained(now: Reading): void;
   /** Somebody wants a resource that is held here. */
   heard(resource: string, request: Request): void;
   /** A visit has ended; `error` is why it came to nothing. */
@@ -40,7 +31,7 @@ export class RunnerOnStores {
   readonly medium: StoreMedium;
 
   constructor(options: RunnerOnStoresOptions) {
-    const { settings, world, label, stores } = options;
+    const { settings, label, stores } = options;
     this.visiting = {
       acceptor: new StoreAcceptor(settings, label),
       agreement: new Agreement(settings, stores),
@@ -60,14 +51,7 @@ export class RunnerOnStores {
         this.runner.poke();
       },
     });
-    this.runner = new FleaseRunner({
-      settings,
-      acceptor: false,
-      world,
-      medium: this.medium,
-      owner: () => options.owner(),
-      clockFault: (reason) => options.clockFault(reason),
-      maintained: (now) => options.maintained(now),
-    });
+    // What a former incarnation left on the stores runs out (3.2).
+    this.runner = new FleaseRunner({ ...options, acceptor: false, medium: this.medium });
   }
 }

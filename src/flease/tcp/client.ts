@@ -55,7 +55,9 @@ export async function openFleaseClient(
       });
       onFailure(() => node.close());
       node.dialMembers(known);
-      await untilMajority(node, Math.max(0, deadline - world.clock.monotonicMs()), world);
+      const majority = majorityOf(cluster.settings.members.length);
+      const isEnough = () => node.reachable() >= majority || node.refusal() !== undefined;
+      await untilMembers(node, Math.max(0, deadline - world.clock.monotonicMs()), world, isEnough);
       return node;
     };
     let node = await connect(first!);
@@ -82,8 +84,13 @@ function discovererOf(options: FleaseOptions, role: Role): Claims {
   };
 }
 
-function untilMajority(node: FleaseNode, timeoutMs: number, world: World): Promise<void> {
-  const majority = majorityOf(node.cluster.settings.members.length);
+/** Waits until enough members are connected, but no longer than `timeoutMs`. */
+export function untilMembers(
+  node: FleaseNode,
+  timeoutMs: number,
+  world: World,
+  isEnough: () => boolean,
+): Promise<void> {
   return new Promise((resolve) => {
     const finish = () => {
       timer.cancel();
@@ -92,7 +99,8 @@ function untilMajority(node: FleaseNode, timeoutMs: number, world: World): Promi
     };
     const timer = world.timers.after(timeoutMs, finish);
     node.onMembersChanged = () => {
-      if (node.reachable() >= majority || node.refusal() !== undefined) finish();
+      if (isEnough()) finish();
     };
+    node.onMembersChanged();
   });
 }

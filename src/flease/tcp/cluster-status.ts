@@ -1,5 +1,5 @@
 import type { World } from "../../common/ports.js";
-import { openFleaseClient } from "./client.js";
+import { openFleaseClient, untilMembers } from "./client.js";
 import type { FleaseNode } from "./flease-node.js";
 import type { MemberReport, MemberStatus, FleaseOptions } from "./types.js";
 
@@ -14,28 +14,12 @@ export async function askClusterStatus(
 ): Promise<MemberReport[]> {
   const node = await openFleaseClient(addresses, options, world);
   try {
-    await everybodyOf(node, world);
     const { settings } = node.cluster;
+    await untilMembers(node, stragglerMs, world, () => node.reachable() === settings.members.length);
     return await Promise.all(settings.members.map((_, index) => report(node, index)));
   } finally {
     await node.close();
   }
-}
-
-function everybodyOf(node: FleaseNode, world: World): Promise<void> {
-  return new Promise((resolve) => {
-    const finish = () => {
-      timer.cancel();
-      node.onMembersChanged = () => {};
-      resolve();
-    };
-    const timer = world.timers.after(stragglerMs, finish);
-    const look = () => {
-      if (node.reachable() === node.cluster.settings.members.length) finish();
-    };
-    node.onMembersChanged = look;
-    look();
-  });
 }
 
 async function report(node: FleaseNode, index: number): Promise<MemberReport> {

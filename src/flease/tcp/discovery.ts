@@ -70,9 +70,7 @@ export function discover(
       if (isMajority || answered.size >= addresses.length) succeed();
       else grace ??= world.timers.after(graceMs, succeed);
     };
-    const transport = new Transport(claims, world, new Discoverer({ found: connected, failed }, world), {
-      credentials,
-    });
+    const transport = new Transport(claims, world, discoverer(connected, failed, world), { credentials });
     try {
       for (const address of addresses) transport.dial(address);
     } catch (error) {
@@ -92,58 +90,33 @@ function unreachable(
 }
 
 /**
- * The transport's owner while a client does not know its cluster: it waits for the first member, and has
- * nothing to say.
+ * Takes what the transport tells while a client does not know its cluster: it waits for the first member, and
+ * has nothing to say.
  */
-class Discoverer implements TransportHandler {
-  readonly #found: (link: Link) => void;
-  readonly #failed: (address: string, error: LeaseholdError) => void;
-  readonly #world: World;
-
-  constructor(
-    outcome: { found: (link: Link) => void; failed: (address: string, error: LeaseholdError) => void },
-    world: World,
-  ) {
-    this.#found = outcome.found;
-    this.#failed = outcome.failed;
-    this.#world = world;
-  }
-
-  connected(link: Link): void {
-    this.#found(link);
-  }
-
-  refused(address: string, error: LeaseholdError): void {
-    this.#failed(address, error);
-  }
-
-  unreachable(address: string, reason: string): void {
-    this.#failed(address, new LeaseholdError("UNREACHABLE", reason));
-  }
-
-  stamp(into: { monoMs: number; loMs: number; hiMs: number }): void {
-    into.monoMs = this.#world.clock.monotonicMs();
-    into.loMs = into.hiMs = this.#world.clock.wallMs();
-  }
-
-  admit(): undefined {
-    return undefined;
-  }
-
-  clusterDocument(): string {
-    return "";
-  }
-
-  answer(): unknown {
-    return null;
-  }
-
-  repelled(): void {}
-  refusedAsDuplicate(): void {}
-  duplicateRefused(): void {}
-  disconnected(): void {}
-  chunk(): void {}
-  stamped(): void {}
-  message(): void {}
-  chunkEnd(): void {}
+function discoverer(
+  connected: (link: Link) => void,
+  failed: (address: string, error: LeaseholdError) => void,
+  { clock }: World,
+): TransportHandler {
+  const ignore = () => undefined;
+  return {
+    connected,
+    refused: failed,
+    unreachable: (address, reason) => failed(address, new LeaseholdError("UNREACHABLE", reason)),
+    stamp: (into) => {
+      into.monoMs = clock.monotonicMs();
+      into.loMs = into.hiMs = clock.wallMs();
+    },
+    admit: ignore,
+    clusterDocument: () => "",
+    answer: () => null,
+    repelled: ignore,
+    refusedAsDuplicate: ignore,
+    duplicateRefused: ignore,
+    disconnected: ignore,
+    chunk: ignore,
+    stamped: ignore,
+    message: ignore,
+    chunkEnd: ignore,
+  };
 }

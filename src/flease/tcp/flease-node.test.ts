@@ -73,7 +73,7 @@ describe("a node", () => {
     };
     for (const before of [1, 2]) {
       const { transport } = node;
-      node.peer.distrustClocks();
+      node.peer.clock.distrust();
       await expect.poll(() => node.transport !== transport, { timeout: 3_000 }).toBe(true);
       expect(faults).toHaveLength(before);
     }

@@ -287,7 +287,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
     if (peer.role !== "member") return undefined;
     if (!this.cluster.settings.members.includes(peer.nodeId))
       return { reason: "notAdmitted", text: `${JSON.stringify(peer.nodeId)} is no member of this cluster` };
-    const objection = this.membership.objection(peer);
+    const objection = this.membership.duplicates.objection(peer.nodeId, peer.incarnation);
     return objection === undefined ? undefined : { reason: "twin", text: objection };
   }
 
@@ -303,7 +303,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
   }
 
   chunk(): void {
-    this.#votes = this.membership.votes(this.runner.arrived());
+    this.#votes = this.membership.duplicates.votes(this.runner.arrived().mono);
   }
 
   stamped(link: Link, stamp: ClockStamp, echo: Echo): void {

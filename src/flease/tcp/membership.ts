@@ -3,7 +3,6 @@ import type { Cluster } from "./cluster.js";
 import type { Link } from "./transport/link.js";
 import type { Transport } from "./transport/transport.js";
 import type { Echo } from "./wire/codec.js";
-import type { Identity } from "./wire/identity.js";
 import { DuplicateWatch } from "./duplicate-watch.js";
 
 /** Time for a member to answer that it has heard an announcement. */
@@ -38,7 +37,8 @@ interface Announcement {
 export class Membership {
   readonly #host: MembershipHost;
   readonly #complain: (cause: string, text: string) => void;
-  readonly #duplicates: DuplicateWatch;
+  /** The rule itself, for those who ask what follows from it. */
+  readonly duplicates: DuplicateWatch;
   readonly #links = new Map<Link, Announcement>();
 
   /** @param complain says what the operator should know, under a stable name */
@@ -46,23 +46,23 @@ export class Membership {
     this.#host = host;
     this.#complain = complain;
     const lapseMs = lapseHeartbeats * heartbeatMs;
-    this.#duplicates = new DuplicateWatch({ members: host.cluster.settings.members.length, lapseMs });
+    this.duplicates = new DuplicateWatch({ members: host.cluster.settings.members.length, lapseMs });
   }
 
   connected(link: Link): void {
-    this.#links.set(link, { before: this.#duplicates.linked(link.peerId, link.incarnation), state: "due" });
+    this.#links.set(link, { before: this.duplicates.linked(link.peerId, link.incarnation), state: "due" });
     this.#changed();
   }
 
   disconnected(link: Link): void {
     if (!this.#links.delete(link)) return;
-    this.#duplicates.unlinked(link.peerId);
+    this.duplicates.unlinked(link.peerId);
     this.#changed();
   }
 
   /** A batch of another member tells which of ours it has received. */
   echoed(link: Link, echo: Echo, nowMs: number): void {
-    if (echo.loMs !== 0) this.#duplicates.confirmed(link.peerId, Math.min(echo.monoMs, nowMs));
+    if (echo.loMs !== 0) this.duplicates.confirmed(link.peerId, Math.min(echo.monoMs, nowMs));
   }
 
   #changed(): void {
@@ -80,9 +80,9 @@ export class Membership {
     announcement.state = "sent";
     const sentMs = this.#host.now().mono;
     try {
-      const params = { connected: this.#duplicates.connected, before: announcement.before };
+      const params = { connected: this.duplicates.connected, before: announcement.before };
       await this.#host.transport.call(link, "connected", params, announceTimeoutMs);
-      if (this.#links.get(link) === announcement) this.#duplicates.confirmed(link.peerId, sentMs);
+      if (this.#links.get(link) === announcement) this.duplicates.confirmed(link.peerId, sentMs);
       if (announcement.state === "sent") announcement.state = "confirmed";
     } catch {
       announcement.state = "due";
@@ -98,7 +98,7 @@ export class Membership {
       const incarnation = (connected as Record<string, unknown> | null | undefined)?.[id];
       if (typeof incarnation === "string") tells.set(id, incarnation);
     }
-    const contradicted = this.#duplicates.connectionsOf(
+    const contradicted = this.duplicates.connectionsOf(
       from.peerId,
       tells,
       before === this.#host.transport.identity.incarnation,
@@ -113,14 +113,9 @@ export class Membership {
     return null;
   }
 
-  /** Why a process must not be let in as this member. */
-  objection(peer: Identity): string | undefined {
-    return this.#duplicates.objection(peer.nodeId, peer.incarnation);
-  }
-
   /** That member is connected with another process under our id, or with one that is. */
   refusedBy(memberId: string, text: string): void {
-    if (this.#host.cluster.settings.members.includes(memberId)) this.#duplicates.refusedBy(memberId, text);
+    if (this.#host.cluster.settings.members.includes(memberId)) this.duplicates.refusedBy(memberId, text);
   }
 
   /**
@@ -140,7 +135,7 @@ export class Membership {
     const where = typeof address === "string" ? address.slice(0, 64) : "an unknown address";
     const { nodeId } = this.#host;
     const text = `another process, at ${where}, says that it is the member ${nodeId} too; ${from.peerId} refused it`;
-    this.#duplicates.duplicateSeen(text, this.#host.now().mono);
+    this.duplicates.duplicateSeen(text, this.#host.now().mono);
     this.#complain("rival", text);
     return null;
   }
@@ -149,30 +144,16 @@ export class Membership {
   maintain(now: Reading, ready: boolean): boolean {
     // The answers confirm us within a round trip, where heartbeats may take two seconds: after this process
     // was stopped, say.
-    if (!this.#duplicates.votes(now.mono))
+    if (!this.duplicates.votes(now.mono))
       for (const announcement of this.#links.values())
         if (announcement.state === "confirmed") announcement.state = "due";
     this.#announceAll();
-    return this.#duplicates.needsRecoveryWait(now.mono, ready);
-  }
-
-  /** Whether this member's acceptor may answer. */
-  votes(now: Reading): boolean {
-    return this.#duplicates.votes(now.mono);
+    return this.duplicates.needsRecoveryWait(now.mono, ready);
   }
 
   /** We are another incarnation, and every connection ends. */
   restarted(): void {
     this.#links.clear();
-    this.#duplicates.restarted();
-  }
-
-  get isDuplicate(): boolean {
-    return this.#duplicates.isDuplicate;
-  }
-
-  /** What the operator should know. */
-  notice(nowMs: number): string | undefined {
-    return this.#duplicates.notice(nowMs);
+    this.duplicates.restarted();
   }
 }

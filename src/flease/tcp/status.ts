@@ -25,7 +25,7 @@ export function memberStatus(node: StatusSource, address: string): MemberStatus 
   const { acceptor } = peer;
   const behindMs = acceptor?.behindMs("", now) ?? 0;
   const readyInMs = Math.ceil(Math.max(acceptor?.recoveryWaitLeftMs(now) ?? 0, behindMs));
-  const notice = peer.fault ?? node.membership.notice(now.mono);
+  const notice = peer.fault ?? node.membership.duplicates.notice(now.mono);
   const usage = process.cpuUsage();
   return {
     id: node.nodeId,
@@ -37,7 +37,7 @@ export function memberStatus(node: StatusSource, address: string): MemberStatus 
     ...(notice === undefined ? {} : { notice }),
     readyInMs,
     resources: acceptor?.size ?? 0,
-    waiters: peer.waiterCount,
+    waiters: peer.waiters.size,
     ttlMaxMs: cluster.settings.ttlMaxMs,
     maxClockSkewMs: cluster.settings.maxClockSkewMs,
     peers: peerStatuses(node),
@@ -50,9 +50,11 @@ export function memberStatus(node: StatusSource, address: string): MemberStatus 
 
 export function memberState(node: StatusSource): MemberStatus["state"] {
   if (node.peer.fault !== undefined) return "clock-fault";
-  if (node.membership.isDuplicate) return "twin";
+  if (node.membership.duplicates.isDuplicate) return "twin";
   // Not by the clocks: when the wait is over the acceptor still has to notice.
-  return node.peer.acceptor?.ready === true && node.membership.votes(node.now()) ? "ready" : "recovering";
+  return node.peer.acceptor?.ready === true && node.membership.duplicates.votes(node.now().mono)
+    ? "ready"
+    : "recovering";
 }
 
 function peerStatuses(node: StatusSource): PeerStatus[] {

@@ -50,39 +50,32 @@ export function authRejection(cause: AuthCause, text: string): LocalRejection {
   return { auth: cause, reason: reasonOf[cause] ?? "unauthenticated", text };
 }
 
-/** What OpenSSL found wrong with a certificate. `whose` begins the sentence. */
-export function certificateFault(code: string, whose: string): AuthFault {
-  switch (code) {
-    case "DEPTH_ZERO_SELF_SIGNED_CERT":
-      return {
-        cause: "untrusted",
-        text: `${whose} is self-signed, and not by the authority of this cluster`,
-      };
-    case "SELF_SIGNED_CERT_IN_CHAIN":
-    case "UNABLE_TO_GET_ISSUER_CERT":
-    case "UNABLE_TO_GET_ISSUER_CERT_LOCALLY":
-    case "UNABLE_TO_VERIFY_LEAF_SIGNATURE":
-    case "CERT_SIGNATURE_FAILURE":
-      return { cause: "untrusted", text: `${whose} was signed by an authority that is not this cluster's` };
-    case "CERT_HAS_EXPIRED":
-      return { cause: "expired", text: `${whose} has expired, or its authority's has` };
-    case "CERT_NOT_YET_VALID":
-      return { cause: "notYetValid", text: `${whose} is not valid yet: is a clock wrong?` };
-    case "INVALID_PURPOSE":
-      return {
-        cause: "certificate",
-        text: `${whose} was not made for this side of a connection (extendedKeyUsage)`,
-      };
-    default:
-      return { cause: "certificate", text: `${whose} is refused: ${code}` };
-  }
-}
-
 /** Which side of a connection we are. */
 export type Side = "accepting" | "dialing";
 
-/** A failed handshake as one of the sides sees it; the texts follow from the side. */
+/** A fault by its name in OpenSSL. */
 type Sentence = readonly [cause: AuthCause, text: string];
+
+const strange: Sentence = ["untrusted", "was signed by an authority that is not this cluster's"];
+
+/** What OpenSSL may find wrong with a certificate. Each text follows the certificate's own name. */
+const ofCertificates: Readonly<Record<string, Sentence>> = {
+  DEPTH_ZERO_SELF_SIGNED_CERT: ["untrusted", "is self-signed, and not by the authority of this cluster"],
+  SELF_SIGNED_CERT_IN_CHAIN: strange,
+  UNABLE_TO_GET_ISSUER_CERT: strange,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: strange,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: strange,
+  CERT_SIGNATURE_FAILURE: strange,
+  CERT_HAS_EXPIRED: ["expired", "has expired, or its authority's has"],
+  CERT_NOT_YET_VALID: ["notYetValid", "is not valid yet: is a clock wrong?"],
+  INVALID_PURPOSE: ["certificate", "was not made for this side of a connection (extendedKeyUsage)"],
+};
+
+/** What OpenSSL found wrong with a certificate. `whose` begins the sentence. */
+export function certificateFault(code: string, whose: string): AuthFault {
+  const [cause, text] = ofCertificates[code] ?? ["certificate", `is refused: ${code}`];
+  return { cause, text: `${whose} ${text}` };
+}
 
 const atAcceptingSide: Readonly<Record<string, Sentence>> = {
   ERR_SSL_DECRYPTION_FAILED_OR_BAD_RECORD_MAC: ["key", "its key is not ours"],

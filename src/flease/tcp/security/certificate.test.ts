@@ -4,7 +4,8 @@ import { afterAll, expect, it } from "vitest";
 import { Authority } from "../../../../test/support/pki.js";
 import { memberIdentity } from "../../../../test/support/transport.js";
 import { proofOfCertificate, urisOf } from "./certificate.js";
-import { unprovenClaim } from "./proof.js";
+import { claimOf, unprovenClaim } from "./proof.js";
+import type { Proof } from "./proof.js";
 
 const authority = new Authority();
 afterAll(() => authority.remove());
@@ -54,14 +55,12 @@ it("a single name with a comma and `URI:` in it is not read as two names", () =>
 it("allows what is proven, and nothing else", () => {
   const proof = { roles: ["client", "observer"], cluster: "test", by: "it" } as const;
   const ours = memberIdentity("b");
-  const claim = (change: object) => unprovenClaim(proof, ours, memberIdentity("x", change))?.auth;
+  const claim = (change: object, from: Proof = proof) =>
+    unprovenClaim(from, claimOf(memberIdentity("x", change), ours))?.cause;
   expect(claim({ role: "client" })).toBeUndefined();
   expect(claim({ role: "observer" })).toBeUndefined();
   expect(claim({ role: "member" })).toBe("role");
   expect(claim({ role: "client", cluster: "other" })).toBe("cluster");
   expect(claim({ role: "client", cluster: "" })).toBeUndefined();
-  expect(
-    unprovenClaim({ ...proof, cluster: "other" }, ours, memberIdentity("x", { role: "client", cluster: "" }))
-      ?.auth,
-  ).toBe("cluster");
+  expect(claim({ role: "client", cluster: "" }, { ...proof, cluster: "other" })).toBe("cluster");
 });

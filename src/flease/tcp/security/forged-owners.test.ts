@@ -104,7 +104,7 @@ async function threeMembers(): Promise<Stage> {
     member.dialMembers();
   }
   await until(() => members.every((member) => member.reachable() === 3));
-  const vote = () => members.every((member) => member.membership.votes(member.now()));
+  const vote = () => members.every((member) => member.membership.duplicates.votes(member.now().mono));
   await until(vote);
   world.forward(20_000);
   await until(() => vote() && members.every((member) => member.peer.acceptor!.ready));

@@ -14,14 +14,8 @@ import { keyFor, parseClusterKeys } from "./cluster-key.js";
 import type { ClusterKeys } from "./cluster-key.js";
 import type { Credentials } from "./credentials.js";
 import { FileWatch, WATCH_EVERY_MS } from "./file-watch.js";
-import type { Role } from "../wire/identity.js";
-
-/** The participant that the credentials are for. What is not known yet is not compared. */
-export interface Owner {
-  readonly role: Role | undefined;
-  readonly memberId?: string;
-  readonly cluster?: string;
-}
+import { unprovenClaim } from "./proof.js";
+import type { Claim } from "./proof.js";
 
 /**
  * Reads the credentials that the options name, and goes on watching their files. `undefined` when there are
@@ -31,7 +25,7 @@ export interface Owner {
  */
 export async function loadCredentials(
   options: SecurityOptions,
-  owner: Owner,
+  owner: Claim,
   world: World,
   logger: Logger,
   everyMs = WATCH_EVERY_MS,
@@ -54,7 +48,7 @@ export async function loadCredentials(
   return new KeyCredentials(await FileWatch.start({ paths, read, world, logger, everyMs }));
 }
 
-async function readCertificates(files: TlsFiles, owner: Owner): Promise<CertificateSet> {
+async function readCertificates(files: TlsFiles, owner: Claim): Promise<CertificateSet> {
   const [ca, cert, key] = await Promise.all([textOf(files.ca), textOf(files.cert), textOf(files.key)]);
   const name = (what: keyof TlsFiles): string => (isPem(files[what]) ? `tls.${what}` : files[what]);
   const authority = attempt(`${name("ca")} holds no certificate`, () => new X509Certificate(ca));
@@ -80,25 +74,15 @@ function attempt<T>(what: string, run: () => T): T {
 }
 
 /** A certificate with which everybody would refuse us is refused here, where somebody sees it. */
-function checkOwn(own: X509Certificate, name: string, owner: Owner): void {
+function checkOwn(own: X509Certificate, name: string, owner: Claim): void {
   const proof = proofOfCertificate(own);
   if ("cause" in proof) throw invalid(`${name}: ${proof.text}`);
   if (Date.parse(own.validTo) < Date.now()) throw invalid(`${name} expired on ${own.validTo}`);
-  const { role, memberId, cluster } = owner;
-  if (role !== undefined && !proof.roles.includes(role)) {
-    throw invalid(`${name} does not allow to be a ${role}, only ${proof.roles.join(" or ")}`);
-  }
-  const differs = (what: string, here: string | undefined, there: string | undefined): void => {
-    if (here === undefined || here === there) return;
-    throw invalid(
-      `${name} is good for the ${what} ${JSON.stringify(there)} and not for ${JSON.stringify(here)}`,
-    );
-  };
-  differs("cluster", cluster, proof.cluster);
-  if (role === "member") differs("member", memberId, proof.memberId);
+  const unproven = unprovenClaim({ ...proof, by: name }, owner);
+  if (unproven !== undefined) throw invalid(unproven.text);
 }
 
-function checkKeys(keys: ClusterKeys, source: string, owner: Owner): ClusterKeys {
+function checkKeys(keys: ClusterKeys, source: string, owner: Claim): ClusterKeys {
   if (owner.role !== undefined && keyFor(keys, owner.role) === undefined) {
     throw invalid(`${source} has no key that allows to be a ${owner.role}`);
   }

@@ -1,5 +1,4 @@
-import { authRejection } from "./auth-fault.js";
-import type { LocalRejection } from "./auth-fault.js";
+import type { AuthFault } from "./auth-fault.js";
 import { roles } from "../wire/identity.js";
 import type { Identity, Role } from "../wire/identity.js";
 
@@ -20,26 +19,30 @@ export interface Proof {
 /** Plain TCP proves nothing: every peer that reaches the port is believed. */
 export const nothingAsked: Proof = { roles, by: "plain TCP" };
 
-/** Holds what a peer says of itself against what it has proven: a reason to refuse it, or nothing. */
-export function unprovenClaim(proof: Proof, ours: Identity, theirs: Identity): LocalRejection | undefined {
-  const cluster = theirs.cluster === "" ? ours.cluster : theirs.cluster;
-  if (proof.cluster !== undefined && proof.cluster !== cluster) {
-    return authRejection(
-      "cluster",
-      `${proof.by} is good for the cluster ${JSON.stringify(proof.cluster)} and not for ${JSON.stringify(cluster)}`,
-    );
-  }
-  if (!proof.roles.includes(theirs.role)) {
-    return authRejection(
-      "role",
-      `${proof.by} does not allow to be a ${theirs.role}, only ${proof.roles.join(" or ")}`,
-    );
-  }
-  if (theirs.role === "member" && proof.memberId !== undefined && proof.memberId !== theirs.nodeId) {
-    return authRejection(
-      "memberId",
-      `${proof.by} is good for the member ${JSON.stringify(proof.memberId)} and not for ${JSON.stringify(theirs.nodeId)}`,
-    );
-  }
+/** What somebody says that it is, as far as that is known. */
+export interface Claim {
+  readonly role?: Role | undefined;
+  readonly cluster?: string | undefined;
+  readonly memberId?: string | undefined;
+}
+
+/** What a peer says of itself. One that does not know its cluster yet means ours. */
+export function claimOf({ role, nodeId, cluster }: Identity, ours: Identity): Claim {
+  return { role, memberId: nodeId, cluster: cluster === "" ? ours.cluster : cluster };
+}
+
+/** What of a claim the proof does not cover; nothing, if it covers it all. */
+export function unprovenClaim(proof: Proof, claim: Claim): AuthFault | undefined {
+  const { by, roles: allowed } = proof;
+  const { role } = claim;
+  const differs = (what: "cluster" | "memberId") =>
+    proof[what] !== undefined && claim[what] !== undefined && proof[what] !== claim[what];
+  const isGoodFor = (what: "cluster" | "memberId", name: string) =>
+    `${by} is good for the ${name} ${JSON.stringify(proof[what])} and not for ${JSON.stringify(claim[what])}`;
+  if (differs("cluster")) return { cause: "cluster", text: isGoodFor("cluster", "cluster") };
+  if (role !== undefined && !allowed.includes(role))
+    return { cause: "role", text: `${by} does not allow to be a ${role}, only ${allowed.join(" or ")}` };
+  if (role === "member" && differs("memberId"))
+    return { cause: "memberId", text: isGoodFor("memberId", "member") };
   return undefined;
 }

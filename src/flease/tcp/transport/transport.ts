@@ -19,7 +19,7 @@ import { authRejection } from "../security/auth-fault.js";
 import type { LocalRejection } from "../security/auth-fault.js";
 import { TlsAcceptor } from "../security/tls-acceptor.js";
 import { IncarnationKey } from "../security/incarnation-key.js";
-import { nothingAsked, unprovenClaim } from "../security/proof.js";
+import { claimOf, nothingAsked, unprovenClaim } from "../security/proof.js";
 import { transportDefaults } from "./transport-options.js";
 import type { TransportOptions } from "./transport-options.js";
 import type { TransportHandler } from "./transport-handler.js";
@@ -245,8 +245,8 @@ export class Transport implements DialerPorts {
     const differs = mismatch(ours, decoded);
     const theirs = decoded.identity;
     if (differs !== undefined || theirs === undefined) return differs;
-    const unproven = unprovenClaim(connection.proof!, ours, theirs);
-    if (unproven !== undefined) return unproven;
+    const unproven = unprovenClaim(connection.proof!, claimOf(theirs, ours));
+    if (unproven !== undefined) return authRejection(unproven.cause, unproven.text);
     const expected = connection.dialing?.expectedId;
     if (connection.dialing !== undefined && theirs.role !== "member") {
       return {
