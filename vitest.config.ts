@@ -1,3 +1,4 @@
+import { readFileSync, readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { relative } from "node:path";
 import { defineConfig } from "vitest/config";
@@ -25,11 +26,7 @@ export const plugins = [
 ];
 
 /** Random runs of the simulators, and the tables of planted mistakes: minutes of processor time, with a command of their own. */
-export const randomTests = [
-  "sim/**/*.test.ts",
-  "src/cli/commands/sim-modes.test.ts",
-  "test/planted-*.test.ts",
-];
+export const randomTests = ["sim/**/*.test.ts", "src/cli/commands/sim*.test.ts", "test/planted-*.test.ts"];
 
 /** Parts of `npm test` that try harder by `LEASEHOLD_EFFORT`: see `test/support/effort.ts`. */
 export const harderTests = [
@@ -39,6 +36,22 @@ export const harderTests = [
   "src/flease/tcp/wire/fuzz.test.ts",
 ];
 
+/** Sockets, timers and directories in real time: a busy machine makes short leases run out. */
+export const realTimeTests = ["src/**/*.realtime.test.ts", "test/realtime/*.test.ts"];
+
+/** Commands, examples and clusters as real processes. */
+export const processTests = ["src/**/*.processes.test.ts", "test/processes/*.test.ts"];
+
+const include = ["src/**/*.test.ts", "test/*.test.ts"];
+const exclude = [...randomTests, ...realTimeTests, ...processTests];
+
+/** What replaces a module must load all modules anew; to do so for each file would take a third of the time. */
+const replacing = readdirSync(here("./src"), { recursive: true, encoding: "utf8" })
+  .filter((path) => path.endsWith(".test.ts"))
+  .map((path) => `src/${path}`)
+  .filter((path) => /\bvi\.mock\(/.test(readFileSync(here(path), "utf8")));
+
+/** Virtual time, or events: nothing here may depend on how busy the machine is, and nothing is tried again. */
 export default defineConfig({
   resolve: { alias },
   plugins,
@@ -48,13 +61,15 @@ export default defineConfig({
     setupFiles: ["test/support/bounded-properties.ts"],
     // One for each processor; vitest would keep one free.
     maxWorkers: "100%",
-    include: ["src/**/*.test.ts", "test/*.test.ts"],
-    exclude: randomTests,
-    testTimeout: 30_000,
-    // What runs concurrently here spends its time asleep.
-    maxConcurrency: 20,
-    // Some tests here measure real time on machines that others use too. What is about safety runs on seeds and in
-    // virtual time, and fails both times.
-    retry: process.env["CI"] === undefined ? 0 : 1,
+    // For a machine that is very busy: what hangs is found, too.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    projects: [
+      {
+        extends: true,
+        test: { name: "shared", include, exclude: [...exclude, ...replacing], isolate: false },
+      },
+      { extends: true, test: { name: "isolated", include: replacing, exclude } },
+    ],
   },
 });

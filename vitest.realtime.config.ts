@@ -1,8 +1,8 @@
 import { defineConfig } from "vitest/config";
-import { alias, plugins } from "./vitest.config.js";
+import { alias, plugins, realTimeTests } from "./vitest.config.js";
 
 /**
- * The conformance suite in real time, over real sockets, directories and timers. A machine that is busy makes leases of a second
+ * The conformance suite and others in real time, over real sockets, directories and timers. A machine that is busy makes leases of a second
  * run out, so these are no part of `npm test`, and one that fails is tried again; what is about safety runs in virtual time.
  */
 export default defineConfig({
@@ -11,7 +11,7 @@ export default defineConfig({
   test: {
     // CommonJS looks as it does in Node.
     deps: { interopDefault: false },
-    include: ["test/realtime/*.test.ts"],
+    include: realTimeTests,
     testTimeout: 60_000,
     // They spend their time asleep, and at the same disk.
     maxConcurrency: 8,

@@ -2,9 +2,9 @@ import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { clusterStatus, open } from "leasehold";
 import type { Leases, OpenOptions } from "leasehold";
-import { startLocalCluster } from "./support/local-cluster.js";
-import type { LocalCluster } from "./support/local-cluster.js";
-import { asText, Authority } from "./support/pki.js";
+import { startLocalCluster } from "../support/local-cluster.js";
+import type { LocalCluster } from "../support/local-cluster.js";
+import { asText, Authority } from "../support/pki.js";
 
 /** Whole clusters that prove who they are: a client takes a lease, an observer only looks. */
 

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { open } from "leasehold";
 import type { Leases } from "leasehold";
-import { startLocalCluster } from "./support/local-cluster.js";
-import type { LocalCluster } from "./support/local-cluster.js";
+import { startLocalCluster } from "../support/local-cluster.js";
+import type { LocalCluster } from "../support/local-cluster.js";
 
 /** Several of everything in one process. */
 

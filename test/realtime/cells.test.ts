@@ -1,9 +1,9 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { LeaseholdError, open, startMember } from "leasehold";
 import type { Leases, Member } from "leasehold";
-import { Cells } from "../src/flease/protocol/cells.js";
-import { freePorts } from "./free-ports.js";
-import { startLocalCluster } from "./support/local-cluster.js";
+import { Cells } from "../../src/flease/protocol/cells.js";
+import { freePorts } from "../free-ports.js";
+import { startLocalCluster } from "../support/local-cluster.js";
 
 /** Five members, three of them for each resource. What thirty do is measured by `npm run bench:cells`. */
 

@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { open } from "leasehold";
 import type { MemberOptions, OpenOptions } from "leasehold";
-import { startLocalCluster } from "./support/local-cluster.js";
+import { startLocalCluster } from "../support/local-cluster.js";
 
 /** The commands of docs/security.md are run as they stand there, and what they make is used. */
-const text = readFileSync(new URL("../docs/security.md", import.meta.url), "utf8");
+const text = readFileSync(new URL("../../docs/security.md", import.meta.url), "utf8");
 const folder = mkdtempSync(join(tmpdir(), "leasehold-docs-"));
 const file = (name: string) => join(folder, name);
 

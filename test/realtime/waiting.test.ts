@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { openFleaseClient } from "../src/flease/tcp/client.js";
-import type { FleaseNode } from "../src/flease/tcp/flease-node.js";
-import { realWorld } from "../src/runtime/world.js";
-import { LeaseManager } from "../src/lease/lease-manager.js";
-import type { Leases } from "../src/lease/types.js";
-import { startLocalCluster } from "./support/local-cluster.js";
-import type { LocalCluster } from "./support/local-cluster.js";
+import { openFleaseClient } from "../../src/flease/tcp/client.js";
+import type { FleaseNode } from "../../src/flease/tcp/flease-node.js";
+import { realWorld } from "../../src/runtime/world.js";
+import { LeaseManager } from "../../src/lease/lease-manager.js";
+import type { Leases } from "../../src/lease/types.js";
+import { startLocalCluster } from "../support/local-cluster.js";
+import type { LocalCluster } from "../support/local-cluster.js";
 
 /** Those who wait for one resource, over real sockets: how soon they get it, and whether all get their turn. */
 

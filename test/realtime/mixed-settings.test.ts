@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from "vitest";
 import { clusterStatus, open, startMember } from "leasehold";
 import type { Leases, Member } from "leasehold";
-import { freePorts } from "./free-ports.js";
+import { freePorts } from "../free-ports.js";
 
 /** Members that do not all have the same settings, over real sockets. */
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { open } from "leasehold";
 import type { Change, Leases, OpenOptions } from "leasehold";
-import { startLocalCluster } from "./support/local-cluster.js";
-import type { LocalCluster } from "./support/local-cluster.js";
+import { startLocalCluster } from "../support/local-cluster.js";
+import type { LocalCluster } from "../support/local-cluster.js";
 
 /** Watching and asking over real sockets, with members that go. Cells of three among five members. */
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { clusterStatus, open, startMember } from "leasehold";
 import type { Leases, Member } from "leasehold";
-import { freePorts } from "./free-ports.js";
+import { freePorts } from "../free-ports.js";
 
 /** Three members in this process and clients of theirs, over real sockets. */
 describe("a cluster of three members", () => {

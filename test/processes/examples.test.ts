@@ -5,13 +5,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { freePorts } from "./free-ports.js";
-import { eventually } from "./support/built.js";
-import { type LocalCluster, startLocalCluster } from "./support/local-cluster.js";
+import { freePorts } from "../free-ports.js";
+import { eventually } from "../support/built.js";
+import { type LocalCluster, startLocalCluster } from "../support/local-cluster.js";
 
 /** Each file of `examples/` is run as its reader would run it: by Node, with the built package, against real members. */
 
-const folder = fileURLToPath(new URL("../examples", import.meta.url));
+const folder = fileURLToPath(new URL("../../examples", import.meta.url));
 
 interface Running {
   readonly process: ChildProcess;

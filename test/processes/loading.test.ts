@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 
 /** What a program loads of the built package: of the grounds only what it asks for. */
 
-const root = fileURLToPath(new URL("..", import.meta.url));
+const root = fileURLToPath(new URL("../..", import.meta.url));
 
 /** A program that only imports the package loads fewer modules than this. */
 const importedMax = 40;
