@@ -8,13 +8,15 @@ import { root } from "./planted-sources.mjs";
 const [part = ""] = process.argv.slice(2);
 const chosen = mistakes.filter(({ name, caughtBy }) => caughtBy !== undefined && name.includes(part));
 
-// All mistakes stand behind switches in the sources that it has loaded, so one does for all of them.
+// All mistakes stand behind switches in the sources that it has loaded, so one does for all of them. A process for
+// each file, unlike in `npm test`: a mistake is planted when it begins.
 const vitest = await createVitest("test", {
+  config: join(root, "vitest.realtime.config.ts"),
   watch: false,
   bail: 1,
   retry: 0,
   testTimeout: 120_000,
-  include: ["src/**/*.test.ts", "sim/**/*.test.ts", "test/*.test.ts"],
+  include: ["src/**/*.test.ts", "sim/**/*.test.ts", "test/*.test.ts", "test/realtime/*.test.ts"],
   exclude: [],
   reporters: [{}],
 });

@@ -65,9 +65,9 @@ describe("the suites", () => {
 
   test("are called by .ci/run, but for those that say why not", () => {
     const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
-    const called = [...read(".ci/run").matchAll(/^ *(?:npm run ([\w:]+)|npm (test)\b|npx (vitest .*))/gm)].map(
-      ([, script, npmTest, words]) => words ?? scripts[script ?? npmTest!]!,
-    );
+    const called = [
+      ...read(".ci/run").matchAll(/^ *(?:npm run ([\w:]+)|npm (test)\b|npx (vitest .*))/gm),
+    ].map(([, script, npmTest, words]) => words ?? scripts[script ?? npmTest!]!);
     const isCalled = (name: string) =>
       called.some((words) =>
         name === "vitest.config.ts" ? /\bvitest run$/.test(words) : words.includes(`--config ${name}`),

@@ -3,7 +3,7 @@
 const runUnderLease = "src/cli/run/run-under-lease.ts";
 const connection = "src/cli/common/connection.ts";
 
-const connectionTest = { file: "src/cli/common/connection.test.ts" };
+const connectionTest = { file: "src/cli/common/connection.realtime.test.ts" };
 
 export const inCommands = /** @type {const} */ ([
   {
@@ -17,7 +17,7 @@ export const inCommands = /** @type {const} */ ([
         replace: "true",
       },
     ],
-    caughtBy: { file: "src/cli/run/run-under-lease.test.ts" },
+    caughtBy: { file: "src/cli/run/run-under-lease.processes.test.ts" },
   },
   {
     name: "waitIsForTheLeaseAlone",

@@ -29,7 +29,7 @@ const refusals = "src/flease/tcp/refusals.ts";
 
 const exclusionTest = { file: "sim/flease/sim.test.ts", test: /by the checker of exclusion/ };
 const runnerTest = { file: "sim/flease/runner.test.ts", seeds: 100 };
-const mixedSettingsTest = { file: "test/mixed-settings.test.ts" };
+const mixedSettingsTest = { file: "test/realtime/mixed-settings.test.ts" };
 const acceptorTest = { file: "src/flease/protocol/acceptor.test.ts" };
 
 export const inFlease = /** @type {const} */ ([
