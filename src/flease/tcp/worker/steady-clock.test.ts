@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { sharedMonotonicMs } from "./steady-clock.js";
 
-/** By how much it leads performance.now(): between these, however long the process rested in the middle of it. */
+/** Between what it leads performance.now() by, however long the process rested in the middle of it. */
 function lead(): { least: number; most: number } {
   const beforeMs = performance.now();
   const sharedMs = sharedMonotonicMs();
