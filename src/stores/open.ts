@@ -2,6 +2,7 @@ import { parseDuration } from "../lease/duration.js";
 import { LeaseholdError } from "../lease/errors.js";
 import type { Timers, World } from "../common/ports.js";
 import type { OpenedStore, OpenStoreOptions, OpenStore } from "./common/contract.js";
+import { usualTraits } from "./common/usual-traits.js";
 import type { Scheme, StorePlace } from "./farm-address.js";
 import { type AssumedTraits, LazyStore } from "./lazy-store.js";
 import { greatest } from "../common/lists.js";
@@ -12,61 +13,30 @@ import { majorityOf } from "../common/majority.js";
  * of reach.
  */
 interface Kind extends Omit<AssumedTraits, "name"> {
-  /** How long it may take to be opened at the least, ms: a slot of a disk is taken with waits of 2δ. */
+  /** How long it may take to be opened at the least, ms. */
   readonly openMs?: number;
   load(): Promise<OpenStore>;
 }
 
-const redis: Kind = {
-  load: async () => (await import("./redis/open.js")).openRedisStore,
-  kind: "atomic",
-  bytesMax: 65_536,
-  pollMs: 100,
-  delayMs: 500,
-};
-const postgres: Kind = {
-  load: async () => (await import("./postgres/open.js")).openPostgresStore,
-  kind: "atomic",
-  bytesMax: 65_536,
-  pollMs: 250,
-  delayMs: 1_000,
-};
+/** For a slot of a disk, which is taken with waits of 2δ, and for a marker that is made so, ms. */
+const slottedOpenMs = 15_000;
+
+const directory = async () => (await import("./directory/open.js")).openDirectoryStore;
+const block = async () => (await import("./block/open.js")).openBlockStore;
+const sanlock = async () => (await import("./sanlock/open.js")).openSanlockStore;
+const s3 = async () => (await import("./s3/open.js")).openS3Store;
+const redis = async () => (await import("./redis/open.js")).openRedisStore;
+const postgres = async () => (await import("./postgres/open.js")).openPostgresStore;
 
 const kinds: Readonly<Record<Exclude<Scheme, "memory">, Kind>> = {
-  file: {
-    load: async () => (await import("./directory/open.js")).openDirectoryStore,
-    kind: "atomic",
-    bytesMax: 16_384,
-    pollMs: 100,
-    delayMs: 2_000,
-  },
-  block: {
-    load: async () => (await import("./block/open.js")).openBlockStore,
-    kind: "slotted",
-    bytesMax: 2_048,
-    pollMs: 250,
-    delayMs: 2_000,
-    openMs: 15_000,
-  },
-  sanlock: {
-    load: async () => (await import("./sanlock/open.js")).openSanlockStore,
-    kind: "slotted",
-    bytesMax: 1_024,
-    pollMs: 1_000,
-    delayMs: 2_000,
-    openMs: 15_000,
-  },
-  s3: {
-    load: async () => (await import("./s3/open.js")).openS3Store,
-    kind: "atomic",
-    bytesMax: 65_536,
-    pollMs: 1_000,
-    delayMs: 2_000,
-  },
-  redis,
-  rediss: redis,
-  postgres,
-  postgresql: postgres,
+  file: { load: directory, ...usualTraits.directory },
+  block: { load: block, openMs: slottedOpenMs, ...usualTraits.block },
+  sanlock: { load: sanlock, openMs: slottedOpenMs, ...usualTraits.sanlock },
+  s3: { load: s3, ...usualTraits.s3 },
+  redis: { load: redis, ...usualTraits.redis },
+  rediss: { load: redis, ...usualTraits.redis },
+  postgres: { load: postgres, ...usualTraits.postgres },
+  postgresql: { load: postgres, ...usualTraits.postgres },
 };
 
 /**

@@ -381,8 +381,16 @@ export const stored: readonly Stored[] = [
     faults: { looksTooLate: true },
     ground: "paper",
     breaks: "renewal",
-    seed: 0,
-    plan: { ...calm, ...slotted, leaseMs: 600, lazyRate: 0, silent: 1, releaseRate: 0.1 },
+    seed: 16,
+    plan: {
+      ...calm,
+      ...slotted,
+      leaseMs: 1_200,
+      lazyRate: 0.5,
+      silent: 1,
+      releaseRate: 0.1,
+      sluggishRate: 0,
+    },
   },
   {
     name: "S: a store that has forgotten counts at once",

@@ -3,6 +3,7 @@ import { readBothClocks } from "../../common/both-clocks.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { OpenedStore, ProbeFinding } from "../common/contract.js";
 import { ioError } from "../common/io-error.js";
+import { usualTraits } from "../common/usual-traits.js";
 import {
   decodeHint,
   decodeUnit,
@@ -22,14 +23,7 @@ import type { BlockMedium } from "./medium.js";
 import { freshSlots, SlotLease, type SlotTenure } from "./slot-lease.js";
 import { type BlockWorld, elapsedSince } from "./world.js";
 
-/**
- * The longest content. A unit holds several records of usual length, and one of this with its register's
- * name.
- */
-export const bytesMax = 2_048;
-
-/** A look reads one region: little, but from the disk itself. */
-const pollMs = 250;
+const { bytesMax } = usualTraits.block;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -55,15 +49,7 @@ export class BlockStore implements OpenedStore {
     this.#writer = writer;
     this.#world = world;
     this.#slot = new SlotLease(medium, layout, writer, world);
-    this.traits = {
-      name: medium.name,
-      kind: "slotted",
-      durable: true,
-      bytesMax,
-      pollMs,
-      delayMs: layout.delayMs,
-      // Whether a device was put in the place of another while the machine was running is not known.
-    };
+    this.traits = { name: medium.name, durable: true, ...usualTraits.block, delayMs: layout.delayMs };
   }
 
   /** Takes a slot; its number. */

@@ -4,6 +4,7 @@ import { parseDuration } from "../../lease/duration.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { OpenStore, OpenStoreOptions, ProbeFinding } from "../common/contract.js";
 import { ioError } from "../common/io-error.js";
+import { usualTraits } from "../common/usual-traits.js";
 import { BlockStore } from "./block-store.js";
 import { alignedBytes, DirectFile } from "./direct-file.js";
 import {
@@ -19,7 +20,12 @@ import { BlockMedium } from "./medium.js";
 import { realBlockWorld } from "./world.js";
 
 /** As a medium is laid out unless its address says otherwise: room for a few thousand resources in 65 MiB. */
-const defaults = { slots: 32, regions: 256, slotLeaseMs: 10_000, delayMs: 2_000 } as const;
+const defaults = {
+  slots: 32,
+  regions: 256,
+  slotLeaseMs: 10_000,
+  delayMs: usualTraits.block.delayMs,
+} as const;
 
 const parameters = new Set(["format", "slots", "regions", "delay", "slot-ttl"]);
 

@@ -3,6 +3,3 @@
  * ago. What has not answered by then is given up, so that nothing piles up behind a server that has stopped.
  */
 export const operationMsMax = 10_000;
-
-/** The longest content that servers are asked to keep, bytes: a hundred times a record. */
-export const serverBytesMax = 65_536;

@@ -1,26 +1,15 @@
 import { stat, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { StoreTraits } from "../../delta/store.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import { assertFit, type OpenStore } from "../common/contract.js";
 import { ioError } from "../common/io-error.js";
 import { probeAtomic } from "../common/probe.js";
 import { AtomicStore } from "../common/atomic-store.js";
+import { usualTraits } from "../common/usual-traits.js";
 import { DirectoryMedium } from "./directory-medium.js";
 import { findOrMakeMarker } from "./marker.js";
 import { probeDirectory } from "./probe.js";
-
-/** Ten times the longest record that people make. */
-const bytesMax = 16_384;
-
-/** A look is a few operations on names that are in memory, or a few round trips to a file server. */
-const pollMs = 100;
-
-/**
- * A disk that spins up or a file server that is busy; on an atomic store it is a time-out and nothing more.
- */
-const delayMs = 2_000;
 
 /** File systems that are gone after a restart, by the numbers that Linux gives them. */
 const volatileTypes: Readonly<Record<number, string>> = { 0x0102_1994: "tmpfs", 0x8584_58f6: "ramfs" };
@@ -38,14 +27,7 @@ export const openDirectoryStore: OpenStore = async (url, { signal }) => {
     if (url.searchParams.has("mounted") && (await stat(dirname(root))).dev === dev)
       throw new LeaseholdError("STORE_UNAVAILABLE", "nothing is mounted there");
     const volatileType = volatileTypes[(await statfs(root)).type];
-    const traits: StoreTraits = {
-      name,
-      kind: "atomic",
-      bytesMax,
-      pollMs,
-      delayMs,
-      durable: volatileType === undefined,
-    };
+    const traits = { name, durable: volatileType === undefined, ...usualTraits.directory };
     signal?.throwIfAborted();
     const marker = await findOrMakeMarker(root);
     const medium = new DirectoryMedium(root, dev, traits);

@@ -1,8 +1,8 @@
-import { randomUUID } from "node:crypto";
 import type { StoreAnswer, StoreTraits } from "../../delta/store.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { ReplaceRequest, AtomicMedium } from "../common/atomic-store.js";
-import { serverBytesMax } from "../common/server-limits.js";
+import { drawMarker } from "../common/marker.js";
+import { usualTraits } from "../common/usual-traits.js";
 import type { PostgresAddress } from "./address.js";
 import { postgresFailure } from "./failure.js";
 import type { PostgresLink } from "./link.js";
@@ -10,14 +10,6 @@ import { type Statements, statementsIn } from "./statements.js";
 
 /** Each time somebody else emptied the table between making the marker and reading it. */
 const markerTriesMax = 3;
-
-/**
- * A new marker. It begins with `d` if the server was durable when it was made, so that all who use the store
- * agree about it, and with `m` where a restart counts as forgetting.
- */
-export function drawMarker(durable: boolean): string {
-  return `${durable ? "d" : "m"}-${randomUUID()}`;
-}
 
 /** One PostgreSQL server as a store: a row for each register. */
 export class PostgresMedium implements AtomicMedium {
@@ -28,15 +20,7 @@ export class PostgresMedium implements AtomicMedium {
   constructor(address: PostgresAddress, link: PostgresLink, durable: boolean) {
     this.#link = link;
     this.#statements = statementsIn(address.schema);
-    this.traits = {
-      name: address.name,
-      kind: "atomic",
-      durable,
-      bytesMax: serverBytesMax,
-      pollMs: 250,
-      delayMs: 1_000,
-      // Its tables outlive its process: its age says nothing about what they may have lost.
-    };
+    this.traits = { name: address.name, durable, ...usualTraits.postgres };
   }
 
   async read(register: string): Promise<StoreAnswer> {

@@ -8,11 +8,12 @@ import {
 } from "../common/contract.js";
 import { probeAtomic } from "../common/probe.js";
 import { AtomicStore } from "../common/atomic-store.js";
-import { untilAborted } from "../common/until-aborted.js";
+import { agreeOnDurability, drawMarker } from "../common/marker.js";
+import { openOverLink } from "../common/open-server.js";
 import { parsePostgresUrl, type PostgresAddress } from "./address.js";
 import { postgresFailure, sqlStateOf } from "./failure.js";
 import { PostgresLink } from "./link.js";
-import { drawMarker, PostgresMedium } from "./medium.js";
+import { PostgresMedium } from "./medium.js";
 import { askServer, registersColumns, statementsIn } from "./statements.js";
 
 /** Others that make the same table at the same time make the statement fail, once or twice. */
@@ -25,14 +26,12 @@ const madeByAnother = new Set(["23505", "42710", "42P06", "42P07"]);
 export const openPostgresStore: OpenStore = async (url, options) => {
   const address = parsePostgresUrl(url, options.environment ?? process.env);
   const link = await PostgresLink.open(address);
-  try {
-    return await untilAborted(openOn(link, address, options), options.signal);
-  } catch (error) {
-    // Not waited for: what is under way at a server that has stopped ends later.
-    void link.close();
-    options.signal?.throwIfAborted();
-    throw postgresFailure(address.name, error);
-  }
+  return openOverLink(
+    link,
+    options.signal,
+    () => openOn(link, address, options),
+    (error) => postgresFailure(address.name, error),
+  );
 };
 
 interface ServerRow {
@@ -53,7 +52,6 @@ async function openOn(
   address: PostgresAddress,
   { signal }: OpenStoreOptions,
 ): Promise<OpenedStore> {
-  signal?.throwIfAborted();
   const { columns, persistence, ...server } = await ask(link, address);
   if (server.standby || server.readonly === "on") {
     const why = server.standby
@@ -95,10 +93,6 @@ async function makeTable(link: PostgresLink, address: PostgresAddress, hasSchema
   }
 }
 
-/**
- * Whether the store counts as durable: its marker says so, for everybody, and the settings still do. Where
- * they no longer do, it may have forgotten already: it gets another marker.
- */
 async function agreeOnMarker(
   link: PostgresLink,
   address: PostgresAddress,
@@ -108,9 +102,7 @@ async function agreeOnMarker(
   await link.query(makeMarker, [drawMarker(isDurable)]);
   const { rows } = await link.query(read, [""]);
   const marker = String(rows[0]!["content"]);
-  if (!marker.startsWith("d")) return false;
-  if (!isDurable) await link.query(replaceMarker, [marker, drawMarker(false)]);
-  return isDurable;
+  return agreeOnDurability(marker, isDurable, (next) => link.query(replaceMarker, [marker, next]));
 }
 
 function describe(address: PostgresAddress, server: ServerRow, durable: boolean): ProbeFinding[] {

@@ -1,8 +1,8 @@
-import { randomUUID } from "node:crypto";
 import type { StoreAnswer, StoreTraits } from "../../delta/store.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { ReplaceRequest, AtomicMedium } from "../common/atomic-store.js";
-import { serverBytesMax } from "../common/server-limits.js";
+import { drawMarker } from "../common/marker.js";
+import { usualTraits } from "../common/usual-traits.js";
 import type { RedisAddress } from "./address.js";
 import { redisFailure } from "./failure.js";
 import type { RedisLink } from "./link.js";
@@ -14,14 +14,6 @@ const scanStep = 1_000;
 /** A hash that needs more steps than this to be listed has not been written by leases alone. */
 const scanStepsMax = 10_000;
 
-/**
- * A new marker. It begins with `d` if the server was durable when it was made, so that all who use the store
- * agree about it, and with `m` where a restart counts as forgetting.
- */
-export function drawMarker(durable: boolean): string {
-  return `${durable ? "d" : "m"}-${randomUUID()}`;
-}
-
 /** One Redis as a store. What happens to a cell happens in one script, which Redis runs as one step. */
 export class RedisMedium implements AtomicMedium {
   readonly traits: StoreTraits;
@@ -31,14 +23,7 @@ export class RedisMedium implements AtomicMedium {
   constructor(address: RedisAddress, link: RedisLink, durable: boolean) {
     this.#address = address;
     this.#link = link;
-    this.traits = {
-      name: address.name,
-      kind: "atomic",
-      durable,
-      bytesMax: serverBytesMax,
-      pollMs: 100,
-      delayMs: 500,
-    };
+    this.traits = { name: address.name, durable, ...usualTraits.redis };
   }
 
   async read(register: string): Promise<StoreAnswer> {

@@ -8,11 +8,12 @@ import {
 } from "../common/contract.js";
 import { probeAtomic } from "../common/probe.js";
 import { AtomicStore } from "../common/atomic-store.js";
-import { untilAborted } from "../common/until-aborted.js";
+import { agreeOnDurability, drawMarker } from "../common/marker.js";
+import { openOverLink } from "../common/open-server.js";
 import { parseRedisUrl, type RedisAddress } from "./address.js";
 import { redisFailure } from "./failure.js";
 import { RedisLink } from "./link.js";
-import { drawMarker, RedisMedium } from "./medium.js";
+import { RedisMedium } from "./medium.js";
 import { readScript, replaceMarkerScript } from "./scripts.js";
 import type { RedisFacts } from "./server-facts.js";
 
@@ -20,13 +21,12 @@ import type { RedisFacts } from "./server-facts.js";
 export const openRedisStore: OpenStore = async (url, options) => {
   const address = parseRedisUrl(url, options.environment ?? process.env);
   const link = await RedisLink.open(address);
-  try {
-    return await untilAborted(openOn(link, address, options), options.signal);
-  } catch (error) {
-    link.close();
-    options.signal?.throwIfAborted();
-    throw redisFailure(address.name, error);
-  }
+  return openOverLink(
+    link,
+    options.signal,
+    () => openOn(link, address, options),
+    (error) => redisFailure(address.name, error),
+  );
 };
 
 async function openOn(
@@ -34,7 +34,6 @@ async function openOn(
   address: RedisAddress,
   { signal }: OpenStoreOptions,
 ): Promise<OpenedStore> {
-  signal?.throwIfAborted();
   const facts = await link.facts();
   if (facts.role !== "master") {
     throw new LeaseholdError(
@@ -42,25 +41,16 @@ async function openOn(
       `${address.name} is a replica; give the address of its primary`,
     );
   }
-  const durable = await agreeOnMarker(link, facts.durable);
+  const [marker] = await link.run(readScript, [drawMarker(facts.durable), ""]);
+  const durable = await agreeOnDurability(String(marker), facts.durable, (next) =>
+    link.run(replaceMarkerScript, [String(marker), next]),
+  );
   const store = new AtomicStore(new RedisMedium(address, link, durable));
   store.findings = assertFit(address.name, [
     ...describe(facts, durable),
     ...(await probeAtomic(store, signal)),
   ]);
   return store;
-}
-
-/**
- * Whether the store counts as durable: its marker says so, for everybody, and the settings still do. Where
- * they no longer do, it may have forgotten already: it gets another marker.
- */
-async function agreeOnMarker(link: RedisLink, isDurable: boolean): Promise<boolean> {
-  const [id] = await link.run(readScript, [drawMarker(isDurable), ""]);
-  const marker = String(id);
-  if (!marker.startsWith("d")) return false;
-  if (!isDurable) await link.run(replaceMarkerScript, [marker, drawMarker(false)]);
-  return isDurable;
 }
 
 function describe(facts: RedisFacts, durable: boolean): ProbeFinding[] {

@@ -1,8 +1,9 @@
-import { type ErrorCode, LeaseholdError } from "../../lease/errors.js";
+import type { LeaseholdError } from "../../lease/errors.js";
+import { type Meaning, serverFailure } from "../common/server-failure.js";
 import { S3Refusal } from "./client.js";
 
 /** What S3's words mean here, and then its statuses. What is not listed passes by itself. */
-const codes: Readonly<Record<string, readonly [ErrorCode, string?]>> = {
+const meanings: Readonly<Record<string, Meaning>> = {
   NoSuchBucket: ["STORE_UNAVAILABLE", "there is no such bucket"],
   QuotaExceeded: ["STORE_FULL"],
   EntityTooLarge: ["STORE_FULL"],
@@ -20,18 +21,7 @@ const codes: Readonly<Record<string, readonly [ErrorCode, string?]>> = {
 };
 
 export function s3Failure(name: string, error: unknown): LeaseholdError {
-  if (error instanceof LeaseholdError) return error;
-  const [code, hint] =
-    error instanceof S3Refusal
-      ? (codes[error.word] ?? codes[error.status] ?? (["STORE_UNAVAILABLE"] as const))
-      : (["STORE_UNAVAILABLE"] as const);
-  const text = textOf(error);
-  return new LeaseholdError(code, `${name}: ${hint === undefined ? text : `${hint} (${text})`}`);
-}
-
-/** `fetch failed` says nothing; what made it fail does. */
-function textOf(error: unknown): string {
-  if (error instanceof AggregateError) return error.errors.map(textOf).join("; ");
-  if (!(error instanceof Error)) return String(error);
-  return error.cause instanceof Error ? textOf(error.cause) : error.message;
+  return serverFailure(name, error, () =>
+    error instanceof S3Refusal ? (meanings[error.word] ?? meanings[error.status]) : undefined,
+  );
 }

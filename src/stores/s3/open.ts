@@ -1,6 +1,6 @@
 import { assertFit, type OpenStore } from "../common/contract.js";
 import { AtomicStore } from "../common/atomic-store.js";
-import { untilAborted } from "../common/until-aborted.js";
+import { openOverLink } from "../common/open-server.js";
 import { parseS3Url, type S3Address } from "./address.js";
 import { S3Client } from "./client.js";
 import { findCredentials, readProfile } from "./credentials.js";
@@ -18,13 +18,12 @@ export const openS3Store: OpenStore = async (url, { environment = process.env, s
   const profile = await readProfile(environment);
   const address = parseS3Url(url, environment, profile["region"]);
   const client = new S3Client(address, findCredentials(environment, profile));
-  try {
-    return await untilAborted(openOn(client, address), signal);
-  } catch (error) {
-    client.close();
-    signal?.throwIfAborted();
-    throw s3Failure(address.name, error);
-  }
+  return openOverLink(
+    client,
+    signal,
+    () => openOn(client, address),
+    (error) => s3Failure(address.name, error),
+  );
 };
 
 async function openOn(client: S3Client, address: S3Address): Promise<AtomicStore> {

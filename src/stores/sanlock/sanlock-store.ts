@@ -9,6 +9,7 @@ import { fillSectors, envelopeIn } from "../block/layout.js";
 import type { OpenedStore, ProbeFinding } from "../common/contract.js";
 import { Gate } from "../common/gate.js";
 import { ioError } from "../common/io-error.js";
+import { usualTraits } from "../common/usual-traits.js";
 import { checkLeader, decodeLeader, encodeLeader } from "./leader-record.js";
 
 /**
@@ -17,16 +18,6 @@ import { checkLeader, decodeLeader, encodeLeader } from "./leader-record.js";
  */
 export const areaBytes = 1 << 20;
 const hostsMax: Readonly<Record<number, number>> = { 512: 2_000, 4_096: 250 };
-
-/**
- * δ until told otherwise, and a look at somebody else's host id, ms: sanlock itself renews every two of its
- * io_timeouts.
- */
-const delayMs = 2_000;
-const pollMs = 1_000;
-
-/** A record is 200 bytes there; what it has in words besides is checked when it is written. */
-const bytesMax = 1_024;
 
 /** What Leasehold has besides the leases stands in the last sector, which sanlock's own hosts never use. */
 const ownFormat = "leasehold-sanlock/1";
@@ -58,7 +49,7 @@ export class SanlockStore implements OpenedStore {
     this.#file = file;
     this.#lockspace = lockspace;
     this.#sector = alignedBytes(sectorBytes);
-    this.traits = { name, kind: "slotted", durable: true, bytesMax, pollMs, delayMs };
+    this.traits = { name, durable: true, ...usualTraits.sanlock };
   }
 
   get hostIdMax(): number {
@@ -86,7 +77,7 @@ export class SanlockStore implements OpenedStore {
   async makeMarker(signal: AbortSignal | undefined): Promise<void> {
     if ((await this.#readOwn()) !== undefined) return;
     await this.#writeOwn({ id: globalThis.crypto.randomUUID() });
-    await sleep(2 * delayMs, undefined, signal === undefined ? {} : { signal });
+    await sleep(2 * usualTraits.sanlock.delayMs, undefined, signal === undefined ? {} : { signal });
   }
 
   async #answer(request: StoreRequest): Promise<StoreAnswer> {
