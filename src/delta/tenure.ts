@@ -1,6 +1,6 @@
 import { clocksDisagree } from "../common/clock-rates.js";
 import type { LossReason } from "../lease/errors.js";
-import type { BothClocks } from "../common/both-clocks.js";
+import { type BothClocks, elapsedMs } from "../common/both-clocks.js";
 import type { Asked } from "./record/record.js";
 
 /** What a majority has been told: held from the start of the write on, for as long as Δ. */
@@ -46,9 +46,4 @@ export class Tenure {
     this.lost = disagree ? "clock-fault" : this.isBroken ? "broken" : "expired";
     return 0;
   }
-}
-
-/** Milliseconds from one reading to another, by the clock that went further. */
-export function elapsedMs(from: BothClocks, to: BothClocks): number {
-  return Math.max(to.monotonicMs - from.monotonicMs, to.wallMs - from.wallMs);
 }

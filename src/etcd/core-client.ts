@@ -25,6 +25,15 @@ export interface Found extends Moment {
   readonly entry: Entry | undefined;
 }
 
+export interface Listed extends Moment {
+  readonly entries: readonly Entry[];
+}
+
+/** How long a lease of the core lasts from now on; 0 when there is none. */
+export interface Granted extends Moment {
+  readonly seconds: number;
+}
+
 /** How long an operation may take in all, over all servers and repetitions, and who may end it sooner. */
 export interface CallLimits {
   readonly timeoutMs: number;
@@ -64,7 +73,7 @@ export interface CoreClient {
   /** Linearizable. */
   read(key: string, limits: CallLimits): Promise<Found>;
   /** All keys that begin so, in order. Linearizable. */
-  list(prefix: string, limits: CallLimits): Promise<Moment & { readonly entries: readonly Entry[] }>;
+  list(prefix: string, limits: CallLimits): Promise<Listed>;
   /** Creates the key if there is none, and says what stands there then: perhaps another's. */
   create(
     key: string,
@@ -78,15 +87,11 @@ export interface CoreClient {
    */
   replace(seen: Entry, value: string, limits: CallLimits): Promise<Found>;
   /** Grants a lease with an id of the caller's choice, for at least so many seconds; says for how many. */
-  grantLease(
-    leaseId: bigint,
-    seconds: number,
-    limits: CallLimits,
-  ): Promise<Moment & { readonly seconds: number }>;
+  grantLease(leaseId: bigint, seconds: number, limits: CallLimits): Promise<Granted>;
   /** Ends the lease and deletes what hangs on it. It is no error when there is none. */
   revokeLease(leaseId: bigint, limits: CallLimits): Promise<void>;
   /** Refreshes the lease; 0 seconds when there is none. The term is one from before the refresh. */
-  refreshLease(leaseId: bigint, limits: CallLimits): Promise<Moment & { readonly seconds: number }>;
+  refreshLease(leaseId: bigint, limits: CallLimits): Promise<Granted>;
   /** Whole seconds, rounded down, until the lease runs out; below 0 when there is none. */
   leaseLife(leaseId: bigint, limits: CallLimits): Promise<{ readonly seconds: number }>;
   /**

@@ -1,6 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { KeyValue } from "../core/gen/etcd/kv_pb.js";
 import {
+  type Compare,
   Compare_CompareResult,
   Compare_CompareTarget,
   KV,
@@ -8,7 +9,7 @@ import {
   LeaseGrantRequestSchema,
   LeaseRevokeRequestSchema,
   LeaseTimeToLiveRequestSchema,
-  type RangeRequestSchema as RangeRequestType,
+  type PutRequestSchema,
   RangeRequestSchema,
   type ResponseHeader,
   type TxnResponse,
@@ -22,6 +23,8 @@ import {
   type CoreClient,
   type Entry,
   type Found,
+  type Granted,
+  type Listed,
   type Moment,
   type WatchListener,
   sharedLimits,
@@ -60,7 +63,7 @@ export class GrpcCoreClient implements CoreClient {
     return { ...momentOf(answer.header), entry: optional(answer.kvs[0]) };
   }
 
-  async list(prefix: string, limits: CallLimits): Promise<Moment & { readonly entries: readonly Entry[] }> {
+  async list(prefix: string, limits: CallLimits): Promise<Listed> {
     const rangeEnd = endOf(encoder.encode(prefix));
     let key = encoder.encode(prefix);
     let moment: Moment | undefined;
@@ -84,56 +87,26 @@ export class GrpcCoreClient implements CoreClient {
     leaseId: bigint,
     limits: CallLimits,
   ): Promise<Moment & { readonly entry: Entry }> {
-    const bytes = encoder.encode(key);
-    const look = lookAt(bytes);
-    const put = { key: bytes, value: encoder.encode(value), lease: leaseId };
-    const answer = await this.#transact(
-      {
-        compare: [
-          {
-            key: bytes,
-            target: Compare_CompareTarget.CREATE,
-            result: Compare_CompareResult.EQUAL,
-            targetUnion: { case: "createRevision", value: 0n },
-          },
-        ],
-        success: [{ request: { case: "requestPut", value: put } }, look],
-        failure: [look],
-      },
-      limits,
-    );
-    const { entry, ...moment } = foundIn(answer);
+    const isAbsent = {
+      target: Compare_CompareTarget.CREATE,
+      targetUnion: { case: "createRevision", value: 0n },
+    } as const;
+    const put = { key: encoder.encode(key), value: encoder.encode(value), lease: leaseId };
+    const { entry, ...moment } = await this.#putIf(isAbsent, put, limits);
     if (entry === undefined) throw unexpected("a key that was just looked at is not there");
     return { ...moment, entry };
   }
 
   async replace(seen: Entry, value: string, limits: CallLimits): Promise<Found> {
-    const key = encoder.encode(seen.key);
-    const look = lookAt(key);
-    const put = { key, value: encoder.encode(value), ignoreLease: true };
-    const answer = await this.#transact(
-      {
-        compare: [
-          {
-            key,
-            target: Compare_CompareTarget.MOD,
-            result: Compare_CompareResult.EQUAL,
-            targetUnion: { case: "modRevision", value: seen.modRevision },
-          },
-        ],
-        success: [{ request: { case: "requestPut", value: put } }, look],
-        failure: [look],
-      },
-      limits,
-    );
-    return foundIn(answer);
+    const isAsSeen = {
+      target: Compare_CompareTarget.MOD,
+      targetUnion: { case: "modRevision", value: seen.modRevision },
+    } as const;
+    const put = { key: encoder.encode(seen.key), value: encoder.encode(value), ignoreLease: true };
+    return this.#putIf(isAsSeen, put, limits);
   }
 
-  async grantLease(
-    leaseId: bigint,
-    seconds: number,
-    limits: CallLimits,
-  ): Promise<Moment & { readonly seconds: number }> {
+  async grantLease(leaseId: bigint, seconds: number, limits: CallLimits): Promise<Granted> {
     const request = create(LeaseGrantRequestSchema, { ID: leaseId, TTL: BigInt(seconds) });
     try {
       const { header, TTL } = await this.#servers.ask(Lease.method.leaseGrant, request, limits);
@@ -155,7 +128,7 @@ export class GrpcCoreClient implements CoreClient {
     }
   }
 
-  async refreshLease(leaseId: bigint, limits: CallLimits): Promise<Moment & { readonly seconds: number }> {
+  async refreshLease(leaseId: bigint, limits: CallLimits): Promise<Granted> {
     const { header, TTL } = await this.#servers.refresh(leaseId, limits);
     return { ...momentOf(header), seconds: Number(TTL) };
   }
@@ -180,19 +153,25 @@ export class GrpcCoreClient implements CoreClient {
     this.#servers.close();
   }
 
-  #range(request: MessageInitShape<typeof RangeRequestType>, limits: CallLimits) {
+  #range(request: MessageInitShape<typeof RangeRequestSchema>, limits: CallLimits) {
     return this.#servers.ask(KV.method.range, create(RangeRequestSchema, request), limits);
   }
 
-  #transact(request: MessageInitShape<typeof TxnRequestSchema>, limits: CallLimits): Promise<TxnResponse> {
-    return this.#servers.ask(KV.method.txn, create(TxnRequestSchema, request), limits);
+  /** Puts the key if it is so, and looks at it in the same transaction: what stands there then. */
+  async #putIf(condition: Condition, put: Put, limits: CallLimits): Promise<Found> {
+    const { key } = put;
+    const look = { request: { case: "requestRange", value: { key } } } as const;
+    const request = create(TxnRequestSchema, {
+      compare: [{ key, result: Compare_CompareResult.EQUAL, ...condition }],
+      success: [{ request: { case: "requestPut", value: put } }, look],
+      failure: [look],
+    });
+    return foundIn(await this.#servers.ask(KV.method.txn, request, limits));
   }
 }
 
-/** A look within a transaction: it sees what the operations before it did. */
-function lookAt(key: Uint8Array<ArrayBuffer>) {
-  return { request: { case: "requestRange", value: { key } } } as const;
-}
+type Condition = Pick<Compare, "target" | "targetUnion">;
+type Put = MessageInitShape<typeof PutRequestSchema> & { readonly key: Uint8Array<ArrayBuffer> };
 
 /** The look is the last operation of either branch. */
 function foundIn({ header, responses }: TxnResponse): Found {

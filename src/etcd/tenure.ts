@@ -1,16 +1,9 @@
-import { type BothClocks, readBothClocks } from "../common/both-clocks.js";
+import { type BothClocks, elapsedMs, readBothClocks } from "../common/both-clocks.js";
 import { clocksDisagree } from "../common/clock-rates.js";
 import type { LossReason } from "../lease/errors.js";
 import type { Clock } from "../common/ports.js";
 import type { Grant, Watching } from "../lease/provider.js";
 import type { Asked } from "./record.js";
-
-export interface TenureParts {
-  readonly resource: string;
-  readonly token: bigint;
-  readonly nonce: string;
-  readonly leaseId: bigint;
-}
 
 /**
  * One tenure, as its holder knows it: a lease of the core, used for nothing else, and the key that hangs
@@ -31,7 +24,12 @@ export class Tenure implements Grant {
   #begun: BothClocks;
   #leaseMs: number;
 
-  constructor(parts: TenureParts, clock: Clock, begun: BothClocks, leaseMs: number) {
+  constructor(
+    parts: Pick<Tenure, "resource" | "token" | "nonce" | "leaseId">,
+    clock: Clock,
+    begun: BothClocks,
+    leaseMs: number,
+  ) {
     this.resource = parts.resource;
     this.token = parts.token;
     this.nonce = parts.nonce;
@@ -62,9 +60,8 @@ export class Tenure implements Grant {
   remainingMs(): number {
     if (this.lost !== undefined) return 0;
     const now = readBothClocks(this.#clock);
-    const elapsedMs = Math.max(now.monotonicMs - this.#begun.monotonicMs, now.wallMs - this.#begun.wallMs);
     const disagree = clocksDisagree(this.#begun, now, this.#leaseMs);
-    const leftMs = disagree ? 0 : this.#leaseMs - elapsedMs;
+    const leftMs = disagree ? 0 : this.#leaseMs - elapsedMs(this.#begun, now);
     // Written so that NaN ends it.
     if (leftMs > 0) return leftMs;
     this.lost = disagree ? "clock-fault" : this.isBroken ? "broken" : "expired";

@@ -4,7 +4,7 @@ import { contendShared, ReaderSite, releaseShared } from "../../../src/delta/pap
 import type { Site } from "../../../src/delta/paper/site.js";
 import { Idle } from "../../../src/delta/paper/states.js";
 import { DeltaGrant } from "../../../src/delta/provider/provider.js";
-import { elapsedMs } from "../../../src/delta/tenure.js";
+import { elapsedMs } from "../../../src/common/both-clocks.js";
 import type { Caller } from "./cancelled.js";
 import { type Holding, holder } from "./holder.js";
 import { leaseMsOf, type PartsStage, type ProviderStage } from "../stage/stage.js";

@@ -1,6 +1,6 @@
 import { LeaseholdError } from "../../lease/errors.js";
 import type { Driver, Gate } from "../driver.js";
-import type { BothClocks } from "../../common/both-clocks.js";
+import { type BothClocks, elapsedMs } from "../../common/both-clocks.js";
 import { lookAtClocks, type Protocol } from "../effects.js";
 import { noMajority } from "../failures.js";
 import { encodeFarmCell, type FarmCell, greatestOf, sameCell } from "./farm-cell.js";
@@ -10,7 +10,6 @@ import type { DeltaSettings, FarmView, Floor } from "../lease-protocol.js";
 import { clocksDisagree, stretched } from "../../common/clock-rates.js";
 import { majorityOf } from "../../common/majority.js";
 import { farmRegister, type StoreAnswer, type StoreRequest, type StoreTraits } from "../store.js";
-import { elapsedMs } from "../tenure.js";
 
 /** Others may change the farm's cells at the same time; they cannot do so all the time. */
 const looksMax = 5;

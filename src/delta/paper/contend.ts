@@ -1,7 +1,7 @@
 import type { Protocol } from "../effects.js";
 import { lookAtClocks } from "../effects.js";
 import type { DeltaRecord } from "../record/record.js";
-import { elapsedMs } from "../tenure.js";
+import { elapsedMs } from "../../common/both-clocks.js";
 import type { Seen, Site } from "./site.js";
 import { sameStamp } from "../record/stamp.js";
 import { Held, Idle } from "./states.js";

@@ -1,6 +1,5 @@
-import type { BothClocks } from "../../common/both-clocks.js";
+import { type BothClocks, elapsedMs } from "../../common/both-clocks.js";
 import { type Protocol, lookAtClocks } from "../effects.js";
-import { elapsedMs } from "../tenure.js";
 import { contend } from "./contend.js";
 import { release, renewEventuallyND } from "./renew.js";
 import type { Site } from "./site.js";

@@ -1,7 +1,6 @@
 import { clocksDisagree } from "../../common/clock-rates.js";
-import type { BothClocks } from "../../common/both-clocks.js";
+import { type BothClocks, elapsedMs } from "../../common/both-clocks.js";
 import type { DeltaRecord } from "../record/record.js";
-import { elapsedMs } from "../tenure.js";
 
 /**
  * The states of a process in Figs. 1 and 4, as types. `contend` leads from `Idle` to `Held`, renewing and releasing start at a

@@ -1,8 +1,7 @@
 import type { FarmView } from "../lease-protocol.js";
-import type { BothClocks } from "../../common/both-clocks.js";
+import { type BothClocks, elapsedMs } from "../../common/both-clocks.js";
 import type { Protocol } from "../effects.js";
 import type { StoreAnswer, StoreRequest } from "../store.js";
-import { elapsedMs } from "../tenure.js";
 
 /** What one store is to do when its cell has this content. */
 export type Step =

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { type BothClocks, readBothClocks } from "../../common/both-clocks.js";
+import { type BothClocks, elapsedMs, readBothClocks } from "../../common/both-clocks.js";
 import type { Clock, Random } from "../../common/ports.js";
 
 /** What the owner of a slot needs of the world. */
@@ -16,11 +16,6 @@ export const realBlockWorld: BlockWorld = {
   sleep: (ms, signal, keepsAlive) => delay(ms, undefined, { signal, ref: keepsAlive }),
 };
 
-/**
- * By the clock that went further: the steady one stands still in a suspended machine, and the system's can be
- * set.
- */
 export function elapsedSince(moment: BothClocks, { clock }: BlockWorld): number {
-  const now = readBothClocks(clock);
-  return Math.max(now.monotonicMs - moment.monotonicMs, now.wallMs - moment.wallMs);
+  return elapsedMs(moment, readBothClocks(clock));
 }
