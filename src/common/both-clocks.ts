@@ -36,8 +36,8 @@ export function readBothClocks(clock: Clock, into: ClockRecord = { monotonicMs: 
 }
 
 /**
- * Milliseconds from one reading to another, by the clock that went further: the steady one stands still in a suspended
- * machine, and the system's can be set.
+ * Milliseconds from one reading to another, by the clock that went further: the steady one stands still in a
+ * suspended machine, and the system's can be set.
  */
 export function elapsedMs(from: BothClocks, to: BothClocks): number {
   return Math.max(to.monotonicMs - from.monotonicMs, to.wallMs - from.wallMs);
