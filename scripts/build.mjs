@@ -1,7 +1,16 @@
 // Compiles src and sim to dist, only when a source is newer than the last build: `npm start` should not wait for nothing.
 import { spawnSync } from "node:child_process";
-import { chmodSync, existsSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import {
+  chmodSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -20,6 +29,23 @@ function builtMs() {
   return statSync(stamp, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 }
 
+/** Removes declarations that those of the exports do not lead to: nobody can import them, and they are nine of ten. */
+function pruneDeclarations(folder) {
+  const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  const reached = new Set();
+  const next = Object.values(exports).flatMap(({ types }) =>
+    types === undefined ? [] : [join(folder, types.replace(/^\.\/dist\//, ""))],
+  );
+  for (let path = next.pop(); path !== undefined; path = next.pop()) {
+    if (reached.has(path)) continue;
+    reached.add(path);
+    for (const [, name] of readFileSync(path, "utf8").matchAll(/(?:from |import\(|import )"(\.[^"]+)\.js"/g))
+      next.push(join(dirname(path), `${name}.d.ts`));
+  }
+  const all = readdirSync(folder, { recursive: true }).map((name) => join(folder, name));
+  for (const path of all) if (path.endsWith(".d.ts") && !reached.has(path)) rmSync(path);
+}
+
 const sources = ["src", "sim", "tsconfig.json", "package.json"].map((name) => join(root, name));
 if (Math.max(...sources.map(newestMs)) > builtMs()) {
   // Beside the old build and then swapped, so that a process that starts meanwhile finds the one or the other.
@@ -32,6 +58,7 @@ if (Math.max(...sources.map(newestMs)) > builtMs()) {
     rmSync(fresh, { recursive: true, force: true });
     process.exit(run.status ?? 1);
   }
+  pruneDeclarations(fresh);
   chmodSync(join(fresh, "src", "cli", "main.js"), 0o755);
   writeFileSync(join(fresh, ".built"), "");
   if (existsSync(join(root, "dist"))) renameSync(join(root, "dist"), old);

@@ -6,6 +6,7 @@
 import type { GuardedCells } from "./delta/guarded/guarded.js";
 import { isCoreUrl } from "./etcd/address.js";
 import type { FleaseOptions, Member, MemberOptions, MemberReport } from "./flease/tcp/types.js";
+import { LeaseholdError } from "./lease/errors.js";
 import type { Leases } from "./lease/types.js";
 import type { MemoryOptions, OpenOptions, OptionsOf } from "./open-options.js";
 import {
@@ -74,7 +75,7 @@ export async function open(...args: UrlsAndOptions<OpenOptions>): Promise<Leases
   const [url] = urls;
   if (url?.startsWith("memory:") && urls.length === 1)
     return openMemory(url.slice("memory:".length), options);
-  if (urls.some(isCoreUrl)) return (await import("./entry/etcd.js")).openEtcd(urls, options);
+  if (urls.some(isCoreUrl)) return (await loadOutside<EtcdEntry>("./entry/etcd.js")).openEtcd(urls, options);
   if (urls.some(isFarmUrl)) return (await import("./entry/delta.js")).openFarm(urls, options);
   return (await import("./entry/flease.js")).openFlease(urls, options);
 }
@@ -134,6 +135,24 @@ export async function clusterStatus(...args: UrlsAndOptions<FleaseOptions>): Pro
  */
 export async function openGuardedCells(url: string, options: FarmOptions = {}): Promise<GuardedCells> {
   return (await import("./entry/delta.js")).openCells(url, options);
+}
+
+type EtcdEntry = typeof import("./entry/etcd.js");
+
+/**
+ * Loads a file of ours that imports optional packages by name. The path reaches `import` as a value, so no
+ * bundler looks for those packages; in a bundle the file is not there.
+ */
+async function loadOutside<Module>(path: string): Promise<Module> {
+  try {
+    return (await import(/* webpackIgnore: true */ /* @vite-ignore */ path)) as Module;
+  } catch (error) {
+    throw new LeaseholdError(
+      "UNSUPPORTED",
+      `open("core://…") does not work in a bundle: import openEtcd of "leasehold/etcd" (docs/bundlers.md)`,
+      { cause: error },
+    );
+  }
 }
 
 async function openMemory(name: string, options: MemoryOptions): Promise<Leases> {

@@ -1,13 +1,13 @@
 /** A server of the consistent core in a program of yours: `leasehold/core`. Its clients open `core://…`. */
 import type { CoreFlags, RunningCore } from "../core/server/common/api.js";
 import { type Logger, silent } from "../runtime/logger.js";
-import { loadPackage } from "../runtime/optional-package.js";
+import { grpcPackages, loadPackage } from "../runtime/optional-package.js";
 
 export type { CoreFlags, RunningCore } from "../core/server/common/api.js";
 
 /** The settings of `leasehold core` under etcd's names, as text (`docs/cli.md`), and where to say what happens. */
 export interface CoreServerOptions extends CoreFlags {
-  readonly logger?: Logger;
+  readonly logger?: Logger | undefined;
 }
 
 /**
@@ -28,10 +28,7 @@ export interface CoreServerOptions extends CoreFlags {
  */
 export async function startCore(options: CoreServerOptions = {}): Promise<RunningCore> {
   const { logger = silent, ...flags } = options;
-  const server = await loadPackage(
-    "@grpc/grpc-js (and @bufbuild/protobuf)",
-    "leasehold core",
-    () => import("../core/server/index.js"),
-  );
+  const load = () => import("../core/server/index.js");
+  const server = await loadPackage(grpcPackages, "leasehold core", load);
   return server.startCore(server.configOf(flags), logger);
 }

@@ -12,7 +12,7 @@ import { parseDuration } from "../lease/duration.js";
 import type { World } from "../common/ports.js";
 import type { OptionNames } from "../lease/option-names.js";
 import type { Provider } from "../lease/provider.js";
-import { loadPackage } from "../runtime/optional-package.js";
+import { grpcPackages, loadPackage } from "../runtime/optional-package.js";
 import { parseCoreUrls } from "./address.js";
 import { CoreProvider } from "./provider.js";
 
@@ -21,7 +21,7 @@ const timeoutDefault = "5s";
 /** What a client of a consistent core understands: `core://…`. */
 export interface CoreOptions extends ParticipantOptions {
   /** Certificates, where the core's servers ask for them. */
-  tls?: TlsFiles;
+  tls?: TlsFiles | undefined;
 }
 
 const coreOptionNames: OptionNames<CoreOptions> = { ...participantOptionNames, tls: true };
@@ -41,9 +41,8 @@ export async function openCoreLeases(
   checkOpenOptions(options, coreOptionNames, "core://: a core has no members to talk to");
   const timeoutMs = parseDuration(options.timeout ?? timeoutDefault, "timeout");
   const tls = options.tls === undefined ? undefined : await textsOf(options.tls);
-  await loadPackage("@bufbuild/protobuf", "core://", () => import("@bufbuild/protobuf"));
-  await loadPackage("@grpc/grpc-js", "core://", () => import("@grpc/grpc-js"));
-  const { GrpcCoreClient } = await import("./grpc-core-client.js");
+  const load = () => import("./grpc-core-client.js");
+  const { GrpcCoreClient } = await loadPackage(grpcPackages, "core://", load);
   const core = new GrpcCoreClient(address.endpoints, tls, world);
   try {
     await core.connect({ timeoutMs });

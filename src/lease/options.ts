@@ -11,16 +11,16 @@ export interface TryAcquireOptions {
    * Length of the lease. Default and maximum: `guarantees.ttlMaxMs`; minimum: `guarantees.ttlMinMs`. A
    * shorter one frees the resource sooner after a crash, and costs more renewals.
    */
-  ttl?: Duration;
+  ttl?: Duration | undefined;
   /** Ends the call; the promise rejects with the signal's reason. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
   /** Renew at a third of the TTL until released. Default true. */
-  autoRenew?: boolean;
+  autoRenew?: boolean | undefined;
   /**
    * The tenure ends at the latest this long after it began, whatever the renewals say: it is then lost with
    * the reason `max-hold`. More than 0. Default: no bound.
    */
-  maxHold?: Duration;
+  maxHold?: Duration | undefined;
 }
 
 export interface AcquireOptions extends TryAcquireOptions {
@@ -29,24 +29,24 @@ export interface AcquireOptions extends TryAcquireOptions {
    * (then another's lease is `LEASE_HELD`, not `TIMEOUT`). An attempt that is under way at the deadline may
    * take up to 100 ms longer, and its lease is handed out.
    */
-  wait?: Duration;
+  wait?: Duration | undefined;
 }
 
 export interface LeadOptions {
   /** Length of the lease, as in {@link TryAcquireOptions.ttl}. */
-  ttl?: Duration;
+  ttl?: Duration | undefined;
   /** Ends the campaign, or the leadership; `lead` then returns when the callback has settled. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 export interface QueryOptions {
   /** How long the whole call may wait for answers, however many it needs. Default `"5s"`. */
-  timeout?: Duration;
+  timeout?: Duration | undefined;
   /**
    * Ends the call; the promise rejects with the signal's reason. What was asked by then, to break a lease
    * say, may still be done.
    */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 export interface ListOptions extends QueryOptions {
@@ -54,10 +54,10 @@ export interface ListOptions extends QueryOptions {
    * Told when members that did not answer leave some resources unknown, with a sentence that says which
    * members; the list is then incomplete. Without it, `list` rejects with `NO_QUORUM` in that case.
    */
-  onIncomplete?: (why: string) => void;
+  onIncomplete?: ((why: string) => void) | undefined;
 }
 
 export interface WatchOptions {
   /** Ends the watch. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }

@@ -1,14 +1,22 @@
 import { LeaseholdError } from "../lease/errors.js";
 
+/** What the client and the server of etcd's API need. */
+export const grpcPackages = "@grpc/grpc-js @bufbuild/protobuf";
+
 /**
- * Loads a package that only those have to install who use the kind of store.
+ * Loads a package that only those have to install who use what needs it. Its name reaches `import` as a value
+ * that no bundler can look up: one that is not installed must not break a build. So it is never part of a
+ * bundle, and is looked up from where the bundle lies (`docs/bundlers.md`).
+ *
+ * @param names one package, or several with spaces between them
+ * @param load imports code of ours that imports them by name, where a bundle may have both
  *
  * Rejects with a `LeaseholdError` `UNSUPPORTED` that says what to install.
  */
 export async function loadPackage<Module>(
-  name: string,
+  names: string,
   forWhat: string,
-  load: () => Promise<Module>,
+  load = () => import(/* webpackIgnore: true */ /* @vite-ignore */ names) as Promise<Module>,
 ): Promise<Module> {
   try {
     return await load();
@@ -16,7 +24,7 @@ export async function loadPackage<Module>(
     const why = error instanceof Error ? error.message : String(error);
     throw new LeaseholdError(
       "UNSUPPORTED",
-      `${forWhat} needs the package ${name}, which cannot be loaded: npm install ${name} (${why})`,
+      `${forWhat} needs what cannot be loaded: npm install ${names} (${why})`,
     );
   }
 }

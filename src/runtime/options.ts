@@ -9,16 +9,16 @@ export interface ParticipantOptions {
    * Name under which this participant holds leases; an incarnation is appended. Default: host name and
    * process id.
    */
-  name?: string;
+  name?: string | undefined;
   /**
    * What those read who ask who holds what, after this machine's name and the process id: a note of up to
    * about 200 bytes. Anybody can write anything; nothing rests on it.
    */
-  label?: string;
+  label?: string | undefined;
   /** How long to look for a first member, store or server that answers. Default `"5s"`. */
-  timeout?: Duration;
+  timeout?: Duration | undefined;
   /** Where to say what goes wrong meanwhile. Default: nowhere. */
-  logger?: Logger;
+  logger?: Logger | undefined;
 }
 
 export const participantOptionNames: OptionNames<ParticipantOptions> = {

@@ -19,11 +19,11 @@ export type OpenOwnStores = (writer: string) => Promise<readonly Store[]>;
  */
 export interface StoreLeasesOptions extends Pick<ParticipantOptions, "name" | "label"> {
   /** Δ, the longest lease. Default `"15s"`, or twelve times `maxStoreLatency` if that is more. */
-  ttlMax?: Duration;
+  ttlMax?: Duration | undefined;
   /** δ, the bound on one operation. Default: the greatest `delayMs` of the stores. */
-  maxStoreLatency?: Duration;
+  maxStoreLatency?: Duration | undefined;
   /** ρ, how much faster or slower than real time a steady clock may run, from 0 to below 0.5. Default 0.1. */
-  clockRateError?: number;
+  clockRateError?: number | undefined;
 }
 
 const storeLeasesOptionNames: OptionNames<StoreLeasesOptions> = {

@@ -58,7 +58,7 @@ export interface LinearizabilityResult<Input, Output> {
 /** Options of {@link checkLinearizable}. */
 export interface LinearizabilityOptions {
   /** Steps of the search, 1 or more; then the verdict is `unknown`. Default: 10 million, some ten seconds. */
-  readonly stepsMax?: number;
+  readonly stepsMax?: number | undefined;
 }
 
 /** The question is hard in general: a history that takes more than this is better split into smaller ones. */

@@ -12,9 +12,9 @@ const closeMsMax = 10_000;
 
 export interface MemoryClusterOptions {
   /** The longest lease and the default TTL. Default `"15s"`, as a real cluster has it. */
-  ttlMax?: Duration;
+  ttlMax?: Duration | undefined;
   /** Seed of the random numbers that spread retries: the same seed, the same run. Default 1. */
-  seed?: number;
+  seed?: number | undefined;
 }
 
 /**

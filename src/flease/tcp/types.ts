@@ -6,19 +6,19 @@ import type { SecurityOptions } from "./security/options.js";
 /** What a client of members understands: `flease://…`. */
 export interface FleaseOptions extends ParticipantOptions, SecurityOptions {
   /** Name of the cluster. Default: whatever the first member that answers says. */
-  cluster?: string;
+  cluster?: string | undefined;
   /**
    * An observer asks who holds what and how the members are, and can take no lease. Default: a client, if the
    * credentials allow that.
    */
-  role?: "client" | "observer";
+  role?: "client" | "observer" | undefined;
   /**
    * Renews leases in a worker thread, which runs the whole client, so that they outlast a busy event loop
    * (`docs/embedding.md`). `remaining()` and `assertHeld()` stay as right as without. A duration says how
    * long this thread may be busy before it counts as hung and its leases run out; `true` means `"5m"`.
    * Default false.
    */
-  renewInWorker?: boolean | Duration;
+  renewInWorker?: boolean | Duration | undefined;
 }
 
 export interface MemberOptions extends SecurityOptions {
@@ -27,51 +27,51 @@ export interface MemberOptions extends SecurityOptions {
   /** All members, 1 to 31, this one among them: id to `host:port`. The ids are the same on every member. */
   members: Record<string, string>;
   /** As in {@link FleaseOptions}, for the leases that this process takes. */
-  label?: string;
+  label?: string | undefined;
   /** Address to listen on, `host:port`. Default: this member's entry in `members`. */
-  listen?: string;
+  listen?: string | undefined;
   /** Name of the cluster, up to 128 bytes, the same on every member. Default `"leasehold"`. */
-  cluster?: string;
+  cluster?: string | undefined;
   /**
    * How many members coordinate one resource, 1 to all, the same on every member. Default: all of them up to
    * 5, else 5; an odd number is best. Smaller cells spread the load over many members; a resource stops when
    * its cell loses a majority.
    */
-  cellSize?: number;
+  cellSize?: number | undefined;
   /**
    * t_max, the longest lease of the cluster, the same on every member. More than 4 · `rpcTimeout` + 2 ·
    * `maxClockSkew`; at least ten times `maxClockSkew` is advised. Default `"15s"`.
    */
-  ttlMax?: Duration;
+  ttlMax?: Duration | undefined;
   /**
    * ε, how far the wall clocks of any two participants may be apart, the same on every member. At least 2 ms.
    * Default `"500ms"`. `docs/settings.md` says how to choose it.
    */
-  maxClockSkew?: Duration;
+  maxClockSkew?: Duration | undefined;
   /**
    * ρ, how much faster or slower than real time a steady clock may run, as a fraction from 0 to below 0.5,
    * the same on every member. Default 0.1: Linux lets no time service slew a clock by more
    * (`docs/settings.md`).
    */
-  clockRateError?: number;
+  clockRateError?: number | undefined;
   /**
    * How long one phase of an operation waits for a majority; more than 0. Default: ttlMax / 15, at least 50
    * ms, at most `"1s"`.
    */
-  rpcTimeout?: Duration;
+  rpcTimeout?: Duration | undefined;
   /**
    * How many resources this member keeps, a whole number of 1 or more. A resource whose name is longer than
    * 25 characters counts as two to five. A million take 300 MB at most. The share of one client follows from
    * this number (`docs/operations.md`); beyond its share, `acquire` rejects with `RESOURCES_FULL`. Default
    * 1,000,000.
    */
-  resourcesMax?: number;
+  resourcesMax?: number | undefined;
   /**
    * Allows plain TCP, without `tls` or a key, beyond loopback: anybody who reaches the port can then take
    * part. Default false.
    */
-  insecure?: boolean;
-  logger?: Logger;
+  insecure?: boolean | undefined;
+  logger?: Logger | undefined;
 }
 
 /** How a member sees another member. */
@@ -130,9 +130,9 @@ export interface MemberStatus {
 
 export interface ReadyOptions {
   /** Ends the wait; the promise rejects with the signal's reason. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
   /** How long to wait at most. Default: for ever. */
-  timeout?: Duration;
+  timeout?: Duration | undefined;
 }
 
 /** A member of the cluster that lives in this process. */

@@ -31,7 +31,7 @@ export class PostgresLink {
   }
 
   static async open(address: PostgresAddress): Promise<PostgresLink> {
-    const { default: pg } = await loadPackage("pg", "a store on PostgreSQL", () => import("pg"));
+    const { default: pg } = await loadPackage<typeof import("pg")>("pg", "a store on PostgreSQL");
     const pool = new pg.Pool({
       connectionString: address.connectionString,
       application_name: "leasehold",

@@ -47,8 +47,7 @@ export class RedisLink {
   }
 
   static async open(address: RedisAddress): Promise<RedisLink> {
-    const name = "@redis/client";
-    return new RedisLink(address, await loadPackage(name, "a store on Redis", () => import("@redis/client")));
+    return new RedisLink(address, await loadPackage<Package>("@redis/client", "a store on Redis"));
   }
 
   async facts(): Promise<RedisFacts> {

@@ -24,10 +24,6 @@ interface ProvidersPackage {
   fromNodeProviderChain(options: { profile?: string }): CredentialsSource;
 }
 
-/** A name that the compiler does not look up: who has keys need not install it. */
-const providersPackage: string = "@aws-sdk/credential-providers";
-const loadProviders = () => import(providersPackage) as Promise<ProvidersPackage>;
-
 /** One profile of `~/.aws/credentials` and `~/.aws/config`, or of the files that the environment names. */
 export type S3Profile = Readonly<Record<string, string>>;
 
@@ -46,7 +42,7 @@ export async function readProfile(environment: Environment): Promise<S3Profile> 
 export function findCredentials(
   environment: Environment,
   profile: S3Profile,
-  load: () => Promise<ProvidersPackage> = loadProviders,
+  load: () => Promise<ProvidersPackage> = loadChain,
 ): CredentialsSource {
   const fixed =
     keysOf({
@@ -65,7 +61,7 @@ export function findCredentials(
   }
   let source: CredentialsSource | undefined;
   return keepUntilTheyEnd(async () => {
-    source ??= (await loadChain(load)).fromNodeProviderChain(
+    source ??= (await load()).fromNodeProviderChain(
       environment["AWS_PROFILE"] === undefined ? {} : { profile: environment["AWS_PROFILE"] },
     );
     return source();
@@ -81,10 +77,10 @@ function assertSendable(credentials: S3Credentials): void {
   throw new LeaseholdError("STORE_PERMISSION", what);
 }
 
-async function loadChain(load: () => Promise<ProvidersPackage>): Promise<ProvidersPackage> {
+async function loadChain(): Promise<ProvidersPackage> {
   const what = "S3 without AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and without keys in the profile,";
   try {
-    return await loadPackage(providersPackage, what, load);
+    return await loadPackage("@aws-sdk/credential-providers", what);
   } catch (error) {
     throw error instanceof LeaseholdError ? new LeaseholdError("STORE_PERMISSION", error.message) : error;
   }

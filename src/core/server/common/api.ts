@@ -1,30 +1,30 @@
 /** The command line as text, under etcd's names. */
 export interface CoreFlags {
-  readonly name?: string;
-  readonly dataDir?: string;
-  readonly listenClientUrls?: string;
-  readonly advertiseClientUrls?: string;
-  readonly listenPeerUrls?: string;
-  readonly initialAdvertisePeerUrls?: string;
-  readonly initialCluster?: string;
-  readonly initialClusterState?: string;
-  readonly initialClusterToken?: string;
-  readonly heartbeatInterval?: string;
-  readonly electionTimeout?: string;
-  readonly snapshotCount?: string;
-  readonly autoCompactionMode?: string;
-  readonly autoCompactionRetention?: string;
-  readonly quotaBackendBytes?: string;
-  readonly certFile?: string;
-  readonly keyFile?: string;
-  readonly trustedCaFile?: string;
-  readonly clientCertAuth?: boolean;
-  readonly peerCertFile?: string;
-  readonly peerKeyFile?: string;
-  readonly peerTrustedCaFile?: string;
-  readonly peerClientCertAuth?: boolean;
+  readonly name?: string | undefined;
+  readonly dataDir?: string | undefined;
+  readonly listenClientUrls?: string | undefined;
+  readonly advertiseClientUrls?: string | undefined;
+  readonly listenPeerUrls?: string | undefined;
+  readonly initialAdvertisePeerUrls?: string | undefined;
+  readonly initialCluster?: string | undefined;
+  readonly initialClusterState?: string | undefined;
+  readonly initialClusterToken?: string | undefined;
+  readonly heartbeatInterval?: string | undefined;
+  readonly electionTimeout?: string | undefined;
+  readonly snapshotCount?: string | undefined;
+  readonly autoCompactionMode?: string | undefined;
+  readonly autoCompactionRetention?: string | undefined;
+  readonly quotaBackendBytes?: string | undefined;
+  readonly certFile?: string | undefined;
+  readonly keyFile?: string | undefined;
+  readonly trustedCaFile?: string | undefined;
+  readonly clientCertAuth?: boolean | undefined;
+  readonly peerCertFile?: string | undefined;
+  readonly peerKeyFile?: string | undefined;
+  readonly peerTrustedCaFile?: string | undefined;
+  readonly peerClientCertAuth?: boolean | undefined;
   /** Not etcd's: plain TCP beyond loopback must be asked for. */
-  readonly insecure?: boolean;
+  readonly insecure?: boolean | undefined;
 }
 
 /** A server of the core that runs. */

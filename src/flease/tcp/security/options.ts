@@ -6,9 +6,9 @@ import type { TlsFiles } from "../../../runtime/options.js";
  * and new connections use what is in them then.
  */
 export interface SecurityOptions {
-  tls?: TlsFiles;
+  tls?: TlsFiles | undefined;
   /** The cluster key, 64 to 128 hexadecimal digits, or lines of `role: digits` with one key for each role. */
-  key?: string;
+  key?: string | undefined;
   /** A file that holds what `key` would. */
-  keyFile?: string;
+  keyFile?: string | undefined;
 }

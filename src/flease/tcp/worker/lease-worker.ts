@@ -1,4 +1,4 @@
-import { parentPort, workerData } from "node:worker_threads";
+import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import { openFleaseClient } from "../client.js";
 import { realWorld } from "../../../runtime/world.js";
 import { LeaseServer } from "./lease-server.js";
@@ -14,9 +14,7 @@ import { sharedMonotonicMs } from "./steady-clock.js";
 /** How often the other thread is told how this one reads the time. */
 const noteClockEveryMs = 100;
 
-async function main(): Promise<void> {
-  const port = parentPort;
-  if (port === null) throw new Error("this file is started as a worker thread by leasehold itself");
+async function main(port: MessagePort): Promise<void> {
   const { addresses, options, threads: buffer, busyMsMax } = workerData as WorkerOrders;
   const post = (message: FromWorker) => port.postMessage(message);
   const say = (level: "info" | "warn" | "error") => (message: string) =>
@@ -47,4 +45,5 @@ async function main(): Promise<void> {
   }
 }
 
-await main();
+// What imports this file outside of a thread gets nothing.
+if (parentPort !== null) void main(parentPort);

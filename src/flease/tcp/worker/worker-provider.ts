@@ -1,4 +1,5 @@
-import { Worker } from "node:worker_threads";
+// Without `node:` webpack finds the file of the thread by itself.
+import { Worker, type WorkerOptions } from "worker_threads";
 import { LeaseholdError, LeaseLostError } from "../../../lease/errors.js";
 import type { LossReason } from "../../../lease/errors.js";
 import type { Timer, World } from "../../../common/ports.js";
@@ -295,12 +296,28 @@ interface StartedWorker {
   readonly threads: SharedThreads;
 }
 
+/** Written so that bundlers which know threads find the file by it; in a bundle of CommonJS there is no URL. */
+function startWorker(options: WorkerOptions): Worker {
+  try {
+    return new Worker(new URL("./lease-worker.js", import.meta.url), options);
+  } catch (error) {
+    throw noWorkerFile(error);
+  }
+}
+
+function noWorkerFile(cause: unknown): LeaseholdError {
+  const message =
+    "renewInWorker runs the file lease-worker.js in a thread, and it is not beside this code: build leasehold/lease-worker to a file of that name there, in a bundle of ES modules (docs/bundlers.md)";
+  return new LeaseholdError("UNSUPPORTED", message, { cause });
+}
+
 /**
  * Opens a client of a cluster in a thread of its own.
  *
  * @param busyMsMax for how long this thread may be busy, without a sign of life, before its leases are not
  * renewed any more
- * @throws LeaseholdError as `openFleaseClient`; `CLOSED` when the thread can't be run.
+ * @throws LeaseholdError as `openFleaseClient`; `CLOSED` when the thread can't be run, `UNSUPPORTED` when its
+ * file is not there.
  */
 export function openInWorker(
   addresses: readonly string[],
@@ -312,15 +329,21 @@ export function openInWorker(
   const threads = new SharedThreads();
   threads.signOfLifeMs = sharedMonotonicMs();
   const workerData: WorkerOrders = { addresses, options: rest, threads: threads.buffer, busyMsMax };
-  const worker = new Worker(new URL("./lease-worker.js", import.meta.url), { workerData, name: "leasehold" });
+  const worker = startWorker({ workerData, name: "leasehold" });
   return new Promise((resolve, reject) => {
     const settle = (act: () => void) => {
       worker.off("error", failed).off("exit", exited).off("message", heard);
       act();
     };
-    const failed = (error: Error) => {
+    const failed = (error: NodeJS.ErrnoException) => {
       const message = `the thread that renews could not be started: ${error.message}`;
-      settle(() => reject(new LeaseholdError("CLOSED", message, { cause: error })));
+      settle(() =>
+        reject(
+          error.code === "MODULE_NOT_FOUND" || error.code === "ERR_MODULE_NOT_FOUND"
+            ? noWorkerFile(error)
+            : new LeaseholdError("CLOSED", message, { cause: error }),
+        ),
+      );
     };
     const exited = () => failed(new Error("it ended at once"));
     const heard = (message: FromWorker) => {

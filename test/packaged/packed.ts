@@ -1,0 +1,48 @@
+import { execFile } from "node:child_process";
+import { cpSync, mkdtempSync, realpathSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const project = fileURLToPath(new URL("project", import.meta.url));
+
+/** What a command wrote on standard output. Rejects with all that it wrote if it fails. */
+export async function run(
+  folder: string,
+  command: string,
+  words: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  const env = { ...process.env, NODE_ENV: "production", NO_COLOR: "1", FORCE_COLOR: "0", ...environment };
+  try {
+    const { stdout } = await promisify(execFile)(command, words, { cwd: folder, env });
+    return stdout;
+  } catch (error) {
+    const { message, stdout = "", stderr = "" } = error as Error & { stdout?: string; stderr?: string };
+    throw new Error([message, stdout, stderr].join("\n"), { cause: error });
+  }
+}
+
+/** A program of a package's command line. */
+export function tool(folder: string, name: string): string {
+  return join(folder, "node_modules", ".bin", name);
+}
+
+/** Packs the repository as it is built, into a folder of its own: its path. */
+export async function pack(): Promise<{ folder: string; tarball: string }> {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), "leasehold-packaged-")));
+  const words = ["pack", "--json", "--ignore-scripts", "--pack-destination", folder];
+  const [report] = JSON.parse(await run(root, "npm", words)) as [{ filename: string }];
+  return { folder, tarball: join(folder, report.filename) };
+}
+
+/** A project in a new folder below, with these packages besides those of its `package.json`. */
+export async function install(folder: string, name: string, packages: readonly string[]): Promise<string> {
+  const at = join(folder, name);
+  cpSync(project, at, { recursive: true });
+  const quiet = ["--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund", "--no-package-lock"];
+  await run(at, "npm", ["install", ...quiet, ...packages]);
+  return at;
+}

@@ -1,0 +1,1 @@
+export function use(): Promise<Record<string, string>>;
