@@ -70,7 +70,8 @@ const printed = "LEASE_LOST clock-fault true\nfunction function\n";
 
 describe("the package", () => {
   test("holds the compiled code, the documentation and nothing else", () => {
-    const expected = /^(?:dist\/.+\.(?:js|d\.ts)|docs\/[\w-]+\.md|package\.json|LICENSE|[A-Z]+\.md)$/;
+    const expected =
+      /^(?:dist\/.+\.(?:js|d\.ts)|docs\/[\w-]+\.md|docs\/pictures\/[\w-]+\.svg|package\.json|LICENSE|[A-Z]+\.md)$/;
     expect(files.filter((path) => !expected.test(path))).toEqual([]);
     for (const path of [
       "dist/src/index.js",
