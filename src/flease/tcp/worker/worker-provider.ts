@@ -296,7 +296,7 @@ interface StartedWorker {
   readonly threads: SharedThreads;
 }
 
-/** Written so that bundlers which know threads find the file by it; in a bundle of CommonJS there is no URL. */
+/** Written so that bundlers which know threads find the file. A bundle of CommonJS may have no URL. */
 function startWorker(options: WorkerOptions): Worker {
   try {
     return new Worker(new URL("./lease-worker.js", import.meta.url), options);
