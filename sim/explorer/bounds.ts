@@ -48,20 +48,17 @@ export const noBounds: Bounds = {
 /** Counters of bounded moves are kept in four bits each. */
 export const boundMax = 15;
 
+const boundOf = {
+  crash: "crashes",
+  bar: "bars",
+  discard: "discards",
+  acquire: "acquisitions",
+  renew: "renewals",
+  restart: "restarts",
+} as const satisfies Record<BoundedMove, keyof Bounds>;
+
 /** How often `proposer` may make such a move; moves of acceptors have one bound for all. */
 export function limitOf(bounds: Bounds, kind: BoundedMove, proposer: number): number {
-  switch (kind) {
-    case "crash":
-      return bounds.crashes;
-    case "bar":
-      return bounds.bars;
-    case "discard":
-      return bounds.discards;
-    case "acquire":
-      return bounds.acquisitions[proposer] ?? 0;
-    case "renew":
-      return bounds.renewals[proposer] ?? 0;
-    case "restart":
-      return bounds.restarts[proposer] ?? 0;
-  }
+  const bound = bounds[boundOf[kind]];
+  return typeof bound === "number" ? bound : (bound[proposer] ?? 0);
 }

@@ -96,21 +96,10 @@ export class PublishedModel implements Model<
     return { index, ballot: -1, phase: "idle", acks: [], readBallot: -1, token: 0, ...nothing };
   }
 
-  keyOfAcceptor(acceptor: PublishedAcceptor): string {
-    return JSON.stringify(acceptor);
-  }
-
-  keyOfProposer(proposer: PublishedProposer): string {
-    return JSON.stringify(proposer);
-  }
-
-  keyOfRequest(request: PublishedRequest): string {
-    return JSON.stringify(request);
-  }
-
-  keyOfReply(reply: PublishedReply): string {
-    return JSON.stringify(reply);
-  }
+  readonly keyOfAcceptor = (acceptor: PublishedAcceptor): string => JSON.stringify(acceptor);
+  readonly keyOfProposer = (proposer: PublishedProposer): string => JSON.stringify(proposer);
+  readonly keyOfRequest = (request: PublishedRequest): string => JSON.stringify(request);
+  readonly keyOfReply = (reply: PublishedReply): string => JSON.stringify(reply);
 
   /** Algorithm 1. */
   handle(

@@ -101,7 +101,7 @@ export class FleaseRunner {
     return this.#now;
   }
 
-  /** The last reading, of which there is one in each turn. */
+  /** The reading of the last `arrived`. */
   get reading(): Reading {
     return this.#now;
   }

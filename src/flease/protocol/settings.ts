@@ -25,7 +25,7 @@ export interface FleaseSettings {
   /**
    * A phase of a renewal waits for this part of what is left of the hold, if that is longer. A member that
    * does not answer in time has too much to do: another request would not be answered sooner, and would make
-   * an answer to the first one useless.
+   * an answer to the first one useless. 0 where what has no answer by `rpcTimeoutMs` never gets one.
    */
   readonly renewalPatience: number;
   /** Recovery wait on the wall clock. */
@@ -43,21 +43,16 @@ export interface FleaseSettings {
   readonly resourcesMax: number;
 }
 
-export interface FleaseSettingsInput {
-  readonly members: readonly string[];
-  readonly cellSize?: number;
-  readonly view?: number;
-  readonly maxClockSkewMs: number;
-  readonly clockRateError?: number;
-  readonly ttlMaxMs: number;
-  readonly rpcTimeoutMs: number;
-  /** 0 where what has no answer by `rpcTimeoutMs` never gets one. */
-  readonly renewalPatience?: number;
-  readonly waitWallMs?: number;
-  readonly waitRateMs?: number;
-  readonly floorLeadMs?: number;
-  readonly resourcesMax?: number;
-}
+/** What is chosen; the rest follows from it, or has a default. */
+export type FleaseSettingsInput = Pick<
+  FleaseSettings,
+  "members" | "maxClockSkewMs" | "ttlMaxMs" | "rpcTimeoutMs"
+> &
+  Choices<"cellSize" | "view" | "clockRateError" | "renewalPatience" | "resourcesMax">;
+
+type Choices<Names extends keyof FleaseSettings> = {
+  readonly [Name in Names]?: FleaseSettings[Name] | undefined;
+};
 
 /** Sets of acceptors are bit masks of 32 bits. */
 const membersMax = 31;
@@ -92,29 +87,28 @@ export function fleaseSettings(input: FleaseSettingsInput): FleaseSettings {
     ttlMinMs: Math.floor(4 * input.rpcTimeoutMs + 2 * ε) + 1,
     rpcTimeoutMs: input.rpcTimeoutMs,
     renewalPatience: input.renewalPatience ?? defaultRenewalPatience,
-    waitWallMs: input.waitWallMs ?? ttlMaxMs + 3 * ε,
-    waitRateMs: input.waitRateMs ?? ttlMaxMs * (1 + mutualRateError),
-    floorLeadMs: input.floorLeadMs ?? 2 * ε,
+    waitWallMs: ttlMaxMs + 3 * ε,
+    waitRateMs: ttlMaxMs * (1 + mutualRateError),
+    floorLeadMs: 2 * ε,
     discardAfterMs: 1_000,
     resourcesMax: input.resourcesMax ?? defaultResourcesMax,
   };
   checkMembers(settings.members);
   checkCellSize(settings);
   checkTimes(settings);
-  require(Number.isInteger(settings.resourcesMax) &&
-    settings.resourcesMax >=
-      1, `resourcesMax must be a whole number of 1 or more, and is ${settings.resourcesMax}`);
+  const { resourcesMax } = settings;
+  const isWhole = Number.isInteger(resourcesMax) && resourcesMax >= 1;
+  require(isWhole, `resourcesMax must be a whole number of 1 or more, and is ${resourcesMax}`);
   return settings;
 }
 
 function checkMembers(members: readonly string[]): void {
   require(members.length > 0, "a cluster needs at least one member");
-  require(members.length <=
-    membersMax, `a cluster has at most ${membersMax} members, and this one has ${members.length}`);
+  const count = members.length;
+  require(count <= membersMax, `a cluster has at most ${membersMax} members, and this one has ${count}`);
   for (const [index, id] of members.entries()) {
-    require(/^[A-Za-z0-9_-]{1,64}$/.test(
-      id,
-    ), `a member's id is 1 to 64 characters of A-Z a-z 0-9 _ -, and ${JSON.stringify(id)} is not`);
+    const isName = /^[A-Za-z0-9_-]{1,64}$/.test(id);
+    require(isName, `a member's id is 1 to 64 characters of A-Z a-z 0-9 _ -, and ${JSON.stringify(id)} is not`);
     require(id !== members[index - 1], `the member ${JSON.stringify(id)} is listed twice`);
   }
 }
@@ -126,34 +120,27 @@ function checkCellSize({ cellSize, members }: FleaseSettings): void {
       members.length, `cellSize must be a whole number from 1 to the number of members, ${members.length}, and is ${cellSize}`);
 }
 
-/** The inequalities of section 3.1, each with its numbers when it does not hold. */
+/**
+ * The inequalities of section 3.1, each with its numbers when it does not hold. Those of the waits and of the
+ * floor hold by the way in which these are computed.
+ */
 function checkTimes(s: FleaseSettings): void {
   for (const [name, value] of Object.entries(s)) {
     if (typeof value === "number")
       require(Number.isFinite(value) && value >= 0, `${name} must be a number of 0 or more, and is ${value}`);
   }
-  const ε = s.maxClockSkewMs;
-  require(ε >=
-    granularityMs, `maxClockSkew (ε) ≥ ${granularityMs} ms does not hold: maxClockSkew is ${ε} ms`);
-  require(s.rpcTimeoutMs > 0, "rpcTimeout > 0 does not hold: rpcTimeout is 0 ms");
-  require(s.ttlMaxMs >
-    ε, `ttlMax > maxClockSkew does not hold: ttlMax is ${s.ttlMaxMs} ms, maxClockSkew ${ε} ms`);
-  require(4 * s.rpcTimeoutMs + 2 * ε < s.ttlMaxMs &&
-    s.ttlMinMs <=
-      s.ttlMaxMs, `4·rpcTimeout + 2·maxClockSkew < ttlMax does not hold: 4·${s.rpcTimeoutMs} ms + 2·${ε} ms = ${4 * s.rpcTimeoutMs + 2 * ε} ms, ttlMax is ${s.ttlMaxMs} ms`);
-  require(s.waitWallMs >=
-    s.ttlMaxMs +
-      2 *
-        ε, `waitWall ≥ ttlMax + 2·maxClockSkew does not hold: waitWall is ${s.waitWallMs} ms, ${s.ttlMaxMs} ms + 2·${ε} ms = ${s.ttlMaxMs + 2 * ε} ms`);
-  const waitRateMin = s.ttlMaxMs * (1 + s.mutualRateError);
-  require(s.waitRateMs >=
-    waitRateMin, `waitRate ≥ ttlMax·(1+ρ̂) does not hold: waitRate is ${s.waitRateMs} ms, ${s.ttlMaxMs} ms·(1+${s.mutualRateError}) = ${waitRateMin} ms`);
-  require(s.floorLeadMs >=
-    2 *
-      ε, `floorLead ≥ 2·maxClockSkew does not hold: floorLead is ${s.floorLeadMs} ms, 2·${ε} ms = ${2 * ε} ms`);
-  require(s.floorLeadMs <=
-    s.waitWallMs -
-      ε, `floorLead ≤ waitWall - maxClockSkew does not hold: floorLead is ${s.floorLeadMs} ms, ${s.waitWallMs} ms - ${ε} ms = ${s.waitWallMs - ε} ms`);
+  const { maxClockSkewMs: ε, ttlMaxMs, ttlMinMs, rpcTimeoutMs } = s;
+  const rule = (holds: boolean, inequality: string, numbers: string) =>
+    require(holds, `${inequality} does not hold: ${numbers}`);
+  rule(ε >= granularityMs, `maxClockSkew (ε) ≥ ${granularityMs} ms`, `maxClockSkew is ${ε} ms`);
+  rule(rpcTimeoutMs > 0, "rpcTimeout > 0", "rpcTimeout is 0 ms");
+  rule(ttlMaxMs > ε, "ttlMax > maxClockSkew", `ttlMax is ${ttlMaxMs} ms, maxClockSkew ${ε} ms`);
+  const leastMs = 4 * rpcTimeoutMs + 2 * ε;
+  rule(
+    leastMs < ttlMaxMs && ttlMinMs <= ttlMaxMs,
+    "4·rpcTimeout + 2·maxClockSkew < ttlMax",
+    `4·${rpcTimeoutMs} ms + 2·${ε} ms = ${leastMs} ms, ttlMax is ${ttlMaxMs} ms`,
+  );
 }
 
 function require(holds: boolean, message: string): asserts holds {

@@ -116,6 +116,6 @@ function fleaseSettingsOf(stores: number, delayMs: number, options: GridOpenOpti
     ttlMaxMs: options.ttlMaxMs ?? Math.max(ttlMaxMsDefault, phasesPerLease * delayMs),
     rpcTimeoutMs: delayMs,
     renewalPatience: 0,
-    ...(options.clockRateError !== undefined && { clockRateError: options.clockRateError }),
+    clockRateError: options.clockRateError,
   });
 }

@@ -280,7 +280,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
     if (line !== undefined) this.#options.logger[level](line);
   }
 
-  /** Said once, by `disconnected`; the transport keeps trying and counts. */
+  /** A loss was said once, by `disconnected`; the transport keeps trying and counts. */
   unreachable(): void {}
 
   admit(peer: Identity): Rejection | undefined {

@@ -61,15 +61,15 @@ function clusterOf(options: MemberOptions): Cluster {
   const ttlMaxMs = parseDuration(options.ttlMax ?? "15s");
   const settings = fleaseSettings({
     members: Object.keys(members),
-    ...(options.cellSize === undefined ? {} : { cellSize: options.cellSize }),
+    cellSize: options.cellSize,
     ttlMaxMs,
     maxClockSkewMs: parseDuration(options.maxClockSkew ?? "500ms"),
     rpcTimeoutMs:
       options.rpcTimeout === undefined
         ? Math.min(1_000, Math.max(50, ttlMaxMs / 15))
         : parseDuration(options.rpcTimeout),
-    ...(options.resourcesMax === undefined ? {} : { resourcesMax: options.resourcesMax }),
-    ...(options.clockRateError === undefined ? {} : { clockRateError: options.clockRateError }),
+    resourcesMax: options.resourcesMax,
+    clockRateError: options.clockRateError,
   });
   return defineCluster(options.cluster ?? "leasehold", settings, members);
 }

@@ -25,9 +25,7 @@ export interface Identity {
   readonly configHash: string;
   /** Number of the membership view. A client that does not know it yet says 0. */
   readonly view: number;
-  /**
-   * Version of the function that maps a resource to its cell; 0 as long as every resource has all members.
-   */
+  /** Version of the function that maps a resource to its cell. */
   readonly cellFunction: number;
 }
 
