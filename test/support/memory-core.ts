@@ -2,12 +2,10 @@ import type { CallLimits, CoreClient, Entry, WatchListener } from "../../src/etc
 import { parseCoreUrls } from "../../src/etcd/address.js";
 import { CoreProvider } from "../../src/etcd/provider.js";
 import { LeaseholdError } from "../../src/lease/errors.js";
-import { LeaseManager } from "../../src/lease/lease-manager.js";
 import type { Timer, World } from "../../src/common/ports.js";
-import type { Leases } from "../../src/lease/types.js";
 import type { ConformanceGround } from "../../src/testing/conformance.js";
-import { ProcessSwitch } from "../../src/testing/process-switch.js";
 import { VirtualWorld } from "../../src/testing/virtual-world.js";
+import { groundOfProcesses } from "./virtual-ground.js";
 
 export type Operation =
   | "read"
@@ -256,26 +254,5 @@ export function virtualCoreGround(afflict: (core: MemoryCore) => void = () => un
   const world = new VirtualWorld();
   const core = new MemoryCore(world);
   afflict(core);
-  const processes = new Map<Leases, ProcessSwitch>();
-  return {
-    ttlMs: 2_000,
-    open: async (name) => {
-      const process = new ProcessSwitch();
-      const own = { clock: world.clock, random: world.random, timers: process.timers(world.timers) };
-      const leases = new LeaseManager(openMemoryCore(core, name, own), own);
-      processes.set(leases, process);
-      return leases;
-    },
-    pass: (ms) => world.advance(ms),
-    freeze: async (leases, ms) => {
-      processes.get(leases)!.pause();
-      await world.advance(ms);
-    },
-    close: async () => {
-      for (const process of processes.values()) process.resume();
-      const closing = Promise.all([...processes.keys()].map((leases) => leases.close()));
-      await world.advance("2s");
-      await closing;
-    },
-  };
+  return groundOfProcesses(world, (name, own) => openMemoryCore(core, name, own));
 }

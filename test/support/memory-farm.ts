@@ -4,10 +4,9 @@ import type { DeltaProvider } from "../../src/delta/provider/provider.js";
 import type { Store, StoreTraits } from "../../src/delta/store.js";
 import { LeaseManager } from "../../src/lease/lease-manager.js";
 import type { World } from "../../src/common/ports.js";
-import type { Leases } from "../../src/lease/types.js";
 import type { ConformanceGround } from "../../src/testing/conformance.js";
-import { ProcessSwitch } from "../../src/testing/process-switch.js";
 import { VirtualWorld } from "../../src/testing/virtual-world.js";
+import { groundOfProcesses } from "./virtual-ground.js";
 import { realWorld } from "./real-world.js";
 
 /** Stores in memory that any number of processes open as one farm. */
@@ -55,29 +54,13 @@ export function virtualFarmGround(options: FarmGroundOptions = {}): ConformanceG
   const world = new VirtualWorld();
   const { media, kinds, afflict, ...open } = options;
   const farm = new MemoryFarm(world, kinds, media);
-  const processes = new Map<Leases, ProcessSwitch>();
-  return {
-    ttlMs: 2_000,
-    open: async (name) => {
-      const process = new ProcessSwitch();
-      const own = { clock: world.clock, random: world.random, timers: process.timers(world.timers) };
-      const leases = new LeaseManager(await farm.open(name, own, open), own);
-      if (processes.size === 0) afflict?.(farm.media);
-      processes.set(leases, process);
-      return leases;
-    },
-    pass: (ms) => world.advance(ms),
-    freeze: async (leases, ms) => {
-      processes.get(leases)!.pause();
-      await world.advance(ms);
-    },
-    close: async () => {
-      for (const process of processes.values()) process.resume();
-      const closing = Promise.all([...processes.keys()].map((leases) => leases.close()));
-      await world.advance("2s");
-      await closing;
-    },
-  };
+  let isFounded = false;
+  return groundOfProcesses(world, async (name, own) => {
+    const provider = await farm.open(name, own, open);
+    if (!isFounded) afflict?.(farm.media);
+    isFounded = true;
+    return provider;
+  });
 }
 
 /** A farm in memory on real time. */

@@ -17,10 +17,20 @@ export interface Parts {
 /** A ground on virtual time from whatever provider a test makes of the parts, and whatever it makes of the leases. */
 export function virtualGround(
   makeProvider: (parts: Parts) => Provider,
+  wrap?: (leases: Leases) => Leases,
+): ConformanceGround {
+  const ground = new MemoryGround();
+  const open = (name: string, world: World, process: ProcessSwitch) =>
+    makeProvider({ ground, world, name, process });
+  return groundOfProcesses(new VirtualWorld(), open, wrap);
+}
+
+/** Each participant is a process of its own on one virtual world, and can be stopped. */
+export function groundOfProcesses(
+  world: VirtualWorld,
+  open: (name: string, own: World, process: ProcessSwitch) => Provider | Promise<Provider>,
   wrap: (leases: Leases) => Leases = (leases) => leases,
 ): ConformanceGround {
-  const world = new VirtualWorld();
-  const ground = new MemoryGround();
   const opened: Leases[] = [];
   const processes = new Map<Leases, ProcessSwitch>();
   return {
@@ -28,7 +38,7 @@ export function virtualGround(
     open: async (name) => {
       const process = new ProcessSwitch();
       const own = { clock: world.clock, random: world.random, timers: process.timers(world.timers) };
-      const leases = new LeaseManager(makeProvider({ ground, world: own, name, process }), own);
+      const leases = new LeaseManager(await open(name, own, process), own);
       opened.push(leases);
       const wrapped = wrap(leases);
       processes.set(wrapped, process);
