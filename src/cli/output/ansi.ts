@@ -9,7 +9,6 @@ const styles = {
   green: "32",
   yellow: "33",
   blue: "34",
-  magenta: "35",
   cyan: "36",
 } as const;
 

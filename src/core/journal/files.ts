@@ -18,3 +18,8 @@ export function diskError(what: string, cause: unknown): LeaseholdError {
   const text = `${what}: ${why}. The server stops: it cannot tell any more what is on disk; all that it has acknowledged is`;
   return new LeaseholdError("DISK_FAILED", text, { cause });
 }
+
+/** What no crash leaves behind: the server must not go on with it. */
+export function damaged(what: string, options?: ErrorOptions): LeaseholdError {
+  return new LeaseholdError("LOG_CORRUPT", what, options);
+}

@@ -2,6 +2,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { Entry, HardState } from "../raft/types.js";
+import { damaged } from "./files.js";
 import type { JournalRecord, LogPosition } from "./records.js";
 import { readSegment, segmentName, segmentSequence } from "./segment.js";
 
@@ -49,7 +50,7 @@ export async function readJournal(folder: string): Promise<FoundJournal> {
   let tornBytes = 0;
   for (const [position, sequence] of sequences.entries()) {
     if (sequence !== sequences[0]! + position)
-      throw new LeaseholdError("LOG_CORRUPT", `${segmentName(sequence - 1)} is missing in ${folder}`);
+      throw damaged(`${segmentName(sequence - 1)} is missing in ${folder}`);
     const isLast = position === sequences.length - 1;
     replay.lastIndex = 0;
     const content = await readSegment(join(folder, segmentName(sequence)), chain, isLast, (record) =>
@@ -110,8 +111,5 @@ class Replay {
 }
 
 function gap(expected: number, found: number): LeaseholdError {
-  return new LeaseholdError(
-    "LOG_CORRUPT",
-    `the journal goes on with entry ${found}, and ${expected} is missing`,
-  );
+  return damaged(`the journal goes on with entry ${found}, and ${expected} is missing`);
 }

@@ -1,5 +1,5 @@
-import { LeaseholdError } from "../../lease/errors.js";
 import type { ConfigChange, Entry, HardState } from "../raft/types.js";
+import { damaged } from "./files.js";
 import { checksumOf } from "./checksum.js";
 
 /**
@@ -118,11 +118,9 @@ export function parsePayload(payload: Buffer): JournalRecord {
       default:
     }
   } catch (error) {
-    throw new LeaseholdError("LOG_CORRUPT", "a record of the journal is too short for its kind", {
-      cause: error,
-    });
+    throw damaged("a record of the journal is too short for its kind", { cause: error });
   }
-  throw new LeaseholdError("LOG_CORRUPT", `the journal has a record of the unknown kind ${payload[0]}`);
+  throw damaged(`the journal has a record of the unknown kind ${payload[0]}`);
 }
 
 /** @throws RangeError if it is too short, or has a change of an unknown kind */

@@ -2,7 +2,7 @@ import { type FileHandle, open, readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { LeaseholdError } from "../../lease/errors.js";
 import { checksumOf } from "./checksum.js";
-import { syncFolder } from "./files.js";
+import { damaged, syncFolder } from "./files.js";
 import { headerBytes, type JournalRecord, parsePayload, readHeader } from "./records.js";
 
 /**
@@ -87,7 +87,7 @@ export async function readSegment(
       if (isLast && isTorn(bytes, offset))
         return { chain: checksum, goodBytes: offset, tornBytes: bytes.length - offset };
       const text = `${basename(path)} is damaged at byte ${offset}: the checksum is wrong, and it is not the end that a crash leaves`;
-      throw new LeaseholdError("LOG_CORRUPT", text);
+      throw damaged(text);
     }
     take(parsePayload(record.payload));
     checksum = record.checksum;
@@ -113,15 +113,12 @@ function checkHeader(
       throw new LeaseholdError("VERSION_MISMATCH", `${basename(path)} is of another version of Leasehold`);
     const goesOnFrom = header.readUInt32LE(8);
     if (chain !== undefined && goesOnFrom !== chain)
-      throw new LeaseholdError(
-        "LOG_CORRUPT",
-        `${basename(path)} does not go on where the segment before it ends`,
-      );
+      throw damaged(`${basename(path)} does not go on where the segment before it ends`);
     return goesOnFrom;
   }
   const neverWritten = bytes.length < segmentHeaderBytes || bytes.every((byte) => byte === 0);
   if (isLast && neverWritten) return undefined;
-  throw new LeaseholdError("LOG_CORRUPT", `the head of ${basename(path)} is damaged`);
+  throw damaged(`the head of ${basename(path)} is damaged`);
 }
 
 function recordAt(

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { Membership, SnapshotMeta } from "../raft/types.js";
 import { checksumOf } from "./checksum.js";
-import { diskError, syncFolder } from "./files.js";
+import { damaged, diskError, syncFolder } from "./files.js";
 
 /** The first bytes of a snapshot: what it is, and its format. */
 const magic = Buffer.from("LHSNAP1\n", "latin1");
@@ -51,7 +51,8 @@ export class Snapshots {
   /** Begins a snapshot; it is there once `commit` has resolved. */
   async begin(meta: SnapshotMeta): Promise<SnapshotWriter> {
     const path = join(this.#folder, fileName(meta));
-    const writer = await SnapshotWriter.create(`${path}${unfinished}`, path, this.#folder);
+    const file = await onDisk(open(`${path}${unfinished}`, "w"));
+    const writer = new SnapshotWriter(file, path, this.#folder);
     await writer.write(Buffer.from(JSON.stringify(membershipToJson(meta.membership))));
     return writer;
   }
@@ -74,7 +75,7 @@ export class Snapshots {
   }): Promise<{ meta: SnapshotMeta; pieces: AsyncGenerator<Uint8Array> }> {
     const pieces = readPieces(join(this.#folder, fileName(position)));
     const first = await pieces.next();
-    if (first.done === true) throw new LeaseholdError("LOG_CORRUPT", `${fileName(position)} is empty`);
+    if (first.done === true) throw damaged(`${fileName(position)} is empty`);
     const membership = membershipFromJson(Buffer.from(first.value).toString());
     return { meta: { index: position.index, term: position.term, membership }, pieces };
   }
@@ -89,29 +90,18 @@ export class Snapshots {
   }
 }
 
-export class SnapshotWriter {
+class SnapshotWriter {
   readonly #file: FileHandle;
-  readonly #unfinished: string;
   readonly #path: string;
   readonly #folder: string;
   #checksum = 0;
   #parts: Uint8Array[] = [magic];
   #bytes = magic.length;
-  bytesWritten = 0;
 
-  private constructor(file: FileHandle, unfinishedPath: string, path: string, folder: string) {
+  constructor(file: FileHandle, path: string, folder: string) {
     this.#file = file;
-    this.#unfinished = unfinishedPath;
     this.#path = path;
     this.#folder = folder;
-  }
-
-  static async create(unfinishedPath: string, path: string, folder: string): Promise<SnapshotWriter> {
-    try {
-      return new SnapshotWriter(await open(unfinishedPath, "w"), unfinishedPath, path, folder);
-    } catch (error) {
-      throw diskError("a snapshot cannot be written", error);
-    }
   }
 
   /** @throws LeaseholdError `DISK_FAILED`; RangeError for a piece that nobody could read again */
@@ -125,20 +115,16 @@ export class SnapshotWriter {
   async commit(): Promise<void> {
     this.#add(new Uint8Array(0));
     await this.#flush();
-    try {
-      await this.#file.sync();
-      await this.#file.close();
-      await rename(this.#unfinished, this.#path);
-      await syncFolder(this.#folder);
-    } catch (error) {
-      throw diskError("a snapshot cannot be written", error);
-    }
+    await onDisk(this.#file.sync());
+    await onDisk(this.#file.close());
+    await onDisk(rename(`${this.#path}${unfinished}`, this.#path));
+    await onDisk(syncFolder(this.#folder));
   }
 
   /** Nothing stays behind. */
   async abort(): Promise<void> {
     await this.#file.close().catch(() => undefined);
-    await rm(this.#unfinished, { force: true }).catch(() => undefined);
+    await rm(`${this.#path}${unfinished}`, { force: true }).catch(() => undefined);
   }
 
   /** The empty piece is the end. */
@@ -155,17 +141,20 @@ export class SnapshotWriter {
     const bytes = Buffer.concat(this.#parts);
     this.#parts = [];
     this.#bytes = 0;
-    try {
-      await this.#file.writeFile(bytes);
-    } catch (error) {
-      throw diskError("a snapshot cannot be written", error);
-    }
-    this.bytesWritten += bytes.length;
+    await onDisk(this.#file.writeFile(bytes));
+  }
+}
+
+async function onDisk<Result>(step: Promise<Result>): Promise<Result> {
+  try {
+    return await step;
+  } catch (error) {
+    throw diskError("a snapshot cannot be written", error);
   }
 }
 
 async function* readPieces(path: string): AsyncGenerator<Uint8Array> {
-  const wrong = (problem: string) => new LeaseholdError("LOG_CORRUPT", `the snapshot ${path} ${problem}`);
+  const wrong = (problem: string) => damaged(`the snapshot ${path} ${problem}`);
   const rest = new Unread();
   let checksum = 0;
   let isBegun = false;
@@ -245,6 +234,6 @@ function membershipFromJson(text: string): Membership {
     const { voters, learners } = JSON.parse(text) as { voters: string[]; learners: string[] };
     return { voters: voters.map(BigInt), learners: learners.map(BigInt) };
   } catch (error) {
-    throw new LeaseholdError("LOG_CORRUPT", "the head of a snapshot cannot be read", { cause: error });
+    throw damaged("the head of a snapshot cannot be read", { cause: error });
   }
 }

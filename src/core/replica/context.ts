@@ -26,7 +26,9 @@ export class Context {
   appliedIndex: number;
   leadership: NonNullable<Ready["leadership"]>;
 
-  constructor(fields: ContextFields) {
+  constructor(
+    fields: Pick<Context, "id" | "cluster" | "raft" | "state" | "limits" | "random" | "electionMs" | "send">,
+  ) {
     this.id = fields.id;
     this.raft = fields.raft;
     this.limits = fields.limits;
@@ -65,15 +67,4 @@ export class Context {
   propose(body: CommandBody): Proposed {
     return this.raft.propose([toBinary(CommandSchema, create(CommandSchema, { body }))]);
   }
-}
-
-export interface ContextFields {
-  readonly id: MemberId;
-  readonly cluster: bigint;
-  readonly raft: ReplicatedLog;
-  readonly state: CoreState;
-  readonly limits: ReplicaLimits;
-  readonly random: Random;
-  readonly electionMs: number;
-  readonly send: (message: LeaderMessage) => void;
 }

@@ -44,10 +44,6 @@ export class PendingRequests {
     return this.#byId.size;
   }
 
-  get hasAnswers(): boolean {
-    return this.#answers.length > 0;
-  }
-
   takeAnswers(): readonly Answer[] {
     const answers = this.#answers;
     this.#answers = [];

@@ -1,31 +1,25 @@
-import type { AlarmRequest, AlarmResponse } from "../gen/etcd/cluster_pb.js";
+import type { AlarmRequest } from "../gen/etcd/cluster_pb.js";
 import type {
   CompactionRequest,
-  CompactionResponse,
   DeleteRangeRequest,
-  DeleteRangeResponse,
   LeaseGrantRequest,
-  LeaseGrantResponse,
   LeaseKeepAliveRequest,
   LeaseKeepAliveResponse,
   LeaseLeasesRequest,
   LeaseLeasesResponse,
   LeaseRevokeRequest,
-  LeaseRevokeResponse,
   LeaseTimeToLiveRequest,
   LeaseTimeToLiveResponse,
   PutRequest,
-  PutResponse,
   RangeRequest,
   RangeResponse,
   TxnRequest,
-  TxnResponse,
   WatchRequest,
   WatchResponse,
 } from "../gen/etcd/rpc_pb.js";
 import type { InstallSnapshot, MemberId, Message, Persist, Ready, SnapshotMeta } from "../raft/types.js";
 import type { CoreError } from "../state/errors.js";
-import type { CoreState } from "../state/state.js";
+import type { CommandAnswer, CoreState } from "../state/state.js";
 import type { LeaderMessage } from "./leader-messages.js";
 
 /** What a client asks. The requests are etcd's; `registerLease` is the pattern's. */
@@ -52,17 +46,11 @@ export interface RegisterLeaseRequest {
 
 /** With its header. */
 export type ClientResponse =
+  | CommandAnswer
   | RangeResponse
-  | PutResponse
-  | DeleteRangeResponse
-  | TxnResponse
-  | CompactionResponse
-  | LeaseGrantResponse
-  | LeaseRevokeResponse
   | LeaseKeepAliveResponse
   | LeaseTimeToLiveResponse
-  | LeaseLeasesResponse
-  | AlarmResponse;
+  | LeaseLeasesResponse;
 
 /**
  * Between servers: the replicated log's own messages, and what only the leader can do for a follower's

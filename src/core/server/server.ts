@@ -2,6 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { LeaseholdError } from "../../lease/errors.js";
+import { invalid } from "./common/invalid.js";
 import { LogLimit } from "../../runtime/log-limit.js";
 import type { Logger } from "../../runtime/logger.js";
 import { CoreHost } from "../host/host.js";
@@ -71,10 +72,12 @@ class Server implements RunningCore {
 
   constructor(config: CoreConfig, directory: DataDirectory, logger: Logger) {
     const { journal, record, recovered, snapshots, state } = directory;
-    this.name = config.name;
-    this.id = record.id;
-    this.cluster = record.cluster;
-    this.clientUrls = config.advertiseClientUrls;
+    const { id, cluster, disk, members } = record;
+    const { name, advertiseClientUrls: clientUrls } = config;
+    this.name = name;
+    this.id = id;
+    this.cluster = cluster;
+    this.clientUrls = clientUrls;
     this.#config = config;
     this.#directory = directory;
     this.#logger = logger;
@@ -83,19 +86,12 @@ class Server implements RunningCore {
     this.failed.catch(() => undefined);
     const { electionTicks, heartbeatMs: tickMs } = config;
     const electionMs = electionTicks * tickMs;
-    const self = {
-      cluster: record.cluster,
-      id: record.id,
-      name: config.name,
-      disk: record.disk,
-      clientUrls: config.advertiseClientUrls,
-    };
     const answerBytesMax = Math.min(defaultLimits.answerBytesMax, config.quotaBytes / answersPerQuota);
     this.#host = new CoreHost({
       ...nodePorts(new Disk(journal, snapshots, recovered.snapshot.index)),
       logic: new Replica({
-        id: record.id,
-        cluster: record.cluster,
+        id,
+        cluster,
         recovered,
         state,
         random: { next: () => Math.random() },
@@ -103,10 +99,7 @@ class Server implements RunningCore {
         electionTicks,
         autoCompaction: config.autoCompaction,
         quotaBytes: config.quotaBytes,
-        limits: {
-          snapshotEntries: config.snapshotEntries,
-          answerBytesMax,
-        },
+        limits: { snapshotEntries: config.snapshotEntries, answerBytesMax },
       }),
       tickMs,
       send: (message) => this.#peers.send(message),
@@ -114,15 +107,14 @@ class Server implements RunningCore {
       trouble: (text) => this.#trouble("host", text),
       leadership: (leadership) => this.#tellLeadership(leadership),
     });
-    const members = record.members;
+    const self = { cluster, id, name, disk, clientUrls };
     const peersOptions = { self, members, tls: config.peerTls, silenceMs: electionMs, snapshots };
     this.#peers = new Peers({ ...peersOptions, handler: this.#peersHandler() });
     const facts = {
-      cluster: record.cluster,
-      id: record.id,
+      cluster,
+      id,
       members,
-      clientUrlsOf: (id: bigint) =>
-        id === this.id ? config.advertiseClientUrls : this.#peers.clientUrlsOf(id),
+      clientUrlsOf: (of: bigint) => (of === id ? clientUrls : this.#peers.clientUrlsOf(of)),
       diskBytes: () => bytesBelow(directory.path),
     };
     this.#edge = new GrpcEdge(this.#host, facts, electionMs, answerBytesMax);
@@ -201,16 +193,10 @@ function checkCertificate(tls: TlsFiles | undefined): void {
     certificate = new X509Certificate(readTlsFile(tls.certFile));
   } catch (error) {
     if (error instanceof LeaseholdError) throw error;
-    throw new LeaseholdError(
-      "INVALID_CONFIG",
-      `${tls.certFile} is no certificate: ${(error as Error).message}`,
-    );
+    throw invalid(`${tls.certFile} is no certificate: ${(error as Error).message}`);
   }
   if (Date.parse(certificate.validTo) < Date.now())
-    throw new LeaseholdError(
-      "INVALID_CONFIG",
-      `the certificate ${tls.certFile} expired on ${certificate.validTo}`,
-    );
+    throw invalid(`the certificate ${tls.certFile} expired on ${certificate.validTo}`);
 }
 
 function bytesBelow(folder: string): number {

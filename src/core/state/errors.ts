@@ -28,7 +28,6 @@ const failures = {
   noSpace: [8, "etcdserver: mvcc: database space exceeded"],
   noLeader: [14, "etcdserver: no leader"],
   leaderChanged: [14, "etcdserver: leader changed"],
-  notLeader: [9, "etcdserver: not leader"],
   stopped: [14, "etcdserver: server stopped"],
   internal: [13, "leasehold: the server has made a mistake with this request; its log says which"],
   timeout: [14, "etcdserver: request timed out"],

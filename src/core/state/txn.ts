@@ -115,29 +115,28 @@ function* runOperations(seen: Seen, { succeeded, operations, inner }: Path): Ste
 }
 
 function* runOperation(seen: Seen, { request }: RequestOp, inner: Path | undefined): Steps<ResponseOp> {
-  const header = () => create(ResponseHeaderSchema, { revision: BigInt(seen.revision) });
+  const response = yield* responseTo(seen, request, inner);
+  // That of a transaction inside is there and empty, as etcd has it.
+  const isTxn = response.case === "responseTxn";
+  response.value.header = create(ResponseHeaderSchema, isTxn ? {} : { revision: BigInt(seen.revision) });
+  return create(ResponseOpSchema, { response });
+}
+
+type Response = Exclude<ResponseOp["response"], { case: undefined }>;
+
+function* responseTo(seen: Seen, request: RequestOp["request"], inner: Path | undefined): Steps<Response> {
   switch (request.case) {
-    case "requestRange": {
-      const value = yield* readRange(seen.view, request.value, seen.room, seen.revision);
-      value.header = header();
-      return create(ResponseOpSchema, { response: { case: "responseRange", value } });
-    }
-    case "requestPut": {
-      const value = putKey(writeOf(seen), request.value);
-      value.header = header();
-      return create(ResponseOpSchema, { response: { case: "responsePut", value } });
-    }
-    case "requestDeleteRange": {
-      const value = yield* deleteKeys(writeOf(seen), request.value);
-      value.header = header();
-      return create(ResponseOpSchema, { response: { case: "responseDeleteRange", value } });
-    }
-    case "requestTxn": {
-      const value = yield* runOperations(seen, inner!);
-      // There and empty, as etcd has it.
-      value.header = create(ResponseHeaderSchema);
-      return create(ResponseOpSchema, { response: { case: "responseTxn", value } });
-    }
+    case "requestRange":
+      return {
+        case: "responseRange",
+        value: yield* readRange(seen.view, request.value, seen.room, seen.revision),
+      };
+    case "requestPut":
+      return { case: "responsePut", value: putKey(writeOf(seen), request.value) };
+    case "requestDeleteRange":
+      return { case: "responseDeleteRange", value: yield* deleteKeys(writeOf(seen), request.value) };
+    case "requestTxn":
+      return { case: "responseTxn", value: yield* runOperations(seen, inner!) };
     default:
       throw new CoreError("keyNotFound");
   }

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { getHeapStatistics } from "node:v8";
 import { parseDuration } from "../../../lease/duration.js";
-import { LeaseholdError } from "../../../lease/errors.js";
+import { invalid } from "./invalid.js";
 import type { AutoCompaction } from "../../replica/options.js";
 import type { CoreFlags } from "./api.js";
 import { type ListenUrl, parseListenUrls, parseUrls } from "./urls.js";
@@ -209,8 +209,4 @@ function tlsOf(
   if (clientCertAuth && trustedCaFile === undefined)
     throw invalid(`--${prefix}client-cert-auth needs --${prefix}trusted-ca-file`);
   return { certFile, keyFile, trustedCaFile, clientCertAuth };
-}
-
-function invalid(text: string): LeaseholdError {
-  return new LeaseholdError("INVALID_CONFIG", text);
 }

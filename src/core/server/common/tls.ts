@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { createSecureContext } from "node:tls";
-import { LeaseholdError } from "../../../lease/errors.js";
+import { invalid } from "./invalid.js";
 import type { TlsFiles } from "./config.js";
 
 export const minVersion = "TLSv1.2" as const;
@@ -20,7 +20,7 @@ export function readTlsFile(path: string): Buffer {
   try {
     return readFileSync(path);
   } catch (error) {
-    throw new LeaseholdError("INVALID_CONFIG", `${path} cannot be read: ${(error as Error).message}`);
+    throw invalid(`${path} cannot be read: ${(error as Error).message}`);
   }
 }
 

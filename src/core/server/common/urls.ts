@@ -1,4 +1,4 @@
-import { LeaseholdError } from "../../../lease/errors.js";
+import { invalid } from "./invalid.js";
 import { type Address, isLoopback, readAddress } from "../../../runtime/address.js";
 
 /** Where to listen, or to connect to. */
@@ -11,10 +11,7 @@ export function parseUrl(flag: string, text: string): ListenUrl {
   const [, scheme, place = ""] = /^(https?):\/\/(.*?)\/?$/.exec(text) ?? [];
   const address = readAddress(place);
   if (address === undefined)
-    throw new LeaseholdError(
-      "INVALID_CONFIG",
-      `${flag} has ${JSON.stringify(text)}, which is not http://host:port or https://host:port`,
-    );
+    throw invalid(`${flag} has ${JSON.stringify(text)}, which is not http://host:port or https://host:port`);
   return { ...address, isTls: scheme === "https" };
 }
 
@@ -29,11 +26,9 @@ export function parseUrls(flag: string, text: string): string[] {
 export function parseListenUrls(flag: string, text: string, hasTls: boolean, insecure: boolean): ListenUrl[] {
   return parseUrls(flag, text).map((url) => {
     const parsed = parseUrl(flag, url);
-    if (parsed.isTls && !hasTls)
-      throw new LeaseholdError("INVALID_CONFIG", `${flag} has ${url}, and there is no certificate for it`);
+    if (parsed.isTls && !hasTls) throw invalid(`${flag} has ${url}, and there is no certificate for it`);
     if (!parsed.isTls && !insecure && !isLoopback(parsed.host))
-      throw new LeaseholdError(
-        "INVALID_CONFIG",
+      throw invalid(
         `${flag} has ${url}: that is plain TCP beyond loopback, which needs https://, or --insecure if that is meant`,
       );
     return parsed;

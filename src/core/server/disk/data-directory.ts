@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { LeaseholdError } from "../../../lease/errors.js";
-import { diskError, syncFolder } from "../../journal/files.js";
+import { invalid } from "../common/invalid.js";
+import { damaged, diskError, syncFolder } from "../../journal/files.js";
 import { Journal, type JournalOptions } from "../../journal/journal.js";
 import { DirectoryLock } from "../../journal/lock.js";
 import type { JournalContent } from "../../journal/read-journal.js";
@@ -92,8 +92,7 @@ async function syncNames(path: string): Promise<void> {
  */
 async function begin(path: string, config: CoreConfig): Promise<MemberRecord> {
   if (!config.isNewCluster)
-    throw new LeaseholdError(
-      "INVALID_CONFIG",
+    throw invalid(
       `--initial-cluster-state existing: ${path} has no server's data, and joining a core that runs is not possible in this version`,
     );
   const members = foundingMembers(config.initialCluster, config.token);
@@ -122,10 +121,7 @@ async function begin(path: string, config: CoreConfig): Promise<MemberRecord> {
 /** A journal without the file that says whose it is may be all that is left of a server. */
 async function refuseLeftovers(path: string): Promise<void> {
   if ((await readdir(path)).includes(journalFolder))
-    throw new LeaseholdError(
-      "LOG_CORRUPT",
-      `${path} has a journal, and member.json, which says whose it is, is missing`,
-    );
+    throw damaged(`${path} has a journal, and member.json, which says whose it is, is missing`);
 }
 
 async function recover(
@@ -134,15 +130,9 @@ async function recover(
   path: string,
 ): Promise<{ recovered: Recovered; state: CoreState }> {
   if (hardState === undefined)
-    throw new LeaseholdError(
-      "LOG_CORRUPT",
-      `the journal in ${path} is empty, and this server has taken part before`,
-    );
+    throw damaged(`the journal in ${path} is empty, and this server has taken part before`);
   if (!(await snapshots.list()).some(({ index, term }) => index === base.index && term === base.term))
-    throw new LeaseholdError(
-      "LOG_CORRUPT",
-      `the journal in ${path} goes on from a snapshot at entry ${base.index}, which is missing`,
-    );
+    throw damaged(`the journal in ${path} goes on from a snapshot at entry ${base.index}, which is missing`);
   const { meta, pieces } = await snapshots.read(base);
   const restoring = new RestoringState();
   try {
@@ -153,6 +143,6 @@ async function recover(
     };
   } catch (error) {
     if (!(error instanceof SnapshotError)) throw error;
-    throw new LeaseholdError("LOG_CORRUPT", `the snapshot in ${path} cannot be read: ${error.message}`);
+    throw damaged(`the snapshot in ${path} cannot be read: ${error.message}`);
   }
 }

@@ -1,6 +1,6 @@
 import type { SecureContextOptions } from "node:tls";
 import { Server, ServerCredentials, type UntypedServiceImplementation } from "@grpc/grpc-js";
-import { LeaseholdError } from "../../../lease/errors.js";
+import { invalid } from "../common/invalid.js";
 import { Cluster, Maintenance } from "../../gen/etcd/cluster_pb.js";
 import { KV, Lease, Watch } from "../../gen/etcd/rpc_pb.js";
 import { formatAddress } from "../../../runtime/address.js";
@@ -68,7 +68,7 @@ export class GrpcEdge {
       await new Promise<void>((resolve, reject) => {
         this.#server.bindAsync(address, credentials, (error) => {
           if (error === null) resolve();
-          else reject(new LeaseholdError("INVALID_CONFIG", `cannot listen on ${address}: ${error.message}`));
+          else reject(invalid(`cannot listen on ${address}: ${error.message}`));
         });
       });
     }

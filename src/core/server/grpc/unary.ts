@@ -36,24 +36,18 @@ function handlerOf(
   electionMs: number,
 ): handleUnaryCall<unknown, unknown> {
   return (call, callback) => {
-    if (asksForLeader(call) && host.status().leader === 0n) {
-      callback(grpcError(new CoreError("noLeader")));
-      return;
-    }
-    if (call.request instanceof CoreError) {
-      callback(grpcError(call.request));
-      return;
-    }
+    const refuse = (error: CoreError) => callback(grpcError(error));
     const client = call.getPeer();
-    if (!answers.hasRoomFor(client)) {
-      callback(grpcError(new CoreError("tooManyRequests")));
-      return;
+    if (asksForLeader(call) && host.status().leader === 0n) refuse(new CoreError("noLeader"));
+    else if (call.request instanceof CoreError) refuse(call.request);
+    else if (!answers.hasRoomFor(client)) refuse(new CoreError("tooManyRequests"));
+    else {
+      const request = { kind, request: call.request } as ClientRequest;
+      const id = host.request(client, request, deadlineOf(call, electionMs), (result) => {
+        if (result instanceof CoreError) refuse(result);
+        else answers.send(call, result, callback);
+      });
+      call.on("cancelled", () => host.cancel(id));
     }
-    const request = { kind, request: call.request } as ClientRequest;
-    const id = host.request(client, request, deadlineOf(call, electionMs), (result) => {
-      if (result instanceof CoreError) callback(grpcError(result));
-      else answers.send(call, result, callback);
-    });
-    call.on("cancelled", () => host.cancel(id));
   };
 }

@@ -9,15 +9,20 @@ import { decodeMessage } from "./codec.js";
 import { Frames, frame, frameBytesMax } from "./frames.js";
 import { readHello, type Self, welcomeBytes } from "./hello.js";
 
-/** What incoming connections bring. */
+/** What other servers send. */
+export interface Received {
+  message(message: PeerMessage): void;
+  /** A snapshot has arrived as a whole; `state` was restored from it. */
+  snapshot(message: InstallSnapshot, pieces: readonly Uint8Array[], state: CoreState): void;
+}
+
+/** What becomes of one incoming connection. */
 export interface IncomingHandler {
   /** Why the sender of this hello is refused; empty if it is not. */
   judge(hello: PeerHello): string;
   /** It is who it says, as far as that can be known. */
   admitted(hello: PeerHello): void;
-  message(message: PeerMessage): void;
-  /** All of a snapshot has arrived; `state` was restored from it. */
-  snapshot(message: InstallSnapshot, pieces: readonly Uint8Array[], state: CoreState): void;
+  readonly received: Received;
   trouble(text: string): void;
 }
 
@@ -111,7 +116,7 @@ export class Incoming {
   #takeMessage(message: PeerMessage): void {
     if (message.from !== this.#hello!.from) throw new RangeError("it speaks for another server");
     if (message.kind === "snapshot") throw new RangeError("a snapshot came without its content");
-    this.#handler.message(message);
+    this.#handler.received.message(message);
   }
 
   #takePiece(transfer: Transfer, body: Buffer): void {
@@ -133,7 +138,7 @@ export class Incoming {
     finishInTurns(transfer.restoring.finish()).then(
       (state) => {
         if (this.#socket.destroyed) return;
-        this.#handler.snapshot(message, transfer.pieces, state);
+        this.#handler.received.snapshot(message, transfer.pieces, state);
         this.#transfer = { ...newTransfer(), message };
         this.#answer("");
       },

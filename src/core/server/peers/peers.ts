@@ -3,12 +3,11 @@ import type { PeerHello } from "../../gen/leasehold/peer_pb.js";
 import type { Snapshots } from "../../journal/snapshots.js";
 import type { InstallSnapshot, MemberId } from "../../raft/types.js";
 import type { PeerMessage } from "../../replica/types.js";
-import type { CoreState } from "../../state/state.js";
 import type { TlsFiles } from "../common/config.js";
 import type { KnownMember } from "../common/identity.js";
 import type { ListenUrl } from "../common/urls.js";
 import { type Self, refusalOf } from "./hello.js";
-import { Incoming } from "./incoming.js";
+import { Incoming, type Received } from "./incoming.js";
 import { PeerLink } from "./link.js";
 import { sendSnapshot } from "./snapshot-sender.js";
 import { createListener, listen } from "./sockets.js";
@@ -26,10 +25,7 @@ const helloMs = 2_000;
 const incomingSilenceFactor = 10;
 
 /** What happens at the other servers. */
-export interface PeersHandler {
-  message(message: PeerMessage): void;
-  /** A snapshot has arrived as a whole; `state` was restored from it. */
-  snapshot(message: InstallSnapshot, pieces: readonly Uint8Array[], state: CoreState): void;
+export interface PeersHandler extends Received {
   snapshotSent(member: MemberId, arrived: boolean): void;
   unreachable(member: MemberId): void;
   /** Whether a server has this disk, or came back with another; undefined as long as that is not known. */
@@ -153,9 +149,7 @@ export class Peers {
     const incoming = {
       judge: (hello: PeerHello) => this.#judge(hello),
       admitted: (hello: PeerHello) => this.#admit(hello, socket),
-      message: (message: PeerMessage) => handler.message(message),
-      snapshot: (message: InstallSnapshot, pieces: readonly Uint8Array[], state: CoreState) =>
-        handler.snapshot(message, pieces, state),
+      received: handler,
       // Usual when a core begins: it must not stand in the way of what is said of another refusal.
       trouble: (text: string) =>
         handler.trouble(text.endsWith(notReached) ? "not reached" : "incoming", text),

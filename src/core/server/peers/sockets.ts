@@ -1,6 +1,6 @@
 import { type Server, type Socket, connect as connectTcp, createServer as createTcpServer } from "node:net";
 import { type TLSSocket, connect as connectTls, createServer as createTlsServer } from "node:tls";
-import { LeaseholdError } from "../../../lease/errors.js";
+import { invalid } from "../common/invalid.js";
 import type { TlsFiles } from "../common/config.js";
 import { minVersion, readTls, whenRenewed } from "../common/tls.js";
 import type { ListenUrl } from "../common/urls.js";
@@ -40,9 +40,7 @@ export function createListener(
 /** Resolves when it listens. */
 export async function listen(server: Server, { host, port }: ListenUrl): Promise<void> {
   await new Promise<void>((resolve, reject) => {
-    server.once("error", (error) =>
-      reject(new LeaseholdError("INVALID_CONFIG", `cannot listen on ${host}:${port}: ${error.message}`)),
-    );
+    server.once("error", (error) => reject(invalid(`cannot listen on ${host}:${port}: ${error.message}`)));
     server.listen({ host, port }, resolve);
   });
 }
