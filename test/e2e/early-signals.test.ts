@@ -95,7 +95,7 @@ const nobody = ["--endpoints", "127.0.0.1:1", "--wait", "10m"];
 const stores = ["a", "b", "c"].map((name) => join(folder, name));
 for (const store of stores) mkdirSync(store);
 const files = ["--endpoints", `delta+file:${stores.join(",")}`];
-const [peerPort, clientPort, corePort, upPort] = await freePorts(4);
+const [peerPort, clientPort, corePort, upPort] = await freePorts(6);
 const urls = (port: number | undefined): string => `http://127.0.0.1:${port}`;
 const coreFlags = ["--listen-client-urls", urls(clientPort), "--listen-peer-urls", urls(corePort)];
 

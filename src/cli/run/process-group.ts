@@ -146,13 +146,28 @@ interface Stat {
   readonly started: number;
 }
 
-/** A container's first process often collects no orphans: the dead would keep a finished group "alive". */
+/** Enough for a machine that starts processes without a pause; those that follow are seen by the next look. */
+const listingsMax = 10;
+
+/**
+ * A container's first process often collects no orphans: the dead would keep a finished group "alive". A process
+ * that forks after a listing and ends before we come to it has a child that the listing lacks; therefore all are
+ * listed again until nobody is new.
+ */
 function stats(): Stat[] {
   if (!isLinux) return [];
-  return readdirSync("/proc")
-    .filter((entry) => /^\d+$/.test(entry))
-    .map(readStat)
-    .filter((stat) => stat !== undefined);
+  const seen = new Set<string>();
+  const found: Stat[] = [];
+  for (let listings = 0; listings < listingsMax; listings += 1) {
+    const fresh = readdirSync("/proc").filter((entry) => /^\d+$/.test(entry) && !seen.has(entry));
+    if (fresh.length === 0) break;
+    for (const entry of fresh) {
+      seen.add(entry);
+      const stat = readStat(entry);
+      if (stat !== undefined) found.push(stat);
+    }
+  }
+  return found;
 }
 
 function readStat(processId: string): Stat | undefined {

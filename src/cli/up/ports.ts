@@ -1,29 +1,31 @@
-import { createServer } from "node:net";
+import { type AddressInfo, type Server, createServer } from "node:net";
 
 const HOST = "127.0.0.1";
 
 /**
- * `count` ports on loopback that are free now: from `first` on, and any other in place of one that is taken.
+ * `count` ports on loopback that are free now: from `first` on, and any other in place of one that is taken. All
+ * are held until the last is found, so that none is found twice.
  */
 export async function freePorts(first: number, count: number): Promise<number[]> {
-  const ports: number[] = [];
-  for (let port = first; port < first + count; port += 1) {
-    const free = (await tryPort(port)) ?? (await tryPort(0));
-    if (free === undefined) throw new Error("no free port on 127.0.0.1");
-    ports.push(free);
+  const servers: Server[] = [];
+  try {
+    for (let port = first; port < first + count; port += 1)
+      servers.push((await listen(port)) ?? (await listen(0)) ?? noFreePort());
+    return servers.map((server) => (server.address() as AddressInfo).port);
+  } finally {
+    await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
   }
-  return ports;
 }
 
-/** The port that could be listened on, or `undefined`; port 0 lets the system choose. */
-function tryPort(port: number): Promise<number | undefined> {
+function noFreePort(): never {
+  throw new Error(`no free port on ${HOST}`);
+}
+
+/** A server at the port, or `undefined` when it is taken; with port 0 the system chooses. */
+function listen(port: number): Promise<Server | undefined> {
   return new Promise((resolve) => {
     const server = createServer();
     server.on("error", () => resolve(undefined));
-    server.listen({ port, host: HOST, exclusive: true }, () => {
-      const address = server.address();
-      const found = typeof address === "object" && address !== null ? address.port : undefined;
-      server.close(() => resolve(found));
-    });
+    server.listen({ port, host: HOST, exclusive: true }, () => resolve(server));
   });
 }

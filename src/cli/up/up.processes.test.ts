@@ -1,5 +1,5 @@
-import { createServer } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { freePorts } from "../../../test/free-ports.js";
 import { type Running, childrenOf, eventually, isAlive, leasehold } from "../../../test/support/built.js";
 import type { LeaseView } from "../commands/lease-view.js";
 import type { Change } from "./board.js";
@@ -18,14 +18,10 @@ afterAll(() => {
   for (const { process: child } of running) child.kill("SIGKILL");
 });
 
-/** A port that was free a moment ago; `up` itself steps aside when it, or one of the next, is not. */
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(Math.min(port, 65_000)));
-    });
-  });
+/** The first of the ports that a cluster takes; `up` itself steps aside when one of the next is not free. */
+async function freePort(): Promise<number> {
+  const [first] = await freePorts(3);
+  return first!;
 }
 
 function changesOf(up: Running): Change[] {

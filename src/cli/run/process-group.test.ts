@@ -1,0 +1,51 @@
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { CommandProcesses } from "./process-group.js";
+
+/** Processes as /proc shows them, by their numbers: group and session; and what happens when one is looked at. */
+const machine = vi.hoisted(() => ({
+  processes: new Map<string, { group: number; session: number }>(),
+  beforeLook: (_pid: string): void => undefined,
+}));
+vi.mock("node:fs", async (original) => ({
+  ...(await original<typeof import("node:fs")>()),
+  readdirSync: () => ["self", ...machine.processes.keys()],
+  readFileSync: (path: string) => {
+    const [, , pid = "", file] = path.split("/");
+    machine.beforeLook(pid);
+    const process = machine.processes.get(pid);
+    if (process === undefined) throw new Error("ENOENT");
+    if (file === "environ") return "";
+    return `${pid} (sh) S 1 ${process.group} ${process.session}${" 0".repeat(15)} 7`;
+  },
+}));
+const kill = vi.spyOn(process, "kill").mockReturnValue(true);
+afterEach(() => {
+  kill.mockClear();
+  machine.processes.clear();
+  machine.beforeLook = () => undefined;
+});
+
+describe.skipIf(process.platform !== "linux")("the processes of a command", () => {
+  test("are not gone while a child of one that died during the look is there, in a group of its own", () => {
+    machine.processes.set("100", { group: 100, session: 100 });
+    const command = new CommandProcesses(100, "mark");
+    machine.beforeLook = (pid) => {
+      if (pid !== "100") return;
+      machine.processes.delete("100");
+      machine.processes.set("101", { group: 101, session: 100 });
+    };
+    expect(command.sweep()).toBe(false);
+    expect(kill).toHaveBeenCalledWith(101, "SIGKILL");
+    machine.processes.clear();
+    expect(command.sweep()).toBe(true);
+  });
+
+  test("are looked for a bounded number of times, however fast others start", () => {
+    const command = new CommandProcesses(100, "mark");
+    let last = 200;
+    machine.processes.set("200", { group: 1, session: 1 });
+    machine.beforeLook = () => void machine.processes.set(String((last += 1)), { group: 1, session: 1 });
+    expect(command.sweep()).toBe(true);
+    expect(last).toBeLessThan(10_000);
+  });
+});
