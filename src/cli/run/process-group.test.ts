@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { CommandProcesses } from "./process-group.js";
 
-/** Processes as /proc shows them, by their numbers: group and session; and what happens when one is looked at. */
+/** Processes as /proc shows them, by their numbers; and what happens just before one is looked at. */
 const machine = vi.hoisted(() => ({
   processes: new Map<string, { group: number; session: number }>(),
   beforeLook: (_pid: string): void => undefined,

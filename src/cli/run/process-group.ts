@@ -146,13 +146,13 @@ interface Stat {
   readonly started: number;
 }
 
-/** Enough for a machine that starts processes without a pause; those that follow are seen by the next look. */
+/** Enough for a machine that starts processes without a pause; the next look sees those that follow. */
 const listingsMax = 10;
 
 /**
- * A container's first process often collects no orphans: the dead would keep a finished group "alive". A process
- * that forks after a listing and ends before we come to it has a child that the listing lacks; therefore all are
- * listed again until nobody is new.
+ * A container's first process often collects no orphans: the dead would keep a finished group "alive".
+ * A process that forks after a listing and ends before we come to it has a child that the listing lacks;
+ * therefore all are listed again until nobody is new.
  */
 function stats(): Stat[] {
   if (!isLinux) return [];
