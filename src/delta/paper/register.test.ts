@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { atomic, PaperBench, recordOf, slotted } from "../../../test/support/paper-bench.js";
 import { decodeRecord, encodeRecord } from "../record/codec.js";
 import { duringFaults } from "../../../test/planted/switches.js";
+import type { MemoryMedium } from "../memory/memory-store.js";
 import type { DeltaRecord } from "../record/record.js";
 import { leaseRegister } from "../record/registers.js";
 import { numberAfter } from "./register.js";
@@ -144,4 +145,24 @@ test("on stores that compare and set, any number of writers share one cell", asy
     await bench.wait(player.run(write(bench, player.site(), 1)));
   }
   expect(bench.media.map((medium) => medium.cells(x).length)).toEqual([1, 1, 1]);
+});
+
+test("a holder's own write is not undone in its memory by the answer to an earlier read", async () => {
+  const bench = new PaperBench(slotted);
+  const alice = bench.player("alice");
+  const { register } = alice.site();
+  const [late, later, silent] = bench.media as [MemoryMedium, MemoryMedium, MemoryMedium];
+  const [before, after] = [1n, 2n].map((number) => recordOf({ number, writer: "alice" }));
+  const write = (record: DeltaRecord) => alice.run(register.sendQuietly(record, () => true, bench.now()));
+  const read = () => bench.wait(alice.run(register.readByHolder(bench.now())));
+  await bench.wait(write(before!));
+  late.latencyMs.answer = 30;
+  expect(await read()).toMatchObject({ value: { number: 1n } });
+  late.latencyMs.answer = 0;
+  later.latencyMs.answer = 20;
+  expect(await bench.wait(write(after!))).toMatchObject({ kind: "done" });
+  await bench.world.advance(40);
+  later.latencyMs.answer = 0;
+  silent.stall("requests");
+  expect(await read()).toMatchObject({ value: { number: 2n } });
 });

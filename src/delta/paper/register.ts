@@ -77,6 +77,8 @@ export class RegularRegister<Value extends Stamp> {
   readonly #shown: ({ readonly mark: string; readonly values: readonly Value[] } | undefined)[] = [];
   /** Stores that had more to say since {@link heard} was called for them. */
   readonly #news = new Set<number>();
+  /** How often this process has written. */
+  #sent = 0;
   /** The stores that the last read counts. */
   #counted: readonly number[] = [];
   /** The greatest that a read returned: a write that its writer left half done would otherwise come and go for ever. */
@@ -141,9 +143,11 @@ export class RegularRegister<Value extends Stamp> {
       // What counts, and not what has merely answered: one that is damaged must not stand in the way of the others.
       return size - failed < majority || count(readings) - failed >= majority;
     };
-    // What comes too late does not count, and shows what a later look need not read again.
+    const sentBefore = this.#sent;
+    // What comes too late does not count, and shows what a later look need not read again: unless this process
+    // has written since, which it does not show.
     const late = (store: number, answer: StoreAnswer) => {
-      if (this.#farm.kindOf(store) === "slotted") this.#readingOf(store, answer);
+      if (this.#farm.kindOf(store) === "slotted" && this.#sent === sentBefore) this.#readingOf(store, answer);
     };
     const { answers, now, cancelled } = yield {
       kind: "ask",
@@ -212,6 +216,7 @@ export class RegularRegister<Value extends Stamp> {
     how: { readonly quiet?: boolean; readonly bestEffort?: boolean } = {},
   ): Protocol<Updated> {
     let wanted = value;
+    this.#sent += 1;
     const write = (): Step => ({ kind: "write", next: this.#codec.encode(wanted) });
     const step = (store: number, content: Uint8Array | undefined): Step => {
       if (this.#farm.kindOf(store) === "slotted" || content === undefined) return write();

@@ -99,6 +99,11 @@ export const inDelta = /** @type {const} */ ([
     edits: [{ file: update, find: 'answer.kind === "written" && !isOver', replace: "false" }],
   },
   {
+    name: "lateReadUndoesOwnWrite",
+    why: "The late answer to a read shows a store as it was before this process wrote to it.",
+    edits: [{ file: register, find: "this.#sent === sentBefore", replace: "true" }],
+  },
+  {
     name: "contentsForgotten",
     why: "What is known to stand in a store that compares and sets is forgotten before each write.",
     edits: [
