@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { type Finish, examples, tryOption, ttlOption, waitOption } from "./command-help.js";
+import type { WatchCommandOptions } from "./commands/watch.js";
 import type { HoldOptions } from "./commands/hold.js";
 
 /** The commands that hold a lease for as long as they run. */
@@ -49,10 +50,18 @@ export function addWatching(program: Command, finish: Finish): void {
     .command("watch")
     .description("show what is held, and each change, until it is interrupted")
     .argument("[prefix]", "only the resources that begin so", "")
-    .addHelpText("after", examples("leasehold watch", "leasehold watch reports/ -o ndjson | jq -r .resource"))
+    .option("--exact", "the text is one name: tell of no other that begins so")
+    .addHelpText(
+      "after",
+      examples(
+        "leasehold watch",
+        "leasehold watch reports/ -o ndjson | jq -r .resource",
+        "leasehold watch --exact scheduler",
+      ),
+    )
     .action(async (prefix: string, _options: unknown, command: Command) => {
       const { watch } = await import("./commands/watch.js");
-      finish(await watch(prefix, command.optsWithGlobals()));
+      finish(await watch(prefix, command.optsWithGlobals<WatchCommandOptions>()));
     });
   program
     .command("release")

@@ -1,4 +1,7 @@
-/** What participants are told of the leases of others. */
+/**
+ * What participants are told of the leases of others. As JSON, tokens are decimal strings: each answer can be
+ * the reply of an HTTP handler.
+ */
 
 /**
  * What is known of a resource's holder: a hint, out of date as soon as it is read. Never base exclusion on
@@ -85,4 +88,16 @@ export interface HolderAction {
   readonly done: boolean;
   /** At most this long until the lease runs out unless it is renewed. */
   readonly remainingMs?: number;
+}
+
+/**
+ * Who leads: the changes of one name, to iterate over, and the newest of them. It follows from the call on,
+ * whether anybody reads or not; a change that was not read before the next is replaced by that.
+ */
+export interface LeaderObserver extends AsyncIterableIterator<Change, undefined> {
+  /**
+   * What was told last: `state` is `held` by a leader, or `free` when nobody leads. `undefined` as long as
+   * nobody could say, and after the end. A hint, as all that one is told.
+   */
+  readonly current: Change | undefined;
 }

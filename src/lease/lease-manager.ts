@@ -20,6 +20,8 @@ import type {
   Guarantees,
   HolderAction,
   HolderHint,
+  LeaderObserver,
+  LeaderOptions,
   LeadOptions,
   Lease,
   Leases,
@@ -151,6 +153,10 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
 
   watch(prefix = "", options: WatchOptions = {}): AsyncIterableIterator<Change, undefined> {
     return this.#questions.watch(prefix, options);
+  }
+
+  leader(resource: string, options: LeaderOptions = {}): LeaderObserver {
+    return this.#questions.leader(resource, options);
   }
 
   explain(resource: string, options: QueryOptions = {}): Promise<Explanation> {

@@ -1,6 +1,7 @@
 import { LeaseholdError } from "./errors.js";
 import type {
   AcquireOptions,
+  LeaderOptions,
   LeadOptions,
   ListOptions,
   QueryOptions,
@@ -21,7 +22,8 @@ const acquire: OptionNames<AcquireOptions> = { ...tryAcquire, wait: true };
 const lead: OptionNames<LeadOptions> = { ttl: true, signal: true };
 const query: OptionNames<QueryOptions> = { timeout: true, signal: true };
 const list: OptionNames<ListOptions> = { ...query, onIncomplete: true };
-const watch: OptionNames<WatchOptions> = { signal: true };
+const leader: OptionNames<LeaderOptions> = { signal: true };
+const watch: OptionNames<WatchOptions> = { ...leader, exact: true };
 
 /** The options of each call of the waist. */
 const optionsOfCalls = {
@@ -33,6 +35,7 @@ const optionsOfCalls = {
   holder: query,
   list,
   watch,
+  leader,
   explain: query,
   requestRelease: query,
   break: query,

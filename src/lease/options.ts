@@ -57,7 +57,17 @@ export interface ListOptions extends QueryOptions {
   onIncomplete?: ((why: string) => void) | undefined;
 }
 
+export interface LeaderOptions {
+  /** Ends the observation. */
+  signal?: AbortSignal | undefined;
+}
+
 export interface WatchOptions {
   /** Ends the watch. */
   signal?: AbortSignal | undefined;
+  /**
+   * The text is one name and no prefix: nothing is told of names that only begin so. The ground is still
+   * asked by the prefix, and sends what begins so. Default false.
+   */
+  exact?: boolean | undefined;
 }

@@ -1,13 +1,16 @@
 import { unlessAborted, unwatchAbort, watchAbort } from "../common/abort-watch.js";
 import { parseDuration } from "./duration.js";
 import { LeaseholdError } from "./errors.js";
+import { LeaderWatch } from "./leader-watch.js";
 import { type CallWithOptions, checkOptions } from "./option-names.js";
+import { plainData } from "./plain-data.js";
 import type { Inspection, Provider } from "./provider.js";
 import { checkResourceName, checkResourcePrefix } from "./resource-name.js";
 import type {
   Explanation,
   HolderAction,
   HolderHint,
+  LeaderOptions,
   ListOptions,
   QueryOptions,
   ResourceHint,
@@ -32,7 +35,8 @@ export class Questions {
 
   async holder(resource: string, options: QueryOptions): Promise<HolderHint> {
     checkResourceName(resource);
-    return this.#ask("holder", options, (timeoutMs) => this.#provider.query(resource, timeoutMs));
+    const ask = (timeoutMs: number) => this.#provider.query(resource, timeoutMs);
+    return plainData(await this.#ask("holder", options, ask));
   }
 
   async list(prefix: string, options: ListOptions): Promise<ResourceHint[]> {
@@ -42,36 +46,48 @@ export class Questions {
       const incomplete = onIncomplete && ((why: string) => (signal?.aborted ? undefined : onIncomplete(why)));
       return this.#provider.list(prefix, timeoutMs, incomplete);
     });
-    return hints.toSorted((a, b) => (a.resource < b.resource ? -1 : 1));
+    return hints.toSorted((a, b) => (a.resource < b.resource ? -1 : 1)).map(plainData);
   }
 
   async explain(resource: string, options: QueryOptions): Promise<Explanation> {
     checkResourceName(resource);
-    return this.#ask("explain", options, (timeoutMs) => this.#inspection().explain(resource, timeoutMs));
+    const ask = (timeoutMs: number) => this.#inspection().explain(resource, timeoutMs);
+    return plainData(await this.#ask("explain", options, ask));
   }
 
   async requestRelease(resource: string, options: QueryOptions): Promise<HolderAction> {
     checkResourceName(resource);
     const ask = (timeoutMs: number) => this.#inspection().requestRelease(resource, timeoutMs);
-    return this.#ask("requestRelease", options, ask);
+    return plainData(await this.#ask("requestRelease", options, ask));
   }
 
   async break(resource: string, options: QueryOptions): Promise<HolderAction> {
     checkResourceName(resource);
-    return this.#ask("break", options, (timeoutMs) => this.#inspection().breakLease(resource, timeoutMs));
+    const ask = (timeoutMs: number) => this.#inspection().breakLease(resource, timeoutMs);
+    return plainData(await this.#ask("break", options, ask));
+  }
+
+  leader(resource: string, options: LeaderOptions): LeaderWatch {
+    checkOptions("leader", options);
+    const watch = this.watch(resource, { ...options, exact: true });
+    return new LeaderWatch(resource, watch, this.holder(resource, {}));
   }
 
   watch(prefix: string, options: WatchOptions): Watch {
     this.#assertOpen();
-    checkResourcePrefix(prefix);
     checkOptions("watch", options);
+    if (options.exact === true) checkResourceName(prefix);
+    else checkResourcePrefix(prefix);
     const inspection = this.#inspection();
     if (this.#watches.size >= watchesMax)
       throw new LeaseholdError("TOO_MANY_WAITERS", `${watchesMax} watches of this participant are open`);
-    const { signal } = options;
+    const { signal, exact = false } = options;
     const end = () => watch.end();
     const watch: Watch = new Watch(
-      (told, failed) => inspection.watch(prefix, told, failed),
+      (told, failed) => {
+        const tellOne = (hint: ResourceHint) => (hint.resource === prefix ? told(hint) : undefined);
+        return inspection.watch(prefix, exact ? tellOne : told, failed);
+      },
       () => {
         this.#watches.delete(watch);
         if (signal !== undefined) unwatchAbort(signal, end);

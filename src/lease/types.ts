@@ -1,9 +1,10 @@
 /**
  * The waist: what every program sees, whichever ground its leases rest on.
  */
-import type { Change, Explanation, HolderAction, HolderHint, ResourceHint } from "./hints.js";
+import type { Change, Explanation, HolderAction, HolderHint, LeaderObserver, ResourceHint } from "./hints.js";
 import type {
   AcquireOptions,
+  LeaderOptions,
   LeadOptions,
   ListOptions,
   QueryOptions,
@@ -282,6 +283,21 @@ export interface Leases extends AsyncDisposable {
    * ```
    */
   watch(prefix?: string, options?: WatchOptions): AsyncIterableIterator<Change, undefined>;
+  /**
+   * Who leads, and each change: the first thing told is who holds the resource now, or that it is free. Ends
+   * with the signal, with `close`, or when the loop is left; counts as one of 16 watches until then. A hint:
+   * between two leaders neither need be told to be free.
+   *
+   * @throws LeaseholdError as {@link Leases.watch}.
+   * @example
+   * ```ts
+   * const leader = leases.leader("scheduler", { signal });
+   * for await (const { state, holder, token } of leader) {
+   *   console.log(state === "held" ? `${holder} leads, token ${token}` : "nobody leads");
+   * }
+   * ```
+   */
+  leader(resource: string, options?: LeaderOptions): LeaderObserver;
   /**
    * Why can't I have it: held by whom and until when, which members cannot answer, who waits.
    *

@@ -1,4 +1,5 @@
 import { LeaseholdError } from "./errors.js";
+import { plainData } from "./plain-data.js";
 import type { Watching } from "./provider.js";
 import type { Change, ResourceHint } from "./types.js";
 
@@ -133,18 +134,18 @@ function changeOf(hint: ResourceHint, told: Told | undefined): (Change & { token
   const { resource, state } = hint;
   if (state === "free") {
     if (told === undefined || told.state === "free") return undefined;
-    return { resource, state, token: told.token };
+    return plainData({ resource, state, token: told.token });
   }
   const { token, holder, label, remainingMs } = hint;
   if (state !== "held" || token === undefined) return undefined;
   if (told !== undefined && (token < told.token || (token === told.token && told.state === "held")))
     return undefined;
-  return {
+  return plainData({
     resource,
     state,
     token,
     ...(holder !== undefined && { holder }),
     ...(label !== undefined && { label }),
     ...(remainingMs !== undefined && { remainingMs }),
-  };
+  });
 }

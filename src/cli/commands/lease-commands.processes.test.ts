@@ -34,6 +34,7 @@ const says = (command: Running, text: string) =>
 
 test("hold, seen by watch, get and ls, is asked to release", async () => {
   const watch = start("watch", "demo/", "-o", "ndjson");
+  const exact = start("watch", "--exact", "demo/", "-o", "ndjson");
   const hold = start("hold", "demo/a", "--label", "by hand");
   await says(hold, "held, token");
   await says(watch, '"state":"held"');
@@ -54,6 +55,8 @@ test("hold, seen by watch, get and ls, is asked to release", async () => {
   const watched = await watch.finished;
   expect(watched.code).toBe(0);
   const changes = watched.stdout.trim().split("\n");
+  exact.process.kill("SIGINT");
+  expect((await exact.finished).stdout).toBe("");
   expect(changes.map((line) => (JSON.parse(line) as { state: string }).state)).toEqual(["held", "free"]);
   expect((await start("release", "demo/a").finished).stdout).toBe("nobody holds demo/a\n");
 });

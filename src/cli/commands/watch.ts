@@ -9,14 +9,19 @@ import { sayLine } from "../output/say.js";
 import { type SharedOptions, settingsOf } from "../common/settings.js";
 import { leaseView } from "./lease-view.js";
 
+export interface WatchCommandOptions extends SharedOptions {
+  /** The prefix is one name. */
+  readonly exact?: boolean;
+}
+
 /** `leasehold watch [PREFIX]`: ends with 0 when it is interrupted, or nobody reads what it prints. */
-export async function watch(prefix: string, options: SharedOptions): Promise<number> {
+export async function watch(prefix: string, options: WatchCommandOptions): Promise<number> {
   const settings = settingsOf(options);
   const paint = paintFor(process.stdout.isTTY === true, process.env);
   using interrupt = new Interrupt();
   const { signal } = interrupt;
   const show = async (leases: Leases): Promise<void> => {
-    for await (const change of leases.watch(prefix, { signal })) {
+    for await (const change of leases.watch(prefix, { signal, exact: options.exact === true })) {
       const at = new Date();
       const line =
         settings.output === "table" ? changeLine(change, at, paint) : toJson(changeView(change, at));

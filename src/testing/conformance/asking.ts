@@ -12,6 +12,8 @@ export const askingCases = {
     check(hint.holder === alice.self, `the holder is said to be ${hint.holder}, not ${alice.self}`);
     check(lease.holder === alice.self, `the lease says that ${lease.holder} holds it, not ${alice.self}`);
     check(hint.token === lease.token, `the token is said to be ${hint.token}, not ${lease.token}`);
+    const { token } = JSON.parse(JSON.stringify(hint)) as { token: unknown };
+    check(token === String(lease.token), `as JSON, the token is said to be ${String(token)}`);
     await stage.until(lease.release(), "release");
     await stage.eventually(
       ask,

@@ -26,6 +26,21 @@ async function seen(
   }
 }
 
+/** Reads until a change is as it should be; fails when another resource is told of. */
+async function seenLeading(
+  stage: Stage,
+  leader: AsyncIterator<Change, undefined>,
+  isIt: (change: Change) => boolean,
+  what: string,
+): Promise<Change> {
+  for (;;) {
+    const { value } = await stage.until(leader.next(), `an observation that should tell ${what}`);
+    check(value !== undefined, `an observation ended before it told ${what}`);
+    check(value.resource === stage.name("leader"), `an observation told of ${value.resource}`);
+    if (isIt(value)) return value;
+  }
+}
+
 export const watchingCases = {
   "watch() begins with what is held, and tells of each acquisition, release and expiry": async (
     stage: Stage,
@@ -49,6 +64,24 @@ export const watchingCases = {
     await seen(stage, watch, tokens, expected("watch/b", "free", brief.token), "an expiry");
     check(!tokens.has(stage.name("other")), "a watch told of a resource that is not below its prefix");
     await watch.return?.();
+  },
+
+  "leader() says that nobody leads, or who, and tells of each change": async (stage: Stage) => {
+    const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
+    if (cannotBeAsked(alice)) return;
+    const leader = bob.leader(stage.name("leader"));
+    const next = (isIt: (change: Change) => boolean, what: string) => seenLeading(stage, leader, isIt, what);
+    await next(({ state }) => state === "free", "that nobody leads");
+    await stage.take(alice, "leader/other");
+    const lease = await stage.take(alice, "leader");
+    const held = await next(({ token }) => token === lease.token, "the first leader");
+    check(held.holder === alice.self, `the leader is said to be ${held.holder}, not ${alice.self}`);
+    check(leader.current?.token === lease.token, "what is told is not what is current");
+    await stage.until(lease.release(), "release");
+    await next(({ state }) => state === "free", "that nobody leads any more");
+    await leader.return?.();
+    const ended = await stage.until(leader.next(), "an observation that was ended", stage.ttlMs / 2);
+    check(ended.done === true, "an observation that was ended goes on");
   },
 
   "a watch ends by its signal, and with its participant": async (stage: Stage) => {

@@ -3,6 +3,7 @@
 const localQueue = "src/lease/local-queue.ts";
 const leaseManager = "src/lease/lease-manager.ts";
 const leaseSet = "src/lease/lease-set.ts";
+const leaderWatch = "src/lease/leader-watch.ts";
 const bothClocks = "src/common/both-clocks.ts";
 const clockRates = "src/common/clock-rates.ts";
 
@@ -56,6 +57,21 @@ export const inWaist = /** @type {const} */ ([
     name: "valueOutlivesItsLease",
     why: "Work under a lease has a value although the lease was lost before it returned.",
     edits: [{ file: "src/lease/work.ts", find: "loss !== undefined", replace: "false" }],
+  },
+  {
+    name: "exactIsAPrefix",
+    why: "A watch of one exact name tells of those that begin so, too.",
+    edits: [{ file: "src/lease/questions.ts", find: "hint.resource === prefix", replace: "true" }],
+  },
+  {
+    name: "olderLeaderIsKept",
+    why: "Who reads slowly is told of the leader that was, and not of the one that came meanwhile.",
+    edits: [{ file: leaderWatch, find: "this.#unread = change", replace: "this.#unread ??= change" }],
+  },
+  {
+    name: "nobodyIsNotTold",
+    why: "An observer that begins while nobody leads is told of nothing.",
+    edits: [{ file: leaderWatch, find: 'state === "free"', replace: "false" }],
   },
   {
     name: "clocksAreReadApart",

@@ -1,0 +1,21 @@
+/** `JSON.stringify` refuses a bigint: as JSON, a token is a decimal string. */
+const withTokensAsText = {
+  toJSON(this: object): unknown {
+    return plainOf({ ...this });
+  },
+};
+
+/**
+ * The same fields in an object that `JSON.stringify` takes, and with it each HTTP framework's reply. A copy
+ * by spreading has the fields alone.
+ */
+export function plainData<Fields extends object>(fields: Fields): Fields {
+  return Object.assign(Object.create(withTokensAsText) as Fields, fields);
+}
+
+function plainOf(value: unknown): unknown {
+  if (typeof value === "bigint") return String(value);
+  if (Array.isArray(value)) return value.map(plainOf);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, plainOf(inner)]));
+}
