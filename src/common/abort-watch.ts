@@ -42,7 +42,8 @@ export async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal 
   if (signal === undefined) return promise;
   let giveUp = (): void => undefined;
   const aborted = new Promise<never>((_resolve, reject) => (giveUp = () => reject(signal.reason)));
-  watchAbort(signal, giveUp);
+  if (signal.aborted) giveUp();
+  else watchAbort(signal, giveUp);
   try {
     return await Promise.race([promise, aborted]);
   } finally {

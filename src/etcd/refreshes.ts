@@ -121,15 +121,20 @@ export class Refreshes {
     const stream = this.#stream;
     if (stream === undefined) return;
     this.#stream = undefined;
-    stream.removeAllListeners("data");
-    stream.removeAllListeners("end");
-    stream.removeAllListeners("error");
-    // What a cancelled call still has to say.
-    stream.on("error", () => undefined);
+    silence(stream);
     stream.cancel();
     this.#failure = this.#hasAnswered ? undefined : { error, atMs: this.#world.clock.monotonicMs() };
     for (const { settle } of this.#questions.splice(0)) settle?.(error);
   }
+}
+
+/** Nobody hears the stream any more, nor what a cancelled call still has to say. */
+export function silence(stream: {
+  on(event: "error", listener: () => void): unknown;
+  removeAllListeners(event: string): unknown;
+}): void {
+  for (const event of ["data", "end", "error"]) stream.removeAllListeners(event);
+  stream.on("error", () => undefined);
 }
 
 /** As grpc-js would make it. `code` is gRPC's. */

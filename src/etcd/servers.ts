@@ -14,7 +14,7 @@ import type { World } from "../common/ports.js";
 import { Lease, type LeaseKeepAliveResponse } from "../core/gen/etcd/rpc_pb.js";
 import type { CallLimits } from "./core-client.js";
 import { CoreRefusal, type Failure, failureOf, noAnswer } from "./failure.js";
-import { Refreshes, serviceError } from "./refreshes.js";
+import { Refreshes, serviceError, silence } from "./refreshes.js";
 
 /** How often nothing at all is done, to keep the process alive: some days, in ms. */
 const keepAliveMs = 2 ** 31 - 1;
@@ -142,9 +142,7 @@ export class Servers {
     const turn = this.#turn;
     const stream = duplex(this.#serverOf(turn).client, method, this.#metadata, Infinity);
     const end = () => {
-      stream.removeAllListeners("data").removeAllListeners("end").removeAllListeners("error");
-      // What a cancelled call still has to say.
-      stream.on("error", () => undefined);
+      silence(stream);
       this.#pass(turn);
       ended();
     };
@@ -152,8 +150,7 @@ export class Servers {
     return {
       send: (message) => void stream.write(message),
       close: () => {
-        stream.removeAllListeners("data").removeAllListeners("end").removeAllListeners("error");
-        stream.on("error", () => undefined);
+        silence(stream);
         stream.cancel();
       },
     };

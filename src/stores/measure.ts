@@ -1,7 +1,7 @@
 import { farmRegister, type Store, type StoreAnswer, type StoreRequest } from "../delta/store.js";
 import { probeRegister } from "./common/probe.js";
 import { operationMsMax } from "./common/server-limits.js";
-import { untilAborted } from "./common/until-aborted.js";
+import { unlessAborted } from "../common/abort-watch.js";
 
 /** More samples than this tell nothing more about the 99.9th percentile, and would fill memory. */
 export const samplesMax = 20_000;
@@ -71,7 +71,7 @@ async function timed(
 ): Promise<Exclude<StoreAnswer, { kind: "failed" }>> {
   const begun = performance.now();
   const signal = AbortSignal.timeout(operationMsMax);
-  const answer = await untilAborted(store.perform(request, signal), signal);
+  const answer = await unlessAborted(store.perform(request, signal), signal);
   samples.push(performance.now() - begun);
   if (answer.kind === "failed") throw answer.error;
   return answer;

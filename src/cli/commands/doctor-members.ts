@@ -1,3 +1,4 @@
+import { majorityOf } from "../../common/majority.js";
 import type { MemberReport, PeerStatus } from "../../flease/tcp/types.js";
 import { type Presentation, shortTime } from "../output/present.js";
 import { presentStatus } from "./status.js";
@@ -21,7 +22,7 @@ export function examineMembers(reports: readonly MemberReport[]): MembersExamina
     report.reachable && report.status.state === "ready" ? [report.status] : [],
   );
   const findings: { ok: boolean; text: string }[] = [];
-  const isQuorate = ready.length > reports.length / 2;
+  const isQuorate = ready.length >= majorityOf(reports.length);
   findings.push({ ok: isQuorate, text: `${ready.length} of ${reports.length} members are ready` });
   const [first] = ready;
   if (first === undefined) return { verdict: "unavailable", findings };

@@ -2,7 +2,7 @@ import type { LeaseLostError } from "../../lease/errors.js";
 import type { Lease, Leases } from "../../lease/types.js";
 import { withLeases } from "../common/connection.js";
 import { exitCode } from "../common/exit-codes.js";
-import { Interrupt, unlessAborted } from "../common/interrupt.js";
+import { Interrupt, ifAborted } from "../common/interrupt.js";
 import { ownCommandBytes } from "../common/command-bytes.js";
 import { runUnderLease } from "../run/run-under-lease.js";
 import { SignalRelay } from "../run/signal-relay.js";
@@ -65,7 +65,7 @@ async function electToSay(settings: Settings, resource: string, term: { ttl?: nu
     while (!signal.aborted)
       await leases.lead(resource, (lease) => serve(lease, settings.output, signal), { signal, ...term });
   };
-  await withLeases(settings, terms, signal).catch(unlessAborted(signal, () => undefined));
+  await withLeases(settings, terms, signal).catch(ifAborted(signal, () => undefined));
   return exitCode("ok");
 }
 

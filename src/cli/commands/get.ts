@@ -6,7 +6,7 @@ import { cut, pad, printable } from "../output/cells.js";
 import { type Presentation, present, shortTime } from "../output/present.js";
 import { type Cell, type Column, tableLines } from "../output/table.js";
 import { type SharedOptions, settingsOf } from "../common/settings.js";
-import { confirmedText, leaseView } from "./lease-view.js";
+import { confirmedText, leaseView, stateCell } from "./lease-view.js";
 
 const LABEL_CELLS = 11;
 const stateStyle: Record<HolderHint["state"], Style> = { held: "green", free: "cyan", unknown: "yellow" };
@@ -76,15 +76,13 @@ function memberLines(members: readonly MemberView[], paint: Paint, widthMax: num
 }
 
 function rowOf(member: MemberView): Cell[] {
-  const { id, address, state, readyInMs, reason, lease, barred, waiting } = member;
-  const why = state === "recovering" ? `, ready in ${shortTime(readyInMs ?? 0)}` : "";
-  const stateText = state === "unreachable" ? `unreachable: ${reason ?? "no answer"}` : `${state}${why}`;
+  const { id, address, state, lease, barred, waiting } = member;
   const left = lease?.state === "live" ? `${shortTime(lease.remainingMs)} left` : lease?.state;
   const known = lease === undefined ? "none" : `${lease.holder}, ${left}`;
   return [
     { text: id, style: "bold" },
     { text: address },
-    { text: stateText, style: state === "ready" ? "green" : state === "recovering" ? "yellow" : "red" },
+    stateCell(member),
     { text: state !== "ready" ? "-" : barred === undefined ? known : `${known}; ${barred} is barred` },
     { text: waiting === undefined ? "-" : String(waiting) },
   ];

@@ -3,7 +3,7 @@ import type { Lease, Leases } from "../../lease/types.js";
 import { withLeasesInTurn } from "../common/connection.js";
 import { CommandFailure } from "../common/failure.js";
 import { exitCode } from "../common/exit-codes.js";
-import { aborted, Interrupt, unlessAborted } from "../common/interrupt.js";
+import { aborted, Interrupt, ifAborted } from "../common/interrupt.js";
 import { printable } from "../output/cells.js";
 import { toJson } from "../output/present.js";
 import { sayLine } from "../output/say.js";
@@ -35,7 +35,7 @@ export async function hold(resource: string, options: HoldOptions): Promise<numb
     return exitCode("ok");
   };
   return await withLeasesInTurn(settings, options, signal, holding).catch(
-    unlessAborted(signal, () => exitCode("ok")),
+    ifAborted(signal, () => exitCode("ok")),
   );
 }
 

@@ -1,4 +1,6 @@
-import type { HolderHint, ResourceHint } from "../../lease/types.js";
+import type { HolderHint, MemberView, ResourceHint } from "../../lease/types.js";
+import { shortTime } from "../output/present.js";
+import type { Cell } from "../output/table.js";
 
 /** A lease as `-o json` and `-o ndjson` write it. `remainingMs` is an upper bound at the time of asking. */
 export interface LeaseView {
@@ -29,6 +31,14 @@ export function leaseView({
     ...(confirmed !== undefined && { confirmed }),
     ...(label !== undefined && { label }),
   };
+}
+
+/** What a member or store is, in words. */
+export function stateCell({ state, reason, readyInMs = 0 }: MemberView): Cell {
+  if (state === "ready") return { text: state, style: "green" };
+  if (state === "recovering")
+    return { text: `recovering, ready in ${shortTime(readyInMs)}`, style: "yellow" };
+  return { text: state === "unreachable" ? `${state}: ${reason ?? "no answer"}` : state, style: "red" };
 }
 
 /** `yes` when a whole majority said the same; a hint is never more than a hint. */

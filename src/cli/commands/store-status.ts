@@ -2,8 +2,9 @@ import { majorityOf } from "../../common/majority.js";
 import type { MemberView } from "../../lease/types.js";
 import { withLeases } from "../common/connection.js";
 import { exitCode } from "../common/exit-codes.js";
-import { type Presentation, present, shortTime } from "../output/present.js";
+import { type Presentation, present } from "../output/present.js";
 import { type Cell, type Column, tableLines } from "../output/table.js";
+import { stateCell } from "./lease-view.js";
 import type { Settings } from "../common/settings.js";
 
 const COLUMNS: readonly Column[] = [{ title: "STORE" }, { title: "STATE", shrinks: true }];
@@ -41,10 +42,6 @@ export function presentStores(stores: readonly MemberView[]): Presentation {
   };
 }
 
-function rowOf({ address, state, reason, readyInMs }: MemberView): Cell[] {
-  const name: Cell = { text: address, style: "bold" };
-  if (state === "ready") return [name, { text: "ready", style: "green" }];
-  if (state === "recovering")
-    return [name, { text: `recovering, ready in ${shortTime(readyInMs ?? 0)}`, style: "yellow" }];
-  return [name, { text: `unreachable: ${reason ?? "no answer"}`, style: "red" }];
+function rowOf(store: MemberView): Cell[] {
+  return [{ text: store.address, style: "bold" }, stateCell(store)];
 }

@@ -1,7 +1,7 @@
 import type { Change, Leases } from "../../lease/types.js";
 import { withLeases } from "../common/connection.js";
 import { exitCode } from "../common/exit-codes.js";
-import { Interrupt, unlessAborted } from "../common/interrupt.js";
+import { Interrupt, ifAborted } from "../common/interrupt.js";
 import { type Paint, paintFor } from "../output/ansi.js";
 import { printable } from "../output/cells.js";
 import { shortTime, toJson } from "../output/present.js";
@@ -28,7 +28,7 @@ export async function watch(prefix: string, options: WatchCommandOptions): Promi
       if (!sayLine(line)) return;
     }
   };
-  await withLeases(settings, show, signal).catch(unlessAborted(signal, () => undefined));
+  await withLeases(settings, show, signal).catch(ifAborted(signal, () => undefined));
   return exitCode("ok");
 }
 

@@ -2,6 +2,7 @@ import { parseDuration } from "../../lease/duration.js";
 import type { Leases } from "../../lease/types.js";
 import { open } from "../../index.js";
 import { type Settings, WAIT_DEFAULT, openOptions } from "./settings.js";
+import { unlessAborted } from "../../common/abort-watch.js";
 import { few } from "../../common/lists.js";
 
 /** The longest that a timer can wait, ms. */
@@ -21,7 +22,7 @@ export async function withLeases<T>(
 ): Promise<T> {
   const alive = setInterval(() => undefined, TIMER_MS_MAX);
   try {
-    const leases = await unlessGivenUp(open(...few(settings.endpoints), openOptions(settings)), signal);
+    const leases = await unlessAborted(open(...few(settings.endpoints), openOptions(settings)), signal);
     try {
       return await use(leases);
     } finally {
@@ -29,21 +30,6 @@ export async function withLeases<T>(
     }
   } finally {
     clearInterval(alive);
-  }
-}
-
-async function unlessGivenUp<T>(opening: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return opening;
-  const settled = new AbortController();
-  const givenUp = new Promise<never>((_resolve, reject) => {
-    const onAbort = (): void => reject(signal.reason);
-    if (signal.aborted) onAbort();
-    else signal.addEventListener("abort", onAbort, { once: true, signal: settled.signal });
-  });
-  try {
-    return await Promise.race([opening, givenUp]);
-  } finally {
-    settled.abort();
   }
 }
 

@@ -17,7 +17,7 @@ export class Interrupt implements Disposable {
 }
 
 /** For `catch`: what was given up because of the signal has not failed. */
-export function unlessAborted<T>(signal: AbortSignal, result: () => T): (error: unknown) => T {
+export function ifAborted<T>(signal: AbortSignal, result: () => T): (error: unknown) => T {
   return (error) => {
     if (!signal.aborted || error !== signal.reason) throw error;
     return result();

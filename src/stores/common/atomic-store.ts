@@ -1,7 +1,7 @@
 import type { StoreAnswer, StoreRequest, StoreTraits } from "../../delta/store.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { OpenedStore, ProbeFinding } from "./contract.js";
-import { untilAborted } from "./until-aborted.js";
+import { unlessAborted } from "../../common/abort-watch.js";
 
 export type ReplaceRequest = Extract<StoreRequest, { op: "replace" }>;
 
@@ -40,7 +40,7 @@ export class AtomicStore implements OpenedStore {
     try {
       if (this.#closing !== undefined) throw this.#error("STORE_UNAVAILABLE", "this store has been closed");
       signal?.throwIfAborted();
-      return await untilAborted(this.#ask(request), signal);
+      return await unlessAborted(this.#ask(request), signal);
     } catch (error) {
       if (signal?.aborted)
         return { kind: "failed", error: this.#error("STORE_UNAVAILABLE", "its caller has given up") };

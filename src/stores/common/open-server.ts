@@ -1,6 +1,6 @@
 import type { LeaseholdError } from "../../lease/errors.js";
 import type { OpenedStore } from "./contract.js";
-import { untilAborted } from "./until-aborted.js";
+import { unlessAborted } from "../../common/abort-watch.js";
 
 /** The way to a server, which a store keeps open. */
 interface Link {
@@ -16,7 +16,7 @@ export async function openOverLink(
 ): Promise<OpenedStore> {
   try {
     signal?.throwIfAborted();
-    return await untilAborted(open(), signal);
+    return await unlessAborted(open(), signal);
   } catch (error) {
     // Not waited for: what is under way at a server that has stopped ends later.
     void link.close();

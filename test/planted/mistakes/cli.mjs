@@ -31,9 +31,9 @@ export const inCommands = /** @type {const} */ ([
     edits: [
       {
         file: connection,
-        at: "if (signal === undefined) return opening;",
-        find: "signal === undefined",
-        replace: "true",
+        at: "openOptions(settings)), signal)",
+        find: "signal",
+        replace: "undefined",
       },
     ],
     caughtBy: connectionTest,
