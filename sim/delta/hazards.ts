@@ -4,7 +4,7 @@ import type { StorageCounters } from "./stage/counters.js";
 import type { StorageObserver } from "./stage/observer.js";
 import type { SimParty } from "./stage/party.js";
 import type { StoragePlan } from "./stage/plan.js";
-import type { SimStore } from "./store.js";
+import type { SimStore } from "../kit/store.js";
 
 /** What things go wrong in. */
 export interface Disturbed {

@@ -1,6 +1,6 @@
 import type { SimRandom } from "../kit/random.js";
 import type { StoragePlan } from "./stage/plan.js";
-import type { SimStore } from "./store.js";
+import type { SimStore } from "../kit/store.js";
 
 /** A complete operation takes less than δ: so much of it at most is the stores'. */
 const boundPart = 0.97;

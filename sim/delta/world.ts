@@ -1,13 +1,10 @@
-import { Driver } from "../../src/delta/driver.js";
-import { Farm } from "../../src/delta/farm/farm.js";
-import { decodeFarmCell, type FarmCell, mergeFarmCells } from "../../src/delta/farm/farm-cell.js";
 import type { DeltaSettings } from "../../src/delta/lease-protocol.js";
-import { farmRegister, type StoreAnswer, type StoreRequest } from "../../src/delta/store.js";
+import type { StoreAnswer, StoreRequest } from "../../src/delta/store.js";
 import { clockRateErrorDefault, stretched } from "../../src/common/clock-rates.js";
 import { LeaseholdError } from "../../src/lease/errors.js";
 import { SharedWall, SimClock } from "../kit/clocks.js";
 import type { SimRandom } from "../kit/random.js";
-import { SimWorld } from "../kit/world.js";
+import { SettlingWorld } from "../kit/settling-world.js";
 import { type Disturbed, StorageHazards } from "./hazards.js";
 import { type StorageCounters, storageCounters } from "./stage/counters.js";
 import type { StorageInvariant } from "./stage/invariants.js";
@@ -17,8 +14,8 @@ import { SimParty, type TrueTime } from "./stage/party.js";
 import type { StoragePlan } from "./stage/plan.js";
 import { epochsAhead, runProcess } from "./programs/index.js";
 import type { Stage } from "./stage/stage.js";
-import { SimStore } from "./store.js";
-import { type Network, StorePath } from "./store-path.js";
+import { SimStore, uncountedIn } from "../kit/store.js";
+import { foundFarm, StorePath, type StoreNetwork } from "../kit/store-path.js";
 
 export interface StorageWorldOptions {
   readonly plan: StoragePlan;
@@ -28,18 +25,13 @@ export interface StorageWorldOptions {
   readonly asserted?: ((invariant: StorageInvariant) => boolean) | undefined;
 }
 
-/** Turns of promises without a call to the world, after which none waits any more: more than there are between two calls. */
-const quietTurns = 10;
-
-const noTime = Promise.resolve();
-
 /** Requests to the guarded resource may take so many longest leases. */
 const guardLeases = 1.5;
 
 /** Stores and processes. */
 export class StorageWorld
-  extends SimWorld<StorageInvariant, StorageCounters>
-  implements WorldView, TrueTime, Network, Disturbed
+  extends SettlingWorld<StorageInvariant, StorageCounters>
+  implements WorldView, TrueTime, StoreNetwork<SimParty>, Disturbed
 {
   readonly plan: StoragePlan;
   readonly claims = new Set<Claim>();
@@ -49,8 +41,6 @@ export class StorageWorld
   readonly waitMs: number;
   readonly settledMs: number;
   readonly #observers: readonly StorageObserver[];
-  /** Looked at often, and seldom changed. */
-  readonly #cells = new WeakMap<Uint8Array, FarmCell>();
   readonly #settings: DeltaSettings;
   readonly #latency: Latency;
   readonly #wall = new SharedWall();
@@ -60,10 +50,8 @@ export class StorageWorld
   readonly #lists = new Map<SimParty, readonly SimStore[]>();
   readonly #hazards: StorageHazards;
   #guardToken = 0n;
-  #stirs = 0;
   /** Who wrote last, in which event, and whether it crashes there. */
   #lastWrite: { readonly from: SimParty; readonly event: number; readonly isTorn: boolean } | undefined;
-  #failure: { readonly error: unknown } | undefined;
 
   constructor({ plan, random, checkers, story, asserted }: StorageWorldOptions) {
     super({ random, counters: storageCounters(), story, asserted });
@@ -93,14 +81,7 @@ export class StorageWorld
   }
 
   get uncounted(): SimStore | undefined {
-    if (this.stores.every(({ forgotAtMs }) => forgotAtMs === -Infinity)) return undefined;
-    return this.stores.find((store) => {
-      const answer = store.perform({ op: "read", register: farmRegister }, "");
-      const cell = mergeFarmCells(
-        answer.kind === "cells" ? answer.cells.map((bytes) => this.#cellIn(bytes)) : [],
-      );
-      return cell?.id !== store.id || cell.state !== "ready";
-    });
+    return uncountedIn(this.stores);
   }
 
   /** A process that still has a store in whose place there is another. */
@@ -112,45 +93,18 @@ export class StorageWorld
     return this.#lists.get(party)?.some((store, index) => store !== this.stores[index]) === true;
   }
 
-  #cellIn(bytes: Uint8Array): FarmCell {
-    const cell = this.#cells.get(bytes) ?? decodeFarmCell(bytes);
-    this.#cells.set(bytes, cell);
-    return cell;
-  }
-
   async run(): Promise<void> {
     const { plan } = this;
-    await this.#found();
+    const founder = new SimParty(this, -1, "founder", new SimClock(this.#wall, 0, false));
+    await foundFarm(this.stores, this.#settings, founder, epochsAhead);
     for (let index = 0; index < plan.processes; index += 1) this.start(index, 0);
     this.#hazards.begin();
     this.#look();
-    let stirs = -1;
-    for (;;) {
-      if (stirs !== this.#stirs) await this.#settle();
-      stirs = this.#stirs;
-      const event = this.next(plan.endMs);
-      if (event === undefined) break;
-      event.run();
-    }
+    await this.runUntil(plan.endMs);
     if (this.violation === undefined) {
       this.nowMs = plan.endMs;
       this.tell((observer) => observer.over?.());
     }
-  }
-
-  /** Time stands still until all promises have had their effect, so that a seed decides what drivers and programs do. */
-  async #settle(): Promise<void> {
-    let stirs = this.#stirs;
-    for (let quiet = 0; quiet <= quietTurns;) {
-      await noTime;
-      quiet = stirs === this.#stirs ? quiet + 1 : 0;
-      stirs = this.#stirs;
-    }
-    if (this.#failure !== undefined) throw this.#failure.error;
-  }
-
-  stir(): void {
-    this.#stirs += 1;
   }
 
   tell(told: (observer: StorageObserver) => void): void {
@@ -183,7 +137,7 @@ export class StorageWorld
   /** A program of the process has thrown this, or a driver would tell it. What else is thrown is a fault of the simulator. */
   #failed(from: SimParty, error: unknown): void {
     if (!(error instanceof LeaseholdError)) {
-      this.#failure ??= { error };
+      this.fail(error);
       return;
     }
     this.say(`${from.writer}: ${error.code}`);
@@ -260,19 +214,7 @@ export class StorageWorld
     return random.chance(0.5);
   }
 
-  /** All stores know the farm before the run begins: how one is founded is not what is looked at here. */
-  async #found(): Promise<void> {
-    const founder = new SimParty(this, -1, "founder", new SimClock(this.#wall, 0, false));
-    const paths = this.#pathsOf(founder).map(({ traits, target }) => ({
-      traits,
-      perform: (request: StoreRequest) => Promise.resolve(target.perform(request, founder.writer)),
-      close: () => Promise.resolve(),
-    }));
-    const traits = paths.map((path) => path.traits);
-    await new Driver(paths, founder).run(new Farm(traits, this.#settings, epochsAhead).look());
-  }
-
-  #pathsOf(party: SimParty): StorePath[] {
+  #pathsOf(party: SimParty): StorePath<SimParty>[] {
     return this.stores.map((store) => new StorePath(this, party, store, this.plan.delayMs));
   }
 

@@ -1,5 +1,5 @@
 import { holdIsValid } from "../../src/flease/protocol/expiry.js";
-import type { Slot } from "../../src/flease/protocol/slot.js";
+import type { Grant } from "../../src/lease/provider.js";
 import { decodeEntry } from "../../src/flease/stores/codec.js";
 import type { EntryRecord } from "../../src/flease/stores/record.js";
 import { entryRegister } from "../../src/flease/stores/registers.js";
@@ -14,7 +14,7 @@ import type { Ground } from "./ground.js";
 export interface Participant {
   readonly name: string;
   readonly isDown: boolean;
-  readonly peer: FleasePeer;
+  readonly peer: FleasePeer | undefined;
   /** What it would read now, without a trace. */
   peek(): Reading;
 }
@@ -51,15 +51,16 @@ export class StoreChecks {
     );
   }
 
-  begins(client: Participant, slot: Slot): void {
-    const { resource, token } = slot;
+  begins(client: Participant, grant: Grant): void {
+    const { resource } = grant;
+    const token = Number(grant.token);
     const tenure = { client, resource, token };
     this.#ground.counters.tenures += 1;
     const before = this.#newest.get(resource);
     if (before !== undefined && before.client.isDown && before.client !== client)
       this.#ground.counters.takeovers += 1;
     this.#tokens.given({ resource, token, who: client.name });
-    if (this.#ended.has(`${client.peer.proposer.owner}/${token}`))
+    if (this.#ended.has(`${client.peer!.proposer.owner}/${token}`))
       this.#ground.report(
         "I12",
         `${client.name} holds ${resource} by the ballot ${token} that it had given up`,
@@ -71,7 +72,7 @@ export class StoreChecks {
   ends(client: Participant, resource: string): void {
     const tenures = this.#tenures.get(resource) ?? [];
     for (const { token } of tenures.filter((tenure) => tenure.client === client))
-      this.#ended.add(`${client.peer.proposer.owner}/${token}`);
+      this.#ended.add(`${client.peer!.proposer.owner}/${token}`);
     this.#tenures.set(
       resource,
       tenures.filter((tenure) => tenure.client !== client),
@@ -88,14 +89,14 @@ export class StoreChecks {
   }
 
   #holds(client: Participant, resource: string): boolean {
-    const slot = client.peer.proposer.slotOf(resource);
+    const slot = client.peer!.proposer.slotOf(resource);
     return slot?.holding === true && holdIsValid(slot.holdUntil, slot.holdEnd, client.peek());
   }
 
   /** I4: what a holder believes stands in a majority of the stores, but for those that have forgotten it since. */
   #checkBacking(client: Participant, resource: string): void {
-    const slot = client.peer.proposer.slotOf(resource)!;
-    const owner = client.peer.proposer.owner;
+    const slot = client.peer!.proposer.slotOf(resource)!;
+    const owner = client.peer!.proposer.owner;
     const backing = this.#ground.stores.filter(({ forgotAtMs }, store) => {
       if (forgotAtMs > this.#ground.nowMs - 2 * this.#ground.plan.settings.waitWallMs) return true;
       const entry = this.#entryIn(store, resource);
@@ -107,7 +108,7 @@ export class StoreChecks {
   }
 
   #entryIn(store: number, resource: string): EntryRecord["entry"] | undefined {
-    const content = this.#ground.stores[store]!.cell(entryRegister(resource));
+    const [content] = this.#ground.stores[store]!.cells(entryRegister(resource));
     if (content === undefined) return undefined;
     let record = this.#decoded.get(content);
     if (record === undefined) this.#decoded.set(content, (record = decodeEntry(content)));

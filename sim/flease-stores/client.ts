@@ -1,34 +1,35 @@
-import { ownerName } from "../../src/flease/protocol/ballot.js";
+import type { World } from "../../src/common/ports.js";
+import { Driver } from "../../src/delta/driver.js";
+import { Farm } from "../../src/delta/farm/farm.js";
+import type { FleasePeer } from "../../src/flease/peer.js";
 import { emptyReading } from "../../src/flease/protocol/clock.js";
 import type { Reading } from "../../src/flease/protocol/clock.js";
-import type { FleasePeer, PeerOutcomes } from "../../src/flease/peer.js";
-import { Operation, type Slot } from "../../src/flease/protocol/slot.js";
-import type { FleaseRunner } from "../../src/flease/runner.js";
-import { RunnerOnStores } from "../../src/flease/stores/runner-on-stores.js";
+import { StoresNode } from "../../src/flease/stores/stores-node.js";
+import { LeaseholdError } from "../../src/lease/errors.js";
+import type { Cancellation, Grant } from "../../src/lease/provider.js";
 import { SimClock } from "../kit/clocks.js";
 import { SteadyTimers } from "../kit/steady-timers.js";
+import { StorePath, type StoreNetwork, type StoreUser } from "../kit/store-path.js";
 import type { StoreChecks } from "./checks.js";
 import type { Ground } from "./ground.js";
-import { StorePath } from "./path.js";
 
-/** A process: what the product runs on stores, and a program that takes, renews and gives back resources. */
-export class StoresClient {
+/** A process: what the product runs on stores, and programs that take, renew and give back resources. */
+export class StoresClient implements StoreUser {
   readonly name: string;
   readonly clock: SimClock;
-  readonly peer: FleasePeer;
   isDown = false;
   readonly #ground: Ground;
   readonly #checks: StoreChecks;
-  readonly #runner: FleaseRunner;
+  readonly #driver: Driver;
+  readonly #farm: Farm;
   readonly #timers: SteadyTimers;
   readonly #peeked = emptyReading();
+  #node: StoresNode | undefined;
   #pausedUntilMs = 0;
-  /** By slot handle: a slot that has been given back has forgotten its resource. */
-  readonly #wanted = new Map<number, string>();
   /** What happened to it while it was stopped. */
   #deferred: (() => void)[] = [];
 
-  constructor(ground: Ground, checks: StoreChecks, name: string) {
+  constructor(ground: Ground & StoreNetwork<StoresClient>, checks: StoreChecks, name: string) {
     const { plan, random } = ground;
     this.#ground = ground;
     this.#checks = checks;
@@ -38,31 +39,33 @@ export class StoresClient {
     if (!plan.wildRates) this.clock.setRate(ground.nowMs, 1 + random.between(-1, 1) * plan.clockDrift);
     this.#timers = new SteadyTimers(ground, {
       clock: this.clock,
-      turn: (_wake, body) => this.act(body),
+      turn: (_wake, body) => this.awake(body),
       drawLateMs: () => (plan.timersLateMs === 0 ? 0 : random.exponential(plan.timersLateMs)),
     });
+    const { settings } = plan;
+    const paths = ground.stores.map((store) => new StorePath(ground, this, store, settings.rpcTimeoutMs));
+    this.#driver = new Driver(paths, this.#world());
+    const traits = paths.map((path) => path.traits);
+    this.#farm = new Farm(traits, ground.farmSettings);
+    this.#live().catch((error: unknown) => this.#failed(error));
+  }
+
+  #world(): World {
+    const { random } = this.#ground;
     const clock = {
-      monotonicMs: () => this.clock.monoAt(ground.nowMs),
-      wallMs: () => this.clock.wallAt(ground.nowMs),
+      monotonicMs: () => this.clock.monoAt(this.#ground.nowMs),
+      wallMs: () => this.clock.wallAt(this.#ground.nowMs),
     };
-    const path = new StorePath(ground, this);
-    const { runner } = new RunnerOnStores({
-      settings: plan.settings,
-      world: { clock, timers: this.#timers, random },
-      stores: ground.stores.length,
-      idOf: (store) => ground.knownIds[store]!,
-      runVisit: (protocol, done) => path.run(protocol, done),
-      owner: () => ownerName(name, random.below(2 ** 48).toString(16)),
-      clockFault: () => void (ground.counters.clockFaults += 1),
-      maintained: () => {},
-      heard: () => {},
-      visited: () => {},
-    });
-    this.#runner = runner;
-    this.peer = runner.peer;
-    this.peer.attach(this.#outcomes());
-    runner.maintain();
-    for (let resource = 0; resource < plan.resources; resource += 1) this.#want(`r${resource}`);
+    const after: World["timers"]["after"] = (delayMs, run) => {
+      this.#ground.stir();
+      return this.#timers.after(delayMs, run);
+    };
+    return { clock, timers: { after }, random };
+  }
+
+  /** Undefined until the process has found the farm. */
+  get peer(): FleasePeer | undefined {
+    return this.#node?.runner.peer;
   }
 
   get isPaused(): boolean {
@@ -72,19 +75,22 @@ export class StoresClient {
   /** What it would read, without a trace: for those who check. */
   peek(): Reading {
     const { nowMs } = this.#ground;
-    return this.peer.clock.peek(this.clock.monoAt(nowMs), this.clock.wallAt(nowMs), this.#peeked);
+    return this.peer!.clock.peek(this.clock.monoAt(nowMs), this.clock.wallAt(nowMs), this.#peeked);
   }
 
   /** A reading leaves its trace in `hi`. */
   look(): void {
-    if (!this.isPaused) this.#runner.now();
+    if (!this.isPaused) this.#node?.runner.now();
   }
 
-  /** Does something as soon as the process runs. */
-  act(body: () => void): void {
+  awake(body: () => void): void {
     if (this.isDown) return;
-    if (this.isPaused) this.#deferred.push(body);
-    else body();
+    if (this.isPaused) {
+      this.#deferred.push(body);
+      return;
+    }
+    this.#ground.stir();
+    body();
   }
 
   crash(): void {
@@ -100,7 +106,7 @@ export class StoresClient {
       const { random } = this.#ground;
       const found = this.#deferred.toSorted(() => random.next() - 0.5);
       this.#deferred = [];
-      for (const body of found) this.act(body);
+      for (const body of found) this.awake(body);
     });
   }
 
@@ -108,98 +114,85 @@ export class StoresClient {
     if (!this.isDown) this.#timers.rearm();
   }
 
-  // The program
+  // What the process does. What it waits for never comes once it is down
 
-  #want(resource: string): void {
-    const { random, plan, nowMs } = this.#ground;
-    const pauseMs = random.exponential(plan.settings.ttlMaxMs / 4);
-    this.#ground.at(nowMs + pauseMs, () => this.#step(() => this.#acquire(resource)));
+  async #live(): Promise<void> {
+    const { plan, random, counters } = this.#ground;
+    const { settings } = plan;
+    while (!this.#farm.isFounded) {
+      await this.#driver.run(this.#farm.look());
+      await this.#sleep(random.exponential(settings.rpcTimeoutMs));
+    }
+    const node = new StoresNode({
+      settings,
+      driver: this.#driver,
+      farm: this.#farm,
+      pollMs: this.#ground.farmSettings.pollMs,
+      name: this.name,
+      incarnation: () => random.below(2 ** 48).toString(16),
+      onFault: () => void (counters.clockFaults += 1),
+    });
+    this.#node = node;
+    await node.agree();
+    node.provider.attach({
+      lost: ({ resource }) => this.#checks.ends(this, resource),
+      hint: () => false,
+    });
+    for (let resource = 0; resource < plan.resources; resource += 1)
+      this.#want(node, `r${resource}`).catch((error: unknown) => this.#failed(error));
   }
 
-  #acquire(resource: string): void {
+  /** What a user would be told ends the process; what else is thrown is a fault of the simulator. */
+  #failed(error: unknown): void {
+    if (!(error instanceof LeaseholdError)) this.#ground.fail(error);
+    this.#ground.counters.errors += 1;
+    this.crash();
+  }
+
+  async #want({ provider }: StoresNode, resource: string): Promise<void> {
+    const { random, plan, counters } = this.#ground;
+    const { ttlMinMs, ttlMaxMs, rpcTimeoutMs } = plan.settings;
+    for (;;) {
+      await this.#sleep(random.exponential(ttlMaxMs / 4));
+      const timeoutMs = random.magnitude(rpcTimeoutMs, 4 * ttlMaxMs);
+      // Often the longest: that is what waits are made for.
+      const ttlMs = random.chance(0.5) ? ttlMaxMs : random.between(ttlMinMs, ttlMaxMs);
+      const request = { resource, ttlMs, timeoutMs, contended: random.chance(0.5), waiting: false };
+      const outcome = await provider.attempt(request, this.#impatience());
+      if (outcome.kind === "held") counters.refusals += 1;
+      if (outcome.kind === "granted") await this.#use(provider, outcome.grant, ttlMs);
+    }
+  }
+
+  /** Now and then the caller gives up. */
+  #impatience(): Cancellation {
     const { random, plan } = this.#ground;
-    const { ttlMinMs, ttlMaxMs } = plan.settings;
-    if (this.peer.fault !== undefined || this.peer.proposer.slotOf(resource) !== undefined) {
-      this.#want(resource);
-      return;
-    }
-    const giveUpMs = random.magnitude(plan.settings.rpcTimeoutMs, 4 * ttlMaxMs);
-    // Often the longest: that is what waits are made for.
-    const ttlMs = random.chance(0.5) ? ttlMaxMs : random.between(ttlMinMs, ttlMaxMs);
-    const slot = this.peer.proposer.acquire(
-      resource,
-      ttlMs,
-      giveUpMs,
-      random.chance(0.5),
-      this.#runner.now(),
-    );
-    this.#wanted.set(slot.index, resource);
-    if (random.chance(0.05)) {
-      this.#ground.at(this.#ground.nowMs + random.exponential(plan.latencyMs), () =>
-        this.#step(() => this.#cancel(resource)),
-      );
-    }
-  }
-
-  #cancel(resource: string): void {
-    const slot = this.peer.proposer.slotOf(resource);
-    if (slot?.operation === Operation.acquire) this.peer.proposer.cancel(slot);
+    const caller = { cancelled: false, onCancel: undefined as (() => void) | undefined };
+    if (random.chance(0.05))
+      void this.#sleep(random.exponential(plan.latencyMs)).then(() => {
+        caller.cancelled = true;
+        caller.onCancel?.();
+      });
+    return caller;
   }
 
   /** Renews now and then, and at last gives back, or just stops renewing. */
-  #work(slot: Slot, token: number): void {
-    const { random, nowMs } = this.#ground;
-    const nextMs = nowMs + random.between(0, slot.ttl / 2);
-    this.#ground.at(nextMs, () =>
-      this.#step(() => {
-        if (slot.token !== token || !slot.holding) return;
-        if (random.chance(0.3)) {
-          this.#end(slot);
-          return;
-        }
-        if (random.chance(0.8) && slot.operation === Operation.none)
-          this.peer.proposer.renew(slot, random.pick([0.5, 0.8, 1]) * slot.ttl, this.#runner.now());
-        if (slot.holding) this.#work(slot, token);
-      }),
-    );
-  }
-
-  #end(slot: Slot): void {
-    const { resource } = slot;
+  async #use(provider: StoresNode["provider"], grant: Grant, ttlMs: number): Promise<void> {
+    const { random, counters } = this.#ground;
+    const { resource } = grant;
+    this.#checks.begins(this, grant);
+    for (;;) {
+      await this.#sleep(random.between(0, ttlMs / 2));
+      if (grant.remainingMs() === 0 || random.chance(0.3)) break;
+      if (random.chance(0.2)) continue;
+      if (await provider.renew(grant, random.pick([0.5, 0.8, 1]) * ttlMs)) counters.renewals += 1;
+    }
     this.#checks.ends(this, resource);
-    this.#ground.counters.releases += 1;
-    this.peer.proposer.release(slot, this.#runner.now());
-    this.#want(resource);
+    counters.releases += 1;
+    await provider.release(grant);
   }
 
-  /** The program asks something of its peer. */
-  #step(body: () => void): void {
-    this.act(() => {
-      body();
-      this.#runner.poke();
-    });
-  }
-
-  #outcomes(): PeerOutcomes {
-    const { counters } = this.#ground;
-    return {
-      acquired: (slot) => {
-        this.#checks.begins(this, slot);
-        this.#work(slot, slot.token);
-      },
-      refused: (slot) => {
-        counters.refusals += 1;
-        this.#want(this.#wanted.get(slot.index)!);
-      },
-      failed: (slot) => this.#want(this.#wanted.get(slot.index)!),
-      renewed: (_slot, longer) => {
-        if (longer) counters.renewals += 1;
-      },
-      lapsed: (slot) => {
-        this.#checks.ends(this, slot.resource);
-        this.#ground.after(0, () => this.#step(() => this.#end(slot)));
-      },
-      hinted: () => false,
-    };
+  #sleep(delayMs: number): Promise<void> {
+    return new Promise((resolve) => this.#ground.after(delayMs, () => this.awake(resolve)));
   }
 }

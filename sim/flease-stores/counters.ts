@@ -13,6 +13,7 @@ export const gridCounters = () => ({
   clockFaults: 0,
   ghosts: 0,
   conflicts: 0,
+  errors: 0,
 });
 
 export type GridCounters = ReturnType<typeof gridCounters>;

@@ -7,9 +7,9 @@ import { StoresWorld } from "./world.js";
 export type GridResult = SimResult<GridPlan, Invariant, GridCounters>;
 
 /** One run of the grid: the same seed, the same run. */
-export function runGrid(seed: number, trial?: GridTrial): GridResult {
+export async function runGrid(seed: number, trial?: GridTrial): Promise<GridResult> {
   const world = new StoresWorld(gridPlan(seed, trial));
-  world.run();
+  await world.run();
   const { counters, hash, stores, violation } = world;
   counters.conflicts = stores.reduce((sum, store) => sum + store.conflicts, 0);
   const where = `${stores.length} stores`;

@@ -1,15 +1,16 @@
-import { forgettingWaitMs } from "../../src/flease/stores/store-acceptor.js";
+import type { StoreAnswer, StoreRequest } from "../../src/delta/store.js";
+import { entryRegister } from "../../src/flease/stores/registers.js";
 import { Chaos } from "../kit/chaos.js";
+import { startWallMs } from "../kit/clocks.js";
+import { type SimStore, uncountedIn } from "../kit/store.js";
+import { foundFarm, type StoreNetwork } from "../kit/store-path.js";
 import { StoreChecks } from "./checks.js";
 import { StoresClient } from "./client.js";
 import { Ground } from "./ground.js";
 import type { GridPlan } from "./plan.js";
 
-/** How far a store's wait after it has forgotten may come short, if the steady clock that counts it is wild. */
-const someMoreMs = 1;
-
 /** Stores, clients and what happens to them. */
-export class StoresWorld extends Ground {
+export class StoresWorld extends Ground implements StoreNetwork<StoresClient> {
   readonly #checks: StoreChecks;
   #clients: StoresClient[] = [];
   #born = 0;
@@ -17,8 +18,15 @@ export class StoresWorld extends Ground {
   constructor(plan: GridPlan) {
     super(plan);
     this.#checks = new StoreChecks(this);
-    for (let client = 0; client < plan.clients; client += 1) this.#start();
-    const { every } = plan;
+  }
+
+  /** Runs until the end, or until something is wrong. */
+  async run(): Promise<void> {
+    const { clients, every, durationMs } = this.plan;
+    const clock = { monotonicMs: () => this.nowMs, wallMs: () => startWallMs + this.nowMs };
+    const timers = { after: () => ({ cancel: () => {} }) };
+    await foundFarm(this.stores, this.farmSettings, { clock, timers, random: this.random });
+    for (let client = 0; client < clients; client += 1) this.#start();
     new Chaos(this).begin([
       { everyMs: every.crashMs, happens: () => this.#crash() },
       { everyMs: every.pauseMs, happens: () => this.#pause() },
@@ -26,15 +34,30 @@ export class StoresWorld extends Ground {
       { everyMs: every.forgetMs, happens: () => this.#forget() },
       { everyMs: every.clockMs, happens: () => this.#moveClocks() },
     ]);
+    await this.runUntil(durationMs, () => this.#checks.afterEvent());
   }
 
-  /** Runs until the end, or until something is wrong. */
-  run(): void {
-    const { durationMs } = this.plan;
-    for (let event = this.next(durationMs); event !== undefined; event = this.next(durationMs)) {
-      event.run();
-      this.#checks.afterEvent();
-    }
+  send(from: StoresClient, to: SimStore, request: StoreRequest, answer: (answer: StoreAnswer) => void): void {
+    const { mistake } = this.plan;
+    const writesEntry = request.op === "replace" && request.register.startsWith(entryRegister(""));
+    if (mistake === "replyBeforeWrite" && writesEntry)
+      this.after(0, () => answer({ kind: "written", id: to.id }));
+    this.after(this.#delayMs(), () => {
+      if (this.nowMs < to.silentUntilMs && this.random.chance(0.5)) return;
+      const sent =
+        mistake === "staleWriteWins" && writesEntry
+          ? { ...request, id: to.id, expected: to.cells(request.register)[0] }
+          : request;
+      const said = to.perform(sent, from.name);
+      if (from.isDown) this.counters.ghosts += 1;
+      if (this.nowMs >= to.silentUntilMs) this.after(this.#delayMs(), () => answer(said));
+    });
+  }
+
+  #delayMs(): number {
+    const { random, plan } = this;
+    const isLate = random.chance(plan.lateness);
+    return random.exponential(isLate ? plan.settings.ttlMaxMs : plan.latencyMs);
   }
 
   #start(): void {
@@ -62,28 +85,11 @@ export class StoresWorld extends Ground {
     store.silentUntilMs = this.nowMs + this.random.exponential(this.plan.settings.ttlMaxMs);
   }
 
-  /** Within the assumption: fewer than a majority have forgotten and do not count yet. */
+  /** Another only after it counts again. */
   #forget(): void {
-    const store = this.random.below(this.stores.length);
-    const missing = this.stores.filter(({ id }, index) => id !== this.knownIds[index]).length;
-    if (this.knownIds[store] !== this.stores[store]!.id || missing + 1 > (this.stores.length - 1) / 2) return;
-    this.stores[store]!.forget(this.nowMs);
+    if (uncountedIn(this.stores) !== undefined) return;
+    this.random.pick(this.stores).forget(this.nowMs);
     this.counters.forgets += 1;
-    const { id } = this.stores[store]!;
-    this.at(this.nowMs + this.#forgettingWaitMs(), () => {
-      this.knownIds[store] = id;
-    });
-  }
-
-  /** Counted on a steady clock that is as wrong as it may be. */
-  #forgettingWaitMs(): number {
-    const { plan, random } = this;
-    if (plan.mistake === "forgottenCountsAtOnce") return 0;
-    const { clockRateError, mutualRateError, rpcTimeoutMs } = plan.settings;
-    const stretching = plan.mistake === "ratesIgnored" ? 1 + mutualRateError : 1;
-    const rate = 1 + random.pick([-1, 0, 1]) * clockRateError;
-    const laterMs = random.chance(0.5) ? 0 : random.exponential(rpcTimeoutMs);
-    return forgettingWaitMs(plan.settings) / stretching / rate + someMoreMs + laterMs;
   }
 
   /** Wall clocks move within ε of each other, or step together; steady clocks change their rates, or stop. */
@@ -94,8 +100,7 @@ export class StoresWorld extends Ground {
     client.clock.offsetMs = this.randomOffsetMs();
     if (plan.wildRates) client.clock.setRate(this.nowMs, random.chance(0.2) ? 0 : random.magnitude(0.3, 3));
     // What steps back unseen while a process is stopped and its steady clock is wrong too is not covered by anything (section 1).
-    const missing = this.stores.some(({ id }, index) => id !== this.knownIds[index]);
-    const isSeen = !missing && this.#clients.every((each) => !each.isPaused);
+    const isSeen = uncountedIn(this.stores) === undefined && this.#clients.every((each) => !each.isPaused);
     if (plan.stepsTogether && isSeen && random.chance(0.1)) {
       // Every process looks at its clocks before and after: a step is not hidden between two looks.
       for (const each of this.#clients) each.look();

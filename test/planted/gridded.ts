@@ -1,4 +1,4 @@
-import { type Faults, withFaults } from "./switches.js";
+import { type Faults, duringFaults } from "./switches.js";
 import { fleaseSettings } from "../../src/flease/protocol/settings.js";
 import type { GridMistake, GridPlan } from "../../sim/flease-stores/plan.js";
 import { type GridResult, runGrid } from "../../sim/flease-stores/run.js";
@@ -11,6 +11,8 @@ export interface Gridded {
   readonly faults?: Partial<Faults>;
   readonly breaks: Invariant;
   readonly plan?: Partial<GridPlan>;
+  /** Where the search begins, if not at 1. */
+  readonly seed?: number;
 }
 
 /** Nothing but stores that are silent, or forget; machines agree on the time, so that waits are as short as they may be. */
@@ -61,28 +63,34 @@ export const gridded: readonly Gridded[] = [
   },
   {
     name: "G: a store that has forgotten counts at once",
-    mistake: "forgottenCountsAtOnce",
-    breaks: "I1",
-  },
-  {
-    name: "G: the wait of a store that has forgotten is counted as if no clock could be fast",
-    mistake: "ratesIgnored",
+    faults: { forgottenStoreCounts: true },
     breaks: "I1",
     plan: forgetful,
   },
-  { name: "G: no safety period", faults: { noSafetyPeriod: true }, breaks: "I1" },
+  {
+    name: "G: visits are made without asking the farm which stores count",
+    faults: { visitsPassTheFarm: true },
+    breaks: "I1",
+    plan: forgetful,
+    seed: 33,
+  },
+  { name: "G: no safety period", faults: { noSafetyPeriod: true }, breaks: "I1", seed: 34 },
 ];
 
 const runsMax = 240;
 
 /** Run after run until one breaks. */
-export function searchGrid({ mistake, faults = {}, breaks, plan }: Gridded): {
+export function searchGrid({ mistake, faults = {}, breaks, plan, seed = 1 }: Gridded): Promise<{
   readonly runs: number;
   readonly failed: GridResult | undefined;
-} {
-  return withFaults(faults, () => {
+}> {
+  return duringFaults(faults, async () => {
     for (let runs = 1; runs <= runsMax; runs += 1) {
-      const result = runGrid(runs, { ...(mistake && { mistake }), asserted: [breaks], plan });
+      const result = await runGrid(seed + runs - 1, {
+        ...(mistake && { mistake }),
+        asserted: [breaks],
+        plan,
+      });
       if (result.violation !== undefined) return { runs, failed: result };
     }
     return { runs: runsMax, failed: undefined };

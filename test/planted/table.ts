@@ -152,7 +152,7 @@ function neverPlanted(): string[] {
     for (const name of Object.keys(faults)) planted.add(name);
   for (const { waistFaults = {} } of [...simulated, ...cored])
     for (const name of Object.keys(waistFaults)) planted.add(name);
-  for (const { faults } of [...stored, ...cored, ...hostiles])
+  for (const { faults = {} } of [...stored, ...gridded, ...cored, ...hostiles])
     for (const name of Object.keys(faults)) planted.add(name);
   for (const { raftFaults = {} } of cored) for (const name of Object.keys(raftFaults)) planted.add(name);
   for (const name of [...coreFaultsOfTests, ...raftFaultsOfTests, ...storedFaultsOfTests]) planted.add(name);
@@ -181,7 +181,7 @@ async function onGrid(): Promise<Row[]> {
   for (const mistake of gridded.filter(({ name }) => wanted(name))) {
     const { name, breaks } = mistake;
     const look = async () => {
-      const { runs, failed } = searchGrid(mistake);
+      const { runs, failed } = await searchGrid(mistake);
       const seed = failed === undefined ? "" : `${failed.seed} grid`;
       const caught = failed?.violation?.invariant === breaks;
       return {

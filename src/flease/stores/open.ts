@@ -1,5 +1,6 @@
 import { Driver } from "../../delta/driver.js";
 import { Farm } from "../../delta/farm/farm.js";
+import type { DeltaSettings } from "../../delta/lease-protocol.js";
 import type { Store } from "../../delta/store.js";
 import { fleaseSettings } from "../protocol/settings.js";
 import type { FleaseSettings } from "../protocol/settings.js";
@@ -62,11 +63,8 @@ export async function openGrid(
         0,
       );
     const settings = settingsOf(stores.length, delayMs, options);
-    const { clockRateError } = settings;
-    // The farm stretches the wait for its longest lease by ρ itself.
-    const leaseMsMax = forgettingWaitMs(settings) / (1 + settings.mutualRateError);
     const pollMs = greatest(traits.map((each) => each.pollMs));
-    const farm = new Farm(traits, { leaseMsMax, delayMs, clockRateError, pollMs });
+    const farm = new Farm(traits, farmSettingsOf(settings, pollMs));
     await driver.run(farm.look());
     if (!farm.isFounded) throw farm.whyNot(driver.now());
     const { name, label, incarnation, onFault } = options;
@@ -78,6 +76,14 @@ export async function openGrid(
     await driver.close();
     throw error;
   }
+}
+
+/** What a farm is told of the leases that rest on it. */
+export function farmSettingsOf(settings: FleaseSettings, pollMs: number): DeltaSettings {
+  const { clockRateError, mutualRateError, rpcTimeoutMs } = settings;
+  // The farm stretches the wait for its longest lease by ρ itself.
+  const leaseMsMax = forgettingWaitMs(settings) / (1 + mutualRateError);
+  return { leaseMsMax, delayMs: rpcTimeoutMs, clockRateError, pollMs };
 }
 
 function checkFitness(stores: readonly Store[]): void {

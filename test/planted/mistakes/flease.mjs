@@ -7,6 +7,7 @@ const acceptor = "src/flease/protocol/acceptor.ts";
 const index = "sim/flease/checkers/index.ts";
 const ballot = "src/flease/protocol/ballot.ts";
 const expiry = "src/flease/protocol/expiry.ts";
+const storesNode = "src/flease/stores/stores-node.ts";
 const storeAcceptor = "src/flease/stores/store-acceptor.ts";
 const votes = "src/flease/protocol/votes.ts";
 const proposer = "src/flease/protocol/proposer.ts";
@@ -728,6 +729,11 @@ export const inFlease = /** @type {const} */ ([
       },
     ],
     caughtBy: acceptorTest,
+  },
+  {
+    name: "visitsPassTheFarm",
+    why: "Visits on stores are made without asking the farm which stores count.",
+    edits: [{ file: storesNode, find: "{ gate: farm }", replace: "{}" }],
   },
   {
     name: "exclusionIsNotReported",

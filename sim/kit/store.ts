@@ -1,5 +1,11 @@
 import { sameBytes } from "../../src/delta/record/envelope.js";
-import type { StoreAnswer, StoreRequest, StoreTraits } from "../../src/delta/store.js";
+import { decodeFarmCell, type FarmCell, mergeFarmCells } from "../../src/delta/farm/farm-cell.js";
+import {
+  farmRegister,
+  type StoreAnswer,
+  type StoreRequest,
+  type StoreTraits,
+} from "../../src/delta/store.js";
 
 /** What stands in one simulated store, and what it makes of a request at the moment in which that takes effect. */
 export class SimStore {
@@ -7,10 +13,15 @@ export class SimStore {
   readonly name: string;
   /** Requests stop here until then: true time. */
   stalledUntilMs = 0;
+  /** It is not reached before this true time. */
+  silentUntilMs = 0;
   /** From this true time on it never answers. */
   silentFromMs = Infinity;
   /** When it forgot last, true time. */
   forgotAtMs = -Infinity;
+  conflicts = 0;
+  /** Looked at often, and seldom changed. */
+  readonly #farmCells = new WeakMap<Uint8Array, FarmCell>();
   #registers = new Map<string, Map<string, Uint8Array>>();
   #generation = 0;
   /** How often something was announced, by register. */
@@ -43,11 +54,27 @@ export class SimStore {
     return ordered;
   }
 
+  /** What stands in a register. */
+  cells(register: string): readonly Uint8Array[] {
+    return [...(this.#registers.get(register)?.values() ?? [])];
+  }
+
+  /** By what stands in the store itself: it has not forgotten, or has been waited for. */
+  get counts(): boolean {
+    const cell = mergeFarmCells(this.cells(farmRegister).map((bytes) => this.#farmCellIn(bytes)));
+    return cell?.id === this.id && cell.state === "ready";
+  }
+
+  #farmCellIn(bytes: Uint8Array): FarmCell {
+    const cell = this.#farmCells.get(bytes) ?? decodeFarmCell(bytes);
+    this.#farmCells.set(bytes, cell);
+    return cell;
+  }
+
   perform(request: StoreRequest, writer: string): StoreAnswer {
     const { id } = this;
     if (request.op === "list") return { kind: "registers", id, registers: new Map() };
-    const slots = this.#registers.get(request.register);
-    const cells = [...(slots?.values() ?? [])];
+    const cells = this.cells(request.register);
     if (request.op === "read") return this.#read(cells, request.register, request.quietSince);
     if (request.op === "put") {
       if (request.quiet !== true) this.#announce(request.register);
@@ -57,7 +84,10 @@ export class SimStore {
     const { expected } = request;
     const isExpected =
       cell === undefined || expected === undefined ? cell === expected : sameBytes(cell, expected);
-    if (!isExpected || id !== request.id) return { kind: "conflict", id, cells };
+    if (!isExpected || id !== request.id) {
+      this.conflicts += 1;
+      return { kind: "conflict", id, cells };
+    }
     return this.#write(request.register, "", request.next);
   }
 
@@ -78,4 +108,10 @@ export class SimStore {
     slots.set(slot, next);
     return { kind: "written", id: this.id };
   }
+}
+
+/** A store that has forgotten, and does not count yet. */
+export function uncountedIn(stores: readonly SimStore[]): SimStore | undefined {
+  if (stores.every(({ forgotAtMs }) => forgotAtMs === -Infinity)) return undefined;
+  return stores.find((store) => !store.counts);
 }

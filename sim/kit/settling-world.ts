@@ -1,0 +1,50 @@
+import type { Counters } from "./counters.js";
+import { SimWorld } from "./world.js";
+
+/** Turns of promises without a call to the world, after which none waits any more: more than there are between two calls. */
+const quietTurns = 10;
+
+const noTime = Promise.resolve();
+
+/** A world in which drivers and programs wait for promises. */
+export class SettlingWorld<Invariant extends string, Counts extends Counters> extends SimWorld<
+  Invariant,
+  Counts
+> {
+  #stirs = 0;
+  #failure: { readonly error: unknown } | undefined;
+
+  /** Something in a process goes on: what waits for its promises has to, before time passes. */
+  stir(): void {
+    this.#stirs += 1;
+  }
+
+  /** A program has failed as none may: the run ends. */
+  fail(error: unknown): void {
+    this.#failure ??= { error };
+  }
+
+  /** Runs until then, or until something is wrong. After each event, when all is quiet, `look` is called. */
+  protected async runUntil(endMs: number, look: () => void = () => undefined): Promise<void> {
+    let stirs = -1;
+    for (;;) {
+      if (stirs !== this.#stirs) await this.#settle();
+      stirs = this.#stirs;
+      look();
+      const event = this.next(endMs);
+      if (event === undefined) return;
+      event.run();
+    }
+  }
+
+  /** Time stands still until all promises have had their effect, so that a seed decides what drivers and programs do. */
+  async #settle(): Promise<void> {
+    let stirs = this.#stirs;
+    for (let quiet = 0; quiet <= quietTurns;) {
+      await noTime;
+      quiet = stirs === this.#stirs ? quiet + 1 : 0;
+      stirs = this.#stirs;
+    }
+    if (this.#failure !== undefined) throw this.#failure.error;
+  }
+}
