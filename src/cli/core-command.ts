@@ -1,6 +1,5 @@
 import { Command } from "commander";
 import { type Finish, examples } from "./command-help.js";
-import { refuseEndpoints } from "./common/settings.js";
 
 /** etcd's names, so that its command lines and unit files work here. */
 const options = [
@@ -59,7 +58,6 @@ export function addCore(program: Command, finish: Finish): void {
       ),
     )
     .action(async (own: Record<string, string | boolean>, self: Command) => {
-      refuseEndpoints(self);
       const { core } = await import("./commands/core.js");
       finish(await core({ ...own, ...keyFileOf(self.parent) }));
     });

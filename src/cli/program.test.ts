@@ -4,7 +4,8 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { LeaseholdError, errorCodes } from "../lease/errors.js";
 import { exitCodeLines, exitCodeOfError, exitCodes } from "./common/exit-codes.js";
 import { CommandFailure, describeFailure, usageError } from "./common/failure.js";
-import { buildProgram, usageFault } from "./program.js";
+import { membersMax } from "../flease/protocol/settings.js";
+import { buildProgram, MEMBERS_MAX, usageFault } from "./program.js";
 import { LOCAL_ENDPOINTS, collectEndpoints, settingsOf } from "./common/settings.js";
 
 vi.mock("./commands/list.js", () => ({ list: (...args: unknown[]) => listed(args) }));
@@ -107,11 +108,32 @@ describe("faults are one line and have an exit code", () => {
     [["ls", "--nonsense"], "unknown option '--nonsense'"],
     [["nonsense"], "unknown command 'nonsense'"],
     [["ls", "-o", "xml"], "Allowed choices are table, json, ndjson."],
-    [["up", "--members", "0"], "from 1 to 64"],
+    [["up", "--members", "0"], "from 1 to 31"],
+    [["up", "--members", "32"], "from 1 to 31"],
     [["up", "--port", "70000"], "1 to 65535"],
     [["up", "--endpoints", "a:1"], "--endpoints has no meaning for up"],
+    [["up", "--key-file", "k"], "--key-file has no meaning for up: its cluster is on this machine only"],
+    [["sim", "--timeout", "1s"], "--timeout has no meaning for sim"],
+    [["completion", "bash", "-o", "json"], "--output has no meaning for completion"],
   ])("%j is refused, and the message says why", async (words, message) => {
     expect(await fault(...words)).toContain(message);
+  });
+
+  test("a local cluster has as many members as a cluster can have", () => {
+    expect(MEMBERS_MAX).toBe(membersMax);
+  });
+
+  test("the help of a command shows the options that mean something to it, and no others", () => {
+    const help = (name: string) =>
+      buildProgram(() => undefined)
+        .commands.find((command) => command.name() === name)!
+        .helpInformation();
+    expect(help("ls")).toMatch(/--endpoints[^]*--timeout[^]*--key-file[^]*--role/);
+    expect(help("sim")).toContain("--output");
+    expect(help("sim")).not.toMatch(/--endpoints|--timeout|--key-file|--role|--cluster/);
+    expect(help("peer")).toContain("--key-file");
+    expect(help("peer")).not.toMatch(/--endpoints|--timeout|--role/);
+    expect(help("core").match(/--key-file/g)).toHaveLength(1);
   });
 
   test("the library's errors, foreseen ends and what nobody foresaw have each their message and exit code", () => {

@@ -4,8 +4,9 @@ import { exitCode, exitCodeLines } from "./common/exit-codes.js";
 import { type CommandFailure, usageError } from "./common/failure.js";
 import { sayLine } from "./output/say.js";
 import { letSignalsGo } from "./common/signals.js";
-import { LOCAL_ENDPOINTS, TIMEOUT_DEFAULT, collectEndpoints, refuseEndpoints } from "./common/settings.js";
-import { addSecurityOptions, refuseSecurity } from "./common/security-options.js";
+import { LOCAL_ENDPOINTS, TIMEOUT_DEFAULT, collectEndpoints } from "./common/settings.js";
+import { addSecurityOptions } from "./common/security-options.js";
+import { refuseUselessOptions, usefulOptions } from "./common/shared-options.js";
 import { addHolding, addWatching } from "./lease-commands.js";
 import { addCore } from "./core-command.js";
 import { packageVersion } from "./common/version.js";
@@ -13,12 +14,15 @@ import { packageVersion } from "./common/version.js";
 const EXIT_CODE_MAX = 255;
 const COUNT_MAX = 64;
 const PORT_MAX = 65_535;
+/** As many as a cluster can have; `program.test.ts` holds it to the protocol's bound. */
+export const MEMBERS_MAX = 31;
 
 /** The commands that have something to put in order before they end by a signal. */
 const listening: ReadonlySet<string> = new Set(["up", "run", "hold", "elect", "watch", "peer", "core"]);
 
 const parseExitCode = wholeNumber(0, EXIT_CODE_MAX);
 const parseCount = wholeNumber(1, COUNT_MAX);
+const parseMembers = wholeNumber(1, MEMBERS_MAX);
 const parsePort = wholeNumber(1, PORT_MAX);
 
 function wholeNumber(min: number, max: number): (text: string) => number {
@@ -41,7 +45,7 @@ export function buildProgram(finish: Finish): Command {
     )
     .version(packageVersion(), "-V, --version", "print the version")
     .helpOption("-h, --help", "print help")
-    .configureHelp({ showGlobalOptions: true })
+    .configureHelp({ showGlobalOptions: true, visibleGlobalOptions: usefulOptions })
     .showHelpAfterError(false)
     .exitOverride()
     // What commander has to complain about is thrown as well, and then said in our own form.
@@ -72,6 +76,7 @@ export function buildProgram(finish: Finish): Command {
     );
   addSecurityOptions(program);
   program.hook("preAction", (_program, action) => {
+    refuseUselessOptions(action);
     if (!listening.has(action.name())) letSignalsGo();
   });
   addUp(program, finish);
@@ -107,7 +112,7 @@ function addUp(program: Command, finish: Finish): void {
   program
     .command("up")
     .description("start a local cluster with workers that contend for its leases, and show who holds what")
-    .option("--members <n>", "member processes", parseCount, 3)
+    .option("--members <n>", "member processes", parseMembers, 3)
     .option("--workers <n>", "worker processes", parseCount, 4)
     .option("--resources <n>", "resources that the workers contend for", parseCount, 3)
     .option("--no-kills", "do not kill a holder now and then")
@@ -122,8 +127,6 @@ function addUp(program: Command, finish: Finish): void {
       ),
     )
     .action(async (_options: unknown, command: Command) => {
-      refuseEndpoints(command);
-      refuseSecurity(command);
       const { up } = await import("./up/up.js");
       finish(await up(command.optsWithGlobals()));
     });
@@ -256,7 +259,6 @@ function addPeer(program: Command, finish: Finish): void {
       ),
     )
     .action(async (_options: unknown, command: Command) => {
-      refuseEndpoints(command);
       const { peer } = await import("./commands/peer.js");
       finish(await peer(command.optsWithGlobals()));
     });
@@ -303,7 +305,6 @@ function addSim(program: Command, finish: Finish): void {
     )
     .addHelpText("after", examples("leasehold sim --minutes 10", "leasehold sim --seed 7 --mode e --story"))
     .action(async (_options: unknown, command: Command) => {
-      refuseEndpoints(command);
       const { sim } = await import("./commands/sim.js");
       finish(await sim(command.optsWithGlobals()));
     });
@@ -319,7 +320,6 @@ function addCheck(program: Command, finish: Finish): void {
       examples("leasehold check run-7/*.journal", "leasehold check run-7/*.journal -o json"),
     )
     .action(async (paths: string[], _options: unknown, command: Command) => {
-      refuseEndpoints(command);
       const { check } = await import("./commands/check.js");
       finish(await check(paths, command.optsWithGlobals()));
     });

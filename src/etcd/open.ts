@@ -15,6 +15,7 @@ import type { Provider } from "../lease/provider.js";
 import { grpcPackages, loadPackage } from "../runtime/optional-package.js";
 import { parseCoreUrls } from "./address.js";
 import { CoreProvider } from "./provider.js";
+import type { ServerReport } from "./server-reports.js";
 
 const timeoutDefault = "5s";
 
@@ -40,7 +41,7 @@ export async function openCoreLeases(
   const address = parseCoreUrls(urls);
   checkOpenOptions(options, coreOptionNames, "core://: a core has no members to talk to");
   const timeoutMs = parseDuration(options.timeout ?? timeoutDefault, "timeout");
-  const tls = options.tls === undefined ? undefined : await textsOf(options.tls);
+  const tls = await textsOf(options.tls);
   const load = () => import("./grpc-core-client.js");
   const { GrpcCoreClient } = await loadPackage(grpcPackages, "core://", load);
   const core = new GrpcCoreClient(address.endpoints, tls, world);
@@ -54,9 +55,24 @@ export async function openCoreLeases(
   return new CoreProvider({ core, world, address, holder, label: labelOf(options.label), drawLeaseId });
 }
 
-async function textsOf({ ca, cert, key }: TlsFiles) {
-  const [caText, certText, keyText] = await Promise.all([textOf(ca), textOf(cert), textOf(key)]);
-  return { ca: caText, cert: certText, key: keyText };
+/** How every server of the core at these addresses is. Rejects as {@link openCoreLeases}. */
+export async function coreServerReports(
+  urls: readonly string[],
+  options: Pick<CoreOptions, "timeout" | "tls">,
+  world: World,
+): Promise<ServerReport[]> {
+  const { endpoints } = parseCoreUrls(urls);
+  const timeoutMs = parseDuration(options.timeout ?? timeoutDefault, "timeout");
+  const tls = await textsOf(options.tls);
+  const load = () => import("./server-reports.js");
+  const { serverReports } = await loadPackage(grpcPackages, "core://", load);
+  return serverReports(endpoints, tls, timeoutMs, world);
+}
+
+async function textsOf(files: TlsFiles | undefined) {
+  if (files === undefined) return undefined;
+  const [ca, cert, key] = await Promise.all([textOf(files.ca), textOf(files.cert), textOf(files.key)]);
+  return { ca, cert, key };
 }
 
 /** Random, so that nobody else has the same: 1 to 2^63 - 1. */

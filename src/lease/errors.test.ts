@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { errorCodes, LeaseholdError, LeaseLostError } from "./errors.js";
+import { errorCodes, LeaseholdError, LeaseLostError, lossReasons } from "./errors.js";
 
 const documentation = readFileSync(new URL("../../docs/errors.md", import.meta.url), "utf8");
 
@@ -11,6 +11,11 @@ test("docs/errors.md shows the same table: every code, in order, with its meanin
   expect(rows.map((row) => [row[1], row[2]])).toEqual(Object.entries(errorCodes));
   // No row of the table is written in a way that the pattern above passes over.
   expect(documentation.split("\n").filter((line) => line.startsWith("|"))).toHaveLength(rows.length + 2);
+});
+
+test("docs/errors.md says every reason of a loss, in order, and no other", () => {
+  const reasons = [...documentation.matchAll(/^- `([\w-]+)`: (.+)$/gm)].map((row) => [row[1], row[2]]);
+  expect(reasons).toEqual(Object.entries(lossReasons));
 });
 
 test("every code is in use, so that nobody prepares for what never comes", () => {

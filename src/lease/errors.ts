@@ -65,7 +65,16 @@ export class LeaseholdError extends Error {
 }
 
 /** Why a tenure ended without a release. */
-export type LossReason = "expired" | "clock-fault" | "max-hold" | "closed" | "released" | "broken";
+export const lossReasons = {
+  expired: "It ran out: renewals failed, or the process was stopped or blocked for too long.",
+  "clock-fault": "The two clocks of this machine disagree, or a majority contradicts them.",
+  "max-hold": "The tenure has reached its `maxHold`.",
+  broken: "Somebody has broken the lease, so it could not be renewed.",
+  closed: "Its `Leases` was closed.",
+  released: "This program has released it.",
+} as const;
+
+export type LossReason = keyof typeof lossReasons;
 
 /**
  * The lease can no longer be trusted. Thrown by `assertHeld` and `renew`, and the reason of `lease.signal`.

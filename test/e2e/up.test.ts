@@ -82,6 +82,16 @@ describe("leasehold up", () => {
     expect(await up.finished).toMatchObject({ signal: "SIGKILL" });
   });
 
+  test("takes a signal to its whole process group, as a terminal sends it, for no trouble", async () => {
+    await startUp();
+    await eventually("a lease", () => changes().some(({ kind }) => kind === "acquired"), 30_000);
+    const all = [...descendantsOf(up.process.pid!), up.process.pid!];
+    for (const pid of all) process.kill(pid, "SIGTERM");
+    await up.finished;
+    expect(changes().filter(({ kind }) => kind === "trouble")).toEqual([]);
+    expect(all.filter(isAlive)).toEqual([]);
+  });
+
   test("stops by itself after --duration", async () => {
     await startUp("--duration", "2s", "--workers", "1");
     await sleep(1_000);

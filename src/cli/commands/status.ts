@@ -1,11 +1,13 @@
 import { majorityOf } from "../../common/majority.js";
 import type { MemberReport, PeerStatus } from "../../flease/tcp/types.js";
+import { isCoreUrl } from "../../etcd/address.js";
 import { clusterStatus } from "../../index.js";
 import { isFarmUrl } from "../../stores/farm-address.js";
 import { exitCode } from "../common/exit-codes.js";
 import type { Paint, Style } from "../output/ansi.js";
 import { type Presentation, present, shortTime } from "../output/present.js";
 import { type Cell, type Column, tableLines } from "../output/table.js";
+import { coreStatus } from "./core-status.js";
 import { storeStatus } from "./store-status.js";
 import { type SharedOptions, openOptions, settingsOf } from "../common/settings.js";
 import { few } from "../../common/lists.js";
@@ -23,6 +25,7 @@ const COLUMNS: readonly Column[] = [
 export async function status(options: SharedOptions): Promise<number> {
   const settings = settingsOf(options);
   if (settings.endpoints.some(isFarmUrl)) return storeStatus(settings);
+  if (settings.endpoints.some(isCoreUrl)) return coreStatus(settings);
   const reports = await clusterStatus(...few(settings.endpoints), openOptions(settings));
   present(settings.output, presentStatus(reports));
   return hasQuorum(reports) ? exitCode("ok") : exitCode("unavailable");

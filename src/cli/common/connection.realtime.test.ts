@@ -16,6 +16,13 @@ test("--wait bounds the wait for members, too; without it --timeout does", async
   expect(patientMs - begunMs).toBeLessThan(20_000);
 });
 
+test("a wait that is shorter than --timeout bounds the wait for members, too", async () => {
+  const patient = settingsOf({ endpoints: ["127.0.0.1:1"], timeout: "1h" });
+  await expect(withLeasesInTurn(patient, { wait: "10ms" }, never, use)).rejects.toMatchObject({
+    code: "UNREACHABLE",
+  });
+});
+
 test("a signal ends the opening at once, also one of before", async () => {
   const asked = new AbortController();
   const opening = withLeasesInTurn(settings, { wait: "10m" }, asked.signal, use);

@@ -44,7 +44,8 @@ const WAIT_LEFT_MS_MIN = 1;
 
 /**
  * The same for a command that waits its turn: the wait begins here, and is for the members or stores as well.
- * A `--wait` that was given overrides a shorter `--timeout`, as when hundreds of commands start at once.
+ * A `--wait` that was given overrides `--timeout`: a longer one for when hundreds of commands start at once,
+ * a shorter one as nobody wants to wait longer than that.
  *
  * @param use is told how much of the wait is left, ms; 0 for a command that is not to wait.
  */
@@ -56,8 +57,7 @@ export function withLeasesInTurn<T>(
 ): Promise<T> {
   const waitMs = options.try === true ? 0 : parseDuration(options.wait ?? WAIT_DEFAULT, "--wait");
   const begunMs = performance.now();
-  const openMs = options.wait === undefined ? 0 : waitMs;
-  const timeoutMs = Math.max(settings.timeoutMs, openMs);
+  const timeoutMs = options.wait === undefined || waitMs === 0 ? settings.timeoutMs : waitMs;
   const inTurn = (leases: Leases): Promise<T> => {
     const leftMs = waitMs - (performance.now() - begunMs);
     return use(leases, waitMs === 0 ? 0 : Math.max(WAIT_LEFT_MS_MIN, leftMs));

@@ -35,25 +35,6 @@ export function addSecurityOptions(program: Command): void {
   );
 }
 
-/** For a command that is no participant, or decides itself what it is. */
-export function refuseRole(command: Command): void {
-  if (command.parent?.getOptionValueSource("role") !== "cli") return;
-  throw usageError(`--role has no meaning for ${command.name()}`);
-}
-
-/** For a command that starts a cluster of its own, on loopback. */
-export function refuseSecurity(command: Command): void {
-  const given = fileOptions.find(({ flag }) => {
-    const name = flag.slice(2).replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
-    return command.parent?.getOptionValueSource(name) === "cli";
-  });
-  if (given !== undefined) {
-    throw usageError(
-      `${given.flag} has no meaning for ${command.name()}: its cluster is on this machine only`,
-    );
-  }
-}
-
 /** Nothing when nothing was given. */
 export function securityOf({ tlsCa, tlsCert, tlsKey, keyFile }: SecurityFlags): SecurityOptions {
   if (tlsCa === undefined && tlsCert === undefined && tlsKey === undefined) {

@@ -5,7 +5,7 @@ import type { FleaseOptions } from "../../flease/tcp/types.js";
 import { isCoreUrl } from "../../etcd/address.js";
 import { isFarmUrl } from "../../stores/farm-address.js";
 import { usageError } from "./failure.js";
-import { type SecurityFlags, refuseRole, securityOf } from "./security-options.js";
+import { type SecurityFlags, securityOf } from "./security-options.js";
 
 export type OutputFormat = "table" | "json" | "ndjson";
 
@@ -59,13 +59,6 @@ export function collectEndpoints(text: string, before: readonly string[] = []): 
     else if (part !== "") given.push(part);
   }
   return [...before, ...given];
-}
-
-/** For what asks no running member, and so is no participant either. */
-export function refuseEndpoints(command: Command): void {
-  refuseRole(command);
-  if (command.parent?.getOptionValueSource("endpoints") !== "cli") return;
-  throw usageError(`--endpoints has no meaning for ${command.name()}: it asks no running member`);
 }
 
 export function settingsOf(options: SharedOptions): Settings {

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { clusterStatus, open } from "../../index.js";
 import type { Leases } from "../../lease/types.js";
 import type { PeerNews } from "../commands/peer.js";
+import { CommandFailure } from "../common/failure.js";
 import { LOCAL_ENDPOINTS } from "../common/settings.js";
 import { Board, type Change } from "./board.js";
 import type { WorkerNews, WorkerOrders } from "./news.js";
@@ -33,6 +34,9 @@ const START_MS_MAX = 20_000;
 /** A holder is killed after a time between these two, again and again. */
 const KILL_MS_MIN = 8_000;
 const KILL_MS_MAX = 12_000;
+/** Ports that were free a moment ago. */
+const portAdvice =
+  "; another program has taken the port meanwhile: try again, or choose other ports with --port";
 /** What the processes get to end by themselves. */
 const WORKER_GRACE_MS = 1_500;
 const MEMBER_GRACE_MS = 2_000;
@@ -128,7 +132,7 @@ export class LocalCluster {
   async #allListen(): Promise<void> {
     const giveUpMs = performance.now() + START_MS_MAX;
     while (this.#listening.size < this.#plan.members.length && !this.#stop.signal.aborted) {
-      if (this.#fault !== undefined) throw new Error(this.#fault);
+      if (this.#fault !== undefined) throw new CommandFailure("unavailable", this.#fault);
       if (performance.now() > giveUpMs)
         throw new Error(`the members did not start within ${START_MS_MAX / 1_000} s`);
       await this.#rest(20);
@@ -141,7 +145,10 @@ export class LocalCluster {
 
   #memberExited(id: string, how: string, last: string): void {
     const why = last === "" ? how : last.replace(/^leasehold: /, "");
-    if (!this.#listening.has(id)) this.#fault = `member ${id} did not start: ${why}`;
+    if (!this.#listening.has(id)) {
+      this.#fault = `member ${id} did not start: ${why}${why.includes("EADDRINUSE") ? portAdvice : ""}`;
+      return;
+    }
     this.#board.note("trouble", `member ${id} ended (${why}) and is started again`, Date.now());
   }
 
@@ -177,6 +184,8 @@ export class LocalCluster {
   /** Stops the workers first, so that they can give their leases back, and the members last. */
   async stop(): Promise<void> {
     this.#stop.abort();
+    // A signal to the whole process group reaches the members, too.
+    this.#members.expectEnds();
     await this.#workers.stop(WORKER_GRACE_MS);
     await this.#loops;
     await this.#leases?.close();

@@ -63,9 +63,14 @@ export class Processes {
     return this.#running.get(name)?.kill("SIGKILL") ?? false;
   }
 
+  /** What ends from now on is meant to: it is neither reported nor started again. */
+  expectEnds(): void {
+    this.#stopping = true;
+  }
+
   /** Asks all to end, and ends those that have not after `graceMs`. */
   async stop(graceMs: number): Promise<void> {
-    this.#stopping = true;
+    this.expectEnds();
     const children = [...this.#running.values()];
     const gone = Promise.all(children.map((child) => new Promise((resolve) => child.on("close", resolve))));
     for (const child of children) child.kill("SIGTERM");
@@ -75,7 +80,7 @@ export class Processes {
 
   /** At once; also while the process exits. */
   killAll(): void {
-    this.#stopping = true;
+    this.expectEnds();
     for (const child of this.#running.values()) child.kill("SIGKILL");
   }
 }

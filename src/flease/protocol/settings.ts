@@ -55,7 +55,7 @@ type Choices<Names extends keyof FleaseSettings> = {
 };
 
 /** Sets of acceptors are bit masks of 32 bits. */
-const membersMax = 31;
+export const membersMax = 31;
 
 const defaultRenewalPatience = 1 / 3;
 

@@ -1,0 +1,41 @@
+import type { Command, Option } from "commander";
+import { usageError } from "./failure.js";
+
+/** The options of the program that a command has no use for, by their attribute names, and why. */
+interface Useless {
+  readonly names: readonly string[];
+  readonly why: string;
+}
+
+const credentials = ["tlsCa", "tlsCert", "tlsKey", "keyFile"] as const;
+const aboutAsking = ["endpoints", "timeout", "role"] as const;
+const all = [...aboutAsking, ...credentials, "cluster", "output"] as const;
+const isOutput = (name: string) => name === "output";
+
+const uselessFor: Readonly<Record<string, Useless>> = {
+  up: { names: [...aboutAsking, ...credentials], why: "its cluster is on this machine only" },
+  peer: { names: aboutAsking, why: "it is a member itself, and asks no running member" },
+  // It has a --key-file of its own, as etcd has: its server's private key.
+  core: { names: all, why: "it is a server itself, and asks no running member" },
+  sim: { names: all.filter((name) => !isOutput(name)), why: "it asks no running member" },
+  check: { names: all.filter((name) => !isOutput(name)), why: "it asks no running member" },
+  completion: { names: all, why: "it prints a script" },
+};
+
+/** Those of the program's options that mean something to this command: its help shows no others. */
+export function usefulOptions(command: Command): Option[] {
+  const useless = uselessFor[command.name()]?.names ?? [];
+  return (command.parent?.options ?? []).filter((option) => !useless.includes(option.attributeName()));
+}
+
+/** @throws CommandFailure for an option that was given to a command which has no use for it. */
+export function refuseUselessOptions(command: Command): void {
+  const { names = [], why } = uselessFor[command.name()] ?? {};
+  const own = new Set(command.options.map((option) => option.attributeName()));
+  for (const option of command.parent?.options ?? []) {
+    const name = option.attributeName();
+    if (!names.includes(name) || own.has(name)) continue;
+    if (command.parent?.getOptionValueSource(name) === "cli")
+      throw usageError(`${option.long} has no meaning for ${command.name()}: ${why}`);
+  }
+}

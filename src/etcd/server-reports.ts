@@ -1,0 +1,101 @@
+import { create } from "@bufbuild/protobuf";
+import type { World } from "../common/ports.js";
+import {
+  Cluster,
+  Maintenance,
+  type Member,
+  MemberListRequestSchema,
+  StatusRequestSchema,
+} from "../core/gen/etcd/cluster_pb.js";
+import { LeaseholdError } from "../lease/errors.js";
+import { Servers, type TlsTexts } from "./servers.js";
+
+/** What one server of a core says of itself, or why it does not. */
+export type ServerReport =
+  | { readonly address: string; readonly reachable: false; readonly reason: string }
+  | {
+      readonly address: string;
+      readonly reachable: true;
+      /** Hexadecimal, as etcd's tools show it. */
+      readonly id: string;
+      readonly name: string;
+      readonly version: string;
+      readonly isLeader: boolean;
+      /** The leader it knows; empty when it knows none. */
+      readonly leader: string;
+      readonly term: bigint;
+      /** How far its log reaches, and how far it has been carried out. */
+      readonly logIndex: bigint;
+      readonly appliedIndex: bigint;
+      readonly dataBytes: bigint;
+      readonly roundTripMs: number;
+    };
+
+/**
+ * Asks every server at these addresses how it is, and those that they name. The order is that of the
+ * addresses.
+ */
+export async function serverReports(
+  endpoints: readonly string[],
+  tls: TlsTexts | undefined,
+  timeoutMs: number,
+  world: World,
+): Promise<ServerReport[]> {
+  const asked = await Promise.all(endpoints.map((endpoint) => ask(endpoint, tls, timeoutMs, world)));
+  const known = new Set(asked.flatMap(({ report }) => (report.reachable ? [report.id] : [])));
+  const others = new Map<string, string>();
+  for (const { ID, clientURLs } of asked.flatMap(({ members }) => members)) {
+    const [address] = clientURLs.map(addressOf).filter((each) => each !== undefined);
+    const isAsked = known.has(hex(ID)) || address === undefined || endpoints.includes(address);
+    if (!isAsked) others.set(hex(ID), address);
+  }
+  const more = await Promise.all([...others.values()].map((each) => ask(each, tls, timeoutMs, world)));
+  return [...asked, ...more].map(({ report }) => report);
+}
+
+async function ask(
+  address: string,
+  tls: TlsTexts | undefined,
+  timeoutMs: number,
+  world: World,
+): Promise<{ readonly report: ServerReport; readonly members: readonly Member[] }> {
+  const servers = new Servers([address], tls, world);
+  try {
+    const { members } = await servers.ask(Cluster.method.memberList, create(MemberListRequestSchema), {
+      timeoutMs,
+    });
+    const begun = world.clock.monotonicMs();
+    const status = await servers.ask(Maintenance.method.status, create(StatusRequestSchema), { timeoutMs });
+    const roundTripMs = world.clock.monotonicMs() - begun;
+    const id = status.header?.memberId ?? 0n;
+    const report = {
+      address,
+      reachable: true,
+      id: hex(id),
+      name: members.find(({ ID }) => ID === id)?.name ?? "",
+      version: status.version,
+      isLeader: status.leader === id,
+      leader: status.leader === 0n ? "" : hex(status.leader),
+      term: status.raftTerm,
+      logIndex: status.raftIndex,
+      appliedIndex: status.raftAppliedIndex,
+      dataBytes: status.dbSize,
+      roundTripMs,
+    } as const;
+    return { report, members };
+  } catch (error) {
+    if (!(error instanceof LeaseholdError)) throw error;
+    return { report: { address, reachable: false, reason: error.message }, members: [] };
+  } finally {
+    servers.close();
+  }
+}
+
+/** `host:port` of a URL that a server names. */
+function addressOf(url: string): string | undefined {
+  return URL.canParse(url) ? new URL(url).host : undefined;
+}
+
+function hex(id: bigint): string {
+  return id.toString(16);
+}
