@@ -92,6 +92,7 @@ export async function open(...args: UrlsAndOptions<OpenOptions>): Promise<Leases
  * const member = await startMember({
  *   id: "a",
  *   members: { a: "10.0.0.1:7400", b: "10.0.0.2:7400", c: "10.0.0.3:7400" },
+ *   keyFile: "cluster.key", // openssl rand -hex 32 > cluster.key
  * });
  * await using lease = await member.leases.acquire("reports/nightly");
  * ```

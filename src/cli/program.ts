@@ -209,7 +209,7 @@ function addGet(program: Command, finish: Finish): void {
 function addStatus(program: Command, finish: Finish): void {
   program
     .command("status")
-    .description("show every member, its state, round trips and clocks; or every store and its state")
+    .description("show every member, store or server, its state, and what else it says of itself")
     .addHelpText("after", examples("leasehold status", "leasehold status --endpoints 10.0.0.1:7400 -o json"))
     .action(async (_options: unknown, command: Command) => {
       const { status } = await import("./commands/status.js");
@@ -220,7 +220,7 @@ function addStatus(program: Command, finish: Finish): void {
 function addDoctor(program: Command, finish: Finish): void {
   program
     .command("doctor")
-    .description("probe and measure stores, or members, and say which settings fit them")
+    .description("probe and measure stores, members or servers, and say which settings fit them")
     .option("--duration <duration>", "how long to measure stores", "5s")
     .addHelpText(
       "after",

@@ -15,7 +15,7 @@ import type { Provider } from "../lease/provider.js";
 import { grpcPackages, loadPackage } from "../runtime/optional-package.js";
 import { parseCoreUrls } from "./address.js";
 import { CoreProvider } from "./provider.js";
-import type { ServerReport } from "./server-reports.js";
+import type { CoreReport } from "./server-reports.js";
 
 const timeoutDefault = "5s";
 
@@ -56,11 +56,11 @@ export async function openCoreLeases(
 }
 
 /** How every server of the core at these addresses is. Rejects as {@link openCoreLeases}. */
-export async function coreServerReports(
+export async function coreReport(
   urls: readonly string[],
   options: Pick<CoreOptions, "timeout" | "tls">,
   world: World,
-): Promise<ServerReport[]> {
+): Promise<CoreReport> {
   const { endpoints } = parseCoreUrls(urls);
   const timeoutMs = parseDuration(options.timeout ?? timeoutDefault, "timeout");
   const tls = await textsOf(options.tls);

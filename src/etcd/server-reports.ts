@@ -31,26 +31,33 @@ export type ServerReport =
       readonly roundTripMs: number;
     };
 
-/**
- * Asks every server at these addresses how it is, and those that they name. The order is that of the
- * addresses.
- */
+/** The servers of one core. */
+export interface CoreReport {
+  /** Those that were asked for, in that order, and then those that they named. */
+  readonly servers: readonly ServerReport[];
+  /** So many servers vote, as one of them says; as many as were asked for, if none answers. */
+  readonly size: number;
+}
+
+/** Asks every server at these addresses how it is, and those that they name. */
 export async function serverReports(
   endpoints: readonly string[],
   tls: TlsTexts | undefined,
   timeoutMs: number,
   world: World,
-): Promise<ServerReport[]> {
+): Promise<CoreReport> {
   const asked = await Promise.all(endpoints.map((endpoint) => ask(endpoint, tls, timeoutMs, world)));
   const known = new Set(asked.flatMap(({ report }) => (report.reachable ? [report.id] : [])));
   const others = new Map<string, string>();
-  for (const { ID, clientURLs } of asked.flatMap(({ members }) => members)) {
-    const [address] = clientURLs.map(addressOf).filter((each) => each !== undefined);
+  const members = asked.map((each) => each.members).find((each) => each.length > 0);
+  for (const { ID, clientURLs } of members ?? []) {
+    const address = clientURLs.map(addressOf).find((each) => each !== undefined);
     const isAsked = known.has(hex(ID)) || address === undefined || endpoints.includes(address);
     if (!isAsked) others.set(hex(ID), address);
   }
   const more = await Promise.all([...others.values()].map((each) => ask(each, tls, timeoutMs, world)));
-  return [...asked, ...more].map(({ report }) => report);
+  const servers = [...asked, ...more].map(({ report }) => report);
+  return { servers, size: members?.filter(({ isLearner }) => !isLearner).length ?? endpoints.length };
 }
 
 async function ask(
@@ -85,7 +92,8 @@ async function ask(
     return { report, members };
   } catch (error) {
     if (!(error instanceof LeaseholdError)) throw error;
-    return { report: { address, reachable: false, reason: error.message }, members: [] };
+    const reason = /\((.*)\)$/.exec(error.message)?.[1] ?? error.message;
+    return { report: { address, reachable: false, reason }, members: [] };
   } finally {
     servers.close();
   }

@@ -1,6 +1,6 @@
 import { majorityOf } from "../../common/majority.js";
-import { coreServerReports } from "../../etcd/open.js";
-import type { ServerReport } from "../../etcd/server-reports.js";
+import { coreReport } from "../../etcd/open.js";
+import type { CoreReport, ServerReport } from "../../etcd/server-reports.js";
 import { realWorld } from "../../runtime/world.js";
 import { openOptions, type Settings } from "../common/settings.js";
 import { exitCode } from "../common/exit-codes.js";
@@ -25,33 +25,30 @@ const megabyte = 1_000_000;
 
 /** `leasehold status` of a core: exit code 69 unless a majority follows one leader. */
 export async function coreStatus(settings: Settings): Promise<number> {
-  const reports = await askServers(settings);
-  present(settings.output, presentServers(reports));
-  return hasLeader(reports) ? exitCode("ok") : exitCode("unavailable");
+  const report = await askServers(settings);
+  present(settings.output, presentServers(report));
+  return hasLeader(report) ? exitCode("ok") : exitCode("unavailable");
 }
 
-export function askServers(settings: Settings): Promise<ServerReport[]> {
+export function askServers(settings: Settings): Promise<CoreReport> {
   const options = { ...openOptions(settings), timeout: Math.min(settings.timeoutMs, askMsMax) };
-  return coreServerReports(settings.endpoints, options, realWorld());
+  return coreReport(settings.endpoints, options, realWorld());
 }
 
 /** Whether a majority of the servers follows one of them, in one term. */
-export function hasLeader(reports: readonly ServerReport[]): boolean {
-  const answers = reports.filter((report) => report.reachable);
-  return answers.some(
-    (leader) =>
-      leader.isLeader &&
-      answers.filter((each) => each.leader === leader.id && each.term === leader.term).length >=
-        majorityOf(reports.length),
-  );
+export function hasLeader({ servers, size }: CoreReport): boolean {
+  const answers = servers.filter((report) => report.reachable);
+  const followersOf = (id: string, term: bigint) =>
+    answers.filter((each) => each.leader === id && each.term === term).length;
+  return answers.some(({ isLeader, id, term }) => isLeader && followersOf(id, term) >= majorityOf(size));
 }
 
-export function presentServers(reports: readonly ServerReport[]): Presentation {
+export function presentServers(report: CoreReport): Presentation {
   return {
-    document: reports,
+    document: report.servers,
     table: (paint, widthMax) => {
-      const lines = tableLines(COLUMNS, reports.map(rowOf), paint, widthMax);
-      if (hasLeader(reports)) return lines;
+      const lines = tableLines(COLUMNS, report.servers.map(rowOf), paint, widthMax);
+      if (hasLeader(report)) return lines;
       return [
         ...lines,
         paint("red", "no majority of the servers follows one leader: no lease can be had now"),

@@ -1,14 +1,8 @@
 import { majorityOf } from "../../common/majority.js";
 import type { MemberReport, PeerStatus } from "../../flease/tcp/types.js";
-import { type Presentation, shortTime } from "../output/present.js";
-import { presentStatus } from "./status.js";
+import { shortTime } from "../output/present.js";
+import type { Examination, Finding } from "./findings.js";
 import { greatest } from "../../common/lists.js";
-
-export interface MembersExamination {
-  readonly verdict: "ok" | "unfit" | "unavailable";
-  /** What was seen, as sentences; what is wrong begins with a marker. */
-  readonly findings: readonly { readonly ok: boolean; readonly text: string }[];
-}
 
 /** Clocks that are this near to the bound are next to break it. */
 const skewPart = 0.5;
@@ -17,11 +11,11 @@ const skewPart = 0.5;
 const tripsPerLease = 100;
 
 /** What round trips and clocks of a cluster's members mean for its settings. */
-export function examineMembers(reports: readonly MemberReport[]): MembersExamination {
+export function examineMembers(reports: readonly MemberReport[], clocks: readonly Finding[]): Examination {
   const ready = reports.flatMap((report) =>
     report.reachable && report.status.state === "ready" ? [report.status] : [],
   );
-  const findings: { ok: boolean; text: string }[] = [];
+  const findings: Finding[] = [...clocks];
   const isQuorate = ready.length >= majorityOf(reports.length);
   findings.push({ ok: isQuorate, text: `${ready.length} of ${reports.length} members are ready` });
   const [first] = ready;
@@ -40,24 +34,8 @@ export function examineMembers(reports: readonly MemberReport[]): MembersExamina
     ok: isLong,
     text: `the slowest round trip takes ${fine(tripMs)}, and ttlMax is ${shortTime(ttlMaxMs)}${isLong ? "" : `: at least ${shortTime(tripsPerLease * tripMs)} is advised`}`,
   });
-  const fits = clocksFit && isLong;
+  const fits = clocksFit && isLong && clocks.length === 0;
   return { verdict: !isQuorate ? "unavailable" : fits ? "ok" : "unfit", findings };
-}
-
-export function presentMembers(
-  reports: readonly MemberReport[],
-  { findings, verdict }: MembersExamination,
-): Presentation {
-  const members = presentStatus(reports);
-  const document = { verdict, findings, members: members.document };
-  return {
-    document,
-    table: (paint, widthMax) => [
-      ...members.table(paint, widthMax),
-      "",
-      ...findings.map(({ ok, text }) => `${ok ? paint("green", "✓") : paint("red", "✗")} ${text}`),
-    ],
-  };
 }
 
 function greatestOf(peers: readonly PeerStatus[], of: (peer: PeerStatus) => number): number {

@@ -22,12 +22,20 @@ const COLUMNS: readonly Column[] = [
   { title: "SAMPLES", align: "right" },
 ];
 
+/** What was seen of this machine. */
+export interface Surroundings {
+  /** Why its clocks are not to be trusted. */
+  readonly tooFast?: string | undefined;
+  /** Directories that fail together. */
+  readonly oneDisk?: readonly (readonly string[])[];
+}
+
 /** What `leasehold doctor` found of stores. */
 export function presentFarm(
   report: FarmReport,
   address: FarmAddress,
   endpoints: readonly string[],
-  tooFast?: string,
+  { tooFast, oneDisk }: Surroundings = {},
 ): Presentation {
   const { stores, plan, error, loopMs, proposal } = report;
   const document = {
@@ -35,6 +43,7 @@ export function presentFarm(
     farm: error === undefined ? plan : { error: errorView(error) },
     eventLoopDelayMs: loopMs,
     ...(tooFast !== undefined && { clocks: tooFast }),
+    ...(oneDisk !== undefined && oneDisk.length > 0 && { oneDisk }),
     ...(proposal && { proposal: { ...proposal, endpoints: proposedEndpoints(proposal, endpoints) } }),
   };
   return {
@@ -45,9 +54,14 @@ export function presentFarm(
       "",
       ...farmLines(report, address, paint).map((line) => cut(line, widthMax)),
       ...(tooFast === undefined ? [] : [paint("red", tooFast)]),
+      ...(oneDisk ?? []).map((names) => paint("yellow", onOneDisk(names))),
       ...(proposal === undefined ? [] : ["", ...proposalLines(proposal, endpoints, paint)]),
     ],
   };
+}
+
+function onOneDisk(names: readonly string[]): string {
+  return `on one disk, and lost together with it: ${names.join(", ")}`;
 }
 
 function errorView({ code, message }: { code: string; message: string }) {

@@ -2,17 +2,22 @@ import { clientName } from "../../runtime/participant.js";
 import { clockRateErrorDefault } from "../../common/clock-rates.js";
 import { clockSlew, whyTooFast } from "../../runtime/clock-slew.js";
 import { incarnation } from "../../runtime/world.js";
+import { isCoreUrl } from "../../etcd/address.js";
 import { clusterStatus } from "../../index.js";
 import type { ErrorCode } from "../../lease/errors.js";
 import { parseDuration } from "../../lease/duration.js";
 import { isFarmUrl, parseFarmUrls } from "../../stores/farm-address.js";
 import { examineFarm, type FarmReport } from "../../stores/examine.js";
+import { directoriesOnOneDisk } from "../../stores/shared-disk.js";
 import { exitCode } from "../common/exit-codes.js";
 import { present } from "../output/present.js";
 import { sayProgress } from "../output/say.js";
 import { type Settings, type SharedOptions, openOptions, settingsOf } from "../common/settings.js";
-import { examineMembers, presentMembers } from "./doctor-members.js";
+import { doctorCore } from "./doctor-core.js";
+import { examineMembers } from "./doctor-members.js";
 import { presentFarm } from "./doctor-stores.js";
+import { clockFindings, presentFindings } from "./findings.js";
+import { presentStatus } from "./status.js";
 import { few } from "../../common/lists.js";
 
 export interface DoctorOptions extends SharedOptions {
@@ -26,7 +31,9 @@ const progressEveryMs = 100;
 export async function doctor(options: DoctorOptions): Promise<number> {
   const settings = settingsOf(options);
   const durationMs = parseDuration(options.duration, "--duration");
-  return settings.endpoints.some(isFarmUrl) ? doctorFarm(settings, durationMs) : doctorMembers(settings);
+  if (settings.endpoints.some(isFarmUrl)) return doctorFarm(settings, durationMs);
+  if (settings.endpoints.some(isCoreUrl)) return doctorCore(settings, durationMs);
+  return doctorMembers(settings);
 }
 
 async function doctorFarm(settings: Settings, durationMs: number): Promise<number> {
@@ -48,7 +55,8 @@ async function doctorFarm(settings: Settings, durationMs: number): Promise<numbe
   sayProgress("");
   const { clockRateError = clockRateErrorDefault } = address.settings;
   const tooFast = whyTooFast(await clockSlew(), clockRateError);
-  present(settings.output, presentFarm(report, address, settings.endpoints, tooFast));
+  const oneDisk = await directoriesOnOneDisk(address.places);
+  present(settings.output, presentFarm(report, address, settings.endpoints, { tooFast, oneDisk }));
   const verdict = verdictOf(report);
   return exitCode(verdict === "ok" && tooFast !== undefined ? "unfit" : verdict);
 }
@@ -65,7 +73,7 @@ function verdictOf({ stores, error }: FarmReport): "ok" | "usage" | "unfit" | "u
 
 async function doctorMembers(settings: Settings): Promise<number> {
   const reports = await clusterStatus(...few(settings.endpoints), openOptions(settings));
-  const examination = examineMembers(reports);
-  present(settings.output, presentMembers(reports, examination));
+  const examination = examineMembers(reports, await clockFindings(clockRateErrorDefault));
+  present(settings.output, presentFindings("members", presentStatus(reports), examination));
   return exitCode(examination.verdict);
 }

@@ -142,6 +142,10 @@ test("doctor probes, measures and proposes, and tells what is away, unfit and mi
     expect(measurement.writes.p50).toBeGreaterThan(0);
   }
   expect(report.farm).toMatchObject({ kind: "farm", leaseMsMax: 2_000 });
+  // Three directories in one are no three disks.
+  expect((report as { oneDisk?: string[][] }).oneDisk).toEqual([
+    expect.arrayContaining([`file://${root}/a`]),
+  ]);
   expect(report.proposal.endpoints[0]).toMatch(/\?maxStoreLatency=\d+(?:ms|s)&ttlMax=\d/);
   // What is proposed can be used as it is.
   const proposed = report.proposal.endpoints.join(",");

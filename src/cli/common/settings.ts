@@ -1,4 +1,3 @@
-import type { Command } from "commander";
 import { parseDuration } from "../../lease/duration.js";
 import type { SecurityOptions } from "../../flease/tcp/security/options.js";
 import type { FleaseOptions } from "../../flease/tcp/types.js";

@@ -22,7 +22,13 @@ export const inCommands = /** @type {const} */ ([
   {
     name: "waitIsForTheLeaseAlone",
     why: "`--wait` is for the lease alone, and not for members.",
-    edits: [{ file: connection, find: "options.wait === undefined ? 0 : waitMs", replace: "0" }],
+    edits: [
+      {
+        file: connection,
+        find: "options.wait === undefined || waitMs === 0 ? settings.timeoutMs : waitMs",
+        replace: "settings.timeoutMs",
+      },
+    ],
     caughtBy: connectionTest,
   },
   {
