@@ -140,20 +140,15 @@ export class FleaseModel implements Model<Acceptor, Party, Message, Message>, Pr
     return hash.digest();
   }
 
-  keyOfRequest(request: Message): string {
-    return keyOf(request);
-  }
-
-  keyOfReply(reply: Message): string {
-    return keyOf(reply);
-  }
+  readonly keyOfRequest = keyOf;
+  readonly keyOfReply = keyOf;
 
   handle(acceptor: Acceptor, request: Message, at: number): Handled<Acceptor, Message> {
     const after = acceptor.clone();
     const reply = new Message();
     if (!after.receive(request, this.#reading(at), reply)) return { after, reply: undefined };
-    if (reply.kind === Kind.promise && (reply.leaseOwner === request.owner || isPlainlyReleased(reply)))
-      tellNoLease(reply);
+    const isNobodyElses = reply.leaseOwner === request.owner || reply.leaseState === LeaseState.released;
+    if (reply.kind === Kind.promise && isNobodyElses) tellNoLease(reply);
     return { after, reply };
   }
 
@@ -383,10 +378,6 @@ function forgetWhatNobodyReads(slot: Slot): void {
   if (slot.phase === Phase.idle) slot.acks = slot.nacks = slot.until = slot.duration = slot.sentMono = 0;
   if (slot.phase === Phase.reading) slot.until = slot.duration = 0;
   if (slot.operation === Operation.none) slot.tries = 0;
-}
-
-function isPlainlyReleased(reply: Message): boolean {
-  return reply.leaseState === LeaseState.released;
 }
 
 /** To a reader a released lease, or its own, is as good as none. */

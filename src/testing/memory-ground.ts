@@ -1,5 +1,5 @@
 import { getOrInsert } from "../common/maps.js";
-import { LeaseLostError, type LossReason } from "../lease/errors.js";
+import { LeaseholdError, LeaseLostError, type LossReason } from "../lease/errors.js";
 import type { Clock } from "../common/ports.js";
 import type { Grant, ReleaseRequest } from "../lease/provider.js";
 import type { ResourceHint } from "../lease/types.js";
@@ -170,6 +170,11 @@ export class MemoryGround {
   #sweep(): void {
     for (const resource of this.#tenures.keys()) this.find(resource);
   }
+}
+
+/** Why a participant that does not reach the others is told nothing. */
+export function cutOff(holder: string): LeaseholdError {
+  return new LeaseholdError("NO_QUORUM", `${holder} is cut off from its cluster`);
 }
 
 export function describeTenure(tenure: MemoryTenure): ResourceHint {

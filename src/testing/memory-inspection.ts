@@ -1,21 +1,14 @@
-import { LeaseholdError } from "../lease/errors.js";
 import { formatDuration } from "../lease/duration.js";
 import { least } from "../common/lists.js";
 import type { Timer, Timers } from "../common/ports.js";
 import { PrefixView } from "../lease/prefix-view.js";
 import type { Inspection, Watching } from "../lease/provider.js";
 import type { Explanation, HolderAction, ResourceHint } from "../lease/types.js";
-import { describeTenure, type MemoryGround, type MemoryTenure } from "./memory-ground.js";
+import { cutOff, describeTenure, type MemoryGround, type MemoryTenure } from "./memory-ground.js";
+import type { ProcessSwitch } from "./process-switch.js";
 
 /** How often a participant that is cut off looks whether it is connected again. */
 const retryMs = 100;
-
-/** What a participant's process lets through. */
-export interface MemoryReach {
-  readonly timers: Timers;
-  isConnected(): boolean;
-  reaches(timeoutMs: number): Promise<boolean>;
-}
 
 /** One watch. */
 interface MemoryWatch {
@@ -27,15 +20,17 @@ interface MemoryWatch {
 export class MemoryInspection implements Inspection {
   readonly #ground: MemoryGround;
   readonly #holder: string;
-  readonly #reach: MemoryReach;
+  readonly #timers: Timers;
+  readonly #process: ProcessSwitch;
   readonly #watches = new Set<MemoryWatch>();
   #timer: Timer | undefined;
   #isLooking = false;
 
-  constructor(ground: MemoryGround, holder: string, reach: MemoryReach) {
+  constructor(ground: MemoryGround, holder: string, timers: Timers, process: ProcessSwitch) {
     this.#ground = ground;
     this.#holder = holder;
-    this.#reach = reach;
+    this.#timers = timers;
+    this.#process = process;
   }
 
   watch(prefix: string, told: (hint: ResourceHint) => void): Watching {
@@ -66,7 +61,7 @@ export class MemoryInspection implements Inspection {
 
   async explain(resource: string, timeoutMs: number): Promise<Explanation> {
     const common = { resource, waiting: this.#ground.waiting(resource), members: [] };
-    if (!(await this.#reach.reaches(timeoutMs))) {
+    if (!(await this.#process.reaches(this.#timers, timeoutMs))) {
       const reasons = [`${this.#holder} is cut off from its cluster`];
       return { ...common, state: "unknown", quorum: false, broken: false, reasons };
     }
@@ -108,18 +103,18 @@ export class MemoryInspection implements Inspection {
   }
 
   async #find(resource: string, timeoutMs: number): Promise<MemoryTenure | undefined> {
-    if (await this.#reach.reaches(timeoutMs)) return this.#ground.find(resource);
-    throw new LeaseholdError("NO_QUORUM", `${this.#holder} is cut off from its cluster`);
+    if (await this.#process.reaches(this.#timers, timeoutMs)) return this.#ground.find(resource);
+    throw cutOff(this.#holder);
   }
 
   #wakeIn(delayMs: number): void {
     this.#timer?.cancel();
-    this.#timer = this.#reach.timers.after(delayMs, () => this.#tellAll());
+    this.#timer = this.#timers.after(delayMs, () => this.#tellAll());
   }
 
   #tellAll(): void {
     this.#isLooking = false;
-    if (!this.#reach.isConnected()) {
+    if (!this.#process.isConnected) {
       this.#wakeIn(retryMs);
       return;
     }

@@ -1,4 +1,4 @@
-import { LeaseholdError, type LeaseLostError } from "../lease/errors.js";
+import type { LeaseLostError } from "../lease/errors.js";
 import type { Clock, Timers, World } from "../common/ports.js";
 import type {
   AttemptOutcome,
@@ -10,7 +10,13 @@ import type {
   ReleaseRequest,
 } from "../lease/provider.js";
 import type { Guarantees, HolderHint, ResourceHint } from "../lease/types.js";
-import { describeTenure, type MemoryGround, type MemoryParticipant, MemoryTenure } from "./memory-ground.js";
+import {
+  cutOff,
+  describeTenure,
+  type MemoryGround,
+  type MemoryParticipant,
+  MemoryTenure,
+} from "./memory-ground.js";
 import { MemoryInspection } from "./memory-inspection.js";
 import { ProcessSwitch } from "./process-switch.js";
 
@@ -51,11 +57,7 @@ export class MemoryProvider implements Provider, MemoryParticipant {
     this.#process = options.process ?? new ProcessSwitch();
     this.holder = ground.holderName(options.name);
     this.guarantees = memoryGuarantees(options.ttlMaxMs);
-    this.inspection = new MemoryInspection(ground, this.holder, {
-      timers: this.#timers,
-      isConnected: () => this.#process.isConnected,
-      reaches: (timeoutMs) => this.#reaches(timeoutMs),
-    });
+    this.inspection = new MemoryInspection(ground, this.holder, this.#timers, this.#process);
     ground.join(this);
   }
 
@@ -133,10 +135,6 @@ export class MemoryProvider implements Provider, MemoryParticipant {
 function own(grant: Grant): MemoryTenure {
   if (grant instanceof MemoryTenure) return grant;
   throw new TypeError("a grant of another provider");
-}
-
-function cutOff(holder: string): LeaseholdError {
-  return new LeaseholdError("NO_QUORUM", `${holder} is cut off from its cluster`);
 }
 
 function memoryGuarantees(ttlMaxMs: number): Guarantees {

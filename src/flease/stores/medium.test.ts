@@ -27,7 +27,7 @@ function bench() {
   const medium = new StoreMedium(visiting, (_protocol, end) => under.push({ end }), {
     deliver: (store, reply) => events.push(`reply ${store} ${reply.number}`),
     heard: (resource) => events.push(`heard ${resource}`),
-    visited: (store, resource, error) => events.push(`visited ${store} ${resource} ${error?.code ?? "well"}`),
+    visited: (store, error) => events.push(`visited ${store} ${error?.code ?? "well"}`),
   });
   const seen = { content: undefined, record: undefined };
   const came = (number?: number): Revision<Visit> => {
@@ -47,7 +47,7 @@ test("requests for one resource at one store keep their order, others do not wai
   under[0]!.end(came(7));
   expect([under.length, medium.busyWith("r")]).toEqual([4, 2]);
   under[3]!.end(came());
-  expect([medium.busy, events]).toEqual([2, ["reply 0 7", "visited 0 r well", "visited 0 r well"]]);
+  expect([medium.busy, events]).toEqual([2, ["reply 0 7", "visited 0 well", "visited 0 well"]]);
 });
 
 test("a visit that fails delivers nothing, and the next one follows", () => {
@@ -55,7 +55,7 @@ test("a visit that fails delivers nothing, and the next one follows", () => {
   medium.send(2, acquireOf("p.1", 0, 500));
   medium.send(2, releaseOf("p.1", 0, 1));
   under[0]!.end({ error: new LeaseholdError("STORE_UNAVAILABLE") });
-  expect([under.length, events]).toEqual([2, ["visited 2 r STORE_UNAVAILABLE"]]);
+  expect([under.length, events]).toEqual([2, ["visited 2 STORE_UNAVAILABLE"]]);
 });
 
 test("what waits is bounded: more is lost, as on any network", () => {

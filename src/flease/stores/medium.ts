@@ -28,7 +28,7 @@ export interface MediumSink {
   /** Somebody wants a resource from this process, which holds it. */
   heard(resource: string, request: Request): void;
   /** A visit has ended. Without an error the store has taken what it was asked. */
-  visited(store: number, resource: string, error: LeaseholdError | undefined): void;
+  visited(store: number, error: LeaseholdError | undefined): void;
 }
 
 /**
@@ -90,12 +90,12 @@ export class StoreMedium implements Medium {
       const next = this.#waiting[store]!.get(resource)!.shift();
       if (next === undefined) this.#waiting[store]!.delete(resource);
       if ("error" in came) {
-        this.#sink.visited(store, resource, came.error);
+        this.#sink.visited(store, came.error);
       } else {
         const { reply, heard } = came.value;
         if (reply !== undefined) this.#sink.deliver(store, reply);
         if (heard !== undefined) this.#sink.heard(resource, heard);
-        this.#sink.visited(store, resource, undefined);
+        this.#sink.visited(store, undefined);
       }
       if (next !== undefined) this.#visit(store, next);
     });

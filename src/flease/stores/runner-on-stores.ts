@@ -46,7 +46,7 @@ export class RunnerOnStores {
         this.runner.receive(store, reply);
       },
       heard: (resource, request) => options.heard(resource, request),
-      visited: (store, _resource, error) => {
+      visited: (store, error) => {
         options.visited(store, error);
         this.runner.poke();
       },

@@ -236,7 +236,6 @@ export class Connection implements Carrier {
     const link = new Link(this.#ports.linkPorts, this, {
       peer,
       address: this.address,
-      dialed: this.dialing !== undefined,
       clusterDocument,
       account: accountOf(this.#proof!, peer, this.address),
     });

@@ -65,7 +65,6 @@ export interface LinkPorts {
 export interface LinkOrigin {
   readonly peer: Identity;
   readonly address: string;
-  readonly dialed: boolean;
   readonly clusterDocument: string;
   /** Whom the peer's resources are charged to: what it has proven to be, or where it is. */
   readonly account: string;
@@ -98,8 +97,6 @@ export class Link {
   readonly address: string;
   /** Whom the peer's resources are charged to: what it has proven to be, or where it is. */
   readonly account: string;
-  /** True when this process dialed. */
-  readonly dialed: boolean;
   /** What the accepting member said of the cluster, JSON; `""` unless a client dialed. */
   readonly clusterDocument: string;
   /** The protocol side's own number for this peer. The transport does not look at it. */
@@ -126,7 +123,6 @@ export class Link {
     this.owner = ownerName(origin.peer.nodeId, origin.peer.incarnation);
     this.address = origin.address;
     this.account = origin.account;
-    this.dialed = origin.dialed;
     this.clusterDocument = origin.clusterDocument;
   }
 

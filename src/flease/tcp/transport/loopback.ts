@@ -41,7 +41,6 @@ export function loopbackLink(links: LinkPorts, clock: Clock, self: Identity): Li
   carrier.link = new Link(links, carrier, {
     peer: self,
     address: "loopback",
-    dialed: false,
     clusterDocument: "",
     account: `member ${self.nodeId}`,
   });

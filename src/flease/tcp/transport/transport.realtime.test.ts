@@ -41,8 +41,8 @@ describe("links", () => {
       resource: "",
       owner: "",
     });
-    expect(a.links[0]).toMatchObject({ peerId: "b", role: "member", dialed: true, open: true });
-    expect(b.links[0]).toMatchObject({ peerId: "a", role: "member", dialed: false });
+    expect(a.links[0]).toMatchObject({ peerId: "b", role: "member", open: true });
+    expect(b.links[0]).toMatchObject({ peerId: "a", role: "member" });
   });
 
   it("say first that a chunk has come, then the clocks, then the messages, then the end", async () => {

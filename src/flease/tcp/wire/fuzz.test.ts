@@ -58,7 +58,6 @@ class Receiver {
       {
         peer: memberIdentity("n1", { incarnation: "0123456789abcdef".repeat(2) }),
         address: "",
-        dialed: false,
         clusterDocument: "",
         account: "",
       },

@@ -56,28 +56,26 @@ export function incarnationOf(publicKey: Uint8Array): string {
  * @throws LeaseholdError `INVALID_CONFIG`.
  */
 export function checkIdentity(identity: Identity): void {
-  const invalid = (what: string): never => {
-    throw new LeaseholdError("INVALID_CONFIG", `${what} of ${JSON.stringify(identity.nodeId)}`);
-  };
+  const of = `of ${JSON.stringify(identity.nodeId)}`;
   const known = identity.role === "member";
   checkText("a node's name", identity.nodeId, 1, NODE_ID_BYTES_MAX);
   checkText("a cluster's name", identity.cluster, known ? 1 : 0, CLUSTER_BYTES_MAX);
   const hashFits = /^[0-9a-f]{32}$/.test(identity.configHash) || (!known && identity.configHash === "");
-  if (!hashFits) invalid("32 hexadecimal digits make the configuration hash");
+  if (!hashFits) invalid(`32 hexadecimal digits make the configuration hash ${of}`);
   if (!Number.isInteger(identity.view) || identity.view < (known ? 1 : 0) || identity.view > 0xffff_ffff) {
-    invalid(`the view ${identity.view} is not a number from 1 to 2^32 - 1: the view`);
+    invalid(`the view ${identity.view} is not a number from 1 to 2^32 - 1: the view ${of}`);
   }
 }
 
 function checkText(what: string, text: string, bytesMin: number, bytesMax: number): void {
   const bytes = Buffer.byteLength(text);
-  if (bytes < bytesMin || bytes > bytesMax) {
-    throw new LeaseholdError(
-      "INVALID_CONFIG",
+  if (bytes < bytesMin || bytes > bytesMax)
+    invalid(
       `${what} has ${bytes} bytes where ${bytesMin} to ${bytesMax} are allowed: ${JSON.stringify(text)}`,
     );
-  }
-  if (/\p{Cc}/u.test(text)) {
-    throw new LeaseholdError("INVALID_CONFIG", `${what} has a control character: ${JSON.stringify(text)}`);
-  }
+  if (/\p{Cc}/u.test(text)) invalid(`${what} has a control character: ${JSON.stringify(text)}`);
+}
+
+function invalid(message: string): never {
+  throw new LeaseholdError("INVALID_CONFIG", message);
 }

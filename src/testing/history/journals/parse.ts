@@ -1,4 +1,4 @@
-import { isRecord } from "../../../common/json.js";
+import { isCount, isRecord } from "../../../common/json.js";
 import { historyVersion } from "./format.js";
 import type { HistoryEntry, HistoryHeader, TenureId, Nanoseconds } from "./format.js";
 
@@ -86,35 +86,25 @@ class Fields {
   }
 
   text(name: string): string {
-    const value = this.#fields[name];
-    if (typeof value !== "string" || value === "") throw this.#refuse(`${name} is not a text`);
-    return value;
+    return this.#typed(name, isText, "a text");
   }
 
   flag(name: string): boolean {
-    const value = this.#fields[name];
-    if (typeof value !== "boolean") throw this.#refuse(`${name} is not true or false`);
-    return value;
+    return this.#typed(name, (value) => typeof value === "boolean", "true or false");
   }
 
   number(name: string): number {
-    const value = this.#fields[name];
-    if (typeof value !== "number" || !Number.isFinite(value)) throw this.#refuse(`${name} is not a number`);
-    return value;
+    const isFinite = (value: unknown): value is number => Number.isFinite(value);
+    return this.#typed(name, isFinite, "a number");
   }
 
   wholeNumber(name: string): number {
-    const value = this.#fields[name];
-    if (typeof value !== "number" || !Number.isSafeInteger(value) || value < 0)
-      throw this.#refuse(`${name} is not a whole number`);
-    return value;
+    return this.#typed(name, isCount, "a whole number");
   }
 
   digits(name: string): bigint {
-    const value = this.#fields[name];
-    if (typeof value !== "string" || !/^\d{1,32}$/.test(value))
-      throw this.#refuse(`${name} is not a string of digits`);
-    return BigInt(value);
+    const isDigits = (value: unknown): value is string => isText(value) && /^\d{1,32}$/.test(value);
+    return BigInt(this.#typed(name, isDigits, "a string of digits"));
   }
 
   oneOf<Word extends string>(name: string, words: readonly Word[]): Word {
@@ -122,6 +112,12 @@ class Fields {
     const word = words.find((one) => one === value);
     if (word === undefined) throw this.#refuse(`${name} is not one of ${words.join(", ")}`);
     return word;
+  }
+
+  #typed<Value>(name: string, fits: (value: unknown) => value is Value, what: string): Value {
+    const value = this.#fields[name];
+    if (!fits(value)) throw this.#refuse(`${name} is not ${what}`);
+    return value;
   }
 
   span(): { m1: Nanoseconds; m2: Nanoseconds } {
@@ -134,4 +130,8 @@ class Fields {
     const [pid, incarnation] = [this.wholeNumber("pid"), this.text("incarnation")];
     return { pid, incarnation, resource: this.text("resource"), token: this.digits("token") };
   }
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
 }
