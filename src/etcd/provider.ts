@@ -12,7 +12,14 @@ import type {
 } from "../lease/provider.js";
 import type { Guarantees, HolderHint, ResourceHint } from "../lease/types.js";
 import { wholeSeconds, type CoreAddress } from "./address.js";
-import type { CallLimits, CoreClient, Entry, Found, Moment } from "./core-client.js";
+import {
+  type CallLimits,
+  type CoreClient,
+  type Entry,
+  type Found,
+  type Moment,
+  sharedLimits,
+} from "./core-client.js";
 import { coreGuarantees } from "./guarantees.js";
 import { hintOf, lifeMsMax } from "./hints.js";
 import { CoreInspection } from "./inspection.js";
@@ -93,17 +100,15 @@ export class CoreProvider implements Provider {
 
   async attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
     const { resource, timeoutMs } = request;
-    const { clock } = this.#parts.world;
-    const deadlineMs = clock.monotonicMs() + timeoutMs;
-    const limits = () => ({ timeoutMs: Math.max(0, deadlineMs - clock.monotonicMs()), cancellation });
+    const limits = sharedLimits({ timeoutMs, cancellation }, this.#parts.world.clock);
     // A participant that attempts has given up what it held.
     this.#end(this.#tenures.get(resource));
     try {
       // The look costs a round trip, and a refusal then costs the core no write.
-      const found = await this.#core.read(this.#keys.of(resource), limits());
+      const found = await this.#core.read(this.#keys.of(resource), limits);
       const { entry } = found;
       if (entry !== undefined && !this.#isLeftover(entry)) return this.#refused(request, found, entry);
-      if (entry !== undefined) await this.#core.revokeLease(entry.leaseId, limits());
+      if (entry !== undefined) await this.#core.revokeLease(entry.leaseId, limits);
       return await this.#take(request, limits);
     } catch (error) {
       return outcomeOf(error);
@@ -113,14 +118,14 @@ export class CoreProvider implements Provider {
   async renew(grant: Grant, ttlMs: number): Promise<boolean> {
     const tenure = own(grant);
     const { clock } = this.#parts.world;
-    const deadlineMs = clock.monotonicMs() + Math.min(tenure.remainingMs(), ttlMs / renewalsPerTtl);
-    const limits = () => ({ timeoutMs: Math.max(0, deadlineMs - clock.monotonicMs()) });
+    const timeoutMs = Math.min(tenure.remainingMs(), ttlMs / renewalsPerTtl);
+    const limits = sharedLimits({ timeoutMs }, clock);
     for (let tries = 0; tries < renewalTriesMax; tries += 1) {
       if (tenure.isBroken || tenure.remainingMs() === 0) return false;
       const begun = readBothClocks(clock);
-      const refreshed = await this.#core.refreshLease(tenure.leaseId, limits());
+      const refreshed = await this.#core.refreshLease(tenure.leaseId, limits);
       if (refreshed.seconds <= 0) return this.#lose(tenure, "the core's lease has ended");
-      const isConfirmed = await this.#confirm(tenure, refreshed, limits());
+      const isConfirmed = await this.#confirm(tenure, refreshed, limits);
       if (tenure.isBroken || tenure.remainingMs() === 0) return false;
       if (!isConfirmed) continue;
       tenure.extend(begun, this.#leaseMs(ttlMs, refreshed.seconds));
@@ -170,7 +175,7 @@ export class CoreProvider implements Provider {
   }
 
   /** Creates the key, under a lease of its own. */
-  async #take(request: AttemptRequest, limits: () => CallLimits): Promise<AttemptOutcome> {
+  async #take(request: AttemptRequest, limits: CallLimits): Promise<AttemptOutcome> {
     const { resource, ttlMs } = request;
     const { world, holder, label } = this.#parts;
     const leaseId = this.#parts.drawLeaseId();
@@ -180,7 +185,7 @@ export class CoreProvider implements Provider {
       const { seconds } = await this.#core.grantLease(
         leaseId,
         wholeSeconds(ttlMs, this.#parts.address),
-        limits(),
+        limits,
       );
       const record: HolderRecord = {
         holder,
@@ -189,7 +194,7 @@ export class CoreProvider implements Provider {
         seconds,
         spreadMs: this.#waiters.handedOnMs(resource),
       };
-      const found = await this.#core.create(this.#keys.of(resource), encodeRecord(record), leaseId, limits());
+      const found = await this.#core.create(this.#keys.of(resource), encodeRecord(record), leaseId, limits);
       // An answer that was lost left the key there: whose it is, its content says.
       const { entry } = found;
       if (decodeRecord(entry.value)?.nonce !== nonce) {

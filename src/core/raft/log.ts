@@ -19,8 +19,8 @@ interface Write {
 
 /**
  * The tail of the log in memory, and how far each of its uses has come:
- * base < handedOut ≤ commit, handedOut ≤ persisted ≤ written ≤ last. A snapshot stands for everything up to
- * `base`.
+ * base ≤ handedOut ≤ commit ≤ last, and persisted ≤ written ≤ last. What is handed out is persisted, but for a
+ * leader's snapshot that is still being installed. A snapshot stands for everything up to `base`.
  */
 export class RaftLog {
   readonly memberships: Memberships;
