@@ -3,7 +3,7 @@ import { LeaseholdError } from "../lease/errors.js";
 import type { Cancellation } from "../lease/provider.js";
 import type { Timer, World } from "../common/ports.js";
 import type { Ask, Effect, Protocol } from "./effects.js";
-import { Lane, Operation } from "./lane.js";
+import { Lane, type Operation } from "./lane.js";
 import type { Store, StoreAnswer } from "./store.js";
 
 /** Decides which stores count: what it makes of an answer is what an algorithm sees. */
@@ -213,9 +213,8 @@ class Wait {
   }
 
   #send(lane: Lane, request: NonNullable<Ask["requests"][number]>, store: number): void {
-    const operation = new Operation(request, this.#controller.signal, (answer) =>
-      this.#take(store, this.#gate?.admit(store, answer) ?? answer),
-    );
+    const done = (answer: StoreAnswer) => this.#take(store, this.#gate?.admit(store, answer) ?? answer);
+    const operation: Operation = { request, signal: this.#controller.signal, done };
     this.#operations.push({ lane, operation });
     lane.send(operation);
   }

@@ -8,17 +8,11 @@ export const underWayMax = 128;
 export const waitingMax = 65_536;
 
 /** One request to one store on its way. */
-export class Operation {
+export interface Operation {
   readonly request: StoreRequest;
   readonly signal: AbortSignal;
   /** Called once, unless the operation is dropped before it was sent. */
   readonly done: (answer: StoreAnswer) => void;
-
-  constructor(request: StoreRequest, signal: AbortSignal, done: (answer: StoreAnswer) => void) {
-    this.request = request;
-    this.signal = signal;
-    this.done = done;
-  }
 }
 
 /** The way to one store: bounds how many operations are under way there. */

@@ -28,7 +28,7 @@ export {
   type Unanswered,
 } from "../delta/paper/register.js";
 export { release, renewEventuallyND, renewND } from "../delta/paper/renew.js";
-export { contendShared, ReaderSite, releaseShared } from "../delta/paper/shared.js";
+export { ReaderSite } from "../delta/paper/shared.js";
 export { Site } from "../delta/paper/site.js";
 export { Held, Idle } from "../delta/paper/states.js";
 export type { Updated } from "../delta/paper/update.js";

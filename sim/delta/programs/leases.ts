@@ -1,6 +1,6 @@
 import { contend } from "../../../src/delta/paper/contend.js";
 import { release, renewEventuallyND, renewND } from "../../../src/delta/paper/renew.js";
-import { contendShared, ReaderSite, releaseShared } from "../../../src/delta/paper/shared.js";
+import { ReaderSite } from "../../../src/delta/paper/shared.js";
 import type { Site } from "../../../src/delta/paper/site.js";
 import { Idle } from "../../../src/delta/paper/states.js";
 import { DeltaGrant } from "../../../src/delta/provider/provider.js";
@@ -64,8 +64,7 @@ async function contended(
   caller?: Caller,
 ): Promise<Holding | undefined> {
   const shared = site instanceof ReaderSite;
-  const contending = shared ? contendShared(site, new Idle()) : contend(site, new Idle());
-  const state = await party.alive(parts.run(contending, caller?.signal));
+  const state = await party.alive(parts.run(contend(site, new Idle()), caller?.signal));
   if (state.state === "idle") return undefined;
   let held = state;
   let isOver = false;
@@ -84,8 +83,7 @@ async function contended(
       // After a renewal that failed nobody knows which record stands there.
       if (isOver) return;
       isOver = true;
-      const releasing = shared ? releaseShared(site, held) : release(site, held);
-      await party.alive(parts.run(releasing, releaser?.signal));
+      await party.alive(parts.run(release(site, held), releaser?.signal));
     },
   };
 }

@@ -1,6 +1,8 @@
 import { LeaseholdError } from "../../lease/errors.js";
+import { isCount } from "../../common/json.js";
 import { greatest } from "../../common/lists.js";
 import { corrupt, decodeEnvelope, encodeEnvelope, sameBytes } from "../record/envelope.js";
+import { bigintOf, greatestBigint, isDuration } from "../record/fields.js";
 
 /** The first word of what stands in a store's {@link farmRegister}. */
 export const farmFormat = "leasehold-farm/2";
@@ -48,8 +50,8 @@ export function encodeFarmCell(cell: FarmCell): Uint8Array {
 export function decodeFarmCell(bytes: Uint8Array): FarmCell {
   const value = decodeEnvelope(farmFormat, bytes);
   const fields = (value ?? {}) as Record<keyof FarmCell, unknown>;
-  const { id, state, generation, farm, leaseMsMax, delayMsMax, since, waitedMs, epochFloor, epochMax } =
-    fields;
+  const { id, state, generation, farm, leaseMsMax, delayMsMax, since, waitedMs } = fields;
+  const [epochFloor, epochMax] = [bigintOf(fields.epochFloor), bigintOf(fields.epochMax)];
   const isSound =
     typeof id === "string" &&
     (state === "ready" || state === "recovering") &&
@@ -57,30 +59,12 @@ export function decodeFarmCell(bytes: Uint8Array): FarmCell {
     isCount(since) &&
     Array.isArray(farm) &&
     farm.every((item) => typeof item === "string") &&
-    isNumber(leaseMsMax) &&
-    isNumber(delayMsMax) &&
-    isNumber(waitedMs) &&
-    isEpoch(epochFloor) &&
-    isEpoch(epochMax);
-  if (isSound) {
-    const epochs = { epochFloor: BigInt(epochFloor), epochMax: BigInt(epochMax) };
-    const terms = { generation, farm, leaseMsMax, delayMsMax, ...epochs };
-    const cell: FarmCell = { id, state, since, waitedMs, ...terms };
+    [leaseMsMax, delayMsMax, waitedMs].every(isDuration);
+  if (isSound && epochFloor !== undefined && epochMax !== undefined) {
+    const cell = { ...fields, epochFloor, epochMax } as FarmCell;
     if (sameBytes(encodeFarmCell(cell), bytes)) return cell;
   }
   throw corrupt("it does not describe a farm", bytes);
-}
-
-function isNumber(value: unknown): value is number {
-  return typeof value === "number" && value >= 0 && value <= Number.MAX_SAFE_INTEGER / 4;
-}
-
-function isCount(value: unknown): value is number {
-  return isNumber(value) && Number.isInteger(value);
-}
-
-function isEpoch(value: unknown): value is string {
-  return typeof value === "string" && /^\d{1,30}$/.test(value);
 }
 
 export function sameList(a: FarmList, b: FarmList): boolean {
@@ -88,23 +72,13 @@ export function sameList(a: FarmList, b: FarmList): boolean {
 }
 
 export function sameTerms(a: FarmTerms, b: FarmTerms): boolean {
-  return (
-    a.leaseMsMax === b.leaseMsMax &&
-    a.delayMsMax === b.delayMsMax &&
-    a.epochFloor === b.epochFloor &&
-    a.epochMax === b.epochMax &&
-    sameList(a, b)
-  );
+  const names = ["leaseMsMax", "delayMsMax", "epochFloor", "epochMax"] as const;
+  return sameList(a, b) && names.every((name) => a[name] === b[name]);
 }
 
 export function sameCell(a: FarmCell, b: FarmCell): boolean {
-  return (
-    a.id === b.id &&
-    a.state === b.state &&
-    a.since === b.since &&
-    a.waitedMs === b.waitedMs &&
-    sameTerms(a, b)
-  );
+  const names = ["id", "state", "since", "waitedMs"] as const;
+  return sameTerms(a, b) && names.every((name) => a[name] === b[name]);
 }
 
 /**
@@ -128,21 +102,11 @@ export function termsOf({ generation, farm }: FarmList, cells: readonly FarmTerm
   return {
     generation,
     farm,
-    leaseMsMax: greatest(
-      cells.map(({ leaseMsMax }) => leaseMsMax),
-      0,
-    ),
-    delayMsMax: greatest(
-      cells.map(({ delayMsMax }) => delayMsMax),
-      0,
-    ),
-    epochFloor: greatestOf(epochs),
-    epochMax: greatestOf(cells.map(({ epochMax }) => epochMax)),
+    leaseMsMax: greatest([0, ...cells.map((cell) => cell.leaseMsMax)]),
+    delayMsMax: greatest([0, ...cells.map((cell) => cell.delayMsMax)]),
+    epochFloor: greatestBigint(epochs),
+    epochMax: greatestBigint(cells.map((cell) => cell.epochMax)),
   };
-}
-
-export function greatestOf(numbers: readonly bigint[]): bigint {
-  return numbers.reduce((a, b) => (a > b ? a : b), 0n);
 }
 
 /**
@@ -162,11 +126,9 @@ export function mergeFarmCells(cells: readonly FarmCell[]): FarmCell | undefined
     );
   if (cells.some((cell) => cell.delayMsMax !== delayMsMax))
     throw new LeaseholdError("CONFIG_MISMATCH", "a store that can only write was used with different δ");
-  const waitedMs = greatest(
-    cells.filter((cell) => sameList(cell, latest)).map((cell) => cell.waitedMs),
-    0,
-  );
-  return { ...latest, ...termsOf(latest, cells), waitedMs: latest.state === "ready" ? 0 : waitedMs };
+  const waited = cells.filter((cell) => sameList(cell, latest)).map((cell) => cell.waitedMs);
+  const waitedMs = latest.state === "ready" ? 0 : greatest(waited);
+  return { ...latest, ...termsOf(latest, cells), waitedMs };
 }
 
 function rank({ state }: FarmCell): number {

@@ -19,17 +19,6 @@ export function ownCell(sight: Sight): FarmCell | undefined {
   return sight.kind === "answered" && sight.cell?.id === sight.id ? sight.cell : undefined;
 }
 
-export function termsIn({
-  generation,
-  farm,
-  leaseMsMax,
-  delayMsMax,
-  epochFloor,
-  epochMax,
-}: FarmTerms): FarmTerms {
-  return { generation, farm, leaseMsMax, delayMsMax, epochFloor, epochMax };
-}
-
 /** The store has all of the plan in its cell. */
 export function knows(sight: Sight, terms: FarmTerms): boolean {
   const cell = ownCell(sight);

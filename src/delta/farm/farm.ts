@@ -3,12 +3,13 @@ import type { Driver, Gate } from "../driver.js";
 import { type BothClocks, elapsedMs } from "../../common/both-clocks.js";
 import { lookAtClocks, type Protocol } from "../effects.js";
 import { noMajority } from "../failures.js";
-import { encodeFarmCell, type FarmCell, greatestOf, sameCell } from "./farm-cell.js";
+import { encodeFarmCell, type FarmCell, sameCell } from "./farm-cell.js";
 import { type Founded, planFarm } from "./farm-plan.js";
-import { agreedEpochMax, isMereWait, knows, ownCell, type Sight, sightOf, termsIn } from "./farm-sight.js";
+import { agreedEpochMax, isMereWait, knows, ownCell, type Sight, sightOf } from "./farm-sight.js";
 import type { DeltaSettings, FarmView, Floor } from "../lease-protocol.js";
 import { clocksDisagree, stretched } from "../../common/clock-rates.js";
 import { majorityOf } from "../../common/majority.js";
+import { greatestBigint } from "../record/fields.js";
 import { farmRegister, type StoreAnswer, type StoreRequest, type StoreTraits } from "../store.js";
 
 /** Others may change the farm's cells at the same time; they cannot do so all the time. */
@@ -271,7 +272,7 @@ export class Farm implements FarmView, Gate {
       const knowing = plan.members.filter((store) => knows(sights[store]!, plan)).length;
       const isAgreed = knowing >= (plan.generation === 0 ? this.size : this.majority);
       this.#generation = Math.max(this.#generation, plan.generation);
-      this.#epochFloor = greatestOf([this.#epochFloor, plan.epochFloor]);
+      this.#epochFloor = greatestBigint([this.#epochFloor, plan.epochFloor]);
       this.#place(plan, sights, now.monotonicMs, isAgreed);
       const epochMax = agreedEpochMax(sights, plan, this.majority);
       if (epochMax !== undefined) this.#confirm(begun, epochMax, now);
@@ -288,7 +289,7 @@ export class Farm implements FarmView, Gate {
   #confirm(begun: BothClocks, epochMax: bigint, now: BothClocks): void {
     this.#isFounded = true;
     this.#confirmed = begun;
-    this.#epochMax = greatestOf([this.#epochMax, epochMax]);
+    this.#epochMax = greatestBigint([this.#epochMax, epochMax]);
     if (this.ready(now) >= this.majority) this.#onConfirmed();
   }
 
@@ -443,5 +444,5 @@ function untilReadyMs(member: Member, nowMs: number): number {
 function cellFor(plan: Founded, member: Member, isReady: boolean, nowMs: number): FarmCell {
   const { id, since } = member;
   const waited = isReady ? 0 : Math.floor(Math.max(0, waitedMs(member, nowMs)));
-  return { ...termsIn(plan), id, since, state: isReady ? "ready" : "recovering", waitedMs: waited };
+  return { ...plan, id, since, state: isReady ? "ready" : "recovering", waitedMs: waited };
 }

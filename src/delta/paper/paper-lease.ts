@@ -1,5 +1,4 @@
 import { LeaseholdError } from "../../lease/errors.js";
-import type { BothClocks } from "../../common/both-clocks.js";
 import { type Protocol, lookAtClocks } from "../effects.js";
 import type {
   AskResult,
@@ -185,6 +184,6 @@ const ended: AttemptResult<PaperTenure> = {
   error: new LeaseholdError("TIMEOUT", "the attempt was ended by its caller"),
 };
 
-function holdOf(held: Held): Hold & { readonly begun: BothClocks } {
+function holdOf(held: Held): Hold {
   return { begun: held.begun, leaseMs: held.record.leaseMs };
 }

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "vitest";
-import { contend, contendShared, Held, Idle, openParts, releaseShared, renewND } from "../../entry/delta.js";
+import { contend, Held, Idle, openParts, release, renewND } from "../../entry/delta.js";
 import type { FarmParts } from "./parts.js";
 
 const opened: FarmParts[] = [];
@@ -37,10 +37,10 @@ test("readers share, an oracle leads, and consensus decides by it", async () => 
   const address = `parts-${(farms += 1)}`;
   const [alice, bob] = [await open(address, "alice"), await open(address, "bob")];
   const [first, second] = [alice.readerSite("r"), bob.readerSite("r")];
-  const one = (await alice.run(contendShared(first, new Idle()))) as Held;
-  const two = (await bob.run(contendShared(second, new Idle()))) as Held;
+  const one = (await alice.run(contend(first, new Idle()))) as Held;
+  const two = (await bob.run(contend(second, new Idle()))) as Held;
   expect(two.record.epoch).toBe(one.record.epoch);
-  await bob.run(releaseShared(second, two));
+  await bob.run(release(second, two));
   expect(one.remainingMs(alice.now())).toBeGreaterThan(0);
 
   const oracle = alice.leaderOracle("leader");

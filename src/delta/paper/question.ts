@@ -2,6 +2,7 @@ import { LeaseholdError } from "../../lease/errors.js";
 import { lookAtClocks, type Protocol } from "../effects.js";
 import type { AskResult, ProtocolEnvironment, HolderView } from "../lease-protocol.js";
 import { corrupt, decodeEnvelope, encodeEnvelope, sameBytes } from "../record/envelope.js";
+import { bigintOf } from "../record/fields.js";
 import type { Asked } from "../record/record.js";
 import { questionRegister } from "../record/registers.js";
 import type { Stamp } from "../record/stamp.js";
@@ -30,26 +31,17 @@ const codec: Codec<Question> = {
   },
   decode(bytes) {
     const fields = decodeEnvelope(format, bytes) as Readonly<Record<string, unknown>> | null;
-    const { number, writer, nonce, token, by, broken } = fields ?? {};
-    const isSound =
-      isCount(number) &&
-      typeof writer === "string" &&
-      typeof nonce === "number" &&
-      isCount(token) &&
-      typeof by === "string" &&
-      typeof broken === "boolean";
-    if (isSound) {
-      const ids = { number: BigInt(number), writer, nonce, token: BigInt(token) };
-      const question: Question = { ...ids, asked: { by, broken } };
+    const { writer, nonce, by, broken } = fields ?? {};
+    const [number, token] = [bigintOf(fields?.["number"]), bigintOf(fields?.["token"])];
+    const areTexts = typeof writer === "string" && typeof by === "string";
+    const areNumbers = number !== undefined && token !== undefined && typeof nonce === "number";
+    if (areTexts && areNumbers && typeof broken === "boolean") {
+      const question: Question = { number, writer, nonce, token, asked: { by, broken } };
       if (sameBytes(codec.encode(question), bytes)) return question;
     }
     throw corrupt("it is no question to a holder", bytes);
   },
 };
-
-function isCount(value: unknown): value is string {
-  return typeof value === "string" && /^\d{1,60}$/.test(value);
-}
 
 function registerOf({ farm, settings }: ProtocolEnvironment, resource: string): RegularRegister<Question> {
   const name = questionRegister(resource);

@@ -14,8 +14,8 @@ import type { DeltaRecord } from "../record/record.js";
 import { leaseRegister } from "../record/registers.js";
 import { compareStamps } from "../record/stamp.js";
 import { contend } from "./contend.js";
-import { renewEventuallyND } from "./renew.js";
-import { contendShared, ReaderSite, releaseShared } from "./shared.js";
+import { release, renewEventuallyND } from "./renew.js";
+import { ReaderSite } from "./shared.js";
 import { Nonces } from "./site.js";
 import { Held, Idle } from "./states.js";
 
@@ -30,7 +30,7 @@ class Library {
     const player = this.bench.player(name);
     const { environment } = player;
     const site = new ReaderSite({ environment, resource: "r", leaseMs, nonces: new Nonces() });
-    const held = await this.bench.wait(player.run(contendShared(site, new Idle())));
+    const held = await this.bench.wait(player.run(contend(site, new Idle())));
     if (held.state === "idle") throw new Error(`${name} cannot read: ${held.because}`);
     return { player, site, held };
   }
@@ -79,7 +79,7 @@ describe.each(Object.entries({ slotted, atomic }))("readers and writers on %s st
       const { bench } = library;
       const [a, b] = [await library.reader("a"), await library.reader("b")];
       // The last record is b's: by releasing it, b would free a's hold, too.
-      await bench.wait(b.player.run(releaseShared(b.site, b.held)));
+      await bench.wait(b.player.run(release(b.site, b.held)));
       const renewed = await bench.wait(a.player.run(renewEventuallyND(a.site, a.held)));
       return renewed.state === "idle";
     };
@@ -92,7 +92,7 @@ describe.each(Object.entries({ slotted, atomic }))("readers and writers on %s st
     const { bench } = library;
     const [a, b] = [await library.reader("a"), await library.reader("b")];
     const writing = library.writer();
-    await bench.wait(a.player.run(releaseShared(a.site, a.held)));
+    await bench.wait(a.player.run(release(a.site, a.held)));
     await bench.world.advance(leaseMs / 2);
     b.held = (await bench.wait(b.player.run(renewEventuallyND(b.site, b.held)))) as Held;
     expect(b.held.state).toBe("hold");
@@ -224,7 +224,7 @@ test("a reader whose claim is cancelled or refused frees nothing by which others
     const { environment } = player;
     const site = new ReaderSite({ environment, resource: "r", leaseMs, nonces: new Nonces() });
     const cancellation = { cancelled: false, onCancel: undefined as (() => void) | undefined };
-    const joining = player.run(contendShared(site, new Idle()), cancellation);
+    const joining = player.run(contend(site, new Idle()), cancellation);
     await bench.world.advance(delayMs);
     cancellation.cancelled = true;
     cancellation.onCancel?.();

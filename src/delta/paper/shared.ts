@@ -1,14 +1,11 @@
-import type { Protocol } from "../effects.js";
 import type { DeltaRecord } from "../record/record.js";
+import { greatestBigint } from "../record/fields.js";
 import { compareStamps } from "../record/stamp.js";
-import { contend } from "./contend.js";
-import { release } from "./renew.js";
-import { greatest, type Seen, shownBy, Site } from "./site.js";
-import type { Held, Idle } from "./states.js";
+import { type Seen, shownBy, Site } from "./site.js";
 
 /**
  * Shared and exclusive leases (section 10): readers contend under one common name and wait for no other reader; a writer contends
- * under its own, and waits for all. Readers of one time share an epoch. A record with `readers` bears the common name; who
+ * under its own, and waits for all. Both do so by the same `contend`, renewals and `release`. Readers of one time share an epoch. A record with `readers` bears the common name; who
  * wrote it stands inside.
  *
  * In a store with one cell a reader's record takes the place of another's, and is then what keeps writers away from both. So it is at
@@ -27,8 +24,8 @@ export class ReaderSite extends Site {
 
   /** That of the readers who are there, unless a writer may have had it or a greater one. */
   protected override nextEpoch(seen: Seen): bigint {
-    const joined = greatest(readersIn(seen).map(({ epoch }) => epoch));
-    const others = greatest([...othersIn(seen).map(({ epoch }) => epoch), seen.floor.epoch]);
+    const joined = greatestBigint(readersIn(seen).map(({ epoch }) => epoch));
+    const others = greatestBigint([...othersIn(seen).map(({ epoch }) => epoch), seen.floor.epoch]);
     return joined > others ? joined : super.nextEpoch(seen);
   }
 
@@ -67,19 +64,9 @@ export class ReaderSite extends Site {
    */
   #above(content: DeltaRecord, next: DeltaRecord): true | DeltaRecord {
     if (compareStamps(content, next) < 0 && covers(next, content)) return true;
-    const number = greatest([content.number, next.number]) + 1n;
+    const number = greatestBigint([content.number, next.number]) + 1n;
     return { ...covering(next, content), number, nonce: this.nextNonce() };
   }
-}
-
-/** Waits until no writer holds the register, and reads it together with other readers. */
-export function contendShared(site: ReaderSite, from: Idle): Protocol<Held | Idle> {
-  return contend(site, from);
-}
-
-/** A reader that is done just stops renewing: the record that stands there may be what another holds by as well. */
-export function releaseShared(site: ReaderSite, held: Held): Protocol<Idle> {
-  return release(site, held);
 }
 
 function isReaders(record: DeltaRecord): boolean {
@@ -103,6 +90,6 @@ function covers(record: DeltaRecord, other: DeltaRecord): boolean {
 }
 
 function covering(record: DeltaRecord, other: DeltaRecord): DeltaRecord {
-  const epoch = greatest([record.epoch, other.epoch]);
+  const epoch = greatestBigint([record.epoch, other.epoch]);
   return { ...record, epoch, leaseMs: Math.max(record.leaseMs, other.leaseMs) };
 }

@@ -1,5 +1,6 @@
 import { decodeRecord, encodeRecord } from "../record/codec.js";
 import { crc32c } from "../record/crc32c.js";
+import { greatestBigint } from "../record/fields.js";
 import type { ProtocolEnvironment } from "../lease-protocol.js";
 import { stretched } from "../../common/clock-rates.js";
 import type { DeltaRecord } from "../record/record.js";
@@ -82,7 +83,9 @@ export class Site {
   /** The epoch of a record that begins a tenure: greater than all that the read has shown. */
   protected nextEpoch(seen: Seen): bigint {
     const shown = shownBy(seen).map(({ epoch }) => epoch);
-    this.#nonces.lastEpoch = this.#epochAfter(greatest([...shown, seen.floor.epoch, this.#nonces.lastEpoch]));
+    this.#nonces.lastEpoch = this.#epochAfter(
+      greatestBigint([...shown, seen.floor.epoch, this.#nonces.lastEpoch]),
+    );
     return this.#nonces.lastEpoch;
   }
 
@@ -255,10 +258,6 @@ export class Site {
 /** All that the stores have shown. */
 export function shownBy({ stores }: Seen): readonly DeltaRecord[] {
   return stores.flatMap((shown) => shown ?? []);
-}
-
-export function greatest(numbers: readonly bigint[]): bigint {
-  return numbers.reduce((a, b) => (a > b ? a : b), 0n);
 }
 
 /** Like no other write's. */

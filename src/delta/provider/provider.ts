@@ -9,7 +9,8 @@ import type {
 } from "../../lease/provider.js";
 import type { Timer } from "../../common/ports.js";
 import type { Guarantees, HolderHint, ResourceHint } from "../../lease/types.js";
-import { digitsMax, encodeRecord } from "../record/codec.js";
+import { encodeRecord } from "../record/codec.js";
+import { digitsMax } from "../record/fields.js";
 import type { Driver } from "../driver.js";
 import type { Protocol } from "../effects.js";
 import type { Farm } from "../farm/farm.js";

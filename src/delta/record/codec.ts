@@ -1,5 +1,6 @@
 import { isCount, isRecord } from "../../common/json.js";
 import { isResourceName } from "../../lease/resource-name.js";
+import { bigintOf, isDuration } from "./fields.js";
 import { corrupt, decodeEnvelope, encodeEnvelope, sameBytes } from "./envelope.js";
 import type { Asked, DeltaRecord } from "./record.js";
 
@@ -69,11 +70,6 @@ function recordOf(value: unknown, bytes: Uint8Array): DeltaRecord {
   };
 }
 
-/** The upper bound keeps what is computed with it exact. */
-function isDuration(value: unknown): value is number {
-  return typeof value === "number" && value >= 0 && value <= Number.MAX_SAFE_INTEGER / 4;
-}
-
 function isTexts(value: unknown): value is string[] {
   return Array.isArray(value) && value.every((item) => typeof item === "string");
 }
@@ -82,12 +78,4 @@ function isAsked(value: unknown): value is Asked {
   if (!isRecord(value)) return false;
   const { by, broken } = value;
   return typeof by === "string" && typeof broken === "boolean";
-}
-
-/** Numbers that only ever grow by one: longer than this is damage. */
-export const digitsMax = 30;
-
-function bigintOf(value: unknown): bigint | undefined {
-  if (typeof value !== "string" || value.length > digitsMax || !/^\d+$/.test(value)) return undefined;
-  return BigInt(value);
 }
