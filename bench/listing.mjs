@@ -1,4 +1,4 @@
-// Who only asks must cost nobody a lease: a hundred thousand leases are held, and renew themselves, while an observer in a
+// Observers must cost no lease: a hundred thousand leases are held, and renew themselves, while an observer in a
 // process of its own lists all of them, 32 at a time, and watches them. Prints one JSON object a line, and ends with 1 if
 // a lease is lost. Arguments: how many are held (100000), for how many seconds (30), how long the short ones are (4000 ms).
 import { fork } from "node:child_process";

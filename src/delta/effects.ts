@@ -3,8 +3,8 @@ import type { StoreAnswer, StoreRequest } from "./store.js";
 
 /**
  * The algorithms on shared storage are generators: they read line by line like the figures of the paper, yield what
- * is to be done, and are resumed with what came of it and a reading of the clocks. Who resumes them decides what time and
- * storage are: the host (`driver.ts`) or the simulator.
+ * is to be done, and are resumed with what came of it and a reading of the clocks. `driver.ts` resumes them; its world
+ * decides what time and storage are.
  */
 export type Protocol<Result> = Generator<Effect, Result, Resumption>;
 

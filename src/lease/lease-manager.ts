@@ -356,7 +356,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
       return outcome;
     }
     if (!contender.hasGivenUp && outcome.grant.remainingMs() > 0) {
-      // Who renews also ends it: two who count `maxHold`, each from when it heard of the grant, would come to
+      // What renews also ends it. Two that count `maxHold`, each from when it heard of the grant, would have
       // two ends.
       const byItself = this.provider.renewsByItself === true;
       const kept = byItself ? { ...spec, autoRenew: false, maxHoldMs: Infinity } : spec;

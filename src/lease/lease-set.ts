@@ -10,7 +10,7 @@ import type { Holding } from "./work.js";
 
 /**
  * Names in one set. They are acquired one after the other: with round trips of 50 ms so many take three
- * seconds, while the first wait for the last. Who needs more wants one name that stands for all of them.
+ * seconds, while the first wait for the last. To hold more, take one name that stands for all of them.
  */
 export const leasesOfSetMax = 64;
 

@@ -36,7 +36,7 @@ export class LocalQueue {
   #users = 0;
   #retired = false;
   #nextTicket = 0;
-  /** Who has a lower ticket was here when the attempt under way began. */
+  /** Callers with a lower ticket were here when the attempt under way began. */
   #turnTicket = 0;
   readonly #unused: (queue: LocalQueue) => void;
 

@@ -102,7 +102,7 @@ class Run {
     return held.remaining();
   }
 
-  /** Who is told that it holds names uses them. */
+  /** A job that is told that it holds names uses them. */
   #look(given: Job, held: LeaseSet | Lease): void {
     if (held.remaining() === 0) return;
     for (const name of given.names) {

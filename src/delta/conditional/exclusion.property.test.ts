@@ -45,7 +45,7 @@ function hardOfHearing(store: Store, timers: Timers, lateMs: number): Store {
 
 /**
  * Participants whose clocks go at rates of their own, some of whom hear late, contend for one resource, on stores that stall before and after they have
- * taken effect, answer late, crash and, one at a time, forget. Who holds is asked of every participant at every step.
+ * taken effect, answer late, crash and, one at a time, forget. Every participant is asked at every step whether it holds.
  */
 async function badDays(seed: number): Promise<Outcome> {
   const world = new VirtualWorld({ seed });

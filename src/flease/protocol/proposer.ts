@@ -429,8 +429,8 @@ export class Proposer {
   }
 
   /**
-   * Feeds the whole state into `hash`. Two proposers that hash alike behave alike. Who decides by itself when
-   * retries happen can leave out the pace of retries, which decides nothing else.
+   * Feeds the whole state into `hash`. Two proposers that hash alike behave alike. The explorer,
+   * which decides when retries happen, leaves out their pace: it decides nothing else.
    */
   hashInto(hash: StateHash, withPacing = true): void {
     hash.text(this.owner).number(this.#ballots.last).number(this.#ballots.seen);

@@ -5,7 +5,7 @@ import type { TlsFiles } from "../common/config.js";
 import { minVersion, readTls, whenRenewed } from "../common/tls.js";
 import type { ListenUrl } from "../common/urls.js";
 
-/** Who has not shown by then who it is, is nobody, ms. */
+/** A peer that has not proven its identity by then is disconnected, ms. */
 const handshakeMs = 5_000;
 
 /** Calls `ready` when bytes can be sent. */
