@@ -14,8 +14,8 @@ const fallsBy = 1 / 2;
 const risesBy = 1.1;
 
 /**
- * A sender that asks for no more than this part of the average, between two looks, did not cause the overload,
- * and is let in. All of these together are at most as large a part of what comes in.
+ * A sender that asks for no more than this part of the average, between two looks, did not cause the
+ * overload, and is let in. All of these together are at most as large a part of what comes in.
  */
 const LIGHT = 1 / 8;
 
