@@ -391,7 +391,7 @@ test("without the count of its users a stale queue drops a newer one, and random
   expect(found.failed).toBe(true);
 });
 
-test("who hears that all is being closed and begins anew is found by random scripts, if it may", async () => {
+test("a caller that begins anew when all is being closed is found by random scripts, if it may", async () => {
   const found = await duringFaults({ closesBeforeItIsKnown: true }, () => playMany(40 * RUNS));
   const what = expect.stringContaining("although all is being closed");
   expect(found.errorInstance).toMatchObject({ actual: expect.arrayContaining([what]) });

@@ -112,7 +112,7 @@ test("prefixes, pages, and followers who go", () => {
   expect(textOf(take(feed.follow("x/")))).toBe("anew");
 });
 
-test("one who is behind by more changes than are kept begins anew, and no other does", () => {
+test("a watcher that is behind by more changes than are kept begins anew, and no other does", () => {
   const { feed, perform, take } = setUp({ pageMax: 10, looksPerStep: 10, changesMax: 4 });
   const [behind, ahead] = [feed.follow("n"), feed.follow("n")];
   for (const follower of [behind, ahead]) expect(textOf(take(follower))).toBe("anew");

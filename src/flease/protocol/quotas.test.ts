@@ -48,7 +48,7 @@ test("one alone gets nearly all, several who want more get equal parts", () => {
   }
 });
 
-test("who comes when one has all that it may have still gets a part; names do not make an account's part larger", () => {
+test("a client that comes when another has all that it may have still gets a part; names do not make an account's part larger", () => {
   const quotas = quotasOf(["greedy.1", "g"], ["late.1", "l"]);
   takeTurns(quotas, ["greedy.1"]);
   expect(takeTurns(quotas, ["late.1"])[0]).toBeGreaterThan(5_000);

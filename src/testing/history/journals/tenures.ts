@@ -120,8 +120,8 @@ export class TenureIndex {
   }
 
   /**
-   * Those of each resource, in the order of their certain starts. A process that was never found holding has no
-   * tenure.
+   * Those of each resource, in the order of their certain starts. A process that was never found
+   * holding has no tenure.
    */
   byResource(): Map<string, Tenure[]> {
     const resources = new Map<string, Tenure[]>();
