@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { failureText } from "../sim/kit/simulator.js";
 import { cored, searchCore } from "./planted/cored.js";
 
-it.each(cored)("$name breaks $breaks", (mistake) => {
-  const { failed } = searchCore(mistake);
+it.each(cored)("$name breaks $breaks", async (mistake) => {
+  const { failed } = await searchCore(mistake);
   expect(failed && failureText(failed)).toMatch(`${mistake.breaks}: `);
 });

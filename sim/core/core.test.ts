@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { failureText } from "../kit/simulator.js";
 import { simulateCore, simulateCoreMany } from "./run.js";
 
-test("the bad days of a core break no invariant, and everything that is counted happens", () => {
-  const { counters, failed } = simulateCoreMany({ firstSeed: 1, goOn: (runs) => runs < 12 });
+test("the bad days of a core break no invariant, and everything that is counted happens", async () => {
+  const { counters, failed } = await simulateCoreMany({ firstSeed: 1, goOn: (runs) => runs < 12 });
   expect(failed && failureText(failed)).toBeUndefined();
   const { undecided: _undecided, ...counts } = counters;
   const never = Object.entries(counts).filter(([, count]) => count === 0);

@@ -25,8 +25,12 @@ const powerCuts = {
   thinkMs: 100,
 };
 
-test("servers that lose what they have not synced, again and again, lose nothing that was acknowledged", () => {
-  const { counters, failed } = simulateCoreMany({ firstSeed: 1, plan: powerCuts, goOn: (runs) => runs < 8 });
+test("servers that lose what they have not synced, again and again, lose nothing that was acknowledged", async () => {
+  const { counters, failed } = await simulateCoreMany({
+    firstSeed: 1,
+    plan: powerCuts,
+    goOn: (runs) => runs < 8,
+  });
   expect(failed && failureText(failed)).toBeUndefined();
   expect(counters.crashes).toBeGreaterThan(200);
   expect(counters.operations).toBeGreaterThan(500);

@@ -1,5 +1,5 @@
 import { SimRandom } from "../kit/random.js";
-import { Batch, type BatchOptions, type SimResult } from "../kit/simulator.js";
+import { type Batch, type BatchOptions, type SimResult, simulateSeeds } from "../kit/simulator.js";
 import { CoreHazards } from "./hazards.js";
 import { LeaseKeys } from "./checkers/lease-keys.js";
 import { LeaseLife } from "./checkers/lease-life.js";
@@ -76,10 +76,5 @@ export function simulateCore({ seed, only, plan: changed, story }: CoreSimOption
   return { seed, plan, where, violation, traceHash: hash.digest(), counters };
 }
 
-/** Runs seed after seed until one fails or it is told to stop. */
-export function simulateCoreMany(options: BatchOptions<CoreSimOptions>): CoreBatch {
-  const { firstSeed, goOn, ...rest } = options;
-  const batch = new Batch<CoreSimResult>(coreCounters());
-  while (batch.goesOn(goOn)) batch.add(simulateCore({ ...rest, seed: firstSeed + batch.counters.runs }));
-  return batch;
-}
+export const simulateCoreMany = (options: BatchOptions<CoreSimOptions>): Promise<CoreBatch> =>
+  simulateSeeds(simulateCore, coreCounters(), options);

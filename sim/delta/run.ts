@@ -1,6 +1,6 @@
 import { SimRandom } from "../kit/random.js";
 import { allStorageCheckers } from "./checkers/index.js";
-import { Batch, type BatchOptions, type SimResult } from "../kit/simulator.js";
+import { type Batch, type BatchOptions, type SimResult, simulateSeeds } from "../kit/simulator.js";
 import { type StorageCounters, storageCounters } from "./stage/counters.js";
 import { storageFeatures } from "./features.js";
 import { type Ground, type StoragePlan, drawStoragePlan, grounds } from "./stage/plan.js";
@@ -42,11 +42,5 @@ export async function simulateStorage(options: StorageSimOptions): Promise<Stora
   return { seed, plan, where: `ground ${ground}`, violation, traceHash: hash.digest(), counters };
 }
 
-/** Runs seed after seed until one fails or it is told to stop. */
-export async function simulateStorageMany(options: BatchOptions<StorageSimOptions>): Promise<StorageBatch> {
-  const { firstSeed, goOn, ...rest } = options;
-  const batch = new Batch<StorageSimResult>(storageCounters());
-  while (batch.goesOn(goOn))
-    batch.add(await simulateStorage({ ...rest, seed: firstSeed + batch.counters.runs }));
-  return batch;
-}
+export const simulateStorageMany = (options: BatchOptions<StorageSimOptions>): Promise<StorageBatch> =>
+  simulateSeeds(simulateStorage, storageCounters(), options);

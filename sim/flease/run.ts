@@ -6,7 +6,7 @@ import { features } from "./features.js";
 import { drawFairWeather, drawPlan, withGreedyClient } from "./stage/plan.js";
 import type { RunPlan } from "./stage/plan.js";
 import { SimRandom } from "../kit/random.js";
-import { Batch, type BatchOptions, type SimResult } from "../kit/simulator.js";
+import { type Batch, type BatchOptions, type SimResult, simulateSeeds } from "../kit/simulator.js";
 import type { Invariant } from "./stage/invariants.js";
 import { World } from "./world.js";
 import type { WorldMistakes } from "./stage/stage.js";
@@ -57,15 +57,12 @@ export async function simulate(options: SimOptions): Promise<FleaseResult> {
   return { seed, plan, where, violation: world.violation, traceHash: world.hash.digest(), counters };
 }
 
-/** Runs seed after seed, over the clock modes in turn, until one fails or it is told to stop. */
-export async function simulateMany(
-  options: BatchOptions<Omit<SimOptions, "mode">> & { readonly modes?: readonly ClockMode[] },
-): Promise<BatchResult> {
-  const { firstSeed, goOn, modes = clockModes, ...rest } = options;
-  const batch = new Batch<FleaseResult>(fleaseCounters());
-  while (batch.goesOn(goOn)) {
-    const { runs } = batch.counters;
-    batch.add(await simulate({ ...rest, seed: firstSeed + runs, mode: modes[runs % modes.length]! }));
-  }
-  return batch;
+/** Runs seed after seed, over the clock modes in turn. */
+export function simulateMany({
+  modes = clockModes,
+  ...options
+}: BatchOptions<Omit<SimOptions, "mode">> & { readonly modes?: readonly ClockMode[] }): Promise<BatchResult> {
+  const modeOf = (seed: number) => modes[(seed - options.firstSeed) % modes.length]!;
+  const run = (one: Omit<SimOptions, "mode">) => simulate({ ...one, mode: modeOf(one.seed) });
+  return simulateSeeds(run, fleaseCounters(), options);
 }

@@ -72,6 +72,18 @@ export type BatchOptions<Options> = Omit<Options, "seed" | "story"> & {
   readonly goOn: (runs: number) => boolean;
 };
 
+/** Runs seed after seed until one fails or it is told to stop. */
+export async function simulateSeeds<Options, Result extends SimResult>(
+  simulate: (options: Options) => Result | Promise<Result>,
+  counters: Result["counters"],
+  { firstSeed, goOn, ...rest }: BatchOptions<Options>,
+): Promise<Batch<Result>> {
+  const batch = new Batch<Result>(counters);
+  while (batch.goesOn(goOn))
+    batch.add(await simulate({ ...rest, seed: firstSeed + batch.counters.runs } as Options));
+  return batch;
+}
+
 /**
  * Makes a failing run shorter: takes out one feature after another, and keeps out those without which the same
  * invariant still breaks, in no more events. A run ends at its violation, so its time is cut already.

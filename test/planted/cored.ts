@@ -1,4 +1,4 @@
-import { type Faults, withFaults } from "./switches.js";
+import { type Faults, duringFaults } from "./switches.js";
 import { bulky, type CorePlan } from "../../sim/core/world/plan.js";
 import { type CoreBatch, simulateCoreMany } from "../../sim/core/run.js";
 import type { CoreInvariant } from "../../sim/core/world/invariants.js";
@@ -252,8 +252,8 @@ export function searchCore({
   breaks,
   seed,
   plan,
-}: Cored): CoreBatch {
+}: Cored): Promise<CoreBatch> {
   const search = () =>
     simulateCoreMany({ firstSeed: seed, only: [breaks], plan, goOn: (runs) => runs < runsMax });
-  return withFaults(faults, () => withFaults(raftFaults, () => withFaults(waistFaults, search)));
+  return duringFaults({ ...faults, ...raftFaults, ...waistFaults }, search);
 }

@@ -203,7 +203,7 @@ async function onCore(): Promise<Row[]> {
   for (const mistake of cored.filter(({ name }) => wanted(name))) {
     const { name, breaks } = mistake;
     const look = async () => {
-      const { counters, failed } = searchCore(mistake);
+      const { counters, failed } = await searchCore(mistake);
       const seed = failed === undefined ? "" : `${failed.plan.seed} core`;
       const caught = failed?.violation?.invariant === breaks;
       const after = `${counters.runs} runs`;

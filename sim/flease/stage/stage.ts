@@ -25,16 +25,16 @@ export interface WorldMistakes {
   readonly leases?: (leases: Leases) => Leases;
 }
 
-/** The book of who held what when, as the programs were told. */
-export interface TenureBook extends TenureLookup {
+/** The index of who held what when, as the programs were told. */
+export interface TenureIndex extends TenureLookup {
   begin(node: NodeView, slot: Slot): Tenure;
   end(node: NodeView, resource: string, how: "released" | "lapsed"): void;
   /** The node has died, and with it all that it held. */
   crash(node: NodeView): void;
 }
 
-/** The book of what the programs on the waist see. */
-export interface ClaimBook extends ClaimLookup {
+/** The index of what the programs on the waist see. */
+export interface ClaimIndex extends ClaimLookup {
   waits(node: NodeView, resource: string): Waiter;
   waited(waiter: Waiter): void;
   begin(node: NodeView, lease: Lease): Claim;
@@ -57,8 +57,8 @@ export interface Stage extends WorldView {
   readonly sharedWall: SharedWall;
   readonly network: Network;
   readonly nodes: readonly (MachineNode & ProgramNode)[];
-  readonly tenures: TenureBook;
-  readonly claims: ClaimBook;
+  readonly tenures: TenureIndex;
+  readonly claims: ClaimIndex;
   readonly observers: Observers;
   /** Some nodes have programs on the waist. */
   readonly hasWaist: boolean;
