@@ -247,36 +247,26 @@ export class Transport implements DialerPorts {
     if (differs !== undefined || theirs === undefined) return differs;
     const unproven = unprovenClaim(connection.proof!, claimOf(theirs, ours));
     if (unproven !== undefined) return authRejection(unproven.cause, unproven.text);
+    const id = JSON.stringify(theirs.nodeId);
     const expected = connection.dialing?.expectedId;
-    if (connection.dialing !== undefined && theirs.role !== "member") {
-      return {
-        reason: "notAdmitted",
-        text: `${JSON.stringify(theirs.nodeId)} accepts connections but is no member`,
-      };
-    }
-    if (theirs.role === "member" && ours.role === "member" && theirs.nodeId === ours.nodeId) {
-      return { reason: "duplicate", text: `both sides are the member ${JSON.stringify(ours.nodeId)}` };
-    }
+    if (connection.dialing !== undefined && theirs.role !== "member")
+      return { reason: "notAdmitted", text: `${id} accepts connections but is no member` };
+    if (theirs.role === "member" && ours.role === "member" && theirs.nodeId === ours.nodeId)
+      return { reason: "duplicate", text: `both sides are the member ${id}` };
     if (expected !== undefined && expected !== theirs.nodeId) {
-      return {
-        reason: "notAdmitted",
-        text: `the member there should be ${JSON.stringify(expected)} and is ${JSON.stringify(theirs.nodeId)}`,
-      };
+      const text = `the member there should be ${JSON.stringify(expected)} and is ${id}`;
+      return { reason: "notAdmitted", text };
     }
     const older = this.linkPorts.get(theirs);
-    const known = older !== undefined;
     // As long as the connection stands: its other end relies on that, also when nothing has been heard for a
     // while.
-    if (known && older.incarnation !== theirs.incarnation && older.open) {
+    if (older?.open === true && older.incarnation !== theirs.incarnation) {
       this.handler.duplicateRefused(older, connection.address);
-      const id = JSON.stringify(theirs.nodeId);
-      return {
-        reason: "twin",
-        text: `another process is the member ${id} already, from ${older.address}; two processes must not be one member`,
-      };
+      const text = `another process is the member ${id} already, from ${older.address}; two processes must not be one member`;
+      return { reason: "twin", text };
     }
     const account = accountOf(connection.proof!, theirs, connection.address);
-    if (theirs.role !== "member" && !known && !this.linkPorts.hasRoomFor(account)) {
+    if (theirs.role !== "member" && older === undefined && !this.linkPorts.hasRoomFor(account)) {
       return { reason: "full", text: `as many clients as there may be of ${account} are connected already` };
     }
     return this.handler.admit(theirs);
