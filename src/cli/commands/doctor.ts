@@ -12,11 +12,17 @@ import { directoriesOnOneDisk } from "../../stores/shared-disk.js";
 import { exitCode } from "../common/exit-codes.js";
 import { present } from "../output/present.js";
 import { sayProgress } from "../output/say.js";
-import { type Settings, type SharedOptions, openOptions, settingsOf } from "../common/settings.js";
+import {
+  type Settings,
+  type SharedOptions,
+  openOptions,
+  refuseMemory,
+  settingsOf,
+} from "../common/settings.js";
 import { doctorCore } from "./doctor-core.js";
 import { examineMembers } from "./doctor-members.js";
 import { presentFarm } from "./doctor-stores.js";
-import { clockFindings, presentFindings } from "./findings.js";
+import { clockFindings, presentFindings, syncHints } from "./findings.js";
 import { presentStatus } from "./status.js";
 import { few } from "../../common/lists.js";
 
@@ -30,6 +36,7 @@ const progressEveryMs = 100;
 /** `leasehold doctor`: 78 when something is not suitable for leases, 69 when something cannot be reached. */
 export async function doctor(options: DoctorOptions): Promise<number> {
   const settings = settingsOf(options);
+  refuseMemory("doctor", settings);
   const durationMs = parseDuration(options.duration, "--duration");
   if (settings.endpoints.some(isFarmUrl)) return doctorFarm(settings, durationMs);
   if (settings.endpoints.some(isCoreUrl)) return doctorCore(settings, durationMs);
@@ -73,7 +80,8 @@ function verdictOf({ stores, error }: FarmReport): "ok" | "usage" | "unfit" | "u
 
 async function doctorMembers(settings: Settings): Promise<number> {
   const reports = await clusterStatus(...few(settings.endpoints), openOptions(settings));
-  const examination = examineMembers(reports, await clockFindings(clockRateErrorDefault));
+  const { verdict, findings } = examineMembers(reports, await clockFindings(clockRateErrorDefault));
+  const examination = { verdict, findings: [...findings, ...(await syncHints())] };
   present(settings.output, presentFindings("members", presentStatus(reports), examination));
-  return exitCode(examination.verdict);
+  return exitCode(verdict);
 }

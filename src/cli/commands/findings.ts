@@ -1,10 +1,14 @@
 import { whyTooFast, clockSlew } from "../../runtime/clock-slew.js";
+import { isClockSynchronized } from "../../runtime/clock-sync.js";
+import type { Paint } from "../output/ansi.js";
 import type { Presentation } from "../output/present.js";
 
 /** What was seen, as a sentence. */
 export interface Finding {
   readonly ok: boolean;
   readonly text: string;
+  /** Worth a look, and no fault. */
+  readonly isHint?: true;
 }
 
 export interface Examination {
@@ -23,9 +27,22 @@ export function presentFindings(
     table: (paint, widthMax) => [
       ...asked.table(paint, widthMax),
       "",
-      ...findings.map(({ ok, text }) => `${ok ? paint("green", "✓") : paint("red", "✗")} ${text}`),
+      ...findings.map((finding) => `${markOf(finding, paint)} ${finding.text}`),
     ],
   };
+}
+
+function markOf({ ok, isHint }: Finding, paint: Paint): string {
+  if (ok) return paint("green", "✓");
+  return isHint === true ? paint("yellow", "!") : paint("red", "✗");
+}
+
+/** Said where no time service keeps the system clock of this machine. */
+export async function syncHints(): Promise<Finding[]> {
+  if ((await isClockSynchronized()) !== false) return [];
+  const text =
+    "no time service keeps the system clock of this machine: exclusion rests on its steady clock alone";
+  return [{ ok: false, isHint: true, text }];
 }
 
 /** What the time service of this machine may do to its clocks, where that is too much; else nothing. */

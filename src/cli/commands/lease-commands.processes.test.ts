@@ -158,6 +158,8 @@ test.each([
   ],
   [["peer", "--role", "observer"], "--role has no meaning for peer"],
   [["core", "--role", "observer"], "--role has no meaning for core"],
+  [["status", "--endpoints", "memory:x"], "memory: is in one process alone"],
+  [["doctor", "--endpoints", "memory:x"], "memory: is in one process alone"],
 ])("%j is refused with 2", async (words, message) => {
   const { code, stdout, stderr } = await leasehold(words).finished;
   expect({ code, stdout }).toEqual({ code: 2, stdout: "" });

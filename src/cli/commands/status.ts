@@ -9,7 +9,7 @@ import { type Presentation, present, shortTime } from "../output/present.js";
 import { type Cell, type Column, tableLines } from "../output/table.js";
 import { coreStatus } from "./core-status.js";
 import { storeStatus } from "./store-status.js";
-import { type SharedOptions, openOptions, settingsOf } from "../common/settings.js";
+import { type SharedOptions, openOptions, refuseMemory, settingsOf } from "../common/settings.js";
 import { few } from "../../common/lists.js";
 
 const COLUMNS: readonly Column[] = [
@@ -24,6 +24,7 @@ const COLUMNS: readonly Column[] = [
 /** `leasehold status`: exit code 69 when fewer than a majority of the members, or stores, are ready. */
 export async function status(options: SharedOptions): Promise<number> {
   const settings = settingsOf(options);
+  refuseMemory("status", settings);
   if (settings.endpoints.some(isFarmUrl)) return storeStatus(settings);
   if (settings.endpoints.some(isCoreUrl)) return coreStatus(settings);
   const reports = await clusterStatus(...few(settings.endpoints), openOptions(settings));

@@ -76,6 +76,14 @@ export function settingsOf(options: SharedOptions): Settings {
   };
 }
 
+/** For a command that asks how the others are: leases in memory have no others. */
+export function refuseMemory(command: string, { endpoints }: Settings): void {
+  if (!endpoints.some((endpoint) => endpoint.startsWith("memory:"))) return;
+  throw usageError(
+    `memory: is in one process alone, and this one has just begun: ${command} has nothing to ask`,
+  );
+}
+
 /** `--ttl` in ms, as something to spread: it is looked at before anything is opened. */
 export function ttlOf(ttl: string | undefined): { readonly ttl?: number } {
   return ttl === undefined ? {} : { ttl: parseDuration(ttl, "--ttl") };
