@@ -4,8 +4,8 @@ import { execFile } from "node:child_process";
 const askMsMax = 1_000;
 
 /**
- * Whether the system clock is kept by a time service, as the kernel says (`timedatectl`); `undefined` where that
- * cannot be asked, as in most containers.
+ * Whether the system clock is kept by a time service, as the kernel says (`timedatectl`); `undefined` where
+ * that cannot be asked, as in most containers.
  */
 export function isClockSynchronized(command = "timedatectl"): Promise<boolean | undefined> {
   const args = ["show", "--property=NTPSynchronized", "--value"];
