@@ -292,8 +292,15 @@ export const inCore = /** @type {const} */ ([
   },
   {
     name: "eventsSpread",
-    why: "What cannot be many may be in a watch's response.",
-    edits: [{ file: watchStream, find: "append(batch, revision);", replace: "batch.push(...revision);" }],
+    why: "The events of a revision are the arguments of one call, which are as many as the stack takes: here a thousand.",
+    edits: [
+      {
+        file: watchStream,
+        find: "append(batch, revision);",
+        replace:
+          'if (revision.length > 1_000) throw new RangeError("too many arguments"); batch.push(...revision);',
+      },
+    ],
   },
   {
     name: "mistakesEscape",
