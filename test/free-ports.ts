@@ -1,7 +1,7 @@
 import { createServer } from "node:net";
 
 /**
- * Below those that systems give to whoever connects (from 32768 on Linux, from 49152 elsewhere): a port of that range may be gone
+ * Below those that systems give to connections (from 32768 on Linux, from 49152 elsewhere): a port of that range may be gone
  * between the look and the use. Each process has a part of its own, so that tests beside this one do not find the same.
  */
 const firstPort = 10_000;

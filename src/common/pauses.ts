@@ -1,6 +1,6 @@
 import type { Timer, Timers } from "./ports.js";
 
-/** Pauses that can all be ended at once, by whoever closes what makes them. */
+/** Pauses that can all be ended at once, by the close of what makes them. */
 export class Pauses {
   readonly #timers: Timers;
   readonly #open = new Map<Timer, () => void>();
