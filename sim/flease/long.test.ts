@@ -6,8 +6,9 @@ import { failureText } from "../kit/simulator.js";
 import { simulateMany } from "./run.js";
 
 /**
- * A long search by hand: `SIM_MINUTES=10 npx vitest run sim/flease/long.test.ts`, with `SIM_SEED` to begin elsewhere. It
- * says what was done, and for a failure the seed and mode with which `simulate` runs it again.
+ * A long search by hand: `SIM_MINUTES=10 npx vitest run --config vitest.random.config.ts sim/flease/long.test.ts`,
+ * with `SIM_SEED` to begin elsewhere. It says what was done, and for a failure the seed and mode with which
+ * `simulate` runs it again.
  */
 const minutes = Number(process.env["SIM_MINUTES"] ?? 0);
 const firstSeed = Number(process.env["SIM_SEED"] ?? 1_000_000);

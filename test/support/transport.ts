@@ -178,8 +178,11 @@ export function batchOf(message: Message): Buffer {
 }
 
 /** Waits until something is true; the test fails after five seconds. */
+/** So long that a machine which is only busy has done it. */
+const hangMs = 60_000;
+
 export async function until(condition: () => boolean, what = condition.toString()): Promise<void> {
-  const endMs = Date.now() + 5000;
+  const endMs = Date.now() + hangMs;
   while (!condition()) {
     if (Date.now() > endMs) throw new Error(`did not come true: ${what}`);
     await sleep(2);
