@@ -26,7 +26,7 @@ export const plugins = [
 ];
 
 /** Random runs of the simulators, and the tables of planted mistakes: minutes of processor time, with a command of their own. */
-export const randomTests = ["sim/**/*.test.ts", "src/cli/commands/sim*.test.ts", "test/planted-*.test.ts"];
+export const randomTests = ["sim/**/*.test.ts", "src/cli/commands/sim-*.test.ts", "test/planted-*.test.ts"];
 
 /** Parts of `npm test` that try harder by `LEASEHOLD_EFFORT`: see `test/support/effort.ts`. */
 export const harderTests = [
