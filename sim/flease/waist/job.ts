@@ -1,5 +1,5 @@
 import { LeaseholdError } from "../../../src/lease/errors.js";
-import type { AcquireOptions, Lease, Leases } from "../../../src/lease/types.js";
+import type { AcquireOptions, Lease, Leases, TryAcquireOptions } from "../../../src/lease/types.js";
 import type { Stage } from "../stage/stage.js";
 import { expectedCodes, sleepOn } from "./program.js";
 import type { Waist } from "./waist.js";
@@ -98,7 +98,7 @@ export class Job {
   async #permit(): Promise<Lease | undefined> {
     for (const name of this.#names) {
       await this.#world.pass(ownTurnsMax);
-      const lease = await this.#leases.tryAcquire(name, this.#options());
+      const lease = await this.#leases.tryAcquire(name, this.#optionsToTry());
       if (lease !== undefined) return lease;
     }
     return undefined;
@@ -109,7 +109,7 @@ export class Job {
     const pauses = random.chance(0.5);
     for (let left = random.below(triesMax); left >= 0; left -= 1) {
       const which = random.chance(0.5) ? name : random.pick(this.#names);
-      const lease = await this.#leases.tryAcquire(which, this.#options());
+      const lease = await this.#leases.tryAcquire(which, this.#optionsToTry());
       if (lease !== undefined) return lease;
       if (pauses) await this.#sleep(random.next() * settings.rpcTimeoutMs);
       else await this.#world.pass(ownTurnsMax);
@@ -163,6 +163,12 @@ export class Job {
   #options(): AcquireOptions {
     const { random, workload, settings } = this.#world;
     return { ttl: settings.ttlMaxMs, wait: 1 + random.next() * workload.patienceMaxMs };
+  }
+
+  /** It draws what a wait draws: seeds that are known to show something still do. */
+  #optionsToTry(): TryAcquireOptions {
+    const { ttl } = this.#options();
+    return { ttl: ttl! };
   }
 
   #sleep(ms: number): Promise<void> {
