@@ -1,6 +1,7 @@
-import type { Command } from "commander";
+import type { Command, Option } from "commander";
 import { exitCode } from "./common/exit-codes.js";
 import { usageError } from "./common/failure.js";
+import { usefulOptions } from "./common/shared-options.js";
 import { sayLines } from "./output/say.js";
 
 /** The cluster is asked for names while somebody waits at a prompt. */
@@ -27,15 +28,19 @@ interface Completed {
 }
 
 function commandsOf(program: Command): Completed[] {
-  const optionsOf = (command: Command) =>
-    command.options.map((option) => ({
+  const optionsOf = (options: readonly Option[]) =>
+    options.map((option) => ({
       flag: option.long ?? option.short ?? "",
       description: option.description,
     }));
   return program.commands.map((command) => ({
     name: command.name(),
     description: command.description(),
-    options: [...optionsOf(command), ...optionsOf(program), { flag: "--help", description: "print help" }],
+    options: [
+      ...optionsOf(command.options),
+      ...optionsOf(usefulOptions(command)),
+      { flag: "--help", description: "print help" },
+    ],
   }));
 }
 

@@ -114,7 +114,6 @@ describe("faults are one line and have an exit code", () => {
     [["up", "--endpoints", "a:1"], "--endpoints has no meaning for up"],
     [["up", "--key-file", "k"], "--key-file has no meaning for up: its cluster is on this machine only"],
     [["sim", "--timeout", "1s"], "--timeout has no meaning for sim"],
-    [["completion", "bash", "-o", "json"], "--output has no meaning for completion"],
   ])("%j is refused, and the message says why", async (words, message) => {
     expect(await fault(...words)).toContain(message);
   });

@@ -4,7 +4,8 @@ import { usageError } from "./failure.js";
 /** The options of the program that a command has no use for, by their attribute names, and why. */
 interface Useless {
   readonly names: readonly string[];
-  readonly why: string;
+  /** Absent where they do no harm, as in a script that gives them to every command. */
+  readonly why?: string;
 }
 
 const credentials = ["tlsCa", "tlsCert", "tlsKey", "keyFile"] as const;
@@ -19,7 +20,7 @@ const uselessFor: Readonly<Record<string, Useless>> = {
   core: { names: all, why: "it is a server itself, and asks no running member" },
   sim: { names: all.filter((name) => !isOutput(name)), why: "it asks no running member" },
   check: { names: all.filter((name) => !isOutput(name)), why: "it asks no running member" },
-  completion: { names: all, why: "it prints a script" },
+  completion: { names: all },
 };
 
 /** Those of the program's options that mean something to this command: its help shows no others. */
@@ -31,6 +32,7 @@ export function usefulOptions(command: Command): Option[] {
 /** @throws CommandFailure for an option that was given to a command which has no use for it. */
 export function refuseUselessOptions(command: Command): void {
   const { names = [], why } = uselessFor[command.name()] ?? {};
+  if (why === undefined) return;
   const own = new Set(command.options.map((option) => option.attributeName()));
   for (const option of command.parent?.options ?? []) {
     const name = option.attributeName();
