@@ -63,7 +63,7 @@ const wallAlone = { rateTestOff: true };
 
 /** Mistakes that random runs find. */
 export const simulated: readonly Simulated[] = [
-  ...inProtocol("P1: no recovery wait", { noRecoveryWait: true }, "c I1 66", "c I15 5"),
+  ...inProtocol("P1: no recovery wait", { noRecoveryWait: true }, "c I1 92", "c I15 5"),
   ...inProtocol("P5: no safety period", { noSafetyPeriod: true, ...wallAlone }, "c I1 722", "c I6 2"),
   ...inProtocol(
     "P8: ballots are equal within the skew",
@@ -77,7 +77,7 @@ export const simulated: readonly Simulated[] = [
     { releaseBeforeStopping: true },
     "c I1 1",
   ),
-  ...inProtocol("P13: late acknowledgements count", { lateAcksCount: true }, "c I12 4", "c I1 12"),
+  ...inProtocol("P13: late acknowledgements count", { lateAcksCount: true }, "c I12 4", "c I1 21"),
   ...inProtocol(
     "P14: a release frees whatever ballot",
     { unconditionalRelease: true, ...ballotsAlone },
@@ -86,7 +86,7 @@ export const simulated: readonly Simulated[] = [
   ...inProtocol(
     "P15: a renewal skips the promise",
     { renewalSkipsPromiseCheck: true, ...ballotsAlone },
-    "c I1 227",
+    "c I1 551",
   ),
   ...inProtocol(
     "P17: an undecided fast attempt is renewed",
@@ -103,7 +103,7 @@ export const simulated: readonly Simulated[] = [
     { fastAcquireWithoutFreeTest: true },
     "c I1 1",
   ),
-  ...inProtocol("P20: less than a majority", { smallQuorum: true }, "c I1 1", "c I3 53"),
+  ...inProtocol("P20: less than a majority", { smallQuorum: true }, "c I1 1", "c I3 107"),
   ...inProtocol("P20: acknowledgements are counted, not ackers", { acksCountedNotAckers: true }, "c I1 1"),
   ...inProtocol("P24: a renewal shortens the guard", { renewalShortensGuard: true }, "c I7 2"),
   ...inProtocol("P25: a lapsed tenure is opened again", { lapsedTenureReopened: true }, "c I14 8"),
@@ -138,8 +138,8 @@ export const simulated: readonly Simulated[] = [
   ...inProtocol(
     "P50: only a step back ends holds at once",
     { onlyStepBackEndsHoldsAtOnce: true },
-    "g I1 23",
-    "e I1 234",
+    "g I1 59",
+    "e I1 595",
   ),
   ...inProtocol(
     "P51: the thread of a program ignores that its clocks disagree",
@@ -149,7 +149,7 @@ export const simulated: readonly Simulated[] = [
   ...inProtocol(
     "P52: the guard ignores the rates of clocks",
     { guardIgnoresRates: true },
-    "b I1 59",
+    "b I1 273",
     "b I4 1",
   ),
   ...inProtocol(
