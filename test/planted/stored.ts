@@ -128,7 +128,7 @@ export const stored: readonly Stored[] = [
     faults: { releaseOverSuccessor: true },
     ground: "paper",
     breaks: "renewal",
-    seed: 12,
+    seed: 33,
     plan: { replaceEveryMs: Infinity },
   },
   {
@@ -180,7 +180,7 @@ export const stored: readonly Stored[] = [
     faults: { greatestRecordOnly: true },
     ground: "shared",
     breaks: "exclusion",
-    seed: 497,
+    seed: 977,
     plan: {
       kinds: ["slotted", "slotted", "slotted"],
       stableFromMs: 0,
@@ -226,7 +226,7 @@ export const stored: readonly Stored[] = [
     faults: { readerHidesOthers: true },
     ground: "shared",
     breaks: "exclusion",
-    seed: 15,
+    seed: 23,
     plan: {
       delayMs: 50,
       leaseMs: 2_500,
@@ -345,7 +345,7 @@ export const stored: readonly Stored[] = [
     faults: { tiesAreRefused: true },
     ground: "paper",
     breaks: "one-farm",
-    seed: 6,
+    seed: 9,
     plan: { ...calm, ...slotted, ...manyReturns },
   },
   {
@@ -353,7 +353,7 @@ export const stored: readonly Stored[] = [
     faults: { epochsUnbounded: true },
     ground: "conditional",
     breaks: "tokens",
-    seed: 41,
+    seed: 34,
     plan: {
       ...calm,
       kinds: ["atomic", "atomic", "atomic"],
@@ -364,7 +364,10 @@ export const stored: readonly Stored[] = [
       thinkMeanMs: 1_200,
       releaseRate: 0.9,
       lazyRate: 0,
-      forgetEveryMs: 8_000,
+      forgetEveryMs: 6_000,
+      // Those that begin look at the farm, and let stores count again that nobody has written to since.
+      crashEveryMs: 3_000,
+      lifeMs: 4_000,
       endMs: 80_000,
     },
   },
