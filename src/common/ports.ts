@@ -34,8 +34,25 @@ export interface Random {
   next(): number;
 }
 
+/** A place where those listen who know its name: `diagnostics_channel` of Node. */
+export interface Channel {
+  readonly hasSubscribers: boolean;
+  publish(message: unknown): void;
+}
+
+/** What the platform gives to programs that want to see into libraries. */
+export interface ProgramHooks {
+  /** Runs functions later in the async context of this call: what `AsyncLocalStorage` holds now. */
+  snapshot(): <R>(run: () => R) => R;
+  channel(name: string): Channel;
+  /** Tells the program of a mistake of its own that must not stop anything else. */
+  warn(what: string, error: unknown): void;
+}
+
 export interface World {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly random: Random;
+  /** Absent in simulated worlds. */
+  readonly hooks?: ProgramHooks;
 }

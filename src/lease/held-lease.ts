@@ -1,6 +1,7 @@
 import { formatDuration } from "./duration.js";
 import { LeaseholdError, LeaseLostError, type LossReason } from "./errors.js";
 import type { Timer, World } from "../common/ports.js";
+import type { Events } from "./events.js";
 import type { Grant, Provider } from "./provider.js";
 import type { Lease } from "./types.js";
 import type { Holding } from "./work.js";
@@ -14,17 +15,27 @@ const renewalsPerTtl = 3;
  */
 const renewalRetriesPerTtl = 12;
 
+/** A lease of which less than a third remains, and that should be renewed by itself, is late. */
+const lateParts = 3;
+
+/** The look comes so much later: else rounding could make it find a little more than a third, for ever. */
+const lateLookMs = 1;
+
 export interface HeldLeaseOptions {
   readonly ttlMs: number;
   readonly autoRenew: boolean;
   /** `Infinity` for no bound. */
   readonly maxHoldMs: number;
+  /** The provider renews it by itself, which can be seen by what remains alone. */
+  readonly renewedElsewhere?: boolean;
 }
 
 /** Who made the lease and takes it back: a `LeaseManager`, or the `LeaseServer` of a worker thread. */
 export interface LeaseKeeper {
   readonly provider: Pick<Provider, "holder" | "renew" | "forgoRenewal">;
   readonly world: World;
+  /** Absent where nobody can listen. */
+  readonly events?: Events;
   /** Called once, when the lease has ended and no request for it is under way. Never rejects. */
   takeBack(lease: HeldLease): Promise<void>;
 }
@@ -46,12 +57,15 @@ export class HeldLease implements Lease, Holding {
   /** The end that `maxHold` sets, on the steady clock. */
   readonly latestMs: number;
   readonly #autoRenew: boolean;
+  readonly #renewedElsewhere: boolean;
+  #isLate = false;
   readonly #onTimer = () => this.#wake();
   #timer: Timer | undefined;
   #nextRenewalMs = Infinity;
   #renewing: Promise<boolean> | undefined;
   #renewalError: unknown;
   #controller: AbortController | undefined;
+  #enter: (<R>(run: () => R) => R) | undefined;
   #releaseRequests: AbortController | undefined;
   #releaseRequest: LeaseholdError | undefined;
   #ended: LossReason | undefined;
@@ -67,6 +81,7 @@ export class HeldLease implements Lease, Holding {
     this.holder = keeper.provider.holder;
     this.ttlMs = options.ttlMs;
     this.#autoRenew = options.autoRenew;
+    this.#renewedElsewhere = options.renewedElsewhere === true;
     this.latestMs = keeper.world.clock.monotonicMs() + options.maxHoldMs;
     const leftMs = this.remaining();
     if (leftMs === 0) return;
@@ -76,11 +91,10 @@ export class HeldLease implements Lease, Holding {
 
   get signal(): AbortSignal {
     this.remaining();
-    if (this.#controller === undefined) {
-      this.#controller = new AbortController();
-      if (this.#ended !== undefined) this.#controller.abort(this.#lossError(this.#ended));
-    }
-    return this.#controller.signal;
+    if (this.#controller !== undefined) return this.#controller.signal;
+    const controller = this.#makeController();
+    if (this.#ended !== undefined) controller.abort(this.#lossError(this.#ended));
+    return controller.signal;
   }
 
   get releaseRequested(): AbortSignal {
@@ -170,9 +184,18 @@ export class HeldLease implements Lease, Holding {
       this.#timer = undefined;
       // Set before the signal aborts: what listens there may call release().
       this.#returned = this.#returnToKeeper();
-      this.#controller?.abort(this.#lossError(reason));
+      if (this.#controller !== undefined) this.#abort(this.#controller, this.#lossError(reason));
+      this.#tellOfEnd(reason);
     }
     return this.#returned;
+  }
+
+  /** What the program ends itself is no loss to be told of. */
+  #tellOfEnd(reason: LossReason): void {
+    const { events } = this.#keeper;
+    if (reason === "released" || reason === "closed") {
+      if (events?.released.isHeard) events.released.tell({ lease: this });
+    } else if (events?.lost.isHeard) events.lost.tell({ lease: this, error: this.#lossError(reason) });
   }
 
   #lossError(reason: LossReason): LeaseLostError {
@@ -183,8 +206,7 @@ export class HeldLease implements Lease, Holding {
   /** Asks the program, by the signal, to stop; the lease stays held and is renewed until it is released. */
   resign(reason: unknown): void {
     if (this.#ended !== undefined) return;
-    this.#controller ??= new AbortController();
-    this.#controller.abort(reason);
+    this.#abort(this.#controller ?? this.#makeController(), reason);
   }
 
   async #returnToKeeper(): Promise<void> {
@@ -195,6 +217,32 @@ export class HeldLease implements Lease, Holding {
     await this.#keeper.takeBack(this);
   }
 
+  /** Listeners of the signal run in the async context in which it was first asked for. */
+  #makeController(): AbortController {
+    this.#controller = new AbortController();
+    this.#enter = this.#keeper.world.hooks?.snapshot();
+    return this.#controller;
+  }
+
+  #abort(controller: AbortController, reason: unknown): void {
+    if (this.#enter === undefined) controller.abort(reason);
+    else this.#enter(() => controller.abort(reason));
+  }
+
+  /** It is renewed by itself, and not about to end as it was told to. */
+  #canBeLate(endMs: number): boolean {
+    return this.#renewedElsewhere || (this.#autoRenew && endMs < this.latestMs);
+  }
+
+  /** Once, until a renewal succeeds. */
+  #noteLate(leftMs: number): void {
+    if (this.#isLate || !this.#canBeLate(this.#nowMs() + leftMs)) return;
+    this.#isLate = true;
+    const { events } = this.#keeper;
+    const error = this.#renewalError === undefined ? {} : { error: this.#renewalError };
+    if (events?.renewalLate.isHeard) events.renewalLate.tell({ lease: this, remainingMs: leftMs, ...error });
+  }
+
   #nowMs(): number {
     return this.#keeper.world.clock.monotonicMs();
   }
@@ -203,13 +251,19 @@ export class HeldLease implements Lease, Holding {
     this.#timer = undefined;
     const leftMs = this.remaining();
     if (leftMs === 0) return;
+    if (leftMs <= this.ttlMs / lateParts) this.#noteLate(leftMs);
+    else if (this.#renewedElsewhere) this.#isLate = false;
     if (this.#nowMs() >= this.#nextRenewalMs) void this.#requestRenewal();
     this.#setTimer(leftMs);
   }
 
   #setTimer(leftMs: number): void {
     this.#timer?.cancel();
-    const delayMs = Math.min(leftMs, this.#nextRenewalMs - this.#nowMs());
+    const nowMs = this.#nowMs();
+    let delayMs = Math.min(leftMs, this.#nextRenewalMs - nowMs);
+    const untilLateMs = leftMs - this.ttlMs / lateParts;
+    if (untilLateMs > 0 && !this.#isLate && this.#canBeLate(nowMs + leftMs))
+      delayMs = Math.min(delayMs, untilLateMs + lateLookMs);
     this.#timer = this.#keeper.world.timers.after(Math.max(0, delayMs), this.#onTimer);
   }
 
@@ -247,8 +301,10 @@ export class HeldLease implements Lease, Holding {
     const leftMs = this.remaining();
     if (leftMs === 0) return false;
     if (extended) {
+      this.#isLate = false;
       this.#planRenewal(leftMs);
     } else if (this.#autoRenew) {
+      this.#noteLate(leftMs);
       this.#nextRenewalMs = sentMs + this.ttlMs / renewalRetriesPerTtl;
     }
     this.#setTimer(leftMs);

@@ -3,6 +3,7 @@ import { backOffBoundMs } from "../common/back-off.js";
 import { Contender } from "./contender.js";
 import { formatDuration, parseDuration } from "./duration.js";
 import { type ErrorCode, LeaseholdError, LeaseLostError } from "./errors.js";
+import { Events } from "./events.js";
 import { HeldLease, type HeldLeaseOptions, type LeaseKeeper } from "./held-lease.js";
 import { lead } from "./lead.js";
 import { acquireInOrder, type AcquireOne, type HeldLeaseSet, inOrder } from "./lease-set.js";
@@ -24,6 +25,7 @@ import type {
   LeaderOptions,
   LeadOptions,
   Lease,
+  LeaseEvents,
   Leases,
   LeaseSet,
   ListOptions,
@@ -92,6 +94,7 @@ function waitMsOf(options: AcquireOptions): number {
 export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   readonly provider: Provider;
   readonly world: World;
+  readonly events: Events;
 
   readonly #queues = new LocalQueues();
   readonly #contenders = new Set<Contender>();
@@ -102,6 +105,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   constructor(provider: Provider, world: World) {
     this.provider = provider;
     this.world = world;
+    this.events = new Events(world.hooks);
     this.#questions = new Questions(provider);
     provider.attach(this);
   }
@@ -153,6 +157,10 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
 
   watch(prefix = "", options: WatchOptions = {}): AsyncIterableIterator<Change, undefined> {
     return this.#questions.watch(prefix, options);
+  }
+
+  on<Name extends keyof LeaseEvents>(name: Name, listener: (event: LeaseEvents[Name]) => void): () => void {
+    return this.events.on(name, listener);
   }
 
   leader(resource: string, options: LeaderOptions = {}): LeaderObserver {
@@ -359,10 +367,12 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
       // What renews also ends it. Two that count `maxHold`, each from when it heard of the grant, would have
       // two ends.
       const byItself = this.provider.renewsByItself === true;
-      const kept = byItself ? { ...spec, autoRenew: false, maxHoldMs: Infinity } : spec;
+      const renewedElsewhere = spec.autoRenew && spec.maxHoldMs === Infinity;
+      const kept = byItself ? { ...spec, autoRenew: false, maxHoldMs: Infinity, renewedElsewhere } : spec;
       const lease = new HeldLease(this, outcome.grant, kept);
       this.#held.set(outcome.grant, { lease, queue });
       queue.occupy(contender, lease);
+      if (this.events.acquired.isHeard) this.events.acquired.tell({ lease });
       return lease;
     }
     await this.#releaseGrant(outcome.grant);

@@ -1,6 +1,7 @@
 /**
  * The waist: what every program sees, whichever ground its leases rest on.
  */
+import type { LeaseLostError } from "./errors.js";
 import type { Change, Explanation, HolderAction, HolderHint, LeaderObserver, ResourceHint } from "./hints.js";
 import type {
   AcquireOptions,
@@ -128,6 +129,21 @@ export interface LeaseSet extends AsyncDisposable {
   release(): Promise<void>;
   /** Plain data for logs; tokens are decimal strings. */
   toJSON(): { leases: ReturnType<Lease["toJSON"]>[]; remainingMs: number };
+}
+
+/** What a participant tells of its own leases, to those who listen ({@link Leases.on}). */
+export interface LeaseEvents {
+  /** A lease was acquired, by whatever call. Told before that call resolves. */
+  acquired: { readonly lease: Lease };
+  /**
+   * A lease that renews itself was not renewed: a request failed, or less than a third of its `ttl` remains.
+   * It is still held, and tried again. Once, until a renewal succeeds.
+   */
+  "renewal-late": { readonly lease: Lease; readonly remainingMs: number; readonly error?: unknown };
+  /** A lease was lost. Told when that is noticed, after `lease.signal` has aborted. */
+  lost: { readonly lease: Lease; readonly error: LeaseLostError };
+  /** The program has ended a lease, by `release`, `using`, `lead` or `close`. */
+  released: { readonly lease: Lease };
 }
 
 /** What a provider promises and what that rests on; for programs to check and for people to read. */
@@ -298,6 +314,22 @@ export interface Leases extends AsyncDisposable {
    * ```
    */
   leader(resource: string, options?: LeaderOptions): LeaderObserver;
+  /**
+   * Calls `listener` at each such event of this participant's leases, and returns what takes it away again.
+   * Listeners run at once, where it happens: they should be short. What one throws harms nothing; it becomes
+   * a warning of the process (`LeaseholdWarning`). Up to 100 for one event.
+   *
+   * The same is published on Node's `diagnostics_channel`, for all participants of the process:
+   * `leasehold:acquired`, `leasehold:renewal-late`, `leasehold:lost`, `leasehold:released`.
+   *
+   * @throws LeaseholdError `INVALID_CONFIG` for another event, `TOO_MANY_WAITERS`.
+   * @example
+   * ```ts
+   * const stop = leases.on("lost", ({ lease, error }) => console.warn(lease.resource, error.reason));
+   * stop();
+   * ```
+   */
+  on<Name extends keyof LeaseEvents>(name: Name, listener: (event: LeaseEvents[Name]) => void): () => void;
   /**
    * Why can't I have it: held by whom and until when, which members cannot answer, who waits.
    *

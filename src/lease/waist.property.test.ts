@@ -1,5 +1,7 @@
+import { inspect } from "node:util";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
+import { duringFaults, type Fault } from "../../test/planted/switches.js";
 import { MemoryGround } from "../testing/memory-ground.js";
 import { MemoryProvider } from "../testing/memory-provider.js";
 import { ProcessSwitch } from "../testing/process-switch.js";
@@ -7,6 +9,7 @@ import { VirtualWorld } from "../testing/virtual-world.js";
 import { LeaseManager } from "./lease-manager.js";
 import type { World } from "../common/ports.js";
 import type { AttemptOutcome, AttemptRequest, Cancellation, Grant } from "./provider.js";
+import type { LeaseLostError } from "./errors.js";
 import type { Lease, Leases } from "./types.js";
 
 const TTL_MS = 1_000;
@@ -88,7 +91,41 @@ class Run {
   readonly participants: Leases[] = this.providers.map((provider) => new LeaseManager(provider, this.world));
   readonly leases: Lease[] = [];
   readonly calls = new Set<AbortController>();
+  readonly #stories = new Map<Lease, { ended: boolean; lateEndMs: number }>();
+  readonly #badStories: string[] = [];
   unsettled = 0;
+  late = 0;
+
+  constructor() {
+    for (const leases of this.participants) this.#listen(leases);
+  }
+
+  /** Each lease begins once and ends once, by a loss or not; it is late again only after a renewal. */
+  #listen(leases: Leases): void {
+    leases.on("acquired", ({ lease }) => {
+      if (this.#stories.has(lease)) this.#badStories.push("a lease began twice");
+      this.#stories.set(lease, { ended: false, lateEndMs: -Infinity });
+    });
+    leases.on("renewal-late", ({ lease, remainingMs }) => {
+      const story = this.#stories.get(lease);
+      const endMs = this.world.clock.monotonicMs() + remainingMs;
+      if (story === undefined || story.ended) this.#badStories.push("late before its begin or after its end");
+      else if (endMs <= story.lateEndMs) this.#badStories.push("late twice although it was not renewed");
+      else story.lateEndMs = endMs;
+      this.late += 1;
+    });
+    const end = (lease: Lease, isLoss: boolean) => {
+      const story = this.#stories.get(lease);
+      if (story === undefined || story.ended)
+        this.#badStories.push("an end without a begin, or a second one");
+      else story.ended = true;
+      const { reason } = lease.signal.reason as LeaseLostError;
+      if (isLoss === (reason === "released" || reason === "closed"))
+        this.#badStories.push(`an end (${reason}) that was told as another`);
+    };
+    leases.on("lost", ({ lease }) => end(lease, true));
+    leases.on("released", ({ lease }) => end(lease, false));
+  }
 
   async take({ kind, who, resource, ms }: Step): Promise<void> {
     switch (kind) {
@@ -132,7 +169,13 @@ class Run {
   }
 
   violations(): string[] {
-    const found = this.providers.flatMap((provider) => provider.overlaps);
+    const found = [...this.providers.flatMap((provider) => provider.overlaps), ...this.#badStories];
+    for (const lease of this.leases) {
+      // First: a look may be what ends it.
+      const isOver = lease.remaining() === 0;
+      if (this.#stories.get(lease)?.ended !== isOver)
+        found.push(`what was told of ${lease.resource} is not how it is`);
+    }
     for (const resource of resources) {
       const leases = this.leases.filter((lease) => lease.resource === resource);
       if (leases.filter((lease) => lease.remaining() > 0).length > 1) found.push(`two hold ${resource}`);
@@ -144,26 +187,44 @@ class Run {
   }
 }
 
-test("whatever happens, there is one holder and one request at a time, every call ends, and nothing is left behind", async () => {
-  let tenures = 0;
-  await fc.assert(
-    fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 80 }), async (steps) => {
-      const run = new Run();
-      for (const each of steps) {
-        await run.take(each);
-        await run.world.settle();
-        expect(run.violations()).toEqual([]);
-      }
-      const closing = Promise.all(run.participants.map((leases) => leases.close()));
-      await run.world.advance("3s");
-      await closing;
-      expect(run.violations()).toEqual([]);
-      expect(run.unsettled).toBe(0);
-      expect(run.leases.every((lease) => lease.remaining() === 0 && lease.signal.aborted)).toBe(true);
-      expect(run.world.pendingTimers).toBe(0);
-      tenures += run.leases.length;
-    }),
-    { numRuns: 200 },
-  );
+let late = 0;
+let tenures = 0;
+
+async function play(steps: readonly Step[]): Promise<void> {
+  const run = new Run();
+  for (const each of steps) {
+    await run.take(each);
+    await run.world.settle();
+    expect(run.violations()).toEqual([]);
+  }
+  const closing = Promise.all(run.participants.map((leases) => leases.close()));
+  await run.world.advance("3s");
+  await closing;
+  expect(run.violations()).toEqual([]);
+  expect(run.unsettled).toBe(0);
+  expect(run.leases.every((lease) => lease.remaining() === 0 && lease.signal.aborted)).toBe(true);
+  expect(run.world.pendingTimers).toBe(0);
+  tenures += run.leases.length;
+  late += run.late;
+}
+
+const search = (numRuns: number) =>
+  fc.check(fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 80 }), play), {
+    numRuns,
+    endOnFailure: true,
+  });
+
+test("whatever happens, there is one holder and one request at a time, every call ends, nothing is left behind, and listeners hear all of it", async () => {
+  const { failed, counterexample, errorInstance } = await search(200);
+  expect({ failed, counterexample, errorInstance }).toMatchObject({ failed: false });
   expect(tenures).toBeGreaterThan(100);
+  expect(late).toBeGreaterThan(20);
+});
+
+test.each<[Fault, string]>([
+  ["lossIsToldAsRelease", "that was told as another"],
+  ["lateIsToldEachTime", "late twice although it was not renewed"],
+])("the mistake %s is found by random scripts", async (fault, what) => {
+  const found = await duringFaults({ [fault]: true }, () => search(2_000));
+  expect(inspect(found.errorInstance)).toContain(what);
 });

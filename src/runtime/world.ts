@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { Deadlines } from "../common/deadlines.js";
 import type { DeadlineItem } from "../common/deadlines.js";
 import type { Clock, Random, Timer, Timers, World } from "../common/ports.js";
+import { programHooks } from "./program-hooks.js";
 
 /**
  * Timers that fire later than this are those of a process that has more to do than it can, or that stood
@@ -101,7 +102,7 @@ const random: Random = { next: () => Math.random() };
  */
 export function realWorld(monotonicMs: () => number = threadMonotonicMs): World {
   const clock: Clock = { monotonicMs, wallMs: () => Date.now() };
-  return { clock, timers: new RealTimers(clock), random };
+  return { clock, timers: new RealTimers(clock), random, hooks: programHooks };
 }
 
 /**

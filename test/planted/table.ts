@@ -138,6 +138,8 @@ const waistFaultsOfTests = [
   "exactIsAPrefix",
   "olderLeaderIsKept",
   "nobodyIsNotTold",
+  "lossIsToldAsRelease",
+  "lateIsToldEachTime",
 ];
 
 /** Switches that no row of the table turns: none may be forgotten. `netGOff` only ever takes the mask off others. */

@@ -74,6 +74,23 @@ export const inWaist = /** @type {const} */ ([
     edits: [{ file: leaderWatch, find: 'state === "free"', replace: "false" }],
   },
   {
+    name: "lossIsToldAsRelease",
+    why: "Who listens hears of a loss as of a release.",
+    edits: [
+      {
+        file: "src/lease/held-lease.ts",
+        at: 'if (reason === "released" || reason === "closed") {',
+        find: 'reason === "released" || reason === "closed"',
+        replace: "true",
+      },
+    ],
+  },
+  {
+    name: "lateIsToldEachTime",
+    why: "Who listens hears of each retry of a renewal that is late.",
+    edits: [{ file: "src/lease/held-lease.ts", find: "this.#isLate = true", replace: "undefined" }],
+  },
+  {
     name: "clocksAreReadApart",
     why: "What passes between the looks at the two clocks counts as a difference between them.",
     edits: [{ file: bothClocks, find: "readings === readingsMax", replace: "true" }],

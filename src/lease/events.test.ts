@@ -1,0 +1,176 @@
+import { beforeEach, describe, expect, test, vi } from "vitest";
+import type { ProgramHooks } from "../common/ports.js";
+import { MemoryCluster } from "../testing/memory-cluster.js";
+import { MemoryGround } from "../testing/memory-ground.js";
+import { MemoryProvider } from "../testing/memory-provider.js";
+import { VirtualWorld } from "../testing/virtual-world.js";
+import { LeaseManager } from "./lease-manager.js";
+import type { LeaseEvents, Leases } from "./types.js";
+
+const names = ["acquired", "renewal-late", "lost", "released"] as const;
+
+let cluster: MemoryCluster;
+let alice: Leases;
+let told: string[];
+
+function listen(leases: Leases): void {
+  for (const name of names)
+    leases.on(name, (event: LeaseEvents[typeof name]) => told.push(`${name} ${event.lease.resource}`));
+}
+
+beforeEach(() => {
+  cluster = new MemoryCluster();
+  alice = cluster.open("alice");
+  told = [];
+  listen(alice);
+});
+
+describe("listeners", () => {
+  test("hear of each lease's begin and end, by whatever call", async () => {
+    await (await alice.acquire("a")).release();
+    await (await alice.tryAcquire("b"))!.release();
+    await alice.using(["d", "c"], () => undefined);
+    await alice.lead("e", async () => undefined);
+    expect(told).toEqual(
+      [..."ab"]
+        .flatMap((name) => [`acquired ${name}`, `released ${name}`])
+        .concat(["acquired c", "acquired d", "released d", "released c", "acquired e", "released e"]),
+    );
+  });
+
+  test("hear of a loss after the signal, with the reason, and of what close ends as released", async () => {
+    const lease = await alice.acquire("a");
+    lease.signal.addEventListener("abort", () => told.push("signal"));
+    const reasons: string[] = [];
+    alice.on("lost", ({ error }) => reasons.push(error.reason));
+    cluster.lose("a");
+    await alice.acquire("b");
+    const closed = alice.close();
+    await cluster.advance("1s");
+    await closed;
+    expect(told).toEqual(["acquired a", "signal", "lost a", "acquired b", "released b"]);
+    expect(reasons).toEqual(["clock-fault"]);
+  });
+
+  test("hear once that a renewal failed, and again after one that succeeded", async () => {
+    await alice.acquire("a", { ttl: "12s" });
+    const left: number[] = [];
+    alice.on("renewal-late", ({ remainingMs }) => left.push(remainingMs));
+    cluster.cutOff("alice");
+    await cluster.advance("8s");
+    expect(told).toEqual(["acquired a", "renewal-late a"]);
+    expect(left[0]).toBeGreaterThan(4_000);
+    cluster.reconnect("alice");
+    await cluster.advance("10s");
+    expect(told).toHaveLength(2);
+    cluster.cutOff("alice");
+    await cluster.advance("20s");
+    expect(told.slice(2)).toEqual(["renewal-late a", "lost a"]);
+  });
+
+  test("hear when less than a third remains and no answer to the renewal has come", async () => {
+    const world = new VirtualWorld();
+    const provider = new MemoryProvider(new MemoryGround(), world, { name: "alice", ttlMaxMs: 15_000 });
+    provider.renew = () => new Promise(() => undefined);
+    const leases = new LeaseManager(provider, world);
+    const left: number[] = [];
+    leases.on("renewal-late", ({ remainingMs }) => left.push(remainingMs));
+    await leases.acquire("a", { ttl: "9s" });
+    await world.advance("5900ms");
+    expect(left).toEqual([]);
+    await world.advance("200ms");
+    expect(left).toEqual([2_999]);
+    await world.advance("1s");
+    expect(left).toHaveLength(1);
+  });
+
+  test("hear of nothing late when the lease is to end: it does not renew itself, or maxHold is near", async () => {
+    await alice.acquire("a", { autoRenew: false });
+    await alice.acquire("b", { maxHold: "20s" });
+    await cluster.advance("1m");
+    expect(told.filter((text) => text.startsWith("renewal-late"))).toEqual([]);
+  });
+
+  test("are taken away by what `on` returns, one at a time, also while they are called", async () => {
+    const heard: string[] = [];
+    const both = () => heard.push("both");
+    const stops = [alice.on("acquired", both), alice.on("acquired", both)];
+    const stop = alice.on("acquired", () => {
+      heard.push("once");
+      stop();
+    });
+    stops[0]!();
+    stops[0]!();
+    await alice.acquire("a");
+    await alice.acquire("b");
+    expect(heard).toEqual(["both", "once", "both"]);
+  });
+
+  test("are bounded, are functions, and hear of events that exist", () => {
+    for (let count = 1; count < 100; count += 1) alice.on("lost", () => undefined);
+    expect(() => alice.on("lost", () => undefined)).toThrow(
+      expect.objectContaining({ code: "TOO_MANY_WAITERS" }),
+    );
+    const on = alice.on.bind(alice) as (name: string, listener: unknown) => unknown;
+    for (const [name, listener] of [
+      ["acquire", () => 1],
+      ["toString", () => 1],
+      ["lost", 5],
+    ] as const)
+      expect(() => on(name, listener)).toThrow(expect.objectContaining({ code: "INVALID_CONFIG" }));
+  });
+});
+
+describe("a program's hooks", () => {
+  /** A participant whose process listens on all channels, or on none. */
+  function hooked(hasSubscribers: boolean) {
+    const published: string[] = [];
+    const warned: unknown[] = [];
+    const channel = (name: string) => ({
+      hasSubscribers,
+      publish: (event: unknown) =>
+        void published.push(`${name} ${(event as LeaseEvents["lost"]).lease.resource}`),
+    });
+    const hooks: ProgramHooks = {
+      snapshot: () => (run) => run(),
+      channel,
+      warn: (what, error) => void warned.push(what, error),
+    };
+    const { clock, timers, random } = new VirtualWorld();
+    const world = { clock, timers, random, hooks };
+    const provider = new MemoryProvider(new MemoryGround(), world, { name: "alice", ttlMaxMs: 1_000 });
+    return { leases: new LeaseManager(provider, world), published, warned };
+  }
+
+  test("channels have a name for each event, and are told of nothing that nobody hears", async () => {
+    for (const hasSubscribers of [true, false]) {
+      const { leases, published } = hooked(hasSubscribers);
+      await (await leases.acquire("a")).release();
+      const expected = hasSubscribers ? ["leasehold:acquired a", "leasehold:released a"] : [];
+      expect(published).toEqual(expected);
+    }
+  });
+
+  test("what a listener throws harms nothing, is warned of, and the other listeners hear all the same", async () => {
+    const { leases, warned } = hooked(false);
+    const bug = new Error("of the listener");
+    const heard = vi.fn<() => void>();
+    for (const name of names) {
+      leases.on(name, () => {
+        throw bug;
+      });
+      leases.on(name, heard);
+    }
+    const lease = await leases.acquire("a");
+    await lease.release();
+    expect(lease.remaining()).toBe(0);
+    expect(heard).toHaveBeenCalledTimes(2);
+    expect(warned).toEqual([
+      'a listener of "acquired" has thrown',
+      bug,
+      'a listener of "released" has thrown',
+      bug,
+    ]);
+    expect((await leases.acquire("a")).token).toBeGreaterThan(lease.token);
+  });
+});
