@@ -36,7 +36,7 @@ class Source<Event> {
   }
 
   tell(event: Event): void {
-    for (const { run } of [...this.#listeners]) {
+    for (const { run } of this.#listeners) {
       try {
         run(event);
       } catch (error) {
