@@ -49,6 +49,9 @@ export type { ErrorCode, LossReason } from "./lease/errors.js";
  * - `core://h1:2379,h2:2379,h3:2379`: leases of a consistent core that speaks etcd's v3 API:
  *   `leasehold core`, or an etcd (`docs/core.md`).
  *
+ * Calls under way and leases that are held keep the process alive; leases that are only open do not
+ * (`docs/embedding.md`).
+ *
  * The last argument may be the options. What the leases promise, and what that rests on, is in their
  * `guarantees`.
  *

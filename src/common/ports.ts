@@ -4,6 +4,8 @@
  * machines of `sim/kit`. All run the same code above these interfaces.
  */
 
+import type { KeepAlive } from "./keep-alive.js";
+
 /** The two clocks of a process. Reading one never blocks. */
 export interface Clock {
   /**
@@ -50,6 +52,8 @@ export interface ProgramHooks {
 }
 
 export interface World {
+  /** Absent in worlds that have no process. */
+  readonly keepAlive?: KeepAlive;
   readonly clock: Clock;
   readonly timers: Timers;
   readonly random: Random;

@@ -5,6 +5,7 @@
  */
 import type { GuardedCells } from "../delta/guarded/guarded.js";
 import type { FarmParts } from "../delta/paper/parts.js";
+import { keptAlive } from "../common/keep-alive.js";
 import { LeaseManager } from "../lease/lease-manager.js";
 import type { Leases } from "../lease/types.js";
 import { splitArguments, type UrlsAndOptions } from "../runtime/options.js";
@@ -50,12 +51,14 @@ export type { Stamp } from "../delta/record/stamp.js";
  */
 export async function openFarm(urls: readonly string[], options: FarmOptions = {}): Promise<Leases> {
   const world = realWorld();
-  return new LeaseManager(await openFarmLeases(urls, options, world), world);
+  const opening = () => openFarmLeases(urls, options, world);
+  return new LeaseManager(await keptAlive(world.keepAlive, opening), world);
 }
 
 /** As `openGuardedCells` of `leasehold`. */
 export async function openCells(url: string, options: FarmOptions = {}): Promise<GuardedCells> {
-  return openStoredCells(url, options, realWorld());
+  const world = realWorld();
+  return keptAlive(world.keepAlive, () => openStoredCells(url, options, world));
 }
 
 /**
@@ -81,5 +84,6 @@ export async function openCells(url: string, options: FarmOptions = {}): Promise
  */
 export async function openParts(...args: UrlsAndOptions<FarmOptions>): Promise<FarmParts> {
   const { urls, options } = splitArguments<FarmOptions>(args);
-  return openFarmParts(urls, options, realWorld());
+  const world = realWorld();
+  return keptAlive(world.keepAlive, () => openFarmParts(urls, options, world));
 }

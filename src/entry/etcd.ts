@@ -2,6 +2,7 @@
  * Leases of a consistent core that speaks etcd's v3 API, `leasehold core` or an etcd: `leasehold/etcd`. What
  * `leasehold` loads when it is asked for, this loads at once, and a bundle of it has no other ground.
  */
+import { keptAlive } from "../common/keep-alive.js";
 import { type CoreOptions, openCoreLeases } from "../etcd/open.js";
 import { LeaseManager } from "../lease/lease-manager.js";
 import type { Leases } from "../lease/types.js";
@@ -24,5 +25,6 @@ export type { CoreOptions } from "../etcd/open.js";
  */
 export async function openEtcd(urls: readonly string[], options: CoreOptions = {}): Promise<Leases> {
   const world = realWorld();
-  return new LeaseManager(await openCoreLeases(urls, options, world), world);
+  const opening = () => openCoreLeases(urls, options, world);
+  return new LeaseManager(await keptAlive(world.keepAlive, opening), world);
 }

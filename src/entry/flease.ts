@@ -2,6 +2,7 @@
  * The subpath `leasehold/flease`: leases among peers. `open` of `leasehold` imports this file at the first
  * `flease://` address; a program that imports it directly gets no other ground into its bundle.
  */
+import { keptAlive } from "../common/keep-alive.js";
 import { openFleaseClient } from "../flease/tcp/client.js";
 import { askClusterStatus } from "../flease/tcp/cluster-status.js";
 import { fleaseOptionNames } from "../flease/tcp/option-names.js";
@@ -47,9 +48,11 @@ export async function openFlease(urls: readonly string[], options: FleaseOptions
   const { renewInWorker = false } = options;
   if (renewInWorker !== false) {
     const busyMsMax = parseDuration(renewInWorker === true ? busyDefault : renewInWorker, "renewInWorker");
-    return new LeaseManager(await openInWorker(addresses, options, world, busyMsMax), world);
+    const opening = () => openInWorker(addresses, options, world, busyMsMax);
+    return new LeaseManager(await keptAlive(world.keepAlive, opening), world);
   }
-  const { provider } = await openFleaseClient(addresses, options, world);
+  const opening = () => openFleaseClient(addresses, options, world);
+  const { provider } = await keptAlive(world.keepAlive, opening);
   return new LeaseManager(provider, world);
 }
 
@@ -59,7 +62,8 @@ export async function fleaseStatus(
   options: FleaseOptions = {},
 ): Promise<MemberReport[]> {
   checkOptionNames("clusterStatus", options, fleaseOptionNames);
-  return askClusterStatus(addressesOf(urls), options, realWorld());
+  const world = realWorld();
+  return keptAlive(world.keepAlive, () => askClusterStatus(addressesOf(urls), options, world));
 }
 
 function addressesOf(urls: readonly string[]): string[] {

@@ -3,6 +3,7 @@
  * {@link Provider}, which {@link leasesOf} turns into leases; a kind of storage is a {@link Store}, and
  * {@link openStoreLeases} makes Δ-leases of some of them. For each there is a suite that says whether it conforms.
  */
+import { keptAlive } from "../common/keep-alive.js";
 import { LeaseManager } from "../lease/lease-manager.js";
 import type { World } from "../common/ports.js";
 import type { Provider } from "../lease/provider.js";
@@ -68,5 +69,6 @@ export async function openStoreLeases(
   options: StoreLeasesOptions = {},
 ): Promise<Leases> {
   const world = realWorld();
-  return new LeaseManager(await openOwnStores(open, options, world), world);
+  const opening = () => openOwnStores(open, options, world);
+  return new LeaseManager(await keptAlive(world.keepAlive, opening), world);
 }

@@ -16,9 +16,6 @@ import type { CallLimits } from "./core-client.js";
 import { CoreRefusal, type Failure, failureOf, noAnswer } from "./failure.js";
 import { Refreshes, serviceError, silence } from "./refreshes.js";
 
-/** How often nothing at all is done, to keep the process alive: some days, in ms. */
-const keepAliveMs = 2 ** 31 - 1;
-
 /**
  * One server gets so long before another is asked, ms: more than the election of a new leader usually takes.
  */
@@ -71,8 +68,7 @@ export interface Stream<Input extends DescMessage> {
 }
 
 /**
- * The servers of one core: asks one of them, and goes on to the next when it does not answer. Keeps its
- * process alive until it is closed, also while no server can be reached.
+ * The servers of one core: asks one of them, and goes on to the next when it does not answer.
  */
 export class Servers {
   readonly #world: World;
@@ -82,7 +78,6 @@ export class Servers {
   /** Counts up; the server that is asked first is this one, modulo their number. */
   #turn: number;
   #isClosed = false;
-  readonly #keepAlive: NodeJS.Timeout;
 
   constructor(endpoints: readonly string[], tls: TlsTexts | undefined, world: World) {
     this.#world = world;
@@ -93,7 +88,6 @@ export class Servers {
       const open = () => duplex(client, Lease.method.leaseKeepAlive, this.#metadata, Infinity);
       return { endpoint, client, refreshes: new Refreshes(open, world) };
     });
-    this.#keepAlive = setInterval(() => undefined, keepAliveMs);
     // Clients spread over the servers.
     this.#turn = Math.floor(world.random.next() * endpoints.length);
   }
@@ -158,7 +152,6 @@ export class Servers {
 
   close(): void {
     this.#isClosed = true;
-    clearInterval(this.#keepAlive);
     for (const { client, refreshes } of this.#servers) {
       refreshes.close();
       client.close();

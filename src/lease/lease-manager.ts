@@ -1,4 +1,5 @@
 import { unwatchAbort, watchAbort } from "../common/abort-watch.js";
+import { keptAlive } from "../common/keep-alive.js";
 import { backOffBoundMs } from "../common/back-off.js";
 import { Contender } from "./contender.js";
 import { formatDuration, parseDuration } from "./duration.js";
@@ -96,7 +97,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   readonly world: World;
   readonly events: Events;
 
-  readonly #queues = new LocalQueues();
+  readonly #queues: LocalQueues;
   readonly #contenders = new Set<Contender>();
   readonly #held = new Map<Grant, Tenancy>();
   readonly #questions: Questions;
@@ -106,7 +107,8 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     this.provider = provider;
     this.world = world;
     this.events = new Events(world.hooks);
-    this.#questions = new Questions(provider);
+    this.#queues = new LocalQueues(world.keepAlive);
+    this.#questions = new Questions(provider, world.keepAlive);
     provider.attach(this);
   }
 
@@ -194,7 +196,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
       // Before anything ends: a program that hears of an end may begin something anew, which must be refused
       // by then.
       this.#closing = new Promise((resolve) => (settle = resolve));
-      settle(this.#close());
+      settle(keptAlive(this.world.keepAlive, () => this.#close()));
     }
     return this.#closing;
   }

@@ -1,3 +1,4 @@
+import type { KeepAlive } from "../common/keep-alive.js";
 import type { Contender } from "./contender.js";
 import { LocalQueue } from "./local-queue.js";
 
@@ -8,8 +9,14 @@ import { LocalQueue } from "./local-queue.js";
  */
 export class LocalQueues {
   readonly #queues = new Map<string, LocalQueue>();
+  readonly #keepAlive: KeepAlive | undefined;
   /** Called when the last queue has gone. */
   onNone: (() => void) | undefined;
+
+  /** @param keepAlive is used as long as a caller here waits, or a lease is held */
+  constructor(keepAlive: KeepAlive | undefined) {
+    this.#keepAlive = keepAlive;
+  }
 
   get size(): number {
     return this.#queues.size;
@@ -24,6 +31,7 @@ export class LocalQueues {
     let queue = this.#queues.get(contender.resource);
     if (queue === undefined) {
       queue = new LocalQueue(contender.resource, this.#unused);
+      if (this.#queues.size === 0) this.#keepAlive?.ref();
       this.#queues.set(contender.resource, queue);
     }
     queue.join(contender);
@@ -37,6 +45,8 @@ export class LocalQueues {
 
   readonly #unused = ({ resource }: LocalQueue) => {
     this.#queues.delete(resource);
-    if (this.#queues.size === 0) this.onNone?.();
+    if (this.#queues.size > 0) return;
+    this.#keepAlive?.unref();
+    this.onNone?.();
   };
 }

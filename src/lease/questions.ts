@@ -1,4 +1,5 @@
 import { unlessAborted, unwatchAbort, watchAbort } from "../common/abort-watch.js";
+import { type KeepAlive, keptAlive } from "../common/keep-alive.js";
 import { parseDuration } from "./duration.js";
 import { LeaseholdError } from "./errors.js";
 import { LeaderWatch } from "./leader-watch.js";
@@ -26,11 +27,13 @@ const watchesMax = 16;
 /** What a participant asks about the leases of others, and does to them. */
 export class Questions {
   readonly #provider: Provider;
+  readonly #keepAlive: KeepAlive | undefined;
   readonly #watches = new Set<Watch>();
   #isClosed = false;
 
-  constructor(provider: Provider) {
+  constructor(provider: Provider, keepAlive?: KeepAlive) {
     this.#provider = provider;
+    this.#keepAlive = keepAlive;
   }
 
   async holder(resource: string, options: QueryOptions): Promise<HolderHint> {
@@ -92,6 +95,7 @@ export class Questions {
         this.#watches.delete(watch);
         if (signal !== undefined) unwatchAbort(signal, end);
       },
+      this.#keepAlive,
     );
     this.#watches.add(watch);
     if (signal?.aborted === true) end();
@@ -116,7 +120,7 @@ export class Questions {
     const { signal, timeout = queryTimeoutDefault } = options;
     const timeoutMs = parseDuration(timeout, "timeout");
     signal?.throwIfAborted();
-    return unlessAborted(ask(timeoutMs), signal);
+    return keptAlive(this.#keepAlive, () => unlessAborted(ask(timeoutMs), signal));
   }
 
   #assertOpen(): void {

@@ -1,3 +1,4 @@
+import type { KeepAlive } from "../common/keep-alive.js";
 import { LeaseholdError } from "./errors.js";
 import { plainData } from "./plain-data.js";
 import type { Watching } from "./provider.js";
@@ -34,6 +35,7 @@ export type Subscribe = (
 export class Watch implements AsyncIterableIterator<Change, undefined> {
   readonly #subscribe: Subscribe;
   readonly #onEnd: () => void;
+  readonly #keepAlive: KeepAlive | undefined;
   readonly #held = new Map<string, Told>();
   /** Free ones are remembered, oldest first, so that no older tenure is told after a newer one. */
   readonly #free = new Map<string, Told>();
@@ -43,9 +45,11 @@ export class Watch implements AsyncIterableIterator<Change, undefined> {
   #ended = false;
   #error: unknown;
 
-  constructor(subscribe: Subscribe, onEnd: () => void) {
+  /** @param keepAlive is used as long as a reader waits */
+  constructor(subscribe: Subscribe, onEnd: () => void, keepAlive?: KeepAlive) {
     this.#subscribe = subscribe;
     this.#onEnd = onEnd;
+    this.#keepAlive = keepAlive;
   }
 
   [Symbol.asyncIterator](): this {
@@ -60,6 +64,7 @@ export class Watch implements AsyncIterableIterator<Change, undefined> {
       );
     return new Promise((resolve, reject) => {
       this.#readers.push({ resolve, reject });
+      this.#keepAlive?.ref();
       this.#serve();
     });
   }
@@ -113,6 +118,7 @@ export class Watch implements AsyncIterableIterator<Change, undefined> {
       const first = this.#pending.entries().next().value;
       if (first === undefined && !this.#ended) return;
       const reader = this.#readers.shift()!;
+      this.#keepAlive?.unref();
       if (first !== undefined) {
         this.#pending.delete(first[0]);
         reader.resolve({ done: false, value: first[1] });

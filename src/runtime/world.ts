@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { Deadlines } from "../common/deadlines.js";
 import type { DeadlineItem } from "../common/deadlines.js";
+import type { KeepAlive } from "../common/keep-alive.js";
 import type { Clock, Random, Timer, Timers, World } from "../common/ports.js";
 import { programHooks } from "./program-hooks.js";
 
@@ -31,8 +32,8 @@ class PendingCall implements DeadlineItem, Timer {
 }
 
 /**
- * All pending calls on a single `setTimeout`. It never keeps the process alive: what does is an open
- * transport. A cancelled call leaves the timeout armed, which then finds nothing to do; that is cheaper than
+ * All pending calls on a single `setTimeout`. It never keeps the process alive: what does is `keepAlive`, for
+ * what a program waits for, and a member that listens. A cancelled call leaves the timeout armed, which then finds nothing to do; that is cheaper than
  * arming it anew for each of the many timeouts that are cancelled because the answer came.
  */
 class RealTimers implements Timers {
@@ -94,6 +95,27 @@ class RealTimers implements Timers {
 
 const threadMonotonicMs = () => performance.now();
 
+/** One for all worlds of a thread: an interval that does nothing, and counts only while something is under way. */
+class ProcessKeepAlive implements KeepAlive {
+  #uses = 0;
+  #interval: NodeJS.Timeout | undefined;
+
+  ref(): void {
+    this.#uses += 1;
+    if (this.#uses > 1) return;
+    this.#interval ??= setInterval(() => undefined, timeoutMsMax);
+    this.#interval.ref();
+  }
+
+  unref(): void {
+    this.#uses -= 1;
+    if (this.#uses === 0) this.#interval?.unref();
+  }
+}
+
+/** Of this thread. */
+export const keepAlive: KeepAlive = new ProcessKeepAlive();
+
 const random: Random = { next: () => Math.random() };
 
 /**
@@ -102,7 +124,7 @@ const random: Random = { next: () => Math.random() };
  */
 export function realWorld(monotonicMs: () => number = threadMonotonicMs): World {
   const clock: Clock = { monotonicMs, wallMs: () => Date.now() };
-  return { clock, timers: new RealTimers(clock), random, hooks: programHooks };
+  return { clock, timers: new RealTimers(clock), random, keepAlive, hooks: programHooks };
 }
 
 /**

@@ -15,9 +15,6 @@ const againMs = 1_000;
 /** How long a store may take to close, ms: more than one that answers needs. */
 const closeMsMax = 500;
 
-/** The longest time that Node's timers take. */
-const foreverMs = 2 ** 31 - 1;
-
 /**
  * Faults of what was asked for: trying again is useless, and a farm with such a store is refused as a whole.
  */
@@ -38,11 +35,6 @@ export class LazyStore implements Store {
   readonly #open: (signal: AbortSignal) => Promise<OpenedStore>;
   readonly #timers: Timers;
   readonly #closing = new AbortController();
-  /**
-   * Keeps the process alive while it is open, as a socket would: files do not, and the library's timers must
-   * not.
-   */
-  readonly #awake = setInterval(() => undefined, foreverMs);
   #opened: OpenedStore | undefined;
   #opening: Promise<void> | undefined;
   #error: LeaseholdError;
@@ -76,7 +68,6 @@ export class LazyStore implements Store {
    * program goes on.
    */
   async close(): Promise<void> {
-    clearInterval(this.#awake);
     this.#closing.abort(this.#unavailable(this.traits.name, "it has been closed"));
     if (this.#opened === undefined) return;
     let late: Timer | undefined;

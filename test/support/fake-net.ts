@@ -201,6 +201,9 @@ export class FakeSocket extends EventEmitter {
   setNoDelay(): this {
     return this;
   }
+  unref(): this {
+    return this;
+  }
   pause(): this {
     return this;
   }

@@ -5,12 +5,8 @@ import { type Settings, WAIT_DEFAULT, openOptions } from "./settings.js";
 import { unlessAborted } from "../../common/abort-watch.js";
 import { few } from "../../common/lists.js";
 
-/** The longest that a timer can wait, ms. */
-const TIMER_MS_MAX = 2 ** 31 - 1;
-
 /**
- * Opens the leases, uses them, and closes them whatever happened. The process stays alive meanwhile: leases
- * in memory have no socket that would keep it.
+ * Opens the leases, uses them, and closes them whatever happened.
  *
  * @param signal gives up while they are being opened; the promise rejects with its reason. Nothing is held
  * then, and what is under way ends with the process.
@@ -20,16 +16,11 @@ export async function withLeases<T>(
   use: (leases: Leases) => Promise<T>,
   signal?: AbortSignal,
 ): Promise<T> {
-  const alive = setInterval(() => undefined, TIMER_MS_MAX);
+  const leases = await unlessAborted(open(...few(settings.endpoints), openOptions(settings)), signal);
   try {
-    const leases = await unlessAborted(open(...few(settings.endpoints), openOptions(settings)), signal);
-    try {
-      return await use(leases);
-    } finally {
-      await leases.close();
-    }
+    return await use(leases);
   } finally {
-    clearInterval(alive);
+    await leases.close();
   }
 }
 

@@ -1,3 +1,4 @@
+import { keptAlive } from "../../common/keep-alive.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { Timer } from "../../common/ports.js";
 import type { Driver } from "../driver.js";
@@ -103,7 +104,8 @@ export class FarmParts {
     };
     signal?.addEventListener("abort", cancel, { once: true });
     try {
-      return await this.#driver.run(algorithm, { gate: this.#farm, cancellation });
+      const running = () => this.#driver.run(algorithm, { gate: this.#farm, cancellation });
+      return await keptAlive(this.#driver.world.keepAlive, running);
     } finally {
       signal?.removeEventListener("abort", cancel);
     }

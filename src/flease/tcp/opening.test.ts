@@ -1,4 +1,4 @@
-import { createServer } from "node:net";
+import { createServer, Socket } from "node:net";
 import type { AddressInfo } from "node:net";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,13 +11,14 @@ import { opening } from "./opening.js";
 import { KeyCredentials } from "./security/key-credentials.js";
 import { Transport } from "./transport/transport.js";
 
-/** Sockets that keep this process alive. */
+/** Sockets that are open; those of clients are made to keep this process alive, too, so that they are seen. */
 const sockets = () => process.getActiveResourcesInfo().filter((name) => /TCP|TLS/.test(name)).length;
 
-/** Transports that are open: each keeps the process alive by an interval, until it is closed. */
-const intervals = new Set<unknown>();
-const openTransports = () => intervals.size;
+/** Transports of members that are open: each keeps the process alive by an interval, until it is closed. */
+const intervals = new Set<NodeJS.Timeout>();
+const openTransports = () => [...intervals].filter((interval) => interval.hasRef()).length;
 beforeEach(() => {
+  vi.spyOn(Socket.prototype, "unref").mockReturnThis();
   intervals.clear();
   const begin = globalThis.setInterval;
   const end = globalThis.clearInterval;
@@ -27,7 +28,7 @@ beforeEach(() => {
     return interval;
   }) as typeof begin);
   vi.spyOn(globalThis, "clearInterval").mockImplementation((interval) => {
-    intervals.delete(interval);
+    intervals.delete(interval as NodeJS.Timeout);
     end(interval);
   });
 });

@@ -92,6 +92,7 @@ export class RedisLink {
     try {
       const facts = await this.#bounded(client, async () => {
         await client.connect();
+        client.unref();
         return askRedisFacts(async (words) => textOf(await this.#send(client, words)));
       });
       this.#failure = undefined;

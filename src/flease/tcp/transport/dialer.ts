@@ -86,6 +86,7 @@ export class Dialer implements Dialing {
       },
     };
     const socket = credentials === undefined ? connect(target) : this.#secure(credentials, target);
+    if (this.#ports.identity.role !== "member") socket.unref();
     const connection = new Connection(this.#ports, socket, this.address, this);
     this.#connection = connection;
     this.#ports.connecting(connection);

@@ -29,8 +29,9 @@ const KEEP_ALIVE_MS = 2 ** 30;
 
 /**
  * TCP between one participant and its peers: one connection for each pair, all that a turn of the event loop
- * produced sent as one write for each peer. An open transport keeps its process alive, also while no peer can
- * be reached; `close` ends that.
+ * produced sent as one write for each peer. An open transport of a member keeps its process alive, also while
+ * no peer can be reached; `close` ends that. That of a client does not: its process lives as long as it waits for
+ * something, or holds it.
  */
 export class Transport implements DialerPorts {
   /** What was refused, dropped and counted, by stable names (`docs/wire-protocol.md`, Counters). */
@@ -43,7 +44,7 @@ export class Transport implements DialerPorts {
   readonly linkPorts: Links;
   readonly #connections = new Set<Connection>();
   readonly #dialers = new Map<string, Dialer>();
-  readonly #keepAlive: NodeJS.Timeout;
+  readonly #keepAlive: NodeJS.Timeout | undefined;
   readonly #tls: TlsAcceptor | undefined;
   #listener: Listener | undefined;
   #heartbeat: Timer;
@@ -78,7 +79,7 @@ export class Transport implements DialerPorts {
     const { credentials, handshakeTimeoutMs } = this.options;
     if (credentials !== undefined) this.#tls = new TlsAcceptor(credentials, world.timers, handshakeTimeoutMs);
     this.#heartbeat = world.timers.after(this.options.heartbeatMs, this.#tick);
-    this.#keepAlive = setInterval(() => {}, KEEP_ALIVE_MS);
+    if (claims.role === "member") this.#keepAlive = setInterval(() => {}, KEEP_ALIVE_MS);
   }
 
   /** A member's link to itself: the same codec without a socket. `undefined` for clients. */

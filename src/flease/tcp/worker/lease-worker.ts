@@ -1,4 +1,5 @@
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
+import { keptAlive } from "../../../common/keep-alive.js";
 import { openFleaseClient } from "../client.js";
 import { realWorld } from "../../../runtime/world.js";
 import { LeaseServer } from "./lease-server.js";
@@ -22,7 +23,8 @@ async function main(port: MessagePort): Promise<void> {
   const logger = { info: say("info"), warn: say("warn"), error: say("error") };
   const world = realWorld(sharedMonotonicMs);
   try {
-    const node = await openFleaseClient(addresses, { ...options, logger }, world);
+    const opening = () => openFleaseClient(addresses, { ...options, logger }, world);
+    const node = await keptAlive(world.keepAlive, opening);
     const { provider: flease } = node;
     const threads = new SharedThreads(buffer);
     const server = new LeaseServer({ flease, world, now: () => node.now(), threads, busyMsMax, post });

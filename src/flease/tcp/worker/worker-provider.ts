@@ -350,7 +350,11 @@ export function openInWorker(
       if (message.type === "log") logger[message.level](message.message);
       else if (message.type === "failed") settle(() => reject(leaseholdError(message.error)));
       else if (message.type === "opened")
-        settle(() => resolve(new WorkerProvider({ worker, threads }, message, world, logger)));
+        settle(() => {
+          resolve(new WorkerProvider({ worker, threads }, message, world, logger));
+          // Each listener for messages makes the thread one that keeps the process.
+          worker.unref();
+        });
     };
     worker.on("error", failed).on("exit", exited).on("message", heard);
   });

@@ -1,0 +1,104 @@
+import { spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { freePorts } from "../free-ports.js";
+import { dist } from "../support/built.js";
+import { type LocalCluster, startLocalCluster } from "../support/local-cluster.js";
+import type { RunningCore } from "../../src/core/server/common/api.js";
+
+/**
+ * What keeps a process alive, on every ground: a call that waits and a lease that is held do, leases that are only
+ * open do not. The program has nothing else; what is awaited in vain would end it with code 13.
+ */
+
+const program = fileURLToPath(new URL("alive.mjs", import.meta.url));
+/** From the last line of the program until its process has ended by itself. */
+const endMsMax = 4_000;
+
+interface Ended {
+  readonly code: number | null;
+  readonly output: string;
+  readonly idleMs: number;
+}
+
+function runOn(how: object): Promise<Ended> {
+  const orders = { library: pathToFileURL(join(dist, "index.js")).href, ...how };
+  const child = spawn(process.execPath, [program, JSON.stringify(orders)], {
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "";
+  let saidMs = 0;
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding("utf8").on("data", (text: string) => {
+      output += text;
+      saidMs = performance.now();
+    });
+  return new Promise((resolve) => {
+    const stuck = setTimeout(() => child.kill("SIGKILL"), 60_000);
+    child.once("close", (code) => {
+      clearTimeout(stuck);
+      resolve({ code, output, idleMs: performance.now() - saidMs });
+    });
+  });
+}
+
+let folder: string;
+let cluster: LocalCluster;
+let core: RunningCore;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "leasehold-alive-"));
+  for (const name of ["a", "b", "c"]) mkdirSync(join(folder, name));
+  const [client, peer] = await freePorts(2);
+  const { startCore } = (await import(
+    pathToFileURL(join(dist, "entry", "core.js")).href
+  )) as typeof import("../../src/entry/core.js");
+  [cluster, core] = await Promise.all([
+    startLocalCluster(),
+    startCore({
+      name: "alive",
+      dataDir: join(folder, "core"),
+      listenClientUrls: `http://127.0.0.1:${client}`,
+      advertiseClientUrls: `http://127.0.0.1:${client}`,
+      listenPeerUrls: `http://127.0.0.1:${peer}`,
+      initialAdvertisePeerUrls: `http://127.0.0.1:${peer}`,
+      initialCluster: `alive=http://127.0.0.1:${peer}`,
+    }),
+  ]);
+});
+
+afterAll(async () => {
+  await Promise.all([cluster.close(), core.close()]);
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const directories = () => `file://${["a", "b", "c"].map((name) => join(folder, name)).join(",")}`;
+
+describe("a process lives as long as it waits or holds, and not because leases are open", () => {
+  test.each<[string, () => readonly string[], string, object?]>([
+    ["memory", () => ["memory:alive"], "1s"],
+    ["Δ-leases in memory", () => ["delta+memory:alive"], "2s"],
+    ["Flease on stores in memory", () => ["flease+memory:alive"], "2s"],
+    ["Δ-leases on directories", () => [`delta+${directories()}`], "6s"],
+    ["members", () => cluster.urls, "1s"],
+    ["members, in a worker thread", () => cluster.urls, "1s", { renewInWorker: "10s" }],
+    ["a core", () => core.clientUrls.map((url) => url.replace("http", "core")), "2s"],
+  ])("on %s", async (ground, urls, ttl, options) => {
+    // Its streams stay open from the first lease to the end.
+    const closes = ground === "a core";
+    const { code, output, idleMs } = await runOn({ urls: urls(), ttl, options, closes });
+    expect(output.split("\n")).toEqual([
+      "opened",
+      "waited true",
+      "held max-hold",
+      "watched watched",
+      "led",
+      "",
+    ]);
+    expect(code).toBe(0);
+    expect(idleMs).toBeLessThan(endMsMax);
+  });
+});
