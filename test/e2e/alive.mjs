@@ -2,31 +2,30 @@
 const { library, urls, options, ttl, closes } = JSON.parse(process.argv[2]);
 const { open } = await import(library);
 
+const say = (...words) => process.stdout.write(`${words.join(" ")}\n`);
 /** A timer that keeps nothing alive. */
 const later = (ms) => new Promise((resolve) => setTimeout(resolve, ms).unref());
 
 const leases = await open(...urls, options);
-console.log("opened");
+say("opened");
 const others = await open(...urls, options);
 
 const first = await others.acquire("waited-for", { ttl, autoRenew: false });
 const next = await leases.acquire("waited-for");
-console.log("waited", next.token > first.token);
+say("waited", next.token > first.token);
 await next.release();
 
 const held = await leases.acquire("held", { maxHold: "700ms" });
 await new Promise((resolve) => held.signal.addEventListener("abort", resolve));
-console.log("held", held.signal.reason.reason);
+say("held", held.signal.reason.reason);
 
-let used;
-void later(300).then(async () => (used = await others.acquire("watched")));
+const watched = later(300).then(() => others.acquire("watched"));
 for await (const { resource } of leases.watch("watched")) {
-  console.log("watched", resource);
+  say("watched", resource);
   break;
 }
-while (used === undefined) await leases.holder("watched");
-await used.release();
+await (await watched).release();
 
 await leases.lead("led", () => later(300));
-console.log("led");
+say("led");
 if (closes) await Promise.all([leases.close(), others.close()]);
