@@ -33,8 +33,9 @@ class PendingCall implements DeadlineItem, Timer {
 
 /**
  * All pending calls on a single `setTimeout`. It never keeps the process alive: what does is `keepAlive`, for
- * what a program waits for, and a member that listens. A cancelled call leaves the timeout armed, which then finds nothing to do; that is cheaper than
- * arming it anew for each of the many timeouts that are cancelled because the answer came.
+ * what a program waits for, and a member that listens. A cancelled call leaves the timeout armed, which then
+ * finds nothing to do; that is cheaper than arming it anew for each of the many timeouts that are cancelled
+ * because the answer came.
  */
 class RealTimers implements Timers {
   readonly #clock: Clock;
@@ -95,7 +96,7 @@ class RealTimers implements Timers {
 
 const threadMonotonicMs = () => performance.now();
 
-/** One for all worlds of a thread: an interval that does nothing, and counts only while something is under way. */
+/** One for all worlds of a thread: an interval without work, referenced while something is under way. */
 class ProcessKeepAlive implements KeepAlive {
   #uses = 0;
   #interval: NodeJS.Timeout | undefined;

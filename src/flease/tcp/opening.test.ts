@@ -11,7 +11,7 @@ import { opening } from "./opening.js";
 import { KeyCredentials } from "./security/key-credentials.js";
 import { Transport } from "./transport/transport.js";
 
-/** Sockets that are open; those of clients are made to keep this process alive, too, so that they are seen. */
+/** Open sockets. Those of clients keep this process alive here, too, so that they are seen. */
 const sockets = () => process.getActiveResourcesInfo().filter((name) => /TCP|TLS/.test(name)).length;
 
 /** Transports of members that are open: each keeps the process alive by an interval, until it is closed. */

@@ -30,8 +30,8 @@ const KEEP_ALIVE_MS = 2 ** 30;
 /**
  * TCP between one participant and its peers: one connection for each pair, all that a turn of the event loop
  * produced sent as one write for each peer. An open transport of a member keeps its process alive, also while
- * no peer can be reached; `close` ends that. That of a client does not: its process lives as long as it waits for
- * something, or holds it.
+ * no peer can be reached; `close` ends that. A client's does not: its process lives as long as it waits or
+ * holds.
  */
 export class Transport implements DialerPorts {
   /** What was refused, dropped and counted, by stable names (`docs/wire-protocol.md`, Counters). */
