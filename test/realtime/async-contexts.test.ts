@@ -62,7 +62,7 @@ describe.each(["memory:", "flease://"])("on %s", (ground) => {
     ];
     for (const [name, options, end] of ends) {
       // What else waits for a time has armed the timer that will ring.
-      const armed = await store.run("armer", () => leases.acquire("armer", { ttl: "430ms" }));
+      await using _armed = await store.run("armer", () => leases.acquire("armer", { ttl: "430ms" }));
       const lease = await store.run("caller", () => leases.acquire(name, { ttl: "480ms", ...options }));
       const seen = store.run("caller", async () => {
         const contexts: unknown[] = [];
@@ -72,7 +72,6 @@ describe.each(["memory:", "flease://"])("on %s", (ground) => {
       });
       await end(lease);
       expect(await seen).toEqual(["caller"]);
-      await armed.release();
     }
   });
 
