@@ -15,7 +15,7 @@ import type { Provider } from "../lease/provider.js";
 import { grpcPackages, loadPackage } from "../runtime/optional-package.js";
 import { parseCoreUrls } from "./address.js";
 import { CoreProvider } from "./provider.js";
-import type { CoreReport } from "./server-reports.js";
+import type { CoreReport } from "./core-report.js";
 
 const timeoutDefault = "5s";
 

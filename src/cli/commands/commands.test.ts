@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { MemberReport, MemberStatus } from "../../flease/tcp/types.js";
 import { plain } from "../output/ansi.js";
 import { toJson } from "../output/present.js";
-import type { ServerReport } from "../../etcd/server-reports.js";
+import type { ServerReport } from "../../etcd/core-report.js";
 import { hasLeader } from "./core-status.js";
 import { examineCore } from "./doctor-core.js";
 import { examineMembers } from "./doctor-members.js";

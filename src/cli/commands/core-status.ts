@@ -1,6 +1,6 @@
 import { majorityOf } from "../../common/majority.js";
 import { coreReport } from "../../etcd/open.js";
-import type { CoreReport, ServerReport } from "../../etcd/server-reports.js";
+import type { CoreReport, ServerReport } from "../../etcd/core-report.js";
 import { realWorld } from "../../runtime/world.js";
 import { openOptions, type Settings } from "../common/settings.js";
 import { exitCode } from "../common/exit-codes.js";

@@ -1,6 +1,6 @@
 import { majorityOf } from "../../common/majority.js";
 import { parseCoreUrls } from "../../etcd/address.js";
-import type { CoreReport } from "../../etcd/server-reports.js";
+import type { CoreReport } from "../../etcd/core-report.js";
 import type { Leases } from "../../lease/types.js";
 import { incarnation } from "../../runtime/world.js";
 import { type Latencies, latenciesOf, samplesMax } from "../../stores/measure.js";
