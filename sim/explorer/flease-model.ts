@@ -6,8 +6,8 @@ import { Kind, LeaseState, Message, Refusal, copyMessage } from "../../src/fleas
 import { Proposer } from "../../src/flease/protocol/proposer.js";
 import type { ProposerSink } from "../../src/flease/protocol/proposer-ports.js";
 import type { FleaseSettings } from "../../src/flease/protocol/settings.js";
-import { Operation, Phase } from "../../src/flease/protocol/slot.js";
-import type { Slot } from "../../src/flease/protocol/slot.js";
+import { Operation, Phase } from "../../src/flease/protocol/instance.js";
+import type { Instance } from "../../src/flease/protocol/instance.js";
 import { StateHash } from "../../src/flease/protocol/state-hash.js";
 import { describe } from "../kit/story.js";
 import type { Handled, Hold, Model, Move, Stepped } from "./model.js";
@@ -167,31 +167,31 @@ export class FleaseModel implements Model<Acceptor, Party, Message, Message>, Pr
   /** A proposer looks at replies to the write it is in only, and its numbers never come again. */
   matters({ proposer }: Party, from: number, reply: Message): boolean {
     if (this.#world.sameIncarnation) return true;
-    const slot = proposer.slotOf(resource);
-    if (slot?.number !== reply.number || slot.sequence !== reply.sequence) return false;
+    const instance = proposer.instanceOf(resource);
+    if (instance?.number !== reply.number || instance.sequence !== reply.sequence) return false;
     if (reply.kind === Kind.nack) return true;
     // One that was counted adds nothing when it comes again, unless it tells of a lease.
-    const counted = (slot.acks & (1 << from)) !== 0;
+    const counted = (instance.acks & (1 << from)) !== 0;
     if (reply.kind === Kind.ack)
-      return !counted && (slot.phase === Phase.writing || slot.phase === Phase.fast);
-    return slot.phase === Phase.reading && !(counted && reply.leaseState === LeaseState.none);
+      return !counted && (instance.phase === Phase.writing || instance.phase === Phase.fast);
+    return instance.phase === Phase.reading && !(counted && reply.leaseState === LeaseState.none);
   }
 
   renamed(party: Party, order: readonly number[]): Party {
     const proposer = party.proposer.clone(this);
-    const slot = proposer.slotOf(resource);
-    if (slot !== undefined) {
-      slot.acks = permuted(slot.acks, order);
-      slot.nacks = permuted(slot.nacks, order);
+    const instance = proposer.instanceOf(resource);
+    if (instance !== undefined) {
+      instance.acks = permuted(instance.acks, order);
+      instance.nacks = permuted(instance.nacks, order);
     }
     return { ...party, proposer };
   }
 
   holdOf({ proposer }: Party, at: number): Hold | undefined {
-    const slot = proposer.slotOf(resource);
-    if (slot === undefined || !slot.holding) return undefined;
-    if (!holdIsValid(slot.holdUntil, slot.holdEnd, this.#reading(at))) return undefined;
-    const { token, holdUntil: until, holdNumber: number, holdSequence: sequence } = slot;
+    const instance = proposer.instanceOf(resource);
+    if (instance === undefined || !instance.holding) return undefined;
+    if (!holdIsValid(instance.holdUntil, instance.holdEnd, this.#reading(at))) return undefined;
+    const { token, holdUntil: until, holdNumber: number, holdSequence: sequence } = instance;
     return { owner: proposer.owner, until, token, number, sequence };
   }
 
@@ -277,35 +277,43 @@ export class FleaseModel implements Model<Acceptor, Party, Message, Message>, Pr
   }
 
   #acquire(party: Party, ttl: number, fast: boolean, at: number): Stepped<Party, Message> | undefined {
-    if (party.proposer.slotOf(resource) !== undefined) return undefined;
+    if (party.proposer.instanceOf(resource) !== undefined) return undefined;
     return this.#step(party, (proposer) => {
-      const slot = proposer.acquire(resource, ttl, 0, fast, this.#reading(at));
-      // What is left of an earlier use of the slot is not looked at, but would make states differ.
-      slot.token = slot.holdUntil = slot.holdEnd = slot.holdNumber = slot.holdSequence = 0;
+      const instance = proposer.acquire(resource, ttl, 0, fast, this.#reading(at));
+      // What is left of an earlier use of the instance is not looked at, but would make states differ.
+      instance.token =
+        instance.holdUntil =
+        instance.holdEnd =
+        instance.holdNumber =
+        instance.holdSequence =
+          0;
     });
   }
 
   #renew(party: Party, ttl: number, at: number): Stepped<Party, Message> | undefined {
-    const slot = party.proposer.slotOf(resource);
-    if (slot === undefined || !slot.holding || slot.operation !== Operation.none) return undefined;
+    const instance = party.proposer.instanceOf(resource);
+    if (instance === undefined || !instance.holding || instance.operation !== Operation.none)
+      return undefined;
     return this.#step(party, (proposer) =>
-      proposer.renew(proposer.slotOf(resource)!, ttl, this.#reading(at)),
+      proposer.renew(proposer.instanceOf(resource)!, ttl, this.#reading(at)),
     );
   }
 
   /** Gives back a tenure, or lays down one that has lapsed. */
   #release(party: Party, at: number): Stepped<Party, Message> | undefined {
-    const slot = party.proposer.slotOf(resource);
-    if (slot === undefined || slot.operation === Operation.acquire) return undefined;
-    return this.#step(party, (proposer) => proposer.release(proposer.slotOf(resource)!, this.#reading(at)));
+    const instance = party.proposer.instanceOf(resource);
+    if (instance === undefined || instance.operation === Operation.acquire) return undefined;
+    return this.#step(party, (proposer) =>
+      proposer.release(proposer.instanceOf(resource)!, this.#reading(at)),
+    );
   }
 
   #look(party: Party, at: number): Stepped<Party, Message> | undefined {
-    const slot = party.proposer.slotOf(resource);
-    if (slot === undefined || !slot.holding) return undefined;
-    if (holdIsValid(slot.holdUntil, slot.holdEnd, this.#reading(at))) return undefined;
+    const instance = party.proposer.instanceOf(resource);
+    if (instance === undefined || !instance.holding) return undefined;
+    if (holdIsValid(instance.holdUntil, instance.holdEnd, this.#reading(at))) return undefined;
     return this.#step(party, (proposer) => {
-      const looked = proposer.slotOf(resource)!;
+      const looked = proposer.instanceOf(resource)!;
       // The program lays the lapsed tenure down, so that it can try again; without releases it says nothing.
       if (proposer.isHeld(looked, this.#reading(at)) || looked.operation !== Operation.none) return;
       proposer.release(looked, this.#reading(at));
@@ -333,8 +341,8 @@ export class FleaseModel implements Model<Acceptor, Party, Message, Message>, Pr
     this.#sent.push(request);
   }
 
-  acquired(slot: Slot): void {
-    this.#began = slot.token;
+  acquired(instance: Instance): void {
+    this.#began = instance.token;
   }
 
   refused(): void {}
@@ -354,8 +362,8 @@ export class FleaseModel implements Model<Acceptor, Party, Message, Message>, Pr
     this.#sent = [];
     this.#began = undefined;
     body(proposer);
-    const slot = proposer.slotOf(resource);
-    if (slot !== undefined) forgetWhatNobodyReads(slot);
+    const instance = proposer.instanceOf(resource);
+    if (instance !== undefined) forgetWhatNobodyReads(instance);
     return { after: { ...party, proposer }, sent: this.#sent, began: this.#began };
   }
 
@@ -366,18 +374,19 @@ export class FleaseModel implements Model<Acceptor, Party, Message, Message>, Pr
 }
 
 /** Fields that no later step looks at would only make equal states look different. */
-function forgetWhatNobodyReads(slot: Slot): void {
-  slot.heardMajority = false;
-  slot.lastRefusal = Refusal.none;
-  slot.giveUpAt = 0;
+function forgetWhatNobodyReads(instance: Instance): void {
+  instance.heardMajority = false;
+  instance.lastRefusal = Refusal.none;
+  instance.giveUpAt = 0;
   // Whether a lease is in the way counts, and not whose, nor how long: both only tell when to try again.
-  slot.blockedVotes = slot.ahead = 0;
-  slot.blockedBy = "";
-  slot.blockedUntil = slot.phase === Phase.reading && slot.blockedUntil > 0 ? 1 : 0;
-  if (slot.heapIndex !== -1) slot.dueMs = 0;
-  if (slot.phase === Phase.idle) slot.acks = slot.nacks = slot.until = slot.duration = slot.sentMono = 0;
-  if (slot.phase === Phase.reading) slot.until = slot.duration = 0;
-  if (slot.operation === Operation.none) slot.tries = 0;
+  instance.blockedVotes = instance.ahead = 0;
+  instance.blockedBy = "";
+  instance.blockedUntil = instance.phase === Phase.reading && instance.blockedUntil > 0 ? 1 : 0;
+  if (instance.heapIndex !== -1) instance.dueMs = 0;
+  if (instance.phase === Phase.idle)
+    instance.acks = instance.nacks = instance.until = instance.duration = instance.sentMono = 0;
+  if (instance.phase === Phase.reading) instance.until = instance.duration = 0;
+  if (instance.operation === Operation.none) instance.tries = 0;
 }
 
 /** To a reader a released lease, or its own, is as good as none. */

@@ -89,19 +89,19 @@ export class StoreChecks {
   }
 
   #holds(client: Participant, resource: string): boolean {
-    const slot = client.peer!.proposer.slotOf(resource);
-    return slot?.holding === true && holdIsValid(slot.holdUntil, slot.holdEnd, client.peek());
+    const instance = client.peer!.proposer.instanceOf(resource);
+    return instance?.holding === true && holdIsValid(instance.holdUntil, instance.holdEnd, client.peek());
   }
 
   /** I4: what a holder believes stands in a majority of the stores, but for those that have forgotten it since. */
   #checkBacking(client: Participant, resource: string): void {
-    const slot = client.peer!.proposer.slotOf(resource)!;
+    const instance = client.peer!.proposer.instanceOf(resource)!;
     const owner = client.peer!.proposer.owner;
     const backing = this.#ground.stores.filter(({ forgotAtMs }, store) => {
       if (forgotAtMs > this.#ground.nowMs - 2 * this.#ground.plan.settings.waitWallMs) return true;
       const entry = this.#entryIn(store, resource);
       if (entry === undefined) return false;
-      return entry.leaseOwner === owner && !entry.released && entry.leaseExpiresWallMs >= slot.holdUntil;
+      return entry.leaseOwner === owner && !entry.released && entry.leaseExpiresWallMs >= instance.holdUntil;
     });
     if (2 * backing.length > this.#ground.stores.length) return;
     this.#ground.report("I4", `${client.name} holds ${resource} by ${backing.length} stores only`);

@@ -1,8 +1,8 @@
 import type { Reading } from "../../src/flease/protocol/clock.js";
 import type { AttemptFailure } from "../../src/flease/protocol/proposer-ports.js";
-import type { Slot } from "../../src/flease/protocol/slot.js";
+import type { Instance } from "../../src/flease/protocol/instance.js";
 import { EventCode, Task } from "../kit/events.js";
-import type { ProgramNode, SlotProgram } from "./stage/node.js";
+import type { ProgramNode, InstanceProgram } from "./stage/node.js";
 import type { Stage } from "./stage/stage.js";
 
 /** A program wants the lease this soon after it was told something: it is told in the middle of a step. */
@@ -22,13 +22,13 @@ const calmReleaseRate = 0.4;
  * A program in one node that wants one resource: it acquires, renews, releases, cancels, comes too late or forgets,
  * as the workload has it. It only asks what a program may ask of a proposer.
  */
-export class Agent implements SlotProgram {
+export class Agent implements InstanceProgram {
   readonly resource: string;
   readonly #world: Stage;
   readonly #node: ProgramNode;
   readonly #turn: Task;
   #state: "idle" | "acquiring" | "holding" | "lost" = "idle";
-  #slot: Slot | undefined;
+  #instance: Instance | undefined;
   #fast = false;
   #ttlMs = 0;
   #servedInCalm = false;
@@ -45,7 +45,7 @@ export class Agent implements SlotProgram {
   /** The node has started. */
   begin(): void {
     this.#state = "idle";
-    this.#slot = undefined;
+    this.#instance = undefined;
     this.#think();
   }
 
@@ -67,7 +67,7 @@ export class Agent implements SlotProgram {
   #acquire(now: Reading): void {
     const { random, workload, settings, calm } = this.#world;
     const { proposer, fault } = this.#node.peer!;
-    if (fault !== undefined || proposer.slotOf(this.resource) !== undefined) {
+    if (fault !== undefined || proposer.instanceOf(this.resource) !== undefined) {
       this.#think();
       return;
     }
@@ -76,27 +76,27 @@ export class Agent implements SlotProgram {
     this.#fast = random.chance(workload.fastRate);
     this.#waits = calm || random.chance(workload.waitingRate);
     this.#state = "acquiring";
-    const slot = proposer.acquire(this.resource, this.#ttlMs, patienceMs, this.#fast, now, this.#waits);
-    this.#slot = slot;
-    this.#node.assign(slot, this);
+    const instance = proposer.acquire(this.resource, this.#ttlMs, patienceMs, this.#fast, now, this.#waits);
+    this.#instance = instance;
+    this.#node.assign(instance, this);
     if (!calm && random.chance(workload.cancelRate)) this.#again(random.exponential(settings.rpcTimeoutMs));
   }
 
   #cancel(): void {
     this.#world.counters.cancellations += 1;
-    this.#node.peer!.proposer.cancel(this.#slot!);
+    this.#node.peer!.proposer.cancel(this.#instance!);
   }
 
   #hold(now: Reading): void {
     const { random, workload, calm, settings } = this.#world;
     const { proposer } = this.#node.peer!;
-    const slot = this.#slot!;
+    const instance = this.#instance!;
     const releaseRate = calm ? Math.max(calmReleaseRate, workload.releaseRate) : workload.releaseRate;
     if (random.chance(releaseRate)) {
       this.#release(now);
-    } else if (proposer.isHeld(slot, now)) {
+    } else if (proposer.isHeld(instance, now)) {
       this.#ttlMs = this.#drawTtlMs();
-      proposer.renew(slot, this.#ttlMs, now);
+      proposer.renew(instance, this.#ttlMs, now);
       this.#nextRenewal();
     } else if (this.#state === "holding") {
       // Only a mistaken proposer loses a lease without a word: give it the time for another mistake.
@@ -107,17 +107,17 @@ export class Agent implements SlotProgram {
 
   #release(now: Reading): void {
     const { proposer } = this.#node.peer!;
-    const slot = this.#slot!;
+    const instance = this.#instance!;
     this.#world.tenures.end(this.#node, this.resource, "released");
-    proposer.release(slot, now);
+    proposer.release(instance, now);
     this.#world.counters.releases += 1;
-    if (proposer.slotOf(this.resource) === slot) {
+    if (proposer.instanceOf(this.resource) === instance) {
       // The mistake P12: the acceptors were told first, and the program stops only later.
       this.#state = "lost";
       this.#again(this.#world.settings.ttlMaxMs);
       return;
     }
-    this.#slot = undefined;
+    this.#instance = undefined;
     this.#state = "idle";
     this.#think();
   }
@@ -149,11 +149,11 @@ export class Agent implements SlotProgram {
 
   // Outcomes, told in the middle of a step of the node
 
-  acquired(slot: Slot, fast: boolean): void {
+  acquired(instance: Instance, fast: boolean): void {
     if (this.#fast && !fast) this.#world.counters.fastLosses += 1;
     this.#state = "holding";
     this.#servedInCalm ||= this.#world.calm;
-    this.#slot = slot;
+    this.#instance = instance;
     const { random } = this.#world;
     if (random.chance(briefTenures)) this.#again(this.#ttlMs * random.magnitude(briefest, 0.3));
     else this.#nextRenewal();
@@ -189,7 +189,7 @@ export class Agent implements SlotProgram {
 
   #over(): void {
     if (this.#fast) this.#world.counters.fastLosses += 1;
-    this.#slot = undefined;
+    this.#instance = undefined;
     this.#state = "idle";
     for (const closed of this.#world.observers.closed) closed(this.#node, this.resource);
   }

@@ -276,5 +276,5 @@ export class FleaseHazards {
 }
 
 function holdsAny({ peer }: MachineNode, resources: readonly string[]): boolean {
-  return resources.some((resource) => peer?.proposer.slotOf(resource)?.holding === true);
+  return resources.some((resource) => peer?.proposer.instanceOf(resource)?.holding === true);
 }

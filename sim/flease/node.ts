@@ -7,9 +7,9 @@ import type { Medium } from "../../src/flease/protocol/proposer-ports.js";
 import { FleaseRunner } from "../../src/flease/runner.js";
 import type { Clock, Timers } from "../../src/common/ports.js";
 import type { Lapse, AttemptFailure } from "../../src/flease/protocol/proposer-ports.js";
-import { Phase } from "../../src/flease/protocol/slot.js";
-import type { Slot } from "../../src/flease/protocol/slot.js";
-import type { MachineNode, ProgramNode, SlotProgram } from "./stage/node.js";
+import { Phase } from "../../src/flease/protocol/instance.js";
+import type { Instance } from "../../src/flease/protocol/instance.js";
+import type { MachineNode, ProgramNode, InstanceProgram } from "./stage/node.js";
 import type { SimClock } from "../kit/clocks.js";
 import { Echoes } from "./echoes.js";
 import { EventCode, Task } from "../kit/events.js";
@@ -37,7 +37,7 @@ export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
   readonly name: string;
   readonly isMember: boolean;
   readonly clock: SimClock;
-  readonly agents: SlotProgram[] = [];
+  readonly agents: InstanceProgram[] = [];
   /** Resources that programs of this node want, each on the waist; as often as there are programs. */
   readonly wants: string[] = [];
   /** Undefined while the node is down. */
@@ -57,7 +57,7 @@ export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
   greatestWall = -Infinity;
   readonly sleep: Sleep;
   readonly #world: Stage;
-  readonly #bySlot: (SlotProgram | undefined)[] = [];
+  readonly #byInstance: (InstanceProgram | undefined)[] = [];
   #timers: SteadyTimers | undefined;
   readonly #looked = emptyReading();
   readonly #clockPort: Clock;
@@ -109,7 +109,7 @@ export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
     this.incarnation += 1;
     this.pausedUntilMs = 0;
     this.sleep.isOn = false;
-    this.#bySlot.length = 0;
+    this.#byInstance.length = 0;
     this.#echoes.forget();
     this.#renamed = this.#wasReady = false;
     this.owner = world.ownerFor(this, ownerName(this.name, `${this.incarnation}`));
@@ -314,16 +314,16 @@ export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
   }
 
   #handleReply(packet: Packet, reply: Message, runner: FleaseRunner): void {
-    const slot = runner.peer.proposer.slotOf(packet.resource);
+    const instance = runner.peer.proposer.instanceOf(packet.resource);
     const deciding =
-      slot !== undefined &&
+      instance !== undefined &&
       reply.kind === Kind.ack &&
-      slot.number === reply.number &&
-      slot.sequence === reply.sequence &&
-      (slot.phase === Phase.writing || slot.phase === Phase.fast);
+      instance.number === reply.number &&
+      instance.sequence === reply.sequence &&
+      (instance.phase === Phase.writing || instance.phase === Phase.fast);
     runner.receive(packet.from, reply);
     // A majority has acknowledged, and yet the write has come to nothing: it was over already.
-    if (deciding && slot.number !== reply.number) this.#world.counters.lateDecisions += 1;
+    if (deciding && instance.number !== reply.number) this.#world.counters.lateDecisions += 1;
   }
 
   /** Clock bounds that are impossible, given ours, mean that one of the two clocks is at fault (3.10). */
@@ -363,8 +363,8 @@ export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
     return wall;
   }
 
-  assign(slot: Slot, agent: SlotProgram): void {
-    this.#bySlot[slot.index] = agent;
+  assign(instance: Instance, agent: InstanceProgram): void {
+    this.#byInstance[instance.index] = agent;
   }
 
   send(to: number, message: Message): void {
@@ -384,39 +384,39 @@ export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
     return this.agents.find((agent) => agent.resource === resource)?.hinted() ?? false;
   }
 
-  acquired(slot: Slot): void {
-    const { fast } = this.#world.tenures.begin(this, slot);
-    this.waist?.provider.acquired(slot);
-    this.waist?.granted(slot.resource);
-    this.#bySlot[slot.index]?.acquired(slot, fast);
+  acquired(instance: Instance): void {
+    const { fast } = this.#world.tenures.begin(this, instance);
+    this.waist?.provider.acquired(instance);
+    this.waist?.granted(instance.resource);
+    this.#byInstance[instance.index]?.acquired(instance, fast);
   }
 
-  refused(slot: Slot, holder: string, retryInMs: number): void {
-    this.waist?.provider.refused(slot, holder, retryInMs);
-    this.#bySlot[slot.index]?.refused(retryInMs);
+  refused(instance: Instance, holder: string, retryInMs: number): void {
+    this.waist?.provider.refused(instance, holder, retryInMs);
+    this.#byInstance[instance.index]?.refused(retryInMs);
   }
 
-  failed(slot: Slot, why: AttemptFailure): void {
-    this.waist?.provider.failed(slot, why);
-    this.#bySlot[slot.index]?.failed(why);
+  failed(instance: Instance, why: AttemptFailure): void {
+    this.waist?.provider.failed(instance, why);
+    this.#byInstance[instance.index]?.failed(why);
   }
 
-  renewed(slot: Slot, longer: boolean): void {
+  renewed(instance: Instance, longer: boolean): void {
     const { counters } = this.#world;
     if (!longer) counters.failedRenewals += 1;
-    else if (slot.holdSequence > 0) counters.oneTripRenewals += 1;
+    else if (instance.holdSequence > 0) counters.oneTripRenewals += 1;
     else counters.twoPhaseRenewals += 1;
-    this.waist?.provider.renewed(slot, longer);
-    this.#bySlot[slot.index]?.renewed(longer);
+    this.waist?.provider.renewed(instance, longer);
+    this.#byInstance[instance.index]?.renewed(longer);
   }
 
-  lapsed(slot: Slot, why: Lapse): void {
+  lapsed(instance: Instance, why: Lapse): void {
     this.#world.counters.lapses += 1;
     if (this.waist === undefined) {
-      this.#bySlot[slot.index]?.lapsed();
+      this.#byInstance[instance.index]?.lapsed();
       return;
     }
-    this.#world.tenures.end(this, slot.resource, "lapsed");
-    this.waist.provider.lapsed(slot, why);
+    this.#world.tenures.end(this, instance.resource, "lapsed");
+    this.waist.provider.lapsed(instance, why);
   }
 }

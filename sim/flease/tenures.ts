@@ -1,4 +1,4 @@
-import type { Slot } from "../../src/flease/protocol/slot.js";
+import type { Instance } from "../../src/flease/protocol/instance.js";
 import type { Tenure, TenureLookup } from "./stage/observer.js";
 import type { NodeView } from "./stage/node.js";
 import type { Stage } from "./stage/stage.js";
@@ -18,9 +18,9 @@ export class Tenures implements TenureLookup {
     return this.#present[node.index]!.get(resource);
   }
 
-  begin(node: NodeView, slot: Slot): Tenure {
+  begin(node: NodeView, instance: Instance): Tenure {
     const world = this.#world;
-    const { resource, token } = slot;
+    const { resource, token } = instance;
     const tenure: Tenure = {
       node,
       owner: node.owner,
@@ -30,9 +30,9 @@ export class Tenures implements TenureLookup {
       fast: world.writes.find(node.owner, token, 0)?.fast === true,
       ended: undefined,
       endedMs: 0,
-      until: slot.holdUntil,
+      until: instance.holdUntil,
     };
-    world.story?.(`${node.name} HOLDS ${resource}, token ${token}, until ${slot.holdUntil}`);
+    world.story?.(`${node.name} HOLDS ${resource}, token ${token}, until ${instance.holdUntil}`);
     const earlier = this.#last.get(resource);
     this.#last.set(resource, tenure);
     this.#present[node.index]!.set(resource, tenure);
@@ -46,7 +46,7 @@ export class Tenures implements TenureLookup {
     if (tenure !== undefined && tenure.ended === undefined) {
       tenure.ended = how;
       tenure.endedMs = world.nowMs;
-      tenure.until = node.peer?.proposer.slotOf(resource)?.holdUntil ?? tenure.until;
+      tenure.until = node.peer?.proposer.instanceOf(resource)?.holdUntil ?? tenure.until;
       world.story?.(`${node.name} ${how} ${resource}, token ${tenure.token}`);
     }
     if (how === "released") for (const closed of world.observers.closed) closed(node, resource);

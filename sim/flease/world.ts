@@ -221,10 +221,10 @@ export class World extends SimWorld<Invariant, FleaseCounters> implements Stage 
     const holds = this.#holds;
     holds.length = 0;
     for (const node of this.nodes) {
-      const slot = node.peer?.proposer.slotOf(resource);
-      if (slot === undefined || !slot.holding) continue;
+      const instance = node.peer?.proposer.instanceOf(resource);
+      if (instance === undefined || !instance.holding) continue;
       const now = node.look();
-      holds.push({ node, slot, now, valid: node.sleep.reliesOn(slot.holdUntil, slot.holdEnd) });
+      holds.push({ node, instance, now, valid: node.sleep.reliesOn(instance.holdUntil, instance.holdEnd) });
     }
     for (const looked of this.observers.looked) looked(resource, holds, actor);
   }

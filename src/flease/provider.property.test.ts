@@ -66,11 +66,12 @@ class Stage {
   constructor() {
     const { proposer } = this.bench.peer;
     const renew = proposer.renew.bind(proposer);
-    vi.spyOn(proposer, "renew").mockImplementation((slot, ...rest) => {
+    vi.spyOn(proposer, "renew").mockImplementation((instance, ...rest) => {
       this.begun += 1;
-      const { grant, renewing } = this.known[names.indexOf(slot.resource)] ?? {};
-      if (grant?.token !== BigInt(slot.token) || !renewing) this.wrong.push(`renews ${slot.resource}`);
-      renew(slot, ...rest);
+      const { grant, renewing } = this.known[names.indexOf(instance.resource)] ?? {};
+      if (grant?.token !== BigInt(instance.token) || !renewing)
+        this.wrong.push(`renews ${instance.resource}`);
+      renew(instance, ...rest);
     });
     const { ended } = RenewalQueue.prototype;
     const count = () => (this.ended += 1);

@@ -20,9 +20,9 @@ import type { Lapse, AttemptFailure } from "./protocol/proposer-ports.js";
 import { renewalsPerTurn, RenewalQueue } from "./renewal-queue.js";
 import type { FleasePeer, PeerOutcomes } from "./peer.js";
 import type { FleaseRunner } from "./runner.js";
-import { Operation } from "./protocol/slot.js";
+import { Operation } from "./protocol/instance.js";
 import type { ClockStart } from "./threads.js";
-import type { Slot } from "./protocol/slot.js";
+import type { Instance } from "./protocol/instance.js";
 
 /** What a provider stands on: what runs the peer, and the way to the members beside the protocol. */
 export interface FleaseDriver extends AdminDriver {
@@ -37,7 +37,7 @@ export interface FleaseDriver extends AdminDriver {
 class FleaseGrant implements Grant, DeadlineItem {
   readonly resource: string;
   readonly token: bigint;
-  readonly slot: Slot;
+  readonly instance: Instance;
   ended = false;
   lossReason: LossReason | undefined;
   /** Who waits for the renewal that was asked for, and for how long it asks, ms. */
@@ -48,16 +48,16 @@ class FleaseGrant implements Grant, DeadlineItem {
   heapSequence = 0;
   readonly #runner: FleaseDriver["runner"];
 
-  constructor(slot: Slot, runner: FleaseDriver["runner"]) {
-    this.resource = slot.resource;
-    this.token = BigInt(slot.token);
-    this.slot = slot;
+  constructor(instance: Instance, runner: FleaseDriver["runner"]) {
+    this.resource = instance.resource;
+    this.token = BigInt(instance.token);
+    this.instance = instance;
     this.#runner = runner;
   }
 
   remainingMs(): number {
     if (this.ended) return 0;
-    return this.#runner.peer.proposer.remainingMs(this.slot, this.#runner.now());
+    return this.#runner.peer.proposer.remainingMs(this.instance, this.#runner.now());
   }
 
   settleRenewal(longer: boolean): void {
@@ -91,10 +91,10 @@ export class FleaseProvider implements Provider, PeerOutcomes {
   readonly #driver: FleaseDriver;
   readonly #runner: FleaseDriver["runner"];
   readonly #peer: FleasePeer;
-  /** By slot handle. */
+  /** By the handle of the instance (`index`), as `#grants`. */
   readonly #attempts: (PendingAttempt | undefined)[] = [];
   readonly #grants: (FleaseGrant | undefined)[] = [];
-  /** Only of grants that have not been let go: a slot that was given back may serve another. */
+  /** Only of grants that have not been let go: an instance that was given back may serve another. */
   readonly #renewals = new RenewalQueue<FleaseGrant>();
   #renewalsPutOff = false;
   #closed = false;
@@ -131,16 +131,17 @@ export class FleaseProvider implements Provider, PeerOutcomes {
     const now = this.#runner.now();
     if (this.#renewals.isLate(now.mono) && this.#reachesMajority)
       return Promise.resolve({ kind: "failed", error: renewsTooLate(), retryInMs: busyRetryMs });
-    // A tenure, lapsed or not, keeps its slot until its grant is released: the attempt lays it down first.
-    const earlier = peer.proposer.slotOf(request.resource);
+    // A tenure, lapsed or not, keeps its instance until its grant is released: the attempt lays it down
+    // first.
+    const earlier = peer.proposer.instanceOf(request.resource);
     if (earlier !== undefined && earlier.operation === Operation.none) this.#letGo(earlier, now);
     return new Promise((settle) => {
       const { resource, ttlMs, timeoutMs, contended, waiting } = request;
-      const slot = peer.proposer.acquire(resource, ttlMs, timeoutMs, !contended, now, waiting);
-      this.#attempts[slot.index] = { settle, cancellation };
+      const instance = peer.proposer.acquire(resource, ttlMs, timeoutMs, !contended, now, waiting);
+      this.#attempts[instance.index] = { settle, cancellation };
       if (cancellation !== undefined) {
         cancellation.onCancel = () => {
-          peer.proposer.cancel(slot);
+          peer.proposer.cancel(instance);
           this.#runner.poke();
         };
         if (cancellation.cancelled) cancellation.onCancel();
@@ -155,7 +156,7 @@ export class FleaseProvider implements Provider, PeerOutcomes {
     return new Promise((settle) => {
       held.renewing = settle;
       held.renewTtlMs = ttlMs;
-      this.#renewals.add(held, held.slot.holdEnd, ttlMs);
+      this.#renewals.add(held, held.instance.holdEnd, ttlMs);
       this.#wantRenewals();
     });
   }
@@ -182,7 +183,7 @@ export class FleaseProvider implements Provider, PeerOutcomes {
     for (let begun = 0; begun < renewalsPerTurn; begun += 1) {
       const held = this.#renewals.next();
       if (held === undefined) break;
-      peer.proposer.renew(held.slot, held.renewTtlMs, this.#runner.now());
+      peer.proposer.renew(held.instance, held.renewTtlMs, this.#runner.now());
     }
     this.#runner.poke();
     // Still put off while they begin: one that ends at once must not begin a second round beside this one.
@@ -193,7 +194,7 @@ export class FleaseProvider implements Provider, PeerOutcomes {
   release(grant: Grant): Promise<void> {
     const held = grant as FleaseGrant;
     if (!held.ended) {
-      this.#letGo(held.slot, this.#runner.now());
+      this.#letGo(held.instance, this.#runner.now());
       this.#runner.poke();
     }
     return Promise.resolve();
@@ -204,9 +205,9 @@ export class FleaseProvider implements Provider, PeerOutcomes {
    * whether it was broken; undefined when it has ended.
    */
   validity(grant: Grant): { untilMs: number; endMs: number; broken: boolean } | undefined {
-    const { slot, ended } = grant as FleaseGrant;
-    if (ended || !slot.holding) return undefined;
-    return { untilMs: slot.holdUntil, endMs: slot.holdEnd, broken: slot.barred };
+    const { instance, ended } = grant as FleaseGrant;
+    if (ended || !instance.holding) return undefined;
+    return { untilMs: instance.holdUntil, endMs: instance.holdEnd, broken: instance.barred };
   }
 
   /** What every other thread needs to make readings of its own as this peer does. */
@@ -225,8 +226,8 @@ export class FleaseProvider implements Provider, PeerOutcomes {
    * on what it was told.
    */
   letRunOut(grant: Grant): void {
-    const { slot, ended } = grant as FleaseGrant;
-    if (!ended) slot.letRunOut();
+    const { instance, ended } = grant as FleaseGrant;
+    if (!ended) instance.letRunOut();
   }
 
   async query(resource: string, timeoutMs: number): Promise<HolderHint> {
@@ -259,14 +260,14 @@ export class FleaseProvider implements Provider, PeerOutcomes {
     return this.#driver.close();
   }
 
-  #letGo(slot: Slot, now: Reading): void {
-    const grant = this.#grants[slot.index];
+  #letGo(instance: Instance, now: Reading): void {
+    const grant = this.#grants[instance.index];
     if (grant !== undefined) {
       this.forgoRenewal(grant);
       grant.ended = true;
     }
-    this.#peer.proposer.release(slot, now);
-    this.#grants[slot.index] = undefined;
+    this.#peer.proposer.release(instance, now);
+    this.#grants[instance.index] = undefined;
   }
 
   /** A member says that somebody asks for a resource that is held here. */
@@ -281,33 +282,33 @@ export class FleaseProvider implements Provider, PeerOutcomes {
 
   // Called by the proposer in the middle of a step: none of these may call it back
 
-  acquired(slot: Slot): void {
-    const grant = new FleaseGrant(slot, this.#runner);
-    this.#grants[slot.index] = grant;
-    this.#settle(slot, { kind: "granted", grant });
+  acquired(instance: Instance): void {
+    const grant = new FleaseGrant(instance, this.#runner);
+    this.#grants[instance.index] = grant;
+    this.#settle(instance, { kind: "granted", grant });
   }
 
-  refused(slot: Slot, holder: string, retryInMs: number): void {
-    this.#settle(slot, { kind: "held", holder, retryInMs });
+  refused(instance: Instance, holder: string, retryInMs: number): void {
+    this.#settle(instance, { kind: "held", holder, retryInMs });
   }
 
-  failed(slot: Slot, why: AttemptFailure): void {
-    const error = this.#errorFor(why, slot);
-    this.#settle(slot, {
+  failed(instance: Instance, why: AttemptFailure): void {
+    const error = this.#errorFor(why, instance);
+    this.#settle(instance, {
       kind: "failed",
       error,
       ...(why === "busy" && { retryInMs: busyRetryMs }),
     });
   }
 
-  renewed(slot: Slot, longer: boolean): void {
+  renewed(instance: Instance, longer: boolean): void {
     this.#renewals.ended();
-    this.#grants[slot.index]?.settleRenewal(longer);
+    this.#grants[instance.index]?.settleRenewal(longer);
     this.#wantRenewals();
   }
 
-  lapsed(slot: Slot, why: Lapse): void {
-    const grant = this.#grants[slot.index];
+  lapsed(instance: Instance, why: Lapse): void {
+    const grant = this.#grants[instance.index];
     if (grant === undefined) return;
     grant.lossReason = why === "barred" ? "broken" : why;
     this.forgoRenewal(grant);
@@ -317,10 +318,10 @@ export class FleaseProvider implements Provider, PeerOutcomes {
     void Promise.resolve().then(() => this.#events?.lost(grant, error));
   }
 
-  #settle(slot: Slot, outcome: AttemptOutcome): void {
-    const pending = this.#attempts[slot.index];
+  #settle(instance: Instance, outcome: AttemptOutcome): void {
+    const pending = this.#attempts[instance.index];
     if (pending === undefined) return;
-    this.#attempts[slot.index] = undefined;
+    this.#attempts[instance.index] = undefined;
     if (pending.cancellation !== undefined) pending.cancellation.onCancel = undefined;
     pending.settle(outcome);
   }
@@ -344,7 +345,7 @@ export class FleaseProvider implements Provider, PeerOutcomes {
     return `the members keep as many resources as they may, the most of them for ${JSON.stringify(fullBy)}`;
   }
 
-  #errorFor(why: AttemptFailure, slot: Slot): LeaseholdError {
+  #errorFor(why: AttemptFailure, instance: Instance): LeaseholdError {
     switch (why) {
       case "no-quorum":
         return this.#driver.refusal() ?? new LeaseholdError("NO_QUORUM", this.#whyNoQuorum());
@@ -354,7 +355,7 @@ export class FleaseProvider implements Provider, PeerOutcomes {
           "the members refuse this participant's times: its clock and theirs are too far apart",
         );
       case "full":
-        return new LeaseholdError("RESOURCES_FULL", this.#whyFull(slot.fullBy));
+        return new LeaseholdError("RESOURCES_FULL", this.#whyFull(instance.fullBy));
       case "busy":
         return new LeaseholdError("OVERLOADED", "the members have more to do than they can do in time");
       case "contention":

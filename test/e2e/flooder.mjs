@@ -20,7 +20,7 @@ function flood(link) {
   for (let index = 0; index < burst; index++) {
     message.kind = Kind.acquire;
     message.view = 1;
-    message.slot = index;
+    message.instance = index;
     message.resource = `flood/${index % 500}`;
     message.number = (Date.now() - Date.UTC(2020, 0, 1)) * 4096 + (sent++ % 4096);
     message.token = message.number;

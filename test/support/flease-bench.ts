@@ -6,7 +6,7 @@ import { Proposer } from "../../src/flease/protocol/proposer.js";
 import type { ProposerSink } from "../../src/flease/protocol/proposer-ports.js";
 import { fleaseSettings } from "../../src/flease/protocol/settings.js";
 import type { FleaseSettings, FleaseSettingsInput } from "../../src/flease/protocol/settings.js";
-import type { Slot } from "../../src/flease/protocol/slot.js";
+import type { Instance } from "../../src/flease/protocol/instance.js";
 
 /** Short hands for the tests of acceptors and proposers: times are in ms since `baseMs`, and clocks agree unless told. */
 export const baseMs = Date.UTC(2030, 0, 1);
@@ -40,7 +40,7 @@ export const ballot = (ms: number): number => numberAt(baseMs + ms);
 
 export function message(kind: Kind, fields: Partial<Message> = {}): Message {
   const filled = new Message();
-  return Object.assign(filled, { kind, view: 1, slot: 0, resource: "r" }, fields);
+  return Object.assign(filled, { kind, view: 1, instance: 0, resource: "r" }, fields);
 }
 
 export const readOf = (owner: string, ms: number): Message =>
@@ -94,7 +94,7 @@ export class ProposerBench {
   readonly events: string[] = [];
   /** Delays that came with refusals, in ms. */
   readonly retriesMs: number[] = [];
-  slot: Slot | undefined;
+  instance: Instance | undefined;
 
   constructor(owner = "p.1", settings: FleaseSettings = benchSettings(), seed = 1) {
     this.settings = settings;
@@ -127,15 +127,15 @@ export class ProposerBench {
     );
   }
 
-  begin(ms: number, fast: boolean, ttlMs = 500, giveUpInMs = 10_000): Slot {
-    this.slot = this.proposer.acquire("r", ttlMs, giveUpInMs, fast, at(ms));
-    return this.slot;
+  begin(ms: number, fast: boolean, ttlMs = 500, giveUpInMs = 10_000): Instance {
+    this.instance = this.proposer.acquire("r", ttlMs, giveUpInMs, fast, at(ms));
+    return this.instance;
   }
 
   /** Acceptor `from` answers `request` (the newest broadcast by default). */
   reply(from: number, kind: Kind, ms: number, fields: Partial<Message> = {}, request = this.last): void {
-    const { view, slot, number, sequence } = request;
-    this.proposer.receive(from, message(kind, { view, slot, number, sequence, ...fields }), at(ms));
+    const { view, instance, number, sequence } = request;
+    this.proposer.receive(from, message(kind, { view, instance, number, sequence, ...fields }), at(ms));
   }
 
   ack(from: number, ms: number, request = this.last): void {
@@ -159,11 +159,11 @@ export class ProposerBench {
   }
 
   /** Acquires in one round trip with the acceptors 0 and 1. */
-  hold(ms: number, ttlMs = 500): Slot {
-    const slot = this.begin(ms, true, ttlMs);
+  hold(ms: number, ttlMs = 500): Instance {
+    const instance = this.begin(ms, true, ttlMs);
     this.ack(0, ms);
     this.ack(1, ms);
-    return slot;
+    return instance;
   }
 }
 

@@ -25,7 +25,7 @@ const lease = fc.oneof(
   }),
 );
 
-const common = { slot: u32, number: whole, sequence: u32 };
+const common = { instance: u32, number: whole, sequence: u32 };
 const request = { ...common, resource: text(512), owner: fc.constant("n1.0123456789abcdef") };
 
 const withoutLease = fc.constant({});

@@ -35,8 +35,8 @@ export function benchProvider(role?: FleaseDriver["role"]) {
   const provider = new FleaseProvider(driver);
   /** Two of the three members answer a request. */
   const answer = (to: Message, kind: Kind, fields: Partial<Message> = {}) => {
-    const { view, slot, number, sequence } = to;
-    const reply = message(kind, { view, slot, number, sequence, ...fields });
+    const { view, instance, number, sequence } = to;
+    const reply = message(kind, { view, instance, number, sequence, ...fields });
     runner.arrived();
     for (const from of [0, 1]) runner.receive(from, reply);
     runner.poke();

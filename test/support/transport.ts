@@ -153,13 +153,13 @@ export async function listening(
   return { member, address: await member.transport.listen(`${host}:0`) };
 }
 
-export function acquire(slot: number, resource = "some/resource"): Message {
+export function acquire(instance: number, resource = "some/resource"): Message {
   const message = new Message();
   message.kind = Kind.acquire;
   message.view = 1;
-  message.slot = slot;
+  message.instance = instance;
   message.resource = resource;
-  message.number = 4096 * (slot + 1);
+  message.number = 4096 * (instance + 1);
   message.token = message.number;
   message.until = 1_700_000_000_000;
   message.duration = 15_000;

@@ -27,13 +27,14 @@ class Threads {
   }
 
   /** A grant, or a renewal of one. First the clock: with a newer end and an older clock the program would believe in too much. */
-  extend({ slot }: Hold): void {
-    if (this.#extended.get(slot.resource) === slot.holdEnd && this.#validities.has(slot.resource)) return;
+  extend({ instance }: Hold): void {
+    if (this.#extended.get(instance.resource) === instance.holdEnd && this.#validities.has(instance.resource))
+      return;
     this.note();
     this.#clockOfEpoch();
-    this.#extended.set(slot.resource, slot.holdEnd);
-    const validity = getOrInsert(this.#validities, slot.resource, () => new SharedValidity());
-    validity.extend(slot.holdUntil, slot.holdEnd, Infinity);
+    this.#extended.set(instance.resource, instance.holdEnd);
+    const validity = getOrInsert(this.#validities, instance.resource, () => new SharedValidity());
+    validity.extend(instance.holdUntil, instance.holdEnd, Infinity);
   }
 
   finish(resource: string): void {

@@ -28,9 +28,9 @@ export class ProgramContinuity implements Observer {
     if (this.#over.has(claim)) this.#report("I14", `a program of ${node.name} has ${what} again`);
     if (claim.endedMs !== undefined)
       this.#report("I14", `a program of ${node.name} still has ${what}, which it gave back`);
-    const slot = node.peer!.proposer.slotOf(claim.resource);
-    const holds = slot !== undefined && slot.holding && slot.token === claim.token;
-    const leftMs = holds ? validForMs(slot.holdUntil, slot.holdEnd, node.look()) : 0;
+    const instance = node.peer!.proposer.instanceOf(claim.resource);
+    const holds = instance !== undefined && instance.holding && instance.token === claim.token;
+    const leftMs = holds ? validForMs(instance.holdUntil, instance.holdEnd, node.look()) : 0;
     if (remainingMs > leftMs + roundingMs)
       this.#report("I14", `${what} promises ${remainingMs} ms, and there are ${leftMs}`);
   }

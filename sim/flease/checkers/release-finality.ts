@@ -39,9 +39,9 @@ export class ReleaseFinality implements Observer {
   }
 
   looked(resource: string, holds: readonly Hold[]): void {
-    for (const { node, slot, valid } of holds) {
-      if (valid && slot.holdNumber <= this.#bookOf(node, resource).closed)
-        this.#report("I12", `${node.name} holds ${resource} by the closed ballot ${slot.holdNumber}`);
+    for (const { node, instance, valid } of holds) {
+      if (valid && instance.holdNumber <= this.#bookOf(node, resource).closed)
+        this.#report("I12", `${node.name} holds ${resource} by the closed ballot ${instance.holdNumber}`);
     }
   }
 

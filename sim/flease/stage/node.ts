@@ -3,7 +3,7 @@ import type { FleaseProvider } from "../../../src/flease/provider.js";
 import type { FleaseRunner } from "../../../src/flease/runner.js";
 import type { Reading } from "../../../src/flease/protocol/clock.js";
 import type { AttemptFailure } from "../../../src/flease/protocol/proposer-ports.js";
-import type { Slot } from "../../../src/flease/protocol/slot.js";
+import type { Instance } from "../../../src/flease/protocol/instance.js";
 import type { SimClock } from "../../kit/clocks.js";
 import type { Task } from "../../kit/events.js";
 
@@ -46,8 +46,8 @@ export interface ProgramNode extends NodeView {
   step(resource: string | undefined, body: (now: Reading) => void): void;
   /** Puts off an event while the node is stopped. True when it has. */
   deferred(event: Task): boolean;
-  /** Makes a program hear what becomes of a slot. */
-  assign(slot: Slot, program: SlotProgram): void;
+  /** Makes a program hear what becomes of an instance. */
+  assign(instance: Instance, program: InstanceProgram): void;
   /** Says something to another beside the protocol. */
   whisper(to: number, toIncarnation: number, note: string): void;
   /** The process has ended as it wanted to. */
@@ -62,14 +62,14 @@ export interface NodeSide {
   close(): void;
 }
 
-/** A program that drives a proposer itself: what it hears of its slot, in the middle of a step of its node. */
-export interface SlotProgram {
+/** A program that drives a proposer itself: what it hears of its instance, in the middle of a step of its node. */
+export interface InstanceProgram {
   readonly resource: string;
   begin(): void;
   end(): void;
   /** False when nobody here waits for the resource. */
   hinted(): boolean;
-  acquired(slot: Slot, fast: boolean): void;
+  acquired(instance: Instance, fast: boolean): void;
   refused(retryInMs: number): void;
   failed(why: AttemptFailure): void;
   renewed(longer: boolean): void;

@@ -3,7 +3,7 @@ import type { Entry } from "../../../src/flease/protocol/acceptor.js";
 import type { Reading } from "../../../src/flease/protocol/clock.js";
 import type { Message } from "../../../src/flease/protocol/message.js";
 import type { FleaseSettings } from "../../../src/flease/protocol/settings.js";
-import type { Slot } from "../../../src/flease/protocol/slot.js";
+import type { Instance } from "../../../src/flease/protocol/instance.js";
 import type { ClockAssumptions } from "../../kit/clocks.js";
 import type { NodeView } from "./node.js";
 import type { Report } from "../../kit/violation.js";
@@ -129,7 +129,7 @@ export interface Tenure {
 /** A hold that a node has in its books, and whether it is valid by that node's clocks at this instant. */
 export interface Hold {
   node: NodeView;
-  slot: Slot;
+  instance: Instance;
   now: Reading;
   valid: boolean;
 }

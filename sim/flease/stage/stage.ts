@@ -1,4 +1,4 @@
-import type { Slot } from "../../../src/flease/protocol/slot.js";
+import type { Instance } from "../../../src/flease/protocol/instance.js";
 import type { FleaseSettings } from "../../../src/flease/protocol/settings.js";
 import type { Lease, Leases } from "../../../src/lease/types.js";
 import type { Provider } from "../../../src/lease/provider.js";
@@ -27,7 +27,7 @@ export interface WorldMistakes {
 
 /** The index of who held what when, as the programs were told. */
 export interface TenureIndex extends TenureLookup {
-  begin(node: NodeView, slot: Slot): Tenure;
+  begin(node: NodeView, instance: Instance): Tenure;
   end(node: NodeView, resource: string, how: "released" | "lapsed"): void;
   /** The node has died, and with it all that it held. */
   crash(node: NodeView): void;

@@ -1,5 +1,5 @@
 import type { FleaseProvider } from "../../../src/flease/provider.js";
-import { Operation } from "../../../src/flease/protocol/slot.js";
+import { Operation } from "../../../src/flease/protocol/instance.js";
 import type {
   AttemptOutcome,
   AttemptRequest,
@@ -60,7 +60,7 @@ export class WatchedProvider implements Provider {
   async attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
     const { resource } = request;
     this.#asks(resource, "attempt");
-    const left = this.#node.peer!.proposer.slotOf(resource);
+    const left = this.#node.peer!.proposer.instanceOf(resource);
     if (left?.operation === Operation.none) this.#closed(resource);
     const outcome = await this.#inner.attempt(request, cancellation);
     this.#answered(resource, outcome.kind === "granted");

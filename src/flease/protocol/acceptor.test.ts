@@ -249,9 +249,9 @@ test("QUERY tells what is kept and changes nothing", () => {
   expect(acceptor.size).toBe(0);
   ask(acceptor, { ...writeOf("p.1", 5, 1, 500), token: 42 }, at(5));
   const before = { ...acceptor.entry("r") };
-  const reply = ask(acceptor, message(Kind.query, { slot: 9 }), at(6))!;
+  const reply = ask(acceptor, message(Kind.query, { instance: 9 }), at(6))!;
   expect(reply).toMatchObject({
-    slot: 9,
+    instance: 9,
     promised: ballot(5),
     leaseState: LeaseState.live,
     leaseOwner: "p.1",
@@ -263,9 +263,9 @@ test("QUERY tells what is kept and changes nothing", () => {
   expect(acceptor.entry("r")).toEqual(before);
 });
 
-test("answers name the request: slot, number, sequence and the acceptor's view", () => {
-  const reply = ask(readyAcceptor(), { ...writeOf("p.1", 5, 3, 500), slot: 77 }, at(5));
-  expect(reply).toMatchObject({ view: 1, slot: 77, number: ballot(5), sequence: 3 });
+test("answers name the request: instance, number, sequence and the acceptor's view", () => {
+  const reply = ask(readyAcceptor(), { ...writeOf("p.1", 5, 3, 500), instance: 77 }, at(5));
+  expect(reply).toMatchObject({ view: 1, instance: 77, number: ballot(5), sequence: 3 });
 });
 
 test("of two reasons the lease is named, with the promise, so that one with a slow clock learns whom it waits for", () => {

@@ -176,7 +176,7 @@ export class Acceptor {
 
   #fillHead(request: Message, reply: Message): void {
     reply.view = this.#settings.view;
-    reply.slot = request.slot;
+    reply.instance = request.instance;
     reply.number = request.number;
     reply.sequence = request.sequence;
     reply.refusal = Refusal.none;

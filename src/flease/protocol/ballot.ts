@@ -21,7 +21,7 @@ export function timeOf(number: number): number {
 }
 
 /**
- * The name of one proposer instance: its node, and an incarnation that no other instance has, drawn at every
+ * The name of one start of a proposer: its node, and an incarnation that no other start has, drawn at every
  * start (repair F13).
  */
 export function ownerName(nodeId: string, incarnation: string): string {

@@ -63,9 +63,9 @@ export class Message {
   kind: Kind = Kind.read;
   /** Number of the membership view that the sender is in. */
   view = 0;
-  /** The proposer's handle for its operation, echoed by the acceptor. Unsigned 32 bits. */
-  slot = 0;
-  /** Requests; empty in replies, which are matched by `slot`. */
+  /** The proposer's handle for its instance, echoed by the acceptor. Unsigned 32 bits. */
+  instance = 0;
+  /** Requests; empty in replies, which are matched by `instance`. */
   resource = "";
   /** Requests: owner of the ballot, which is the sender. Empty in replies: those go to the owner alone. */
   owner = "";

@@ -1,5 +1,5 @@
 import type { Message } from "./message.js";
-import type { Slot } from "./slot.js";
+import type { Instance } from "./instance.js";
 
 /** Why an attempt failed. */
 export type AttemptFailure =
@@ -35,22 +35,22 @@ export interface Medium extends RequestSink {
  * there.
  */
 export interface ProposerOutcomes {
-  /** A tenure has begun; its token is `slot.token`. */
-  acquired(slot: Slot): void;
+  /** A tenure has begun; its token is `instance.token`. */
+  acquired(instance: Instance): void;
   /**
-   * Another, `holder`, has the resource; trying before `retryInMs` is useless. The slot is no longer the
+   * Another, `holder`, has the resource; trying before `retryInMs` is useless. The instance is no longer the
    * caller's.
    */
-  refused(slot: Slot, holder: string, retryInMs: number): void;
+  refused(instance: Instance, holder: string, retryInMs: number): void;
   /**
-   * The attempt has failed, and what it may have left behind was withdrawn. The slot is no longer the
+   * The attempt has failed, and what it may have left behind was withdrawn. The instance is no longer the
    * caller's.
    */
-  failed(slot: Slot, why: AttemptFailure): void;
+  failed(instance: Instance, why: AttemptFailure): void;
   /** A renewal has ended: the hold is now longer, or is as it was. */
-  renewed(slot: Slot, longer: boolean): void;
-  /** The tenure has lapsed. The slot stays the caller's until it calls `release`. */
-  lapsed(slot: Slot, why: Lapse): void;
+  renewed(instance: Instance, longer: boolean): void;
+  /** The tenure has lapsed. The instance stays the caller's until it calls `release`. */
+  lapsed(instance: Instance, why: Lapse): void;
 }
 
 export interface ProposerSink extends RequestSink, ProposerOutcomes {}

@@ -11,7 +11,7 @@ import {
 } from "../../../test/support/flease-bench.js";
 import { Kind } from "./message.js";
 import { withFaults } from "../../../test/planted/switches.js";
-import { Phase } from "./slot.js";
+import { Phase } from "./instance.js";
 import { StateHash } from "./state-hash.js";
 
 /** Holding, renewing, releasing and losing (sections 3.5 and 3.6). Leases are 500 ms unless told. */
@@ -29,25 +29,25 @@ test("a tenure is held until its end on either clock, whichever comes first", ()
 
 test("what remains of a tenure is the less of the two clocks, and 0 ends it for ever", () => {
   const bench = new ProposerBench();
-  const slot = bench.hold(0);
-  expect(bench.proposer.remainingMs(slot, at(100, { mono: 150 }))).toBe(350);
-  expect(bench.proposer.remainingMs(slot, at(200, { hi: 230 }))).toBe(270);
-  expect(bench.proposer.remainingMs(slot, at(500))).toBe(0);
+  const instance = bench.hold(0);
+  expect(bench.proposer.remainingMs(instance, at(100, { mono: 150 }))).toBe(350);
+  expect(bench.proposer.remainingMs(instance, at(200, { hi: 230 }))).toBe(270);
+  expect(bench.proposer.remainingMs(instance, at(500))).toBe(0);
   expect(bench.events).toEqual(["acquired", "lapsed expired"]);
-  expect(bench.proposer.remainingMs(slot, at(100))).toBe(0);
+  expect(bench.proposer.remainingMs(instance, at(100))).toBe(0);
   expect(bench.events).toEqual(["acquired", "lapsed expired"]);
 });
 
 test("a holder that caches its last answer believes in a lease that is over (P33)", () => {
   const bench = new ProposerBench();
-  const slot = bench.hold(0);
-  expect(withFaults({ heldIsCached: true }, () => bench.proposer.isHeld(slot, at(900)))).toBe(true);
+  const instance = bench.hold(0);
+  expect(withFaults({ heldIsCached: true }, () => bench.proposer.isHeld(instance, at(900)))).toBe(true);
 });
 
 test("a renewal is the next write in the tenure's ballot, with the tenure's token", () => {
   const bench = new ProposerBench();
-  const slot = bench.hold(0);
-  bench.proposer.renew(slot, 500, at(200));
+  const instance = bench.hold(0);
+  bench.proposer.renew(instance, 500, at(200));
   expect(bench.last).toMatchObject({
     kind: Kind.write,
     number: ballot(0),
@@ -59,17 +59,21 @@ test("a renewal is the next write in the tenure's ballot, with the tenure's toke
   bench.ack(0, 210);
   bench.ack(2, 210);
   expect(bench.events).toEqual(["acquired", "renewed"]);
-  expect([slot.holdUntil - baseMs, slot.holdEnd - baseMs, slot.token]).toEqual([700, 700, ballot(0)]);
+  expect([instance.holdUntil - baseMs, instance.holdEnd - baseMs, instance.token]).toEqual([
+    700,
+    700,
+    ballot(0),
+  ]);
 });
 
 test("a shorter renewal asks for no less than is held, on either clock", () => {
   const bench = new ProposerBench();
-  const slot = bench.hold(0, 900);
-  bench.proposer.renew(slot, 450, at(100));
+  const instance = bench.hold(0, 900);
+  bench.proposer.renew(instance, 450, at(100));
   expect([bench.last.until - baseMs, bench.last.duration]).toEqual([900, 800]);
   bench.ack(0, 110);
   bench.ack(1, 110);
-  expect([slot.holdUntil - baseMs, slot.holdEnd - baseMs]).toEqual([900, 900]);
+  expect([instance.holdUntil - baseMs, instance.holdEnd - baseMs]).toEqual([900, 900]);
 });
 
 test.each([
@@ -78,15 +82,15 @@ test.each([
   ["after them", [0, 1, 2]],
 ])("a higher promise, told %s, makes the next renewal two-phase", (_when, order) => {
   const bench = new ProposerBench();
-  const slot = bench.hold(0);
-  bench.proposer.renew(slot, 500, at(100));
+  const instance = bench.hold(0);
+  bench.proposer.renew(instance, 500, at(100));
   const first = bench.last;
   for (const from of order) {
     if (from === 2) bench.nackPromised(2, 105, 90, first);
     else bench.ack(from, 105, first);
   }
   expect(bench.events).toEqual(["acquired", "renewed"]);
-  bench.proposer.renew(slot, 500, at(200));
+  bench.proposer.renew(instance, 500, at(200));
   expect(bench.kinds.slice(-1)).toEqual(["read"]);
   bench.promise(0, 205);
   bench.promise(1, 205);
@@ -94,43 +98,43 @@ test.each([
   bench.ack(0, 210);
   bench.ack(1, 210);
   // The new ballot is decided: from here one round trip will do again.
-  bench.proposer.renew(slot, 500, at(300));
+  bench.proposer.renew(instance, 500, at(300));
   expect(bench.last).toMatchObject({ kind: Kind.write, number: ballot(200), sequence: 1 });
-  expect(slot.token).toBe(ballot(0));
+  expect(instance.token).toBe(ballot(0));
 });
 
 test("a promise below the tenure's ballot changes nothing", () => {
   const bench = new ProposerBench();
-  const slot = bench.hold(0);
+  const instance = bench.hold(0);
   bench.nackPromised(2, 5, -20, bench.sent[0]!.message);
-  bench.proposer.renew(slot, 500, at(100));
+  bench.proposer.renew(instance, 500, at(100));
   expect(bench.kinds.at(-1)).toBe("write");
 });
 
 test("a renewal with too few acknowledgements goes on in two phases, while the hold runs", () => {
   const bench = new ProposerBench();
-  const slot = bench.hold(0);
-  bench.proposer.renew(slot, 500, at(100));
+  const instance = bench.hold(0);
+  bench.proposer.renew(instance, 500, at(100));
   bench.ack(0, 110);
   // A third of the 400 ms that were left is more than what a phase takes otherwise.
   bench.proposer.tick(at(233));
   expect(bench.kinds.at(-1)).toBe("write");
   bench.proposer.tick(at(234));
   expect(bench.kinds.slice(-2)).toEqual(["write", "read"]);
-  expect(bench.proposer.isHeld(slot, at(234))).toBe(true);
+  expect(bench.proposer.isHeld(instance, at(234))).toBe(true);
   bench.promise(0, 240);
   bench.promise(1, 240);
   bench.ack(0, 250);
   bench.ack(1, 250);
   expect(bench.events).toEqual(["acquired", "renewed"]);
-  expect(slot.holdUntil - baseMs).toBe(740);
+  expect(instance.holdUntil - baseMs).toBe(740);
 });
 
 test("a fresh ballot is never written without a READ (P16)", () => {
   const renewed = () => {
     const bench = new ProposerBench();
-    const slot = bench.hold(0);
-    bench.proposer.renew(slot, 500, at(100));
+    const instance = bench.hold(0);
+    bench.proposer.renew(instance, 500, at(100));
     bench.proposer.tick(at(240));
     return bench.kinds.at(-1);
   };
@@ -141,44 +145,44 @@ test("a fresh ballot is never written without a READ (P16)", () => {
 test("a renewal that fails twice leaves the hold as it was, and is not released (P35)", () => {
   const run = () => {
     const bench = new ProposerBench();
-    const slot = bench.hold(0);
-    bench.proposer.renew(slot, 500, at(100));
+    const instance = bench.hold(0);
+    bench.proposer.renew(instance, 500, at(100));
     bench.proposer.tick(at(240));
     bench.promise(0, 250);
     bench.promise(1, 250);
     bench.proposer.tick(at(350));
-    return { bench, slot };
+    return { bench, instance };
   };
-  const { bench, slot } = run();
+  const { bench, instance } = run();
   expect(bench.events).toEqual(["acquired", "not renewed"]);
   expect(bench.kinds).not.toContain("release");
-  expect(slot.holdUntil - baseMs).toBe(500);
-  expect(bench.proposer.isHeld(slot, at(499))).toBe(true);
+  expect(instance.holdUntil - baseMs).toBe(500);
+  expect(bench.proposer.isHeld(instance, at(499))).toBe(true);
   // The next one reads again.
-  bench.proposer.renew(slot, 500, at(360));
+  bench.proposer.renew(instance, 500, at(360));
   expect(bench.last).toMatchObject({ kind: Kind.read, number: ballot(360) });
   expect(withFaults({ abandonedRenewalReleased: true }, () => run().bench.kinds)).toContain("release");
 });
 
 test("acknowledgements of a ballot that was replaced count for nothing", () => {
   const bench = new ProposerBench();
-  const slot = bench.hold(0);
-  bench.proposer.renew(slot, 500, at(100));
+  const instance = bench.hold(0);
+  bench.proposer.renew(instance, 500, at(100));
   const first = bench.last;
   bench.proposer.tick(at(240));
   for (const from of [0, 1, 2]) bench.ack(from, 241, first);
-  expect(slot.phase).toBe(Phase.reading);
-  expect(slot.holdUntil - baseMs).toBe(500);
+  expect(instance.phase).toBe(Phase.reading);
+  expect(instance.holdUntil - baseMs).toBe(500);
 });
 
 test("a lapsed tenure is not reopened by late acknowledgements, and a renewal starts none (P25, P43)", () => {
   const run = () => {
     const bench = new ProposerBench();
-    const slot = bench.hold(0);
-    bench.proposer.renew(slot, 900, at(450));
+    const instance = bench.hold(0);
+    bench.proposer.renew(instance, 900, at(450));
     bench.ack(0, 505);
     bench.ack(1, 505);
-    return { events: bench.events, held: bench.proposer.isHeld(slot, at(506)), token: slot.token };
+    return { events: bench.events, held: bench.proposer.isHeld(instance, at(506)), token: instance.token };
   };
   expect(run()).toMatchObject({ events: ["acquired", "not renewed", "lapsed expired"], held: false });
   expect(withFaults({ lapsedTenureReopened: true }, run)).toMatchObject({ held: true, token: ballot(0) });
@@ -187,17 +191,17 @@ test("a lapsed tenure is not reopened by late acknowledgements, and a renewal st
 
 test("what has lapsed cannot be renewed", () => {
   const bench = new ProposerBench();
-  const slot = bench.hold(0);
-  bench.proposer.renew(slot, 500, at(600));
+  const instance = bench.hold(0);
+  bench.proposer.renew(instance, 500, at(600));
   expect(bench.kinds).toEqual(["acquire"]);
   expect(bench.events).toEqual(["acquired", "lapsed expired", "not renewed"]);
 });
 
 test("a second renewal while one is under way is refused", () => {
   const bench = new ProposerBench();
-  const slot = bench.hold(0);
-  bench.proposer.renew(slot, 500, at(100));
-  bench.proposer.renew(slot, 500, at(101));
+  const instance = bench.hold(0);
+  bench.proposer.renew(instance, 500, at(100));
+  bench.proposer.renew(instance, 500, at(101));
   expect(bench.events).toEqual(["acquired", "not renewed"]);
   expect(bench.kinds).toEqual(["acquire", "write"]);
 });
@@ -205,11 +209,11 @@ test("a second renewal while one is under way is refused", () => {
 test("a release ends the hold before it tells anybody (P12)", () => {
   const heldWhenSent = () => {
     const bench = new ProposerBench();
-    const slot = bench.hold(0);
-    bench.proposer.release(slot, at(100));
+    const instance = bench.hold(0);
+    bench.proposer.release(instance, at(100));
     expect(bench.sent.at(-1)!.to).toEqual([0, 1, 2]);
     expect(bench.last).toMatchObject({ kind: Kind.release, number: ballot(0), sequence: 1 });
-    return slot.holding;
+    return instance.holding;
   };
   expect(heldWhenSent()).toBe(false);
   expect(withFaults({ releaseBeforeStopping: true }, heldWhenSent)).toBe(true);
@@ -217,13 +221,13 @@ test("a release ends the hold before it tells anybody (P12)", () => {
 
 test("late acknowledgements after a release are ignored for ever (I12)", () => {
   const bench = new ProposerBench();
-  const slot = bench.hold(0);
-  bench.proposer.renew(slot, 500, at(100));
+  const instance = bench.hold(0);
+  bench.proposer.renew(instance, 500, at(100));
   const request = bench.last;
-  bench.proposer.release(slot, at(110));
+  bench.proposer.release(instance, at(110));
   expect(bench.events).toEqual(["acquired", "not renewed"]);
   for (const from of [0, 1, 2]) bench.ack(from, 111, request);
-  expect(slot.holding).toBe(false);
+  expect(instance.holding).toBe(false);
   expect(bench.proposer.size).toBe(0);
   // Its REL goes past the renewal that is still on its way.
   expect(bench.last).toMatchObject({ kind: Kind.release, number: ballot(0), sequence: 2 });
@@ -231,20 +235,20 @@ test("late acknowledgements after a release are ignored for ever (I12)", () => {
 
 test("a release names each ballot of the tenure, replaced and abandoned ones too", () => {
   const bench = new ProposerBench();
-  const slot = bench.hold(0, 1_000);
+  const instance = bench.hold(0, 1_000);
   // Renewed in a second ballot ...
-  bench.proposer.renew(slot, 1_000, at(100));
+  bench.proposer.renew(instance, 1_000, at(100));
   bench.proposer.tick(at(400));
   for (const from of [0, 1]) bench.promise(from, 405);
   for (const from of [0, 1]) bench.ack(from, 410);
   // ... and a third one that was abandoned with its write on the way.
-  bench.proposer.renew(slot, 1_000, at(420));
+  bench.proposer.renew(instance, 1_000, at(420));
   bench.proposer.tick(at(750));
   for (const from of [0, 1]) bench.promise(from, 755);
   bench.proposer.tick(at(975));
   expect(bench.events).toEqual(["acquired", "renewed", "not renewed"]);
   bench.sent.length = 0;
-  bench.proposer.release(slot, at(980));
+  bench.proposer.release(instance, at(980));
   expect(bench.kinds).toEqual(["release", "release", "release"]);
   expect(new Set(bench.sent.map(({ message }) => message.number))).toEqual(
     new Set([ballot(0), ballot(400), ballot(750)]),
@@ -252,22 +256,22 @@ test("a release names each ballot of the tenure, replaced and abandoned ones too
 });
 
 test.each([
-  ["by a look", (bench: ProposerBench) => void bench.proposer.isHeld(bench.slot!, at(650))],
+  ["by a look", (bench: ProposerBench) => void bench.proposer.isHeld(bench.instance!, at(650))],
   ["by a late acknowledgement", (bench: ProposerBench) => [0, 1].forEach((from) => bench.ack(from, 650))],
   ["by its time-out", (bench: ProposerBench) => bench.proposer.tick(at(650))],
 ])(
   "a tenure found lapsed %s in the middle of its renewal still releases what that may have written",
   (_how, look) => {
     const bench = new ProposerBench();
-    const slot = bench.hold(0, 500);
-    bench.proposer.renew(slot, 900, at(350));
+    const instance = bench.hold(0, 500);
+    bench.proposer.renew(instance, 900, at(350));
     bench.proposer.tick(at(450));
     for (const from of [0, 1]) bench.promise(from, 455);
     expect(bench.last).toMatchObject({ kind: Kind.write, number: ballot(450) });
     look(bench);
     expect(bench.events).toEqual(["acquired", "not renewed", "lapsed expired"]);
     bench.sent.length = 0;
-    bench.proposer.release(slot, at(660));
+    bench.proposer.release(instance, at(660));
     const numbers = bench.sent.map(({ message }) => message.number);
     expect(numbers.filter((number) => number === ballot(450))).toHaveLength(1);
   },
@@ -275,16 +279,16 @@ test.each([
 
 test("ballots whose leases are over are not released any more, so that the list stays short", () => {
   const bench = new ProposerBench();
-  const slot = bench.hold(0, 500);
+  const instance = bench.hold(0, 500);
   for (let ms = 100; ms < 5_000; ms += 200) {
-    bench.proposer.renew(slot, 500, at(ms));
+    bench.proposer.renew(instance, 500, at(ms));
     bench.nackPromised(2, ms, ms + 5);
     for (const from of [0, 1]) bench.reply(from, bench.last.kind === Kind.read ? Kind.promise : Kind.ack, ms);
     if (bench.last.kind === Kind.write) for (const from of [0, 1]) bench.ack(from, ms);
   }
-  expect(bench.proposer.isHeld(slot, at(5_000))).toBe(true);
+  expect(bench.proposer.isHeld(instance, at(5_000))).toBe(true);
   expect(bench.sent.length).toBeGreaterThan(40);
-  expect(slot.pastBallots.length).toBeLessThanOrEqual(4);
+  expect(instance.pastBallots.length).toBeLessThanOrEqual(4);
 });
 
 // Clock faults
@@ -292,14 +296,14 @@ test("ballots whose leases are over are not released any more, so that the list 
 test("a hold that a jump of the wall clock ended early is not released: what the program was told holds still", () => {
   const bench = new ProposerBench();
   const acceptors = [readyAcceptor(), readyAcceptor(), readyAcceptor()];
-  const slot = bench.begin(0, true);
+  const instance = bench.begin(0, true);
   for (const acceptor of acceptors) ask(acceptor, { ...bench.last, resource: "r", owner: "p.1" }, at(0));
   for (const from of [0, 1]) bench.ack(from, 1);
-  expect(bench.proposer.remainingMs(slot, at(100))).toBe(400);
+  expect(bench.proposer.remainingMs(instance, at(100))).toBe(400);
   const jumped = at(101, { hi: 3_600_000 });
-  expect(bench.proposer.isHeld(slot, jumped)).toBe(false);
+  expect(bench.proposer.isHeld(instance, jumped)).toBe(false);
   bench.sent.length = 0;
-  bench.proposer.release(slot, jumped);
+  bench.proposer.release(instance, jumped);
   for (const { message } of bench.sent) for (const acceptor of acceptors) ask(acceptor, message, at(102));
   const others = acceptors.map((acceptor) => wordOf(ask(acceptor, acquireOf("q.1", 103, 600), at(103))));
   expect(others).toEqual(["held", "held", "held"]);
@@ -308,23 +312,23 @@ test("a hold that a jump of the wall clock ended early is not released: what the
 test("a hold that ended in time is released, also when the wall clock was a reading's granularity ahead", () => {
   for (const now of [at(500), at(499, { hi: 501 })]) {
     const bench = new ProposerBench();
-    const slot = bench.hold(0);
-    expect(bench.proposer.isHeld(slot, now)).toBe(false);
-    bench.proposer.release(slot, now);
+    const instance = bench.hold(0);
+    expect(bench.proposer.isHeld(instance, now)).toBe(false);
+    bench.proposer.release(instance, now);
     expect(bench.kinds.at(-1)).toBe("release");
   }
 });
 
 test("a clock fault drops holds and attempts, releases nothing, and goes on as another owner", () => {
   const bench = new ProposerBench();
-  const slot = bench.hold(0);
+  const instance = bench.hold(0);
   bench.proposer.acquire("s", 500, 1_000, true, at(0));
   bench.sent.length = 0;
   bench.proposer.restart("p.2");
   expect(bench.events).toEqual(["acquired", "lapsed clock-fault", "failed clock-fault"]);
   expect(bench.kinds).toEqual([]);
-  expect(bench.proposer.isHeld(slot, at(1))).toBe(false);
-  bench.proposer.release(slot, at(1));
+  expect(bench.proposer.isHeld(instance, at(1))).toBe(false);
+  bench.proposer.release(instance, at(1));
   expect(bench.kinds).toEqual([]);
   bench.begin(2, true);
   expect(bench.last.owner).toBe("p.2");
@@ -405,10 +409,10 @@ test("each step on the way changes the hash, and equal ways give equal hashes", 
       () => bench.promise(1, 6),
       () => bench.ack(0, 7),
       () => bench.ack(1, 8),
-      () => bench.proposer.renew(bench.slot!, 500, at(100)),
+      () => bench.proposer.renew(bench.instance!, 500, at(100)),
       () => bench.proposer.tick(at(300)),
-      () => bench.proposer.isHeld(bench.slot!, at(900)),
-      () => bench.proposer.release(bench.slot!, at(900)),
+      () => bench.proposer.isHeld(bench.instance!, at(900)),
+      () => bench.proposer.release(bench.instance!, at(900)),
     ];
     for (const step of steps) {
       step();

@@ -9,13 +9,13 @@ import {
 } from "../../../test/support/flease-bench.js";
 import { Kind, LeaseState, Refusal, notListed } from "./message.js";
 import { withFaults } from "../../../test/planted/switches.js";
-import { Phase } from "./slot.js";
+import { Phase } from "./instance.js";
 
 /** Acquisition (section 3.5) and its back-off. Members are 0, 1, 2; times in ms; the time-out is 100. */
 
 test("a fast attempt sends ACQ to all members, and a majority of acknowledgements decides it", () => {
   const bench = new ProposerBench();
-  const slot = bench.begin(0, true);
+  const instance = bench.begin(0, true);
   expect(bench.sent[0]!.to).toEqual([0, 1, 2]);
   expect(bench.last).toMatchObject({
     kind: Kind.acquire,
@@ -30,20 +30,20 @@ test("a fast attempt sends ACQ to all members, and a majority of acknowledgement
   expect(bench.events).toEqual([]);
   bench.ack(0, 30);
   expect(bench.events).toEqual(["acquired"]);
-  expect(slot.token).toBe(ballot(0));
+  expect(instance.token).toBe(ballot(0));
   // The lease counts from before the request was sent.
-  expect([slot.holdUntil - baseMs, slot.holdEnd - baseMs]).toEqual([500, 500]);
+  expect([instance.holdUntil - baseMs, instance.holdEnd - baseMs]).toEqual([500, 500]);
 });
 
 test("the end is counted from the lower bound, and validity judged by the upper one", () => {
   const bench = new ProposerBench();
-  const slot = bench.proposer.acquire("r", 500, 1_000, true, at(0, { lo: -3, hi: 4 }));
-  bench.slot = slot;
+  const instance = bench.proposer.acquire("r", 500, 1_000, true, at(0, { lo: -3, hi: 4 }));
+  bench.instance = instance;
   expect(bench.last.until - baseMs).toBe(497);
   bench.ack(0, 0);
   bench.ack(1, 0);
-  expect(bench.proposer.isHeld(slot, at(490, { hi: 496 }))).toBe(true);
-  expect(bench.proposer.isHeld(slot, at(490, { hi: 497 }))).toBe(false);
+  expect(bench.proposer.isHeld(instance, at(490, { hi: 496 }))).toBe(true);
+  expect(bench.proposer.isHeld(instance, at(490, { hi: 497 }))).toBe(false);
 });
 
 test("an attempt in two phases sends READ, and WRITE once a majority has promised", () => {
@@ -102,7 +102,7 @@ test("a majority that names the holder ends the attempt at once, with its withdr
   expect(bench.kinds).toEqual(["acquire", "release"]);
   expect(bench.last).toMatchObject({ number: ballot(0), sequence: 1 });
   expect(bench.events).toEqual(["refused q.1"]);
-  expect(bench.proposer.slotOf("r")).toBeUndefined();
+  expect(bench.proposer.instanceOf("r")).toBeUndefined();
 });
 
 test("waiters come back one after another when the lease is over, if nobody tells them before", () => {
@@ -173,24 +173,24 @@ test.each([
 
 test("late acknowledgements, after a cancellation, are ignored for ever (I12)", () => {
   const bench = new ProposerBench();
-  const slot = bench.begin(0, true);
+  const instance = bench.begin(0, true);
   const request = bench.last;
   bench.ack(0, 1);
-  bench.proposer.cancel(slot);
+  bench.proposer.cancel(instance);
   expect(bench.events).toEqual(["failed cancelled"]);
   expect(bench.kinds).toEqual(["acquire", "release"]);
   bench.ack(1, 2, request);
   bench.ack(2, 2, request);
   expect(bench.events).toEqual(["failed cancelled"]);
-  expect(slot.holding).toBe(false);
+  expect(instance.holding).toBe(false);
 });
 
 test("a handle that is used again does not let in replies to its former operation", () => {
   const bench = new ProposerBench();
   bench.proposer.cancel(bench.begin(0, true));
   const old = bench.sent[0]!.message;
-  const slot = bench.begin(0, true);
-  expect(slot.index).toBe(old.slot);
+  const instance = bench.begin(0, true);
+  expect(instance.index).toBe(old.instance);
   bench.ack(0, 1, old);
   bench.ack(1, 1, old);
   expect(bench.events).toEqual(["failed cancelled"]);
@@ -203,7 +203,7 @@ test("replies of another view, of a stranger or to another write are no votes", 
     bench.reply(from, Kind.ack, 1, { view: 2 });
     bench.reply(from, Kind.ack, 1, { sequence: 1 });
     bench.reply(from, Kind.ack, 1, { number: ballot(1) });
-    bench.reply(from, Kind.ack, 1, { slot: 5 });
+    bench.reply(from, Kind.ack, 1, { instance: 5 });
     bench.reply(from + 3, Kind.ack, 1);
     bench.reply(from, Kind.promise, 1);
   }
@@ -213,10 +213,10 @@ test("replies of another view, of a stranger or to another write are no votes", 
 test("a decision that comes when the lease is over already is none (F9)", () => {
   const run = () => {
     const bench = new ProposerBench();
-    const slot = bench.begin(0, true);
+    const instance = bench.begin(0, true);
     bench.ack(0, 10);
     bench.ack(1, 500);
-    return slot.holding;
+    return instance.holding;
   };
   expect(run()).toBe(false);
   expect(withFaults({ holderIgnoresExpiry: true }, run)).toBe(true);
@@ -224,14 +224,14 @@ test("a decision that comes when the lease is over already is none (F9)", () => 
 
 test("a timed-out fast attempt is withdrawn, backs off, and goes on in two phases with a new ballot", () => {
   const bench = new ProposerBench();
-  const slot = bench.begin(0, true);
+  const instance = bench.begin(0, true);
   bench.ack(0, 1);
   expect(bench.proposer.nextDueMono).toBe(at(100).mono);
   bench.proposer.tick(at(99));
   expect(bench.kinds).toEqual(["acquire"]);
   bench.proposer.tick(at(100));
   expect(bench.kinds).toEqual(["acquire", "release"]);
-  expect(slot.phase).toBe(Phase.backoff);
+  expect(instance.phase).toBe(Phase.backoff);
   bench.proposer.tick(at(400));
   expect(bench.kinds).toEqual(["acquire", "release", "read"]);
   expect(bench.last.number).toBe(ballot(400));
@@ -287,7 +287,7 @@ test("an attempt whose majority always went along with others gives up at its de
   const bench = new ProposerBench();
   bench.begin(0, false, 500, 350);
   for (let ms = 0; ms <= 350; ms += 1) {
-    if (bench.slot!.phase === Phase.reading) for (const from of [0, 1]) bench.nackPromised(from, ms, ms);
+    if (bench.instance!.phase === Phase.reading) for (const from of [0, 1]) bench.nackPromised(from, ms, ms);
     bench.proposer.tick(at(ms));
   }
   expect(bench.events).toEqual(["failed contention"]);
@@ -309,7 +309,7 @@ test("an attempt whose votes are split among several is refused only after six t
   bench.begin(0, true);
   let ms = 0;
   for (; bench.events.length === 0 && ms < 2_000; ms += 1) {
-    const { phase } = bench.slot!;
+    const { phase } = bench.instance!;
     if (phase === Phase.fast || phase === Phase.reading) {
       bench.nackHeld(0, ms, "q.1", 900);
       bench.nackHeld(1, ms, "s.1", 901);
@@ -324,7 +324,7 @@ test("what a minority says of a holder is forgotten at the time-out: without a m
   const bench = new ProposerBench();
   bench.begin(0, true, 500, 3_000);
   for (let ms = 0; ms <= 3_000; ms += 1) {
-    const { phase } = bench.slot!;
+    const { phase } = bench.instance!;
     if (phase === Phase.fast || phase === Phase.reading) bench.nackHeld(0, ms, "q.1", 4_000);
     bench.proposer.tick(at(ms));
   }
@@ -337,7 +337,7 @@ test("a refusal for other reasons than a holder or a promise fails the try too",
   bench.begin(0, true);
   for (const from of [0, 1]) bench.reply(from, Kind.nack, 1, { refusal: Refusal.stale });
   expect(bench.kinds).toEqual(["acquire", "release"]);
-  expect(bench.slot!.phase).toBe(Phase.backoff);
+  expect(bench.instance!.phase).toBe(Phase.backoff);
 });
 
 test("a majority that keeps as much as it may ends the attempt at once: who waits tries again, not at once", () => {
@@ -346,7 +346,7 @@ test("a majority that keeps as much as it may ends the attempt at once: who wait
   bench.reply(0, Kind.nack, 1, { refusal: Refusal.full, fullBy: "greedy" });
   expect(bench.events).toEqual([]);
   bench.reply(1, Kind.nack, 1, { refusal: Refusal.full, fullBy: "greedy" });
-  expect([bench.events, bench.slot!.fullBy]).toEqual([["failed full"], "greedy"]);
+  expect([bench.events, bench.instance!.fullBy]).toEqual([["failed full"], "greedy"]);
 });
 
 test("a resource has one operation or hold at a time", () => {

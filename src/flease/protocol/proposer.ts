@@ -9,8 +9,8 @@ import { Pacing, phaseTimeoutMs } from "./pacing.js";
 import type { Lapse, ProposerOutcomes, ProposerSink, RequestSink, AttemptFailure } from "./proposer-ports.js";
 import { Requests } from "./requests.js";
 import { granularityMs, type FleaseSettings } from "./settings.js";
-import { Operation, Phase, SlotTable } from "./slot.js";
-import type { Slot } from "./slot.js";
+import { Operation, Phase, InstanceTable } from "./instance.js";
+import type { Instance } from "./instance.js";
 import type { StateHash } from "./state-hash.js";
 import {
   clearVotes,
@@ -41,8 +41,8 @@ export class Proposer {
   readonly #settings: FleaseSettings;
   #outcomes: ProposerOutcomes;
   readonly #cells: Cells;
-  readonly #deadlines = new Deadlines<Slot>();
-  #slots = new SlotTable();
+  readonly #deadlines = new Deadlines<Instance>();
+  #instances = new InstanceTable();
   #ballots = new BallotSource();
   #pacing: Pacing;
   readonly #requests: Requests;
@@ -77,11 +77,11 @@ export class Proposer {
 
   /** Number of operations and holds. */
   get size(): number {
-    return this.#slots.size;
+    return this.#instances.size;
   }
 
-  slotOf(resource: string): Slot | undefined {
-    return this.#slots.of(resource);
+  instanceOf(resource: string): Instance | undefined {
+    return this.#instances.of(resource);
   }
 
   /**
@@ -96,44 +96,44 @@ export class Proposer {
     fast: boolean,
     now: Reading,
     waiting = false,
-  ): Slot {
-    if (this.#slots.of(resource) !== undefined)
+  ): Instance {
+    if (this.#instances.of(resource) !== undefined)
       throw new Error(`assertion failed: ${resource} is in use here`);
-    const slot = this.#slots.take(resource, this.#cells.of(resource));
-    slot.operation = Operation.acquire;
-    slot.ttl = ttlMs;
-    slot.giveUpAt = now.mono + giveUpInMs;
-    slot.tries = 0;
-    slot.heardMajority = false;
-    slot.lastRefusal = Refusal.none;
-    slot.waiting = waiting;
-    if (fast) this.#startFast(slot, now);
-    else this.#startReading(slot, now);
-    return slot;
+    const instance = this.#instances.take(resource, this.#cells.of(resource));
+    instance.operation = Operation.acquire;
+    instance.ttl = ttlMs;
+    instance.giveUpAt = now.mono + giveUpInMs;
+    instance.tries = 0;
+    instance.heardMajority = false;
+    instance.lastRefusal = Refusal.none;
+    instance.waiting = waiting;
+    if (fast) this.#startFast(instance, now);
+    else this.#startReading(instance, now);
+    return instance;
   }
 
   /** Ends an acquisition under way; what it may have left behind is withdrawn. */
-  cancel(slot: Slot): void {
-    if (slot.operation === Operation.acquire) this.#giveUp(slot, "cancelled");
+  cancel(instance: Instance): void {
+    if (instance.operation === Operation.acquire) this.#giveUp(instance, "cancelled");
   }
 
   /** Begins a renewal of a hold: in one round trip if its ballot still allows that, else in two. */
-  renew(slot: Slot, ttlMs: number, now: Reading): void {
-    if (slot.operation !== Operation.none || !this.isHeld(slot, now)) {
-      this.#outcomes.renewed(slot, false);
+  renew(instance: Instance, ttlMs: number, now: Reading): void {
+    if (instance.operation !== Operation.none || !this.isHeld(instance, now)) {
+      this.#outcomes.renewed(instance, false);
       return;
     }
-    slot.operation = Operation.renew;
-    slot.ttl = ttlMs;
-    slot.tries = 0;
-    slot.giveUpAt = slot.holdEnd;
-    if (slot.renewable) {
+    instance.operation = Operation.renew;
+    instance.ttl = ttlMs;
+    instance.tries = 0;
+    instance.giveUpAt = instance.holdEnd;
+    if (instance.renewable) {
       // Nobody's ballot lies between (N, s) and (N, s + 1), so no READ is needed.
-      slot.number = slot.holdNumber;
-      slot.sequence = ++slot.holdSequence;
-      this.#write(slot, Kind.write, now);
+      instance.number = instance.holdNumber;
+      instance.sequence = ++instance.holdSequence;
+      this.#write(instance, Kind.write, now);
     } else {
-      this.#startReading(slot, now);
+      this.#startReading(instance, now);
     }
   }
 
@@ -141,31 +141,31 @@ export class Proposer {
    * Gives the resource back, or lays down a lapsed tenure. In this order (MUST): the hold ends, its ballots
    * are closed, and only then do the acceptors hear of it.
    */
-  release(slot: Slot, now: Reading): void {
-    const renewing = slot.operation === Operation.renew;
-    this.#requests.keepAbandoned(slot, now);
-    slot.holding = false;
-    this.#close(slot);
-    this.#requests.releaseTenure(slot, now);
-    this.#slots.give(slot);
-    if (renewing) this.#outcomes.renewed(slot, false);
+  release(instance: Instance, now: Reading): void {
+    const renewing = instance.operation === Operation.renew;
+    this.#requests.keepAbandoned(instance, now);
+    instance.holding = false;
+    this.#close(instance);
+    this.#requests.releaseTenure(instance, now);
+    this.#instances.give(instance);
+    if (renewing) this.#outcomes.renewed(instance, false);
   }
 
   /**
    * The holder rule (3.6): evaluated at each use. The first look at a lapsed hold ends the tenure for good.
    */
-  isHeld(slot: Slot, now: Reading): boolean {
-    if (!slot.holding) return false;
-    if (holdIsValid(slot.holdUntil, slot.holdEnd, now)) return true;
-    this.#requests.keepAbandoned(slot, now);
-    if (now.mono + granularityMs < slot.holdEnd) slot.letRunOut(); // A wall clock that jumped ahead.
-    this.#lapse(slot, now.clocksDisagree ? "clock-fault" : slot.barred ? "barred" : "expired");
+  isHeld(instance: Instance, now: Reading): boolean {
+    if (!instance.holding) return false;
+    if (holdIsValid(instance.holdUntil, instance.holdEnd, now)) return true;
+    this.#requests.keepAbandoned(instance, now);
+    if (now.mono + granularityMs < instance.holdEnd) instance.letRunOut(); // A wall clock that jumped ahead.
+    this.#lapse(instance, now.clocksDisagree ? "clock-fault" : instance.barred ? "barred" : "expired");
     return false;
   }
 
   /** Milliseconds for which the hold can be trusted; 0 when there is none. */
-  remainingMs(slot: Slot, now: Reading): number {
-    return this.isHeld(slot, now) ? validForMs(slot.holdUntil, slot.holdEnd, now) : 0;
+  remainingMs(instance: Instance, now: Reading): number {
+    return this.isHeld(instance, now) ? validForMs(instance.holdUntil, instance.holdEnd, now) : 0;
   }
 
   /**
@@ -176,182 +176,183 @@ export class Proposer {
     this.#requests.owner = owner;
     // A clock that ran ahead must not keep ballots there; as numbers may repeat, handles must not.
     this.#ballots = new BallotSource();
-    this.#slots.retire();
-    for (const slot of this.#slots.values()) {
-      if (slot.holding) {
-        this.#lapse(slot, "clock-fault");
-      } else if (slot.operation === Operation.acquire) {
-        this.#close(slot);
-        this.#slots.give(slot);
-        this.#outcomes.failed(slot, "clock-fault");
+    this.#instances.retire();
+    for (const instance of this.#instances.values()) {
+      if (instance.holding) {
+        this.#lapse(instance, "clock-fault");
+      } else if (instance.operation === Operation.acquire) {
+        this.#close(instance);
+        this.#instances.give(instance);
+        this.#outcomes.failed(instance, "clock-fault");
       }
-      slot.letRunOut();
+      instance.letRunOut();
     }
   }
 
   /** Handles a reply of the acceptor with index `from`. */
   receive(from: number, reply: Message, now: Reading): void {
-    const slot = this.#slots.at(reply.slot);
+    const instance = this.#instances.at(reply.instance);
     // Exactly this ballot and this write, or it is a reply to something that is closed (3.5).
-    if (slot === undefined || slot.number !== reply.number || slot.sequence !== reply.sequence) return;
-    const position = slot.cell.members.indexOf(from);
-    if (slot.number === 0 || position === -1 || reply.view !== this.#settings.view) return;
+    if (instance === undefined || instance.number !== reply.number || instance.sequence !== reply.sequence)
+      return;
+    const position = instance.cell.members.indexOf(from);
+    if (instance.number === 0 || position === -1 || reply.view !== this.#settings.view) return;
     const bit = 1 << position;
-    if (reply.kind === Kind.promise) this.#onPromise(slot, bit, reply, now);
-    else if (reply.kind === Kind.ack) this.#onAck(slot, bit, now);
-    else if (reply.kind === Kind.nack) this.#onNack(slot, bit, reply, now);
+    if (reply.kind === Kind.promise) this.#onPromise(instance, bit, reply, now);
+    else if (reply.kind === Kind.ack) this.#onAck(instance, bit, now);
+    else if (reply.kind === Kind.nack) this.#onNack(instance, bit, reply, now);
   }
 
   /** Does what has fallen due: time-outs of phases, and new tries after a back-off. */
   tick(now: Reading): void {
     for (;;) {
-      const slot = this.#deadlines.popDue(now.mono);
-      if (slot === undefined) return;
-      if (slot.phase === Phase.backoff) this.#retry(slot, now);
-      else if (slot.phase !== Phase.idle) this.#onTimeout(slot, now);
+      const instance = this.#deadlines.popDue(now.mono);
+      if (instance === undefined) return;
+      if (instance.phase === Phase.backoff) this.#retry(instance, now);
+      else if (instance.phase !== Phase.idle) this.#onTimeout(instance, now);
     }
   }
 
-  #startFast(slot: Slot, now: Reading): void {
-    this.#openBallot(slot, now);
-    this.#write(slot, Kind.acquire, now);
+  #startFast(instance: Instance, now: Reading): void {
+    this.#openBallot(instance, now);
+    this.#write(instance, Kind.acquire, now);
   }
 
   /** Two phases: READ first, to learn every unfinished lease that a majority knows of (Algorithm 3). */
-  #startReading(slot: Slot, now: Reading): void {
-    this.#openBallot(slot, now);
-    this.#startPhase(slot, Phase.reading, now);
-    this.#requests.send(slot, Kind.read);
+  #startReading(instance: Instance, now: Reading): void {
+    this.#openBallot(instance, now);
+    this.#startPhase(instance, Phase.reading, now);
+    this.#requests.send(instance, Kind.read);
   }
 
   /** Until a refusal tells of a higher promise, a tenure may be renewed in this ballot in one round trip. */
-  #openBallot(slot: Slot, now: Reading): void {
-    slot.number = this.#ballots.next(now);
-    slot.sequence = 0;
-    slot.renewable = true;
+  #openBallot(instance: Instance, now: Reading): void {
+    instance.number = this.#ballots.next(now);
+    instance.sequence = 0;
+    instance.renewable = true;
   }
 
-  #write(slot: Slot, kind: typeof Kind.write | typeof Kind.acquire, now: Reading): void {
-    this.#startPhase(slot, kind === Kind.acquire ? Phase.fast : Phase.writing, now);
-    slot.until = now.lo + slot.ttl;
-    slot.duration = slot.ttl;
-    if (slot.holding) {
+  #write(instance: Instance, kind: typeof Kind.write | typeof Kind.acquire, now: Reading): void {
+    this.#startPhase(instance, kind === Kind.acquire ? Phase.fast : Phase.writing, now);
+    instance.until = now.lo + instance.ttl;
+    instance.duration = instance.ttl;
+    if (instance.holding) {
       // A renewal must not end sooner than the hold that it renews, on either clock (3.5).
-      slot.until = Math.max(slot.until, slot.holdUntil);
-      slot.duration = Math.max(slot.duration, slot.holdEnd - now.mono);
+      instance.until = Math.max(instance.until, instance.holdUntil);
+      instance.duration = Math.max(instance.duration, instance.holdEnd - now.mono);
     }
-    this.#requests.send(slot, kind);
+    this.#requests.send(instance, kind);
   }
 
-  #startPhase(slot: Slot, phase: Phase, now: Reading): void {
-    slot.phase = phase;
-    clearVotes(slot);
-    slot.sentMono = now.mono;
-    this.#deadlines.schedule(slot, now.mono + phaseTimeoutMs(slot, now, this.#settings));
+  #startPhase(instance: Instance, phase: Phase, now: Reading): void {
+    instance.phase = phase;
+    clearVotes(instance);
+    instance.sentMono = now.mono;
+    this.#deadlines.schedule(instance, now.mono + phaseTimeoutMs(instance, now, this.#settings));
   }
 
-  #onPromise(slot: Slot, bit: number, reply: Message, now: Reading): void {
-    if (slot.phase !== Phase.reading) return;
-    countAck(slot, bit);
-    noteReportedLease(slot, reply, this.owner, now, this.#settings);
-    if (!hasMajority(slot)) return;
-    this.#hear(slot, now);
-    if (slot.blockedUntil > 0) {
-      slot.blockedVotes = slot.cell.majority;
-      this.#fail(slot, now);
+  #onPromise(instance: Instance, bit: number, reply: Message, now: Reading): void {
+    if (instance.phase !== Phase.reading) return;
+    countAck(instance, bit);
+    noteReportedLease(instance, reply, this.owner, now, this.#settings);
+    if (!hasMajority(instance)) return;
+    this.#hear(instance, now);
+    if (instance.blockedUntil > 0) {
+      instance.blockedVotes = instance.cell.majority;
+      this.#fail(instance, now);
     } else {
-      this.#write(slot, Kind.write, now);
+      this.#write(instance, Kind.write, now);
     }
   }
 
-  #onAck(slot: Slot, bit: number, now: Reading): void {
-    if (slot.phase !== Phase.writing && slot.phase !== Phase.fast) return;
-    countAck(slot, bit);
-    if (!hasMajority(slot)) return;
-    this.#hear(slot, now);
-    this.#decide(slot, now);
+  #onAck(instance: Instance, bit: number, now: Reading): void {
+    if (instance.phase !== Phase.writing && instance.phase !== Phase.fast) return;
+    countAck(instance, bit);
+    if (!hasMajority(instance)) return;
+    this.#hear(instance, now);
+    this.#decide(instance, now);
   }
 
-  #onNack(slot: Slot, bit: number, reply: Message, now: Reading): void {
-    if (reply.promised > slot.number) slot.renewable = false;
+  #onNack(instance: Instance, bit: number, reply: Message, now: Reading): void {
+    if (reply.promised > instance.number) instance.renewable = false;
     this.#ballots.learn(reply.promised, now, this.#settings.maxClockSkewMs);
-    if (slot.phase === Phase.idle || (slot.nacks & bit) !== 0) return;
-    if (reply.refusal === Refusal.barred) slot.barred = true;
-    slot.lastRefusal = reply.refusal;
-    if (reply.refusal === Refusal.full) slot.fullBy = reply.fullBy;
-    slot.nacks |= bit;
+    if (instance.phase === Phase.idle || (instance.nacks & bit) !== 0) return;
+    if (reply.refusal === Refusal.barred) instance.barred = true;
+    instance.lastRefusal = reply.refusal;
+    if (reply.refusal === Refusal.full) instance.fullBy = reply.fullBy;
+    instance.nacks |= bit;
     if (reply.refusal === Refusal.held) {
-      noteBlocker(slot, reply);
-      slot.ahead = Math.max(slot.ahead, reply.ahead);
+      noteBlocker(instance, reply);
+      instance.ahead = Math.max(instance.ahead, reply.ahead);
     }
     // Refusals are counted whenever they arrive; one alone decides nothing (repair F16).
-    if (!majorityIsImpossible(slot)) return;
-    this.#hear(slot, now);
-    this.#fail(slot, now);
+    if (!majorityIsImpossible(instance)) return;
+    this.#hear(instance, now);
+    this.#fail(instance, now);
   }
 
-  #onTimeout(slot: Slot, now: Reading): void {
-    slot.blockedUntil = 0; // The word of a minority: the next try may succeed without it.
-    this.#fail(slot, now);
+  #onTimeout(instance: Instance, now: Reading): void {
+    instance.blockedUntil = 0; // The word of a minority: the next try may succeed without it.
+    this.#fail(instance, now);
   }
 
   /** A majority has answered, whatever it said. */
-  #hear(slot: Slot, now: Reading): void {
-    slot.heardMajority = true;
-    this.#pacing.measure(now.mono - slot.sentMono);
+  #hear(instance: Instance, now: Reading): void {
+    instance.heardMajority = true;
+    this.#pacing.measure(now.mono - instance.sentMono);
   }
 
   /** The holder rule (3.6), at the last acknowledgement that was missing. */
-  #decide(slot: Slot, now: Reading): void {
-    const end = slot.sentMono + slot.duration;
-    if (!holdIsValid(slot.until, end, now)) {
-      this.#fail(slot, now); // Decided when it was over already (repair F9).
-    } else if (slot.operation === Operation.acquire) {
-      slot.holding = true;
-      slot.token = slot.number;
-      slot.holdUntil = slot.until;
-      slot.holdEnd = end;
-      this.#adoptBallot(slot);
-      this.#outcomes.acquired(slot);
-    } else if (this.isHeld(slot, now)) {
-      this.#requests.keepReplaced(slot, now);
-      slot.holdUntil = Math.max(slot.holdUntil, slot.until);
-      slot.holdEnd = Math.max(slot.holdEnd, end);
-      this.#adoptBallot(slot);
-      this.#outcomes.renewed(slot, true);
+  #decide(instance: Instance, now: Reading): void {
+    const end = instance.sentMono + instance.duration;
+    if (!holdIsValid(instance.until, end, now)) {
+      this.#fail(instance, now); // Decided when it was over already (repair F9).
+    } else if (instance.operation === Operation.acquire) {
+      instance.holding = true;
+      instance.token = instance.number;
+      instance.holdUntil = instance.until;
+      instance.holdEnd = end;
+      this.#adoptBallot(instance);
+      this.#outcomes.acquired(instance);
+    } else if (this.isHeld(instance, now)) {
+      this.#requests.keepReplaced(instance, now);
+      instance.holdUntil = Math.max(instance.holdUntil, instance.until);
+      instance.holdEnd = Math.max(instance.holdEnd, end);
+      this.#adoptBallot(instance);
+      this.#outcomes.renewed(instance, true);
     }
   }
 
-  #adoptBallot(slot: Slot): void {
-    slot.holdNumber = slot.number;
-    slot.holdSequence = slot.sequence;
-    slot.barred = false;
-    this.#finish(slot);
+  #adoptBallot(instance: Instance): void {
+    instance.holdNumber = instance.number;
+    instance.holdSequence = instance.sequence;
+    instance.barred = false;
+    this.#finish(instance);
   }
 
   /** The try under way came to nothing. */
-  #fail(slot: Slot, now: Reading): void {
-    slot.tries += 1;
-    if (slot.operation === Operation.renew) {
-      this.#failRenewal(slot, now);
+  #fail(instance: Instance, now: Reading): void {
+    instance.tries += 1;
+    if (instance.operation === Operation.renew) {
+      this.#failRenewal(instance, now);
       return;
     }
-    this.#withdraw(slot);
-    if (slot.blockedUntil > 0 && (isBlockedByMajority(slot) || slot.tries >= splitTriesMax)) {
-      const retryInMs = this.#pacing.retryInMs(slot, now, this.#settings);
-      this.#close(slot);
-      this.#slots.give(slot);
-      this.#outcomes.refused(slot, slot.blockedBy, retryInMs);
-    } else if (slot.lastRefusal === Refusal.busy && majorityIsImpossible(slot)) {
-      this.#giveUp(slot, "busy"); // A pause of a few round trips would not be enough.
-    } else if (slot.barred && majorityIsImpossible(slot)) {
-      this.#giveUp(slot, "barred"); // Trying again soon is useless: the bar outlives the lease.
-    } else if (slot.lastRefusal === Refusal.full && majorityIsImpossible(slot)) {
-      this.#giveUp(slot, "full"); // The waist tries again, if its caller waits, and not at once.
-    } else if (now.mono >= slot.giveUpAt) {
-      this.#giveUp(slot, whyFailed(slot));
+    this.#withdraw(instance);
+    if (instance.blockedUntil > 0 && (isBlockedByMajority(instance) || instance.tries >= splitTriesMax)) {
+      const retryInMs = this.#pacing.retryInMs(instance, now, this.#settings);
+      this.#close(instance);
+      this.#instances.give(instance);
+      this.#outcomes.refused(instance, instance.blockedBy, retryInMs);
+    } else if (instance.lastRefusal === Refusal.busy && majorityIsImpossible(instance)) {
+      this.#giveUp(instance, "busy"); // A pause of a few round trips would not be enough.
+    } else if (instance.barred && majorityIsImpossible(instance)) {
+      this.#giveUp(instance, "barred"); // Trying again soon is useless: the bar outlives the lease.
+    } else if (instance.lastRefusal === Refusal.full && majorityIsImpossible(instance)) {
+      this.#giveUp(instance, "full"); // The waist tries again, if its caller waits, and not at once.
+    } else if (now.mono >= instance.giveUpAt) {
+      this.#giveUp(instance, whyFailed(instance));
     } else {
-      this.#backOff(slot, now);
+      this.#backOff(instance, now);
     }
   }
 
@@ -359,72 +360,76 @@ export class Proposer {
    * An abandoned renewal is not released while its hold exists (MUST): the acceptors' guard is what protects
    * it.
    */
-  #failRenewal(slot: Slot, now: Reading): void {
-    slot.renewable = false;
-    this.#requests.keepAbandoned(slot, now);
-    if (!this.isHeld(slot, now)) return; // The look has ended the tenure and its renewal, and said so.
-    if (slot.tries < renewalTriesMax) {
-      this.#startReading(slot, now);
+  #failRenewal(instance: Instance, now: Reading): void {
+    instance.renewable = false;
+    this.#requests.keepAbandoned(instance, now);
+    if (!this.isHeld(instance, now)) return; // The look has ended the tenure and its renewal, and said so.
+    if (instance.tries < renewalTriesMax) {
+      this.#startReading(instance, now);
     } else {
-      this.#finish(slot);
-      this.#outcomes.renewed(slot, false);
+      this.#finish(instance);
+      this.#outcomes.renewed(instance, false);
     }
   }
 
-  #giveUp(slot: Slot, why: AttemptFailure): void {
-    this.#withdraw(slot);
-    this.#close(slot);
-    this.#slots.give(slot);
-    this.#outcomes.failed(slot, why);
+  #giveUp(instance: Instance, why: AttemptFailure): void {
+    this.#withdraw(instance);
+    this.#close(instance);
+    this.#instances.give(instance);
+    this.#outcomes.failed(instance, why);
   }
 
-  #lapse(slot: Slot, why: Lapse): void {
-    slot.holding = false;
-    const renewing = slot.operation === Operation.renew;
-    this.#close(slot);
-    if (renewing) this.#outcomes.renewed(slot, false);
-    this.#outcomes.lapsed(slot, why);
+  #lapse(instance: Instance, why: Lapse): void {
+    instance.holding = false;
+    const renewing = instance.operation === Operation.renew;
+    this.#close(instance);
+    if (renewing) this.#outcomes.renewed(instance, false);
+    this.#outcomes.lapsed(instance, why);
   }
 
-  #backOff(slot: Slot, now: Reading): void {
-    slot.phase = Phase.backoff;
-    slot.number = 0;
-    this.#deadlines.schedule(slot, Math.min(now.mono + this.#pacing.backoffMs(slot), slot.giveUpAt));
+  #backOff(instance: Instance, now: Reading): void {
+    instance.phase = Phase.backoff;
+    instance.number = 0;
+    this.#deadlines.schedule(
+      instance,
+      Math.min(now.mono + this.#pacing.backoffMs(instance), instance.giveUpAt),
+    );
   }
 
-  #retry(slot: Slot, now: Reading): void {
-    if (now.mono >= slot.giveUpAt) this.#giveUp(slot, whyFailed(slot));
-    else this.#startReading(slot, now);
+  #retry(instance: Instance, now: Reading): void {
+    if (now.mono >= instance.giveUpAt) this.#giveUp(instance, whyFailed(instance));
+    else this.#startReading(instance, now);
   }
 
   /** The operation is over and its ballot stays that of the hold. */
-  #finish(slot: Slot): void {
-    slot.operation = Operation.none;
-    slot.phase = Phase.idle;
-    this.#deadlines.cancel(slot);
+  #finish(instance: Instance): void {
+    instance.operation = Operation.none;
+    instance.phase = Phase.idle;
+    this.#deadlines.cancel(instance);
   }
 
   /** The operation is over and late acknowledgements of its ballot are ignored for ever. */
-  #close(slot: Slot): void {
-    this.#finish(slot);
-    slot.number = 0;
+  #close(instance: Instance): void {
+    this.#finish(instance);
+    instance.number = 0;
   }
 
   /** Withdraws an acquisition's write, whose outcome is unknown. There is no hold, so it may. */
-  #withdraw(slot: Slot): void {
-    if (slot.phase !== Phase.fast && slot.phase !== Phase.writing) return;
-    this.#requests.release(slot, slot.number, slot.sequence + 1);
-    slot.phase = Phase.idle;
+  #withdraw(instance: Instance): void {
+    if (instance.phase !== Phase.fast && instance.phase !== Phase.writing) return;
+    this.#requests.release(instance, instance.number, instance.sequence + 1);
+    instance.phase = Phase.idle;
   }
 
   clone(sink: ProposerSink): Proposer {
     const copy = new Proposer(this.#settings, this.owner, 0, sink, sink);
-    copy.#slots = this.#slots.clone();
+    copy.#instances = this.#instances.clone();
     copy.#ballots = this.#ballots.clone();
     copy.#pacing = this.#pacing.clone();
-    const waiting = [...this.#slots.values()].filter((slot) => slot.heapIndex !== -1);
+    const waiting = [...this.#instances.values()].filter((instance) => instance.heapIndex !== -1);
     waiting.sort((left, right) => left.heapSequence - right.heapSequence);
-    for (const slot of waiting) copy.#deadlines.schedule(copy.#slots.at(slot.index)!, slot.dueMs);
+    for (const instance of waiting)
+      copy.#deadlines.schedule(copy.#instances.at(instance.index)!, instance.dueMs);
     return copy;
   }
 
@@ -435,7 +440,7 @@ export class Proposer {
   hashInto(hash: StateHash, withPacing = true): void {
     hash.text(this.owner).number(this.#ballots.last).number(this.#ballots.seen);
     if (withPacing) this.#pacing.hashInto(hash);
-    const sorted = [...this.#slots.values()].sort((left, right) => left.index - right.index);
-    for (const slot of sorted) slot.hashInto(hash);
+    const sorted = [...this.#instances.values()].sort((left, right) => left.index - right.index);
+    for (const instance of sorted) instance.hashInto(hash);
   }
 }

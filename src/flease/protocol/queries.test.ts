@@ -17,8 +17,8 @@ class QueryBench {
   }
 
   reply(from: number, fields: Partial<Message> = {}, ms = 1): void {
-    const { slot } = this.sent.at(-1)!.message;
-    this.queries.receive(from, message(Kind.state, { slot, ...fields }), at(ms));
+    const { instance } = this.sent.at(-1)!.message;
+    this.queries.receive(from, message(Kind.state, { instance, ...fields }), at(ms));
   }
 }
 
@@ -142,11 +142,11 @@ test("a question with too few answers in time is unanswered, and later ones are 
 test("an answer counts only for the question whose handle it names", () => {
   const bench = new QueryBench();
   bench.ask();
-  const first = bench.sent[0]!.message.slot;
+  const first = bench.sent[0]!.message.instance;
   bench.ask();
-  expect(bench.sent[3]!.message.slot).not.toBe(first);
+  expect(bench.sent[3]!.message.instance).not.toBe(first);
   bench.reply(0);
-  bench.queries.receive(1, message(Kind.state, { slot: first }), at(1));
+  bench.queries.receive(1, message(Kind.state, { instance: first }), at(1));
   expect(bench.answers).toEqual([]);
 });
 

@@ -127,7 +127,7 @@ export class Queries {
     const out = this.#out;
     out.kind = Kind.query;
     out.view = this.#settings.view;
-    out.slot = handle;
+    out.instance = handle;
     out.resource = resource;
     out.owner = owner;
     out.number = 0;
@@ -136,7 +136,7 @@ export class Queries {
   }
 
   receive(from: number, reply: Message, now: Reading): void {
-    const query = this.#open.get(reply.slot);
+    const query = this.#open.get(reply.instance);
     const position = query?.cell.members.indexOf(from) ?? -1;
     if (query === undefined || position === -1) return;
     const bit = 1 << position;

@@ -43,7 +43,7 @@ function holdersAfterCleanRestart(): number {
   acceptors[1] = new Acceptor(settings, at(100));
   q.begin(200, true);
   exchange(q, [1, 2], 200);
-  return [p, q].filter(({ proposer, slot }) => proposer.isHeld(slot!, at(200))).length;
+  return [p, q].filter(({ proposer, instance }) => proposer.isHeld(instance!, at(200))).length;
 }
 
 test("1. a clean restart does not skip the recovery wait", () => {
@@ -69,16 +69,16 @@ test("2. the proposer of a restarted node does not use its own acceptor before t
   const { mono, wall } = at(0);
   const options = { owner: "a.2", seed: 1, acceptor: true };
   const peer = new FleasePeer(settings, options, mono, wall, medium, () => undefined);
-  const slot = peer.proposer.acquire("r", 500, 1_000, true, at(0));
+  const instance = peer.proposer.acquire("r", 500, 1_000, true, at(0));
   // It asks its own acceptor like everybody else's, by message, and gets no answer; one other is no majority.
   expect(sent.map(({ to }) => to)).toEqual([0, 1, 2]);
   const reply = new Message();
   expect(peer.receive(0, sent[0]!.message, at(0), reply)).toBe(false);
   peer.receive(1, { ...new Message(), ...sent[1]!.message, kind: Kind.ack }, at(1), reply);
-  expect(slot.holding).toBe(false);
+  expect(instance.holding).toBe(false);
   // With the others it need not wait.
   peer.receive(2, { ...new Message(), ...sent[2]!.message, kind: Kind.ack }, at(2), reply);
-  expect(slot.holding).toBe(true);
+  expect(instance.holding).toBe(true);
 });
 
 test("3. a refusal that arrives before the acknowledgements is counted", () => {

@@ -1,6 +1,6 @@
 import { FleaseProvider } from "../provider.js";
 import type { FleaseDriver } from "../provider.js";
-import type { Slot } from "../protocol/slot.js";
+import type { Instance } from "../protocol/instance.js";
 import type { AttemptOutcome, AttemptRequest, Cancellation, Grant } from "../../lease/provider.js";
 import type { LeaseholdError } from "../../lease/errors.js";
 import type { Guarantees } from "../../lease/types.js";
@@ -47,8 +47,8 @@ export class StoresProvider extends FleaseProvider {
   }
 
   /** Nobody tells of a release: waiters look again. */
-  override refused(slot: Slot, holder: string, retryInMs: number): void {
+  override refused(instance: Instance, holder: string, retryInMs: number): void {
     const pollMs = this.#pollMs * (1 - pollSpread * this.#driver.runner.world.random.next());
-    super.refused(slot, holder, Math.min(retryInMs, pollMs));
+    super.refused(instance, holder, Math.min(retryInMs, pollMs));
   }
 }

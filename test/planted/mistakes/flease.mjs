@@ -11,7 +11,7 @@ const storesNode = "src/flease/stores/stores-node.ts";
 const storeAcceptor = "src/flease/stores/store-acceptor.ts";
 const votes = "src/flease/protocol/votes.ts";
 const proposer = "src/flease/protocol/proposer.ts";
-const slot = "src/flease/protocol/slot.ts";
+const instance = "src/flease/protocol/instance.ts";
 const fleaseModel = "sim/explorer/flease-model.ts";
 const quorum = "src/flease/protocol/quorum.ts";
 const clock = "src/flease/protocol/clock.ts";
@@ -193,17 +193,17 @@ export const inFlease = /** @type {const} */ ([
     edits: [
       {
         file: votes,
-        find: "if (!reportedLeaseIsFinished(reply, owner, now, settings)) noteBlocker(slot, reply);",
+        find: "if (!reportedLeaseIsFinished(reply, owner, now, settings)) noteBlocker(instance, reply);",
         replace:
-          "const { leaseExpiresWallMs } = reply; const isFree = reply.leaseState === 0 || reply.leaseOwner === owner; const inSafetyPeriod = slot.sentLo > leaseExpiresWallMs && slot.sentLo < leaseExpiresWallMs + settings.maxClockSkewMs; if (!isFree && (inSafetyPeriod || now.lo <= leaseExpiresWallMs)) noteBlocker(slot, reply);",
+          "const { leaseExpiresWallMs } = reply; const isFree = reply.leaseState === 0 || reply.leaseOwner === owner; const inSafetyPeriod = instance.sentLo > leaseExpiresWallMs && instance.sentLo < leaseExpiresWallMs + settings.maxClockSkewMs; if (!isFree && (inSafetyPeriod || now.lo <= leaseExpiresWallMs)) noteBlocker(instance, reply);",
       },
       {
         file: proposer,
-        find: "slot.sentMono = now.mono;",
-        replace: "slot.sentMono = now.mono; slot.sentLo = now.lo;",
+        find: "instance.sentMono = now.mono;",
+        replace: "instance.sentMono = now.mono; instance.sentLo = now.lo;",
       },
       {
-        file: slot,
+        file: instance,
         find: "hash.flag(this.heardMajority);",
         replace: "hash.flag(this.heardMajority).number(this.sentLo ?? 0);",
       },
@@ -237,10 +237,10 @@ export const inFlease = /** @type {const} */ ([
     edits: [
       {
         file: proposer,
-        at: "this.#requests.keepAbandoned(slot, now);\n    slot.holding = false;",
-        find: "this.#requests.keepAbandoned(slot, now);",
+        at: "this.#requests.keepAbandoned(instance, now);\n    instance.holding = false;",
+        find: "this.#requests.keepAbandoned(instance, now);",
         replace:
-          "if (slot.holding) { this.#requests.releaseTenure(slot, now); return; } this.#requests.keepAbandoned(slot, now);",
+          "if (instance.holding) { this.#requests.releaseTenure(instance, now); return; } this.#requests.keepAbandoned(instance, now);",
       },
     ],
   },
@@ -250,14 +250,14 @@ export const inFlease = /** @type {const} */ ([
     edits: [
       {
         file: proposer,
-        at: "this.#withdraw(slot);\n    this.#close(slot);\n    this.#slots.give(slot);",
-        find: "this.#close(slot);\n    this.#slots.give(slot);",
+        at: "this.#withdraw(instance);\n    this.#close(instance);\n    this.#instances.give(instance);",
+        find: "this.#close(instance);\n    this.#instances.give(instance);",
         replace: ";",
       },
       {
         file: proposer,
-        at: "this.#requests.release(slot, slot.number, slot.sequence + 1);\n    slot.phase = Phase.idle;",
-        find: "slot.phase = Phase.idle;",
+        at: "this.#requests.release(instance, instance.number, instance.sequence + 1);\n    instance.phase = Phase.idle;",
+        find: "instance.phase = Phase.idle;",
         replace: ";",
       },
     ],
@@ -285,9 +285,9 @@ export const inFlease = /** @type {const} */ ([
     edits: [
       {
         file: proposer,
-        find: "this.#startPhase(slot, Phase.reading, now);",
+        find: "this.#startPhase(instance, Phase.reading, now);",
         replace:
-          "if (slot.operation === Operation.renew) { this.#write(slot, Kind.write, now); return; } this.#startPhase(slot, Phase.reading, now);",
+          "if (instance.operation === Operation.renew) { this.#write(instance, Kind.write, now); return; } this.#startPhase(instance, Phase.reading, now);",
       },
     ],
   },
@@ -297,10 +297,10 @@ export const inFlease = /** @type {const} */ ([
     edits: [
       {
         file: proposer,
-        at: "slot.blockedUntil = 0; // The word of a minority",
-        find: "slot.blockedUntil = 0;",
+        at: "instance.blockedUntil = 0; // The word of a minority",
+        find: "instance.blockedUntil = 0;",
         replace:
-          "if (slot.phase === Phase.fast) { slot.sequence += 1; this.#write(slot, Kind.write, now); return; } slot.blockedUntil = 0;",
+          "if (instance.phase === Phase.fast) { instance.sequence += 1; this.#write(instance, Kind.write, now); return; } instance.blockedUntil = 0;",
       },
     ],
   },
@@ -310,19 +310,19 @@ export const inFlease = /** @type {const} */ ([
     edits: [
       {
         file: votes,
-        find: "if (!reportedLeaseIsFinished(reply, owner, now, settings)) noteBlocker(slot, reply);",
+        find: "if (!reportedLeaseIsFinished(reply, owner, now, settings)) noteBlocker(instance, reply);",
         replace:
-          "if (reply.leaseState !== 0) { if (reply.leaseNumber < slot.highestRead) return; slot.highestRead = reply.leaseNumber; slot.blockedUntil = 0; } if (!reportedLeaseIsFinished(reply, owner, now, settings)) noteBlocker(slot, reply);",
+          "if (reply.leaseState !== 0) { if (reply.leaseNumber < instance.highestRead) return; instance.highestRead = reply.leaseNumber; instance.blockedUntil = 0; } if (!reportedLeaseIsFinished(reply, owner, now, settings)) noteBlocker(instance, reply);",
       },
       {
-        file: slot,
+        file: instance,
         find: "hash.flag(this.heardMajority);",
         replace: "hash.flag(this.heardMajority).number(this.highestRead ?? 0);",
       },
       {
         file: proposer,
-        find: "this.#startPhase(slot, Phase.reading, now);",
-        replace: "slot.highestRead = 0; this.#startPhase(slot, Phase.reading, now);",
+        find: "this.#startPhase(instance, Phase.reading, now);",
+        replace: "instance.highestRead = 0; this.#startPhase(instance, Phase.reading, now);",
       },
       { file: fleaseModel, find: "reply.leaseState = LeaseState.none;", replace: "return;" },
     ],
@@ -343,19 +343,23 @@ export const inFlease = /** @type {const} */ ([
     name: "acksCountedNotAckers",
     why: "P20, F15",
     edits: [
-      { file: votes, find: "slot.acks = 0;", replace: "slot.acks = 0; slot.ackMessages = 0;" },
-      { file: votes, find: "slot.acks |= bit;", replace: "slot.acks |= bit; slot.ackMessages += 1;" },
+      { file: votes, find: "instance.acks = 0;", replace: "instance.acks = 0; instance.ackMessages = 0;" },
       {
         file: votes,
-        find: "sizeOf(slot.acks) >= slot.cell.majority",
-        replace: "slot.ackMessages >= slot.cell.majority",
+        find: "instance.acks |= bit;",
+        replace: "instance.acks |= bit; instance.ackMessages += 1;",
       },
       {
-        file: slot,
+        file: votes,
+        find: "sizeOf(instance.acks) >= instance.cell.majority",
+        replace: "instance.ackMessages >= instance.cell.majority",
+      },
+      {
+        file: instance,
         find: "hash.flag(this.heardMajority);",
         replace: "hash.flag(this.heardMajority).number(this.ackMessages ?? 0);",
       },
-      { file: fleaseModel, find: "(slot.acks & (1 << from)) !== 0", replace: "false" },
+      { file: fleaseModel, find: "(instance.acks & (1 << from)) !== 0", replace: "false" },
     ],
   },
   {
@@ -395,15 +399,15 @@ export const inFlease = /** @type {const} */ ([
     edits: [
       {
         file: proposer,
-        at: "} else if (this.isHeld(slot, now)) {",
-        find: "this.isHeld(slot, now)",
-        replace: "this.isHeld(slot, now) || (slot.holding = true)",
+        at: "} else if (this.isHeld(instance, now)) {",
+        find: "this.isHeld(instance, now)",
+        replace: "this.isHeld(instance, now) || (instance.holding = true)",
       },
       {
         file: proposer,
-        at: "#lapse(slot: Slot, why: Lapse): void {\n    slot.holding = false;",
-        find: "slot.holding = false;",
-        replace: "slot.holding = false; return;",
+        at: "#lapse(instance: Instance, why: Lapse): void {\n    instance.holding = false;",
+        find: "instance.holding = false;",
+        replace: "instance.holding = false; return;",
       },
     ],
   },
@@ -432,13 +436,13 @@ export const inFlease = /** @type {const} */ ([
     edits: [
       {
         file: proposer,
-        at: "if (holdIsValid(slot.holdUntil, slot.holdEnd, now)) return true;",
-        find: "holdIsValid(slot.holdUntil, slot.holdEnd, now)",
+        at: "if (holdIsValid(instance.holdUntil, instance.holdEnd, now)) return true;",
+        find: "holdIsValid(instance.holdUntil, instance.holdEnd, now)",
         replace: "true",
       },
       {
         file: fleaseModel,
-        find: "!holdIsValid(slot.holdUntil, slot.holdEnd, this.#reading(at))",
+        find: "!holdIsValid(instance.holdUntil, instance.holdEnd, this.#reading(at))",
         replace: "false",
       },
     ],
@@ -462,9 +466,10 @@ export const inFlease = /** @type {const} */ ([
     edits: [
       {
         file: proposer,
-        at: "slot.renewable = false;\n    this.#requests.keepAbandoned(slot, now);",
-        find: "slot.renewable = false;",
-        replace: "slot.renewable = false; this.#requests.release(slot, slot.number, slot.sequence + 1);",
+        at: "instance.renewable = false;\n    this.#requests.keepAbandoned(instance, now);",
+        find: "instance.renewable = false;",
+        replace:
+          "instance.renewable = false; this.#requests.release(instance, instance.number, instance.sequence + 1);",
       },
     ],
   },
@@ -498,15 +503,16 @@ export const inFlease = /** @type {const} */ ([
     edits: [
       {
         file: proposer,
-        at: "} else if (this.isHeld(slot, now)) {",
-        find: "this.isHeld(slot, now)",
-        replace: "this.isHeld(slot, now) || ((slot.token = slot.number), (slot.holding = true))",
+        at: "} else if (this.isHeld(instance, now)) {",
+        find: "this.isHeld(instance, now)",
+        replace:
+          "this.isHeld(instance, now) || ((instance.token = instance.number), (instance.holding = true))",
       },
       {
         file: proposer,
-        at: "#lapse(slot: Slot, why: Lapse): void {\n    slot.holding = false;",
-        find: "slot.holding = false;",
-        replace: "slot.holding = false; return;",
+        at: "#lapse(instance: Instance, why: Lapse): void {\n    instance.holding = false;",
+        find: "instance.holding = false;",
+        replace: "instance.holding = false; return;",
       },
     ],
   },
@@ -591,8 +597,8 @@ export const inFlease = /** @type {const} */ ([
     edits: [
       {
         file: pacing,
-        at: "const isPatient = slot.operation === Operation.renew;",
-        find: "slot.operation === Operation.renew",
+        at: "const isPatient = instance.operation === Operation.renew;",
+        find: "instance.operation === Operation.renew",
         replace: "false",
       },
     ],

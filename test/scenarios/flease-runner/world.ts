@@ -7,7 +7,7 @@ import { Proposer } from "../../../src/flease/protocol/proposer.js";
 import type { ProposerSink } from "../../../src/flease/protocol/proposer-ports.js";
 import { fleaseSettings } from "../../../src/flease/protocol/settings.js";
 import type { FleaseSettings } from "../../../src/flease/protocol/settings.js";
-import type { Slot } from "../../../src/flease/protocol/slot.js";
+import type { Instance } from "../../../src/flease/protocol/instance.js";
 import { ballotText, printReply, printRequest, startWallMs, timeText } from "./print.js";
 
 /** The one resource of a script. */
@@ -53,8 +53,8 @@ class ProposerNode extends Node {
   /** How many broadcasts of each kind it has sent, which gives them their names. */
   readonly sent = new Map<Kind, number>();
 
-  get slot(): Slot | undefined {
-    return this.proposer?.slotOf(resource);
+  get instance(): Instance | undefined {
+    return this.proposer?.instanceOf(resource);
   }
 }
 
@@ -129,7 +129,7 @@ export class World {
   setWall(name: string, aheadMs: number): void {
     const node = this.#node(name);
     node.wall = startWallMs + this.#time + aheadMs;
-    if (node instanceof ProposerNode && node.slot === undefined) node.bootClock();
+    if (node instanceof ProposerNode && node.instance === undefined) node.bootClock();
     this.#say(`${name}: wall clock ${timeText(node.wall)}, true time ${this.#time}`);
   }
 
@@ -206,22 +206,22 @@ export class World {
 
   act(name: string, action: string, options: Record<string, number>): void {
     const node = this.#proposer(name);
-    const { proposer, slot } = node;
+    const { proposer, instance } = node;
     const now = node.now();
     const ttl = options["ttl"] ?? this.#settings.ttlMaxMs;
     if (proposer === undefined) this.#say(`${name} is down`);
     else if (action === "fast" || action === "two-phase") this.#acquire(node, ttl, action === "fast");
     else if (action === "tick") proposer.tick(now);
-    else if (slot === undefined) this.#say(`${name} has nothing to ${action}`);
-    else if (action === "renew") proposer.renew(slot, ttl, now);
-    else if (action === "release") proposer.release(slot, now);
-    else if (action === "cancel") proposer.cancel(slot);
+    else if (instance === undefined) this.#say(`${name} has nothing to ${action}`);
+    else if (action === "renew") proposer.renew(instance, ttl, now);
+    else if (action === "release") proposer.release(instance, now);
+    else if (action === "cancel") proposer.cancel(instance);
     else throw new Error(`no such action: ${action}`);
   }
 
   #acquire(node: ProposerNode, ttlMs: number, fast: boolean): void {
-    if (node.slot?.holding === true) this.#say(`${node.name} holds it already`);
-    else if (node.slot !== undefined) this.#say(`${node.name} is at it already`);
+    if (node.instance?.holding === true) this.#say(`${node.name} holds it already`);
+    else if (node.instance !== undefined) this.#say(`${node.name} is at it already`);
     else node.proposer!.acquire(resource, ttlMs, 100 * this.#settings.ttlMaxMs, fast, node.now());
   }
 
@@ -278,8 +278,8 @@ export class World {
   checkHolders(): string {
     const holders: string[] = [];
     for (const node of this.#proposers.values()) {
-      const { proposer, slot } = node;
-      if (proposer !== undefined && slot !== undefined && proposer.isHeld(slot, node.now()))
+      const { proposer, instance } = node;
+      if (proposer !== undefined && instance !== undefined && proposer.isHeld(instance, node.now()))
         holders.push(node.name);
     }
     this.holdersMax = Math.max(this.holdersMax, holders.length);
@@ -309,12 +309,14 @@ export class World {
         if (to === 0) open = this.#open(node, message);
         open?.targets.add(to);
       },
-      acquired: (slot) =>
-        this.#say(`${name}: acquired, token ${ballotText(slot.token)}, until ${timeText(slot.holdUntil)}`),
+      acquired: (instance) =>
+        this.#say(
+          `${name}: acquired, token ${ballotText(instance.token)}, until ${timeText(instance.holdUntil)}`,
+        ),
       refused: (_slot, holder) => this.#say(`${name}: refused, ${holder} has it`),
       failed: (_slot, why) => this.#say(`${name}: no answer (${why})`),
-      renewed: (slot, longer) =>
-        this.#say(longer ? `${name}: renewed until ${timeText(slot.holdUntil)}` : `${name}: not renewed`),
+      renewed: (instance, longer) =>
+        this.#say(longer ? `${name}: renewed until ${timeText(instance.holdUntil)}` : `${name}: not renewed`),
       lapsed: (_slot, why) => this.#say(`${name}: the tenure is over (${why})`),
     };
   }

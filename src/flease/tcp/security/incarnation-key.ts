@@ -4,8 +4,9 @@ import { NONCE_BYTES } from "../wire/hello.js";
 import { incarnationOf } from "../wire/identity.js";
 
 /**
- * Who one proposer instance is: a key pair drawn at its start and kept nowhere. Its incarnation is a hash of
- * the public key, so everybody may see it, and only this process can prove that it is the one.
+ * Who a proposer is from one start to the next: a key pair drawn at the start and kept nowhere. Its
+ * incarnation is a hash of the public key, so everybody may see it, and only this process can prove that it
+ * is the one.
  */
 export class IncarnationKey {
   readonly publicKey: Buffer;

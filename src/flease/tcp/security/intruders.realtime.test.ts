@@ -172,10 +172,10 @@ it(`${tries} tries of all kinds get nowhere, cost no memory and disturb nobody`,
   const ring = new Float64Array(answersKept);
   let answers = 0;
   const worker = async (): Promise<void> => {
-    for (let slot = 1; todo.tries > 0; slot += 1) {
+    for (let instance = 1; todo.tries > 0; instance += 1) {
       const fromMs = performance.now();
-      good.links[0]!.send(acquire(slot));
-      while (good.count < slot && performance.now() - fromMs < 10 * answerMsMax) {
+      good.links[0]!.send(acquire(instance));
+      while (good.count < instance && performance.now() - fromMs < 10 * answerMsMax) {
         await new Promise((resolve) => {
           setTimeout(resolve, 1);
         });

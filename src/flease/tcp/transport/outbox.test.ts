@@ -8,13 +8,13 @@ import { Outbox } from "./outbox.js";
 const stamp = { monoMs: 1, loMs: 2, hiMs: 3 };
 const echo = { monoMs: 0, loMs: 0, heldMs: 0, roundTripMs: -1 };
 
-const request = (kind: Kind, slot: number): Message =>
-  Object.assign(new Message(), { kind, slot, view: 1, resource: "r", owner: "p.1" });
+const request = (kind: Kind, instance: number): Message =>
+  Object.assign(new Message(), { kind, instance, view: 1, resource: "r", owner: "p.1" });
 
-/** The slots of all messages in the order in which they would leave, and the clocks of their batches. */
-function contents(outbox: Outbox): { slots: number[]; stamps: number[] } {
+/** The instances of all messages in the order in which they would leave, and the clocks of their batches. */
+function contents(outbox: Outbox): { instances: number[]; stamps: number[] } {
   const writer = outbox.take(stamp, echo);
-  const slots: number[] = [];
+  const instances: number[] = [];
   const stamps: number[] = [];
   for (let start = 0; start < writer.length;) {
     const end = start + 4 + writer.view.getUint32(start);
@@ -26,11 +26,11 @@ function contents(outbox: Outbox): { slots: number[]; stamps: number[] } {
     const message = new Message();
     while (reader.remaining > 0) {
       decodeMessage(reader, message, 1, "p.1");
-      slots.push(message.slot);
+      instances.push(message.instance);
     }
     start = end;
   }
-  return { slots, stamps };
+  return { instances, stamps };
 }
 
 test("renewals leave before all that waits, each in a batch with the clocks of that moment", () => {
@@ -39,8 +39,8 @@ test("renewals leave before all that waits, each in a batch with the clocks of t
   outbox.addUrgent(request(Kind.write, 2));
   outbox.add(request(Kind.acquire, 3));
   outbox.addUrgent(request(Kind.write, 4));
-  expect(contents(outbox)).toEqual({ slots: [2, 4, 1, 3], stamps: [1, 1] });
+  expect(contents(outbox)).toEqual({ instances: [2, 4, 1, 3], stamps: [1, 1] });
   expect([outbox.length, outbox.urgentLength]).toEqual([0, 0]);
   outbox.add(request(Kind.acquire, 5));
-  expect(contents(outbox)).toEqual({ slots: [5], stamps: [1] });
+  expect(contents(outbox)).toEqual({ instances: [5], stamps: [1] });
 });

@@ -165,7 +165,7 @@ describe("a connection is refused and nothing else is harmed", () => {
     const stranger = await new Stranger(address).introduce(fellow);
     stranger.say(Buffer.concat([batchOf(acquire(5)), frame(99)]));
     await until(() => stranger.closed);
-    expect(member.received.at(-1)!.slot).toBe(5);
+    expect(member.received.at(-1)!.instance).toBe(5);
     expect(member.trace.join(" ")).toContain("chunk stamped message chunkEnd");
     expect(member.trace.filter((call) => call === "chunk").length).toBe(
       member.trace.filter((call) => call === "chunkEnd").length,
@@ -341,7 +341,7 @@ describe("a peer that", () => {
     const perRound = 1000;
     let waitingMax = 0;
     for (let round = 0; round < rounds; round += 1) {
-      for (let slot = 0; slot < perRound; slot += 1) link.send(acquire(slot, resource));
+      for (let instance = 0; instance < perRound; instance += 1) link.send(acquire(instance, resource));
       waitingMax = Math.max(waitingMax, link.waitingBytes);
       await new Promise((resolve) => {
         setImmediate(resolve);

@@ -36,7 +36,7 @@ describe("links", () => {
     });
     expect(a.received[0]).toMatchObject({
       kind: Kind.ack,
-      slot: 7,
+      instance: 7,
       number: request.number,
       resource: "",
       owner: "",
@@ -60,7 +60,7 @@ describe("links", () => {
     const { a, b } = await pair();
     const write = vi.spyOn(Socket.prototype, "write");
     const sentBefore = a.transport.counters.writes;
-    for (let slot = 0; slot < 1000; slot += 1) a.links[0]!.send(acquire(slot));
+    for (let instance = 0; instance < 1000; instance += 1) a.links[0]!.send(acquire(instance));
     await Promise.resolve();
     a.links[0]!.send(acquire(1000));
     expect(write.mock.calls.length).toBe(0);
@@ -71,17 +71,18 @@ describe("links", () => {
     write.mockRestore();
     expect(large).toHaveLength(1);
     await until(() => b.count === 1001);
-    expect(b.received.map((message) => message.slot)).toEqual(
-      Array.from({ length: 1001 }, (_, slot) => slot),
+    expect(b.received.map((message) => message.instance)).toEqual(
+      Array.from({ length: 1001 }, (_, instance) => instance),
     );
     expect(a.transport.counters.writes - sentBefore).toBeLessThanOrEqual(2);
   });
 
   it("split what is too much for a batch and lose nothing", async () => {
     const { a, b } = await pair();
-    for (let slot = 0; slot < 6000; slot += 1) a.links[0]!.send(acquire(slot, "x".repeat(500)));
+    for (let instance = 0; instance < 6000; instance += 1)
+      a.links[0]!.send(acquire(instance, "x".repeat(500)));
     await until(() => b.count === 6000);
-    expect(b.received.every((message, slot) => message.slot === slot)).toBe(true);
+    expect(b.received.every((message, instance) => message.instance === instance)).toBe(true);
     expect(a.transport.counters["messages.dropped.congested"]).toBe(0);
     expect(b.transport.counters["batches.received"]).toBeGreaterThan(20);
   });

@@ -29,7 +29,7 @@ function used(): Message {
   return Object.assign(new Message(), {
     kind: Kind.state,
     view: 9,
-    slot: 9,
+    instance: 9,
     resource: "old",
     owner: "old",
     number: 9,

@@ -83,7 +83,7 @@ export function encodeMessage(to: ByteWriter, message: Message): void {
   to.reserve(messageBytesMax(message));
   const { kind } = message;
   to.u8(kind);
-  to.u32(message.slot);
+  to.u32(message.instance);
   if (namesResource(kind)) to.text16(message.resource);
   to.f64(message.number);
   to.u32(message.sequence);
@@ -131,7 +131,7 @@ export function decodeMessage(from: ByteReader, into: Message, view: number, own
   if (kind < Kind.read || kind > Kind.pass) throw new FrameError("code", `a message of kind ${kind}`);
   into.kind = kind as Kind;
   into.view = view;
-  into.slot = from.u32();
+  into.instance = from.u32();
   into.resource = namesResource(into.kind) ? from.name16(1, resourceNameBytesMax) : "";
   into.owner = isRequest(into.kind) ? owner : "";
   into.number = from.whole();

@@ -15,7 +15,7 @@ export interface Identity {
   readonly role: Role;
   /** 1 to 128 bytes of UTF-8. Unique among members; clients may share one, their incarnations differ. */
   readonly nodeId: string;
-  /** 32 hexadecimal digits: a hash of the key that was drawn for this proposer instance. */
+  /** 32 hexadecimal digits: a hash of the key that was drawn when this proposer started. */
   readonly incarnation: string;
   /** Name of the cluster, 1 to 128 bytes of UTF-8. A client that does not know it yet says `""`. */
   readonly cluster: string;

@@ -63,7 +63,7 @@ it("shows a BATCH as it is sent", () => {
   const request = Object.assign(new Message(), {
     kind: Kind.acquire,
     view: 1,
-    slot: 7,
+    instance: 7,
     resource: "jobs/a",
     number: 4_096_000_000,
     until: 1_700_000_015_000.5,
@@ -72,7 +72,7 @@ it("shows a BATCH as it is sent", () => {
   const refusal = Object.assign(new Message(), {
     kind: Kind.nack,
     view: 1,
-    slot: 3,
+    instance: 3,
     number: 4_095_995_904,
     refusal: Refusal.held,
     promised: 4_095_991_808,

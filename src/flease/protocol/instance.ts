@@ -17,10 +17,11 @@ export interface PastBallot {
 }
 
 /**
- * What a proposer keeps of one resource: at most one operation and at most one hold. Flat and reused, as
- * there may be hundreds of thousands.
+ * The proposer's side of one resource's instance of the protocol, as one speaks of an instance of Paxos: at
+ * most one operation and at most one hold. (The acceptor's side is its `Entry`.) Flat and reused, as there
+ * may be hundreds of thousands.
  */
-export class Slot implements DeadlineItem {
+export class Instance implements DeadlineItem {
   readonly index: number;
   cell: Cell;
   resource = "";
@@ -110,8 +111,8 @@ export class Slot implements DeadlineItem {
     this.pastBallots = [];
   }
 
-  clone(): Slot {
-    const copy: Slot = Object.assign(new Slot(this.index, this.cell), this);
+  clone(): Instance {
+    const copy: Instance = Object.assign(new Instance(this.index, this.cell), this);
     copy.pastBallots = [...this.pastBallots];
     copy.heapIndex = -1;
     return copy;
@@ -137,17 +138,18 @@ export class Slot implements DeadlineItem {
 }
 
 /**
- * Freed slots are kept for reuse up to this many; beyond, garbage is cheaper than memory that nobody uses.
+ * Freed instances are kept for reuse up to this many; beyond, garbage is cheaper than memory that nobody
+ * uses.
  */
-const freeSlotsMax = 4_096;
+const freeInstancesMax = 4_096;
 
-/** The slots of one proposer: by handle, as replies name them, and by resource. */
-export class SlotTable {
-  #slots: (Slot | undefined)[] = [];
+/** The instances of one proposer: by handle, as replies name them, and by resource. */
+export class InstanceTable {
+  #instances: (Instance | undefined)[] = [];
   /** Handles that can be used again. */
   #freeIndices: number[] = [];
-  #freeSlots: Slot[] = [];
-  readonly #byResource = new Map<string, Slot>();
+  #freeInstances: Instance[] = [];
+  readonly #byResource = new Map<string, Instance>();
   /** Handles below this one belong to a former owner and are not used again. */
   #retiredBelow = 0;
 
@@ -155,42 +157,42 @@ export class SlotTable {
     return this.#byResource.size;
   }
 
-  at(index: number): Slot | undefined {
-    return this.#slots[index];
+  at(index: number): Instance | undefined {
+    return this.#instances[index];
   }
 
-  of(resource: string): Slot | undefined {
+  of(resource: string): Instance | undefined {
     return this.#byResource.get(resource);
   }
 
-  values(): IterableIterator<Slot> {
+  values(): IterableIterator<Instance> {
     return this.#byResource.values();
   }
 
-  /** Hands out a slot for a resource that has none. */
-  take(resource: string, cell: Cell): Slot {
-    let slot = this.#freeSlots.pop();
-    if (slot === undefined) {
-      slot = new Slot(this.#freeIndices.pop() ?? this.#slots.length, cell);
-      this.#slots[slot.index] = slot;
+  /** Hands out an instance for a resource that has none. */
+  take(resource: string, cell: Cell): Instance {
+    let instance = this.#freeInstances.pop();
+    if (instance === undefined) {
+      instance = new Instance(this.#freeIndices.pop() ?? this.#instances.length, cell);
+      this.#instances[instance.index] = instance;
     }
-    slot.resource = resource;
-    slot.cell = cell;
-    this.#byResource.set(resource, slot);
-    return slot;
+    instance.resource = resource;
+    instance.cell = cell;
+    this.#byResource.set(resource, instance);
+    return instance;
   }
 
-  /** Takes back a slot whose operation and hold are over. */
-  give(slot: Slot): void {
-    this.#byResource.delete(slot.resource);
-    slot.clear();
-    if (slot.index < this.#retiredBelow) {
-      this.#slots[slot.index] = undefined;
-    } else if (this.#freeSlots.length < freeSlotsMax) {
-      this.#freeSlots.push(slot);
+  /** Takes back an instance whose operation and hold are over. */
+  give(instance: Instance): void {
+    this.#byResource.delete(instance.resource);
+    instance.clear();
+    if (instance.index < this.#retiredBelow) {
+      this.#instances[instance.index] = undefined;
+    } else if (this.#freeInstances.length < freeInstancesMax) {
+      this.#freeInstances.push(instance);
     } else {
-      this.#slots[slot.index] = undefined;
-      this.#freeIndices.push(slot.index);
+      this.#instances[instance.index] = undefined;
+      this.#freeIndices.push(instance.index);
     }
   }
 
@@ -198,19 +200,20 @@ export class SlotTable {
    * From now on no handle of before is given to another operation: late replies to those must find nothing.
    */
   retire(): void {
-    for (const slot of this.#freeSlots) this.#slots[slot.index] = undefined;
-    this.#freeSlots = [];
+    for (const instance of this.#freeInstances) this.#instances[instance.index] = undefined;
+    this.#freeInstances = [];
     this.#freeIndices = [];
-    this.#retiredBelow = this.#slots.length;
+    this.#retiredBelow = this.#instances.length;
   }
 
-  clone(): SlotTable {
-    const copy = new SlotTable();
+  clone(): InstanceTable {
+    const copy = new InstanceTable();
     copy.#retiredBelow = this.#retiredBelow;
-    copy.#slots = this.#slots.map((slot) => slot?.clone());
+    copy.#instances = this.#instances.map((instance) => instance?.clone());
     copy.#freeIndices = [...this.#freeIndices];
-    copy.#freeSlots = this.#freeSlots.map((slot) => copy.#slots[slot.index]!);
-    for (const [resource, slot] of this.#byResource) copy.#byResource.set(resource, copy.#slots[slot.index]!);
+    copy.#freeInstances = this.#freeInstances.map((instance) => copy.#instances[instance.index]!);
+    for (const [resource, instance] of this.#byResource)
+      copy.#byResource.set(resource, copy.#instances[instance.index]!);
     return copy;
   }
 }

@@ -1,33 +1,33 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { cellOf } from "./quorum.js";
-import { Operation, Phase, Slot, SlotTable } from "./slot.js";
+import { Operation, Phase, Instance, InstanceTable } from "./instance.js";
 import { StateHash } from "./state-hash.js";
 
 const cell = cellOf([0, 1, 2]);
 
-test("a slot is found by its handle and by its resource, until it is given back", () => {
-  const table = new SlotTable();
-  const slot = table.take("r", cell);
-  expect([table.at(slot.index), table.of("r"), table.size]).toEqual([slot, slot, 1]);
-  table.give(slot);
+test("an instance is found by its handle and by its resource, until it is given back", () => {
+  const table = new InstanceTable();
+  const instance = table.take("r", cell);
+  expect([table.at(instance.index), table.of("r"), table.size]).toEqual([instance, instance, 1]);
+  table.give(instance);
   expect([table.of("r"), table.size]).toEqual([undefined, 0]);
 });
 
-test("a slot given back is clean, and used again", () => {
-  const table = new SlotTable();
-  const slot = table.take("r", cell);
-  Object.assign(slot, {
+test("an instance given back is clean, and used again", () => {
+  const table = new InstanceTable();
+  const instance = table.take("r", cell);
+  Object.assign(instance, {
     number: 7,
     holding: true,
     renewable: true,
     operation: Operation.renew,
     phase: Phase.writing,
   });
-  slot.pastBallots.push({ number: 1, sequence: 1, until: 1 });
-  table.give(slot);
+  instance.pastBallots.push({ number: 1, sequence: 1, until: 1 });
+  table.give(instance);
   const again = table.take("s", cell);
-  expect(again).toBe(slot);
+  expect(again).toBe(instance);
   expect(again).toMatchObject({
     resource: "s",
     number: 0,
@@ -39,7 +39,7 @@ test("a slot given back is clean, and used again", () => {
   });
 });
 
-test("handles are those of living slots, whatever is taken and given, retired and cloned", () => {
+test("handles are those of living instances, whatever is taken and given, retired and cloned", () => {
   const step = fc.oneof(
     { weight: 5, arbitrary: fc.record({ take: fc.constant(true), which: fc.nat(9) }) },
     { weight: 5, arbitrary: fc.record({ take: fc.constant(false), which: fc.nat(9) }) },
@@ -48,7 +48,7 @@ test("handles are those of living slots, whatever is taken and given, retired an
   );
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-      let table = new SlotTable();
+      let table = new InstanceTable();
       const living = new Map<string, number>();
       let retiredBelow = 0;
       let highest = -1;
@@ -60,10 +60,10 @@ test("handles are those of living slots, whatever is taken and given, retired an
         } else if (each === "clone") {
           table = table.clone();
         } else if (each.take && !living.has(`r${each.which}`)) {
-          const slot = table.take(`r${each.which}`, cell);
-          fresh &&= slot.index >= retiredBelow && ![...living.values()].includes(slot.index);
-          living.set(slot.resource, slot.index);
-          highest = Math.max(highest, slot.index);
+          const instance = table.take(`r${each.which}`, cell);
+          fresh &&= instance.index >= retiredBelow && ![...living.values()].includes(instance.index);
+          living.set(instance.resource, instance.index);
+          highest = Math.max(highest, instance.index);
         } else if (!each.take && living.delete(`r${each.which}`)) {
           table.give(table.of(`r${each.which}`)!);
         }
@@ -75,43 +75,43 @@ test("handles are those of living slots, whatever is taken and given, retired an
   );
 });
 
-test("a clone of a table has slots of its own", () => {
-  const table = new SlotTable();
-  const slot = table.take("r", cell);
-  slot.pastBallots.push({ number: 1, sequence: 1, until: 1 });
+test("a clone of a table has instances of its own", () => {
+  const table = new InstanceTable();
+  const instance = table.take("r", cell);
+  instance.pastBallots.push({ number: 1, sequence: 1, until: 1 });
   const copy = table.clone();
   const copied = copy.of("r")!;
-  expect(copied).not.toBe(slot);
+  expect(copied).not.toBe(instance);
   copied.number = 9;
   copied.pastBallots.push({ number: 2, sequence: 1, until: 1 });
-  expect([slot.number, slot.pastBallots.length]).toEqual([0, 1]);
+  expect([instance.number, instance.pastBallots.length]).toEqual([0, 1]);
   copy.give(copied);
-  expect(table.of("r")).toBe(slot);
+  expect(table.of("r")).toBe(instance);
 });
 
-/** Fields of a slot that say where it is in the heap or table, or are hashed with something else. */
+/** Fields of an instance that say where it is in the heap or table, or are hashed with something else. */
 const uncounted = new Set(["index", "cell", "heapIndex", "heapSequence", "dueMs", "pastBallots"]);
 
-test("every field of a slot counts in its hash", () => {
-  const digestOf = (change: (slot: Slot) => void) => {
-    const slot = new Slot(0, cell);
-    change(slot);
+test("every field of an instance counts in its hash", () => {
+  const digestOf = (change: (instance: Instance) => void) => {
+    const instance = new Instance(0, cell);
+    change(instance);
     const hash = new StateHash();
-    slot.hashInto(hash);
+    instance.hashInto(hash);
     return hash.digest();
   };
   const plain = digestOf(() => undefined);
   const changed: Record<string, string | number | boolean> = {};
-  for (const [name, value] of Object.entries(new Slot(0, cell)) as [string, unknown][]) {
+  for (const [name, value] of Object.entries(new Instance(0, cell)) as [string, unknown][]) {
     if (uncounted.has(name)) continue;
     changed[name] = typeof value === "boolean" ? !value : typeof value === "string" ? "x" : 1;
   }
   expect(Object.keys(changed).length).toBeGreaterThan(20);
   for (const [name, value] of Object.entries(changed)) {
-    const digest = digestOf((slot) => Object.assign(slot, { [name]: value }));
+    const digest = digestOf((instance) => Object.assign(instance, { [name]: value }));
     expect([name, digest === plain]).toEqual([name, false]);
   }
-  const due = digestOf((slot) => Object.assign(slot, { heapIndex: 0, dueMs: 5 }));
-  const past = digestOf((slot) => slot.pastBallots.push({ number: 1, sequence: 1, until: 1 }));
+  const due = digestOf((instance) => Object.assign(instance, { heapIndex: 0, dueMs: 5 }));
+  const past = digestOf((instance) => instance.pastBallots.push({ number: 1, sequence: 1, until: 1 }));
   expect(new Set([plain, due, past]).size).toBe(3);
 });
