@@ -190,8 +190,9 @@ export class FleaseModel implements Model<Acceptor, Party, Message, Message>, Pr
   holdOf({ proposer }: Party, at: number): Hold | undefined {
     const instance = proposer.instanceOf(resource);
     if (instance === undefined || !instance.holding) return undefined;
-    if (!holdIsValid(instance.holdUntil, instance.holdEnd, this.#reading(at))) return undefined;
-    const { token, holdUntil: until, holdNumber: number, holdSequence: sequence } = instance;
+    if (!holdIsValid(instance.holdExpiresWallMs, instance.holdExpiresMonoMs, this.#reading(at)))
+      return undefined;
+    const { token, holdExpiresWallMs: until, holdNumber: number, holdSequence: sequence } = instance;
     return { owner: proposer.owner, until, token, number, sequence };
   }
 
@@ -282,8 +283,8 @@ export class FleaseModel implements Model<Acceptor, Party, Message, Message>, Pr
       const instance = proposer.acquire(resource, ttl, 0, fast, this.#reading(at));
       // What is left of an earlier use of the instance is not looked at, but would make states differ.
       instance.token =
-        instance.holdUntil =
-        instance.holdEnd =
+        instance.holdExpiresWallMs =
+        instance.holdExpiresMonoMs =
         instance.holdNumber =
         instance.holdSequence =
           0;
@@ -311,7 +312,8 @@ export class FleaseModel implements Model<Acceptor, Party, Message, Message>, Pr
   #look(party: Party, at: number): Stepped<Party, Message> | undefined {
     const instance = party.proposer.instanceOf(resource);
     if (instance === undefined || !instance.holding) return undefined;
-    if (holdIsValid(instance.holdUntil, instance.holdEnd, this.#reading(at))) return undefined;
+    if (holdIsValid(instance.holdExpiresWallMs, instance.holdExpiresMonoMs, this.#reading(at)))
+      return undefined;
     return this.#step(party, (proposer) => {
       const looked = proposer.instanceOf(resource)!;
       // The program lays the lapsed tenure down, so that it can try again; without releases it says nothing.

@@ -90,7 +90,10 @@ export class StoreChecks {
 
   #holds(client: Participant, resource: string): boolean {
     const instance = client.peer!.proposer.instanceOf(resource);
-    return instance?.holding === true && holdIsValid(instance.holdUntil, instance.holdEnd, client.peek());
+    return (
+      instance?.holding === true &&
+      holdIsValid(instance.holdExpiresWallMs, instance.holdExpiresMonoMs, client.peek())
+    );
   }
 
   /** I4: what a holder believes stands in a majority of the stores, but for those that have forgotten it since. */
@@ -101,7 +104,11 @@ export class StoreChecks {
       if (forgotAtMs > this.#ground.nowMs - 2 * this.#ground.plan.settings.waitWallMs) return true;
       const entry = this.#entryIn(store, resource);
       if (entry === undefined) return false;
-      return entry.leaseOwner === owner && !entry.released && entry.leaseExpiresWallMs >= instance.holdUntil;
+      return (
+        entry.leaseOwner === owner &&
+        !entry.released &&
+        entry.leaseExpiresWallMs >= instance.holdExpiresWallMs
+      );
     });
     if (2 * backing.length > this.#ground.stores.length) return;
     this.#ground.report("I4", `${client.name} holds ${resource} by ${backing.length} stores only`);

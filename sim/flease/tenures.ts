@@ -30,9 +30,9 @@ export class Tenures implements TenureLookup {
       fast: world.writes.find(node.owner, token, 0)?.fast === true,
       ended: undefined,
       endedMs: 0,
-      until: instance.holdUntil,
+      until: instance.holdExpiresWallMs,
     };
-    world.story?.(`${node.name} HOLDS ${resource}, token ${token}, until ${instance.holdUntil}`);
+    world.story?.(`${node.name} HOLDS ${resource}, token ${token}, until ${instance.holdExpiresWallMs}`);
     const earlier = this.#last.get(resource);
     this.#last.set(resource, tenure);
     this.#present[node.index]!.set(resource, tenure);
@@ -46,7 +46,7 @@ export class Tenures implements TenureLookup {
     if (tenure !== undefined && tenure.ended === undefined) {
       tenure.ended = how;
       tenure.endedMs = world.nowMs;
-      tenure.until = node.peer?.proposer.instanceOf(resource)?.holdUntil ?? tenure.until;
+      tenure.until = node.peer?.proposer.instanceOf(resource)?.holdExpiresWallMs ?? tenure.until;
       world.story?.(`${node.name} ${how} ${resource}, token ${tenure.token}`);
     }
     if (how === "released") for (const closed of world.observers.closed) closed(node, resource);

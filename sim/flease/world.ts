@@ -224,7 +224,12 @@ export class World extends SimWorld<Invariant, FleaseCounters> implements Stage 
       const instance = node.peer?.proposer.instanceOf(resource);
       if (instance === undefined || !instance.holding) continue;
       const now = node.look();
-      holds.push({ node, instance, now, valid: node.sleep.reliesOn(instance.holdUntil, instance.holdEnd) });
+      holds.push({
+        node,
+        instance,
+        now,
+        valid: node.sleep.reliesOn(instance.holdExpiresWallMs, instance.holdExpiresMonoMs),
+      });
     }
     for (const looked of this.observers.looked) looked(resource, holds, actor);
   }

@@ -156,7 +156,7 @@ export class FleaseProvider implements Provider, PeerOutcomes {
     return new Promise((settle) => {
       held.renewing = settle;
       held.renewTtlMs = ttlMs;
-      this.#renewals.add(held, held.instance.holdEnd, ttlMs);
+      this.#renewals.add(held, held.instance.holdExpiresMonoMs, ttlMs);
       this.#wantRenewals();
     });
   }
@@ -204,10 +204,14 @@ export class FleaseProvider implements Provider, PeerOutcomes {
    * Until when a grant is valid if nothing more is renewed, on the wall clock and on the steady one, and
    * whether it was broken; undefined when it has ended.
    */
-  validity(grant: Grant): { untilMs: number; endMs: number; broken: boolean } | undefined {
+  validity(grant: Grant): { expiresWallMs: number; expiresMonoMs: number; broken: boolean } | undefined {
     const { instance, ended } = grant as FleaseGrant;
     if (ended || !instance.holding) return undefined;
-    return { untilMs: instance.holdUntil, endMs: instance.holdEnd, broken: instance.barred };
+    return {
+      expiresWallMs: instance.holdExpiresWallMs,
+      expiresMonoMs: instance.holdExpiresMonoMs,
+      broken: instance.barred,
+    };
   }
 
   /** What every other thread needs to make readings of its own as this peer does. */

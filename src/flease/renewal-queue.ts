@@ -51,7 +51,7 @@ export class RenewalQueue<T extends DeadlineItem> {
     return this.#waiting.size > 0;
   }
 
-  /** One waits that need not wait for others. */
+  /** A renewal waits, and not too many are under way. */
   get mayBegin(): boolean {
     return this.waits && this.#underWay < renewalsUnderWayMax;
   }

@@ -93,15 +93,15 @@ export class FleaseRunner {
   }
 
   /**
-   * Messages have arrived. What is received until the next call is judged by this reading, which is made now:
-   * after they have arrived (3.2, MUST), and once for all that arrived together.
+   * Messages have arrived. What is received until the next call is judged by this reading, or a later one:
+   * made after they have arrived (3.2, MUST), and once for all that arrived together.
    */
   arrived(): Reading {
     this.#now = this.now();
     return this.#now;
   }
 
-  /** The reading of the last `arrived`. */
+  /** The last reading: no earlier than that of `arrived`, as each `now` writes into the same record. */
   get reading(): Reading {
     return this.#now;
   }

@@ -11,7 +11,7 @@ import type { FleaseSettings } from "./protocol/settings.js";
  * of the program reads, and neither waits for the other: a busy program keeps its leases, and a look at one
  * of them is right whatever the other thread does.
  *
- * Times are whole microseconds, rounded to the safe side. `until` and `end` never go back in one tenure, so a
+ * Times are whole microseconds, rounded to the safe side. The ends never go back in one tenure, so a
  * thread that reads one of them old and one new believes in less than the lease is worth, never in more.
  */
 
@@ -28,7 +28,7 @@ const reasons: readonly (LossReason | undefined)[] = [
 
 const usPerMs = 1_000;
 
-const Grant = { until: 0, end: 1, over: 2, reason: 3, length: 4 } as const;
+const Grant = { expiresWall: 0, expiresMono: 1, over: 2, reason: 3, length: 4 } as const;
 const Thread = { upperLead: 0, signOfLife: 1, epoch: 2, distrustedEpoch: 3, length: 4 } as const;
 
 function newCells(length: number): BigInt64Array<SharedArrayBuffer> {
@@ -199,11 +199,11 @@ export class SharedValidity {
    * A renewal was decided: the ends on the wall clock and on the steady one, and the one beyond which the
    * tenure must not last.
    */
-  extend(untilMs: number, endMs: number, latestMs: number): void {
-    const isLatest = latestMs <= endMs;
+  extend(expiresWallMs: number, expiresMonoMs: number, latestMs: number): void {
+    const isLatest = latestMs <= expiresMonoMs;
     if (isLatest) this.lossReason = "max-hold";
-    Atomics.store(this.#cells, Grant.until, down(untilMs));
-    Atomics.store(this.#cells, Grant.end, down(isLatest ? latestMs : endMs));
+    Atomics.store(this.#cells, Grant.expiresWall, down(expiresWallMs));
+    Atomics.store(this.#cells, Grant.expiresMono, down(isLatest ? latestMs : expiresMonoMs));
   }
 
   /** Why the grant has ended, or will end when it runs out. */
@@ -227,15 +227,15 @@ export class SharedValidity {
    * more.
    */
   remainingMs(read: () => Reading): number {
-    const untilMs = toMs(Atomics.load(this.#cells, Grant.until));
-    const endMs = toMs(Atomics.load(this.#cells, Grant.end));
+    const expiresWallMs = toMs(Atomics.load(this.#cells, Grant.expiresWall));
+    const expiresMonoMs = toMs(Atomics.load(this.#cells, Grant.expiresMono));
     const now = read();
     if (Atomics.load(this.#cells, Grant.over) !== 0n) return 0;
-    return validForMs(untilMs, endMs, now);
+    return validForMs(expiresWallMs, expiresMonoMs, now);
   }
 
   /** By the steady clock it has not run out yet: what ended it, if anything did, ended it early. */
   lastsAt(monoMs: number): boolean {
-    return monoMs < toMs(Atomics.load(this.#cells, Grant.end));
+    return monoMs < toMs(Atomics.load(this.#cells, Grant.expiresMono));
   }
 }

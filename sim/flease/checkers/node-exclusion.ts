@@ -28,13 +28,16 @@ class Threads {
 
   /** A grant, or a renewal of one. First the clock: with a newer end and an older clock the program would believe in too much. */
   extend({ instance }: Hold): void {
-    if (this.#extended.get(instance.resource) === instance.holdEnd && this.#validities.has(instance.resource))
+    if (
+      this.#extended.get(instance.resource) === instance.holdExpiresMonoMs &&
+      this.#validities.has(instance.resource)
+    )
       return;
     this.note();
     this.#clockOfEpoch();
-    this.#extended.set(instance.resource, instance.holdEnd);
+    this.#extended.set(instance.resource, instance.holdExpiresMonoMs);
     const validity = getOrInsert(this.#validities, instance.resource, () => new SharedValidity());
-    validity.extend(instance.holdUntil, instance.holdEnd, Infinity);
+    validity.extend(instance.holdExpiresWallMs, instance.holdExpiresMonoMs, Infinity);
   }
 
   finish(resource: string): void {

@@ -30,7 +30,9 @@ export class ProgramContinuity implements Observer {
       this.#report("I14", `a program of ${node.name} still has ${what}, which it gave back`);
     const instance = node.peer!.proposer.instanceOf(claim.resource);
     const holds = instance !== undefined && instance.holding && instance.token === claim.token;
-    const leftMs = holds ? validForMs(instance.holdUntil, instance.holdEnd, node.look()) : 0;
+    const leftMs = holds
+      ? validForMs(instance.holdExpiresWallMs, instance.holdExpiresMonoMs, node.look())
+      : 0;
     if (remainingMs > leftMs + roundingMs)
       this.#report("I14", `${what} promises ${remainingMs} ms, and there are ${leftMs}`);
   }

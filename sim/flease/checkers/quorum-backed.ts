@@ -42,7 +42,7 @@ export class QuorumBacked implements Observer {
       }
       const entry = acceptor.entry(resource);
       if (entry === undefined || entry.leaseOwner !== hold.node.owner || entry.released) continue;
-      if (entry.leaseExpiresWallMs >= hold.instance.holdUntil) byWall += 1;
+      if (entry.leaseExpiresWallMs >= hold.instance.holdExpiresWallMs) byWall += 1;
       if (this.#outlastsSteadily(member, entry.leaseExpiresMonoMs, hold)) bySteady += 1;
     }
     const who = `${hold.node.name}'s hold of ${resource}`;
@@ -54,7 +54,7 @@ export class QuorumBacked implements Observer {
   /** Even if the acceptor's clock runs as fast, and the holder's as slowly, as they may. */
   #outlastsSteadily(member: NodeView, leaseExpiresMonoMs: number, hold: Hold): boolean {
     const left = leaseExpiresMonoMs - member.clock.monoAt(this.#view.nowMs);
-    const relied = hold.instance.holdEnd - hold.now.mono;
+    const relied = hold.instance.holdExpiresMonoMs - hold.now.mono;
     return left + roundingMs >= relied * (1 + this.#view.settings.mutualRateError);
   }
 }

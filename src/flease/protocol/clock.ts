@@ -140,7 +140,7 @@ export class FleaseClock {
     return apartMs > this.#skewMs / 2 ? Math.min(this.#apartSince, mono) : Infinity;
   }
 
-  /** Lets the anchor follow small corrections of the wall clock, at ρ/2. */
+  /** By how much the anchor follows a small correction of the wall clock: at `slewRateMax`, at most ρ/2. */
   #slewBy(mono: number, wall: number): number {
     const allowed = Math.max(0, mono - this.#lastMono) * this.#slewRate;
     const apart = wall - (this.#anchor + mono);

@@ -5,7 +5,8 @@ import type { FleaseSettings } from "./settings.js";
 
 /**
  * The three questions about time on which exclusion rests. Each is asked of one reading of the clock (repair
- * F4), and each uses both clocks, so that exclusion survives the failure of either assumption about them.
+ * F4), and each uses both clocks, so that exclusion survives the failure of either assumption about them. A
+ * lease's `until` is its end on the wall clock, its `end` that on the steady one.
  */
 
 /**

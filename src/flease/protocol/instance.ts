@@ -69,10 +69,8 @@ export class Instance implements DeadlineItem {
   /** The hold: what the program was told that it has, until it ends on the wall or on the steady clock. */
   holding = false;
   token = 0;
-  /** On the wall clock. */
-  holdUntil = 0;
-  /** On the steady clock. */
-  holdEnd = 0;
+  holdExpiresWallMs = 0;
+  holdExpiresMonoMs = 0;
   /** The decided ballot of the hold, and the last sequence number written in it. */
   holdNumber = 0;
   holdSequence = 0;
@@ -129,8 +127,8 @@ export class Instance implements DeadlineItem {
       .text(this.blockedBy)
       .flag(this.holding)
       .number(this.token)
-      .number(this.holdUntil)
-      .number(this.holdEnd);
+      .number(this.holdExpiresWallMs)
+      .number(this.holdExpiresMonoMs);
     hash.number(this.holdNumber).number(this.holdSequence).flag(this.renewable);
     hash.number(this.heapIndex === -1 ? -1 : this.dueMs);
     for (const past of this.pastBallots) hash.number(past.number).number(past.sequence).number(past.until);

@@ -114,7 +114,7 @@ export class Message {
 /** `ahead` of one who waits and is not on the acceptor's list. */
 export const notListed = 0xffff;
 
-/** Requests go to an acceptor, everything else to a proposer. */
+/** Handled by a member: by its acceptor, or a PASS by its list of waiters. Only members are sent these. */
 export function isRequest(kind: Kind): boolean {
   return kind <= Kind.query || kind === Kind.pass;
 }

@@ -59,7 +59,7 @@ test("a renewal is the next write in the tenure's ballot, with the tenure's toke
   bench.ack(0, 210);
   bench.ack(2, 210);
   expect(bench.events).toEqual(["acquired", "renewed"]);
-  expect([instance.holdUntil - baseMs, instance.holdEnd - baseMs, instance.token]).toEqual([
+  expect([instance.holdExpiresWallMs - baseMs, instance.holdExpiresMonoMs - baseMs, instance.token]).toEqual([
     700,
     700,
     ballot(0),
@@ -73,7 +73,7 @@ test("a shorter renewal asks for no less than is held, on either clock", () => {
   expect([bench.last.until - baseMs, bench.last.duration]).toEqual([900, 800]);
   bench.ack(0, 110);
   bench.ack(1, 110);
-  expect([instance.holdUntil - baseMs, instance.holdEnd - baseMs]).toEqual([900, 900]);
+  expect([instance.holdExpiresWallMs - baseMs, instance.holdExpiresMonoMs - baseMs]).toEqual([900, 900]);
 });
 
 test.each([
@@ -127,7 +127,7 @@ test("a renewal with too few acknowledgements goes on in two phases, while the h
   bench.ack(0, 250);
   bench.ack(1, 250);
   expect(bench.events).toEqual(["acquired", "renewed"]);
-  expect(instance.holdUntil - baseMs).toBe(740);
+  expect(instance.holdExpiresWallMs - baseMs).toBe(740);
 });
 
 test("a fresh ballot is never written without a READ (P16)", () => {
@@ -156,7 +156,7 @@ test("a renewal that fails twice leaves the hold as it was, and is not released 
   const { bench, instance } = run();
   expect(bench.events).toEqual(["acquired", "not renewed"]);
   expect(bench.kinds).not.toContain("release");
-  expect(instance.holdUntil - baseMs).toBe(500);
+  expect(instance.holdExpiresWallMs - baseMs).toBe(500);
   expect(bench.proposer.isHeld(instance, at(499))).toBe(true);
   // The next one reads again.
   bench.proposer.renew(instance, 500, at(360));
@@ -172,7 +172,7 @@ test("acknowledgements of a ballot that was replaced count for nothing", () => {
   bench.proposer.tick(at(240));
   for (const from of [0, 1, 2]) bench.ack(from, 241, first);
   expect(instance.phase).toBe(Phase.reading);
-  expect(instance.holdUntil - baseMs).toBe(500);
+  expect(instance.holdExpiresWallMs - baseMs).toBe(500);
 });
 
 test("a lapsed tenure is not reopened by late acknowledgements, and a renewal starts none (P25, P43)", () => {

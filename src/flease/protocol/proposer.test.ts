@@ -32,7 +32,7 @@ test("a fast attempt sends ACQ to all members, and a majority of acknowledgement
   expect(bench.events).toEqual(["acquired"]);
   expect(instance.token).toBe(ballot(0));
   // The lease counts from before the request was sent.
-  expect([instance.holdUntil - baseMs, instance.holdEnd - baseMs]).toEqual([500, 500]);
+  expect([instance.holdExpiresWallMs - baseMs, instance.holdExpiresMonoMs - baseMs]).toEqual([500, 500]);
 });
 
 test("the end is counted from the lower bound, and validity judged by the upper one", () => {

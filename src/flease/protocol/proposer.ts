@@ -126,7 +126,7 @@ export class Proposer {
     instance.operation = Operation.renew;
     instance.ttl = ttlMs;
     instance.tries = 0;
-    instance.giveUpAt = instance.holdEnd;
+    instance.giveUpAt = instance.holdExpiresMonoMs;
     if (instance.renewable) {
       // Nobody's ballot lies between (N, s) and (N, s + 1), so no READ is needed.
       instance.number = instance.holdNumber;
@@ -156,16 +156,18 @@ export class Proposer {
    */
   isHeld(instance: Instance, now: Reading): boolean {
     if (!instance.holding) return false;
-    if (holdIsValid(instance.holdUntil, instance.holdEnd, now)) return true;
+    if (holdIsValid(instance.holdExpiresWallMs, instance.holdExpiresMonoMs, now)) return true;
     this.#requests.keepAbandoned(instance, now);
-    if (now.mono + granularityMs < instance.holdEnd) instance.letRunOut(); // A wall clock that jumped ahead.
+    if (now.mono + granularityMs < instance.holdExpiresMonoMs) instance.letRunOut(); // A wall clock that jumped ahead.
     this.#lapse(instance, now.clocksDisagree ? "clock-fault" : instance.barred ? "barred" : "expired");
     return false;
   }
 
   /** Milliseconds for which the hold can be trusted; 0 when there is none. */
   remainingMs(instance: Instance, now: Reading): number {
-    return this.isHeld(instance, now) ? validForMs(instance.holdUntil, instance.holdEnd, now) : 0;
+    return this.isHeld(instance, now)
+      ? validForMs(instance.holdExpiresWallMs, instance.holdExpiresMonoMs, now)
+      : 0;
   }
 
   /**
@@ -238,8 +240,8 @@ export class Proposer {
     instance.duration = instance.ttl;
     if (instance.holding) {
       // A renewal must not end sooner than the hold that it renews, on either clock (3.5).
-      instance.until = Math.max(instance.until, instance.holdUntil);
-      instance.duration = Math.max(instance.duration, instance.holdEnd - now.mono);
+      instance.until = Math.max(instance.until, instance.holdExpiresWallMs);
+      instance.duration = Math.max(instance.duration, instance.holdExpiresMonoMs - now.mono);
     }
     this.#requests.send(instance, kind);
   }
@@ -310,14 +312,14 @@ export class Proposer {
     } else if (instance.operation === Operation.acquire) {
       instance.holding = true;
       instance.token = instance.number;
-      instance.holdUntil = instance.until;
-      instance.holdEnd = end;
+      instance.holdExpiresWallMs = instance.until;
+      instance.holdExpiresMonoMs = end;
       this.#adoptBallot(instance);
       this.#outcomes.acquired(instance);
     } else if (this.isHeld(instance, now)) {
       this.#requests.keepReplaced(instance, now);
-      instance.holdUntil = Math.max(instance.holdUntil, instance.until);
-      instance.holdEnd = Math.max(instance.holdEnd, end);
+      instance.holdExpiresWallMs = Math.max(instance.holdExpiresWallMs, instance.until);
+      instance.holdExpiresMonoMs = Math.max(instance.holdExpiresMonoMs, end);
       this.#adoptBallot(instance);
       this.#outcomes.renewed(instance, true);
     }

@@ -49,7 +49,7 @@ export class Requests {
   /** A renewal has been decided in a ballot of its own, which replaces that of the hold. */
   keepReplaced(instance: Instance, now: Reading): void {
     if (instance.number !== instance.holdNumber)
-      this.#keepPast(instance, instance.holdNumber, instance.holdSequence, instance.holdUntil, now);
+      this.#keepPast(instance, instance.holdNumber, instance.holdSequence, instance.holdExpiresWallMs, now);
   }
 
   /** Keeps a ballot for the release, and drops those whose leases are over, so that the list stays short. */

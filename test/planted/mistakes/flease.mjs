@@ -436,13 +436,13 @@ export const inFlease = /** @type {const} */ ([
     edits: [
       {
         file: proposer,
-        at: "if (holdIsValid(instance.holdUntil, instance.holdEnd, now)) return true;",
-        find: "holdIsValid(instance.holdUntil, instance.holdEnd, now)",
+        at: "if (holdIsValid(instance.holdExpiresWallMs, instance.holdExpiresMonoMs, now)) return true;",
+        find: "holdIsValid(instance.holdExpiresWallMs, instance.holdExpiresMonoMs, now)",
         replace: "true",
       },
       {
         file: fleaseModel,
-        find: "!holdIsValid(instance.holdUntil, instance.holdEnd, this.#reading(at))",
+        find: "!holdIsValid(instance.holdExpiresWallMs, instance.holdExpiresMonoMs, this.#reading(at))",
         replace: "false",
       },
     ],

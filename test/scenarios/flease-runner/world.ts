@@ -311,12 +311,14 @@ export class World {
       },
       acquired: (instance) =>
         this.#say(
-          `${name}: acquired, token ${ballotText(instance.token)}, until ${timeText(instance.holdUntil)}`,
+          `${name}: acquired, token ${ballotText(instance.token)}, until ${timeText(instance.holdExpiresWallMs)}`,
         ),
       refused: (_slot, holder) => this.#say(`${name}: refused, ${holder} has it`),
       failed: (_slot, why) => this.#say(`${name}: no answer (${why})`),
       renewed: (instance, longer) =>
-        this.#say(longer ? `${name}: renewed until ${timeText(instance.holdUntil)}` : `${name}: not renewed`),
+        this.#say(
+          longer ? `${name}: renewed until ${timeText(instance.holdExpiresWallMs)}` : `${name}: not renewed`,
+        ),
       lapsed: (_slot, why) => this.#say(`${name}: the tenure is over (${why})`),
     };
   }

@@ -42,7 +42,7 @@ function serve(world: VirtualWorld) {
       seen.releasedAtMs = clock.monotonicMs();
       seen.remainingAtRelease = watcher();
     },
-    validity: () => ({ untilMs, endMs, broken: false }),
+    validity: () => ({ expiresWallMs: untilMs, expiresMonoMs: endMs, broken: false }),
     clockStart: (epoch) => ({ epoch, monoMs: clock.monotonicMs(), carriedMs: clock.wallMs() }),
     letRunOut: () => void (seen.letRunOut += 1),
     distrustClocks: () => void (seen.distrusted += 1),

@@ -236,7 +236,7 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
     if (validity === undefined || served?.lease === undefined) return;
     // First the clock: with a newer end and an older clock the other thread would believe in too much.
     this.noteClock();
-    served.validity.extend(validity.untilMs, validity.endMs, served.lease.latestMs);
+    served.validity.extend(validity.expiresWallMs, validity.expiresMonoMs, served.lease.latestMs);
     if (validity.broken) served.validity.lossReason = "broken";
   }
 
