@@ -4,6 +4,7 @@ import type { Store, StoreAnswer, StoreRequest } from "../delta/store.js";
 import { LeaseholdError } from "../lease/errors.js";
 import { VirtualWorld } from "../testing/virtual-world.js";
 import { runStoreConformance, storeConformanceCases, type StoreGround } from "./conformance.js";
+import { encodeEnvelope } from "../delta/record/envelope.js";
 import { probeAtomic } from "./common/probe.js";
 
 /** Does something else than the store would, with some requests. */
@@ -165,6 +166,22 @@ describe("the probe", () => {
       expect(findings.flat().filter(({ ok }) => !ok)).toEqual([]);
       expect(findings[0]!.length).toBeGreaterThanOrEqual(5);
     }
+  });
+
+  test("takes others that probe at the same time for no fault of the store, however often they are in the way", async () => {
+    let left = 40;
+    const crowded: Mistake = async (request, perform) => {
+      if (request.op !== "replace" || left === 0) return perform(request);
+      left -= 1;
+      const seen = await perform({ op: "read", register: request.register });
+      const next = encodeEnvelope("leasehold-probe/1", `{"nonce":"${left}","filler":""}`);
+      const expected = seen.kind === "cells" ? seen.cells[0] : undefined;
+      await perform({ ...request, expected, next });
+      return perform(request);
+    };
+    const store = await memoryGround("atomic", crowded).open("prober");
+    const findings = await probeAtomic(store, undefined, async () => undefined);
+    expect({ left, bad: findings.filter(({ ok }) => !ok) }).toEqual({ left: 0, bad: [] });
   });
 
   test("passes on what the store says when it cannot", async () => {

@@ -1,41 +1,63 @@
-import { encodeEnvelope, sameBytes } from "../../delta/record/envelope.js";
+import { setTimeout } from "node:timers/promises";
+import { backOffMs } from "../../common/back-off.js";
+import { decodeEnvelope, encodeEnvelope, sameBytes } from "../../delta/record/envelope.js";
 import type { Store, StoreAnswer } from "../../delta/store.js";
 import type { ProbeFinding } from "./contract.js";
 
 /** The register that probes use. Nobody waits for it, and what stands in it means nothing. */
 export const probeRegister = "leasehold.probe";
 
-/**
- * Another process that probes at the same time is in the way for milliseconds; this often in a row it is no
- * coincidence.
- */
-const triesMax = 20;
+const probeFormat = "leasehold-probe/1";
 
-/** Longest random pause between two tries, ms. */
-const pauseMsMax = 50;
+/** A write that was lost without another prober's in its place: so often it is no coincidence. */
+const lostMax = 20;
+
+/**
+ * Others that probe at the same time are in the way for milliseconds each, and for longer on a busy machine or
+ * when hundreds start at once. The bound is for a store that shows what stood there long ago.
+ */
+const crowdedMax = 200;
+
+/** The pause between two tries is random; its bound doubles from the first to the second, ms. */
+const pauseMsBase = 25;
+const pauseMsMax = 400;
 
 /**
  * Proves that an atomic store does what `replace` promises, on {@link probeRegister}: what should be refused
  * is tried, not believed. Several processes may do so at once.
  *
  * Rejects with the store's own error when it answers that it cannot.
+ *
+ * @param sleep so that a test does not wait.
  */
-export async function probeAtomic(store: Store, signal?: AbortSignal): Promise<readonly ProbeFinding[]> {
-  for (let tries = 1; ; tries += 1) {
+export async function probeAtomic(
+  store: Store,
+  signal?: AbortSignal,
+  sleep: (ms: number) => Promise<unknown> = setTimeout,
+): Promise<readonly ProbeFinding[]> {
+  const tries = { lost: 0, crowded: 0 };
+  for (;;) {
     signal?.throwIfAborted();
-    const findings = await new AtomicProbe(store, signal).run();
-    if (findings !== undefined) return findings;
-    if (tries === triesMax)
+    const verdict = await new AtomicProbe(store, signal).run();
+    if (typeof verdict === "object") return verdict;
+    tries[verdict] += 1;
+    if (tries.lost === lostMax || tries.crowded === crowdedMax)
       return [finding("wrote and read back what it wrote", "never what it had written", false)];
-    await new Promise((resolve) => setTimeout(resolve, Math.random() * pauseMsMax));
+    await sleep(backOffMs({ next: Math.random }, tries.crowded, pauseMsBase, pauseMsMax));
   }
 }
+
+/**
+ * What was found, or why a run proved nothing. `crowded`: another prober wrote meanwhile; `lost`: what was
+ * written is not there, and nothing of another's either.
+ */
+type Verdict = readonly ProbeFinding[] | "crowded" | "lost";
 
 function finding(tried: string, seen: string, ok: boolean): ProbeFinding {
   return { tried, seen, ok };
 }
 
-/** One run over the register. A step that another prober's write explains ends it without a verdict. */
+/** One run over the register. A step that another prober's write explains ends it. */
 class AtomicProbe {
   readonly #store: Store;
   readonly #signal: AbortSignal | undefined;
@@ -47,11 +69,13 @@ class AtomicProbe {
     this.#signal = signal;
   }
 
-  async run(): Promise<readonly ProbeFinding[] | undefined> {
+  async run(): Promise<Verdict> {
     const before = await this.#read();
     const first = this.#content();
-    if ((await this.#replace(before, first)).kind !== "written" || !(await this.#holds(first)))
-      return undefined;
+    const written = await this.#replace(before, first);
+    if (written.kind === "conflict") return whatStands(written.cells[0], before);
+    const after = await this.#read();
+    if (!isSame(after, first)) return whatStands(after, before);
     this.#note("wrote a cell and read it", "what was written", true);
     await this.#mustRefuse("created a cell that exists", undefined);
     await this.#mustRefuse("replaced a cell that is not what was expected", before ?? this.#content());
@@ -61,14 +85,15 @@ class AtomicProbe {
   }
 
   /** Two writes at once that expect the same: one of them must win, the other must be told so. */
-  async #race(expected: Uint8Array): Promise<readonly ProbeFinding[] | undefined> {
+  async #race(expected: Uint8Array): Promise<Verdict> {
     const contents = [this.#content(this.#store.traits.bytesMax), this.#content(this.#store.traits.bytesMax)];
     const answers = await Promise.all(contents.map((content) => this.#replace(expected, content)));
     const winners = contents.filter((_, index) => answers[index]!.kind === "written");
-    if (winners.length === 0) return undefined;
+    if (winners.length === 0) return whatStands(await this.#read(), expected);
     const tried = "replaced one cell twice at the same time";
     if (winners.length > 1) return this.#note(tried, "both were told that they had written it", false);
-    if (!(await this.#holds(winners[0]!))) return undefined;
+    const after = await this.#read();
+    if (!isSame(after, winners[0])) return whatStands(after, expected);
     return this.#note(tried, "one was written, the other refused", true);
   }
 
@@ -86,11 +111,6 @@ class AtomicProbe {
     return this.#findings;
   }
 
-  async #holds(content: Uint8Array): Promise<boolean> {
-    const cell = await this.#read();
-    return cell !== undefined && sameBytes(cell, content);
-  }
-
   async #read(): Promise<Uint8Array | undefined> {
     const answer = known(await this.#store.perform({ op: "read", register: probeRegister }, this.#signal));
     this.#id = answer.id;
@@ -105,9 +125,28 @@ class AtomicProbe {
   /** Never the same twice; of exactly `bytes` if it says so. */
   #content(bytes?: number): Uint8Array {
     const nonce = globalThis.crypto.randomUUID();
-    const line = (filler: string) => encodeEnvelope("leasehold-probe/1", JSON.stringify({ nonce, filler }));
+    const line = (filler: string) => encodeEnvelope(probeFormat, JSON.stringify({ nonce, filler }));
     return line("-".repeat(bytes === undefined ? 0 : Math.max(0, bytes - line("").length)));
   }
+}
+
+/** Whether another prober has written what stands there in place of what was to stand there. */
+function whatStands(cell: Uint8Array | undefined, before: Uint8Array | undefined): "crowded" | "lost" {
+  return !isSame(cell, before) && isProbe(cell) ? "crowded" : "lost";
+}
+
+function isProbe(cell: Uint8Array | undefined): boolean {
+  if (cell === undefined) return false;
+  try {
+    decodeEnvelope(probeFormat, cell);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function isSame(one: Uint8Array | undefined, other: Uint8Array | undefined): boolean {
+  return one === undefined || other === undefined ? one === other : sameBytes(one, other);
 }
 
 type KnownAnswer = Exclude<StoreAnswer, { kind: "failed" }>;
