@@ -13,8 +13,8 @@ const probeFormat = "leasehold-probe/1";
 const lostMax = 20;
 
 /**
- * Others that probe at the same time are in the way for milliseconds each, and for longer on a busy machine or
- * when hundreds start at once. The bound is for a store that shows what stood there long ago.
+ * Others that probe at the same time are in the way for milliseconds each, and for longer on a busy machine
+ * or when hundreds start at once. The bound is for a store that shows what stood there long ago.
  */
 const crowdedMax = 200;
 
