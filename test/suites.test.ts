@@ -21,7 +21,6 @@ interface Config {
 /** Those that `.ci/run` leaves out, and why. */
 const leftOut = {
   "vitest.core.config.ts": "servers of etcd are installed and killed for a quarter of an hour",
-  "vitest.packaged.config.ts": "eight tools are installed, which takes longer than to try them",
 };
 
 /** The forms of patterns that the configurations use. */
