@@ -29,7 +29,7 @@ export interface Disturbed {
   say(text: string): void;
 }
 
-/** How long a crashed process stays away at most, in waits of a contender. */
+/** How long a crashed process stays away at most, in waits of a contender; where lives are short, δ instead. */
 const downWaits = 2;
 
 /** How long it takes at most until a process is started anew with the new list of stores, in waits of a contender. */

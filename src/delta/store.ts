@@ -1,14 +1,6 @@
 import type { LeaseholdError } from "../lease/errors.js";
 
-/**
- * What a Δ-lease needs of shared storage: plain cells that hold a few hundred bytes each. A store answers, or it never
- * does; up to t of n > 2t may fall silent. There are two kinds. *Atomic* stores compare and set, so any number of writers
- * share one cell. *Slotted* stores can only write (a sector of a disk): every writer has a slot of its own in each register,
- * and a read returns all of them.
- *
- * Cells are compared by content: no two writes of this library are ever equal (`DeltaRecord`), so content that is
- * what it was has not changed meanwhile.
- */
+/** What the users of a store have to know of it. */
 export interface StoreTraits {
   /** For people: its address without credentials. */
   readonly name: string;
@@ -71,6 +63,15 @@ export type StoreRequest =
   /** Up to `registersMax` registers whose names begin with `prefix`. */
   | { readonly op: "list"; readonly prefix: string; readonly registersMax: number };
 
+/**
+ * What a Δ-lease needs of shared storage: plain cells that hold a few hundred bytes each. A store answers, or it
+ * never does; up to t of n > 2t may fall silent. There are two kinds. *Atomic* stores compare and set, so any
+ * number of writers share one cell. *Slotted* stores can only write (a sector of a disk): every writer has a slot
+ * of its own in each register, and a read returns all of them.
+ *
+ * Cells are compared by content: no two writes of this library are ever equal (`DeltaRecord`), so content that is
+ * what it was has not changed meanwhile.
+ */
 export interface Store {
   readonly traits: StoreTraits;
   /**

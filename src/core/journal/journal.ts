@@ -56,7 +56,9 @@ export class Journal {
   /** These two are repeated in each segment, as those before it are removed one day. */
   #hardState: HardState | undefined;
   #base: LogPosition;
-  /** That this process has done so: the one before may have ended when it had only made the file. */
+  /**
+   * This process has repeated them in the current segment. One before it may have made the file and no more.
+   */
   #isHeadWritten = false;
   #draining: Promise<void> | undefined;
   #failure: LeaseholdError | undefined;

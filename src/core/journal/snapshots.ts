@@ -68,7 +68,7 @@ export class Snapshots {
     }
   }
 
-  /** @throws LeaseholdError `LOG_CORRUPT` while reading */
+  /** @throws LeaseholdError `LOG_CORRUPT` or `VERSION_MISMATCH`, also while the pieces are read */
   async read(position: {
     index: number;
     term: number;

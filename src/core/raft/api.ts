@@ -21,7 +21,8 @@ import type {
  */
 export interface ReplicatedLog {
   /**
-   * A message has arrived. What is out of date, meant for somebody else or malformed is dropped and counted.
+   * A message has arrived. What is malformed, meant for somebody else or answers nothing that was sent is
+   * dropped and counted; what is out of date is dropped, or answered with the later term.
    * @throws LeaseholdError `LOG_CORRUPT` if it proves that somebody's disk has lost or changed what was
    * committed.
    */
@@ -182,7 +183,7 @@ export interface Status {
   readonly transferTo: MemberId;
   /** Of the others, if this is the leader. */
   readonly followers: readonly FollowerStatus[];
-  /** Messages that were malformed, or meant for somebody else. */
+  /** Messages that were malformed, meant for somebody else, or no answer to anything that was sent. */
   readonly droppedMessages: number;
 }
 

@@ -18,8 +18,8 @@ const firstTryRoundTrips = 4;
 
 /**
  * The others are told by the acceptors, also of a lease that ran out. They look for themselves only in case
- * all that was lost: so much of the longest lease later for each one before them, and after so many longest
- * leases at the latest. A thousand who wait then cost hardly more than ten.
+ * all that was lost: so much of the longest lease later for each one before them, and no more than so many of
+ * these parts later. A thousand who wait then cost hardly more than ten.
  */
 const spacing = 1 / 4;
 const spacingsMax = 64;

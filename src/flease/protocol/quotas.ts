@@ -15,8 +15,8 @@ import { getOrInsert } from "../../common/maps.js";
  */
 
 /**
- * So many times what is free may one have: alone it ends up with 7/8 of the pool, one of two with 7/15 (on
- * both levels).
+ * So many times what is free may one have: alone it ends up with 7/8 of the pool, one of two accounts
+ * with 7/15 (both levels together).
  */
 const eagerness = 8;
 
@@ -161,7 +161,9 @@ export class Quotas {
     else if (payer.used > (this.#greatest?.used ?? 0)) this.#greatest = payer;
   }
 
-  /** The name for which the most is kept. */
+  /**
+   * For people: the name for which the most is kept, or was a while ago. It has no less than the mean.
+   */
   greatest(): string {
     let count = 0;
     for (const { names } of this.#accounts.values()) count += names.size;

@@ -16,7 +16,7 @@ import type { Revision, Visiting } from "./visit.js";
 /** Registers of one store that a list looks at, those of free resources too. */
 const listedMax = 100_000;
 
-/** A watch compares lists: so rarely at the most, ms, since each list reads all that lies below its prefix. */
+/** A watch compares lists, and makes no more than one in this time, ms: each reads all below its prefix. */
 const watchEveryMsMin = 100;
 
 /** Between two lists a watch rests for so many times as long as a list has taken: many resources cost it promptness. */

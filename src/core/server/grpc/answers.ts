@@ -40,7 +40,7 @@ export class Answers {
       callback(grpcError(new CoreError(isRead(answer) ? "tooManyRequests" : "answerTooLargeDone")));
       return;
     }
-    // So it is called when a stream is over, whatever has become of it.
+    // grpc-js says `cancelled` whenever a call is over, also when its answer has been taken.
     call.once("cancelled", () => this.#shares.giveBack(client, bytes));
     if (isLong) void sendInTurns(answer, callback);
     else callback(null, answer);
