@@ -6,7 +6,7 @@ import { Driver } from "./driver.js";
 import { type Ask, lookAtClocks, type Protocol, type Resumption } from "./effects.js";
 import { underWayMax } from "./lane.js";
 import { MemoryMedium, MemoryStore } from "./memory/memory-store.js";
-import type { Store, StoreAnswer, StoreRequest } from "./store.js";
+import type { Store, StoreAnswer, StoreCaller, StoreRequest } from "./store.js";
 
 function stage(size = 3) {
   const world = new VirtualWorld();
@@ -164,6 +164,40 @@ describe("a store that hangs", () => {
     await world.advance(6);
     for (const end of await Promise.all(asks)) expect(kinds(end)).toEqual(["cells"]);
     expect(world.pendingTimers).toBe(0);
+  });
+});
+
+describe("a store that can give up", () => {
+  function hanging() {
+    const { world, media } = stage(1);
+    const callers: StoreCaller[] = [];
+    const store: Store = {
+      traits: media[0]!.traits,
+      perform: (_request, caller) => {
+        callers.push(caller!);
+        return new Promise(() => undefined);
+      },
+      close: () => Promise.resolve(),
+    };
+    const run = new Driver([store], world).run(asking({ requests: [read], timeoutMs: 10 }));
+    return { world, run, caller: callers[0]! };
+  }
+
+  test("is asked to when the question's time is up, with one signal", async () => {
+    const { world, run, caller } = hanging();
+    const { signal } = caller;
+    expect([caller.signal === signal, signal.aborted]).toEqual([true, false]);
+    await world.advance(10);
+    await run;
+    expect(signal.aborted).toBe(true);
+    expect(signal.reason).toMatchObject({ code: "STORE_UNAVAILABLE" });
+  });
+
+  test("is asked to at once when it wants to know only after that", async () => {
+    const { world, run, caller } = hanging();
+    await world.advance(10);
+    await run;
+    expect(caller.signal.aborted).toBe(true);
   });
 });
 

@@ -4,7 +4,7 @@ import type { Cancellation } from "../lease/provider.js";
 import type { Timer, World } from "../common/ports.js";
 import type { Ask, Effect, Protocol } from "./effects.js";
 import { Lane, type Operation } from "./lane.js";
-import type { Store, StoreAnswer } from "./store.js";
+import type { Store, StoreAnswer, StoreRequest } from "./store.js";
 
 /** Decides which stores count: what it makes of an answer is what an algorithm sees. */
 export interface Gate {
@@ -43,12 +43,16 @@ export class Driver {
   run<Result>(protocol: Protocol<Result>, options: RunOptions = {}): Promise<Result> {
     return new Promise<Result>((resolve, reject) => {
       const run = new Run(this, this.#lanes, protocol as Protocol<unknown>, options);
-      this.#runs.add(run);
-      run.onEnd = () => this.#runs.delete(run);
-      run.onResult = (result) => resolve(result as Result);
+      run.onResult = resolve as (result: unknown) => void;
       run.onError = reject;
+      this.#runs.add(run);
       run.start();
     });
+  }
+
+  /** It is under way no more. */
+  ended(run: Run): void {
+    this.#runs.delete(run);
   }
 
   /** Ends what is under way as if it had been cancelled, and closes the stores. */
@@ -60,25 +64,24 @@ export class Driver {
 
 /** One algorithm on its way. */
 class Run {
-  onEnd: () => void = () => undefined;
-  onResult: (result: unknown) => void = () => undefined;
-  onError: (error: unknown) => void = () => undefined;
-  readonly #driver: Driver;
+  onResult!: (result: unknown) => void;
+  onError!: (error: unknown) => void;
+  readonly driver: Driver;
+  readonly gate: Gate | undefined;
   readonly #lanes: readonly Lane[];
   readonly #protocol: Protocol<unknown>;
-  readonly #gate: Gate | undefined;
   readonly #cancellation: Cancellation | undefined;
   #isCancelled = false;
-  /** Ends the present wait if a cancellation may. */
-  #interrupt: (() => void) | undefined;
+  /** The present wait, if a cancellation may end it. */
+  #interruptible: Pause | Wait | undefined;
   /** The last question: what is late for an earlier one may be enough for it. */
   #wait: Wait | undefined;
 
   constructor(driver: Driver, lanes: readonly Lane[], protocol: Protocol<unknown>, options: RunOptions) {
-    this.#driver = driver;
+    this.driver = driver;
+    this.gate = options.gate;
     this.#lanes = lanes;
     this.#protocol = protocol;
-    this.#gate = options.gate;
     this.#cancellation = options.cancellation;
   }
 
@@ -93,15 +96,15 @@ class Run {
 
   cancel(): void {
     this.#isCancelled = true;
-    this.#interrupt?.();
+    this.#interruptible?.end();
   }
 
   /** Hands the algorithm what came of its last effect, and starts the next. */
   resume(answers: readonly (StoreAnswer | undefined)[]): void {
-    this.#interrupt = undefined;
+    this.#interruptible = undefined;
     let step: IteratorResult<Effect, unknown>;
     try {
-      step = this.#protocol.next({ now: this.#driver.now(), cancelled: this.#isCancelled, answers });
+      step = this.#protocol.next({ now: this.driver.now(), cancelled: this.#isCancelled, answers });
     } catch (error) {
       this.#end();
       this.onError(error);
@@ -117,8 +120,13 @@ class Run {
     }
   }
 
+  /** An earlier question was told something late. */
+  late(): void {
+    this.#wait?.endIfOver();
+  }
+
   #end(): void {
-    this.onEnd();
+    this.driver.ended(this);
     if (this.#cancellation !== undefined) this.#cancellation.onCancel = undefined;
   }
 
@@ -128,28 +136,34 @@ class Run {
       return;
     }
     // With a timer even if it is over at once: a loop of cancelled delays must not starve the process.
-    const end = () => {
-      timer.cancel();
-      this.resume([]);
-    };
-    const timer = this.#driver.world.timers.after(this.#isCancelled ? 0 : delayMs, end);
-    if (!this.#isCancelled) this.#interrupt = end;
+    const pause = new Pause(this, this.#isCancelled ? 0 : delayMs);
+    if (!this.#isCancelled) this.#interruptible = pause;
   }
 
   #ask(ask: Ask): void {
-    const wait = new Wait(
-      ask,
-      this.#driver,
-      this.#gate,
-      (answers) => this.resume(answers),
-      () => this.#wait?.endIfOver(),
-    );
+    const wait = new Wait(ask, this);
     this.#wait = wait;
     wait.begin(this.#lanes);
     const isRead = ask.requests.every((request) => request?.op !== "replace" && request?.op !== "put");
     if (!isRead) return;
-    this.#interrupt = () => wait.end();
+    this.#interruptible = wait;
     if (this.#isCancelled) wait.end();
+  }
+}
+
+/** One delay: ends once. */
+class Pause {
+  readonly #run: Run;
+  readonly #timer: Timer;
+
+  constructor(run: Run, delayMs: number) {
+    this.#run = run;
+    this.#timer = run.driver.world.timers.after(delayMs, () => this.end());
+  }
+
+  end(): void {
+    this.#timer.cancel();
+    this.#run.resume([]);
   }
 }
 
@@ -157,42 +171,33 @@ class Run {
 const gaveUp = new LeaseholdError("STORE_UNAVAILABLE", "its caller has given up");
 
 /** One question to several stores: ends once, with enough answers, all, or at its time. */
-class Wait {
+class Wait implements Asker {
   readonly #ask: Ask;
-  readonly #driver: Driver;
-  readonly #gate: Gate | undefined;
-  readonly #onEnd: (answers: readonly (StoreAnswer | undefined)[]) => void;
-  readonly #onLate: () => void;
+  readonly #run: Run;
   readonly #answers: (StoreAnswer | undefined)[];
-  readonly #operations: { readonly lane: Lane; readonly operation: Operation }[] = [];
-  readonly #controller = new AbortController();
+  readonly #operations: Question[] = [];
+  #controller: AbortController | undefined;
   #pending = 0;
   #timer: Timer | undefined;
   #hasBegun = false;
   #hasEnded = false;
+  #hasGivenUp = false;
 
-  constructor(
-    ask: Ask,
-    driver: Driver,
-    gate: Gate | undefined,
-    onEnd: (answers: readonly (StoreAnswer | undefined)[]) => void,
-    onLate: () => void,
-  ) {
+  constructor(ask: Ask, run: Run) {
     this.#ask = ask;
-    this.#driver = driver;
-    this.#gate = gate;
-    this.#onEnd = onEnd;
-    this.#onLate = onLate;
+    this.#run = run;
     this.#answers = ask.requests.map(() => undefined);
   }
 
   begin(lanes: readonly Lane[]): void {
-    this.#pending = this.#ask.requests.filter((request) => request !== undefined).length;
-    this.#timer = this.#driver.world.timers.after(this.#ask.timeoutMs, () => this.#giveUp());
-    const now = this.#driver.now();
-    this.#ask.requests.forEach((request, store) => {
+    const { gate, driver } = this.#run;
+    const { requests, timeoutMs } = this.#ask;
+    for (const request of requests) if (request !== undefined) this.#pending += 1;
+    this.#timer = driver.world.timers.after(timeoutMs, () => this.#giveUp());
+    const now = driver.now();
+    requests.forEach((request, store) => {
       if (request === undefined) return;
-      const refusal = this.#gate?.refusal(store, now);
+      const refusal = gate?.refusal(store, now);
       if (refusal === undefined) this.#send(lanes[store]!, request, store);
       else this.#take(store, refusal);
     });
@@ -209,13 +214,23 @@ class Wait {
   end(): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
-    this.#onEnd(this.#answers.slice());
+    this.#run.resume(this.#answers.slice());
   }
 
-  #send(lane: Lane, request: NonNullable<Ask["requests"][number]>, store: number): void {
-    const done = (answer: StoreAnswer) => this.#take(store, this.#gate?.admit(store, answer) ?? answer);
-    const operation: Operation = { request, signal: this.#controller.signal, done };
-    this.#operations.push({ lane, operation });
+  /** Made for the first store that wants it: not all do, and it costs more than a question. */
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.#hasGivenUp) this.#controller.abort(gaveUp);
+    return this.#controller.signal;
+  }
+
+  answered(store: number, answer: StoreAnswer): void {
+    this.#take(store, this.#run.gate?.admit(store, answer) ?? answer);
+  }
+
+  #send(lane: Lane, request: StoreRequest, store: number): void {
+    const operation = new Question(this, lane, request, store);
+    this.#operations.push(operation);
     lane.send(operation);
   }
 
@@ -224,8 +239,8 @@ class Wait {
     if (this.#pending === 0) this.#timer?.cancel();
     if (this.#hasEnded) {
       if (this.#ask.late === undefined) return;
-      this.#ask.late(store, answer, this.#driver.now());
-      this.#onLate();
+      this.#ask.late(store, answer, this.#run.driver.now());
+      this.#run.late();
       return;
     }
     this.#answers[store] = answer;
@@ -238,8 +253,42 @@ class Wait {
 
   /** The time is up: asks the stores to give up, too, and sends nothing that still waits. */
   #giveUp(): void {
-    for (const { lane, operation } of this.#operations) lane.drop(operation);
-    this.#controller.abort(gaveUp);
+    this.#hasGivenUp = true;
+    for (const operation of this.#operations) operation.drop();
+    this.#controller?.abort(gaveUp);
     this.end();
+  }
+}
+
+/** What a question to one store is part of. */
+interface Asker {
+  readonly signal: AbortSignal;
+  answered(store: number, answer: StoreAnswer): void;
+}
+
+/** The part of a question that goes to one store. */
+class Question implements Operation {
+  readonly request: StoreRequest;
+  readonly #asker: Asker;
+  readonly #lane: Lane;
+  readonly #store: number;
+
+  constructor(asker: Asker, lane: Lane, request: StoreRequest, store: number) {
+    this.request = request;
+    this.#asker = asker;
+    this.#lane = lane;
+    this.#store = store;
+  }
+
+  get signal(): AbortSignal {
+    return this.#asker.signal;
+  }
+
+  done(answer: StoreAnswer): void {
+    this.#asker.answered(this.#store, answer);
+  }
+
+  drop(): void {
+    this.#lane.drop(this);
   }
 }

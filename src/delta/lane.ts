@@ -1,5 +1,5 @@
 import { LeaseholdError } from "../lease/errors.js";
-import type { Store, StoreAnswer, StoreRequest } from "./store.js";
+import type { Store, StoreAnswer, StoreCaller, StoreRequest } from "./store.js";
 
 /** Operations under way at one store: enough for a distant one to be busy, few enough for a disk. One that hangs holds no more. */
 export const underWayMax = 128;
@@ -8,11 +8,10 @@ export const underWayMax = 128;
 export const waitingMax = 65_536;
 
 /** One request to one store on its way. */
-export interface Operation {
+export interface Operation extends StoreCaller {
   readonly request: StoreRequest;
-  readonly signal: AbortSignal;
   /** Called once, unless the operation is dropped before it was sent. */
-  readonly done: (answer: StoreAnswer) => void;
+  done(answer: StoreAnswer): void;
 }
 
 /** The way to one store: bounds how many operations are under way there. */
@@ -56,7 +55,7 @@ export class Lane {
       }
       operation.done(answer);
     };
-    this.store.perform(operation.request, operation.signal).then(end, (error: unknown) => {
+    this.store.perform(operation.request, operation).then(end, (error: unknown) => {
       // An adapter that breaks its promise must not take the process with it, nor look like an empty store.
       end(this.#refusal(String(error)));
     });

@@ -76,11 +76,17 @@ export interface Store {
   readonly traits: StoreTraits;
   /**
    * Never rejects: what goes wrong is a `failed`. It may take for ever, or answer long after its caller has given up (a
-   * ghost write); the caller bounds how many are under way. `signal` asks to give up early.
+   * ghost write); the caller bounds how many are under way.
    */
-  perform(request: StoreRequest, signal?: AbortSignal): Promise<StoreAnswer>;
+  perform(request: StoreRequest, caller?: StoreCaller): Promise<StoreAnswer>;
   /** Leaves no handle open. */
   close(): Promise<void>;
+}
+
+/** Who asks, and may want no more. */
+export interface StoreCaller {
+  /** Asks to give up early. To be read by stores that can: it is made when it is read for the first time. */
+  readonly signal: AbortSignal;
 }
 
 /** The register that every store has under this name tells the store's marker and which stores belong to its farm. */

@@ -1,4 +1,4 @@
-import type { Store, StoreAnswer, StoreRequest, StoreTraits } from "../delta/store.js";
+import type { Store, StoreAnswer, StoreCaller, StoreRequest, StoreTraits } from "../delta/store.js";
 import { type ErrorCode, LeaseholdError } from "../lease/errors.js";
 import type { Timer, Timers } from "../common/ports.js";
 import type { OpenedStore } from "./common/contract.js";
@@ -57,10 +57,10 @@ export class LazyStore implements Store {
     if (this.#opened === undefined && refusals.has(this.#error.code)) throw this.#error;
   }
 
-  async perform(request: StoreRequest, signal?: AbortSignal): Promise<StoreAnswer> {
-    if (this.#opened !== undefined) return this.#opened.perform(request, signal);
+  perform(request: StoreRequest, caller?: StoreCaller): Promise<StoreAnswer> {
+    if (this.#opened !== undefined) return this.#opened.perform(request, caller);
     this.#tryToOpen();
-    return { kind: "failed", error: this.#error };
+    return Promise.resolve({ kind: "failed", error: this.#error });
   }
 
   /**

@@ -71,7 +71,7 @@ async function timed(
 ): Promise<Exclude<StoreAnswer, { kind: "failed" }>> {
   const begun = performance.now();
   const signal = AbortSignal.timeout(operationMsMax);
-  const answer = await unlessAborted(store.perform(request, signal), signal);
+  const answer = await unlessAborted(store.perform(request, { signal }), signal);
   samples.push(performance.now() - begun);
   if (answer.kind === "failed") throw answer.error;
   return answer;

@@ -159,7 +159,7 @@ describe("bad days", () => {
       expected: Buffer.from("before"),
       next: Buffer.from("next"),
     } as const;
-    expect(await failureOf(store.perform(next, signal))).toMatchObject(
+    expect(await failureOf(store.perform(next, { signal }))).toMatchObject(
       failing("STORE_UNAVAILABLE", /given up/),
     );
     expect((await read(store, "r")).text).toBe("before");

@@ -125,7 +125,7 @@ describe("bad days", () => {
     const store = await open(server.url());
     await write(store, "r", "before");
     server.freeze();
-    const given = AbortSignal.timeout(300);
+    const given = { signal: AbortSignal.timeout(300) };
     expect(await failureOf(store.perform({ op: "read", register: "r" }, given))).toMatchObject(
       failing("STORE_UNAVAILABLE", /given up/),
     );

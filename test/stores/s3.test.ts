@@ -289,7 +289,7 @@ describe("bad days", () => {
       expected: Buffer.from("before"),
       next: Buffer.from("next"),
     } as const;
-    const given = await failureOf(store.perform(next, AbortSignal.timeout(300)));
+    const given = await failureOf(store.perform(next, { signal: AbortSignal.timeout(300) }));
     expect(given).toMatchObject(failing("STORE_UNAVAILABLE", /given up/));
     expect(await failureOf(store.perform({ op: "read", register: "r" }))).toMatchObject(
       failing("STORE_UNAVAILABLE", /timeout/),

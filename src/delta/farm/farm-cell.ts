@@ -1,7 +1,8 @@
 import { LeaseholdError } from "../../lease/errors.js";
 import { isCount } from "../../common/json.js";
 import { greatest } from "../../common/lists.js";
-import { corrupt, decodeEnvelope, encodeEnvelope, sameBytes } from "../record/envelope.js";
+import { DecodedBefore } from "../record/decoded-before.js";
+import { corrupt, encodeEnvelope, openEnvelope } from "../record/envelope.js";
 import { bigintOf, greatestBigint, isDuration } from "../record/fields.js";
 
 /** The first word of what stands in a store's {@link farmRegister}. */
@@ -40,15 +41,25 @@ export interface FarmCell extends FarmTerms {
 }
 
 export function encodeFarmCell(cell: FarmCell): Uint8Array {
+  return encodeEnvelope(farmFormat, jsonOf(cell));
+}
+
+function jsonOf(cell: FarmCell): string {
   const { id, state, generation, farm, leaseMsMax, delayMsMax, since, waitedMs } = cell;
   const [epochFloor, epochMax] = [cell.epochFloor.toString(), cell.epochMax.toString()];
   const terms = { generation, farm, leaseMsMax, delayMsMax, epochFloor, epochMax };
-  return encodeEnvelope(farmFormat, JSON.stringify({ id, state, since, waitedMs, ...terms }));
+  return JSON.stringify({ id, state, since, waitedMs, ...terms });
 }
 
 /** @throws LeaseholdError `STORE_FOREIGN`, `STORE_CORRUPT`. */
 export function decodeFarmCell(bytes: Uint8Array): FarmCell {
-  const value = decodeEnvelope(farmFormat, bytes);
+  return known.decode(bytes);
+}
+
+const known = new DecodedBefore(decodeAnew);
+
+function decodeAnew(bytes: Uint8Array): FarmCell {
+  const { json, value } = openEnvelope(farmFormat, bytes);
   const fields = (value ?? {}) as Record<keyof FarmCell, unknown>;
   const { id, state, generation, farm, leaseMsMax, delayMsMax, since, waitedMs } = fields;
   const [epochFloor, epochMax] = [bigintOf(fields.epochFloor), bigintOf(fields.epochMax)];
@@ -62,23 +73,27 @@ export function decodeFarmCell(bytes: Uint8Array): FarmCell {
     [leaseMsMax, delayMsMax, waitedMs].every(isDuration);
   if (isSound && epochFloor !== undefined && epochMax !== undefined) {
     const cell = { ...fields, epochFloor, epochMax } as FarmCell;
-    if (sameBytes(encodeFarmCell(cell), bytes)) return cell;
+    if (jsonOf(cell) === json) return cell;
   }
   throw corrupt("it does not describe a farm", bytes);
 }
 
 export function sameList(a: FarmList, b: FarmList): boolean {
-  return a.generation === b.generation && a.farm.join() === b.farm.join();
+  return a.generation === b.generation && sameTexts(a.farm, b.farm);
+}
+
+function sameTexts(a: readonly string[], b: readonly string[]): boolean {
+  return a === b || (a.length === b.length && a.every((text, index) => text === b[index]));
 }
 
 export function sameTerms(a: FarmTerms, b: FarmTerms): boolean {
-  const names = ["leaseMsMax", "delayMsMax", "epochFloor", "epochMax"] as const;
-  return sameList(a, b) && names.every((name) => a[name] === b[name]);
+  const isAsLong = a.leaseMsMax === b.leaseMsMax && a.delayMsMax === b.delayMsMax;
+  return isAsLong && a.epochFloor === b.epochFloor && a.epochMax === b.epochMax && sameList(a, b);
 }
 
 export function sameCell(a: FarmCell, b: FarmCell): boolean {
-  const names = ["id", "state", "since", "waitedMs"] as const;
-  return sameTerms(a, b) && names.every((name) => a[name] === b[name]);
+  const isAsNew = a.since === b.since && a.waitedMs === b.waitedMs;
+  return a.id === b.id && a.state === b.state && isAsNew && sameTerms(a, b);
 }
 
 /**

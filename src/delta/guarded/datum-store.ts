@@ -4,7 +4,7 @@ import { corrupt, decodeEnvelope, encodeEnvelope, sameBytes } from "../record/en
 import type { DeltaRecord } from "../record/record.js";
 import { leaseRegister, resourceOf } from "../record/registers.js";
 import { compareStamps } from "../record/stamp.js";
-import type { Store, StoreAnswer, StoreRequest, StoreTraits } from "../store.js";
+import type { Store, StoreAnswer, StoreCaller, StoreRequest, StoreTraits } from "../store.js";
 
 /** The first word of what stands behind a record. */
 const datumFormat = "leasehold-datum/1";
@@ -100,9 +100,9 @@ export class DatumStore implements Store {
     return content?.record.epoch === token ? content : undefined;
   }
 
-  async perform(request: StoreRequest, signal?: AbortSignal): Promise<StoreAnswer> {
+  async perform(request: StoreRequest, caller?: StoreCaller): Promise<StoreAnswer> {
     try {
-      return await this.#perform(request, signal);
+      return await this.#perform(request, caller);
     } catch (error) {
       if (error instanceof LeaseholdError) return { kind: "failed", error };
       throw error;
@@ -113,9 +113,9 @@ export class DatumStore implements Store {
     return this.#inner.close();
   }
 
-  async #perform(request: StoreRequest, signal?: AbortSignal): Promise<StoreAnswer> {
+  async #perform(request: StoreRequest, caller?: StoreCaller): Promise<StoreAnswer> {
     if (request.op === "list") {
-      const answer = await this.#inner.perform({ ...request, prefix: inside(request.prefix) }, signal);
+      const answer = await this.#inner.perform({ ...request, prefix: inside(request.prefix) }, caller);
       if (answer.kind !== "registers") return answer;
       const registers = [...answer.registers].map(
         ([register, cells]) =>
@@ -124,19 +124,19 @@ export class DatumStore implements Store {
       return { ...answer, registers: new Map(registers) };
     }
     const register = inside(request.register);
-    if (register === request.register) return this.#inner.perform(request, signal);
-    if (request.op === "replace") return this.#replace({ ...request, register }, signal);
-    return this.#noted(register, await this.#inner.perform({ ...request, register }, signal));
+    if (register === request.register) return this.#inner.perform(request, caller);
+    if (request.op === "replace") return this.#replace({ ...request, register }, caller);
+    return this.#noted(register, await this.#inner.perform({ ...request, register }, caller));
   }
 
   async #replace(
     request: Extract<StoreRequest, { op: "replace" }>,
-    signal: AbortSignal | undefined,
+    caller: StoreCaller | undefined,
   ): Promise<StoreAnswer> {
     const { register, expected, next } = request;
     let before = this.#seen.get(register);
     if (expected !== undefined && (before === undefined || !sameBytes(recordPart(before), expected))) {
-      const answer = await this.#inner.perform({ op: "read", register }, signal);
+      const answer = await this.#inner.perform({ op: "read", register }, caller);
       if (answer.kind !== "cells") return answer;
       before = answer.cells[0];
       if (before === undefined || !sameBytes(recordPart(before), expected))
@@ -147,7 +147,7 @@ export class DatumStore implements Store {
     const whole = datum === undefined ? next : joined(next, datum);
     const answer = await this.#inner.perform(
       { ...request, expected: expected && before, next: whole },
-      signal,
+      caller,
     );
     if (answer.kind !== "written") return this.#noted(register, answer);
     if (offer !== undefined) offer.isWritten = true;

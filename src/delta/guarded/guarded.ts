@@ -178,7 +178,7 @@ export class StoredCells implements GuardedCells {
       giveUp.signal.addEventListener("abort", () => resolve({ kind: "failed", error }));
     });
     try {
-      return await Promise.race([this.#store.perform(request, giveUp.signal), silence]);
+      return await Promise.race([this.#store.perform(request, giveUp), silence]);
     } finally {
       timer.cancel();
     }

@@ -15,38 +15,68 @@ const trailerBytes = 9;
 /** The longest part of foreign content that a message repeats. */
 const quotedBytesMax = 24;
 
+const space = 0x20;
+const digits = encoder.encode("0123456789abcdef");
+/** Room for the trailer, so that it needs no second buffer. */
+const room = " ".repeat(trailerBytes);
+
 export function encodeEnvelope(format: string, json: string): Uint8Array {
-  const body = encoder.encode(`${format} ${json}`);
-  const envelope = new Uint8Array(body.length + trailerBytes);
-  envelope.set(body);
-  const trailer = trailerOf(body);
-  for (let index = 0; index < trailerBytes; index += 1)
-    envelope[body.length + index] = trailer.charCodeAt(index);
+  const envelope = encoder.encode(`${format} ${json}${room}`);
+  const bodyBytes = envelope.length - trailerBytes;
+  let checksum = crc32c(envelope.subarray(0, bodyBytes));
+  for (let index = envelope.length - 1; index > bodyBytes; index -= 1) {
+    envelope[index] = digits[checksum & 0xf]!;
+    checksum >>>= 4;
+  }
   return envelope;
 }
 
-function trailerOf(body: Uint8Array): string {
-  return ` ${crc32c(body).toString(16).padStart(8, "0")}`;
+/** Whether that checksum stands behind the body, and nothing else. */
+function trailerIs(checksum: number, envelope: Uint8Array, bodyBytes: number): boolean {
+  if (envelope[bodyBytes] !== space) return false;
+  let left = checksum;
+  for (let index = envelope.length - 1; index > bodyBytes; index -= 1) {
+    if (envelope[index] !== digits[left & 0xf]) return false;
+    left >>>= 4;
+  }
+  return true;
+}
+
+/** What an envelope holds: the value, and the text that stands for it. */
+export interface Opened {
+  readonly json: string;
+  readonly value: unknown;
 }
 
 /**
- * The JSON text of an envelope, and its values. Each format has one way to write a value: the decoder encodes
- * again and compares.
+ * Each format has one way to write a value, so the decoder writes it again and compares: `json`, which is as good as the bytes. Format and
+ * checksum were compared byte by byte, and no two byte strings are the same text.
+ *
+ * @throws LeaseholdError as {@link decodeEnvelope}
+ */
+export function openEnvelope(format: string, envelope: Uint8Array): Opened {
+  const head = `${format} `;
+  if (!standsAt(envelope, 0, head)) throw new LeaseholdError("STORE_FOREIGN", foreign(format, envelope));
+  const body = envelope.subarray(0, Math.max(0, envelope.length - trailerBytes));
+  try {
+    if (trailerIs(crc32c(body), envelope, body.length)) {
+      const json = decoder.decode(body.subarray(head.length));
+      return { json, value: JSON.parse(json) };
+    }
+  } catch {
+    // No UTF-8, or no JSON: whatever it is, it is not what was written.
+  }
+  throw corrupt("its checksum is wrong", envelope);
+}
+
+/**
+ * The value in an envelope.
  *
  * @throws LeaseholdError `STORE_FOREIGN` for anything that does not begin as this format and version do, `STORE_CORRUPT` when
  * the checksum is not right.
  */
 export function decodeEnvelope(format: string, envelope: Uint8Array): unknown {
-  const head = `${format} `;
-  if (!standsAt(envelope, 0, head)) throw new LeaseholdError("STORE_FOREIGN", foreign(format, envelope));
-  const body = envelope.subarray(0, Math.max(0, envelope.length - trailerBytes));
-  try {
-    if (standsAt(envelope, body.length, trailerOf(body)))
-      return JSON.parse(decoder.decode(body.subarray(head.length)));
-  } catch {
-    // No UTF-8, or no JSON: whatever it is, it is not what was written.
-  }
-  throw corrupt("its checksum is wrong", envelope);
+  return openEnvelope(format, envelope).value;
 }
 
 /** The bytes from there on begin with that text, which is ASCII. */

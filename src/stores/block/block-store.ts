@@ -1,4 +1,4 @@
-import type { StoreAnswer, StoreRequest, StoreTraits } from "../../delta/store.js";
+import type { StoreAnswer, StoreCaller, StoreRequest, StoreTraits } from "../../delta/store.js";
 import { readBothClocks } from "../../common/both-clocks.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { OpenedStore, ProbeFinding } from "../common/contract.js";
@@ -62,12 +62,12 @@ export class BlockStore implements OpenedStore {
     return this.#slot.tenure?.slot;
   }
 
-  async perform(request: StoreRequest, signal?: AbortSignal): Promise<StoreAnswer> {
+  async perform(request: StoreRequest, caller?: StoreCaller): Promise<StoreAnswer> {
     try {
       if (this.#closing !== undefined) {
         throw new LeaseholdError("STORE_UNAVAILABLE", "this store has been closed");
       }
-      return await this.#answer(request, signal);
+      return await this.#answer(request, caller?.signal);
     } catch (error) {
       return { kind: "failed", error: ioError(this.traits.name, error) };
     }

@@ -193,7 +193,7 @@ test(
       { op: "put", register: "r", next: bytes("late") },
       { op: "list", prefix: "", registersMax: 9 },
     ] as const;
-    const answers = asked.map((request) => store.perform(request, giveUp.signal));
+    const answers = asked.map((request) => store.perform(request, giveUp));
     giveUp.abort();
     await hanging;
     device.resetCounts();

@@ -1,4 +1,4 @@
-import type { StoreAnswer, StoreRequest, StoreTraits } from "../../delta/store.js";
+import type { StoreAnswer, StoreCaller, StoreRequest, StoreTraits } from "../../delta/store.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { OpenedStore, ProbeFinding } from "./contract.js";
 import { unlessAborted } from "../../common/abort-watch.js";
@@ -36,7 +36,8 @@ export class AtomicStore implements OpenedStore {
     return this.#medium.traits;
   }
 
-  async perform(request: StoreRequest, signal?: AbortSignal): Promise<StoreAnswer> {
+  async perform(request: StoreRequest, caller?: StoreCaller): Promise<StoreAnswer> {
+    const signal = caller?.signal;
     try {
       if (this.#closing !== undefined) throw this.#error("STORE_UNAVAILABLE", "this store has been closed");
       signal?.throwIfAborted();

@@ -1,7 +1,7 @@
 import { setTimeout } from "node:timers/promises";
 import { backOffMs } from "../../common/back-off.js";
 import { decodeEnvelope, encodeEnvelope, sameBytes } from "../../delta/record/envelope.js";
-import type { Store, StoreAnswer } from "../../delta/store.js";
+import type { Store, StoreAnswer, StoreCaller } from "../../delta/store.js";
 import type { ProbeFinding } from "./contract.js";
 
 /** The register that probes use. Nobody waits for it, and what stands in it means nothing. */
@@ -60,13 +60,13 @@ function finding(tried: string, seen: string, ok: boolean): ProbeFinding {
 /** One run over the register. A step that another prober's write explains ends it. */
 class AtomicProbe {
   readonly #store: Store;
-  readonly #signal: AbortSignal | undefined;
+  readonly #caller: StoreCaller | undefined;
   readonly #findings: ProbeFinding[] = [];
   #id = "";
 
   constructor(store: Store, signal: AbortSignal | undefined) {
     this.#store = store;
-    this.#signal = signal;
+    this.#caller = signal && { signal };
   }
 
   async run(): Promise<Verdict> {
@@ -112,14 +112,14 @@ class AtomicProbe {
   }
 
   async #read(): Promise<Uint8Array | undefined> {
-    const answer = known(await this.#store.perform({ op: "read", register: probeRegister }, this.#signal));
+    const answer = known(await this.#store.perform({ op: "read", register: probeRegister }, this.#caller));
     this.#id = answer.id;
     return answer.kind === "cells" ? answer.cells[0] : undefined;
   }
 
   async #replace(expected: Uint8Array | undefined, next: Uint8Array, id = this.#id): Promise<KnownAnswer> {
     const request = { op: "replace", register: probeRegister, id, expected, next } as const;
-    return known(await this.#store.perform(request, this.#signal));
+    return known(await this.#store.perform(request, this.#caller));
   }
 
   /** Never the same twice; of exactly `bytes` if it says so. */

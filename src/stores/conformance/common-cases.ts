@@ -187,9 +187,9 @@ export const commonCases = {
     const store = await stage.open();
     const register = stage.name("r");
     const controller = new AbortController();
-    const underWay = store.perform({ op: "read", register }, controller.signal);
+    const underWay = store.perform({ op: "read", register }, controller);
     controller.abort();
-    await Promise.all([underWay, store.perform({ op: "read", register }, controller.signal)]);
+    await Promise.all([underWay, store.perform({ op: "read", register }, controller)]);
     checkSame(await stage.texts(store, register), [], "a read after that");
   },
 

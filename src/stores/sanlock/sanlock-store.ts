@@ -2,7 +2,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { decodeRecord, encodeRecord } from "../../delta/record/codec.js";
 import { decodeEnvelope, encodeEnvelope } from "../../delta/record/envelope.js";
 import { leaseRegister, resourceOf } from "../../delta/record/registers.js";
-import { farmRegister, type StoreAnswer, type StoreRequest, type StoreTraits } from "../../delta/store.js";
+import {
+  farmRegister,
+  type StoreAnswer,
+  type StoreCaller,
+  type StoreRequest,
+  type StoreTraits,
+} from "../../delta/store.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import { alignedBytes, type DirectFile } from "../block/direct-file.js";
 import { fillSectors, envelopeIn } from "../block/layout.js";
@@ -56,9 +62,9 @@ export class SanlockStore implements OpenedStore {
     return hostsMax[this.#sector.length] ?? 0;
   }
 
-  async perform(request: StoreRequest, signal?: AbortSignal): Promise<StoreAnswer> {
+  async perform(request: StoreRequest, caller?: StoreCaller): Promise<StoreAnswer> {
     try {
-      if (signal?.aborted) throw new LeaseholdError("STORE_UNAVAILABLE", "its caller has given up");
+      if (caller?.signal.aborted) throw new LeaseholdError("STORE_UNAVAILABLE", "its caller has given up");
       if (this.#closing !== undefined) {
         throw new LeaseholdError("STORE_UNAVAILABLE", "this store has been closed");
       }

@@ -318,12 +318,16 @@ export const inDelta = /** @type {const} */ ([
     name: "lateAnswerCountsForNextWait",
     why: "A late answer counts for the wait that has come since.",
     edits: [
-      { file: driver, find: "this.#wait?.endIfOver()", replace: "this.#wait?.endIfOver(), this.#wait" },
+      {
+        file: driver,
+        find: "this.#wait?.endIfOver();",
+        replace: "this.#wait?.endIfOver(); return this.#wait;",
+      },
       {
         file: driver,
         find: "if (this.#ask.late === undefined) return;",
         replace:
-          "const present = this.#onLate(); if (present !== undefined) { present.#answers[store] ??= answer; present.endIfOver(); } if (this.#ask.late === undefined) return;",
+          "const present = this.#run.late(); if (present !== undefined) { present.#answers[store] ??= answer; present.endIfOver(); } if (this.#ask.late === undefined) return;",
       },
     ],
     caughtBy: stoppedTest,
@@ -335,13 +339,13 @@ export const inDelta = /** @type {const} */ ([
       {
         file: driver,
         find: "this.#wait = wait;",
-        replace: "this.#wait = wait; this.early = this.#driver.now();",
+        replace: "this.#wait = wait; this.early = this.driver.now();",
       },
       {
         file: driver,
-        at: "next({ now: this.#driver.now(),",
-        find: "this.#driver.now()",
-        replace: "this.early ?? this.#driver.now()",
+        at: "next({ now: this.driver.now(),",
+        find: "this.driver.now()",
+        replace: "this.early ?? this.driver.now()",
       },
     ],
     caughtBy: { file: driversTest, test: /answer long after/, seeds: 300 },
