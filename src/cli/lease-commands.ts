@@ -13,11 +13,13 @@ export function addHolding(program: Command, finish: Finish): void {
     .addOption(waitOption())
     .addOption(tryOption())
     .option("--label <text>", "what others read who ask who holds it")
+    .option("--data <json>", "what programs read of this tenure, as JSON of at most 1,024 bytes")
     .addHelpText(
       "after",
       examples(
         "leasehold hold deploy/production --label 'by hand, ask Ada'",
         "leasehold hold --try deploy/production -o ndjson",
+        `leasehold hold workers/7 --data '{"port":8080}'`,
       ),
     )
     .action(async (name: string, _options: unknown, command: Command) => {
@@ -34,6 +36,7 @@ export function addHolding(program: Command, finish: Finish): void {
     .argument("[command...]", "what to run while leading; when it ends by itself, so does elect")
     .addOption(ttlOption())
     .option("--label <text>", "what others read who ask who leads")
+    .option("--data <json>", "what programs read of the leader, as JSON of at most 1,024 bytes")
     .addHelpText(
       "after",
       examples("leasehold elect scheduler", "leasehold elect scheduler --ttl 5s -- node scheduler.js"),

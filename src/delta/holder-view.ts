@@ -1,4 +1,5 @@
 import { LeaseholdError } from "../lease/errors.js";
+import { dataField } from "../lease/tenure-data.js";
 import type { HolderHint, ResourceHint } from "../lease/types.js";
 import { type CellOrError, isCell } from "./cell.js";
 import type { FarmView, HolderView, StoreView } from "./lease-protocol.js";
@@ -58,7 +59,7 @@ function foremost<S extends Extract<StoreView, { kind: "answered" }>>(
 export function holderHintOf({ state, confirmed, record, remainingMs }: HolderView): HolderHint {
   if (state === "unknown") return { state };
   if (state === "free" || record === undefined) return { state: "free", confirmed };
-  const { writer, epoch, label } = record;
+  const { writer, epoch, label, data } = record;
   return {
     state,
     confirmed,
@@ -66,6 +67,7 @@ export function holderHintOf({ state, confirmed, record, remainingMs }: HolderVi
     token: epoch,
     remainingMs,
     ...(label !== undefined && { label }),
+    ...dataField(data),
   };
 }
 

@@ -65,6 +65,8 @@ export interface AttemptWish {
   readonly leaseMs: number;
   /** On the steady clock: no new round begins after it. */
   readonly deadlineMs: number;
+  /** What others are to read of the tenure, as JSON. */
+  readonly data?: string | undefined;
 }
 
 export type AttemptResult<T extends Tenure = Tenure> =

@@ -29,5 +29,6 @@ export function coreGuarantees(address: CoreAddress): Guarantees {
     // No clock reading of one process is compared with another's.
     maxClockSkewMs: 0,
     takeoverMsMax: 1_000 * wholeSeconds(ttlMaxMs, address) + noticedMsMax,
+    data: true,
   };
 }

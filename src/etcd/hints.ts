@@ -1,4 +1,5 @@
 import { LeaseholdError } from "../lease/errors.js";
+import { dataField } from "../lease/tenure-data.js";
 import type { HolderHint } from "../lease/types.js";
 import type { CallLimits, CoreClient, Entry } from "./core-client.js";
 import { decodeRecord } from "./record.js";
@@ -11,12 +12,13 @@ export function hintOf(entry: Entry, lifeMs?: number): HolderHint {
   const record = decodeRecord(entry.value);
   const common = { state: "held", confirmed: true, token: entry.createRevision } as const;
   if (record === undefined) return { ...common, holder: "unknown (not written by Leasehold)" };
-  const { holder, label, seconds } = record;
+  const { holder, label, seconds, data } = record;
   return {
     ...common,
     holder,
     remainingMs: Math.min(1_000 * seconds, lifeMs ?? Infinity),
     ...(label !== "" && { label }),
+    ...dataField(data),
   };
 }
 

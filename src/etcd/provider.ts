@@ -176,7 +176,7 @@ export class CoreProvider implements Provider {
 
   /** Creates the key, under a lease of its own. */
   async #take(request: AttemptRequest, limits: CallLimits): Promise<AttemptOutcome> {
-    const { resource, ttlMs } = request;
+    const { resource, ttlMs, data } = request;
     const { world, holder, label } = this.#parts;
     const leaseId = this.#parts.drawLeaseId();
     const nonce = leaseId.toString(16);
@@ -193,6 +193,7 @@ export class CoreProvider implements Provider {
         nonce,
         seconds,
         spreadMs: this.#waiters.handedOnMs(resource),
+        data,
       };
       const found = await this.#core.create(this.#keys.of(resource), encodeRecord(record), leaseId, limits);
       // An answer that was lost left the key there: whose it is, its content says.

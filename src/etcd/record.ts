@@ -1,4 +1,5 @@
 import { isRecord } from "../common/json.js";
+import { dataIn, withData } from "../lease/tenure-data.js";
 
 /** Somebody wants the resource from its holder. */
 export interface Asked {
@@ -25,11 +26,14 @@ export interface HolderRecord {
    * Over how long waiters spread their attempts when the resource is released, ms (`contention-backoff.ts`).
    */
   readonly spreadMs: number;
+  /** What others are to read of the tenure, as JSON. */
+  readonly data?: string | undefined;
   readonly asked?: Asked | undefined;
 }
 
 export function encodeRecord(record: HolderRecord): string {
-  return JSON.stringify(record);
+  const { data, ...others } = record;
+  return withData(JSON.stringify(others), data);
 }
 
 /** Undefined for what Leasehold did not write. */
@@ -41,11 +45,20 @@ export function decodeRecord(text: string): HolderRecord | undefined {
     return undefined;
   }
   if (!isRecord(value)) return undefined;
-  const { holder, label, nonce, seconds, spreadMs, asked } = value;
+  const { holder, label, nonce, seconds, spreadMs, data, asked } = value;
   if (typeof holder !== "string" || typeof label !== "string" || typeof nonce !== "string") return undefined;
   if (!isAmount(seconds) || !isAmount(spreadMs)) return undefined;
   const wish = askedOf(asked);
-  return { holder, label, nonce, seconds, spreadMs, ...(wish !== undefined && { asked: wish }) };
+  const told = dataIn(data);
+  return {
+    holder,
+    label,
+    nonce,
+    seconds,
+    spreadMs,
+    ...(told !== undefined && { data: told }),
+    ...(wish !== undefined && { asked: wish }),
+  };
 }
 
 function askedOf(value: unknown): Asked | undefined {

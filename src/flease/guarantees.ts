@@ -25,5 +25,6 @@ export function fleaseGuarantees(settings: FleaseSettings): Guarantees {
     // Past its end on the wall clock and past its stretched length on an acceptor's steady one, if that runs
     // right.
     takeoverMsMax: Math.max(ttlMaxMs + 2 * maxClockSkewMs, ttlMaxMs * (1 + mutualRateError)) + rpcTimeoutMs,
+    data: false,
   };
 }

@@ -243,8 +243,10 @@ export class FleaseProvider implements Provider, PeerOutcomes {
     if (!answer.answered) return { state: "unknown" };
     if (!answer.held) return { state: "free", confirmed: true };
     const { owner, token, until, confirmed } = answer;
+    const dataMs = Math.min(timeoutMs, peer.settings.rpcTimeoutMs);
+    const data = await this.inspection.dataOf(resource, BigInt(token), dataMs);
     const remainingMs = Math.max(0, until - this.#runner.now().wall);
-    return { state: "held", confirmed, holder: owner, token: BigInt(token), remainingMs };
+    return { state: "held", confirmed, holder: owner, token: BigInt(token), remainingMs, ...data };
   }
 
   list(prefix: string, timeoutMs: number, onIncomplete?: (why: string) => void): Promise<ResourceHint[]> {

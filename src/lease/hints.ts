@@ -1,3 +1,5 @@
+import type { JsonValue } from "./json-value.js";
+
 /**
  * What participants are told of the leases of others. As JSON, tokens are decimal strings: each answer can be
  * the reply of an HTTP handler.
@@ -20,6 +22,12 @@ export interface HolderHint {
   readonly confirmed?: boolean;
   /** What the holder says of itself: host, process and its note. Nobody checks it. */
   readonly label?: string;
+  /**
+   * What the holder gave as `data` to `acquire`, at most 1,024 bytes of JSON. Nobody checks it:
+   * treat it as anything that comes from outside. On Flease over TCP it comes a moment after the lease, and
+   * may be missing for a moment after members have restarted.
+   */
+  readonly data?: JsonValue;
 }
 
 export interface ResourceHint extends HolderHint {
@@ -34,6 +42,8 @@ export interface Change {
   readonly token?: bigint;
   readonly holder?: string;
   readonly label?: string;
+  /** As {@link HolderHint.data}. When it comes after the lease, the tenure is told once more. */
+  readonly data?: JsonValue;
   /** When it was told: at most this long until the lease runs out unless it is renewed. */
   readonly remainingMs?: number;
 }

@@ -1,20 +1,19 @@
 import { unwatchAbort, watchAbort } from "../common/abort-watch.js";
 import { keptAlive } from "../common/keep-alive.js";
 import { backOffBoundMs } from "../common/back-off.js";
+import { acquireSpec, type AcquireSpec, waitMsOf } from "./acquire-spec.js";
 import { Contender } from "./contender.js";
-import { formatDuration, parseDuration } from "./duration.js";
 import { type ErrorCode, LeaseholdError, LeaseLostError } from "./errors.js";
 import { Events } from "./events.js";
-import { HeldLease, type HeldLeaseOptions, type LeaseKeeper } from "./held-lease.js";
+import { HeldLease, type LeaseKeeper } from "./held-lease.js";
 import { lead } from "./lead.js";
 import { acquireInOrder, type AcquireOne, type HeldLeaseSet, inOrder } from "./lease-set.js";
 import type { LocalQueue } from "./local-queue.js";
 import { LocalQueues } from "./local-queues.js";
 import type { Timer, World } from "../common/ports.js";
 import type { AttemptOutcome, Grant, Provider, ProviderEvents, ReleaseRequest } from "./provider.js";
-import { type CallWithOptions, checkOptions } from "./option-names.js";
+import type { CallWithOptions } from "./option-names.js";
 import { Questions } from "./questions.js";
-import { checkResourceName } from "./resource-name.js";
 import type {
   AcquireOptions,
   Change,
@@ -36,8 +35,6 @@ import type {
   WatchOptions,
 } from "./types.js";
 import { using } from "./work.js";
-
-const waitDefault = "1m";
 
 /**
  * However little time the caller has left, an attempt gets this much: less could not succeed on any network.
@@ -74,19 +71,10 @@ interface Tenancy {
   readonly queue: LocalQueue;
 }
 
-interface AcquireSpec extends HeldLeaseOptions {
-  readonly resource: string;
-  readonly signal: AbortSignal | undefined;
-}
-
 /** The arguments of `using` after the name, or the names. */
 type UsingArguments<Held, T> =
   | readonly [work: (held: Held) => T | Promise<T>]
   | readonly [options: AcquireOptions, work: (held: Held) => T | Promise<T>];
-
-function waitMsOf(options: AcquireOptions): number {
-  return parseDuration(options.wait ?? waitDefault, "wait", { infinity: true });
-}
 
 /**
  * The waist over one provider: checks what callers give, queues them, repeats attempts, renews and ends
@@ -121,7 +109,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   }
 
   async acquire(resource: string, options: AcquireOptions = {}): Promise<Lease> {
-    const spec = this.#spec("acquire", resource, options);
+    const spec = acquireSpec(this.guarantees, "acquire", resource, options);
     return this.#acquire(spec, waitMsOf(options));
   }
 
@@ -140,13 +128,13 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
       throw new LeaseholdError("INVALID_CONFIG", "write using(name, options, work): work is not a function");
     const holding =
       typeof names === "string"
-        ? await this.#acquire(this.#spec("using", names, options), waitMsOf(options))
+        ? await this.#acquire(acquireSpec(this.guarantees, "using", names, options), waitMsOf(options))
         : await this.#acquireAll("using", names, options);
     return using<HeldLease | HeldLeaseSet, T>(holding, work, options.signal);
   }
 
   async tryAcquire(resource: string, options: TryAcquireOptions = {}): Promise<Lease | undefined> {
-    return this.#try(this.#spec("tryAcquire", resource, options));
+    return this.#try(acquireSpec(this.guarantees, "tryAcquire", resource, options));
   }
 
   holder(resource: string, options: QueryOptions = {}): Promise<HolderHint> {
@@ -186,7 +174,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     work: (lease: Lease) => Promise<T>,
     options: LeadOptions = {},
   ): Promise<T | undefined> {
-    const spec = this.#spec("lead", resource, options);
+    const spec = acquireSpec(this.guarantees, "lead", resource, options);
     return lead(() => this.#wait(spec, Infinity), work, options.signal);
   }
 
@@ -237,22 +225,6 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     tenancy?.queue.vacate();
   }
 
-  #spec(call: CallWithOptions, resource: string, options: TryAcquireOptions): AcquireSpec {
-    checkResourceName(resource);
-    checkOptions(call, options);
-    const { ttlMinMs, ttlMaxMs } = this.guarantees;
-    const ttlMs = options.ttl === undefined ? ttlMaxMs : parseDuration(options.ttl, "ttl");
-    if (ttlMs < ttlMinMs || ttlMs > ttlMaxMs) {
-      throw new LeaseholdError(
-        "TTL_OUT_OF_RANGE",
-        `ttl ${formatDuration(ttlMs)} is outside ${formatDuration(ttlMinMs)} to ${formatDuration(ttlMaxMs)}`,
-      );
-    }
-    const maxHoldMs = parseDuration(options.maxHold ?? Infinity, "maxHold", { infinity: true });
-    if (maxHoldMs === 0) throw new LeaseholdError("INVALID_DURATION", "maxHold: must be more than 0");
-    return { resource, ttlMs, maxHoldMs, autoRenew: options.autoRenew ?? true, signal: options.signal };
-  }
-
   async #acquire(spec: AcquireSpec, waitMs: number): Promise<HeldLease> {
     if (waitMs > 0) return this.#wait(spec, waitMs);
     const lease = await this.#try(spec);
@@ -266,7 +238,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     options: AcquireOptions,
   ): Promise<HeldLeaseSet> {
     const names = inOrder(resources);
-    const specs = new Map(names.map((name) => [name, this.#spec(call, name, options)]));
+    const specs = new Map(names.map((name) => [name, acquireSpec(this.guarantees, call, name, options)]));
     const acquire: AcquireOne = (name, waitMs, signal) =>
       this.#acquire({ ...specs.get(name)!, signal }, waitMs);
     return acquireInOrder(names, waitMsOf(options), options.signal, this.world.clock, acquire);
@@ -355,10 +327,10 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     contender.forgetWakes();
     const leftMs = contender.deadlineMs - this.world.clock.monotonicMs();
     const timeoutMs = Math.min(Math.max(leftMs, attemptTimeoutMsMin), this.guarantees.ttlMaxMs);
-    const { resource, ttlMs } = spec;
+    const { resource, ttlMs, data } = spec;
     const { contended } = queue;
     const outcome = await this.provider.attempt(
-      { resource, ttlMs, timeoutMs, contended, waiting: contender.patient, upkeep: spec },
+      { resource, ttlMs, timeoutMs, contended, waiting: contender.patient, data, upkeep: spec },
       contender,
     );
     if (outcome.kind !== "granted") {

@@ -17,9 +17,10 @@ const tryAcquire: OptionNames<TryAcquireOptions> = {
   signal: true,
   autoRenew: true,
   maxHold: true,
+  data: true,
 };
 const acquire: OptionNames<AcquireOptions> = { ...tryAcquire, wait: true };
-const lead: OptionNames<LeadOptions> = { ttl: true, signal: true };
+const lead: OptionNames<LeadOptions> = { ttl: true, signal: true, data: true };
 const query: OptionNames<QueryOptions> = { timeout: true, signal: true };
 const list: OptionNames<ListOptions> = { ...query, onIncomplete: true };
 const leader: OptionNames<LeaderOptions> = { signal: true };

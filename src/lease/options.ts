@@ -1,3 +1,5 @@
+import type { JsonValue } from "./json-value.js";
+
 /** What calls of the waist may be told. */
 
 /**
@@ -21,6 +23,13 @@ export interface TryAcquireOptions {
    * the reason `max-hold`. More than 0. Default: no bound.
    */
   maxHold?: Duration | undefined;
+  /**
+   * What others read of this tenure, as `data` of `holder`, `list`, `watch`, `leader` and `explain`: plain
+   * objects, arrays, text, finite numbers, booleans and null, at most 1,024 bytes as JSON in UTF-8. It is a
+   * hint to people and programs, seen by everybody who may ask: no secrets. Anything else is refused with
+   * `INVALID_CONFIG`, and any data with `UNSUPPORTED` where `guarantees.data` is false.
+   */
+  data?: JsonValue | undefined;
 }
 
 export interface AcquireOptions extends TryAcquireOptions {
@@ -35,6 +44,8 @@ export interface AcquireOptions extends TryAcquireOptions {
 export interface LeadOptions {
   /** Length of the lease, as in {@link TryAcquireOptions.ttl}. */
   ttl?: Duration | undefined;
+  /** What others read of the leader, as in {@link TryAcquireOptions.data}. */
+  data?: JsonValue | undefined;
   /** Ends the campaign, or the leadership; `lead` then returns when the callback has settled. */
   signal?: AbortSignal | undefined;
 }

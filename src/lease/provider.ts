@@ -28,6 +28,8 @@ export interface AttemptRequest {
    * (`ProviderEvents.hint`).
    */
   readonly waiting: boolean;
+  /** What others are to read of the tenure: JSON, of the size that `dataText` allows. */
+  readonly data?: string | undefined;
   /** What a provider that renews by itself has to know. */
   readonly upkeep?: Upkeep;
 }

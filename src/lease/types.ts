@@ -14,6 +14,7 @@ import type {
 } from "./options.js";
 
 export type * from "./hints.js";
+export type * from "./json-value.js";
 export type * from "./options.js";
 
 /**
@@ -171,6 +172,8 @@ export interface Guarantees {
    * majority is up: for a lease of `ttlMaxMs`.
    */
   readonly takeoverMsMax: number;
+  /** A tenure can carry data for others to read ({@link TryAcquireOptions.data}). */
+  readonly data: boolean;
 }
 
 /**

@@ -14,6 +14,8 @@ export const watchedMax = 100_000;
 interface Told {
   readonly state: Change["state"];
   readonly token: bigint;
+  /** With what its holder lets others read, which may come later. */
+  readonly hasData: boolean;
 }
 
 interface Reader {
@@ -94,7 +96,7 @@ export class Watch implements AsyncIterableIterator<Change, undefined> {
     if (change === undefined) return;
     const [into, outOf] = change.state === "held" ? [this.#held, this.#free] : [this.#free, this.#held];
     outOf.delete(resource);
-    into.set(resource, change);
+    into.set(resource, { state: change.state, token: change.token, hasData: change.data !== undefined });
     this.#pending.set(resource, change);
     this.#forget();
     this.#serve();
@@ -142,16 +144,18 @@ function changeOf(hint: ResourceHint, told: Told | undefined): (Change & { token
     if (told === undefined || told.state === "free") return undefined;
     return plainData({ resource, state, token: told.token });
   }
-  const { token, holder, label, remainingMs } = hint;
+  const { token, holder, label, data, remainingMs } = hint;
   if (state !== "held" || token === undefined) return undefined;
-  if (told !== undefined && (token < told.token || (token === told.token && told.state === "held")))
-    return undefined;
+  if (told !== undefined && token < told.token) return undefined;
+  const isSame = token === told?.token && told.state === "held";
+  if (isSame && (data === undefined || told.hasData)) return undefined;
   return plainData({
     resource,
     state,
     token,
     ...(holder !== undefined && { holder }),
     ...(label !== undefined && { label }),
+    ...(data !== undefined && { data }),
     ...(remainingMs !== undefined && { remainingMs }),
   });
 }

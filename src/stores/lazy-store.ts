@@ -4,7 +4,10 @@ import type { Timer, Timers } from "../common/ports.js";
 import type { OpenedStore } from "./common/contract.js";
 
 /** What can be said of a store before it has been opened. */
-export type AssumedTraits = Pick<StoreTraits, "name" | "kind" | "bytesMax" | "pollMs" | "delayMs">;
+export type AssumedTraits = Pick<
+  StoreTraits,
+  "name" | "kind" | "bytesMax" | "pollMs" | "delayMs" | "takesData"
+>;
 
 /**
  * After a failure, how long until it is opened again at the earliest, ms: an operation's own time at most
@@ -132,6 +135,10 @@ class LazyTraits implements StoreTraits {
 
   get delayMs(): number {
     return this.#known.delayMs;
+  }
+
+  get takesData(): boolean | undefined {
+    return this.#assumed.takesData;
   }
 
   get #known(): AssumedTraits {

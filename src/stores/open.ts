@@ -64,8 +64,8 @@ export async function openStores(
 ): Promise<LazyStore[]> {
   const { world, timeoutMs, ...each } = options;
   const stores = places.map((place) => {
-    const { kind, bytesMax, pollMs } = kindOf(place);
-    const assumed = { name: place.name, kind, bytesMax, pollMs, delayMs: delayMsOf(place) };
+    const { kind, bytesMax, pollMs, takesData } = kindOf(place);
+    const assumed = { name: place.name, kind, bytesMax, pollMs, takesData, delayMs: delayMsOf(place) };
     return new LazyStore(assumed, world.timers, (signal) => openStore(place, { ...each, signal }));
   });
   try {

@@ -105,6 +105,18 @@ describe("a provider is caught that", () => {
       /the list below list/,
     ],
     [
+      "tells of the last tenure's data with the next",
+      broken.KeepsTheFirstData,
+      "others read the data of a tenure, and never with another's token",
+      /is another tenure's/,
+    ],
+    [
+      "loses the data of a tenure",
+      broken.LosesData,
+      "others read the data of a tenure, and never with another's token",
+      /with the data of its tenure did not happen/,
+    ],
+    [
       "does not say what it rests on",
       broken.GuaranteesNothing,
       "the guarantees can be read",

@@ -1,4 +1,5 @@
 import { argumentCases } from "./conformance/arguments.js";
+import { dataCases } from "./conformance/data.js";
 import { askingCases } from "./conformance/asking.js";
 import { exclusionCases } from "./conformance/exclusion.js";
 import { lifetimeCases } from "./conformance/lifetime.js";
@@ -43,6 +44,7 @@ export function conformanceCases(): ConformanceCase[] {
     ...argumentCases,
     ...askingCases,
     ...watchingCases,
+    ...dataCases,
   };
   return Object.entries(cases).map(([name, run]) => ({
     name,

@@ -2,6 +2,7 @@ import { getOrInsert } from "../common/maps.js";
 import { LeaseholdError, LeaseLostError, type LossReason } from "../lease/errors.js";
 import type { Clock } from "../common/ports.js";
 import type { Grant, ReleaseRequest } from "../lease/provider.js";
+import { dataField } from "../lease/tenure-data.js";
 import type { ResourceHint } from "../lease/types.js";
 
 /** A participant, as its ground sees it. */
@@ -26,6 +27,8 @@ export class MemoryTenure implements Grant {
   readonly resource: string;
   readonly token: bigint;
   readonly owner: MemoryParticipant;
+  /** What others are to read of it, as JSON. */
+  readonly data: string | undefined;
   /** The owner has stopped, but the ground does not know it: for others the tenure runs on. */
   abandoned = false;
   /** It was broken: it is not extended any more. */
@@ -34,7 +37,14 @@ export class MemoryTenure implements Grant {
   #endWallMs: number;
   #isOver = false;
 
-  constructor(resource: string, token: bigint, owner: MemoryParticipant, ttlMs: number) {
+  constructor(
+    resource: string,
+    token: bigint,
+    owner: MemoryParticipant,
+    ttlMs: number,
+    data: string | undefined,
+  ) {
+    this.data = data;
     this.resource = resource;
     this.token = token;
     this.owner = owner;
@@ -118,14 +128,14 @@ export class MemoryGround {
   /**
    * A new tenure, or the one that is in the way; then the participant hears when the resource becomes free.
    */
-  take(resource: string, participant: MemoryParticipant, ttlMs: number): MemoryTenure {
+  take(resource: string, participant: MemoryParticipant, ttlMs: number, data?: string): MemoryTenure {
     const standing = this.find(resource);
     const isOwnRest = standing?.owner === participant && standing.abandoned;
     if (standing !== undefined && !isOwnRest) {
       getOrInsert(this.#refused, resource, () => new Set()).add(participant);
       return standing;
     }
-    const tenure = new MemoryTenure(resource, ++this.#lastToken, participant, ttlMs);
+    const tenure = new MemoryTenure(resource, ++this.#lastToken, participant, ttlMs, data);
     this.#tenures.set(resource, tenure);
     this.#changed();
     return tenure;
@@ -185,5 +195,6 @@ export function describeTenure(tenure: MemoryTenure): ResourceHint {
     token: tenure.token,
     remainingMs: tenure.leftMs(),
     confirmed: true,
+    ...dataField(tenure.data),
   };
 }

@@ -66,10 +66,10 @@ export class MemoryProvider implements Provider, MemoryParticipant {
   }
 
   async attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
-    const { resource, ttlMs, timeoutMs } = request;
+    const { resource, ttlMs, timeoutMs, data } = request;
     if (!(await this.#reaches(timeoutMs, cancellation)))
       return { kind: "failed", error: cutOff(this.holder) };
-    const tenure = this.#ground.take(resource, this, ttlMs);
+    const tenure = this.#ground.take(resource, this, ttlMs, data);
     if (tenure.owner === this && tenure.remainingMs() > 0) return { kind: "granted", grant: tenure };
     return { kind: "held", holder: tenure.owner.holder, retryInMs: tenure.leftMs() };
   }
@@ -148,5 +148,6 @@ function memoryGuarantees(ttlMaxMs: number): Guarantees {
     ttlMaxMs,
     maxClockSkewMs: 0,
     takeoverMsMax: ttlMaxMs,
+    data: true,
   };
 }

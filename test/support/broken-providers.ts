@@ -155,6 +155,23 @@ export class ListsEverything extends Base {
   }
 }
 
+/** Keeps what the first holder of a name lets others read. */
+export class KeepsTheFirstData extends Base {
+  readonly #data = new Map<string, string>();
+
+  override attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
+    const { resource, data } = request;
+    if (data !== undefined && !this.#data.has(resource)) this.#data.set(resource, data);
+    return super.attempt({ ...request, data: this.#data.get(resource) }, cancellation);
+  }
+}
+
+export class LosesData extends Base {
+  override attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
+    return super.attempt({ ...request, data: undefined }, cancellation);
+  }
+}
+
 export class GuaranteesNothing extends Base {
   constructor(parts: Parts) {
     super(parts);

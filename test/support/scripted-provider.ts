@@ -65,6 +65,7 @@ export class ScriptedProvider implements Provider {
     ttlMaxMs: TTL_MS,
     maxClockSkewMs: 0,
     takeoverMsMax: TTL_MS,
+    data: true,
   };
   readonly holder = "me.1";
   readonly attempts: PendingAttempt[] = [];

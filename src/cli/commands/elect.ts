@@ -1,5 +1,5 @@
 import type { LeaseLostError } from "../../lease/errors.js";
-import type { Lease, Leases } from "../../lease/types.js";
+import type { JsonValue, Lease, Leases } from "../../lease/types.js";
 import { withLeases } from "../common/connection.js";
 import { exitCode } from "../common/exit-codes.js";
 import { Interrupt, ifAborted } from "../common/interrupt.js";
@@ -7,7 +7,7 @@ import { ownCommandBytes } from "../common/command-bytes.js";
 import { runUnderLease } from "../run/run-under-lease.js";
 import { SignalRelay } from "../run/signal-relay.js";
 import { sayError } from "../output/say.js";
-import { type OutputFormat, type Settings, settingsOf, ttlOf } from "../common/settings.js";
+import { type OutputFormat, type Settings, settingsOf, ttlOf, dataOf } from "../common/settings.js";
 import { type HoldOptions, tell, untilAsked } from "./hold.js";
 import { refuseStrayWords } from "./stray-words.js";
 
@@ -22,10 +22,16 @@ export async function elect(
 ): Promise<number> {
   if (words.length > 0) refuseStrayWords("elect", words);
   const settings = settingsOf(options);
-  const term = ttlOf(options.ttl);
+  const term = { ...ttlOf(options.ttl), ...dataOf(options.data) };
   return words.length > 0
     ? await electToRun(settings, resource, words, term)
     : await electToSay(settings, resource, term);
+}
+
+/** What is asked for in each term. */
+interface Term {
+  readonly ttl?: number;
+  readonly data?: JsonValue;
 }
 
 /** The command is run in each term anew, guarded as by `run`. */
@@ -33,7 +39,7 @@ async function electToRun(
   settings: Settings,
   resource: string,
   words: readonly string[],
-  term: { ttl?: number },
+  term: Term,
 ): Promise<number> {
   const [command = "", ...args] = words;
   const request = {
@@ -58,7 +64,7 @@ async function electToRun(
   return await withLeases(settings, terms, signals.withoutCommand).catch(signals.caught);
 }
 
-async function electToSay(settings: Settings, resource: string, term: { ttl?: number }): Promise<number> {
+async function electToSay(settings: Settings, resource: string, term: Term): Promise<number> {
   using interrupt = new Interrupt();
   const { signal } = interrupt;
   const terms = async (leases: Leases): Promise<void> => {

@@ -3,7 +3,7 @@ import { withLeases } from "../common/connection.js";
 import { exitCode } from "../common/exit-codes.js";
 import type { Paint, Style } from "../output/ansi.js";
 import { cut, pad, printable } from "../output/cells.js";
-import { type Presentation, present, shortTime } from "../output/present.js";
+import { type Presentation, present, shortTime, toJson } from "../output/present.js";
 import { type Cell, type Column, tableLines } from "../output/table.js";
 import { type SharedOptions, settingsOf } from "../common/settings.js";
 import { confirmedText, leaseView, stateCell } from "./lease-view.js";
@@ -45,7 +45,7 @@ export function presentExplanation(explanation: Explanation): Presentation {
 }
 
 function factLines(explanation: Explanation, paint: Paint, widthMax: number): string[] {
-  const { resource, state, holder, label, token, remainingMs, broken } = explanation;
+  const { resource, state, holder, label, data, token, remainingMs, broken } = explanation;
   const line = (name: string, text: string, style?: Style): string => {
     const shown = cut(printable(text), widthMax - LABEL_CELLS);
     return paint("dim", pad(name, LABEL_CELLS)) + (style === undefined ? shown : paint(style, shown));
@@ -56,6 +56,7 @@ function factLines(explanation: Explanation, paint: Paint, widthMax: number): st
   ];
   if (holder !== undefined) lines.push(line("holder", holder));
   if (label !== undefined) lines.push(line("label", label));
+  if (data !== undefined) lines.push(line("data", toJson(data)));
   if (token !== undefined) lines.push(line("token", String(token), "cyan"));
   if (remainingMs !== undefined) {
     const unless = broken ? "and it is not renewed any more" : "unless it is renewed";

@@ -7,12 +7,13 @@ import { aborted, Interrupt, ifAborted } from "../common/interrupt.js";
 import { printable } from "../output/cells.js";
 import { toJson } from "../output/present.js";
 import { sayLine } from "../output/say.js";
-import { type OutputFormat, type SharedOptions, settingsOf, ttlOf } from "../common/settings.js";
+import { type OutputFormat, type SharedOptions, settingsOf, ttlOf, dataOf } from "../common/settings.js";
 
 export interface HoldOptions extends SharedOptions {
   readonly ttl?: string;
   readonly wait?: string;
   readonly try?: boolean;
+  readonly data?: string;
 }
 
 /**
@@ -21,7 +22,7 @@ export interface HoldOptions extends SharedOptions {
  */
 export async function hold(resource: string, options: HoldOptions): Promise<number> {
   const settings = settingsOf(options);
-  const term = ttlOf(options.ttl);
+  const term = { ...ttlOf(options.ttl), ...dataOf(options.data) };
   using interrupt = new Interrupt();
   const { signal } = interrupt;
   const holding = async (leases: Leases, wait: number): Promise<number> => {

@@ -1,4 +1,4 @@
-import type { HolderHint, MemberView, ResourceHint } from "../../lease/types.js";
+import type { HolderHint, JsonValue, MemberView, ResourceHint } from "../../lease/types.js";
 import { shortTime } from "../output/present.js";
 import type { Cell } from "../output/table.js";
 
@@ -11,6 +11,7 @@ export interface LeaseView {
   readonly remainingMs?: number;
   readonly confirmed?: boolean;
   readonly label?: string;
+  readonly data?: JsonValue;
 }
 
 export function leaseView({
@@ -21,6 +22,7 @@ export function leaseView({
   remainingMs,
   confirmed,
   label,
+  data,
 }: ResourceHint): LeaseView {
   return {
     resource,
@@ -30,6 +32,7 @@ export function leaseView({
     ...(remainingMs !== undefined && { remainingMs: Math.round(remainingMs) }),
     ...(confirmed !== undefined && { confirmed }),
     ...(label !== undefined && { label }),
+    ...(data !== undefined && { data }),
   };
 }
 

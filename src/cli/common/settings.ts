@@ -3,8 +3,13 @@ import type { SecurityOptions } from "../../flease/tcp/security/options.js";
 import type { FleaseOptions } from "../../flease/tcp/types.js";
 import { isCoreUrl } from "../../etcd/address.js";
 import { isFarmUrl } from "../../stores/farm-address.js";
+import { dataText } from "../../lease/tenure-data.js";
+import type { JsonValue } from "../../lease/types.js";
 import { usageError } from "./failure.js";
 import { type SecurityFlags, securityOf } from "./security-options.js";
+
+/** The longest part of a refused value that a message repeats. */
+const shownMax = 80;
 
 export type OutputFormat = "table" | "json" | "ndjson";
 
@@ -87,6 +92,19 @@ export function refuseMemory(command: string, { endpoints }: Settings): void {
 /** `--ttl` in ms, as something to spread: it is looked at before anything is opened. */
 export function ttlOf(ttl: string | undefined): { readonly ttl?: number } {
   return ttl === undefined ? {} : { ttl: parseDuration(ttl, "--ttl") };
+}
+
+/** `--data` as something to spread: it is looked at before anything is opened. */
+export function dataOf(text: string | undefined): { readonly data?: JsonValue } {
+  if (text === undefined) return {};
+  let data: JsonValue;
+  try {
+    data = JSON.parse(text) as JsonValue;
+  } catch {
+    throw usageError(`--data is no JSON: ${JSON.stringify(text.slice(0, shownMax))}`);
+  }
+  dataText(data);
+  return { data };
 }
 
 /** `host:port` alone means a member: people write it so, and there is nothing else that it could be. */

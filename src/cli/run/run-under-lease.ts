@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { LeaseholdError, type LeaseLostError } from "../../lease/errors.js";
-import type { Duration, Lease, Leases } from "../../lease/types.js";
+import type { Duration, JsonValue, Lease, Leases } from "../../lease/types.js";
 import { formatDuration, parseDuration } from "../../lease/duration.js";
 import { exitCode } from "../common/exit-codes.js";
 import { shortTime } from "../output/present.js";
@@ -24,6 +24,8 @@ export interface RunRequest {
   /** The same as bytes, when it is not the UTF-8 of these words. */
   readonly bytes?: CommandBytes;
   readonly ttl?: Duration;
+  /** What others read of the tenure. */
+  readonly data?: JsonValue | undefined;
   /** 0: do not wait. */
   readonly wait?: Duration;
   readonly killAfter?: Duration;
@@ -101,9 +103,9 @@ async function acquire(
   ttlMs: number,
   signal: AbortSignal,
 ): Promise<Lease> {
-  const { resource, wait } = request;
+  const { resource, wait, data } = request;
   try {
-    return await leases.acquire(resource, { ttl: ttlMs, signal, ...(wait !== undefined && { wait }) });
+    return await leases.acquire(resource, { ttl: ttlMs, signal, data, ...(wait !== undefined && { wait }) });
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof LeaseholdError) || (error.code !== "LEASE_HELD" && error.code !== "TIMEOUT"))

@@ -113,7 +113,14 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
     if (tenure.remainingMs(now) === 0 || tenure.isBroken) return false;
     tenure.leaseMsMax = Math.max(tenure.leaseMsMax, leaseMs);
     tenure.number += 1n;
-    const record = this.#record(tenure.resource, tenure.token, tenure.number, "held", tenure.leaseMsMax);
+    const record = this.#record(
+      tenure.resource,
+      tenure.token,
+      tenure.number,
+      "held",
+      tenure.leaseMsMax,
+      tenure.data,
+    );
     const { written, step } = yield* this.#write(tenure, record, now, true);
     const { majority } = this.#environment.farm;
     if (this.#successors(tenure) >= majority) tenure.lost ??= "expired";
@@ -152,11 +159,12 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
     begun: BothClocks,
   ): Protocol<ConditionalTenure | undefined> {
     const { farm } = this.#environment;
-    const { resource, leaseMs } = wish;
+    const { resource, leaseMs, data } = wish;
     const { epoch, number } = this.#greatest(cells);
-    const record = this.#record(resource, epoch + 1n, number + 1n, "held", leaseMs);
+    const record = this.#record(resource, epoch + 1n, number + 1n, "held", leaseMs, data);
     const beliefs = cells.map((cell) => (isCell(cell) ? cell : undefined));
     const tenure = new ConditionalTenure(resource, record.epoch, { begun, leaseMs }, record.number, beliefs);
+    tenure.data = data;
     const targets = Array.from({ length: farm.size }, (_, store) => store).filter(
       (store) => open.includes(store) || cells[store] === undefined,
     );
@@ -348,6 +356,7 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
     number: bigint,
     state: DeltaRecord["state"],
     leaseMs: number,
+    data?: string,
   ): DeltaRecord {
     const { writer, label, settings } = this.#environment;
     this.#nonce += 1;
@@ -361,7 +370,7 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
       leaseMs,
       delayMs: settings.delayMs,
     };
-    return label === undefined ? record : { ...record, label };
+    return { ...record, ...(label !== undefined && { label }), ...(data !== undefined && { data }) };
   }
 
   #timeoutMs(wish: AttemptWish, now: BothClocks): number {

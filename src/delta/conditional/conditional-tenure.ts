@@ -13,6 +13,8 @@ export class ConditionalTenure extends Tenure {
    * record still counted.
    */
   leaseMsMax: number;
+  /** What others are to read of it, as JSON. */
+  data: string | undefined;
 
   constructor(resource: string, token: bigint, hold: Hold, number: bigint, cells: (Cell | undefined)[]) {
     super(resource, token, hold);

@@ -84,9 +84,10 @@ export class PaperLease implements LeaseProtocol<PaperTenure> {
     this.promise = paperPromise(environment);
   }
 
-  *attempt({ resource, leaseMs, deadlineMs }: AttemptWish): Protocol<AttemptResult<PaperTenure>> {
+  *attempt({ resource, leaseMs, deadlineMs, data }: AttemptWish): Protocol<AttemptResult<PaperTenure>> {
     const watch = this.#watchOf(resource, leaseMs);
     const { site } = watch;
+    site.data = data;
     for (;;) {
       const { now } = yield lookAtClocks;
       const cur = yield* site.register.read(now); //                  Fig. 2, lines 1 and 6

@@ -55,6 +55,8 @@ export class Site {
   readonly environment: ProtocolEnvironment;
   readonly resource: string;
   leaseMs: number;
+  /** What others are to read of its next tenure, as JSON. */
+  data: string | undefined;
   readonly #nonces: Nonces;
   /** By record: when a read had ended that first showed it, on the steady clock. What was seen last comes last. */
   readonly #firstSeenMs = new Map<string, number>();
@@ -102,6 +104,7 @@ export class Site {
       leaseMs: this.leaseMs,
       delayMs: settings.delayMs,
       ...(label !== undefined && { label }),
+      ...(this.data !== undefined && { data: this.data }),
     };
   }
 

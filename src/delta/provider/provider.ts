@@ -7,6 +7,7 @@ import type {
   Provider,
   ProviderEvents,
 } from "../../lease/provider.js";
+import { dataFieldBytes } from "../../lease/tenure-data.js";
 import type { Timer } from "../../common/ports.js";
 import type { Guarantees, HolderHint, ResourceHint } from "../../lease/types.js";
 import { encodeRecord } from "../record/codec.js";
@@ -36,6 +37,8 @@ export interface DeltaProviderParts {
   readonly label?: string | undefined;
   /** The longest record that every store takes. */
   readonly bytesMax: number;
+  /** Every store has room for the data of a tenure. Default true. */
+  readonly takesData?: boolean;
 }
 
 export class DeltaGrant implements Grant {
@@ -105,6 +108,7 @@ export class DeltaProvider implements Provider {
       // No algorithm compares one participant's clock with another's.
       maxClockSkewMs: 0,
       takeoverMsMax: protocol.takeoverMsMax,
+      data: parts.takesData ?? true,
     };
     this.inspection = new DeltaInspection({
       farm,
@@ -123,16 +127,16 @@ export class DeltaProvider implements Provider {
   }
 
   async attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
-    const { resource, ttlMs, timeoutMs } = request;
-    if (this.#bytesFor(resource) > this.#bytesMax)
-      return { kind: "failed", error: tooLong(resource, this.#bytesMax) };
+    const { resource, ttlMs, timeoutMs, data } = request;
+    const error = this.#whyTooLong(resource, data);
+    if (error !== undefined) return { kind: "failed", error };
     const deadlineMs = this.#driver.now().monotonicMs + timeoutMs;
     // A participant that attempts has given up what it held: nothing may renew it any more.
     this.#forget(resource);
     await this.#tend(cancellation);
     const now = this.#driver.now();
     if (this.#farm.ready(now) < this.#farm.majority) return { kind: "failed", error: this.#farm.whyNot(now) };
-    const protocol = this.#protocol.attempt({ resource, leaseMs: ttlMs, deadlineMs });
+    const protocol = this.#protocol.attempt({ resource, leaseMs: ttlMs, deadlineMs, data });
     const result = await this.#underGate(protocol, cancellation);
     if (result.kind !== "granted") return result;
     const grant = new DeltaGrant(result.tenure, this.#driver);
@@ -217,7 +221,18 @@ export class DeltaProvider implements Provider {
     });
   }
 
-  /** The length of a resource's longest record. */
+  #whyTooLong(resource: string, data: string | undefined): LeaseholdError | undefined {
+    const bytes = this.#bytesFor(resource);
+    if (bytes > this.#bytesMax) return tooLong(resource, this.#bytesMax);
+    const dataBytes = data === undefined ? 0 : dataFieldBytes(data);
+    if (bytes + dataBytes <= this.#bytesMax) return undefined;
+    return new LeaseholdError(
+      "INVALID_CONFIG",
+      `data: beside the record of ${JSON.stringify(resource)}, of at most ${bytes} bytes, ${this.#bytesMax - bytes} are left in a store, and the data takes ${dataBytes}`,
+    );
+  }
+
+  /** The length of a resource's longest record, without data. */
   #bytesFor(resource: string): number {
     return encodeRecord({
       resource,

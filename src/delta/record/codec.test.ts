@@ -37,6 +37,7 @@ const records: fc.Arbitrary<DeltaRecord> = fc.record(
     label: name,
     readers: fc.array(name, { maxLength: 4 }),
     asked: fc.record({ by: name, broken: fc.boolean() }),
+    data: fc.constantFrom('{"port":8080}', "7", '["\\"",null]'),
   },
   { requiredKeys: ["resource", "epoch", "number", "writer", "nonce", "state", "leaseMs", "delayMs"] },
 );
@@ -60,6 +61,17 @@ describe("a record", () => {
     expect(text(encodeRecord(record))).toMatch(
       /^leasehold-delta\/1 \{"resource":"reports\/nightly","epoch":"7","number":"42","writer":"alice\.1f","nonce":3,"state":"held","leaseMs":15000,"delayMs":100\} [0-9a-f]{8}$/,
     );
+  });
+
+  test("has the data of its tenure as JSON, and is damaged when nobody can have written that", () => {
+    const line = text(encodeRecord({ ...record, data: '{"port":8080}' }));
+    expect(line).toContain('"delayMs":100,"data":{"port":8080}}');
+    const json = JSON.stringify({ ...record, epoch: "7", number: "42" }).slice(0, -1);
+    const nested = "[".repeat(50_000) + "]".repeat(50_000);
+    for (const data of ['{"__proto__":1}', '{ "a":1}', '{"a":1,"a":1}', `"${"x".repeat(1_023)}"`, nested]) {
+      const envelope = encodeEnvelope("leasehold-delta/1", `${json},"data":${data}}`);
+      expect(code(() => decodeRecord(envelope))).toBe("STORE_CORRUPT");
+    }
   });
 
   test("comes back as it was written", () => {

@@ -1,5 +1,6 @@
 import { isCount, isRecord } from "../../common/json.js";
 import { isResourceName } from "../../lease/resource-name.js";
+import { dataIn } from "../../lease/tenure-data.js";
 import { bigintOf, isDuration } from "./fields.js";
 import { DecodedBefore } from "./decoded-before.js";
 import { corrupt, encodeEnvelope, openEnvelope } from "./envelope.js";
@@ -15,13 +16,15 @@ export function encodeRecord(record: DeltaRecord): Uint8Array {
 
 /** Spelt out: it is written for every take and renewal, and `JSON.stringify` of a copy takes twice as long. */
 function jsonOf(record: DeltaRecord): string {
-  const { resource, epoch, number, writer, nonce, state, leaseMs, delayMs, label, readers, asked } = record;
+  const { resource, epoch, number, writer, nonce, state, leaseMs, delayMs, label, readers, asked, data } =
+    record;
   let json = `{"resource":${JSON.stringify(resource)},"epoch":"${epoch}","number":"${number}"`;
   json += `,"writer":${JSON.stringify(writer)},"nonce":${nonce},"state":"${state}"`;
   json += `,"leaseMs":${leaseMs},"delayMs":${delayMs}`;
   if (label !== undefined) json += `,"label":${JSON.stringify(label)}`;
   if (readers !== undefined) json += `,"readers":${JSON.stringify(readers)}`;
   if (asked !== undefined) json += `,"asked":{"by":${JSON.stringify(asked.by)},"broken":${asked.broken}}`;
+  if (data !== undefined) json += `,"data":${data}`;
   return `${json}}`;
 }
 
@@ -46,7 +49,7 @@ function decodeAnew(bytes: Uint8Array): DeltaRecord {
 function recordOf(value: unknown, bytes: Uint8Array): DeltaRecord {
   const wrong = (what: string) => corrupt(`its ${what} makes no sense`, bytes);
   if (!isRecord(value)) throw wrong("content");
-  const { resource, writer, nonce, state, leaseMs, delayMs, label, readers, asked } = value;
+  const { resource, writer, nonce, state, leaseMs, delayMs, label, readers, asked, data } = value;
   if (typeof resource !== "string" || !isResourceName(resource)) throw wrong("resource");
   if (typeof writer !== "string" || writer === "") throw wrong("writer");
   if (!isCount(nonce)) throw wrong("nonce");
@@ -56,6 +59,8 @@ function recordOf(value: unknown, bytes: Uint8Array): DeltaRecord {
   if (label !== undefined && typeof label !== "string") throw wrong("label");
   if (readers !== undefined && !isTexts(readers)) throw wrong("readers");
   if (asked !== undefined && !isAsked(asked)) throw wrong("asked");
+  const text = dataIn(data);
+  if (data !== undefined && text === undefined) throw wrong("data");
   const [epoch, number] = [bigintOf(value["epoch"]), bigintOf(value["number"])];
   if (epoch === undefined) throw wrong("epoch");
   if (number === undefined) throw wrong("number");
@@ -71,6 +76,7 @@ function recordOf(value: unknown, bytes: Uint8Array): DeltaRecord {
     ...(label !== undefined && { label }),
     ...(readers !== undefined && { readers }),
     ...(asked !== undefined && { asked }),
+    ...(text !== undefined && { data: text }),
   };
 }
 

@@ -1,5 +1,6 @@
 import { LeaseholdError } from "../../lease/errors.js";
 import { isRecord, recordOrEmpty, textOrEmpty } from "../../common/json.js";
+import { dataBytesMax } from "../../lease/tenure-data.js";
 import type { MemberView } from "../../lease/types.js";
 import type { Acceptor, Entry } from "../protocol/acceptor.js";
 import type { Reading } from "../protocol/clock.js";
@@ -42,6 +43,7 @@ export interface ResourceAnswer {
   readonly barred: string;
   readonly waiting: number;
   readonly label?: string;
+  readonly data?: string;
 }
 
 /** What an acceptor says of a resource, without what only its host knows. */
@@ -82,11 +84,11 @@ export function memberAnswerFrom(
   value: unknown,
   error: unknown,
   wall: number,
-): { view: MemberView; label: string | undefined } {
+): { view: MemberView; label: string | undefined; data: string | undefined } {
   const told = error === undefined && isRecord(value) ? value : undefined;
   if (told === undefined) {
     const reason = error instanceof Error ? error.message : "its answer cannot be understood";
-    return { view: { id, address, state: "unreachable", reason }, label: undefined };
+    return { view: { id, address, state: "unreachable", reason }, label: undefined, data: undefined };
   }
   const state = told["state"] === "ready" || told["state"] === "clock-fault" ? told["state"] : "recovering";
   const holder = textOrEmpty(told["owner"]);
@@ -108,7 +110,7 @@ export function memberAnswerFrom(
       },
     }),
   };
-  return { view, label: typeof told["label"] === "string" ? told["label"] : undefined };
+  return { view, label: textIn(told["label"]), data: dataTextIn(told["data"]) };
 }
 
 /** @throws LeaseholdError for an answer that is no list. */
@@ -130,6 +132,8 @@ export function pageFrom(value: unknown): FeedPage {
 
 function leaseFrom(value: unknown): ListedLease {
   const lease = recordOrEmpty(value);
+  const label = textIn(lease["label"]);
+  const data = dataTextIn(lease["data"]);
   return {
     resource: textOrEmpty(lease["resource"]),
     owner: textOrEmpty(lease["owner"]),
@@ -137,8 +141,18 @@ function leaseFrom(value: unknown): ListedLease {
     sequence: number(lease["sequence"]),
     until: number(lease["until"]),
     token: Number(whole(lease["token"])),
-    ...(typeof lease["label"] === "string" && { label: lease["label"] }),
+    ...(label !== undefined && { label }),
+    ...(data !== undefined && { data }),
   };
+}
+
+function textIn(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
+
+/** What is too long is not kept; what it says is looked at when somebody reads it. */
+function dataTextIn(value: unknown): string | undefined {
+  return typeof value === "string" && value.length <= dataBytesMax ? value : undefined;
 }
 
 function number(value: unknown): number {

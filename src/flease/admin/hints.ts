@@ -1,3 +1,4 @@
+import { dataField } from "../../lease/tenure-data.js";
 import type { ResourceHint } from "../../lease/types.js";
 import type { ListedLease } from "./listing.js";
 
@@ -10,5 +11,6 @@ export function hintOf(lease: ListedLease, wall: number): ResourceHint {
     token: BigInt(lease.token),
     remainingMs: Math.max(0, lease.until - wall),
     ...(lease.label !== undefined && { label: lease.label }),
+    ...dataField(lease.data),
   };
 }

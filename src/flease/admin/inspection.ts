@@ -1,6 +1,7 @@
 import { LeaseholdError } from "../../lease/errors.js";
 import type { Inspection, Watching } from "../../lease/provider.js";
-import type { Explanation, HolderAction, ResourceHint } from "../../lease/types.js";
+import { dataField } from "../../lease/tenure-data.js";
+import type { Explanation, HolderAction, JsonValue, ResourceHint } from "../../lease/types.js";
 import { Cells } from "../protocol/cells.js";
 import { reasonsOf } from "./explaining.js";
 import { hintOf } from "./hints.js";
@@ -95,6 +96,13 @@ export class FleaseInspection implements Inspection {
     return (await this.#explain(resource, timeoutMs)).explanation;
   }
 
+  /** What the owner of this tenure lets others read, as far as they say so at once. */
+  async dataOf(resource: string, token: bigint, timeoutMs: number): Promise<{ readonly data?: JsonValue }> {
+    const { explanation } = await this.#explain(resource, timeoutMs);
+    const { data } = explanation;
+    return explanation.token === token && data !== undefined ? { data } : {};
+  }
+
   async requestRelease(resource: string, timeoutMs: number): Promise<HolderAction> {
     const leftMs = this.#timeLeft(timeoutMs);
     const { cell, owner, action } = await this.#holding(resource, timeoutMs);
@@ -158,6 +166,7 @@ export class FleaseInspection implements Inspection {
     const quorum = ready >= cell.majority;
     const state = lease !== undefined ? "held" : quorum ? "free" : "unknown";
     const label = told.find(({ view }) => view === holding)?.label;
+    const data = told.find((one) => one.data !== undefined && same.includes(one.view))?.data;
     const explanation: Omit<Explanation, "reasons"> = {
       resource,
       state,
@@ -175,6 +184,7 @@ export class FleaseInspection implements Inspection {
         remainingMs: greatest(same.map((one) => one.lease!.remainingMs)),
       }),
       ...(label !== undefined && { label }),
+      ...dataField(data),
     };
     return { explanation: { ...explanation, reasons: reasonsOf(explanation) }, owner: lease?.holder };
   }

@@ -13,6 +13,8 @@ export interface ListedLease {
   readonly token: number;
   /** What its owner says of itself. */
   readonly label?: string;
+  /** What its owner lets others read of it, as JSON. */
+  readonly data?: string;
 }
 
 /** A part of what an acceptor knows. */
@@ -103,7 +105,11 @@ export function mergeListings(listings: readonly (readonly ListedLease[])[]): Me
       lease.number > known.number ||
       (lease.number === known.number && lease.sequence > known.sequence);
     const votes = known?.owner === lease.owner ? known.votes + 1 : newer ? 1 : known.votes;
-    merged.set(lease.resource, { ...(newer ? lease : known), votes });
+    const told = newer ? lease : known;
+    const other = newer ? known : lease;
+    // It comes after the lease, to each acceptor by itself.
+    const data = other?.owner === told.owner && other.token === told.token ? other.data : undefined;
+    merged.set(lease.resource, { ...(data !== undefined && { data }), ...told, votes });
   }
   return [...merged.values()].sort((left, right) => (left.resource < right.resource ? -1 : 1));
 }

@@ -59,7 +59,9 @@ export class WatchView {
     }
     for (const lease of leases) {
       const same = leases.filter((one) => one.owner === lease.owner && one.token === lease.token);
-      if (same.length >= cell.majority) return { state: "held", lease };
+      if (same.length < cell.majority) continue;
+      // It comes after the lease, to each member by itself.
+      return { state: "held", lease: same.find(({ data }) => data !== undefined) ?? lease };
     }
     const free = cell.members.length - silent - leases.length;
     return free >= cell.majority ? { state: "free" } : undefined;

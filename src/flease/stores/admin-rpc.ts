@@ -103,8 +103,12 @@ export class StoreAdminRpc {
       const seen = seenIn(visiting, { kind: "cells", id: answer.id, cells }, resource);
       if ("error" in seen || seen.record === undefined) continue;
       if (!acceptor.isLive(seen.record, visiting.now())) continue;
-      const { label, entry } = seen.record;
-      listed.push({ ...listedLease(resource, entry), ...(label !== undefined && { label }) });
+      const { label, entry, data } = seen.record;
+      listed.push({
+        ...listedLease(resource, entry),
+        ...(label !== undefined && { label }),
+        ...(data !== undefined && { data }),
+      });
     }
     return listed;
   }
@@ -113,8 +117,9 @@ export class StoreAdminRpc {
     const { visiting } = this.#options;
     return this.#revise(store, resource, (record, now) => {
       const answer = answerOn(visiting.acceptor.load(resource, record, now), resource, now);
-      const label = record?.label;
-      return { next: undefined, value: { ...answer, ...(label !== undefined && { label }) } };
+      const { label, data } = record ?? {};
+      const told = { ...(label !== undefined && { label }), ...(data !== undefined && { data }) };
+      return { next: undefined, value: { ...answer, ...told } };
     });
   }
 

@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { LeaseholdError } from "../../lease/errors.js";
+import { dataText } from "../../lease/tenure-data.js";
 import { decodeEntry, encodeEntry, recordBytesMax } from "./codec.js";
 import type { EntryRecord } from "./record.js";
 
@@ -53,6 +54,7 @@ const records: fc.Arbitrary<EntryRecord> = fc.record(
     entry: entries,
     label: fc.string(),
     asked: fc.record({ by: fc.string(), broken: fc.boolean(), heard: fc.boolean() }),
+    data: fc.constantFrom('{"port":8080}', "7", '["\\"",null]'),
   },
   { requiredKeys: ["resource", "entry"] },
 );
@@ -110,6 +112,7 @@ test("the longest entry fits", () => {
     },
     label: quotes(256),
     asked: { by: quotes(256), broken: false, heard: false },
+    data: dataText("x".repeat(1_022)),
   };
   expect(encodeEntry(longest).length).toBeLessThanOrEqual(recordBytesMax);
 });

@@ -2,36 +2,43 @@ import { corrupt, decodeEnvelope, encodeEnvelope, sameBytes } from "../../delta/
 import type { Entry } from "../protocol/acceptor.js";
 import { isCount, isRecord } from "../../common/json.js";
 import { isResourceName } from "../../lease/resource-name.js";
+import { dataIn, withData } from "../../lease/tenure-data.js";
 import type { EntryRecord, Request } from "./record.js";
 
 /** The first word of every record. Another number is another format, which this version leaves alone. */
 export const entryFormat = "leasehold-flease/1";
 
-/** The longest record, with names and labels as long as they may be and every second byte in need of a backslash. */
-export const recordBytesMax = 3_072;
+/**
+ * The longest record, with names and labels as long as they may be and every second byte in need of a backslash,
+ * and the data of a tenure.
+ */
+export const recordBytesMax = 4_096;
 
 /** The record as the one line of text that stands for it. The same record is always the same bytes. */
-export function encodeEntry({ resource, entry, label, asked }: EntryRecord): Uint8Array {
+export function encodeEntry({ resource, entry, label, asked, data }: EntryRecord): Uint8Array {
   const hasLease = entry.leaseOwner !== "";
   return encodeEnvelope(
     entryFormat,
-    JSON.stringify({
-      resource,
-      promised: { number: entry.promisedNumber, owner: entry.promisedOwner },
-      lease: hasLease
-        ? {
-            owner: entry.leaseOwner,
-            number: entry.leaseNumber,
-            sequence: entry.leaseSequence,
-            until: entry.leaseExpiresWallMs,
-            released: entry.released,
-            token: entry.token,
-          }
-        : undefined,
-      barred: entry.barredOwner === "" ? undefined : entry.barredOwner,
-      label,
-      asked: asked && { by: asked.by, broken: asked.broken, heard: asked.heard },
-    }),
+    withData(
+      JSON.stringify({
+        resource,
+        promised: { number: entry.promisedNumber, owner: entry.promisedOwner },
+        lease: hasLease
+          ? {
+              owner: entry.leaseOwner,
+              number: entry.leaseNumber,
+              sequence: entry.leaseSequence,
+              until: entry.leaseExpiresWallMs,
+              released: entry.released,
+              token: entry.token,
+            }
+          : undefined,
+        barred: entry.barredOwner === "" ? undefined : entry.barredOwner,
+        label,
+        asked: asked && { by: asked.by, broken: asked.broken, heard: asked.heard },
+      }),
+      data,
+    ),
   );
 }
 
@@ -49,7 +56,7 @@ export function decodeEntry(bytes: Uint8Array): EntryRecord {
 function recordOf(value: unknown, bytes: Uint8Array): EntryRecord {
   const wrong = (what: string) => corrupt(`its ${what} makes no sense`, bytes);
   if (!isRecord(value)) throw wrong("content");
-  const { resource, promised, lease, barred, label, asked } = value;
+  const { resource, promised, lease, barred, label, asked, data } = value;
   if (typeof resource !== "string" || !isResourceName(resource)) throw wrong("resource");
   if (!isRecord(promised)) throw wrong("promise");
   const { number, owner } = promised;
@@ -57,6 +64,8 @@ function recordOf(value: unknown, bytes: Uint8Array): EntryRecord {
   if (barred !== undefined && !isText(barred)) throw wrong("bar");
   if (label !== undefined && typeof label !== "string") throw wrong("label");
   if (asked !== undefined && !isRequest(asked)) throw wrong("request");
+  const text = dataIn(data);
+  if (data !== undefined && text === undefined) throw wrong("data");
   const held = lease === undefined ? noLease : leaseOf(lease);
   if (held === undefined) throw wrong("lease");
   const entry = { promisedNumber: number, promisedOwner: owner, ...held, barredOwner: barred ?? "" };
@@ -65,6 +74,7 @@ function recordOf(value: unknown, bytes: Uint8Array): EntryRecord {
     entry,
     ...(label !== undefined && { label }),
     ...(asked !== undefined && { asked }),
+    ...(text !== undefined && { data: text }),
   };
 }
 

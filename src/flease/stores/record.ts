@@ -15,6 +15,8 @@ export interface EntryRecord {
   readonly label?: string;
   /** Somebody wants the resource from the owner of the lease, who finds this when it renews. */
   readonly asked?: Request;
+  /** What the owner of the lease lets others read of its tenure, as JSON. */
+  readonly data?: string;
 }
 
 export interface Request extends Asked {

@@ -40,6 +40,8 @@ export interface Step {
 export class StoreAcceptor {
   readonly #settings: FleaseSettings;
   readonly #label: string | undefined;
+  /** What others are to read of this process's tenures, as JSON, by resource. */
+  readonly data = new Map<string, string>();
 
   /** @param label what the process says of itself, and leaves beside its leases. */
   constructor(settings: FleaseSettings, label?: string) {
@@ -75,11 +77,13 @@ export class StoreAcceptor {
     const asked = sameTenure?.asked;
     const heard = asked?.heard === false && entry.leaseOwner === request.owner ? asked : undefined;
     const label = accepted ? this.#label : record?.label;
+    const data = accepted ? this.data.get(resource) : record?.data;
     const next: EntryRecord = {
       resource,
       entry,
       ...(label !== undefined && { label }),
       ...(asked !== undefined && { asked: { ...asked, heard: asked.heard || heard !== undefined } }),
+      ...(data !== undefined && { data }),
     };
     return { next, replies, heard };
   }

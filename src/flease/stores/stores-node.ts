@@ -95,6 +95,12 @@ export class StoresNode implements StoresDriver {
     return farm.ready(now) < farm.majority ? farm.whyNot(now) : undefined;
   }
 
+  carry(resource: string, data: string | undefined): void {
+    const carried = this.#visiting.acceptor.data;
+    if (data === undefined) carried.delete(resource);
+    else carried.set(resource, data);
+  }
+
   whyNoQuorum(): LeaseholdError {
     const { size, majority } = this.#options.farm;
     const errors = Array.from({ length: size }, (_, store) => this.#errors[store]);

@@ -13,6 +13,8 @@ const pollSpread = 1 / 2;
 export interface StoresDriver extends FleaseDriver {
   /** Looks after stores that do not count; why no lease can be had at all, if they are too many. */
   tend(): Promise<LeaseholdError | undefined>;
+  /** What others are to read of a tenure from now on, as JSON. */
+  carry(resource: string, data: string | undefined): void;
   /** Why no majority has answered. */
   whyNoQuorum(): LeaseholdError;
   /** Resolves when a majority of the stores has taken what they were asked for this resource, or all have had their time. */
@@ -35,7 +37,9 @@ export class StoresProvider extends FleaseProvider {
   override async attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
     const error = await this.#driver.tend();
     if (error !== undefined) return { kind: "failed", error };
+    this.#driver.carry(request.resource, request.data);
     const outcome = await super.attempt(request, cancellation);
+    if (outcome.kind !== "granted") this.#driver.carry(request.resource, undefined);
     if (outcome.kind !== "failed" || outcome.error.code !== "NO_QUORUM") return outcome;
     return { kind: "failed", error: this.#driver.whyNoQuorum() };
   }
@@ -43,6 +47,7 @@ export class StoresProvider extends FleaseProvider {
   /** There is no connection that would carry the release on after this process has gone: it ends when it is written. */
   override async release(grant: Grant): Promise<void> {
     await super.release(grant);
+    this.#driver.carry(grant.resource, undefined);
     await this.#driver.settled(grant.resource);
   }
 

@@ -4,7 +4,7 @@ import type { StoreTraits } from "../../delta/store.js";
 const serverBytesMax = 65_536;
 
 /** What every store of a kind is: also what is assumed of one that is out of reach. */
-type UsualTraits = Pick<StoreTraits, "kind" | "bytesMax" | "pollMs" | "delayMs">;
+type UsualTraits = Pick<StoreTraits, "kind" | "bytesMax" | "pollMs" | "delayMs" | "takesData">;
 
 export const usualTraits = {
   /**
@@ -22,7 +22,7 @@ export const usualTraits = {
    * sanlock itself renews every two of its io_timeouts. A record is 200 bytes there; what it has in words
    * besides is checked when it is written.
    */
-  sanlock: { kind: "slotted", bytesMax: 1_024, pollMs: 1_000, delayMs: 2_000 },
+  sanlock: { kind: "slotted", bytesMax: 1_024, pollMs: 1_000, delayMs: 2_000, takesData: false },
   s3: { kind: "atomic", bytesMax: serverBytesMax, pollMs: 1_000, delayMs: 2_000 },
   redis: { kind: "atomic", bytesMax: serverBytesMax, pollMs: 100, delayMs: 500 },
   postgres: { kind: "atomic", bytesMax: serverBytesMax, pollMs: 250, delayMs: 1_000 },

@@ -1,5 +1,5 @@
 import type { ErrorCode } from "../../lease/errors.js";
-import type { Lease, Leases } from "../../lease/types.js";
+import type { Lease, Leases, TryAcquireOptions } from "../../lease/types.js";
 
 /** What the suite needs of the ground that it is held against. */
 export interface ConformanceGround {
@@ -88,7 +88,11 @@ export class Stage {
   }
 
   /** Takes a free resource. */
-  async take(leases: Leases, resource: string, options: { autoRenew?: boolean } = {}): Promise<Lease> {
+  async take(
+    leases: Leases,
+    resource: string,
+    options: Pick<TryAcquireOptions, "autoRenew" | "data"> = {},
+  ): Promise<Lease> {
     const call = leases.acquire(this.name(resource), { ttl: this.ttlMs, wait: 20 * this.ttlMs, ...options });
     return this.until(call, `acquire of a free resource (${resource})`);
   }

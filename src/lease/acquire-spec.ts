@@ -1,0 +1,46 @@
+import { formatDuration, parseDuration } from "./duration.js";
+import { LeaseholdError } from "./errors.js";
+import type { HeldLeaseOptions } from "./held-lease.js";
+import { type CallWithOptions, checkOptions } from "./option-names.js";
+import { checkResourceName } from "./resource-name.js";
+import { dataText } from "./tenure-data.js";
+import type { AcquireOptions, Guarantees, TryAcquireOptions } from "./types.js";
+
+const waitDefault = "1m";
+
+/** What a caller wants, checked. */
+export interface AcquireSpec extends HeldLeaseOptions {
+  readonly resource: string;
+  readonly signal: AbortSignal | undefined;
+  /** JSON. */
+  readonly data: string | undefined;
+}
+
+export function waitMsOf(options: AcquireOptions): number {
+  return parseDuration(options.wait ?? waitDefault, "wait", { infinity: true });
+}
+
+/** @throws LeaseholdError for what the ground cannot do, before anything is sent. */
+export function acquireSpec(
+  guarantees: Guarantees,
+  call: CallWithOptions,
+  resource: string,
+  options: TryAcquireOptions,
+): AcquireSpec {
+  checkResourceName(resource);
+  checkOptions(call, options);
+  const { ttlMinMs, ttlMaxMs } = guarantees;
+  const ttlMs = options.ttl === undefined ? ttlMaxMs : parseDuration(options.ttl, "ttl");
+  if (ttlMs < ttlMinMs || ttlMs > ttlMaxMs) {
+    throw new LeaseholdError(
+      "TTL_OUT_OF_RANGE",
+      `ttl ${formatDuration(ttlMs)} is outside ${formatDuration(ttlMinMs)} to ${formatDuration(ttlMaxMs)}`,
+    );
+  }
+  const maxHoldMs = parseDuration(options.maxHold ?? Infinity, "maxHold", { infinity: true });
+  if (maxHoldMs === 0) throw new LeaseholdError("INVALID_DURATION", "maxHold: must be more than 0");
+  const data = options.data === undefined ? undefined : dataText(options.data);
+  if (data !== undefined && !guarantees.data)
+    throw new LeaseholdError("UNSUPPORTED", "on this ground a tenure carries no data");
+  return { resource, ttlMs, maxHoldMs, autoRenew: options.autoRenew ?? true, signal: options.signal, data };
+}
