@@ -54,7 +54,7 @@ test("whatever others left is read as their data or not at all", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary" }), (text) => {
       const { data } = dataField(text);
-      if (data !== undefined) expect(JSON.stringify(data)).toBe(text);
+      expect([undefined, text]).toContain(JSON.stringify(data));
     }),
   );
 });
