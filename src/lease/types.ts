@@ -283,7 +283,7 @@ export interface Leases extends AsyncDisposable {
    * The resources below a prefix that are held: hints. Sorted by name.
    *
    * @throws LeaseholdError `NO_QUORUM` when members that do not answer leave some resources unknown, unless
-   * `onIncomplete` is given.
+   * `onIncomplete` is given; `WATCH_TOO_WIDE` beyond a million resources, or 100,000 in one store.
    */
   list(prefix?: string, options?: ListOptions): Promise<ResourceHint[]>;
   /**

@@ -65,7 +65,7 @@ export class LeaseClient {
     });
   }
 
-  /** It relies on its lease as `core/client` does. */
+  /** It relies on its lease as `src/etcd` does. */
   #promised(id: bigint, sentMs: number, ttlMs: number): void {
     this.#life.promised(id, sentMs, ttlMs);
     this.#life.relied(id, sentMs + relied(ttlMs, this.#world.plan.clockRateError) / this.#rate);

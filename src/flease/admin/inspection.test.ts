@@ -45,6 +45,13 @@ test("a list of many pages takes no longer than its time-out", async () => {
   await late;
 });
 
+test("a list that has no end fails, and is not cut off as if it were whole", async () => {
+  const { world, inspection } = slowMembers(1, Infinity);
+  const failed = inspection.list("", 10_000, () => undefined).catch((error: unknown) => error);
+  await world.advance(5_000);
+  expect(await failed).toMatchObject({ code: "WATCH_TOO_WIDE" });
+});
+
 test.each(["requestRelease", "breakLease"] as const)(
   "%s asks several times within one time-out",
   async (method) => {

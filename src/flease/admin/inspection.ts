@@ -16,7 +16,7 @@ import { append, greatest } from "../../common/lists.js";
 import { majorityOf } from "../../common/majority.js";
 import { WatchSet } from "../../lease/watch-set.js";
 
-/** More pages than this are more leases than a member keeps. */
+/** A million leases: what a member keeps by default. Where it is set to keep more, a list of more fails. */
 const pagesMax = 2_000;
 
 interface CellAnswer {
@@ -53,7 +53,7 @@ export class FleaseInspection implements Inspection {
     return this.#watches.add(watch);
   }
 
-  /** @throws LeaseholdError `NO_QUORUM` */
+  /** @throws LeaseholdError `NO_QUORUM`, `WATCH_TOO_WIDE` */
   async list(
     prefix: string,
     timeoutMs: number,
@@ -64,6 +64,9 @@ export class FleaseInspection implements Inspection {
     const listings = await Promise.allSettled(
       everybody.map((member) => this.#listAt(member, prefix, timeoutMs)),
     );
+    // It would only count as missing, although it has answered.
+    for (const listing of listings)
+      if (listing.status === "rejected" && isTooWide(listing.reason)) throw listing.reason;
     const heard = listings.filter((listing) => listing.status === "fulfilled");
     const missing = everybody.filter((member) => listings[member]!.status === "rejected");
     // As long as fewer are missing than make a majority impossible, no cell can have lost too many.
@@ -87,9 +90,9 @@ export class FleaseInspection implements Inspection {
       const answer = await this.#driver.ask(member, "list", { session, prefix, page }, leftMs());
       const { held, more } = listFrom(answer);
       append(listed, held);
-      if (!more) break;
+      if (!more) return listed;
     }
-    return listed;
+    throw new LeaseholdError("WATCH_TOO_WIDE", `a member has more than ${pagesMax} pages below the prefix`);
   }
 
   async explain(resource: string, timeoutMs: number): Promise<Explanation> {
@@ -202,6 +205,10 @@ export class FleaseInspection implements Inspection {
       if (error instanceof LeaseholdError && error.code === "PERMISSION_DENIED") throw error;
     return settled;
   }
+}
+
+function isTooWide(error: unknown): boolean {
+  return error instanceof LeaseholdError && error.code === "WATCH_TOO_WIDE";
 }
 
 function countTrue(answers: readonly CellAnswer[]): number {

@@ -4,7 +4,7 @@ import { type ErrorCode, LeaseholdError } from "../../lease/errors.js";
 export type Meaning = readonly [code: ErrorCode, hint?: string];
 
 /** What has no meaning of its own passes by itself, or with a restart. */
-const passing: Meaning = ["STORE_UNAVAILABLE"];
+const retryable: Meaning = ["STORE_UNAVAILABLE"];
 
 /** The server's error as the store's, with its name. Errors that have a code of ours keep it. */
 export function serverFailure(
@@ -14,7 +14,7 @@ export function serverFailure(
 ): LeaseholdError {
   if (error instanceof LeaseholdError) return error;
   const text = textOf(error);
-  const [code, hint] = meaningOf(text) ?? passing;
+  const [code, hint] = meaningOf(text) ?? retryable;
   return new LeaseholdError(code, `${name}: ${hint === undefined ? text : `${hint} (${text})`}`);
 }
 

@@ -53,7 +53,7 @@ const retryable: ReadonlySet<string> = new Set([
   "ENXIO",
 ]);
 
-function throwIfPassing(error: unknown): void {
+function throwIfRetryable(error: unknown): void {
   if (retryable.has(errnoOf(error))) throw error;
 }
 
@@ -62,7 +62,7 @@ export async function mustFail(tried: string, run: () => Promise<void>): Promise
     await run();
     return { tried, seen: "it was done", ok: false };
   } catch (error) {
-    throwIfPassing(error);
+    throwIfRetryable(error);
     return { tried, seen: `it was refused (${errnoOf(error)})`, ok: true };
   }
 }
@@ -78,7 +78,7 @@ async function renameOpen(from: string, to: string): Promise<ProbeFinding> {
     await rename(from, to);
     return { tried, seen: "done", ok: true };
   } catch (error) {
-    throwIfPassing(error);
+    throwIfRetryable(error);
     return { tried, seen: `it was refused (${errnoOf(error)})`, ok: false };
   } finally {
     await file.close();
