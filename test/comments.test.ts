@@ -1,0 +1,84 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+
+/** What a comment names in backticks exists: a name that was changed in the code alone is found here. */
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+
+/** Names of other people's code, which ours cannot have. */
+const foreign = new Set([
+  "String.hashCode",
+  "getPeerX509Certificate",
+  "ListObjectsV2",
+  "leasehold/core",
+  "leasehold/delta",
+  "leasehold/etcd",
+  "leasehold/flease",
+  "leasehold/provider",
+  "leasehold/testing",
+  "owner/token",
+]);
+
+const commentPattern = /\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/ [^\n]*/g;
+
+interface Source {
+  /** Below the root. */
+  readonly path: string;
+  readonly comments: readonly string[];
+  readonly code: string;
+}
+
+const sources: Source[] = ["src", "sim"]
+  .flatMap((folder) => readdirSync(join(root, folder), { recursive: true, withFileTypes: true }))
+  .filter((entry) => entry.name.endsWith(".ts") && !entry.parentPath.includes("/core/gen"))
+  .map((entry) => {
+    const text = readFileSync(join(entry.parentPath, entry.name), "utf8");
+    return {
+      path: relative(root, join(entry.parentPath, entry.name)),
+      comments: text.match(commentPattern) ?? [],
+      code: text.replaceAll(commentPattern, ""),
+    };
+  });
+const words = new Set(sources.flatMap(({ code }) => code.match(/[A-Za-z_$][\w$]*/g) ?? []));
+const fileNames = new Set(sources.map(({ path }) => path.slice(path.lastIndexOf("/") + 1)));
+
+/** A file or folder is named from the root, `src`, `sim`, `docs`, or any folder that the file is in. */
+function pathExists(named: string, from: string): boolean {
+  if (fileNames.has(named)) return true;
+  const places = ["", "src", "sim", "docs"];
+  for (let folder = dirname(from); folder !== "."; folder = dirname(folder)) places.push(folder);
+  return places.some((place) => existsSync(join(root, place, named)));
+}
+
+/** What of a comment in this file names nothing that there is. */
+function unknownNames(comment: string, from: string): string[] {
+  const named = [...comment.matchAll(/`#?([A-Za-z_$][\w$./-]*)(?:\(\))?`/g)].map(([, name = ""]) => name);
+  return named.filter((name) => {
+    if (foreign.has(name)) return false;
+    if (name.includes("/") || /\.(?:ts|mjs|md)$/.test(name)) return !pathExists(name, from);
+    const isCode = /[a-z][A-Z]|^\w+\.#?\w+$/.test(name);
+    return isCode && name.split(".").some((part) => !words.has(part));
+  });
+}
+
+test("what comments name in backticks exists: files, folders and what the code declares", () => {
+  const found = sources.flatMap(({ path, comments }) =>
+    comments.flatMap((comment) => unknownNames(comment, path).map((name) => `${path}: ${name}`)),
+  );
+  expect(found).toEqual([]);
+  expect(sources.flatMap(({ comments }) => comments).length).toBeGreaterThan(3_000);
+});
+
+describe("a comment with", () => {
+  const from = "src/flease/protocol/acceptor.ts";
+  test.each(["`core/client`", "`slot.ts`", "see `Proposer.slotOf`", "`holdUntilMs`", "`forgetBallots()`"])(
+    "%s names nothing",
+    (comment) => expect(unknownNames(comment, from)).toHaveLength(1),
+  );
+  test.each(["`src/etcd`", "`instance.ts`", "see `Proposer.instanceOf`", "`holdExpiresMonoMs`", "`held`"])(
+    "%s passes",
+    (comment) => expect(unknownNames(comment, from)).toEqual([]),
+  );
+});
