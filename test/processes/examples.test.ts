@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { freePorts } from "../free-ports.js";
@@ -129,6 +130,90 @@ describe("examples", () => {
     await eventually("another leads", () => rest.find(leads));
     for (const member of rest) member.process.kill("SIGTERM");
     expect(await Promise.all(rest.map((member) => member.closed))).toEqual([0, 0]);
+  });
+
+  test("once-per-period.mjs does the job once for each time it is due, wherever it starts within the window", async () => {
+    const due = new Date().toISOString();
+    const start = () => outputOf(["once-per-period.mjs", due], { WINDOW_MS: "4000", SKEW_MS: "100" });
+    const outputs = await Promise.all([start(), start(), start()]);
+    expect(outputs.filter((output) => /^begins with token \d+\ndone\n$/.test(output))).toHaveLength(1);
+    expect(outputs.filter((output) => output === "another has done it\n")).toHaveLength(2);
+    expect(await start()).toBe("too late for this period\n");
+  });
+
+  test("once-per-period.mjs: who waits does the job when the first crashes within the window", async () => {
+    const words = ["once-per-period.mjs", new Date().toISOString()];
+    const env = { WINDOW_MS: "8000", SKEW_MS: "100" };
+    const first = run(words, { ...env, PART_MS: "60000" });
+    await printed(first, /begins/);
+    const second = run(words, env);
+    first.process.kill("SIGKILL");
+    expect(await second.closed).toBe(0);
+    expect(second.output()).toMatch(/^begins with token \d+\ndone\n$/);
+  });
+
+  test("who-is-alive.mjs lists the workers, and tells who comes and goes", async () => {
+    const worker = run(["who-is-alive.mjs", "w1"], { PORT: "8081" });
+    await printed(worker, /workers\/w1 is registered/);
+    const observer = run(["who-is-alive.mjs"]);
+    await printed(observer, /workers\/w1: .*serves port 8081/);
+    const other = run(["who-is-alive.mjs", "w2"]);
+    await printed(observer, /workers\/w2 is alive/);
+    other.process.kill("SIGKILL");
+    await printed(observer, /workers\/w2 is gone/);
+    for (const { process } of [worker, observer]) process.kill("SIGTERM");
+    expect(await Promise.all([worker.closed, observer.closed])).toEqual([0, 0]);
+    expect(worker.output()).toBe("workers/w1 is registered\n");
+  });
+
+  test("queue-worker.mjs: each job is done once by one worker, and again by another when that one is killed", async () => {
+    const queue = mkdtempSync(join(tmpdir(), "queue-"));
+    const jobs = ["a", "b", "c", "d", "e", "f"];
+    for (const job of jobs) writeFileSync(join(queue, job), "");
+    const killed = run(["queue-worker.mjs"], { QUEUE: queue, PART_MS: "60000" });
+    const [, taken] = await printed(killed, /(\w) begins/);
+    const workers = [
+      run(["queue-worker.mjs"], { QUEUE: queue }),
+      run(["queue-worker.mjs"], { QUEUE: queue }),
+    ];
+    await printed(workers[0]!, /begins/);
+    expect(readdirSync(queue)).toContain(taken);
+    killed.process.kill("SIGKILL");
+    expect(await Promise.all(workers.map((worker) => worker.closed))).toEqual([0, 0]);
+    const outputs = workers.map((worker) => worker.output()).join("");
+    const begun = [...outputs.matchAll(/(\w) begins/g)].map(([, job]) => job).sort();
+    expect(begun).toEqual(jobs);
+    expect([...outputs.matchAll(/(\w) done/g)].map(([, job]) => job).sort()).toEqual(jobs);
+    expect(readdirSync(queue)).toEqual(["done"]);
+    rmSync(queue, { recursive: true });
+  });
+
+  test("http-handler.mjs does one request at a time for an account, and replies with tokens as text", async () => {
+    const server = run(["http-handler.mjs"], { PORT: "0", WORK_MS: "300" });
+    const [url] = await printed(server, /http:\S+/);
+    const post = (path: string) => fetch(`${url}/${path}`, { method: "POST" });
+    const replies = await Promise.all([post("accounts/7"), post("accounts/7"), post("accounts/8")]);
+    const [first, refused] = replies.slice(0, 2).sort((one, other) => one.status - other.status);
+    expect(replies.map((reply) => reply.status).sort()).toEqual([200, 200, 423]);
+    const token = first!.headers.get("x-fencing-token");
+    expect(await first!.json()).toMatchObject({ lease: { resource: "accounts/7", token } });
+    expect(refused!.headers.get("retry-after")).toBe("1");
+    expect(await refused!.json()).toMatchObject({ holder: { state: "held", token } });
+    server.process.kill("SIGTERM");
+    expect(await server.closed).toBe(0);
+  });
+
+  test("semaphore.mjs: two have a place, and a third gets one only when one of them is gone", async () => {
+    const place = async (running: Running) => (await printed(running, /has (pool\/\d)\n/))[1];
+    const holders = [1, 2].map(() => run(["semaphore.mjs"], { WORK_MS: "60000" }));
+    const places = await Promise.all(holders.map(place));
+    expect([...places].sort()).toEqual(["pool/0", "pool/1"]);
+    const third = run(["semaphore.mjs"]);
+    await sleep(2_000); // it tries all, waits for one, and tries all again
+    expect(third.output()).toBe("");
+    holders[1]!.process.kill("SIGKILL");
+    expect(await third.closed).toBe(0);
+    expect(third.output()).toBe(`has ${places[1]}\nleaves ${places[1]}\n`);
   });
 
   test("test-your-code.test.mjs passes, and not because it has no tests", async () => {

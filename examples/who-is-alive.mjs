@@ -1,0 +1,32 @@
+// Which workers are alive: each holds a lease under its own name, and anybody lists what is held.
+//
+//   node who-is-alive.mjs w1 & node who-is-alive.mjs w2 &        two workers
+//   node who-is-alive.mjs                                        who is there, and who comes and goes
+import { once } from "node:events";
+import { open } from "leasehold";
+
+const [name] = process.argv.slice(2);
+const stop = new AbortController();
+process.once("SIGTERM", () => stop.abort());
+process.once("SIGINT", () => stop.abort());
+const { signal } = stop;
+
+const leases = await open(process.env.LEASEHOLD_MEMBER ?? "flease://127.0.0.1:7400", {
+  label: `serves port ${process.env.PORT ?? 8080}`, // what others read beside the name
+});
+if (name === undefined) {
+  for (const { resource, label } of await leases.list("workers/")) console.log(`${resource}: ${label}`);
+  for await (const { resource, state } of leases.watch("workers/", { signal }))
+    console.log(`${resource} is ${state === "held" ? "alive" : "gone"}`);
+} else {
+  // Registered as long as this process renews, and again after a loss. A second worker of this name waits.
+  const registered = leases.lead(`workers/${name}`, stay, { signal });
+  await once(signal, "abort"); // its work
+  await registered;
+}
+await leases.close();
+
+async function stay(lease) {
+  console.log(`${lease.resource} is registered`);
+  if (!lease.signal.aborted) await once(lease.signal, "abort");
+}
