@@ -292,7 +292,7 @@ export interface Leases extends AsyncDisposable {
    * and the watch goes on by itself. Ends with the signal, with `close`, or when the loop is left. Hints,
    * like all answers.
    *
-   * @throws LeaseholdError `WATCH_TOO_WIDE` beyond 100,000 held resources, `UNSUPPORTED`, `INVALID_NAME`,
+   * @throws LeaseholdError `WATCH_TOO_WIDE` beyond 100,000 resources, `UNSUPPORTED`, `INVALID_NAME`,
    * `CLOSED` (also when the thread of `renewInWorker` dies while it is read).
    * @example
    * ```ts

@@ -39,8 +39,12 @@ export class DeltaInspection implements Inspection {
     this.#parts = parts;
   }
 
-  watch(prefix: string, told: (hint: ResourceHint) => void): Watching {
-    return this.#watches.add(new PollingWatch(this.#parts, prefix, told));
+  watch(
+    prefix: string,
+    told: (hint: ResourceHint) => void,
+    failed: (error: LeaseholdError) => void,
+  ): Watching {
+    return this.#watches.add(new PollingWatch(this.#parts, prefix, told, failed));
   }
 
   async explain(resource: string, timeoutMs: number): Promise<Explanation> {
@@ -110,11 +114,18 @@ class PollingWatch implements Watching {
   readonly #parts: DeltaInspectionParts;
   readonly #prefix: string;
   readonly #view: PrefixView;
+  readonly #failed: (error: LeaseholdError) => void;
   #timer: Timer | undefined;
 
-  constructor(parts: DeltaInspectionParts, prefix: string, told: (hint: ResourceHint) => void) {
+  constructor(
+    parts: DeltaInspectionParts,
+    prefix: string,
+    told: (hint: ResourceHint) => void,
+    failed: (error: LeaseholdError) => void,
+  ) {
     this.#parts = parts;
     this.#prefix = prefix;
+    this.#failed = failed;
     this.#view = new PrefixView(told);
     this.#lookIn(0);
   }
@@ -132,8 +143,12 @@ class PollingWatch implements Watching {
     try {
       this.#view.list(await this.#parts.list(this.#prefix, watchTimeoutMs));
     } catch (error) {
-      // Too few stores answered to know what is held. Nothing is told, and the next look may see more.
       if (!(error instanceof LeaseholdError)) throw error;
+      if (error.code === "WATCH_TOO_WIDE" && !this.#view.isStopped) {
+        this.stop();
+        this.#failed(error);
+      }
+      // Else too few stores answered to know what is held. Nothing is told, and the next look may see more.
     }
     if (!this.#view.isStopped) this.#lookIn(Math.max(watchMsMin, this.#parts.pollMs));
   }

@@ -74,7 +74,7 @@ test("a request to release takes no longer than its time-out, though it looks fi
   expect(later).toEqual([true]);
 });
 
-test("a list is refused, or says what it lacks, when stores have more than they may tell", async () => {
+test("a list is refused, or says what it lacks, and a watch fails, when stores have more than they may tell", async () => {
   class Full extends Map<string, readonly Uint8Array[]> {
     override get size(): number {
       return listedMax;
@@ -97,6 +97,12 @@ test("a list is refused, or says what it lacks, when stores have more than they 
   const held = await carol.list("x/", { onIncomplete: (why) => (told = why) });
   expect(held.map(({ resource }) => resource)).toEqual(["x/1"]);
   expect(told).toContain("100000 resources or more");
+  const watching = carol
+    .watch("x/")
+    .next()
+    .catch((error: unknown) => error);
+  await world.advance(1_000);
+  expect(await Promise.race([watching, Promise.resolve("waits")])).toMatchObject({ code: "WATCH_TOO_WIDE" });
 });
 
 test("an attempt that waits for the farm ends when its caller wants no more", async () => {

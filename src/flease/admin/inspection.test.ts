@@ -52,6 +52,19 @@ test("a list that has no end fails, and is not cut off as if it were whole", asy
   expect(await failed).toMatchObject({ code: "WATCH_TOO_WIDE" });
 });
 
+test("a watch of more than may be told fails, and does not wait for ever", async () => {
+  const { world, driver, provider } = benchProvider();
+  driver.ask = () => Promise.reject(new LeaseholdError("WATCH_TOO_WIDE"));
+  const failures: LeaseholdError[] = [];
+  provider.inspection.watch(
+    "",
+    () => undefined,
+    (error) => failures.push(error),
+  );
+  await world.advance(10_000);
+  expect(failures.map(({ code }) => code)).toEqual(["WATCH_TOO_WIDE"]);
+});
+
 test.each(["requestRelease", "breakLease"] as const)(
   "%s asks several times within one time-out",
   async (method) => {

@@ -9,7 +9,7 @@ import { listFrom, memberAnswerFrom } from "./admin-answers.js";
 import type { ListedLease } from "./listing.js";
 import { mergeListings } from "./listing.js";
 import type { AdminDriver } from "./driver.js";
-import { ClusterWatch } from "./watching.js";
+import { ClusterWatch, isTooWide } from "./watching.js";
 import type { Cell } from "../protocol/quorum.js";
 import { timeLeft } from "../../common/time-left.js";
 import { append, greatest } from "../../common/lists.js";
@@ -47,8 +47,13 @@ export class FleaseInspection implements Inspection {
     this.#cells = new Cells(members, cellSize);
   }
 
-  watch(prefix: string, told: (hint: ResourceHint) => void): Watching {
-    const watch = new ClusterWatch(this.#driver, this.#cells, prefix, told, () => (this.#lastSession += 1));
+  watch(
+    prefix: string,
+    told: (hint: ResourceHint) => void,
+    failed: (error: LeaseholdError) => void,
+  ): Watching {
+    const newSession = () => (this.#lastSession += 1);
+    const watch = new ClusterWatch(this.#driver, this.#cells, prefix, told, failed, newSession);
     watch.begin();
     return this.#watches.add(watch);
   }
@@ -64,16 +69,15 @@ export class FleaseInspection implements Inspection {
     const listings = await Promise.allSettled(
       everybody.map((member) => this.#listAt(member, prefix, timeoutMs)),
     );
-    // It would only count as missing, although it has answered.
-    for (const listing of listings)
-      if (listing.status === "rejected" && isTooWide(listing.reason)) throw listing.reason;
     const heard = listings.filter((listing) => listing.status === "fulfilled");
     const missing = everybody.filter((member) => listings[member]!.status === "rejected");
     // As long as fewer are missing than make a majority impossible, no cell can have lost too many.
     const sparable = cellSize - majorityOf(cellSize);
     if (missing.length > sparable) {
       const why = `${heard.length} of the ${members.length} members answered; missing: ${missing.map((member) => members[member]).join(", ")}`;
-      if (onIncomplete === undefined || heard.length === 0) throw this.#noQuorum(why);
+      const reasons = listings.map((listing) => (listing.status === "rejected" ? listing.reason : undefined));
+      if (onIncomplete === undefined || heard.length === 0)
+        throw reasons.find(isTooWide) ?? this.#noQuorum(why);
       onIncomplete(`${why}; resources of which most members are missing may not be listed`);
     }
     return mergeListings(heard.map(({ value }) => value)).map((lease) => ({
@@ -205,10 +209,6 @@ export class FleaseInspection implements Inspection {
       if (error instanceof LeaseholdError && error.code === "PERMISSION_DENIED") throw error;
     return settled;
   }
-}
-
-function isTooWide(error: unknown): boolean {
-  return error instanceof LeaseholdError && error.code === "WATCH_TOO_WIDE";
 }
 
 function countTrue(answers: readonly CellAnswer[]): number {

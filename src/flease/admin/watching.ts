@@ -1,3 +1,4 @@
+import { LeaseholdError } from "../../lease/errors.js";
 import { Pauses } from "../../common/pauses.js";
 import type { ResourceHint } from "../../lease/types.js";
 import type { Cells } from "../protocol/cells.js";
@@ -18,6 +19,11 @@ const retryMs = 1_000;
 /** Waits for answers that a member holds back on purpose. */
 const answerMsMax = watchHoldMs + 5_000;
 
+/** More lies below a prefix than may be told, and will at the next question: asking again is of no use. */
+export function isTooWide(error: unknown): error is LeaseholdError {
+  return error instanceof LeaseholdError && error.code === "WATCH_TOO_WIDE";
+}
+
 /**
  * One watch over all members: each of them is asked for what has changed, and answers when something has, so
  * that changes arrive at once and come merged when there are many. A member that was lost is asked for
@@ -28,6 +34,7 @@ export class ClusterWatch {
   readonly #view: WatchView;
   readonly #prefix: string;
   readonly #told: (hint: ResourceHint) => void;
+  readonly #failed: (error: LeaseholdError) => void;
   readonly #newSession: () => number;
   readonly #pauses: Pauses;
   /** By member: the session under way. */
@@ -39,6 +46,7 @@ export class ClusterWatch {
     cells: Cells,
     prefix: string,
     told: (hint: ResourceHint) => void,
+    failed: (error: LeaseholdError) => void,
     newSession: () => number,
   ) {
     this.#driver = driver;
@@ -46,6 +54,7 @@ export class ClusterWatch {
     this.#view = new WatchView(cells);
     this.#prefix = prefix;
     this.#told = told;
+    this.#failed = failed;
     this.#newSession = newSession;
   }
 
@@ -70,13 +79,20 @@ export class ClusterWatch {
       this.#sessions[member] = session;
       try {
         await this.#run(member, session);
-      } catch {
+      } catch (error) {
         this.#view.forget(member);
+        if (isTooWide(error)) this.#fail(error);
       }
       this.#sessions[member] = undefined;
       const { random } = this.#driver.runner.world;
       if (!this.#stopped) await this.#pauses.pause(retryMs * (1 + random.next()) * 0.5);
     }
+  }
+
+  #fail(error: LeaseholdError): void {
+    if (this.#stopped) return;
+    this.stop();
+    this.#failed(error);
   }
 
   /** One session with a member; ends by an error, or when the watch is stopped. */

@@ -107,7 +107,9 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
     }
     const { flease, post } = this.#options;
     const told = (hint: ResourceHint) => post({ type: "told", watch, hint });
-    this.#watches.set(watch, flease.inspection.watch(message.prefix, told));
+    // Members, unlike stores, never have too much to tell to somebody who watches.
+    const failed = () => undefined;
+    this.#watches.set(watch, flease.inspection.watch(message.prefix, told, failed));
   }
 
   /**
