@@ -1,5 +1,5 @@
 import { sameBytes } from "../../src/delta/record/envelope.js";
-import { decodeFarmCell, type FarmCell, mergeFarmCells } from "../../src/delta/farm/farm-cell.js";
+import { decodeFarmCell, mergeFarmCells } from "../../src/delta/farm/farm-cell.js";
 import {
   farmRegister,
   type StoreAnswer,
@@ -20,8 +20,8 @@ export class SimStore {
   /** When it forgot last, true time. */
   forgotAtMs = -Infinity;
   conflicts = 0;
-  /** Looked at often, and seldom changed. */
-  readonly #farmCells = new WeakMap<Uint8Array, FarmCell>();
+  /** Whether it counts: asked for often, and seldom another. `undefined`: to be found out. */
+  #counts: boolean | undefined;
   #registers = new Map<string, Map<string, Uint8Array>>();
   #generation = 0;
   /** How often something was announced, by register. */
@@ -42,6 +42,7 @@ export class SimStore {
   forget(nowMs: number): void {
     this.#registers = new Map();
     this.#generation += 1;
+    this.#counts = undefined;
     this.forgotAtMs = nowMs;
   }
 
@@ -61,14 +62,11 @@ export class SimStore {
 
   /** By what stands in the store itself: it has not forgotten, or has been waited for. */
   get counts(): boolean {
-    const cell = mergeFarmCells(this.cells(farmRegister).map((bytes) => this.#farmCellIn(bytes)));
-    return cell?.id === this.id && cell.state === "ready";
-  }
-
-  #farmCellIn(bytes: Uint8Array): FarmCell {
-    const cell = this.#farmCells.get(bytes) ?? decodeFarmCell(bytes);
-    this.#farmCells.set(bytes, cell);
-    return cell;
+    if (this.#counts === undefined) {
+      const cell = mergeFarmCells(this.cells(farmRegister).map(decodeFarmCell));
+      this.#counts = cell?.id === this.id && cell.state === "ready";
+    }
+    return this.#counts;
   }
 
   perform(request: StoreRequest, writer: string): StoreAnswer {
@@ -106,6 +104,7 @@ export class SimStore {
     let slots = this.#registers.get(register);
     if (slots === undefined) this.#registers.set(register, (slots = new Map()));
     slots.set(slot, next);
+    if (register === farmRegister) this.#counts = undefined;
     return { kind: "written", id: this.id };
   }
 }

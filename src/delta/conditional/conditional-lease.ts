@@ -252,17 +252,20 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
       if (answer.kind === "written") cells[store] = mine;
       else this.#learn(tenure, store, cellOf(answer, resource, farm.nameOf(store)), at);
     };
-    const wins = (answers: readonly (StoreAnswer | undefined)[]) =>
-      before + targets.filter((store) => answers[store]?.kind === "written").length;
-    // A majority can still be reached. What frees cells goes on without: each one that it finds counts.
-    const hopes = (answers: readonly (StoreAnswer | undefined)[]) =>
-      record.state === "free" ||
-      wins(answers) + targets.filter((store) => answers[store] === undefined).length >= farm.majority;
+    const enough = (answers: readonly (StoreAnswer | undefined)[]) => {
+      let [wins, open] = [before, 0];
+      for (const store of targets)
+        if (answers[store] === undefined) open += 1;
+        else if (answers[store].kind === "written") wins += 1;
+      // A majority can still be reached. What frees cells goes on without: each one that it finds counts.
+      const hopes = record.state === "free" || wins + open >= farm.majority;
+      return wins >= farm.majority || !hopes;
+    };
     const step = yield {
       kind: "ask",
       requests,
       timeoutMs: settings.delayMs,
-      enough: (answers) => wins(answers) >= farm.majority || !hopes(answers),
+      enough,
       late: learn,
     };
     step.answers.forEach((answer, store) => {

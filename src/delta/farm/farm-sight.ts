@@ -50,10 +50,12 @@ export function isMereWait(sight: Sight, request: StoreRequest | undefined): boo
   return sameCell({ ...cell, waitedMs: next.waitedMs }, next);
 }
 
-export function sightOf(answer: StoreAnswer | undefined, traits: StoreTraits): Sight {
+/** `last`: what was wrong before. While that is the same it is not made anew, which costs more than the rest of the look. */
+export function sightOf(answer: StoreAnswer | undefined, traits: StoreTraits, last: LeaseholdError): Sight {
+  if (answer?.kind === "failed") return { kind: "silent", error: answer.error };
   if (answer?.kind !== "cells") {
     const silence = `${traits.name}: it did not answer within ${formatDuration(traits.delayMs)}`;
-    const error = answer?.kind === "failed" ? answer.error : new LeaseholdError("STORE_UNAVAILABLE", silence);
+    const error = last.message === silence ? last : new LeaseholdError("STORE_UNAVAILABLE", silence);
     return { kind: "silent", error };
   }
   try {

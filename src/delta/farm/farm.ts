@@ -3,9 +3,10 @@ import type { Driver, Gate } from "../driver.js";
 import { type BothClocks, elapsedMs } from "../../common/both-clocks.js";
 import { lookAtClocks, type Protocol } from "../effects.js";
 import { noMajority } from "../failures.js";
-import { encodeFarmCell, type FarmCell, sameCell } from "./farm-cell.js";
+import { encodeFarmCell, type FarmCell, type FarmTerms, sameCell } from "./farm-cell.js";
 import { type Founded, planFarm } from "./farm-plan.js";
 import { agreedEpochMax, isMereWait, knows, ownCell, type Sight, sightOf } from "./farm-sight.js";
+import { recovering, replaced, unconfirmed, untold, waits } from "./farm-reasons.js";
 import type { DeltaSettings, FarmView, Floor } from "../lease-protocol.js";
 import { clocksDisagree, stretched } from "../../common/clock-rates.js";
 import { majorityOf } from "../../common/majority.js";
@@ -45,6 +46,8 @@ interface Member {
   waited: { readonly ms: number; readonly atMs: number } | undefined;
   /** How long it has to wait, ms. */
   waitMs: number;
+  /** Why it does not count while it is recovering. */
+  whyRecovering?: LeaseholdError;
   /** Why it is unknown, or why its word does not count once the last look is too old. */
   error: LeaseholdError;
 }
@@ -145,14 +148,19 @@ export class Farm implements FarmView, Gate {
 
   refusal(store: number, now: BothClocks): StoreAnswer | undefined {
     if (this.#counts(store, now)) return undefined;
-    const { state, error, traits } = this.#members[store]!;
-    if (state !== "recovering") return { kind: "failed", error };
-    const why = `${traits.name}: it has forgotten, or is new, and counts when every lease that it may not know of is over`;
-    return { kind: "failed", error: new LeaseholdError("STORE_UNAVAILABLE", why) };
+    const member = this.#members[store]!;
+    const error =
+      member.state === "recovering" ? (member.whyRecovering ??= recovering(member.traits)) : member.error;
+    return { kind: "failed", error };
   }
 
-  #counts(store: number, now: BothClocks, forMs = 0): boolean {
-    return this.#members[store]!.state === "ready" && this.#ageMs(now) + forMs < this.#settings.leaseMsMax;
+  #counts(store: number, now: BothClocks): boolean {
+    return this.#members[store]!.state === "ready" && this.#isBelieved(now, 0);
+  }
+
+  /** The last look still counts, and will for `forMs` more. */
+  #isBelieved(now: BothClocks, forMs: number): boolean {
+    return this.#ageMs(now) + forMs < this.#settings.leaseMsMax;
   }
 
   admit(store: number, answer: StoreAnswer): StoreAnswer {
@@ -220,7 +228,8 @@ export class Farm implements FarmView, Gate {
 
   /** How many stores count, and will for `forMs` more without another look. */
   ready(now: BothClocks, forMs = 0): number {
-    return this.#members.filter((_, store) => this.#counts(store, now, forMs)).length;
+    if (!this.#isBelieved(now, forMs)) return 0;
+    return this.#members.reduce((ready, { state }) => ready + (state === "ready" ? 1 : 0), 0);
   }
 
   /** Why the last look failed: nothing is known of what it looked for. */
@@ -264,7 +273,7 @@ export class Farm implements FarmView, Gate {
       const read = planFarm(names, sights);
       if (read.kind === "unfounded") {
         for (const member of this.#members)
-          if (member.state === "unknown" && member.id !== "") member.error = waits(member);
+          if (member.state === "unknown" && member.id !== "") member.error = waits(member.traits);
         return;
       }
       this.#checkDelay(read);
@@ -301,7 +310,7 @@ export class Farm implements FarmView, Gate {
       enough: () => false,
     };
     const sights = this.#members.map((member, store): Sight => {
-      const sight = sightOf(answers[store], member.traits);
+      const sight = sightOf(answers[store], member.traits, member.error);
       if (sight.kind === "silent") {
         // One that counts goes on doing so: silence is no reason to distrust what it will say.
         if (member.state !== "ready") member.state = "unknown";
@@ -354,7 +363,7 @@ export class Farm implements FarmView, Gate {
       if (isIn && cell?.state === "ready") member.state = "ready";
       if (member.state === "ready") member.error = unconfirmed;
       else if (member.waited !== undefined) member.state = "recovering";
-      else member.error = plan.replaced.includes(store) ? replaced(member) : untold(member);
+      else member.error = plan.replaced.includes(store) ? replaced(member.traits) : untold(member.traits);
     });
   }
 
@@ -412,26 +421,6 @@ export class Farm implements FarmView, Gate {
   }
 }
 
-function waits({ traits }: Member): LeaseholdError {
-  const why = `${traits.name}: it answers, and has never been used; the first use needs all stores`;
-  return new LeaseholdError("STORE_UNAVAILABLE", why);
-}
-
-function untold({ traits }: Member): LeaseholdError {
-  const why = `${traits.name}: it has forgotten, or is new, and not enough of the others know of it yet`;
-  return new LeaseholdError("STORE_UNAVAILABLE", why);
-}
-
-function replaced({ traits }: Member): LeaseholdError {
-  const why = `${traits.name}: another store has taken its place, so this list of stores is out of date; to have this one back, empty it`;
-  return new LeaseholdError("STORE_UNAVAILABLE", why);
-}
-
-const unconfirmed = new LeaseholdError(
-  "STORE_UNAVAILABLE",
-  "no majority has confirmed for a while that these are the stores of the farm",
-);
-
 /** At least so long ago a list with this store was agreed on, ms; -1 when this process knows of none. */
 function waitedMs({ waited }: Member, nowMs: number): number {
   return waited === undefined ? -1 : waited.ms + nowMs - waited.atMs;
@@ -441,8 +430,20 @@ function untilReadyMs(member: Member, nowMs: number): number {
   return member.waited === undefined ? Infinity : Math.max(0, member.waitMs - waitedMs(member, nowMs));
 }
 
-function cellFor(plan: Founded, member: Member, isReady: boolean, nowMs: number): FarmCell {
+function cellFor(plan: FarmTerms, member: Member, isReady: boolean, nowMs: number): FarmCell {
   const { id, since } = member;
+  const { generation, farm, leaseMsMax, delayMsMax, epochFloor, epochMax } = plan;
   const waited = isReady ? 0 : Math.floor(Math.max(0, waitedMs(member, nowMs)));
-  return { ...plan, id, since, state: isReady ? "ready" : "recovering", waitedMs: waited };
+  return {
+    id,
+    since,
+    state: isReady ? "ready" : "recovering",
+    waitedMs: waited,
+    generation,
+    farm,
+    leaseMsMax,
+    delayMsMax,
+    epochFloor,
+    epochMax,
+  };
 }

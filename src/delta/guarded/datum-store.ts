@@ -156,11 +156,12 @@ export class DatumStore implements Store {
     return answer;
   }
 
-  /** Only the tenure that offered it writes a datum; another writes what stands there. */
+  /** Only renewals of the tenure that offered it write a datum; another's, and a release, write what stands there. */
   #offerFor(register: string, next: Uint8Array): Offer | undefined {
     const offer = this.#offers.get(register.slice(datumPrefix.length));
     if (offer === undefined) return undefined;
-    return decodeRecord(next).epoch === offer.token ? offer : undefined;
+    const { epoch, state } = decodeRecord(next);
+    return epoch === offer.token && state === "held" ? offer : undefined;
   }
 
   /** Keeps what was seen in mind, and shows the record alone. */

@@ -79,6 +79,8 @@ export class DeltaProvider implements Provider {
   readonly #protocol: LeaseProtocol;
   readonly #label: string;
   readonly #bytesMax: number;
+  /** Of the longest record without its name, and without data. */
+  readonly #bytesBesideName: number;
   readonly #delayMs: number;
   /** By resource: what was granted last and has not been given back. */
   readonly #grants = new Map<string, DeltaGrant>();
@@ -110,6 +112,7 @@ export class DeltaProvider implements Provider {
       takeoverMsMax: protocol.takeoverMsMax,
       data: parts.takesData ?? true,
     };
+    this.#bytesBesideName = this.#bytesOf("") - jsonBytes("");
     this.inspection = new DeltaInspection({
       farm,
       protocol,
@@ -133,7 +136,8 @@ export class DeltaProvider implements Provider {
     const deadlineMs = this.#driver.now().monotonicMs + timeoutMs;
     // A participant that attempts has given up what it held: nothing may renew it any more.
     this.#forget(resource);
-    await this.#tend(cancellation);
+    const tending = this.#tend(cancellation);
+    if (tending !== undefined) await tending;
     const now = this.#driver.now();
     if (this.#farm.ready(now) < this.#farm.majority) return { kind: "failed", error: this.#farm.whyNot(now) };
     const protocol = this.#protocol.attempt({ resource, leaseMs: ttlMs, deadlineMs, data });
@@ -184,9 +188,9 @@ export class DeltaProvider implements Provider {
     await this.#driver.close();
   }
 
-  async #run<Result>(protocol: Protocol<Result>): Promise<Result> {
-    await this.#tend();
-    return this.#underGate(protocol);
+  #run<Result>(protocol: Protocol<Result>): Promise<Result> {
+    const tending = this.#tend();
+    return tending === undefined ? this.#underGate(protocol) : tending.then(() => this.#underGate(protocol));
   }
 
   /** An operation may take longer than what the farm was last seen to be is good for: the paper's contend waits for Δ and more. */
@@ -211,18 +215,18 @@ export class DeltaProvider implements Provider {
    * Waits only if what was last seen of the farm may be too old before it is seen again, which takes δ: what is
    * held must not wait for a store that is silent.
    */
-  async #tend(cancellation?: Cancellation): Promise<void> {
+  #tend(cancellation?: Cancellation): Promise<void> | undefined {
     const tending = this.#farm.tend(this.#driver);
-    if (tending === undefined) return;
-    if (this.#farm.ready(this.#driver.now(), this.#delayMs) >= this.#farm.majority) return;
-    await new Promise<void>((resolve, reject) => {
+    if (tending === undefined) return undefined;
+    if (this.#farm.ready(this.#driver.now(), this.#delayMs) >= this.#farm.majority) return undefined;
+    return new Promise<void>((resolve, reject) => {
       if (cancellation !== undefined) cancellation.onCancel = resolve;
       tending.then(resolve, reject);
     });
   }
 
   #whyTooLong(resource: string, data: string | undefined): LeaseholdError | undefined {
-    const bytes = this.#bytesFor(resource);
+    const bytes = this.#bytesBesideName + jsonBytes(resource);
     if (bytes > this.#bytesMax) return tooLong(resource, this.#bytesMax);
     const dataBytes = data === undefined ? 0 : dataFieldBytes(data);
     if (bytes + dataBytes <= this.#bytesMax) return undefined;
@@ -233,7 +237,7 @@ export class DeltaProvider implements Provider {
   }
 
   /** The length of a resource's longest record, without data. */
-  #bytesFor(resource: string): number {
+  #bytesOf(resource: string): number {
     return encodeRecord({
       resource,
       epoch: numberMax,
@@ -269,6 +273,13 @@ export class DeltaProvider implements Provider {
     const heard = answered.filter(Boolean).length;
     return heard >= majority ? undefined : noMajority(size, majority, heard, errors);
   }
+}
+
+const encoder = new TextEncoder();
+
+/** What a text takes in a record. */
+function jsonBytes(text: string): number {
+  return encoder.encode(JSON.stringify(text)).length;
 }
 
 function tooLong(resource: string, bytesMax: number): LeaseholdError {

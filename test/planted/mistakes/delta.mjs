@@ -307,7 +307,7 @@ export const inDelta = /** @type {const} */ ([
     edits: [
       {
         file: farm,
-        at: '.state === "ready" && this.#ageMs(now) + forMs < this.#settings.leaseMsMax;',
+        at: "return this.#ageMs(now) + forMs < this.#settings.leaseMsMax;",
         find: "this.#settings.leaseMsMax",
         replace: "Infinity",
       },
