@@ -16,6 +16,15 @@ test("a signal has one listener however many wait for it, and none when nobody d
   for (const run of runs) expect(run).not.toHaveBeenCalled();
 });
 
+test("who comes when it has aborted already is called at once, and leaves no listener", () => {
+  const signal = AbortSignal.abort();
+  const added = vi.spyOn(signal, "addEventListener");
+  const run = vi.fn<() => void>();
+  watchAbort(signal, run);
+  expect([run.mock.calls.length, added.mock.calls.length]).toEqual([1, 0]);
+  unwatchAbort(signal, run);
+});
+
 test("everybody who waits is called once", () => {
   const controller = new AbortController();
   const runs = Array.from({ length: 3 }, () => vi.fn<() => void>());

@@ -10,10 +10,15 @@ interface Watch {
 const watches = new WeakMap<AbortSignal, Watch>();
 
 /**
- * Calls `run` once when the signal aborts, until {@link unwatchAbort}. Not for a signal that has aborted
- * already.
+ * Calls `run` once when the signal aborts, until {@link unwatchAbort}; at once, from within this call, if it
+ * has aborted already.
  */
-export function watchAbort(signal: AbortSignal, run: () => void): void {
+export function watchAbort(signal: AbortSignal | undefined, run: () => void): void {
+  if (signal === undefined) return;
+  if (signal.aborted) {
+    run();
+    return;
+  }
   let watch = watches.get(signal);
   if (watch === undefined) {
     const runs = new Set<() => void>();
@@ -28,7 +33,8 @@ export function watchAbort(signal: AbortSignal, run: () => void): void {
   watch.runs.add(run);
 }
 
-export function unwatchAbort(signal: AbortSignal, run: () => void): void {
+export function unwatchAbort(signal: AbortSignal | undefined, run: () => void): void {
+  if (signal === undefined) return;
   const watch = watches.get(signal);
   if (watch === undefined) return;
   watch.runs.delete(run);
@@ -42,8 +48,7 @@ export async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal 
   if (signal === undefined) return promise;
   let giveUp = (): void => undefined;
   const aborted = new Promise<never>((_resolve, reject) => (giveUp = () => reject(signal.reason)));
-  if (signal.aborted) giveUp();
-  else watchAbort(signal, giveUp);
+  watchAbort(signal, giveUp);
   try {
     return await Promise.race([promise, aborted]);
   } finally {

@@ -106,6 +106,21 @@ describe("listeners", () => {
     expect(heard).toEqual(["both", "once", "both"]);
   });
 
+  test("that a listener adds hear from the next event on, and those that one takes away hear no more", async () => {
+    const heard: string[] = [];
+    const stop = alice.on("acquired", () => {
+      heard.push("first");
+      alice.on("acquired", () => heard.push("added"));
+      stopNext();
+      stop();
+    });
+    const stopNext = alice.on("acquired", () => heard.push("taken away"));
+    await alice.acquire("a");
+    expect(heard).toEqual(["first"]);
+    await alice.acquire("b");
+    expect(heard).toEqual(["first", "added"]);
+  });
+
   test("are bounded, are functions, and hear of events that exist", () => {
     for (let count = 1; count < 100; count += 1) alice.on("lost", () => undefined);
     expect(() => alice.on("lost", () => undefined)).toThrow(
@@ -149,6 +164,14 @@ describe("a program's hooks", () => {
       const expected = hasSubscribers ? ["leasehold:acquired a", "leasehold:released a"] : [];
       expect(published).toEqual(expected);
     }
+  });
+
+  test("what a listener's promise rejects with harms nothing, and is warned of", async () => {
+    const { leases, warned } = hooked(false);
+    const bug = new Error("of the listener");
+    leases.on("acquired", () => Promise.reject(bug));
+    await leases.acquire("a");
+    expect(warned).toEqual(['a listener of "acquired" has thrown', bug]);
   });
 
   test("what a listener throws harms nothing, is warned of, and the other listeners hear all the same", async () => {

@@ -13,6 +13,7 @@ class Source<Event> {
   readonly #hooks: ProgramHooks | undefined;
   readonly #channel: Channel | undefined;
   readonly #listeners = new Set<{ readonly run: Listener<Event> }>();
+  readonly #warn = (error: unknown) => this.#hooks?.warn(`a listener of "${this.#name}" has thrown`, error);
 
   constructor(name: keyof LeaseEvents, hooks: ProgramHooks | undefined) {
     this.#name = name;
@@ -36,11 +37,15 @@ class Source<Event> {
   }
 
   tell(event: Event): void {
-    for (const { run } of this.#listeners) {
+    // Not those that a listener adds; and not those that one takes away.
+    const listeners = [...this.#listeners];
+    for (const listener of listeners) {
+      if (!this.#listeners.has(listener)) continue;
       try {
-        run(event);
+        const settled: unknown = listener.run(event);
+        if (settled instanceof Promise) settled.catch(this.#warn);
       } catch (error) {
-        this.#hooks?.warn(`a listener of "${this.#name}" has thrown`, error);
+        this.#warn(error);
       }
     }
     if (this.#channel?.hasSubscribers === true) this.#channel.publish(event);

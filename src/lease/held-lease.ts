@@ -83,8 +83,8 @@ export class HeldLease implements Lease, Holding {
     this.#autoRenew = options.autoRenew;
     this.#renewedElsewhere = options.renewedElsewhere === true;
     this.latestMs = keeper.world.clock.monotonicMs() + options.maxHoldMs;
-    const leftMs = this.remaining();
-    if (leftMs === 0) return;
+    // One that has run out meanwhile is found so by the first look, when those who listen know of the lease.
+    const leftMs = Math.min(grant.remainingMs(), options.maxHoldMs);
     this.#planRenewal(leftMs);
     this.#setTimer(leftMs);
   }

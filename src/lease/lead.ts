@@ -36,6 +36,7 @@ function serve<T>(
 ): Promise<Term<T>> {
   return runUnder(lease, signal, async (): Promise<Term<T>> => {
     try {
+      lease.assertHeld();
       const value = await work(lease);
       const stopped = isAborted(signal) || lease.loss !== undefined;
       return stopped ? { stepsDown: false } : { stepsDown: true, value };

@@ -1,6 +1,9 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { watch } from "../../test/support/scripted-provider.js";
 import { MemoryCluster } from "../testing/memory-cluster.js";
+import { MemoryGround } from "../testing/memory-ground.js";
+import { MemoryProvider } from "../testing/memory-provider.js";
+import { LeaseManager } from "./lease-manager.js";
 import type { Change, LeaderObserver, Leases } from "./types.js";
 
 let cluster: MemoryCluster;
@@ -80,6 +83,35 @@ describe("a leader's observer", () => {
     expect(leader.current).toBeUndefined();
     cluster.reconnect("bob");
     expect(await read(leader)).toBe(`held ${alice.self}`);
+  });
+
+  test("is told that nobody leads as soon as somebody can say it", async () => {
+    cluster.cutOff("bob");
+    const leader = bob.leader("a");
+    await cluster.advance("30s");
+    expect(leader.current).toBeUndefined();
+    cluster.reconnect("bob");
+    await cluster.advance("7s");
+    expect(leader.current).toMatchObject({ state: "free" });
+    await leader.return!();
+    expect(cluster.world.pendingTimers).toBe(0);
+  });
+
+  test("keeps a process alive only while somebody waits for its next change", async () => {
+    let uses = 0;
+    const keepAlive = { ref: () => void (uses += 1), unref: () => void (uses -= 1) };
+    const { clock, timers, random } = cluster.world;
+    const world = { clock, timers, random, keepAlive };
+    const provider = new MemoryProvider(new MemoryGround(), world, { name: "carol", ttlMaxMs: 1_000 });
+    const leader = new LeaseManager(provider, world).leader("a");
+    expect(uses).toBe(0);
+    const first = watch(leader.next());
+    const second = watch(leader.next());
+    expect(uses).toBe(2);
+    await cluster.advance("1s");
+    expect([first.state, second.state, uses]).toEqual(["fulfilled", "pending", 1]);
+    await leader.return!();
+    expect(uses).toBe(0);
   });
 
   const controller = () => new AbortController();

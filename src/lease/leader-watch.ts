@@ -1,4 +1,8 @@
+import type { Timer, World } from "../common/ports.js";
 import type { Change, HolderHint, LeaderObserver } from "./types.js";
+
+/** As long as nobody can say who leads, one asks again after so long. */
+const askAgainMs = 1_000;
 
 interface Reader {
   readonly resolve: (result: IteratorResult<Change, undefined>) => void;
@@ -10,26 +14,33 @@ interface Reader {
  * by what is newer.
  */
 export class LeaderWatch implements LeaderObserver {
+  readonly #resource: string;
   readonly #changes: AsyncIterableIterator<Change, undefined>;
+  readonly #ask: () => Promise<HolderHint>;
+  readonly #world: Pick<World, "timers" | "keepAlive">;
   readonly #readers: Reader[] = [];
   #current: Change | undefined;
   #unread: Change | undefined;
+  #again: Timer | undefined;
   #hasEnded = false;
   #error: unknown;
 
-  /** @param asked who holds the name now: a watch tells of nothing as long as nobody does. */
+  /**
+   * @param changes is read from now on: it must not keep a process alive
+   * @param ask who holds the name now: a watch tells of nothing as long as nobody does
+   */
   constructor(
     resource: string,
     changes: AsyncIterableIterator<Change, undefined>,
-    asked: Promise<HolderHint>,
+    ask: () => Promise<HolderHint>,
+    world: Pick<World, "timers" | "keepAlive">,
   ) {
+    this.#resource = resource;
     this.#changes = changes;
-    const isFree = ({ state }: HolderHint) => {
-      if (state === "free" && this.#current === undefined) this.#tell({ resource, state });
-    };
-    // When nobody can say, the watch will, later.
-    asked.then(isFree, () => undefined);
+    this.#ask = ask;
+    this.#world = world;
     void this.#follow();
+    void this.#begin();
   }
 
   get current(): Change | undefined {
@@ -43,6 +54,7 @@ export class LeaderWatch implements LeaderObserver {
   next(): Promise<IteratorResult<Change, undefined>> {
     return new Promise((resolve, reject) => {
       this.#readers.push({ resolve, reject });
+      this.#world.keepAlive?.ref();
       this.#serve();
     });
   }
@@ -52,6 +64,17 @@ export class LeaderWatch implements LeaderObserver {
     this.#end();
     await this.#changes.return?.();
     return { done: true, value: undefined };
+  }
+
+  /** Until something is known. */
+  async #begin(): Promise<void> {
+    const state = await this.#ask().then(
+      (hint) => hint.state,
+      () => "unknown",
+    );
+    if (this.#hasEnded || this.#current !== undefined) return;
+    if (state === "free") this.#tell({ resource: this.#resource, state });
+    else this.#again = this.#world.timers.after(askAgainMs, () => void this.#begin());
   }
 
   async #follow(): Promise<void> {
@@ -65,6 +88,7 @@ export class LeaderWatch implements LeaderObserver {
 
   #tell(change: Change): void {
     if (this.#hasEnded) return;
+    this.#again?.cancel();
     this.#current = change;
     this.#unread = change;
     this.#serve();
@@ -72,6 +96,7 @@ export class LeaderWatch implements LeaderObserver {
 
   #end(): void {
     this.#hasEnded = true;
+    this.#again?.cancel();
     this.#current = undefined;
     this.#unread = undefined;
     this.#serve();
@@ -80,6 +105,7 @@ export class LeaderWatch implements LeaderObserver {
   #serve(): void {
     while (this.#readers.length > 0 && (this.#unread !== undefined || this.#hasEnded)) {
       const reader = this.#readers.shift()!;
+      this.#world.keepAlive?.unref();
       const [value, error] = [this.#unread, this.#error];
       this.#unread = undefined;
       this.#error = undefined;

@@ -74,7 +74,7 @@ interface Tenancy {
 /** The arguments of `using` after the name, or the names. */
 type UsingArguments<Held, T> =
   | readonly [work: (held: Held) => T | Promise<T>]
-  | readonly [options: AcquireOptions, work: (held: Held) => T | Promise<T>];
+  | readonly [options: AcquireOptions | undefined, work: (held: Held) => T | Promise<T>];
 
 /**
  * The waist over one provider: checks what callers give, queues them, repeats attempts, renews and ends
@@ -96,7 +96,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     this.world = world;
     this.events = new Events(world.hooks);
     this.#queues = new LocalQueues(world.keepAlive);
-    this.#questions = new Questions(provider, world.keepAlive);
+    this.#questions = new Questions(provider, world);
     provider.attach(this);
   }
 
@@ -123,7 +123,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     names: string | readonly string[],
     ...rest: UsingArguments<Lease | LeaseSet, T>
   ): Promise<T> {
-    const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
+    const [options = {}, work] = rest.length === 1 ? [{}, rest[0]] : rest;
     if (typeof work !== "function")
       throw new LeaseholdError("INVALID_CONFIG", "write using(name, options, work): work is not a function");
     const holding =
@@ -308,11 +308,11 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     const giveUp = () => contender.giveUp(signal?.reason);
     const queue = this.#queues.join(contender);
     this.#contenders.add(contender);
-    if (signal !== undefined) watchAbort(signal, giveUp);
+    watchAbort(signal, giveUp);
     try {
       return await compete(queue, contender);
     } finally {
-      if (signal !== undefined) unwatchAbort(signal, giveUp);
+      unwatchAbort(signal, giveUp);
       this.#contenders.delete(contender);
       queue.leave(contender);
     }

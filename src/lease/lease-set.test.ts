@@ -1,8 +1,12 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { watch } from "../../test/support/scripted-provider.js";
 import { MemoryCluster } from "../testing/memory-cluster.js";
+import { MemoryGround } from "../testing/memory-ground.js";
+import { MemoryProvider } from "../testing/memory-provider.js";
+import { VirtualWorld } from "../testing/virtual-world.js";
+import { LeaseManager } from "./lease-manager.js";
 import { inOrder, leasesOfSetMax } from "./lease-set.js";
-import type { Leases } from "./types.js";
+import type { Lease, Leases } from "./types.js";
 
 let cluster: MemoryCluster;
 let alice: Leases;
@@ -29,6 +33,12 @@ describe("the order", () => {
     expect(inOrder(many.slice(1))).toHaveLength(leasesOfSetMax);
     expect(inOrder([...many.slice(1), "n1"])).toHaveLength(leasesOfSetMax);
   });
+
+  test.each([["ab"], [undefined], [null], [5], [{}]])("refuses %o, which is no array of names", (names) =>
+    expect(() => inOrder(names as unknown as string[])).toThrow(
+      expect.objectContaining({ code: "INVALID_NAME" }),
+    ),
+  );
 });
 
 describe("acquireAll", () => {
@@ -102,6 +112,18 @@ describe("acquireAll", () => {
     expect(all.error).toMatchObject({ code: "LEASE_LOST", resource: "a" });
   });
 
+  const ends: [string, (lease: Lease) => unknown, object][] = [
+    ["lost", ({ resource }) => cluster.lose(resource), { reason: "clock-fault" }],
+    ["released", (lease) => lease.release(), { reason: "released" }],
+  ];
+  test.each(ends)("waits for no other when one was %s before the call heard of it", async (_, end, why) => {
+    await bob.acquire("b");
+    alice.on("acquired", ({ lease }) => void end(lease));
+    const all = watch(alice.acquireAll(["a", "b"], { wait: Infinity }));
+    await cluster.advance(0);
+    expect(all.error).toMatchObject({ code: "LEASE_LOST", resource: "a", ...why });
+  });
+
   test("refuses wrong options by its own name", () =>
     expect(alice.acquireAll(["a"], { tt: 1 } as object)).rejects.toThrow('acquireAll has no option "tt"'));
 });
@@ -129,6 +151,37 @@ describe("several leases", () => {
     expect(all.remaining()).toBe(all.get("b").remaining());
     expect(() => all.assertHeld(5_000)).toThrow(expect.objectContaining({ resource: "b" }));
     all.assertHeld(3_000);
+  });
+
+  test("abort their signal whichever look at the clocks finds the loss, and are acquired before they are lost", async () => {
+    const outcomes = new Set<string>();
+    for (let jumpAt = 1; jumpAt <= 40; jumpAt += 1) {
+      const run = new VirtualWorld();
+      let looks = 0;
+      let aheadMs = 0;
+      const monotonicMs = () => {
+        looks += 1;
+        if (looks === jumpAt) aheadMs += 5_000;
+        return run.clock.monotonicMs() + aheadMs;
+      };
+      const world = {
+        timers: run.timers,
+        random: run.random,
+        clock: { monotonicMs, wallMs: () => run.clock.wallMs() },
+      };
+      const provider = new MemoryProvider(new MemoryGround(), world, { name: "a", ttlMaxMs: 1_000 });
+      const leases = new LeaseManager(provider, world);
+      const told: string[] = [];
+      for (const name of ["acquired", "lost"] as const) leases.on(name, () => told.push(name));
+      const all = watch(leases.acquireAll(["a"]));
+      await run.advance(0);
+      if (all.state === "pending") continue;
+      aheadMs += 5_000;
+      await run.advance("2s");
+      outcomes.add(`${all.state} ${all.value?.signal.aborted} ${all.value?.remaining()}`);
+      expect(told).toEqual(["acquired", "lost"]);
+    }
+    expect([...outcomes].toSorted()).toEqual(["fulfilled true 0", "rejected undefined undefined"]);
   });
 
   test("abort their signal on the first look after a loss that no timer has told of", async () => {

@@ -20,6 +20,8 @@ export const leasesOfSetMax = 64;
  * @throws LeaseholdError `INVALID_NAME`
  */
 export function inOrder(names: readonly string[]): string[] {
+  // Text is a list of its letters.
+  if (!Array.isArray(names)) throw new LeaseholdError("INVALID_NAME", "several names are an array of text");
   for (const name of names) checkResourceName(name);
   const distinct = [...new Set(names)];
   if (distinct.length === 0 || distinct.length > leasesOfSetMax) {
@@ -60,15 +62,15 @@ export async function acquireInOrder(
   const held: HeldLease[] = [];
   const stop = new AbortController();
   const abort = () => stop.abort(signal?.reason);
-  const lost = () => stop.abort(held.find((lease) => lease.loss !== undefined)?.loss);
-  if (signal !== undefined) watchAbort(signal, abort);
+  const ended = () => stop.abort(held.find((lease) => lease.signal.aborted)?.signal.reason);
+  watchAbort(signal, abort);
   try {
     for (const name of names) {
       const leftMs = waitMs === 0 ? 0 : deadlineMs - clock.monotonicMs();
       if (leftMs < 0 || (leftMs === 0 && waitMs > 0)) throw tooLate(names, name, waitMs);
       const lease = await acquire(name, leftMs, stop.signal);
       held.push(lease);
-      watchAbort(lease.signal, lost);
+      watchAbort(lease.signal, ended);
     }
     for (const lease of held) lease.assertHeld();
     return new HeldLeaseSet(held);
@@ -76,8 +78,8 @@ export async function acquireInOrder(
     await releaseAll(held);
     throw error;
   } finally {
-    if (signal !== undefined) unwatchAbort(signal, abort);
-    for (const lease of held) unwatchAbort(lease.signal, lost);
+    unwatchAbort(signal, abort);
+    for (const lease of held) unwatchAbort(lease.signal, ended);
   }
 }
 

@@ -8,6 +8,9 @@ const work = (lease: Lease) => Promise.resolve(lease.token);
 
 const calls: [string, Call][] = [
   ["acquire", (leases, options) => leases.acquire("a", options)],
+  ["acquireAll", (leases, options) => leases.acquireAll(["a"], options)],
+  ["using", (leases, options) => leases.using("a", options, work)],
+  ["leader", async (leases, options) => leases.leader("a", options)],
   ["tryAcquire", (leases, options) => leases.tryAcquire("a", options)],
   ["lead", (leases, options) => leases.lead("a", work, options)],
   ["holder", (leases, options) => leases.holder("a", options)],
@@ -36,9 +39,23 @@ describe("an option that does not exist", () => {
     "is none for %s as long as it is undefined, or comes from all objects",
     async (_, call) => {
       expect(await refusalOf((leases) => call(leases, { colour: undefined }))).not.toMatch("INVALID_CONFIG");
-      expect(await refusalOf((leases) => call(leases, Object.create({ colour: 1 }) as object))).not.toMatch(
-        "INVALID_CONFIG",
-      );
+      const all = Object.prototype as unknown as { colour?: string };
+      all.colour = "red";
+      try {
+        expect(await refusalOf((leases) => call(leases, {}))).not.toMatch("INVALID_CONFIG");
+      } finally {
+        delete all.colour;
+      }
+    },
+  );
+
+  test.each(calls)(
+    "is refused by %s also where it is inherited, as those that exist are taken",
+    async (_, call) => {
+      const inherited = Object.create({ colour: 1 }) as object;
+      expect(await refusalOf((leases) => call(leases, inherited))).toMatch(/has no option "colour"/);
+      const { signal } = new AbortController();
+      expect(await refusalOf((leases) => call(leases, signal))).toMatch(/has no option "aborted"/);
     },
   );
 
@@ -67,6 +84,17 @@ describe("an option that does not exist", () => {
     );
   });
 });
+
+test.each(calls)(
+  "a signal that is none is refused by %s, which keeps no place for it",
+  async (name, call) => {
+    for (const signal of [new AbortController(), null, true])
+      for (let round = 0; round < 17; round += 1)
+        expect(await refusalOf((leases) => call(leases, { signal }))).toMatch(
+          `INVALID_CONFIG: the signal of ${name} is no AbortSignal`,
+        );
+  },
+);
 
 test.each([[null], ["15s"], [15]])("options that are %o and no object are refused", async (options) => {
   expect(await refusalOf((leases) => leases.acquire("a", options as unknown as object))).toBe(

@@ -45,12 +45,16 @@ const optionsOfCalls = {
 export type CallWithOptions = keyof typeof optionsOfCalls;
 
 /**
- * Refuses what a call of the waist has no option for.
+ * Refuses what a call of the waist has no option for, and what cannot be a signal.
  *
  * @throws LeaseholdError `INVALID_CONFIG`
  */
-export function checkOptions(call: CallWithOptions, options: object): void {
+export function checkOptions(call: CallWithOptions, options: LeaderOptions): void {
   checkOptionNames(call, options, optionsOfCalls[call]);
+  const { signal } = options;
+  if (signal === undefined || typeof signal?.throwIfAborted === "function") return;
+  const hint = "of an AbortController give its signal";
+  throw new LeaseholdError("INVALID_CONFIG", `the signal of ${call} is no AbortSignal; ${hint}`);
 }
 
 /**
@@ -68,9 +72,10 @@ export function checkOptionNames(call: string, options: object, names: Readonly<
       throw unknownOption(call, name, Object.keys(names));
 }
 
-/** Not inherited from what a program has added to all objects; an option that is `undefined` is none. */
+/** Not what a program has added to all objects; an option that is `undefined` is none. */
 function isGiven(options: object, name: string): boolean {
-  return Object.hasOwn(options, name) && (options as Readonly<Record<string, unknown>>)[name] !== undefined;
+  if (name in Object.prototype && !Object.hasOwn(options, name)) return false;
+  return (options as Readonly<Record<string, unknown>>)[name] !== undefined;
 }
 
 /** The longest part of a refused name that a message repeats. */

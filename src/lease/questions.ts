@@ -1,5 +1,6 @@
 import { unlessAborted, unwatchAbort, watchAbort } from "../common/abort-watch.js";
 import { type KeepAlive, keptAlive } from "../common/keep-alive.js";
+import type { World } from "../common/ports.js";
 import { parseDuration } from "./duration.js";
 import { LeaseholdError } from "./errors.js";
 import { LeaderWatch } from "./leader-watch.js";
@@ -27,13 +28,13 @@ const watchesMax = 16;
 /** What a participant asks about the leases of others, and does to them. */
 export class Questions {
   readonly #provider: Provider;
-  readonly #keepAlive: KeepAlive | undefined;
+  readonly #world: Pick<World, "timers" | "keepAlive">;
   readonly #watches = new Set<Watch>();
   #isClosed = false;
 
-  constructor(provider: Provider, keepAlive?: KeepAlive) {
+  constructor(provider: Provider, world: Pick<World, "timers" | "keepAlive">) {
     this.#provider = provider;
-    this.#keepAlive = keepAlive;
+    this.#world = world;
   }
 
   async holder(resource: string, options: QueryOptions): Promise<HolderHint> {
@@ -72,13 +73,24 @@ export class Questions {
 
   leader(resource: string, options: LeaderOptions): LeaderWatch {
     checkOptions("leader", options);
-    const watch = this.watch(resource, { ...options, exact: true });
-    return new LeaderWatch(resource, watch, this.holder(resource, {}));
+    const changes = this.#watch(resource, { signal: options.signal, exact: true });
+    const ask = async () => this.#provider.query(resource, parseDuration(queryTimeoutDefault));
+    return new LeaderWatch(resource, changes, ask, this.#world);
   }
 
   watch(prefix: string, options: WatchOptions): Watch {
-    this.#assertOpen();
     checkOptions("watch", options);
+    return this.#watch(prefix, options, this.#world.keepAlive);
+  }
+
+  /** Ends all watches; what is asked from now on is refused. */
+  close(): void {
+    this.#isClosed = true;
+    for (const watch of this.#watches) watch.end();
+  }
+
+  #watch(prefix: string, options: WatchOptions, keepAlive?: KeepAlive): Watch {
+    this.#assertOpen();
     if (options.exact === true) checkResourceName(prefix);
     else checkResourcePrefix(prefix);
     const inspection = this.#inspection();
@@ -93,20 +105,13 @@ export class Questions {
       },
       () => {
         this.#watches.delete(watch);
-        if (signal !== undefined) unwatchAbort(signal, end);
+        unwatchAbort(signal, end);
       },
-      this.#keepAlive,
+      keepAlive,
     );
     this.#watches.add(watch);
-    if (signal?.aborted === true) end();
-    else if (signal !== undefined) watchAbort(signal, end);
+    watchAbort(signal, end);
     return watch;
-  }
-
-  /** Ends all watches; what is asked from now on is refused. */
-  close(): void {
-    this.#isClosed = true;
-    for (const watch of this.#watches) watch.end();
   }
 
   /** A question, which its caller may give up: what is under way for it then ends by its time-out. */
@@ -120,7 +125,7 @@ export class Questions {
     const { signal, timeout = queryTimeoutDefault } = options;
     const timeoutMs = parseDuration(timeout, "timeout");
     signal?.throwIfAborted();
-    return keptAlive(this.#keepAlive, () => unlessAborted(ask(timeoutMs), signal));
+    return keptAlive(this.#world.keepAlive, () => unlessAborted(ask(timeoutMs), signal));
   }
 
   #assertOpen(): void {

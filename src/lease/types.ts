@@ -238,7 +238,7 @@ export interface Leases extends AsyncDisposable {
   acquireAll(resources: readonly string[], options?: AcquireOptions): Promise<LeaseSet>;
   /**
    * Acquires, runs `work`, releases, and resolves with the value of `work`. With several names as
-   * {@link Leases.acquireAll}.
+   * {@link Leases.acquireAll}. `work` does not begin when the lease is lost by then.
    *
    * `lease.signal` aborts when the lease is lost, and also when `options.signal` aborts or this participant
    * is closed: it is then still held until `work` has settled. A value of work that outlived its lease is
@@ -261,11 +261,15 @@ export interface Leases extends AsyncDisposable {
    * ```
    */
   using<T>(resource: string, work: (lease: Lease) => T | Promise<T>): Promise<T>;
-  using<T>(resource: string, options: AcquireOptions, work: (lease: Lease) => T | Promise<T>): Promise<T>;
+  using<T>(
+    resource: string,
+    options: AcquireOptions | undefined,
+    work: (lease: Lease) => T | Promise<T>,
+  ): Promise<T>;
   using<T>(resources: readonly string[], work: (leases: LeaseSet) => T | Promise<T>): Promise<T>;
   using<T>(
     resources: readonly string[],
-    options: AcquireOptions,
+    options: AcquireOptions | undefined,
     work: (leases: LeaseSet) => T | Promise<T>,
   ): Promise<T>;
   /**
@@ -319,8 +323,9 @@ export interface Leases extends AsyncDisposable {
   leader(resource: string, options?: LeaderOptions): LeaderObserver;
   /**
    * Calls `listener` at each such event of this participant's leases, and returns what takes it away again.
-   * Listeners run at once, where it happens: they should be short. What one throws harms nothing; it becomes
-   * a warning of the process (`LeaseholdWarning`). Up to 100 for one event.
+   * Listeners run at once, where it happens: they should be short. What one throws, or a promise of
+   * its that rejects, harms nothing; it becomes a warning of the process (`LeaseholdWarning`). Up to 100 for
+   * one event.
    *
    * The same is published on Node's `diagnostics_channel`, for all participants of the process:
    * `leasehold:acquired`, `leasehold:renewal-late`, `leasehold:lost`, `leasehold:released`.

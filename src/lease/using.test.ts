@@ -58,6 +58,17 @@ describe("using", () => {
     expect(used.error).toMatchObject({ code: "LEASE_LOST", reason: "clock-fault" });
   });
 
+  test.each([["a"], [["a", "b"]]])("begins no work on %j when the lease is lost by then", async (names) => {
+    alice.on("acquired", ({ lease }) => cluster.lose(lease.resource));
+    const work = vi.fn<() => void>();
+    const used = watch(
+      typeof names === "string" ? alice.using(names, undefined, work) : alice.using(names, work),
+    );
+    await cluster.advance("1s");
+    expect(used.error).toMatchObject({ code: "LEASE_LOST", resource: "a" });
+    expect(work).not.toHaveBeenCalled();
+  });
+
   test("finds a loss that no timer has told of, by the clock", async () => {
     const used = alice.using("a", () => cluster.world.block("1m"));
     await expect(used).rejects.toMatchObject({ code: "LEASE_LOST", reason: "expired" });
@@ -85,7 +96,7 @@ describe("using", () => {
   test("resolves with the value of work that gave the lease back itself", async () =>
     expect(await alice.using("a", (lease) => lease.release().then(() => 7))).toBe(7));
 
-  test.each(["a", ["a", "b"]])(
+  test.each([["a"], [["a", "b"]]])(
     "asks the work on %j to stop when its signal aborts, and holds the lease until it has",
     async (names) => {
       const controller = new AbortController();

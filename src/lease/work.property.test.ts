@@ -30,7 +30,7 @@ const job = fc.record({
 const trouble = fc.record({
   atMs: fc.nat(3_000),
   who: fc.nat(1),
-  kind: fc.constantFrom("cutOff", "reconnect", "suspend", "lose"),
+  kind: fc.constantFrom("cutOff", "reconnect", "suspend", "lose", "loseNext"),
   ms: fc.nat(1_500),
 });
 const script = fc.record({
@@ -57,8 +57,17 @@ class Run {
   });
   readonly violations: string[] = [];
   readonly #users = new Map<string, LeaseSet | Lease>();
+  #losesNext = false;
   unsettled = 0;
   worked = 0;
+
+  constructor() {
+    for (const leases of this.participants)
+      leases.on("acquired", ({ lease }) => {
+        if (this.#losesNext) this.ground.lose(lease.resource);
+        this.#losesNext = false;
+      });
+  }
 
   begin(given: Job): void {
     const controller = new AbortController();
@@ -89,6 +98,7 @@ class Run {
 
   async #work(given: Job, held: LeaseSet | Lease, seen: { heldAtEnd: boolean; ended: boolean }) {
     this.worked += 1;
+    if (held.remaining() === 0) this.violations.push("work begins under a lease that is lost");
     this.#look(given, held);
     for (const ms of given.pausesMs) {
       await new Promise<void>((resolve) => void this.world.timers.after(ms, resolve));
@@ -104,7 +114,10 @@ class Run {
 
   /** A job that is told that it holds names uses them. */
   #look(given: Job, held: LeaseSet | Lease): void {
-    if (held.remaining() === 0) return;
+    if (held.remaining() === 0) {
+      if (!held.signal.aborted) this.violations.push("the signal does not know of a loss");
+      return;
+    }
     for (const name of given.names) {
       const other = this.#users.get(name);
       if (other !== undefined && other !== held && other.remaining() > 0)
@@ -117,6 +130,7 @@ class Run {
 
   meet({ kind, who, ms }: Trouble): void {
     if (kind === "suspend") this.world.suspend(ms);
+    else if (kind === "loseNext") this.#losesNext = true;
     else if (kind === "lose") this.ground.lose(names[ms % names.length]!);
     else this.switches[who]![kind]();
   }
@@ -160,6 +174,7 @@ test("whatever happens under `using`, nobody works beside another, each call end
 test.each<[Fault, string | RegExp]>([
   ["setIsTakenAsGiven", "calls that never end"],
   ["valueOutlivesItsLease", "work that outlived its lease has a value"],
+  ["workBeginsAfterALoss", "work begins under a lease that is lost"],
   ["partOfSetIsKept", /leases that nobody gave back|calls that never end/],
   ["setIsTheLongestLease", "a set is held although"],
 ])("the mistake %s is found by random scripts", async (fault, what) => {

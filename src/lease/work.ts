@@ -7,6 +7,8 @@ export interface Holding {
   hasWork: boolean;
   /** By a fresh look at the clocks: how it was lost; `undefined` while it is held, and after a release. */
   readonly loss: LeaseLostError | undefined;
+  /** @throws LeaseLostError when it is not held, by a fresh look at the clocks. */
+  assertHeld(): void;
   /** Asks the work, by the signal, to stop; the lease stays held. */
   resign(reason: unknown): void;
   release(): Promise<void>;
@@ -20,12 +22,11 @@ export async function runUnder<R>(
 ): Promise<R> {
   const resign = () => holding.resign(signal?.reason);
   holding.hasWork = true;
-  if (signal?.aborted === true) resign();
-  else if (signal !== undefined) watchAbort(signal, resign);
+  watchAbort(signal, resign);
   try {
     return await run();
   } finally {
-    if (signal !== undefined) unwatchAbort(signal, resign);
+    unwatchAbort(signal, resign);
     await holding.release();
   }
 }
@@ -38,6 +39,7 @@ export function using<H extends Holding, T>(
 ): Promise<T> {
   return runUnder(holding, signal, async () => {
     try {
+      holding.assertHeld();
       const value = await work(holding);
       const { loss } = holding;
       if (loss !== undefined) throw loss;

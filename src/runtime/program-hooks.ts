@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { channel } from "node:diagnostics_channel";
+import { inspect } from "node:util";
 import type { ProgramHooks } from "../common/ports.js";
 
 /** How many times one kind of trouble is told of: a listener that always throws would fill the log. */
@@ -15,7 +16,6 @@ export const programHooks: ProgramHooks = {
     const count = (warned.get(what) ?? 0) + 1;
     if (count > warningsMax) return;
     warned.set(what, count);
-    const detail = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    process.emitWarning(what, { type: "LeaseholdWarning", detail });
+    process.emitWarning(what, { type: "LeaseholdWarning", detail: inspect(error) });
   },
 };

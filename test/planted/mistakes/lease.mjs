@@ -59,6 +59,11 @@ export const inWaist = /** @type {const} */ ([
     edits: [{ file: "src/lease/work.ts", find: "loss !== undefined", replace: "false" }],
   },
   {
+    name: "workBeginsAfterALoss",
+    why: "Work begins although its lease was lost between the grant and the answer to the call.",
+    edits: [{ file: "src/lease/work.ts", find: "holding.assertHeld()", replace: "undefined" }],
+  },
+  {
     name: "exactIsAPrefix",
     why: "A watch of one exact name tells of those that begin so, too.",
     edits: [{ file: "src/lease/questions.ts", find: "hint.resource === prefix", replace: "true" }],

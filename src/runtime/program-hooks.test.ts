@@ -1,0 +1,15 @@
+import { once } from "node:events";
+import { expect, test } from "vitest";
+import { programHooks } from "./program-hooks.js";
+
+test.each([
+  [Object.create(null), "[Object: null prototype] {}"],
+  [new Error("of the listener"), "Error: of the listener"],
+  [undefined, "undefined"],
+])("whatever is thrown, %o too, becomes a warning of the process", async (thrown, detail) => {
+  const warned = once(process, "warning");
+  programHooks.warn("a listener has thrown", thrown);
+  const [warning] = (await warned) as [Error & { detail: string }];
+  expect(warning).toMatchObject({ name: "LeaseholdWarning", message: "a listener has thrown" });
+  expect(warning.detail).toContain(detail);
+});
