@@ -14,6 +14,7 @@ import type { DeadlineItem } from "../common/deadlines.js";
 import { busyRetryMs } from "./admission.js";
 import type { Reading } from "./protocol/clock.js";
 import { fleaseGuarantees } from "./guarantees.js";
+import type { DataTeller } from "./admin/data-teller.js";
 import type { AdminDriver } from "./admin/driver.js";
 import { FleaseInspection } from "./admin/inspection.js";
 import type { Lapse, AttemptFailure } from "./protocol/proposer-ports.js";
@@ -29,6 +30,8 @@ export interface FleaseDriver extends AdminDriver {
   /** An observer asks, and takes nothing. */
   readonly role?: "member" | "client" | "observer";
   readonly runner: Pick<FleaseRunner, "peer" | "world" | "now" | "poke">;
+  /** Tells members what others are to read of a tenure; absent where nobody would keep it. */
+  readonly teller?: Pick<DataTeller, "tell" | "forget"> | undefined;
   /** How many members are connected, for error messages. */
   reachable(): number;
   close(): Promise<void>;
@@ -104,7 +107,7 @@ export class FleaseProvider implements Provider, PeerOutcomes {
     this.#driver = driver;
     this.#runner = driver.runner;
     this.#peer = driver.runner.peer;
-    this.guarantees = fleaseGuarantees(this.#peer.settings);
+    this.guarantees = { ...fleaseGuarantees(this.#peer.settings), data: driver.teller !== undefined };
     this.inspection = new FleaseInspection(driver);
     this.#peer.attach(this);
   }
@@ -135,7 +138,7 @@ export class FleaseProvider implements Provider, PeerOutcomes {
     // first.
     const earlier = peer.proposer.instanceOf(request.resource);
     if (earlier !== undefined && earlier.operation === Operation.none) this.#letGo(earlier, now);
-    return new Promise((settle) => {
+    const attempted = new Promise<AttemptOutcome>((settle) => {
       const { resource, ttlMs, timeoutMs, contended, waiting } = request;
       const instance = peer.proposer.acquire(resource, ttlMs, timeoutMs, !contended, now, waiting);
       this.#attempts[instance.index] = { settle, cancellation };
@@ -148,6 +151,15 @@ export class FleaseProvider implements Provider, PeerOutcomes {
       }
       this.#runner.poke();
     });
+    return request.data === undefined ? attempted : this.#tellOf(request.data, attempted);
+  }
+
+  async #tellOf(data: string, attempted: Promise<AttemptOutcome>): Promise<AttemptOutcome> {
+    const outcome = await attempted;
+    if (outcome.kind !== "granted" || (outcome.grant as FleaseGrant).ended) return outcome;
+    const { resource, token } = outcome.grant;
+    this.#driver.teller?.tell(resource, token, data);
+    return outcome;
   }
 
   renew(grant: Grant, ttlMs: number): Promise<boolean> {
@@ -271,6 +283,7 @@ export class FleaseProvider implements Provider, PeerOutcomes {
     if (grant !== undefined) {
       this.forgoRenewal(grant);
       grant.ended = true;
+      this.#driver.teller?.forget(grant.resource);
     }
     this.#peer.proposer.release(instance, now);
     this.#grants[instance.index] = undefined;

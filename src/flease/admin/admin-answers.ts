@@ -17,7 +17,7 @@ export type AdminParams = ReturnType<typeof adminParamsOf>;
 
 /** What a question names, as it arrived from wherever: empty where it names nothing. */
 export function adminParamsOf(given: unknown) {
-  const { resource, owner, prefix, by, session, page, broken, label } = recordOrEmpty(given);
+  const { resource, owner, prefix, by, session, page, broken, label, token, data } = recordOrEmpty(given);
   return {
     resource: textOrEmpty(resource),
     owner: textOrEmpty(owner),
@@ -26,7 +26,9 @@ export function adminParamsOf(given: unknown) {
     session: Number(session),
     page: Number(page),
     broken: broken === true,
+    token: Number(token),
     label,
+    data,
   } as const;
 }
 

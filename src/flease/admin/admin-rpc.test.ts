@@ -6,6 +6,7 @@ import { duringFaults } from "../../../test/planted/switches.js";
 import { listFrom, pageFrom } from "./admin-answers.js";
 import { AdminRpc } from "./admin-rpc.js";
 import type { AdminLink } from "./admin-rpc.js";
+import { listedMax } from "./listing.js";
 
 const heldCount = 1_200;
 
@@ -129,7 +130,7 @@ test("a list goes on where it was while leases come and go, and says so when it 
     return listFrom(await answer);
   };
   const first = await ask(1, 0);
-  expect([first.held.length, first.more, first.held[0]!.label]).toEqual([500, true, "label of p.1"]);
+  expect([first.held.length, first.more, first.held[0]!.label]).toEqual([listedMax, true, "label of p.1"]);
   take("late");
   const rest = new Set<string>();
   for (let page = 1, more = true; more; page += 1) {
@@ -138,7 +139,7 @@ test("a list goes on where it was while leases come and go, and says so when it 
     ({ more } = next);
   }
   expect([rest.size, rest.has("late"), rest.has(first.held[0]!.resource)]).toEqual([
-    heldCount - 499,
+    heldCount - listedMax + 1,
     true,
     false,
   ]);
@@ -148,6 +149,37 @@ test("a list goes on where it was while leases come and go, and says so when it 
   await expect(ask(2, 1)).rejects.toMatchObject({ code: "UNREACHABLE" });
   pass(20_000);
   await expect(ask(66, 1)).rejects.toMatchObject({ code: "UNREACHABLE" });
+});
+
+test("what an owner says of its lease is shown with it, and is news to who watches; nobody else can say it", async () => {
+  const { calls, pass } = setUp();
+  const [owner, other] = [new Observer("p.1"), new Observer("q.1")];
+  const call = async (link: Observer, method: string, params: object) => {
+    const answer = calls.answer(link, method, params);
+    answer.catch(() => {});
+    while (calls.work(() => false));
+    return answer;
+  };
+  const resource = "held/777";
+  const { token } = (await call(other, "explain", { resource })) as { token: number };
+  for (let more = true; more;)
+    ({ more } = pageFrom(await call(other, "watch", { session: 1, prefix: resource })));
+  const news = calls.answer(other, "watch", { session: 1, prefix: resource });
+  const hostile = [
+    {},
+    { resource },
+    { resource, token, data: "x".repeat(2_000) },
+    { resource, token, data: {} },
+  ];
+  for (const params of hostile) expect(await call(owner, "data", params)).toBe(false);
+  expect(await call(other, "data", { resource, token, data: "1" })).toBe(false);
+  expect(await call(owner, "data", { resource, token, data: '{"port":1}' })).toBe(true);
+  pass(100);
+  while (calls.work(() => false));
+  expect(pageFrom(await news).held).toMatchObject([{ resource, data: '{"port":1}' }]);
+  expect(await call(other, "explain", { resource })).toMatchObject({ data: '{"port":1}' });
+  const { held } = listFrom(await call(other, "list", { session: 2, prefix: resource, page: 0 }));
+  expect(held).toMatchObject([{ resource, data: '{"port":1}' }]);
 });
 
 test("a watch is told everything page by page without a pause, then what changes when it is looked after", async () => {

@@ -5,6 +5,7 @@ import type { Reading } from "../protocol/clock.js";
 import type { Waiters } from "../protocol/waiters.js";
 import { FairWork } from "./fair-work.js";
 import type { Steps } from "./fair-work.js";
+import { LeaseData } from "./lease-data.js";
 import { listPage, Scan } from "./listing.js";
 import type { ListPage } from "./listing.js";
 import { askIdleMs, ServedWatches } from "./served-watches.js";
@@ -84,13 +85,15 @@ export class AdminRpc<L extends AdminLink> {
   readonly #work: FairWork<L>;
   readonly #lists = new Map<L, Map<number, Listing>>();
   readonly #watches: ServedWatches<L> | undefined;
+  readonly #data: LeaseData | undefined;
   #sweptMs = 0;
 
   constructor(node: AdminHost<L>, labels: AdminLabels<L>) {
     this.#node = node;
     this.labels = labels;
     this.#work = new FairWork(() => node.adminWork());
-    const { feed } = node.peer;
+    const { feed, acceptor } = node.peer;
+    this.#data = acceptor && new LeaseData(acceptor);
     if (feed === undefined) return;
     const host = { feed, reading: this.#readyNow, labelled: (page: FeedPage) => this.#labelled(page) };
     this.#watches = new ServedWatches(host, this.#work);
@@ -124,6 +127,8 @@ export class AdminRpc<L extends AdminLink> {
         return this.#served().end(link, session);
       case "label":
         return this.labels.set(link, params.label);
+      case "data":
+        return this.#keepData(link, params);
       case "break":
         return this.#break(resource, owner);
       case "requestRelease":
@@ -152,6 +157,7 @@ export class AdminRpc<L extends AdminLink> {
     if (now.mono - this.#sweptMs < sweepEveryMs) return;
     this.#sweptMs = now.mono;
     this.labels.sweep(now.mono);
+    this.#data?.sweep();
     for (const [link, lists] of this.#lists) {
       for (const [session, { askedMs }] of lists) if (now.mono - askedMs > askIdleMs) lists.delete(session);
       if (lists.size === 0) this.#lists.delete(link);
@@ -191,12 +197,21 @@ export class AdminRpc<L extends AdminLink> {
     if (acceptor === undefined) throw new LeaseholdError("UNREACHABLE", "no member answers here");
     const answer = answerOn(acceptor, resource, this.#node.now());
     const label = this.labels.of(answer.owner);
+    const data = this.#data?.of(resource, answer.owner, answer.token);
     return {
       ...answer,
       ...(peer.fault !== undefined && { state: "clock-fault" }),
       waiting: answer.state === "ready" ? peer.waiters.sizeOf(resource) : 0,
       ...(label !== undefined && { label }),
+      ...(data !== undefined && { data }),
     };
+  }
+
+  /** What the owner of a lease lets others read of it. */
+  #keepData({ owner }: L, { resource, token, data }: AdminParams): boolean {
+    const isKept = this.#data?.set(owner, resource, token, data) === true;
+    if (isKept) this.#node.peer.feed?.changed(resource);
+    return isKept;
   }
 
   #break(resource: string, owner: string): boolean {
@@ -230,7 +245,8 @@ export class AdminRpc<L extends AdminLink> {
   #labelled<P extends ListPage>(page: P): P {
     const held = page.held.map((lease) => {
       const label = this.labels.of(lease.owner);
-      return label === undefined ? lease : { ...lease, label };
+      const data = this.#data?.of(lease.resource, lease.owner, lease.token);
+      return { ...lease, ...(label !== undefined && { label }), ...(data !== undefined && { data }) };
     });
     return { ...page, held };
   }

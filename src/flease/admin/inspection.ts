@@ -17,7 +17,7 @@ import { majorityOf } from "../../common/majority.js";
 import { WatchSet } from "../../lease/watch-set.js";
 
 /** A million leases: what a member keeps by default. Where it is set to keep more, a list of more fails. */
-const pagesMax = 2_000;
+const pagesMax = 4_000;
 
 interface CellAnswer {
   readonly member: number;

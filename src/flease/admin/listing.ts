@@ -26,10 +26,10 @@ export interface ListPage {
 }
 
 /**
- * A page tells of at most this many resources: with the longest names and labels, they must fit into one
- * frame.
+ * A page tells of at most this many resources: with the longest names, labels and data, they must fit into
+ * one frame.
  */
-export const listedMax = 500;
+export const listedMax = 250;
 
 export function listedLease(
   resource: string,

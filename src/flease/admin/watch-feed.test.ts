@@ -11,6 +11,7 @@ import {
 import { Cells } from "../protocol/cells.js";
 import type { ListedLease } from "./listing.js";
 import type { Steps } from "./fair-work.js";
+import { listedMax } from "./listing.js";
 import { WatchFeed } from "./watch-feed.js";
 import type { FeedBounds, FeedPage, Follower } from "./watch-feed.js";
 import { WatchView } from "./watch-view.js";
@@ -92,13 +93,14 @@ test("an expiry is noticed when the lease is over on both clocks, however often 
 test("prefixes, pages, and followers who go", () => {
   const { feed, perform, take } = setUp();
   const [all, some] = [feed.follow(""), feed.follow("x/")];
-  for (let number = 0; number < 1_500; number += 1) perform(acquireOf("p.1", 0, 500), 0, `y/${number}`);
+  for (let number = 0; number < 3 * listedMax; number += 1)
+    perform(acquireOf("p.1", 0, 500), 0, `y/${number}`);
   perform(acquireOf("p.1", 0, 500), 0, "x/1");
   expect(textOf(take(some))).toBe("anew, x/1 p.1");
   for (const [count, more] of [
-    [500, true],
-    [500, true],
-    [500, true],
+    [listedMax, true],
+    [listedMax, true],
+    [listedMax, true],
     [1, false],
   ]) {
     const page = take(all);
@@ -135,7 +137,7 @@ test("a new follower is told what is held in steps, so that no other client wait
   };
   const followsAll = feed.follow("n");
   const page = feed.take(followsAll, () => at(0));
-  expect([page.next().done, looked]).toEqual([true, 500]);
+  expect([page.next().done, looked]).toEqual([true, listedMax]);
   const steps = feed.take(follower, () => at(0));
   for (let step = 0; step < 5; step += 1) expect(steps.next().done).toBe(false);
   expect(steps.next().value).toEqual({ held: [], free: [], more: false, anew: true });

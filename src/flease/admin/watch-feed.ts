@@ -142,6 +142,11 @@ export class WatchFeed {
     this.#log.add(resource);
   }
 
+  /** Something beside the lease has changed that those who follow it are to know. */
+  changed(resource: string): void {
+    if (this.#followed.has(resource)) this.#log.add(resource);
+  }
+
   #lookAfter(resource: string, endMs: number): Followed {
     const followed = new Followed(resource, endMs);
     this.#followed.set(resource, followed);

@@ -1,4 +1,4 @@
-import { cellFunctionVersion } from "../protocol/cells.js";
+import { cellFunctionVersion, Cells } from "../protocol/cells.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { World } from "../../common/ports.js";
 import type { Reading } from "../protocol/clock.js";
@@ -11,6 +11,7 @@ import { FleaseProvider } from "../provider.js";
 import type { FleaseDriver } from "../provider.js";
 import { FleaseRunner } from "../runner.js";
 import { Refusals } from "./refusals.js";
+import { DataTeller } from "../admin/data-teller.js";
 import { AdminRpc } from "../admin/admin-rpc.js";
 import { writeClusterDocument } from "./cluster.js";
 import type { Cluster } from "./cluster.js";
@@ -63,6 +64,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
   readonly runner: FleaseRunner;
   readonly peer: FleasePeer;
   readonly provider: FleaseProvider;
+  readonly teller: DataTeller;
   readonly cluster: Cluster;
   readonly nodeId: string;
   transport: Transport;
@@ -113,6 +115,12 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
     });
     this.peer = this.runner.peer;
     this.#startedMono = this.now().mono;
+    const { members, cellSize } = this.peer.settings;
+    this.teller = new DataTeller(new Cells(members, cellSize), {
+      link: (member) => this.#members[member],
+      ask: (member, method, params, timeoutMs) => this.ask(member, method, params, timeoutMs),
+      nowMs: () => this.#world.clock.monotonicMs(),
+    });
     this.provider = new FleaseProvider(this);
     this.#adminTurns = new AdminTurns(options.world, (goOn) => this.#adminRpc.work(goOn));
     this.#adminRpc = new AdminRpc(this, new Labels(labelKeepLeases * this.peer.settings.ttlMaxMs));
@@ -226,6 +234,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
     if (this.role === "member") this.membership.connected(link);
     this.#refusals.acceptedBy(link.address);
     this.#introduce(link);
+    this.teller.connected();
     this.#options.logger.info(`connected to member ${link.peerId} at ${link.address}`);
     this.onMembersChanged();
   }
@@ -403,5 +412,6 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
     if (acceptor !== undefined && this.membership.maintain(now, acceptor.ready))
       acceptor.beginRecoveryWait(now);
     this.#adminRpc.maintain(now);
+    this.teller.maintain();
   }
 }

@@ -6,6 +6,7 @@ import { fleaseSettings } from "../../protocol/settings.js";
 import type { FleaseSettingsInput } from "../../protocol/settings.js";
 import { LeaseManager } from "../../../lease/lease-manager.js";
 import type { World } from "../../../common/ports.js";
+import { dataBytesMax } from "../../../lease/tenure-data.js";
 import type { Lease } from "../../../lease/types.js";
 import { listedMax } from "../../admin/listing.js";
 import { resourceNameBytesMax } from "../../../lease/resource-name.js";
@@ -173,7 +174,8 @@ test("names of any length that a client may take do not keep a page of a list fr
   const largest = { number: Number.MAX_SAFE_INTEGER, sequence: 0xffff_ffff, until: 1_795_000_000_000.0625 };
   const owner = `${quoted(NODE_ID_BYTES_MAX)}.${"0".repeat(32)}`;
   const lease = { ...largest, resource: quoted(resourceNameBytesMax), owner, token: largest.number };
-  const held = Array.from({ length: listedMax }, () => ({ ...lease, label: quoted(labelBytesMax) }));
+  const words = { label: quoted(labelBytesMax), data: quoted(dataBytesMax) };
+  const held = Array.from({ length: listedMax }, () => ({ ...lease, ...words }));
   const value = { held, free: [], more: true, anew: false };
   expect(() => encodeAnswer(new ByteWriter(8), { id: 1, value })).not.toThrow();
 });

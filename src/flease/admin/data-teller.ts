@@ -1,0 +1,114 @@
+import type { Cells } from "../protocol/cells.js";
+
+/** How long a member may take to say that it keeps what it was told, ms. */
+const answerMsMax = 5_000;
+
+/**
+ * A member that does not keep it, because it recovers or has not heard of the lease, is told again after
+ * this, ms.
+ */
+const retryMs = 1_000;
+
+/** Calls under way at a time: after a lost connection all is told again, and other calls go in between. */
+const callsMax = 32;
+
+/** The way to members, by their index. */
+export interface ToldMembers {
+  /** The connection, as something to compare: another one is told anew. */
+  link(member: number): object | undefined;
+  ask(member: number, method: string, params: object, timeoutMs: number): Promise<unknown>;
+  nowMs(): number;
+}
+
+/** A tenure of this participant, and which connections know of its data. */
+interface Tenure {
+  readonly resource: string;
+  readonly token: bigint;
+  readonly data: string;
+  readonly toldBy: Map<number, object>;
+  /** Not before this moment, on the steady clock. */
+  dueMs: number;
+}
+
+/**
+ * Tells the members of a resource's cell what others are to read of a tenure: once it was granted, again over
+ * each new connection, and until they keep it. Nothing rests on it, and it never waits for an answer.
+ */
+export class DataTeller {
+  readonly #cells: Cells;
+  readonly #members: ToldMembers;
+  readonly #tenures = new Map<string, Tenure>();
+  /** Those of which a connected member may not know. */
+  readonly #untold = new Set<Tenure>();
+  #calls = 0;
+
+  constructor(cells: Cells, members: ToldMembers) {
+    this.#cells = cells;
+    this.#members = members;
+  }
+
+  tell(resource: string, token: bigint, data: string): void {
+    this.forget(resource);
+    const tenure = { resource, token, data, toldBy: new Map<number, object>(), dueMs: -Infinity };
+    this.#tenures.set(resource, tenure);
+    this.#untold.add(tenure);
+    if (this.#calls < callsMax) this.#go(tenure);
+  }
+
+  /** The tenure has ended: members drop it with the lease. */
+  forget(resource: string): void {
+    const tenure = this.#tenures.get(resource);
+    if (tenure === undefined) return;
+    this.#tenures.delete(resource);
+    this.#untold.delete(tenure);
+  }
+
+  /** A member has been connected. */
+  connected(): void {
+    for (const tenure of this.#tenures.values()) {
+      tenure.dueMs = -Infinity;
+      this.#untold.add(tenure);
+    }
+  }
+
+  /** To be called several times a second. */
+  maintain(): void {
+    const nowMs = this.#members.nowMs();
+    for (const tenure of this.#untold) {
+      if (this.#calls >= callsMax || nowMs < tenure.dueMs) return;
+      this.#go(tenure);
+    }
+  }
+
+  #go(tenure: Tenure): void {
+    // Those that wait for another try come last.
+    this.#untold.delete(tenure);
+    const missing = this.#missing(tenure);
+    if (missing.length === 0) return;
+    tenure.dueMs = this.#members.nowMs() + retryMs;
+    this.#untold.add(tenure);
+    for (const [member, link] of missing) void this.#call(tenure, member, link);
+  }
+
+  /** The connected members of its cell that do not know of it. */
+  #missing({ resource, toldBy }: Tenure): (readonly [member: number, link: object])[] {
+    return this.#cells.of(resource).members.flatMap((member) => {
+      const link = this.#members.link(member);
+      return link === undefined || toldBy.get(member) === link ? [] : [[member, link] as const];
+    });
+  }
+
+  async #call(tenure: Tenure, member: number, link: object): Promise<void> {
+    this.#calls += 1;
+    const { resource, token, data, toldBy } = tenure;
+    try {
+      const params = { resource, token: Number(token), data };
+      if ((await this.#members.ask(member, "data", params, answerMsMax)) === true) toldBy.set(member, link);
+    } catch {
+      // It is told again, or its next connection is.
+    }
+    this.#calls -= 1;
+    if (this.#missing(tenure).length === 0) this.#untold.delete(tenure);
+    this.maintain();
+  }
+}

@@ -1,0 +1,73 @@
+import { dataBytesMax } from "../../lease/tenure-data.js";
+import type { Acceptor } from "../protocol/acceptor.js";
+
+/** Bytes of data that a member keeps, and of one owner: enough for some 16,000 and 4,000 leases. */
+const bytesMax = 16 * 1_024 * 1_024;
+const ownerBytesMax = bytesMax / 4;
+
+const encoder = new TextEncoder();
+
+/** What is kept beside a lease. */
+interface Kept {
+  readonly owner: string;
+  readonly token: number;
+  readonly text: string;
+  readonly bytes: number;
+}
+
+/**
+ * What owners let others read of their leases, as they told this member: beside the protocol, which does not
+ * know of it, and bound to the tenure that the acceptor keeps. Nobody has checked what it says.
+ */
+export class LeaseData {
+  readonly #acceptor: Acceptor;
+  readonly #kept = new Map<string, Kept>();
+  readonly #bytesOf = new Map<string, number>();
+  #bytes = 0;
+
+  constructor(acceptor: Acceptor) {
+    this.#acceptor = acceptor;
+  }
+
+  /** Whether it is kept: the text is no longer than it may be, and the acceptor keeps that owner's tenure. */
+  set(owner: string, resource: string, token: number, text: unknown): boolean {
+    if (typeof text !== "string" || text.length > dataBytesMax) return false;
+    const bytes = encoder.encode(text).length;
+    if (bytes > dataBytesMax || !this.#isStanding(resource, owner, token)) return false;
+    this.#drop(resource);
+    const ownerBytes = (this.#bytesOf.get(owner) ?? 0) + bytes;
+    if (this.#bytes + bytes > bytesMax || ownerBytes > ownerBytesMax) return false;
+    this.#kept.set(resource, { owner, token, text, bytes });
+    this.#bytesOf.set(owner, ownerBytes);
+    this.#bytes += bytes;
+    return true;
+  }
+
+  /** What this owner has said of this tenure. */
+  of(resource: string, owner: string, token: number): string | undefined {
+    const kept = this.#kept.get(resource);
+    return kept?.owner === owner && kept.token === token ? kept.text : undefined;
+  }
+
+  /** Drops what belongs to tenures that the acceptor does not keep any more. */
+  sweep(): void {
+    for (const [resource, { owner, token }] of this.#kept)
+      if (!this.#isStanding(resource, owner, token)) this.#drop(resource);
+  }
+
+  #isStanding(resource: string, owner: string, token: number): boolean {
+    const entry = this.#acceptor.entry(resource);
+    return entry?.leaseOwner === owner && entry.token === token && !entry.released;
+  }
+
+  #drop(resource: string): void {
+    const kept = this.#kept.get(resource);
+    if (kept === undefined) return;
+    const { owner, bytes } = kept;
+    this.#kept.delete(resource);
+    this.#bytes -= bytes;
+    const left = this.#bytesOf.get(owner)! - bytes;
+    if (left > 0) this.#bytesOf.set(owner, left);
+    else this.#bytesOf.delete(owner);
+  }
+}
