@@ -294,12 +294,12 @@ export class FleaseProvider implements Provider, PeerOutcomes {
     this.#events?.releaseRequested?.(request);
   }
 
+  // Called by the peer in the middle of a step: none of these may call it back
+
   /** An acceptor says that the resource was released. */
   hinted(resource: string): boolean {
     return this.#events?.hint(resource) ?? false;
   }
-
-  // Called by the proposer in the middle of a step: none of these may call it back
 
   acquired(instance: Instance): void {
     const grant = new FleaseGrant(instance, this.#runner);

@@ -27,8 +27,8 @@ export class LocalQueue {
   /** The last attempt was not granted: others seem to want the resource. */
   contended = false;
 
-  readonly #waiters = new Lane();
-  readonly #tries = new Lane();
+  readonly #waiters = new ContenderList();
+  readonly #tries = new ContenderList();
   #turn: "free" | "attempt" | "lease" = "free";
   #lease: Standing | undefined;
   /** The first waiter has just been told that another participant has the resource, and sleeps that out. */
@@ -48,8 +48,8 @@ export class LocalQueue {
 
   /** @throws LeaseholdError `TOO_MANY_WAITERS` */
   join(contender: Contender): void {
-    const lane = contender.patient ? this.#waiters : this.#tries;
-    if (lane.size >= waitersMax) {
+    const list = contender.patient ? this.#waiters : this.#tries;
+    if (list.size >= waitersMax) {
       throw new LeaseholdError(
         "TOO_MANY_WAITERS",
         `${waitersMax} callers of this process already wait for ${JSON.stringify(this.resource)}`,
@@ -57,7 +57,7 @@ export class LocalQueue {
     }
     if (this.#retired) throw new Error(`assertion failed: the queue of ${this.resource} has retired`);
     this.#users += 1;
-    lane.add(contender);
+    list.add(contender);
     contender.ticket = this.#nextTicket++;
     contender.wantsTurn = true;
     // Asked for every contender: a look at a lease that has run out ends it, even if its timer is late.
@@ -172,10 +172,10 @@ export class LocalQueue {
 }
 
 /**
- * Contenders in the order in which they came. Most queues have none most of the time: an empty lane has no
+ * Contenders in the order in which they came. Most queues have none most of the time: an empty list has no
  * set.
  */
-class Lane {
+class ContenderList {
   #contenders: Set<Contender> | undefined;
 
   get size(): number {

@@ -33,10 +33,10 @@ export interface HostOptions extends HostPorts {
 type Waiting = (readonly PeerMessage[])[];
 
 /**
- * Drives a server's logic, in production and in the simulator alike. The inputs of one turn of the event loop
- * go in together and their effects come out once, so that many requests make one write to disk and one
- * message to each follower. Nothing here waits for the disk. Work that takes longer than a turn goes on in
- * the next one.
+ * Drives a server's logic, in production and in the simulator alike. Each input goes in at once. The effects
+ * of all inputs of one turn of the event loop come out at its end, together, so that many requests make one
+ * write to disk and one message to each follower. Nothing here waits for the disk. Work that takes longer
+ * than a turn goes on in the next one.
  */
 export class CoreHost {
   readonly #options: HostOptions;

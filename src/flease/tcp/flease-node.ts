@@ -84,7 +84,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
   readonly #adminTurns: AdminTurns;
   readonly #startedMono: number;
   /** Whether requests of the chunk in hand are answered. */
-  #votes = false;
+  #answersRequests = false;
   #listening: string | undefined;
   /** Where members were really found, by their ids. */
   #knownAddresses: ReadonlyMap<string, string> = new Map();
@@ -312,7 +312,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
   }
 
   chunk(): void {
-    this.#votes = this.membership.duplicates.votes(this.runner.arrived().mono);
+    this.#answersRequests = this.membership.duplicates.votes(this.runner.arrived().mono);
   }
 
   stamped(link: Link, stamp: ClockStamp, echo: Echo): void {
@@ -324,7 +324,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
   message(link: Link, message: Message): void {
     // A pair whose clocks contradict each other does not count for each other's quorums (3.10).
     if (this.#distrusted.has(link)) return;
-    if (!this.#votes && isRequest(message.kind)) return;
+    if (!this.#answersRequests && isRequest(message.kind)) return;
     const reply = this.runner.receive(link.handle, message);
     if (reply !== undefined) link.send(reply);
   }
