@@ -228,7 +228,7 @@ describe("in a project of one's own, with the packed file and a cluster of `leas
   });
 
   test("Fastify, Express and Hono: the handlers of the recipe", async () => {
-    const frameworks = ["fastify@5.12.8", "express@5.3.0", "hono@4.13.19", "@hono/node-server@1"];
+    const frameworks = ["fastify@5.12.8", "express@5.3.0", "hono@4.13.19", "@hono/node-server@2.1.8"];
     await run(project, "npm", ["install", ...quiet, ...frameworks]);
     const frame = (name: string, before: string, code: string, after: string) => {
       const begin = `import { open } from "leasehold"; const leases = await open("${cluster.LEASEHOLD_MEMBER}");`;
