@@ -33,7 +33,7 @@ export const BATCH_FRAME_BYTES_MAX = 1024 * 1024;
  */
 export const CALL_FRAME_BYTES_MAX = 4 * 1024;
 
-/** Answers are lists of up to some thousand resources. */
+/** The largest answers are pages of lists, of some hundred resources with their names, labels and data. */
 export const ANSWER_FRAME_BYTES_MAX = 1024 * 1024;
 
 /** The largest length prefix (kind and body) for each kind of frame. */
