@@ -175,7 +175,8 @@ class Wait implements Asker {
   readonly #ask: Ask;
   readonly #run: Run;
   readonly #answers: (StoreAnswer | undefined)[];
-  readonly #operations: Question[] = [];
+  /** What was not sent at once: seldom any. */
+  #unsent: Question[] | undefined;
   #controller: AbortController | undefined;
   #pending = 0;
   #timer: Timer | undefined;
@@ -229,9 +230,8 @@ class Wait implements Asker {
   }
 
   #send(lane: Lane, request: StoreRequest, store: number): void {
-    const operation = new Question(this, lane, request, store);
-    this.#operations.push(operation);
-    lane.send(operation);
+    const question = new Question(this, lane, request, store);
+    if (lane.send(question)) (this.#unsent ??= []).push(question);
   }
 
   #take(store: number, answer: StoreAnswer): void {
@@ -254,7 +254,7 @@ class Wait implements Asker {
   /** The time is up: asks the stores to give up, too, and sends nothing that still waits. */
   #giveUp(): void {
     this.#hasGivenUp = true;
-    for (const operation of this.#operations) operation.drop();
+    for (const question of this.#unsent ?? []) question.drop();
     this.#controller?.abort(gaveUp);
     this.end();
   }

@@ -25,11 +25,15 @@ export class Lane {
     this.store = store;
   }
 
-  send(operation: Operation): void {
-    if (this.#isClosed) operation.done(this.#refusal("it has been closed"));
-    else if (this.#underWay < underWayMax) this.#perform(operation);
-    else if (this.#waiting.size < waitingMax) this.#waiting.add(operation);
-    else operation.done(this.#refusal(`${waitingMax} operations wait for it already`));
+  /** True when it has to wait, and may be dropped. */
+  send(operation: Operation): boolean {
+    const isFull = this.#underWay >= underWayMax;
+    const waits = !this.#isClosed && isFull && this.#waiting.size < waitingMax;
+    if (waits) this.#waiting.add(operation);
+    else if (this.#isClosed) operation.done(this.#refusal("it has been closed"));
+    else if (isFull) operation.done(this.#refusal(`${waitingMax} operations wait for it already`));
+    else this.#perform(operation);
+    return waits;
   }
 
   /** What has not been sent yet never will be. */

@@ -9,6 +9,7 @@ import {
   sameTerms,
 } from "./farm-cell.js";
 import type { FarmAnswer } from "./farm-plan.js";
+import { unavailable } from "./farm-reasons.js";
 import type { StoreAnswer, StoreRequest, StoreTraits } from "../store.js";
 
 /** What a look at a farm has read of one store. */
@@ -50,13 +51,12 @@ export function isMereWait(sight: Sight, request: StoreRequest | undefined): boo
   return sameCell({ ...cell, waitedMs: next.waitedMs }, next);
 }
 
-/** `last`: what was wrong before. While that is the same it is not made anew, which costs more than the rest of the look. */
+/** `last`: what was wrong with the store before. */
 export function sightOf(answer: StoreAnswer | undefined, traits: StoreTraits, last: LeaseholdError): Sight {
   if (answer?.kind === "failed") return { kind: "silent", error: answer.error };
   if (answer?.kind !== "cells") {
     const silence = `${traits.name}: it did not answer within ${formatDuration(traits.delayMs)}`;
-    const error = last.message === silence ? last : new LeaseholdError("STORE_UNAVAILABLE", silence);
-    return { kind: "silent", error };
+    return { kind: "silent", error: unavailable(silence, last) };
   }
   try {
     const { id, cells } = answer;

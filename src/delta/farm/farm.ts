@@ -46,9 +46,7 @@ interface Member {
   waited: { readonly ms: number; readonly atMs: number } | undefined;
   /** How long it has to wait, ms. */
   waitMs: number;
-  /** Why it does not count while it is recovering. */
-  whyRecovering?: LeaseholdError;
-  /** Why it is unknown, or why its word does not count once the last look is too old. */
+  /** Why it is unknown or recovering, or why its word does not count once the last look is too old. */
   error: LeaseholdError;
 }
 
@@ -148,10 +146,7 @@ export class Farm implements FarmView, Gate {
 
   refusal(store: number, now: BothClocks): StoreAnswer | undefined {
     if (this.#counts(store, now)) return undefined;
-    const member = this.#members[store]!;
-    const error =
-      member.state === "recovering" ? (member.whyRecovering ??= recovering(member.traits)) : member.error;
-    return { kind: "failed", error };
+    return { kind: "failed", error: this.#members[store]!.error };
   }
 
   #counts(store: number, now: BothClocks): boolean {
@@ -273,7 +268,7 @@ export class Farm implements FarmView, Gate {
       const read = planFarm(names, sights);
       if (read.kind === "unfounded") {
         for (const member of this.#members)
-          if (member.state === "unknown" && member.id !== "") member.error = waits(member.traits);
+          if (member.state === "unknown" && member.id !== "") member.error = waits(member);
         return;
       }
       this.#checkDelay(read);
@@ -362,8 +357,8 @@ export class Farm implements FarmView, Gate {
       }
       if (isIn && cell?.state === "ready") member.state = "ready";
       if (member.state === "ready") member.error = unconfirmed;
-      else if (member.waited !== undefined) member.state = "recovering";
-      else member.error = plan.replaced.includes(store) ? replaced(member.traits) : untold(member.traits);
+      else if (member.waited !== undefined) [member.state, member.error] = ["recovering", recovering(member)];
+      else member.error = plan.replaced.includes(store) ? replaced(member) : untold(member);
     });
   }
 
