@@ -1,9 +1,11 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import type { ProgramHooks } from "../common/ports.js";
 import { MemoryCluster } from "../testing/memory-cluster.js";
 import { MemoryGround } from "../testing/memory-ground.js";
 import { MemoryProvider } from "../testing/memory-provider.js";
 import { VirtualWorld } from "../testing/virtual-world.js";
+import { programHooks } from "../runtime/program-hooks.js";
 import { LeaseManager } from "./lease-manager.js";
 import type { LeaseEvents, Leases } from "./types.js";
 
@@ -164,6 +166,28 @@ describe("a program's hooks", () => {
       const expected = hasSubscribers ? ["leasehold:acquired a", "leasehold:released a"] : [];
       expect(published).toEqual(expected);
     }
+  });
+
+  test("listeners of a lease's signals run in the async context in which those were first read", async () => {
+    const context = new AsyncLocalStorage<string>();
+    const { clock, timers, random } = new VirtualWorld();
+    const world = { clock, timers, random, hooks: programHooks };
+    const ground = new MemoryGround();
+    const [owner, other] = ["owner", "other"].map(
+      (name) => new LeaseManager(new MemoryProvider(ground, world, { name, ttlMaxMs: 1_000 }), world),
+    );
+    const heard: string[] = [];
+    const lease = await owner!.acquire("a");
+    context.run("reader", () => {
+      for (const [name, signal] of [
+        ["asked", lease.releaseRequested],
+        ["ended", lease.signal],
+      ] as const)
+        signal.addEventListener("abort", () => heard.push(`${name} ${context.getStore()}`));
+    });
+    await context.run("asker", () => other!.requestRelease("a"));
+    await context.run("releaser", () => lease.release());
+    expect(heard).toEqual(["asked reader", "ended reader"]);
   });
 
   test("what a listener's promise rejects with harms nothing, and is warned of", async () => {

@@ -1,3 +1,4 @@
+import { ContextSignal } from "./context-signal.js";
 import { formatDuration } from "./duration.js";
 import { LeaseholdError, LeaseLostError, type LossReason } from "./errors.js";
 import type { Timer, World } from "../common/ports.js";
@@ -20,6 +21,9 @@ const lateParts = 3;
 
 /** The look comes so much later: else rounding could make it find a little more than a third, for ever. */
 const lateLookMs = 1;
+
+/** What Node's `console.log` shows: without it all that a ground has in mind. */
+export const inspected = Symbol.for("nodejs.util.inspect.custom");
 
 export interface HeldLeaseOptions {
   readonly ttlMs: number;
@@ -64,9 +68,8 @@ export class HeldLease implements Lease, Holding {
   #nextRenewalMs = Infinity;
   #renewing: Promise<boolean> | undefined;
   #renewalError: unknown;
-  #controller: AbortController | undefined;
-  #enter: (<R>(run: () => R) => R) | undefined;
-  #releaseRequests: AbortController | undefined;
+  #signal: ContextSignal | undefined;
+  #releaseRequests: ContextSignal | undefined;
   #releaseRequest: LeaseholdError | undefined;
   #ended: LossReason | undefined;
   /** Made when somebody asks for it: an error records the stack, which is too dear for every release. */
@@ -91,15 +94,16 @@ export class HeldLease implements Lease, Holding {
 
   get signal(): AbortSignal {
     this.remaining();
-    if (this.#controller !== undefined) return this.#controller.signal;
-    const controller = this.#makeController();
-    if (this.#ended !== undefined) controller.abort(this.#lossError(this.#ended));
-    return controller.signal;
+    if (this.#signal === undefined) {
+      this.#signal = new ContextSignal(this.#keeper.world);
+      if (this.#ended !== undefined) this.#signal.abort(this.#lossError(this.#ended));
+    }
+    return this.#signal.signal;
   }
 
   get releaseRequested(): AbortSignal {
     if (this.#releaseRequests === undefined) {
-      this.#releaseRequests = new AbortController();
+      this.#releaseRequests = new ContextSignal(this.#keeper.world);
       if (this.#releaseRequest !== undefined) this.#releaseRequests.abort(this.#releaseRequest);
     }
     return this.#releaseRequests.signal;
@@ -172,6 +176,10 @@ export class HeldLease implements Lease, Holding {
     };
   }
 
+  [inspected]() {
+    return this.toJSON();
+  }
+
   /**
    * Ends the tenure, if it has not ended yet, for an error if there is one. Resolves when the resource has
    * been given back.
@@ -184,7 +192,7 @@ export class HeldLease implements Lease, Holding {
       this.#timer = undefined;
       // Set before the signal aborts: what listens there may call release().
       this.#returned = this.#returnToKeeper();
-      if (this.#controller !== undefined) this.#abort(this.#controller, this.#lossError(reason));
+      if (this.#signal !== undefined) this.#signal.abort(this.#lossError(reason));
       this.#tellOfEnd(reason);
     }
     return this.#returned;
@@ -206,7 +214,8 @@ export class HeldLease implements Lease, Holding {
   /** Asks the program, by the signal, to stop; the lease stays held and is renewed until it is released. */
   resign(reason: unknown): void {
     if (this.#ended !== undefined) return;
-    this.#abort(this.#controller ?? this.#makeController(), reason);
+    this.#signal ??= new ContextSignal(this.#keeper.world);
+    this.#signal.abort(reason);
   }
 
   async #returnToKeeper(): Promise<void> {
@@ -215,18 +224,6 @@ export class HeldLease implements Lease, Holding {
     // given back.
     await this.#renewing;
     await this.#keeper.takeBack(this);
-  }
-
-  /** Listeners of the signal run in the async context in which it was first asked for. */
-  #makeController(): AbortController {
-    this.#controller = new AbortController();
-    this.#enter = this.#keeper.world.hooks?.snapshot();
-    return this.#controller;
-  }
-
-  #abort(controller: AbortController, reason: unknown): void {
-    if (this.#enter === undefined) controller.abort(reason);
-    else this.#enter(() => controller.abort(reason));
   }
 
   /** It is renewed by itself, and not about to end as it was told to. */

@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import { beforeEach, describe, expect, test } from "vitest";
 import { watch } from "../../test/support/scripted-provider.js";
 import { MemoryCluster } from "../testing/memory-cluster.js";
@@ -208,5 +209,7 @@ describe("several leases", () => {
     const plain = JSON.parse(JSON.stringify(all)) as ReturnType<typeof all.toJSON>;
     expect(plain.leases.map(({ token }) => token)).toEqual(all.leases.map(({ token }) => String(token)));
     expect(plain.remainingMs).toBe(15_000);
+    expect(inspect(all, { depth: 9 })).toBe(inspect(all.toJSON(), { depth: 9 }));
+    expect(inspect(all.get("a"))).toBe(inspect(all.get("a").toJSON()));
   });
 });

@@ -3,7 +3,7 @@ import { least } from "../common/lists.js";
 import type { Clock } from "../common/ports.js";
 import { formatDuration } from "./duration.js";
 import { LeaseholdError, type LeaseLostError } from "./errors.js";
-import type { HeldLease } from "./held-lease.js";
+import { type HeldLease, inspected } from "./held-lease.js";
 import { checkResourceName } from "./resource-name.js";
 import type { Lease, LeaseSet } from "./types.js";
 import type { Holding } from "./work.js";
@@ -147,6 +147,10 @@ export class HeldLeaseSet implements LeaseSet, Holding {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.release();
+  }
+
+  [inspected]() {
+    return this.toJSON();
   }
 
   toJSON(): ReturnType<LeaseSet["toJSON"]> {

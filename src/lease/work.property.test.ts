@@ -47,13 +47,16 @@ class Run {
   readonly world = new VirtualWorld();
   readonly ground = new MemoryGround();
   readonly switches = [new ProcessSwitch(), new ProcessSwitch()];
+  uses = 0;
+  readonly keepAlive = { ref: () => void (this.uses += 1), unref: () => void (this.uses -= 1) };
   readonly participants = this.switches.map((process, index) => {
     const provider = new MemoryProvider(this.ground, this.world, {
       name: `p${index}`,
       ttlMaxMs: ttlMs,
       process,
     });
-    return new LeaseManager(provider, this.world);
+    const { clock, timers, random } = this.world;
+    return new LeaseManager(provider, { clock, timers, random, keepAlive: this.keepAlive });
   });
   readonly violations: string[] = [];
   readonly #users = new Map<string, LeaseSet | Lease>();
@@ -153,6 +156,7 @@ async function play({
   expect(run.unsettled, "calls that never end").toBe(0);
   expect(run.ground.list(""), "leases that nobody gave back").toEqual([]);
   expect(run.world.pendingTimers).toBe(0);
+  expect(run.uses, "calls and leases for which the process would live on").toBe(0);
   await Promise.all(run.participants.map((leases) => leases.close()));
   return run;
 }
