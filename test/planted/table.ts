@@ -135,6 +135,7 @@ const waistFaultsOfTests = [
   "partOfSetIsKept",
   "setIsTheLongestLease",
   "valueOutlivesItsLease",
+  "workBeginsAfterALoss",
   "exactIsAPrefix",
   "olderLeaderIsKept",
   "nobodyIsNotTold",
