@@ -1,4 +1,4 @@
-// Which workers are alive: each holds a lease under its own name, and anybody lists what is held.
+// Which workers are alive: each holds a lease under its own name, and anybody may watch what is held.
 //
 //   node who-is-alive.mjs w1 & node who-is-alive.mjs w2 &        two workers
 //   node who-is-alive.mjs                                        who is there, and who comes and goes
@@ -15,9 +15,9 @@ const leases = await open(process.env.LEASEHOLD_MEMBER ?? "flease://127.0.0.1:74
   label: `serves port ${process.env.PORT ?? 8080}`, // what others read beside the name
 });
 if (name === undefined) {
-  for (const { resource, label } of await leases.list("workers/")) console.log(`${resource}: ${label}`);
-  for await (const { resource, state } of leases.watch("workers/", { signal }))
-    console.log(`${resource} is ${state === "held" ? "alive" : "gone"}`);
+  // First those who are there, then each change. `leases.list("workers/")` tells the former alone.
+  for await (const { resource, state, label } of leases.watch("workers/", { signal }))
+    console.log(state === "held" ? `${resource} is alive: ${label}` : `${resource} is gone`);
 } else {
   // Registered as long as this process renews, and again after a loss. A second worker of this name waits.
   const registered = leases.lead(`workers/${name}`, stay, { signal });

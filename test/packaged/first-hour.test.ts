@@ -202,11 +202,11 @@ describe("in a project of one's own, with the packed file and a cluster of `leas
     expect([...outputs.matchAll(/^(\w) done, token \d+$/gm)].map(([, job]) => job).sort()).toEqual(jobs);
   });
 
-  test("who is alive: a worker that registers itself is on the list", async () => {
+  test("who is alive: a worker that registers itself is seen, and seen to go", async () => {
     const worker = example("who-is-alive.mjs", ["w7"], { PORT: "8087" });
     await printed(worker, /workers\/w7 is registered/);
     const observer = example("who-is-alive.mjs");
-    await printed(observer, /workers\/w7: .*serves port 8087/);
+    await printed(observer, /workers\/w7 is alive: .*serves port 8087/);
     worker.process.kill("SIGTERM");
     await printed(observer, /workers\/w7 is gone/);
     observer.process.kill("SIGTERM");

@@ -152,11 +152,11 @@ describe("examples", () => {
     expect(second.output()).toMatch(/^begins with token \d+\ndone\n$/);
   });
 
-  test("who-is-alive.mjs lists the workers, and tells who comes and goes", async () => {
+  test("who-is-alive.mjs tells which workers are there, and who comes and goes", async () => {
     const worker = run(["who-is-alive.mjs", "w1"], { PORT: "8081" });
     await printed(worker, /workers\/w1 is registered/);
     const observer = run(["who-is-alive.mjs"]);
-    await printed(observer, /workers\/w1: .*serves port 8081/);
+    await printed(observer, /workers\/w1 is alive: .*serves port 8081/);
     const other = run(["who-is-alive.mjs", "w2"]);
     await printed(observer, /workers\/w2 is alive/);
     other.process.kill("SIGKILL");
