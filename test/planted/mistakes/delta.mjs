@@ -330,7 +330,7 @@ export const inDelta = /** @type {const} */ ([
           "const present = this.#run.late(); if (present !== undefined) { present.#answers[store] ??= answer; present.endIfOver(); } if (this.#ask.late === undefined) return;",
       },
     ],
-    caughtBy: stoppedTest,
+    caughtBy: { file: driversTest, test: /processes that are stopped/, seeds: 150 },
   },
   {
     name: "clocksReadBeforeAnswers",
