@@ -112,7 +112,7 @@ export class DeltaProvider implements Provider {
       takeoverMsMax: protocol.takeoverMsMax,
       data: parts.takesData ?? true,
     };
-    this.#bytesBesideName = this.#bytesOf("") - jsonBytes("");
+    this.#bytesBesideName = this.#bytesWithoutName() - jsonBytes("");
     this.inspection = new DeltaInspection({
       farm,
       protocol,
@@ -236,10 +236,10 @@ export class DeltaProvider implements Provider {
     );
   }
 
-  /** The length of a resource's longest record, without data. */
-  #bytesOf(resource: string): number {
+  /** The length of the longest record with an empty name, and without data. */
+  #bytesWithoutName(): number {
     return encodeRecord({
-      resource,
+      resource: "",
       epoch: numberMax,
       number: numberMax,
       writer: this.holder,

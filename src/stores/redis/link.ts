@@ -149,7 +149,8 @@ function createClient(loaded: Package, address: RedisAddress) {
     disableClientInfo: true,
     maintNotifications: "disabled",
     commandsQueueMaxLength: commandsMax,
-    commandOptions: { typeMapping: { [loaded.RESP_TYPES.BLOB_STRING]: Buffer } },
+    // Every command is bounded here (`#bounded`); the package's own bound makes an `AbortSignal` for each.
+    commandOptions: { timeout: 0, typeMapping: { [loaded.RESP_TYPES.BLOB_STRING]: Buffer } },
   });
 }
 
