@@ -86,6 +86,22 @@ describe("listeners", () => {
     expect(left).toHaveLength(1);
   });
 
+  test("may release a lease whose renewal is late: nothing is asked of the ground for it from then on", async () => {
+    for (const blocked of [true, false]) {
+      const world = new VirtualWorld();
+      const provider = new MemoryProvider(new MemoryGround(), world, { name: "alice", ttlMaxMs: 15_000 });
+      const renew = vi.spyOn(provider, "renew").mockRejectedValue(new Error("no answer"));
+      const leases = new LeaseManager(provider, world);
+      leases.on("renewal-late", ({ lease }) => void lease.release());
+      await leases.acquire("a", { ttl: "9s" });
+      if (blocked) world.block("7s");
+      await world.advance(blocked ? 1 : "4s");
+      expect(renew).toHaveBeenCalledTimes(blocked ? 0 : 1);
+      expect(await provider.list("", 0)).toEqual([]);
+      expect(world.pendingTimers).toBe(0);
+    }
+  });
+
   test("hear of nothing late when the lease is to end: it does not renew itself, or maxHold is near", async () => {
     await alice.acquire("a", { autoRenew: false });
     await alice.acquire("b", { maxHold: "20s" });

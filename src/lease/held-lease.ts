@@ -250,6 +250,8 @@ export class HeldLease implements Lease, Holding {
     if (leftMs === 0) return;
     if (leftMs <= this.ttlMs / lateParts) this.#noteLate(leftMs);
     else if (this.#renewedElsewhere) this.#isLate = false;
+    // Who was told that it is late may have released it.
+    if (this.#ended !== undefined) return;
     if (this.#nowMs() >= this.#nextRenewalMs) void this.#requestRenewal();
     this.#setTimer(leftMs);
   }
@@ -304,7 +306,7 @@ export class HeldLease implements Lease, Holding {
       this.#noteLate(leftMs);
       this.#nextRenewalMs = sentMs + this.ttlMs / renewalRetriesPerTtl;
     }
-    this.#setTimer(leftMs);
+    if (this.#ended === undefined) this.#setTimer(leftMs);
     return extended;
   }
 }

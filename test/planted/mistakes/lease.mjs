@@ -96,6 +96,18 @@ export const inWaist = /** @type {const} */ ([
     edits: [{ file: "src/lease/held-lease.ts", find: "this.#isLate = true", replace: "undefined" }],
   },
   {
+    name: "releasedWhenLateIsRenewed",
+    why: "A lease that a listener releases when its renewal is late is renewed all the same, beside its release.",
+    edits: [
+      {
+        file: "src/lease/held-lease.ts",
+        at: "if (this.#ended !== undefined) return;\n    if (this.#nowMs() >= this.#nextRenewalMs)",
+        find: "this.#ended !== undefined",
+        replace: "false",
+      },
+    ],
+  },
+  {
     name: "clocksAreReadApart",
     why: "What passes between the looks at the two clocks counts as a difference between them.",
     edits: [{ file: bothClocks, find: "readings === readingsMax", replace: "true" }],
