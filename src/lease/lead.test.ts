@@ -26,6 +26,16 @@ function work() {
   return { terms, run };
 }
 
+test("lead begins no work under a lease that is lost by then, and campaigns on", async () => {
+  const stop = alice.on("acquired", ({ lease }) => {
+    cluster.lose(lease.resource);
+    stop();
+  });
+  const held: boolean[] = [];
+  expect(await alice.lead("a", async (lease) => held.push(lease.remaining() > 0))).toBe(1);
+  expect(held).toEqual([true]);
+});
+
 test("lead runs the work while the lease is held, over many renewals, and resolves with what it returns", async () => {
   const { terms, run } = work();
   const led = watch(alice.lead("a", run));

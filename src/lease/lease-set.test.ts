@@ -78,7 +78,8 @@ describe("acquireAll", () => {
     await cluster.advance("3s");
     expect([all.state, (await bob.holder("b")).holder]).toEqual(["pending", alice.self]);
     await cluster.advance("1100ms");
-    expect(all.error).toMatchObject({ code: "TIMEOUT" });
+    const message = 'waited 10s, and 1 of 3 are missing, the first of them "c"';
+    expect(all.error).toMatchObject({ code: "TIMEOUT", message });
     expect((await alice.list()).map(({ resource }) => resource)).toEqual(["c"]);
     await c.release();
   });

@@ -68,7 +68,10 @@ export async function acquireInOrder(
     for (const name of names) {
       const leftMs = waitMs === 0 ? 0 : deadlineMs - clock.monotonicMs();
       if (leftMs < 0 || (leftMs === 0 && waitMs > 0)) throw tooLate(names, name, waitMs);
-      const lease = await acquire(name, leftMs, stop.signal);
+      const lease = await acquire(name, leftMs, stop.signal).catch((error: unknown) => {
+        const isLate = error instanceof LeaseholdError && error.code === "TIMEOUT";
+        throw isLate ? tooLate(names, name, waitMs, { cause: error }) : error;
+      });
       held.push(lease);
       watchAbort(lease.signal, ended);
     }
@@ -83,11 +86,17 @@ export async function acquireInOrder(
   }
 }
 
-function tooLate(names: readonly string[], next: string, waitMs: number): LeaseholdError {
+function tooLate(
+  names: readonly string[],
+  next: string,
+  waitMs: number,
+  options?: ErrorOptions,
+): LeaseholdError {
   const missing = `${names.length - names.indexOf(next)} of ${names.length}`;
   return new LeaseholdError(
     "TIMEOUT",
     `waited ${formatDuration(waitMs)}, and ${missing} are missing, the first of them ${JSON.stringify(next)}`,
+    options,
   );
 }
 
