@@ -16,7 +16,7 @@ const codes: Readonly<Record<string, ErrorCode>> = {
 
 /** Readable sentences for what people meet most; the rest is told in the system's words. */
 const sentences: Readonly<Record<string, string>> = {
-  ENOENT: "it is gone, or not mounted",
+  ENOENT: "it is not there, or not mounted",
   ENOTDIR: "it is no directory",
   ESTALE: "the file server knows it no more; mount it again",
   EIO: "reading or writing the medium failed",
