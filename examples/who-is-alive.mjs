@@ -3,6 +3,7 @@
 //   node who-is-alive.mjs w1 & node who-is-alive.mjs w2 &        two workers
 //   node who-is-alive.mjs                                        who is there, and who comes and goes
 import { once } from "node:events";
+import { hostname } from "node:os";
 import { open } from "leasehold";
 
 const [name] = process.argv.slice(2);
@@ -11,16 +12,16 @@ process.once("SIGTERM", () => stop.abort());
 process.once("SIGINT", () => stop.abort());
 const { signal } = stop;
 
-const leases = await open(process.env.LEASEHOLD_MEMBER ?? "flease://127.0.0.1:7400", {
-  label: `serves port ${process.env.PORT ?? 8080}`, // what others read beside the name
-});
+const leases = await open(process.env.LEASEHOLD_MEMBER ?? "flease://127.0.0.1:7400");
 if (name === undefined) {
   // First those who are there, then each change. `leases.list("workers/")` tells the former alone.
-  for await (const { resource, state, label } of leases.watch("workers/", { signal }))
-    console.log(state === "held" ? `${resource} is alive: ${label}` : `${resource} is gone`);
+  // Among members the data may come a moment after the lease: the worker is then told once more.
+  for await (const { resource, state, data } of leases.watch("workers/", { signal }))
+    console.log(state === "held" ? `${resource} is alive: ${JSON.stringify(data)}` : `${resource} is gone`);
 } else {
   // Registered as long as this process renews, and again after a loss. A second worker of this name waits.
-  const registered = leases.lead(`workers/${name}`, stay, { signal });
+  const data = { host: hostname(), port: Number(process.env.PORT ?? 8080) }; // what others read
+  const registered = leases.lead(`workers/${name}`, stay, { signal, data });
   await once(signal, "abort"); // its work
   await registered;
 }

@@ -206,7 +206,7 @@ describe("in a project of one's own, with the packed file and a cluster of `leas
     const worker = example("who-is-alive.mjs", ["w7"], { PORT: "8087" });
     await printed(worker, /workers\/w7 is registered/);
     const observer = example("who-is-alive.mjs");
-    await printed(observer, /workers\/w7 is alive: .*serves port 8087/);
+    await printed(observer, /workers\/w7 is alive: .*"port":8087/);
     worker.process.kill("SIGTERM");
     await printed(observer, /workers\/w7 is gone/);
     observer.process.kill("SIGTERM");

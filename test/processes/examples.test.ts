@@ -156,7 +156,7 @@ describe("examples", () => {
     const worker = run(["who-is-alive.mjs", "w1"], { PORT: "8081" });
     await printed(worker, /workers\/w1 is registered/);
     const observer = run(["who-is-alive.mjs"]);
-    await printed(observer, /workers\/w1 is alive: .*serves port 8081/);
+    await printed(observer, /workers\/w1 is alive: .*"port":8081/);
     const other = run(["who-is-alive.mjs", "w2"]);
     await printed(observer, /workers\/w2 is alive/);
     other.process.kill("SIGKILL");
