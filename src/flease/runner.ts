@@ -108,7 +108,7 @@ export class FleaseRunner {
 
   /**
    * Takes the bounds on the time that messages came with. False when they contradict this clock, so that none
-   * may count (3.10).
+   * may count (3.10). Only members' are remembered: it takes a majority of them to find this clock at fault.
    */
   believes(from: number, loMs: number, hiMs: number, echoLoMs: number): boolean {
     const { peer } = this;

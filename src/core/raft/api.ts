@@ -12,7 +12,8 @@ import type {
 } from "./types.js";
 
 /**
- * The replicated log as its host sees it, on one page. `Raft` is the implementation.
+ * The replicated log as its host sees it, on one page. `Raft` is the implementation. Two share the host's
+ * part: `core/replica` makes these calls, `core/host` writes and sends what a `Ready` says.
  *
  * The host's loop: hand in whatever has come (`step`, `tick`, `propose`, `readIndex`, …), then call `ready()`
  * until it answers `undefined`, and do what each `Ready` says. Several inputs before one `ready()` make one

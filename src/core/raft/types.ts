@@ -167,11 +167,11 @@ export interface TimeoutNow extends MessageBase {
 export type Role = "follower" | "pre-candidate" | "candidate" | "leader";
 
 /**
- * What is to be done after a step. `early` and `committed` need nothing: a leader's messages may leave beside
- * its own write to disk (thesis 10.2.1), as its own entries count towards a majority only once they are on
- * disk, too. `messages` wait until `persist` of this `Ready` **and of every one before it** is on disk. So a
- * host that takes the next `Ready` while it still writes keeps `messages` in a queue behind its writes, also
- * those of a `Ready` that has nothing to persist.
+ * What is to be done after a step. `early` and `committed` wait for no write: a leader's messages may leave
+ * beside its own write to disk (thesis 10.2.1), as its own entries count towards a majority only once they
+ * are on disk, too. `messages` wait until `persist` of this `Ready` **and of every one before it** is on
+ * disk. So a host that takes the next `Ready` while it still writes keeps `messages` in a queue behind its
+ * writes, also those of a `Ready` that has nothing to persist.
  */
 export interface Ready {
   readonly persist: Persist | undefined;

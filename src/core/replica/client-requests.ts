@@ -68,6 +68,7 @@ export class ClientRequests {
   isOpen = (number: number): boolean =>
     this.#asking.get(number)?.requests.some(({ isOpen }) => isOpen) ?? false;
 
+  /** Only queues: `dispatch` proposes together what has come in a turn, so that it makes one write. */
   request(asked: Extract<Input, { kind: "request" }>): void {
     const { id, request } = asked;
     this.#number += 1;

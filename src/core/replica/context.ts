@@ -63,7 +63,10 @@ export class Context {
     });
   }
 
-  /** A command that the leader proposes by itself: nobody waits for an answer. */
+  /**
+   * A command that the leader proposes by itself: nobody waits for an answer. Clients' commands carry the
+   * number by which they are answered, and go from `ClientRequests` to `raft`.
+   */
   propose(body: CommandBody): Proposed {
     return this.raft.propose([toBinary(CommandSchema, create(CommandSchema, { body }))]);
   }

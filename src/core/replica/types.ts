@@ -22,7 +22,10 @@ import type { CoreError } from "../state/errors.js";
 import type { CommandAnswer, CoreState } from "../state/state.js";
 import type { LeaderMessage } from "./leader-messages.js";
 
-/** What a client asks. The requests are etcd's; `registerLease` is the pattern's. */
+/**
+ * What a client asks. The requests are etcd's; `registerLease` is that of *Patterns of Distributed Systems*,
+ * "Lease".
+ */
 export type ClientRequest =
   | { readonly kind: "range"; readonly request: RangeRequest }
   | { readonly kind: "put"; readonly request: PutRequest }
@@ -104,7 +107,7 @@ export type Input =
   | { readonly kind: "transfer"; readonly to: MemberId };
 
 /**
- * What is to be done. As with `Ready`: `early`, `answers`, `watches` need nothing; `messages` wait until
+ * What is to be done. As with `Ready`: `early`, `answers`, `watches` wait for no write; `messages` wait until
  * `persist` of this and of all effects before is on disk.
  */
 export interface Effects {

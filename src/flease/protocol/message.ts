@@ -6,6 +6,7 @@
  * be copied (`copyMessage`).
  */
 
+/** In comments and pages READ, WRITE, ACQ, REL and so on: the names of section 3.4. */
 export const Kind = {
   /** Requests of a proposer. */
   read: 1,

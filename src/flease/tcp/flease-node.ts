@@ -83,7 +83,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
   readonly #adminRpc: AdminRpc<Link>;
   readonly #adminTurns: AdminTurns;
   readonly #startedMono: number;
-  /** Whether requests of the chunk in hand are answered. */
+  /** Whether requests of the chunk in hand are answered: not while another process may be this member. */
   #answersRequests = false;
   #listening: string | undefined;
   /** Where members were really found, by their ids. */

@@ -39,6 +39,7 @@ function handlerOf(
     const refuse = (error: CoreError) => callback(grpcError(error));
     const client = call.getPeer();
     if (asksForLeader(call) && host.status().leader === 0n) refuse(new CoreError("noLeader"));
+    // Refused while it was decoded (`readRequest` in `services.ts`): grpc-js takes only a message from there.
     else if (call.request instanceof CoreError) refuse(call.request);
     else if (!answers.hasRoomFor(client)) refuse(new CoreError("tooManyRequests"));
     else {

@@ -140,8 +140,8 @@ export class Connection implements Carrier {
   };
 
   /**
-   * Bytes from a socket that was accepted. The rest waits in the kernel until every other peer has been read
-   * once.
+   * Bytes from a socket that was accepted (`transport.ts` listens to it). The rest waits in the kernel until
+   * every other peer has been read once.
    */
   readonly read = (chunk: Buffer): void => {
     this.receive(chunk, chunk.length);
@@ -151,7 +151,10 @@ export class Connection implements Carrier {
     setImmediate(() => this.#socket.resume());
   };
 
-  /** Bytes from the socket; the chunk is the caller's again when this returns. */
+  /**
+   * Bytes from the socket, which `dialer.ts` reads into one buffer: the chunk is the caller's again when this
+   * returns.
+   */
   readonly receive = (chunk: Buffer, length: number): void => {
     // While the connection ends, what still arrives is read and thrown away: unread bytes would make the
     // kernel reset the connection, and the peer would lose the reason that we have just given.

@@ -99,7 +99,10 @@ export class Link {
   readonly account: string;
   /** What the accepting member said of the cluster, JSON; `""` unless a client dialed. */
   readonly clusterDocument: string;
-  /** The protocol side's own number for this peer. The transport does not look at it. */
+  /**
+   * By which number the protocol knows this peer (`FleaseNode.connected` chooses it). The transport does not
+   * look at it.
+   */
   handle = -1;
 
   readonly #links: LinkPorts;
