@@ -56,14 +56,14 @@ class HttpStore {
   }
 
   /** Never rejects: what goes wrong is an answer, too. */
-  async perform(request, signal) {
+  async perform(request, caller) {
     if (this.#closed) return failed("STORE_UNAVAILABLE", `${this.url} is closed`);
     if (request.op === "put") return failed("UNSUPPORTED", `${this.url} compares and sets`);
     if (request.next?.length > bytesMax) return failed("STORE_FULL", `more than ${bytesMax} bytes`);
     const { expected, next } = request;
     const body = JSON.stringify({ ...request, expected: toText(expected), next: toText(next) });
     try {
-      const response = await fetch(this.url, { method: "POST", body, signal });
+      const response = await fetch(this.url, { method: "POST", body, signal: caller?.signal });
       return answerOf(await response.json());
     } catch (cause) {
       return failed("STORE_UNAVAILABLE", `${this.url}: ${cause.message}`);
