@@ -72,6 +72,7 @@ export const lossReasons = {
   broken: "Somebody has broken the lease, so it could not be renewed.",
   closed: "Its `Leases` was closed.",
   released: "This program has released it.",
+  detached: "This program has detached it, to let it run out.",
 } as const;
 
 export type LossReason = keyof typeof lossReasons;

@@ -4,7 +4,7 @@ import { LeaseholdError, LeaseLostError, type LossReason } from "./errors.js";
 import type { Timer, World } from "../common/ports.js";
 import type { Events } from "./events.js";
 import type { Grant, Provider } from "./provider.js";
-import type { Lease } from "./types.js";
+import type { Lease, LeaseTicket } from "./types.js";
 import type { Holding } from "./work.js";
 
 /** A lease is renewed when a third of it has passed: two more thirds are left for what may go wrong. */
@@ -60,7 +60,7 @@ export class HeldLease implements Lease, Holding {
   readonly #keeper: LeaseKeeper;
   /** The end that `maxHold` sets, on the steady clock. */
   readonly latestMs: number;
-  readonly #autoRenew: boolean;
+  #autoRenew: boolean;
   readonly #renewedElsewhere: boolean;
   #isLate = false;
   readonly #onTimer = () => this.#wake();
@@ -118,7 +118,7 @@ export class HeldLease implements Lease, Holding {
 
   get loss(): LeaseLostError | undefined {
     const reason = this.ended;
-    return reason === undefined || reason === "released" ? undefined : this.#lossError(reason);
+    return reason === undefined || isOwnEnd(reason) ? undefined : this.#lossError(reason);
   }
 
   /** Why the lease ended; undefined while it is held. */
@@ -167,6 +167,19 @@ export class HeldLease implements Lease, Holding {
     return this.release();
   }
 
+  async detach(): Promise<LeaseTicket> {
+    this.assertHeld();
+    await this.end("detached");
+    const { resource, holder, token } = this;
+    return { resource, holder, token: token.toString(), remainingMs: this.grant.remainingMs() };
+  }
+
+  /** It stays held until it runs out: nothing renews it from now on. */
+  letRunOut(): void {
+    this.#autoRenew = false;
+    this.#nextRenewalMs = Infinity;
+  }
+
   toJSON(): { resource: string; holder: string; token: string; remainingMs: number } {
     return {
       resource: this.resource,
@@ -201,7 +214,7 @@ export class HeldLease implements Lease, Holding {
   /** What the program ends itself is no loss to be told of. */
   #tellOfEnd(reason: LossReason): void {
     const { events } = this.#keeper;
-    if (reason === "released" || reason === "closed") {
+    if (isOwnEnd(reason) || reason === "closed") {
       if (events?.released.isHeard) events.released.tell({ lease: this });
     } else if (events?.lost.isHeard) events.lost.tell({ lease: this, error: this.#lossError(reason) });
   }
@@ -309,4 +322,9 @@ export class HeldLease implements Lease, Holding {
     if (this.#ended === undefined) this.#setTimer(leftMs);
     return extended;
   }
+}
+
+/** The program itself has ended it, by a call of its own. */
+export function isOwnEnd(reason: LossReason): boolean {
+  return reason === "released" || reason === "detached";
 }

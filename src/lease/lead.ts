@@ -1,5 +1,5 @@
 import { LeaseLostError } from "./errors.js";
-import type { HeldLease } from "./held-lease.js";
+import { type HeldLease, isOwnEnd } from "./held-lease.js";
 import type { Lease } from "./types.js";
 import { runUnder } from "./work.js";
 
@@ -49,9 +49,9 @@ function serve<T>(
 
 /** The work stopped because it was told to, by a signal or by `assertHeld`: no failure of its own. */
 function isAnswer(error: unknown, lease: HeldLease, signal: AbortSignal | undefined): boolean {
-  if (error instanceof LeaseLostError && error.resource === lease.resource)
-    return error.reason !== "released";
-  const toldToStop = isAborted(signal) || (lease.signal.aborted && lease.ended !== "released");
+  if (error instanceof LeaseLostError && error.resource === lease.resource) return !isOwnEnd(error.reason);
+  const toldToStop =
+    isAborted(signal) || (lease.signal.aborted && (lease.ended === undefined || !isOwnEnd(lease.ended)));
   if (!toldToStop) return false;
   if (error === lease.signal.reason || error === signal?.reason) return true;
   return error instanceof Error && error.name === "AbortError";

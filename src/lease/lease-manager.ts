@@ -4,6 +4,7 @@ import { backOffBoundMs } from "../common/back-off.js";
 import { acquireSpec, type AcquireSpec, waitMsOf } from "./acquire-spec.js";
 import { Contender } from "./contender.js";
 import { type ErrorCode, LeaseholdError, LeaseLostError } from "./errors.js";
+import { Detached } from "./detached.js";
 import { Events } from "./events.js";
 import { HeldLease, type LeaseKeeper } from "./held-lease.js";
 import { lead } from "./lead.js";
@@ -88,6 +89,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   readonly #queues: LocalQueues;
   readonly #contenders = new Set<Contender>();
   readonly #held = new Map<Grant, Tenancy>();
+  readonly #detached = new Detached((grant) => this.#releaseGrant(grant));
   readonly #questions: Questions;
   #closing: Promise<void> | undefined;
 
@@ -196,6 +198,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   /** From the provider. */
   lost(grant: Grant, error: LeaseLostError): void {
     void this.#held.get(grant)?.lease.end(error.reason, error);
+    void this.#detached.drop(grant);
   }
 
   /** From the provider. */
@@ -219,7 +222,8 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   /** From a lease that has ended, by its release or otherwise (`LeaseKeeper`). */
   async takeBack(lease: HeldLease): Promise<void> {
     const { grant } = lease;
-    await this.#releaseGrant(grant);
+    if (lease.ended === "detached") await this.#detach(grant);
+    else await this.#releaseGrant(grant);
     const tenancy = this.#held.get(grant);
     this.#held.delete(grant);
     tenancy?.queue.vacate();
@@ -325,6 +329,11 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     contender: Contender,
   ): Promise<HeldLease | Exclude<AttemptOutcome, { kind: "granted" }>> {
     contender.forgetWakes();
+    const blockedMs = this.#detached.isEmpty ? 0 : await this.#detached.leftMs(spec.resource);
+    if (blockedMs > 0) {
+      contender.throwIfGivenUp();
+      return { kind: "held", retryInMs: blockedMs };
+    }
     const leftMs = contender.deadlineMs - this.world.clock.monotonicMs();
     const timeoutMs = Math.min(Math.max(leftMs, attemptTimeoutMsMin), this.guarantees.ttlMaxMs);
     const { resource, ttlMs, data } = spec;
@@ -358,6 +367,15 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     return { kind: "failed", error };
   }
 
+  async #detach(grant: Grant): Promise<void> {
+    try {
+      await this.provider.detach?.(grant);
+    } catch {
+      // What renews it has gone, and does so no more.
+    }
+    this.#detached.add(grant);
+  }
+
   /** Best effort: a resource that cannot be released now becomes free when its lease runs out. */
   async #releaseGrant(grant: Grant): Promise<void> {
     try {
@@ -387,6 +405,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     await this.#quiet();
     for (const { lease } of this.#held.values()) void lease.end("closed");
     await this.#quiet();
+    this.#detached.clear();
     await this.#closeProvider();
   }
 

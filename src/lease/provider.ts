@@ -137,6 +137,11 @@ export interface Provider {
    */
   forgoRenewal?(grant: Grant): void;
   /**
+   * The grant is not renewed any more, and runs out. Needed where the provider renews by itself; the waist
+   * releases the grant after its end, if it is still there then.
+   */
+  detach?(grant: Grant): Promise<void>;
+  /**
    * The holder has stopped: frees the resource for others, best effort. `grant.remainingMs()` is 0 as soon as
    * this returns its promise. Called once for each grant, also for one that was lost.
    */

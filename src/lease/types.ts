@@ -93,8 +93,33 @@ export interface Lease extends AsyncDisposable {
    * provider was told. When no member can be told, the resource becomes free when the lease runs out.
    */
   release(): Promise<void>;
+  /**
+   * Stops to renew the lease and does not give it back: a lock that outlives its process, until the lease
+   * runs out by itself. From the call on it counts as not held ({@link signal} aborts with the reason
+   * `detached`), and neither `release` nor `close` frees the resource. Until then nobody gets the resource,
+   * in this process either. Waits for a renewal that is under way.
+   *
+   * @returns what is known of it, as plain data for logs and JSON. Afterwards others may have the resource.
+   * @throws LeaseLostError (`LEASE_LOST`) when it is not held.
+   * @example
+   * ```ts
+   * const { token, remainingMs } = await lease.detach();
+   * console.log(`nobody deploys for ${remainingMs} ms after token ${token}`);
+   * ```
+   */
+  detach(): Promise<LeaseTicket>;
   /** Plain data for logs; the token is a decimal string. */
   toJSON(): { resource: string; holder: string; token: string; remainingMs: number };
+}
+
+/** What is known of a lease that was detached. */
+export interface LeaseTicket {
+  readonly resource: string;
+  readonly holder: string;
+  /** The fencing token, as a decimal string. */
+  readonly token: string;
+  /** Milliseconds from now for which nobody else gets the resource; others may have to wait longer. */
+  readonly remainingMs: number;
 }
 
 /**
@@ -143,7 +168,7 @@ export interface LeaseEvents {
   "renewal-late": { readonly lease: Lease; readonly remainingMs: number; readonly error?: unknown };
   /** A lease was lost. Told when that is noticed, after `lease.signal` has aborted. */
   lost: { readonly lease: Lease; readonly error: LeaseLostError };
-  /** The program has ended a lease, by `release`, `using`, `lead` or `close`. */
+  /** The program has ended a lease, by `release`, `detach`, `using`, `lead` or `close`. */
   released: { readonly lease: Lease };
 }
 

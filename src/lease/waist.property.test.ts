@@ -66,6 +66,7 @@ const step = fc.record({
     "renew",
     "release",
     "release",
+    "detach",
     "abort",
     "cut",
     "reconnect",
@@ -93,6 +94,8 @@ class Run {
   readonly calls = new Set<AbortController>();
   readonly #stories = new Map<Lease, { ended: boolean; lateEndMs: number }>();
   readonly #badStories: string[] = [];
+  readonly #blocked: { resource: string; token: bigint; ends: readonly [number, number] }[] = [];
+  detached = 0;
   unsettled = 0;
   late = 0;
 
@@ -122,7 +125,7 @@ class Run {
         this.#badStories.push("an end without a begin, or a second one");
       else story.ended = true;
       const { reason } = lease.signal.reason as LeaseLostError;
-      if (isLoss === (reason === "released" || reason === "closed"))
+      if (isLoss === ["released", "detached", "closed"].includes(reason))
         this.#badStories.push(`an end (${reason}) that was told as another`);
     };
     leases.on("lost", ({ lease }) => end(lease, true));
@@ -142,6 +145,8 @@ class Run {
         return undefined;
       case "release":
         return void this.leases[ms % this.leases.length]?.release();
+      case "detach":
+        return this.detach(this.leases[ms % this.leases.length]);
       case "abort":
         return void [...this.calls][ms % this.calls.size]?.abort();
       case "cut":
@@ -155,6 +160,19 @@ class Run {
       default:
         return this.world.advance(ms);
     }
+  }
+
+  /** Nobody has the resource before the ticket says so, by the clock that ends it sooner. */
+  detach(lease: Lease | undefined): void {
+    lease?.detach().then(
+      ({ resource, token, remainingMs }) => {
+        const { clock } = this.world;
+        const ends = [clock.monotonicMs() + remainingMs, clock.wallMs() + remainingMs] as const;
+        this.#blocked.push({ resource, token: BigInt(token), ends });
+        this.detached += 1;
+      },
+      () => undefined,
+    );
   }
 
   call(start: (signal: AbortSignal) => Promise<Lease | undefined>): void {
@@ -178,6 +196,12 @@ class Run {
       if (this.#stories.get(lease)?.ended !== isOver)
         found.push(`what was told of ${lease.resource} is not how it is`);
     }
+    const { clock } = this.world;
+    for (const { resource, token, ends } of this.#blocked) {
+      const isRunning = clock.monotonicMs() < ends[0] && clock.wallMs() < ends[1];
+      const next = this.leases.find((lease) => lease.resource === resource && lease.token > token);
+      if (isRunning && next !== undefined) found.push(`${resource} was had while a detached lease ran`);
+    }
     for (const resource of resources) {
       const leases = this.leases.filter((lease) => lease.resource === resource);
       if (leases.filter((lease) => lease.remaining() > 0).length > 1) found.push(`two hold ${resource}`);
@@ -191,6 +215,7 @@ class Run {
 
 let late = 0;
 let tenures = 0;
+let detached = 0;
 
 async function play(steps: readonly Step[]): Promise<void> {
   const run = new Run();
@@ -208,6 +233,7 @@ async function play(steps: readonly Step[]): Promise<void> {
   expect(run.world.pendingTimers).toBe(0);
   tenures += run.leases.length;
   late += run.late;
+  detached += run.detached;
 }
 
 const search = (numRuns: number) =>
@@ -221,12 +247,14 @@ test("whatever happens, there is one holder and one request at a time, every cal
   expect({ failed, counterexample, errorInstance }).toMatchObject({ failed: false });
   expect(tenures).toBeGreaterThan(100);
   expect(late).toBeGreaterThan(20);
+  expect(detached).toBeGreaterThan(20);
 });
 
 test.each<[Fault, string]>([
   ["lossIsToldAsRelease", "that was told as another"],
   ["releasedWhenLateIsRenewed", "during renew"],
   ["lateIsToldEachTime", "late twice although it was not renewed"],
+  ["detachedBlocksOthersAlone", "the tokens of"],
 ])("the mistake %s is found by random scripts", async (fault, what) => {
   const found = await duringFaults({ [fault]: true }, () => search(2_000));
   expect(inspect(found.errorInstance)).toContain(what);

@@ -1,5 +1,6 @@
 import { argumentCases } from "./conformance/arguments.js";
 import { dataCases } from "./conformance/data.js";
+import { detachingCases } from "./conformance/detaching.js";
 import { askingCases } from "./conformance/asking.js";
 import { exclusionCases } from "./conformance/exclusion.js";
 import { lifetimeCases } from "./conformance/lifetime.js";
@@ -45,6 +46,7 @@ export function conformanceCases(): ConformanceCase[] {
     ...askingCases,
     ...watchingCases,
     ...dataCases,
+    ...detachingCases,
   };
   return Object.entries(cases).map(([name, run]) => ({
     name,

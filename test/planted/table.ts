@@ -141,6 +141,7 @@ const waistFaultsOfTests = [
   "nobodyIsNotTold",
   "lossIsToldAsRelease",
   "lateIsToldEachTime",
+  "detachedBlocksOthersAlone",
 ];
 
 /** Switches that no row of the table turns: none may be forgotten. `netGOff` only ever takes the mask off others. */

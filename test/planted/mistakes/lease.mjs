@@ -84,8 +84,8 @@ export const inWaist = /** @type {const} */ ([
     edits: [
       {
         file: "src/lease/held-lease.ts",
-        at: 'if (reason === "released" || reason === "closed") {',
-        find: 'reason === "released" || reason === "closed"',
+        at: 'if (isOwnEnd(reason) || reason === "closed") {',
+        find: 'isOwnEnd(reason) || reason === "closed"',
         replace: "true",
       },
     ],
@@ -106,6 +106,17 @@ export const inWaist = /** @type {const} */ ([
         replace: "false",
       },
     ],
+  },
+  {
+    name: "detachedIsGivenBack",
+    why: "A lease that was detached is released as any other.",
+    edits: [{ file: leaseManager, find: 'lease.ended === "detached"', replace: "false" }],
+    caughtBy: { file: "src/lease/detach.test.ts" },
+  },
+  {
+    name: "detachedBlocksOthersAlone",
+    why: "Whoever has detached a lease gets its resource again at once.",
+    edits: [{ file: leaseManager, find: "this.#detached.add(grant)", replace: "undefined" }],
   },
   {
     name: "clocksAreReadApart",

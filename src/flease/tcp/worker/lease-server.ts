@@ -165,6 +165,8 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
         return this.#renew(message.grant);
       case "release":
         return this.#release(message.grant, message.early);
+      case "detach":
+        return this.#detach(message.grant);
       case "query":
         return flease.query(message.resource, message.timeoutMs);
       case "list":
@@ -221,6 +223,11 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
     this.#byId.delete(id);
     await served.lease?.release();
     return true;
+  }
+
+  #detach(id: number): boolean {
+    this.#byId.get(id)?.lease?.letRunOut();
+    return this.#byId.has(id);
   }
 
   async #extend(grant: Grant, ttlMs: number): Promise<boolean> {

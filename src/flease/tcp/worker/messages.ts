@@ -34,6 +34,8 @@ interface Calls {
   renew: [{ readonly grant: number }, boolean];
   /** `early`: the program's thread saw it end, by the clocks, before its end on the steady one. */
   release: [{ readonly grant: number; readonly early: boolean }, boolean];
+  /** It is renewed no more, and runs out. */
+  detach: [{ readonly grant: number }, boolean];
   query: [AboutResource, HolderHint];
   /** `partial`: what an incomplete list lacks is told, and no error. */
   list: [{ readonly prefix: string; readonly timeoutMs: number; readonly partial: boolean }, ListAnswer];

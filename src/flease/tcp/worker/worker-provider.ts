@@ -169,6 +169,10 @@ export class WorkerProvider implements Provider {
     return this.#call("renew", { grant: (grant as WorkerGrant).id });
   }
 
+  async detach(grant: Grant): Promise<void> {
+    await this.#call("detach", { grant: (grant as WorkerGrant).id });
+  }
+
   /** In this order (MUST): first the grant ends here, and only then does the other thread hear of it. */
   async release(grant: Grant): Promise<void> {
     const given = grant as WorkerGrant;
