@@ -1,6 +1,6 @@
 import type { Grant } from "./provider.js";
 
-/** Those that have run out are looked for when so many are kept, and then again at twice as many as are left. */
+/** Those that have run out are looked for at so many, and again at twice as many as are left then. */
 const sweepAtMin = 64;
 
 /**
