@@ -227,6 +227,12 @@ describe("the text", () => {
     expect(readFileSync(join(root, "README.md"), "utf8")).toContain("](docs/README.md)");
   });
 
+  test("figures of single operations are those that were measured last, on every page that shows them", () => {
+    const script = join(root, "scripts/figures.mjs");
+    const { status, stderr } = spawnSync(process.execPath, [script, "--check"], { encoding: "utf8" });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+  });
+
   test("docs/settings.md has every setting", () => {
     const settings = readFileSync(join(root, "docs/settings.md"), "utf8");
     const sources = [
