@@ -11,19 +11,27 @@ const processes = 220;
 const own = firstPort + (process.pid % processes) * portsOfProcess;
 let given = 0;
 
-/** Ports that were free a moment ago; members need to know each other's before they listen. */
+/**
+ * Ports that were free a moment ago, one after the other; members need to know each other's before they listen. Nobody
+ * else who asks in this process is given any of them soon.
+ */
 export async function freePorts(count: number): Promise<number[]> {
-  const servers = [];
-  for (let tries = 0; servers.length < count; tries += 1) {
-    if (tries === portsOfProcess) throw new Error(`no ${count} free ports from ${own} on`);
-    const server = createServer();
-    const isFree = await new Promise<boolean>((resolve) => {
-      server.once("error", () => resolve(false));
-      server.listen(own + (given++ % portsOfProcess), "127.0.0.1", () => resolve(true));
-    });
-    if (isFree) servers.push(server);
+  for (let tries = 0; tries < portsOfProcess; tries += count) {
+    // A row that would not fit begins anew at the first.
+    if ((given % portsOfProcess) + count > portsOfProcess) given = 0;
+    const row = Array.from({ length: count }, () => own + given++);
+    const free = await Promise.all(row.map(isFree));
+    if (free.every(Boolean)) return row;
   }
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
+  throw new Error(`no ${count} free ports from ${own} on`);
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer();
+  const listens = await new Promise<boolean>((resolve) => {
+    server.once("error", () => resolve(false));
+    server.listen(port, "127.0.0.1", () => resolve(true));
+  });
+  if (listens) await new Promise((resolve) => server.close(resolve));
+  return listens;
 }
