@@ -115,7 +115,7 @@ export const inWaist = /** @type {const} */ ([
   },
   {
     name: "detachedBlocksOthersAlone",
-    why: "Whoever has detached a lease gets its resource again at once.",
+    why: "The participant that has detached a lease gets its resource again at once.",
     edits: [{ file: leaseManager, find: "this.#detached.add(grant)", replace: "undefined" }],
   },
   {
