@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { startMember } from "leasehold";
 import { openFleaseClient } from "../dist/src/flease/tcp/client.js";
 import { realWorld } from "../dist/src/runtime/world.js";
-import { LeaseManager } from "../dist/src/lease/lease-manager.js";
+import { LeaseManager } from "../dist/src/lease/manager/lease-manager.js";
 import { freePort } from "./cluster.mjs";
 
 const scale = Number(process.argv[2] ?? 1);

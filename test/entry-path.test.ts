@@ -36,7 +36,7 @@ const ways = [
   {
     name: "an acquisition",
     rows: rowsOf(sectionOf("## The way of one acquisition through the code")),
-    first: "lease/lease-manager.ts",
+    first: "lease/manager/lease-manager.ts",
     last: "flease/protocol/acceptor.ts",
     filesMax: 14,
   },
@@ -87,6 +87,8 @@ describe.each(ways)("the way of $name", ({ rows, first, last, filesMax }) => {
 
 test("a hop between two files that do not know each other is none", () => {
   const acceptor = "flease/protocol/acceptor.ts";
-  expect(isHop({ from: "lease/lease-manager.ts", to: acceptor, by: acceptor })).toBe(false);
-  expect(isHop({ from: "lease/lease-manager.ts", to: acceptor, by: "lease/provider.ts" })).toBe(false);
+  expect(isHop({ from: "lease/manager/lease-manager.ts", to: acceptor, by: acceptor })).toBe(false);
+  expect(isHop({ from: "lease/manager/lease-manager.ts", to: acceptor, by: "lease/provider.ts" })).toBe(
+    false,
+  );
 });

@@ -6,7 +6,7 @@
 import type { GuardedCells } from "../delta/guarded/guarded.js";
 import type { FarmParts } from "../delta/paper/parts.js";
 import { keptAlive } from "../common/keep-alive.js";
-import { LeaseManager } from "../lease/lease-manager.js";
+import { LeaseManager } from "../lease/manager/lease-manager.js";
 import type { Leases } from "../lease/types.js";
 import { splitArguments, type UrlsAndOptions } from "../runtime/options.js";
 import { realWorld } from "../runtime/world.js";

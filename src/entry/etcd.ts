@@ -4,7 +4,7 @@
  */
 import { keptAlive } from "../common/keep-alive.js";
 import { type CoreOptions, openCoreLeases } from "../etcd/open.js";
-import { LeaseManager } from "../lease/lease-manager.js";
+import { LeaseManager } from "../lease/manager/lease-manager.js";
 import type { Leases } from "../lease/types.js";
 import { realWorld } from "../runtime/world.js";
 

@@ -10,7 +10,7 @@ import type { FleaseOptions, MemberReport } from "../flease/tcp/types.js";
 import { openInWorker } from "../flease/tcp/worker/worker-provider.js";
 import { parseDuration } from "../lease/duration.js";
 import { LeaseholdError } from "../lease/errors.js";
-import { LeaseManager } from "../lease/lease-manager.js";
+import { LeaseManager } from "../lease/manager/lease-manager.js";
 import { checkOptionNames } from "../lease/option-names.js";
 import type { Leases } from "../lease/types.js";
 import { realWorld } from "../runtime/world.js";

@@ -4,7 +4,7 @@
  * {@link openStoreLeases} makes Δ-leases of some of them. For each there is a suite that says whether it conforms.
  */
 import { keptAlive } from "../common/keep-alive.js";
-import { LeaseManager } from "../lease/lease-manager.js";
+import { LeaseManager } from "../lease/manager/lease-manager.js";
 import type { World } from "../common/ports.js";
 import type { Provider } from "../lease/provider.js";
 import type { Leases } from "../lease/types.js";

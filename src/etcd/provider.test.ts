@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { MemoryCore, openMemoryCore, virtualCoreGround } from "../../test/support/memory-core.js";
-import { LeaseManager } from "../lease/lease-manager.js";
+import { LeaseManager } from "../lease/manager/lease-manager.js";
 import type { Lease } from "../lease/types.js";
 import { runConformance } from "../testing/conformance.js";
 import { VirtualWorld } from "../testing/virtual-world.js";

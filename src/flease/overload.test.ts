@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { LeaseholdError } from "../lease/errors.js";
-import { LeaseManager } from "../lease/lease-manager.js";
+import { LeaseManager } from "../lease/manager/lease-manager.js";
 import type { Lease } from "../lease/types.js";
 import { VirtualWorld } from "../testing/virtual-world.js";
 import { type Faults, duringFaults } from "../../test/planted/switches.js";

@@ -9,7 +9,7 @@ import { checkOpenOptions, type ParticipantOptions, participantOptionNames } fro
 import { incarnation } from "../runtime/world.js";
 import { parseDuration } from "../lease/duration.js";
 import { LeaseholdError } from "../lease/errors.js";
-import { LeaseManager } from "../lease/lease-manager.js";
+import { LeaseManager } from "../lease/manager/lease-manager.js";
 import type { World } from "../common/ports.js";
 import type { Provider } from "../lease/provider.js";
 import { type FarmAddress, parseFarmUrls } from "./farm-address.js";

@@ -1,6 +1,6 @@
 import { getOrInsert } from "../common/maps.js";
 import { parseDuration } from "../lease/duration.js";
-import { LeaseManager } from "../lease/lease-manager.js";
+import { LeaseManager } from "../lease/manager/lease-manager.js";
 import type { Duration, Leases } from "../lease/types.js";
 import { MemoryGround } from "./memory-ground.js";
 import { MemoryProvider } from "./memory-provider.js";

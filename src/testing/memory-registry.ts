@@ -1,6 +1,6 @@
 import { getOrInsert } from "../common/maps.js";
 import { LeaseholdError } from "../lease/errors.js";
-import { LeaseManager } from "../lease/lease-manager.js";
+import { LeaseManager } from "../lease/manager/lease-manager.js";
 import type { World } from "../common/ports.js";
 import type { Leases } from "../lease/types.js";
 import { MemoryGround } from "./memory-ground.js";

@@ -13,7 +13,7 @@ const [{ openGrid }, { openFarm }, { openDirectoryStore }, { LeaseManager }, { r
       "flease/stores/open.js",
       "delta/provider/open.js",
       "stores/directory/open.js",
-      "lease/lease-manager.js",
+      "lease/manager/lease-manager.js",
       "runtime/world.js",
     ].map(load),
   );

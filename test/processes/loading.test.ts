@@ -42,12 +42,12 @@ describe("a program loads", () => {
     const modules = await loadedBy('import "leasehold";');
     expect(modules).toContain("index.js");
     expect(modules.length).toBeLessThan(importedMax);
-    expect(modules).not.toContain("lease/lease-manager.js");
+    expect(modules).not.toContain("lease/manager/lease-manager.js");
   });
 
   test("no ground but memory for leases in memory", async () => {
     const modules = await loadedBy(opening("memory:loading"));
-    expect(modules).toContain("lease/lease-manager.js");
+    expect(modules).toContain("lease/manager/lease-manager.js");
     // The waist alone is half of them.
     expect(modules.length).toBeLessThan(openedMax);
     expect(foldersOf(modules)).not.toContain("flease");

@@ -1,5 +1,5 @@
 import { describe, test } from "vitest";
-import { LeaseManager } from "../../src/lease/lease-manager.js";
+import { LeaseManager } from "../../src/lease/manager/lease-manager.js";
 import type { World } from "../../src/common/ports.js";
 import { type ConformanceGround, runConformance } from "../../src/testing/conformance.js";
 import { MemoryGround } from "../../src/testing/memory-ground.js";

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { openFleaseClient } from "../../src/flease/tcp/client.js";
 import type { FleaseNode } from "../../src/flease/tcp/flease-node.js";
 import { realWorld } from "../../src/runtime/world.js";
-import { LeaseManager } from "../../src/lease/lease-manager.js";
+import { LeaseManager } from "../../src/lease/manager/lease-manager.js";
 import type { Leases } from "../../src/lease/types.js";
 import { startLocalCluster } from "../support/local-cluster.js";
 import type { LocalCluster } from "../support/local-cluster.js";

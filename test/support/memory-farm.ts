@@ -2,7 +2,7 @@ import { MemoryMedium, type MemoryMediumOptions, MemoryStore } from "../../src/d
 import { type DeltaOptions, openFarm } from "../../src/delta/provider/open.js";
 import type { DeltaProvider } from "../../src/delta/provider/provider.js";
 import type { Store, StoreTraits } from "../../src/delta/store.js";
-import { LeaseManager } from "../../src/lease/lease-manager.js";
+import { LeaseManager } from "../../src/lease/manager/lease-manager.js";
 import type { World } from "../../src/common/ports.js";
 import type { ConformanceGround } from "../../src/testing/conformance.js";
 import { VirtualWorld } from "../../src/testing/virtual-world.js";

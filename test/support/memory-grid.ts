@@ -2,7 +2,7 @@ import { MemoryMedium, MemoryStore } from "../../src/delta/memory/memory-store.j
 import type { MemoryMediumOptions } from "../../src/delta/memory/memory-store.js";
 import { openGrid } from "../../src/flease/stores/open.js";
 import type { GridOpenOptions } from "../../src/flease/stores/open.js";
-import { LeaseManager } from "../../src/lease/lease-manager.js";
+import { LeaseManager } from "../../src/lease/manager/lease-manager.js";
 import type { World } from "../../src/common/ports.js";
 
 /** ε = 20 ms, leases of up to 1 s, 50 ms for one phase. */

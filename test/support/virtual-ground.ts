@@ -1,4 +1,4 @@
-import { LeaseManager } from "../../src/lease/lease-manager.js";
+import { LeaseManager } from "../../src/lease/manager/lease-manager.js";
 import type { Provider } from "../../src/lease/provider.js";
 import type { World } from "../../src/common/ports.js";
 import type { Leases } from "../../src/lease/types.js";

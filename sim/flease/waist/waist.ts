@@ -2,7 +2,7 @@ import type { Reading } from "../../../src/flease/protocol/clock.js";
 import { FleaseProvider } from "../../../src/flease/provider.js";
 import type { FleaseRunner } from "../../../src/flease/runner.js";
 import type { FleaseDriver } from "../../../src/flease/provider.js";
-import { LeaseManager } from "../../../src/lease/lease-manager.js";
+import { LeaseManager } from "../../../src/lease/manager/lease-manager.js";
 import type { Clock, Timers } from "../../../src/common/ports.js";
 import type { Leases } from "../../../src/lease/types.js";
 import { EventCode, Task } from "../../kit/events.js";

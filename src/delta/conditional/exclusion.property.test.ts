@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { MemoryFarm } from "../../../test/support/memory-farm.js";
 import { effort } from "../../../test/support/effort.js";
 import { LeaseholdError } from "../../lease/errors.js";
-import { LeaseManager } from "../../lease/lease-manager.js";
+import { LeaseManager } from "../../lease/manager/lease-manager.js";
 import type { Timers } from "../../common/ports.js";
 import type { Lease } from "../../lease/types.js";
 import { Xorshift } from "../../common/xorshift.js";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { LeaseholdError } from "../../lease/errors.js";
-import { LeaseManager } from "../../lease/lease-manager.js";
+import { LeaseManager } from "../../lease/manager/lease-manager.js";
 import type { World } from "../../common/ports.js";
 import { ProcessSwitch } from "../../testing/process-switch.js";
 import { VirtualWorld } from "../../testing/virtual-world.js";

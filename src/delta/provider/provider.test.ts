@@ -3,7 +3,7 @@ import { MemoryFarm } from "../../../test/support/memory-farm.js";
 import { open } from "../../index.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { Cancellation } from "../../lease/provider.js";
-import { LeaseManager } from "../../lease/lease-manager.js";
+import { LeaseManager } from "../../lease/manager/lease-manager.js";
 import { VirtualWorld } from "../../testing/virtual-world.js";
 import type { MemoryMediumOptions } from "../memory/memory-store.js";
 import { listedMax } from "../quorum-read.js";

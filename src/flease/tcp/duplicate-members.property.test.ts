@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { FakeNet, Host } from "../../../test/support/fake-net.js";
 import { fleaseSettings } from "../protocol/settings.js";
-import { LeaseManager } from "../../lease/lease-manager.js";
+import { LeaseManager } from "../../lease/manager/lease-manager.js";
 import type { Lease } from "../../lease/types.js";
 import { VirtualWorld } from "../../testing/virtual-world.js";
 import { defineCluster } from "./cluster.js";

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { fleaseSettings } from "../protocol/settings.js";
-import { LeaseManager } from "../../lease/lease-manager.js";
+import { LeaseManager } from "../../lease/manager/lease-manager.js";
 import type { World } from "../../common/ports.js";
 import { defineCluster } from "./cluster.js";
 import { FleaseNode, type FleaseNodeOptions } from "./flease-node.js";

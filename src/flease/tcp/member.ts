@@ -1,7 +1,7 @@
 import { labelOf } from "../../runtime/participant.js";
 import { parseDuration } from "../../lease/duration.js";
 import { LeaseholdError } from "../../lease/errors.js";
-import { LeaseManager } from "../../lease/lease-manager.js";
+import { LeaseManager } from "../../lease/manager/lease-manager.js";
 import { fleaseSettings, settingsAdvice } from "../protocol/settings.js";
 import { parseAddress } from "../../runtime/address.js";
 import { defineCluster } from "./cluster.js";

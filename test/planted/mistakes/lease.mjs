@@ -1,9 +1,9 @@
 /** The known mistakes of the waist. */
 
-const localQueue = "src/lease/local-queue.ts";
-const leaseManager = "src/lease/lease-manager.ts";
-const leaseSet = "src/lease/lease-set.ts";
-const leaderWatch = "src/lease/leader-watch.ts";
+const localQueue = "src/lease/manager/local-queue.ts";
+const leaseManager = "src/lease/manager/lease-manager.ts";
+const leaseSet = "src/lease/manager/lease-set.ts";
+const leaderWatch = "src/lease/manager/leader-watch.ts";
 const bothClocks = "src/common/both-clocks.ts";
 const clockRates = "src/common/clock-rates.ts";
 
@@ -56,17 +56,17 @@ export const inWaist = /** @type {const} */ ([
   {
     name: "valueOutlivesItsLease",
     why: "Work under a lease has a value although the lease was lost before it returned.",
-    edits: [{ file: "src/lease/work.ts", find: "loss !== undefined", replace: "false" }],
+    edits: [{ file: "src/lease/manager/work.ts", find: "loss !== undefined", replace: "false" }],
   },
   {
     name: "workBeginsAfterALoss",
     why: "Work begins although its lease was lost between the grant and the answer to the call.",
-    edits: [{ file: "src/lease/work.ts", find: "holding.assertHeld()", replace: "undefined" }],
+    edits: [{ file: "src/lease/manager/work.ts", find: "holding.assertHeld()", replace: "undefined" }],
   },
   {
     name: "exactIsAPrefix",
     why: "A watch of one exact name tells of those that begin so, too.",
-    edits: [{ file: "src/lease/questions.ts", find: "hint.resource === prefix", replace: "true" }],
+    edits: [{ file: "src/lease/manager/questions.ts", find: "hint.resource === prefix", replace: "true" }],
   },
   {
     name: "olderLeaderIsKept",
@@ -83,7 +83,7 @@ export const inWaist = /** @type {const} */ ([
     why: "Who listens hears of a loss as of a release.",
     edits: [
       {
-        file: "src/lease/held-lease.ts",
+        file: "src/lease/manager/held-lease.ts",
         at: 'if (isOwnEnd(reason) || reason === "closed") {',
         find: 'isOwnEnd(reason) || reason === "closed"',
         replace: "true",
@@ -93,14 +93,14 @@ export const inWaist = /** @type {const} */ ([
   {
     name: "lateIsToldEachTime",
     why: "Who listens hears of each retry of a renewal that is late.",
-    edits: [{ file: "src/lease/held-lease.ts", find: "this.#isLate = true", replace: "undefined" }],
+    edits: [{ file: "src/lease/manager/held-lease.ts", find: "this.#isLate = true", replace: "undefined" }],
   },
   {
     name: "releasedWhenLateIsRenewed",
     why: "A lease that a listener releases when its renewal is late is renewed all the same, beside its release.",
     edits: [
       {
-        file: "src/lease/held-lease.ts",
+        file: "src/lease/manager/held-lease.ts",
         at: "if (this.#ended !== undefined) return;\n    if (this.#nowMs() >= this.#nextRenewalMs)",
         find: "this.#ended !== undefined",
         replace: "false",
@@ -111,7 +111,7 @@ export const inWaist = /** @type {const} */ ([
     name: "detachedIsGivenBack",
     why: "A lease that was detached is released as any other.",
     edits: [{ file: leaseManager, find: 'lease.ended === "detached"', replace: "false" }],
-    caughtBy: { file: "src/lease/detach.test.ts" },
+    caughtBy: { file: "src/lease/manager/detach.test.ts" },
   },
   {
     name: "detachedBlocksOthersAlone",
@@ -132,6 +132,6 @@ export const inWaist = /** @type {const} */ ([
     name: "closeWaitsForever",
     why: "`close` waits for a provider that does not close.",
     edits: [{ file: leaseManager, find: "this.#closeProvider()", replace: "this.provider.close()" }],
-    caughtBy: { file: "src/lease/close.test.ts" },
+    caughtBy: { file: "src/lease/manager/close.test.ts" },
   },
 ]);

@@ -16,7 +16,7 @@ import {
 } from "../../../../test/support/transport.js";
 import { Kind, Message } from "../../protocol/message.js";
 import { fleaseSettings } from "../../protocol/settings.js";
-import { LeaseManager } from "../../../lease/lease-manager.js";
+import { LeaseManager } from "../../../lease/manager/lease-manager.js";
 import type { Lease } from "../../../lease/types.js";
 import type { World } from "../../../common/ports.js";
 import { parseAddress } from "../../../runtime/address.js";

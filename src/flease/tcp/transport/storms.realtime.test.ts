@@ -4,7 +4,7 @@ import { runInNewContext } from "node:vm";
 import { expect, onTestFinished, test } from "vitest";
 import { fleaseSettings } from "../../protocol/settings.js";
 import type { FleaseSettingsInput } from "../../protocol/settings.js";
-import { LeaseManager } from "../../../lease/lease-manager.js";
+import { LeaseManager } from "../../../lease/manager/lease-manager.js";
 import type { World } from "../../../common/ports.js";
 import { dataBytesMax } from "../../../lease/tenure-data.js";
 import type { Lease } from "../../../lease/types.js";

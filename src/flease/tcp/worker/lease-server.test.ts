@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { emptyReading } from "../../protocol/clock.js";
 import type { FleaseProvider } from "../../provider.js";
 import { ProgramClock, SharedThreads, SharedValidity } from "../../threads.js";
-import { LeaseManager } from "../../../lease/lease-manager.js";
+import { LeaseManager } from "../../../lease/manager/lease-manager.js";
 import type { Grant, Provider } from "../../../lease/provider.js";
 import { VirtualWorld } from "../../../testing/virtual-world.js";
 import { LeaseServer } from "./lease-server.js";

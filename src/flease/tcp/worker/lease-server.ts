@@ -1,5 +1,5 @@
-import { HeldLease } from "../../../lease/held-lease.js";
-import type { LeaseKeeper } from "../../../lease/held-lease.js";
+import { HeldLease } from "../../../lease/manager/held-lease.js";
+import type { LeaseKeeper } from "../../../lease/manager/held-lease.js";
 import type { LeaseLostError } from "../../../lease/errors.js";
 import type { World } from "../../../common/ports.js";
 import type {

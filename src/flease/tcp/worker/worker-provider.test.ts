@@ -2,7 +2,7 @@ import { EventEmitter } from "node:events";
 import type { Worker } from "node:worker_threads";
 import { expect, test } from "vitest";
 import { SharedThreads } from "../../threads.js";
-import { LeaseManager } from "../../../lease/lease-manager.js";
+import { LeaseManager } from "../../../lease/manager/lease-manager.js";
 import { benchProvider } from "../../../../test/support/provider-bench.js";
 import { VirtualWorld } from "../../../testing/virtual-world.js";
 import { silent } from "../../../runtime/logger.js";

@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { watch } from "../../test/support/scripted-provider.js";
-import { MemoryCluster } from "../testing/memory-cluster.js";
-import { MemoryGround } from "../testing/memory-ground.js";
-import { MemoryProvider } from "../testing/memory-provider.js";
+import { watch } from "../../../test/support/scripted-provider.js";
+import { MemoryCluster } from "../../testing/memory-cluster.js";
+import { MemoryGround } from "../../testing/memory-ground.js";
+import { MemoryProvider } from "../../testing/memory-provider.js";
 import { LeaseManager } from "./lease-manager.js";
-import type { Change, LeaderObserver, Leases } from "./types.js";
+import type { Change, LeaderObserver, Leases } from "../types.js";
 
 let cluster: MemoryCluster;
 let alice: Leases;

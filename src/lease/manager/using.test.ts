@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { watch } from "../../test/support/scripted-provider.js";
-import { MemoryCluster } from "../testing/memory-cluster.js";
-import type { Lease, Leases, LeaseSet } from "./types.js";
+import { watch } from "../../../test/support/scripted-provider.js";
+import { MemoryCluster } from "../../testing/memory-cluster.js";
+import type { Lease, Leases, LeaseSet } from "../types.js";
 
 let cluster: MemoryCluster;
 let alice: Leases;

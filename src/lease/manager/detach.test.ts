@@ -1,8 +1,8 @@
 import { beforeEach, expect, test } from "vitest";
-import { ScriptedProvider, watch } from "../../test/support/scripted-provider.js";
-import { VirtualWorld } from "../testing/virtual-world.js";
+import { ScriptedProvider, watch } from "../../../test/support/scripted-provider.js";
+import { VirtualWorld } from "../../testing/virtual-world.js";
 import { LeaseManager } from "./lease-manager.js";
-import type { Lease } from "./types.js";
+import type { Lease } from "../types.js";
 
 let world: VirtualWorld;
 let provider: ScriptedProvider;

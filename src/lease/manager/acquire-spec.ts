@@ -1,10 +1,10 @@
-import { formatDuration, parseDuration } from "./duration.js";
-import { LeaseholdError } from "./errors.js";
+import { formatDuration, parseDuration } from "../duration.js";
+import { LeaseholdError } from "../errors.js";
 import type { HeldLeaseOptions } from "./held-lease.js";
-import { type CallWithOptions, checkOptions } from "./option-names.js";
-import { checkResourceName } from "./resource-name.js";
-import { dataText } from "./tenure-data.js";
-import type { AcquireOptions, Guarantees, TryAcquireOptions } from "./types.js";
+import { type CallWithOptions, checkOptions } from "../option-names.js";
+import { checkResourceName } from "../resource-name.js";
+import { dataText } from "../tenure-data.js";
+import type { AcquireOptions, Guarantees, TryAcquireOptions } from "../types.js";
 
 const waitDefault = "1m";
 

@@ -1,5 +1,5 @@
 import type { Contender } from "./contender.js";
-import { LeaseholdError } from "./errors.js";
+import { LeaseholdError } from "../errors.js";
 
 /** Callers of one process that may wait for one resource: more than this is a leak, not a queue. */
 export const waitersMax = 10_000;

@@ -1,11 +1,11 @@
-import { unwatchAbort, watchAbort } from "../common/abort-watch.js";
-import { least } from "../common/lists.js";
-import type { Clock } from "../common/ports.js";
-import { formatDuration } from "./duration.js";
-import { LeaseholdError, type LeaseLostError } from "./errors.js";
+import { unwatchAbort, watchAbort } from "../../common/abort-watch.js";
+import { least } from "../../common/lists.js";
+import type { Clock } from "../../common/ports.js";
+import { formatDuration } from "../duration.js";
+import { LeaseholdError, type LeaseLostError } from "../errors.js";
 import { type HeldLease, inspected } from "./held-lease.js";
-import { checkResourceName } from "./resource-name.js";
-import type { Lease, LeaseSet } from "./types.js";
+import { checkResourceName } from "../resource-name.js";
+import type { Lease, LeaseSet } from "../types.js";
 import type { Holding } from "./work.js";
 
 /**

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { ScriptedProvider } from "../../test/support/scripted-provider.js";
-import { VirtualWorld } from "../testing/virtual-world.js";
+import { ScriptedProvider } from "../../../test/support/scripted-provider.js";
+import { VirtualWorld } from "../../testing/virtual-world.js";
 import { LeaseManager } from "./lease-manager.js";
-import type { Inspection } from "./provider.js";
-import type { QueryOptions } from "./types.js";
+import type { Inspection } from "../provider.js";
+import type { QueryOptions } from "../types.js";
 
 /** Leases on a ground that answers no question. */
 function silentLeases() {

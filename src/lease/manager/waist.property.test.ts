@@ -1,16 +1,16 @@
 import { inspect } from "node:util";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { duringFaults, type Fault } from "../../test/planted/switches.js";
-import { MemoryGround } from "../testing/memory-ground.js";
-import { MemoryProvider } from "../testing/memory-provider.js";
-import { ProcessSwitch } from "../testing/process-switch.js";
-import { VirtualWorld } from "../testing/virtual-world.js";
+import { duringFaults, type Fault } from "../../../test/planted/switches.js";
+import { MemoryGround } from "../../testing/memory-ground.js";
+import { MemoryProvider } from "../../testing/memory-provider.js";
+import { ProcessSwitch } from "../../testing/process-switch.js";
+import { VirtualWorld } from "../../testing/virtual-world.js";
 import { LeaseManager } from "./lease-manager.js";
-import type { World } from "../common/ports.js";
-import type { AttemptOutcome, AttemptRequest, Cancellation, Grant } from "./provider.js";
-import type { LeaseLostError } from "./errors.js";
-import type { Lease, Leases } from "./types.js";
+import type { World } from "../../common/ports.js";
+import type { AttemptOutcome, AttemptRequest, Cancellation, Grant } from "../provider.js";
+import type { LeaseLostError } from "../errors.js";
+import type { Lease, Leases } from "../types.js";
 
 const TTL_MS = 1_000;
 const resources = ["a", "b"];

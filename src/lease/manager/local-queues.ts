@@ -1,4 +1,4 @@
-import type { KeepAlive } from "../common/keep-alive.js";
+import type { KeepAlive } from "../../common/keep-alive.js";
 import type { Contender } from "./contender.js";
 import { LocalQueue } from "./local-queue.js";
 

@@ -1,7 +1,7 @@
-import { LeaseholdError } from "./errors.js";
-import { formatDuration } from "./duration.js";
-import type { Cancellation } from "./provider.js";
-import type { Timer, World } from "../common/ports.js";
+import { LeaseholdError } from "../errors.js";
+import { formatDuration } from "../duration.js";
+import type { Cancellation } from "../provider.js";
+import type { Timer, World } from "../../common/ports.js";
 
 /**
  * One caller that wants a resource: how long it is willing to wait, whether it has given up, and its sleep.

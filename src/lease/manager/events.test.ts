@@ -1,13 +1,13 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import type { ProgramHooks } from "../common/ports.js";
-import { MemoryCluster } from "../testing/memory-cluster.js";
-import { MemoryGround } from "../testing/memory-ground.js";
-import { MemoryProvider } from "../testing/memory-provider.js";
-import { VirtualWorld } from "../testing/virtual-world.js";
-import { programHooks } from "../runtime/program-hooks.js";
+import type { ProgramHooks } from "../../common/ports.js";
+import { MemoryCluster } from "../../testing/memory-cluster.js";
+import { MemoryGround } from "../../testing/memory-ground.js";
+import { MemoryProvider } from "../../testing/memory-provider.js";
+import { VirtualWorld } from "../../testing/virtual-world.js";
+import { programHooks } from "../../runtime/program-hooks.js";
 import { LeaseManager } from "./lease-manager.js";
-import type { LeaseEvents, Leases } from "./types.js";
+import type { LeaseEvents, Leases } from "../types.js";
 
 const names = ["acquired", "renewal-late", "lost", "released"] as const;
 

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { VirtualWorld } from "../testing/virtual-world.js";
-import { ScriptedProvider } from "../../test/support/scripted-provider.js";
+import { VirtualWorld } from "../../testing/virtual-world.js";
+import { ScriptedProvider } from "../../../test/support/scripted-provider.js";
 import { LeaseManager } from "./lease-manager.js";
-import type { Inspection } from "./provider.js";
-import type { Change, ResourceHint } from "./types.js";
+import type { Inspection } from "../provider.js";
+import type { Change, ResourceHint } from "../types.js";
 import { Watch, watchedMax } from "./watch.js";
 
 function setUp() {

@@ -1,13 +1,13 @@
-import { unlessAborted, unwatchAbort, watchAbort } from "../common/abort-watch.js";
-import { type KeepAlive, keptAlive } from "../common/keep-alive.js";
-import type { World } from "../common/ports.js";
-import { parseDuration } from "./duration.js";
-import { LeaseholdError } from "./errors.js";
+import { unlessAborted, unwatchAbort, watchAbort } from "../../common/abort-watch.js";
+import { type KeepAlive, keptAlive } from "../../common/keep-alive.js";
+import type { World } from "../../common/ports.js";
+import { parseDuration } from "../duration.js";
+import { LeaseholdError } from "../errors.js";
 import { LeaderWatch } from "./leader-watch.js";
-import { type CallWithOptions, checkOptions } from "./option-names.js";
-import { plainData } from "./plain-data.js";
-import type { Inspection, Provider } from "./provider.js";
-import { checkResourceName, checkResourcePrefix } from "./resource-name.js";
+import { type CallWithOptions, checkOptions } from "../option-names.js";
+import { plainData } from "../plain-data.js";
+import type { Inspection, Provider } from "../provider.js";
+import { checkResourceName, checkResourcePrefix } from "../resource-name.js";
 import type {
   Explanation,
   HolderAction,
@@ -17,7 +17,7 @@ import type {
   QueryOptions,
   ResourceHint,
   WatchOptions,
-} from "./types.js";
+} from "../types.js";
 import { Watch } from "./watch.js";
 
 const queryTimeoutDefault = "5s";

@@ -1,5 +1,5 @@
-import type { Timer, World } from "../common/ports.js";
-import type { Change, HolderHint, LeaderObserver } from "./types.js";
+import type { Timer, World } from "../../common/ports.js";
+import type { Change, HolderHint, LeaderObserver } from "../types.js";
 
 /** As long as nobody can say who leads, one asks again after so long. */
 const askAgainMs = 1_000;

@@ -1,9 +1,14 @@
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { type ScriptedGrant, ScriptedProvider, TTL_MS, watch } from "../../test/support/scripted-provider.js";
-import { VirtualWorld } from "../testing/virtual-world.js";
-import { LeaseLostError } from "./errors.js";
+import {
+  type ScriptedGrant,
+  ScriptedProvider,
+  TTL_MS,
+  watch,
+} from "../../../test/support/scripted-provider.js";
+import { VirtualWorld } from "../../testing/virtual-world.js";
+import { LeaseLostError } from "../errors.js";
 import { LeaseManager } from "./lease-manager.js";
-import type { Lease, TryAcquireOptions } from "./types.js";
+import type { Lease, TryAcquireOptions } from "../types.js";
 
 let world: VirtualWorld;
 let provider: ScriptedProvider;

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from "vitest";
-import { ScriptedProvider, TTL_MS, watch } from "../../test/support/scripted-provider.js";
-import { VirtualWorld } from "../testing/virtual-world.js";
+import { ScriptedProvider, TTL_MS, watch } from "../../../test/support/scripted-provider.js";
+import { VirtualWorld } from "../../testing/virtual-world.js";
 import { LeaseManager } from "./lease-manager.js";
 
 let world: VirtualWorld;

@@ -1,13 +1,13 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { ScriptedProvider } from "../../test/support/scripted-provider.js";
-import type { ScriptedGrant } from "../../test/support/scripted-provider.js";
-import { VirtualWorld } from "../testing/virtual-world.js";
-import { LeaseholdError, type LeaseLostError } from "./errors.js";
+import { ScriptedProvider } from "../../../test/support/scripted-provider.js";
+import type { ScriptedGrant } from "../../../test/support/scripted-provider.js";
+import { VirtualWorld } from "../../testing/virtual-world.js";
+import { LeaseholdError, type LeaseLostError } from "../errors.js";
 import { LeaseManager } from "./lease-manager.js";
-import { duringFaults } from "../../test/planted/switches.js";
-import type { AttemptOutcome, AttemptRequest, Cancellation, Grant } from "./provider.js";
-import type { Lease } from "./types.js";
+import { duringFaults } from "../../../test/planted/switches.js";
+import type { AttemptOutcome, AttemptRequest, Cancellation, Grant } from "../provider.js";
+import type { Lease } from "../types.js";
 
 // The waist alone, over a provider whose every answer a random script gives, at any microtask. Callers do
 // what programs do; a model beside it knows what the provider may be asked, who may be served, and what each

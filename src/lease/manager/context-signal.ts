@@ -1,4 +1,4 @@
-import type { World } from "../common/ports.js";
+import type { World } from "../../common/ports.js";
 
 /** A signal whose listeners run in the async context in which it was made, not in that of its abort. */
 export class ContextSignal {

@@ -1,10 +1,10 @@
 import { ContextSignal } from "./context-signal.js";
-import { formatDuration } from "./duration.js";
-import { LeaseholdError, LeaseLostError, type LossReason } from "./errors.js";
-import type { Timer, World } from "../common/ports.js";
+import { formatDuration } from "../duration.js";
+import { LeaseholdError, LeaseLostError, type LossReason } from "../errors.js";
+import type { Timer, World } from "../../common/ports.js";
 import type { Events } from "./events.js";
-import type { Grant, Provider } from "./provider.js";
-import type { Lease, LeaseTicket } from "./types.js";
+import type { Grant, Provider } from "../provider.js";
+import type { Lease, LeaseTicket } from "../types.js";
 import type { Holding } from "./work.js";
 
 /** A lease is renewed when a third of it has passed: two more thirds are left for what may go wrong. */

@@ -1,13 +1,13 @@
 import { inspect } from "node:util";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { duringFaults, type Fault } from "../../test/planted/switches.js";
-import { MemoryGround } from "../testing/memory-ground.js";
-import { MemoryProvider } from "../testing/memory-provider.js";
-import { ProcessSwitch } from "../testing/process-switch.js";
-import { VirtualWorld } from "../testing/virtual-world.js";
+import { duringFaults, type Fault } from "../../../test/planted/switches.js";
+import { MemoryGround } from "../../testing/memory-ground.js";
+import { MemoryProvider } from "../../testing/memory-provider.js";
+import { ProcessSwitch } from "../../testing/process-switch.js";
+import { VirtualWorld } from "../../testing/virtual-world.js";
 import { LeaseManager } from "./lease-manager.js";
-import type { Lease, LeaseSet } from "./types.js";
+import type { Lease, LeaseSet } from "../types.js";
 
 /** Programs that work under one lease or several, while processes are cut off, stand still or give up. */
 

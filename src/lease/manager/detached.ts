@@ -1,4 +1,4 @@
-import type { Grant } from "./provider.js";
+import type { Grant } from "../provider.js";
 
 /** Those that have run out are looked for at so many, and again at twice as many as are left then. */
 const sweepAtMin = 64;

@@ -1,6 +1,6 @@
-import type { Channel, ProgramHooks } from "../common/ports.js";
-import { LeaseholdError } from "./errors.js";
-import type { LeaseEvents } from "./types.js";
+import type { Channel, ProgramHooks } from "../../common/ports.js";
+import { LeaseholdError } from "../errors.js";
+import type { LeaseEvents } from "../types.js";
 
 /** Listeners of one event: more than these are a program that never takes one away. */
 const listenersMax = 100;

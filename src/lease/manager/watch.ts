@@ -1,8 +1,8 @@
-import type { KeepAlive } from "../common/keep-alive.js";
-import { LeaseholdError } from "./errors.js";
-import { plainData } from "./plain-data.js";
-import type { Watching } from "./provider.js";
-import type { Change, ResourceHint } from "./types.js";
+import type { KeepAlive } from "../../common/keep-alive.js";
+import { LeaseholdError } from "../errors.js";
+import { plainData } from "../plain-data.js";
+import type { Watching } from "../provider.js";
+import type { Change, ResourceHint } from "../types.js";
 
 /**
  * Resources that one watch can follow: some 50 megabytes. For more, open several watches with longer

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { watch } from "../../test/support/scripted-provider.js";
-import { MemoryCluster } from "../testing/memory-cluster.js";
-import { LeaseLostError } from "./errors.js";
-import type { Lease, Leases } from "./types.js";
+import { watch } from "../../../test/support/scripted-provider.js";
+import { MemoryCluster } from "../../testing/memory-cluster.js";
+import { LeaseLostError } from "../errors.js";
+import type { Lease, Leases } from "../types.js";
 
 let cluster: MemoryCluster;
 let alice: Leases;

@@ -1,9 +1,9 @@
-import { unwatchAbort, watchAbort } from "../common/abort-watch.js";
-import { keptAlive } from "../common/keep-alive.js";
-import { backOffBoundMs } from "../common/back-off.js";
+import { unwatchAbort, watchAbort } from "../../common/abort-watch.js";
+import { keptAlive } from "../../common/keep-alive.js";
+import { backOffBoundMs } from "../../common/back-off.js";
 import { acquireSpec, type AcquireSpec, waitMsOf } from "./acquire-spec.js";
 import { Contender } from "./contender.js";
-import { type ErrorCode, LeaseholdError, LeaseLostError } from "./errors.js";
+import { type ErrorCode, LeaseholdError, LeaseLostError } from "../errors.js";
 import { Detached } from "./detached.js";
 import { Events } from "./events.js";
 import { HeldLease, type LeaseKeeper } from "./held-lease.js";
@@ -11,9 +11,9 @@ import { lead } from "./lead.js";
 import { acquireInOrder, type AcquireOne, type HeldLeaseSet, inOrder } from "./lease-set.js";
 import type { LocalQueue } from "./local-queue.js";
 import { LocalQueues } from "./local-queues.js";
-import type { Timer, World } from "../common/ports.js";
-import type { AttemptOutcome, Grant, Provider, ProviderEvents, ReleaseRequest } from "./provider.js";
-import type { CallWithOptions } from "./option-names.js";
+import type { Timer, World } from "../../common/ports.js";
+import type { AttemptOutcome, Grant, Provider, ProviderEvents, ReleaseRequest } from "../provider.js";
+import type { CallWithOptions } from "../option-names.js";
 import { Questions } from "./questions.js";
 import type {
   AcquireOptions,
@@ -34,7 +34,7 @@ import type {
   ResourceHint,
   TryAcquireOptions,
   WatchOptions,
-} from "./types.js";
+} from "../types.js";
 import { using } from "./work.js";
 
 /**

@@ -1,6 +1,6 @@
-import { LeaseLostError } from "./errors.js";
+import { LeaseLostError } from "../errors.js";
 import { type HeldLease, isOwnEnd } from "./held-lease.js";
-import type { Lease } from "./types.js";
+import type { Lease } from "../types.js";
 import { runUnder } from "./work.js";
 
 type Term<T> = { readonly stepsDown: true; readonly value: T } | { readonly stepsDown: false };

@@ -1,13 +1,13 @@
 import { inspect } from "node:util";
 import { beforeEach, describe, expect, test } from "vitest";
-import { watch } from "../../test/support/scripted-provider.js";
-import { MemoryCluster } from "../testing/memory-cluster.js";
-import { MemoryGround } from "../testing/memory-ground.js";
-import { MemoryProvider } from "../testing/memory-provider.js";
-import { VirtualWorld } from "../testing/virtual-world.js";
+import { watch } from "../../../test/support/scripted-provider.js";
+import { MemoryCluster } from "../../testing/memory-cluster.js";
+import { MemoryGround } from "../../testing/memory-ground.js";
+import { MemoryProvider } from "../../testing/memory-provider.js";
+import { VirtualWorld } from "../../testing/virtual-world.js";
 import { LeaseManager } from "./lease-manager.js";
 import { inOrder, leasesOfSetMax } from "./lease-set.js";
-import type { Lease, Leases } from "./types.js";
+import type { Lease, Leases } from "../types.js";
 
 let cluster: MemoryCluster;
 let alice: Leases;

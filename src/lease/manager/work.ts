@@ -1,5 +1,5 @@
-import { unwatchAbort, watchAbort } from "../common/abort-watch.js";
-import type { LeaseLostError } from "./errors.js";
+import { unwatchAbort, watchAbort } from "../../common/abort-watch.js";
+import type { LeaseLostError } from "../errors.js";
 
 /** A lease, or several at once, under which work runs. */
 export interface Holding {

@@ -1,9 +1,9 @@
 import { inspect } from "node:util";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { duringFaults, type Fault } from "../../test/planted/switches.js";
-import { MemoryCluster } from "../testing/memory-cluster.js";
-import type { Change, Lease } from "./types.js";
+import { duringFaults, type Fault } from "../../../test/planted/switches.js";
+import { MemoryCluster } from "../../testing/memory-cluster.js";
+import type { Change, Lease } from "../types.js";
 
 /** Observers of one name while leaders come and go, under that name and under those that begin so. */
 
