@@ -1,13 +1,9 @@
 import type { Timer, World } from "../../common/ports.js";
 import type { Change, HolderHint, LeaderObserver } from "../types.js";
+import { Readers } from "./readers.js";
 
 /** As long as nobody can say who leads, one asks again after so long. */
 const askAgainMs = 1_000;
-
-interface Reader {
-  readonly resolve: (result: IteratorResult<Change, undefined>) => void;
-  readonly reject: (error: unknown) => void;
-}
 
 /**
  * Follows the changes of one name, whether anybody reads them or not. What was not read in time is replaced
@@ -17,13 +13,12 @@ export class LeaderWatch implements LeaderObserver {
   readonly #resource: string;
   readonly #changes: AsyncIterableIterator<Change, undefined>;
   readonly #ask: () => Promise<HolderHint>;
-  readonly #world: Pick<World, "timers" | "keepAlive">;
-  readonly #readers: Reader[] = [];
+  readonly #timers: World["timers"];
+  readonly #readers: Readers<Change>;
   #current: Change | undefined;
   #unread: Change | undefined;
   #again: Timer | undefined;
   #hasEnded = false;
-  #error: unknown;
 
   /**
    * @param changes is read from now on: it must not keep a process alive
@@ -38,7 +33,8 @@ export class LeaderWatch implements LeaderObserver {
     this.#resource = resource;
     this.#changes = changes;
     this.#ask = ask;
-    this.#world = world;
+    this.#timers = world.timers;
+    this.#readers = new Readers(() => this.#takeUnread(), world.keepAlive);
     void this.#follow();
     void this.#begin();
   }
@@ -52,11 +48,7 @@ export class LeaderWatch implements LeaderObserver {
   }
 
   next(): Promise<IteratorResult<Change, undefined>> {
-    return new Promise((resolve, reject) => {
-      this.#readers.push({ resolve, reject });
-      this.#world.keepAlive?.ref();
-      this.#serve();
-    });
+    return this.#readers.next();
   }
 
   /** The reader wants no more. */
@@ -74,16 +66,16 @@ export class LeaderWatch implements LeaderObserver {
     );
     if (this.#hasEnded || this.#current !== undefined) return;
     if (state === "free") this.#tell({ resource: this.#resource, state });
-    else this.#again = this.#world.timers.after(askAgainMs, () => void this.#begin());
+    else this.#again = this.#timers.after(askAgainMs, () => void this.#begin());
   }
 
   async #follow(): Promise<void> {
     try {
       for await (const change of this.#changes) this.#tell(change);
+      this.#end();
     } catch (error) {
-      this.#error = error;
+      this.#end(error);
     }
-    this.#end();
   }
 
   #tell(change: Change): void {
@@ -91,27 +83,21 @@ export class LeaderWatch implements LeaderObserver {
     this.#again?.cancel();
     this.#current = change;
     this.#unread = change;
-    this.#serve();
+    this.#readers.serve();
   }
 
-  #end(): void {
+  #end(error?: unknown): void {
+    if (this.#hasEnded) return;
     this.#hasEnded = true;
     this.#again?.cancel();
     this.#current = undefined;
     this.#unread = undefined;
-    this.#serve();
+    this.#readers.end(error);
   }
 
-  #serve(): void {
-    while (this.#readers.length > 0 && (this.#unread !== undefined || this.#hasEnded)) {
-      const reader = this.#readers.shift()!;
-      this.#world.keepAlive?.unref();
-      const [value, error] = [this.#unread, this.#error];
-      this.#unread = undefined;
-      this.#error = undefined;
-      if (value !== undefined) reader.resolve({ done: false, value });
-      else if (error !== undefined) reader.reject(error);
-      else reader.resolve({ done: true, value: undefined });
-    }
+  #takeUnread(): Change | undefined {
+    const change = this.#unread;
+    this.#unread = undefined;
+    return change;
   }
 }

@@ -2,6 +2,7 @@ import type { KeepAlive } from "../../common/keep-alive.js";
 import { LeaseholdError } from "../errors.js";
 import { plainData } from "../plain-data.js";
 import type { Watching } from "../provider.js";
+import { Readers } from "./readers.js";
 import type { Change, ResourceHint } from "../types.js";
 
 /**
@@ -18,11 +19,6 @@ interface Told {
   readonly hasData: boolean;
 }
 
-interface Reader {
-  readonly resolve: (result: IteratorResult<Change, undefined>) => void;
-  readonly reject: (error: unknown) => void;
-}
-
 /** Begins to look: what `Inspection.watch` does with its prefix. */
 export type Subscribe = (
   told: (hint: ResourceHint) => void,
@@ -37,21 +33,19 @@ export type Subscribe = (
 export class Watch implements AsyncIterableIterator<Change, undefined> {
   readonly #subscribe: Subscribe;
   readonly #onEnd: () => void;
-  readonly #keepAlive: KeepAlive | undefined;
   readonly #held = new Map<string, Told>();
   /** Free ones are remembered, oldest first, so that no older tenure is told after a newer one. */
   readonly #free = new Map<string, Told>();
   readonly #pending = new Map<string, Change>();
-  readonly #readers: Reader[] = [];
+  readonly #readers: Readers<Change>;
   #watching: Watching | undefined;
-  #ended = false;
-  #error: unknown;
+  #hasEnded = false;
 
   /** @param keepAlive is used as long as a reader waits */
   constructor(subscribe: Subscribe, onEnd: () => void, keepAlive?: KeepAlive) {
     this.#subscribe = subscribe;
     this.#onEnd = onEnd;
-    this.#keepAlive = keepAlive;
+    this.#readers = new Readers(() => this.#takeFirst(), keepAlive);
   }
 
   [Symbol.asyncIterator](): this {
@@ -59,16 +53,12 @@ export class Watch implements AsyncIterableIterator<Change, undefined> {
   }
 
   next(): Promise<IteratorResult<Change, undefined>> {
-    if (!this.#ended)
+    if (!this.#hasEnded)
       this.#watching ??= this.#subscribe(
         (hint) => this.#tell(hint),
         (error) => this.end(error),
       );
-    return new Promise((resolve, reject) => {
-      this.#readers.push({ resolve, reject });
-      this.#keepAlive?.ref();
-      this.#serve();
-    });
+    return this.#readers.next();
   }
 
   /** The reader wants no more. */
@@ -79,17 +69,16 @@ export class Watch implements AsyncIterableIterator<Change, undefined> {
 
   /** Ends the watch, for an error if there is one; what has not been read yet is not told any more. */
   end(error?: unknown): void {
-    if (this.#ended) return;
-    this.#ended = true;
-    this.#error = error;
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
     this.#watching?.stop();
     for (const map of [this.#pending, this.#held, this.#free]) map.clear();
     this.#onEnd();
-    this.#serve();
+    this.#readers.end(error);
   }
 
   #tell(hint: ResourceHint): void {
-    if (this.#ended) return;
+    if (this.#hasEnded) return;
     const { resource } = hint;
     const told = this.#held.get(resource) ?? this.#free.get(resource);
     const change = changeOf(hint, told);
@@ -99,7 +88,7 @@ export class Watch implements AsyncIterableIterator<Change, undefined> {
     into.set(resource, { state: change.state, token: change.token, hasData: change.data !== undefined });
     this.#pending.set(resource, change);
     this.#forget();
-    this.#serve();
+    this.#readers.serve();
   }
 
   /** Makes room by forgetting what has been free the longest. */
@@ -115,23 +104,10 @@ export class Watch implements AsyncIterableIterator<Change, undefined> {
     }
   }
 
-  #serve(): void {
-    while (this.#readers.length > 0) {
-      const first = this.#pending.entries().next().value;
-      if (first === undefined && !this.#ended) return;
-      const reader = this.#readers.shift()!;
-      this.#keepAlive?.unref();
-      if (first !== undefined) {
-        this.#pending.delete(first[0]);
-        reader.resolve({ done: false, value: first[1] });
-      } else if (this.#error === undefined) {
-        reader.resolve({ done: true, value: undefined });
-      } else {
-        const error = this.#error;
-        this.#error = undefined;
-        reader.reject(error);
-      }
-    }
+  #takeFirst(): Change | undefined {
+    const [change] = this.#pending.values();
+    if (change !== undefined) this.#pending.delete(change.resource);
+    return change;
   }
 }
 

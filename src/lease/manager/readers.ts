@@ -1,0 +1,53 @@
+import type { KeepAlive } from "../../common/keep-alive.js";
+
+interface Reader<T> {
+  readonly resolve: (result: IteratorResult<T, undefined>) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Those who wait for the next value of an iterator, in order. Each keeps its process alive meanwhile. */
+export class Readers<T> {
+  readonly #take: () => T | undefined;
+  readonly #keepAlive: KeepAlive | undefined;
+  readonly #waiting: Reader<T>[] = [];
+  #hasEnded = false;
+  #error: unknown;
+
+  /** @param take the next value, which is gone then; `undefined` while there is none */
+  constructor(take: () => T | undefined, keepAlive: KeepAlive | undefined) {
+    this.#take = take;
+    this.#keepAlive = keepAlive;
+  }
+
+  next(): Promise<IteratorResult<T, undefined>> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ resolve, reject });
+      this.#keepAlive?.ref();
+      this.serve();
+    });
+  }
+
+  /** There may be something to take. */
+  serve(): void {
+    while (this.#waiting.length > 0) {
+      const value = this.#take();
+      if (value === undefined && !this.#hasEnded) return;
+      const reader = this.#waiting.shift()!;
+      this.#keepAlive?.unref();
+      const error = this.#error;
+      if (value !== undefined) reader.resolve({ done: false, value });
+      else if (error === undefined) reader.resolve({ done: true, value: undefined });
+      else {
+        this.#error = undefined;
+        reader.reject(error);
+      }
+    }
+  }
+
+  /** Nothing more comes. One reader is told of the error, if there is one; all others that it is over. */
+  end(error?: unknown): void {
+    this.#hasEnded = true;
+    this.#error = error;
+    this.serve();
+  }
+}
