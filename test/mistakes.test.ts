@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { mistakes } from "./planted/mistakes/table.mjs";
@@ -16,6 +16,22 @@ const caughtBy = mistakes.flatMap((mistake) => ("caughtBy" in mistake ? [mistake
 
 test.each([...new Set(caughtBy)])("%s, which has to catch mistakes, is there", (file) => {
   expect(existsSync(`${root}${file}`)).toBe(true);
+});
+
+/** All that may plant mistakes: tests, and the tables of those that searches find. */
+const planters = ["src", "sim", "test"]
+  .flatMap((folder) =>
+    readdirSync(`${root}${folder}`, { recursive: true, encoding: "utf8" }).map((path) => `${folder}/${path}`),
+  )
+  .filter((path) => path.endsWith(".test.ts") || /^test\/planted\/[^/]+\.ts$/.test(path))
+  .map((path) => readFileSync(`${root}${path}`, "utf8"));
+
+test("every mistake is planted by something: none is forgotten", () => {
+  const forgotten = mistakes.filter(
+    (mistake) =>
+      !("caughtBy" in mistake) && !planters.some((text) => new RegExp(`\\b${mistake.name}\\b`).test(text)),
+  );
+  expect(forgotten.map(({ name }) => name)).toEqual([]);
 });
 
 test("a mistake has a name of its own", () => {

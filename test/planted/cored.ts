@@ -220,28 +220,6 @@ export const cored: readonly Cored[] = [
   },
 ];
 
-/** Break a bound or a promise about time, and no invariant: the tests of `src/core/replica` have them. */
-export const coreFaultsOfTests = [
-  "staleRefresh",
-  "endForgotten",
-  "endsUnbounded",
-  "lateProposalTaken",
-  "sharesUnfair",
-  "revisionsGathered",
-];
-
-/** What follows from these needs a schedule that few runs have: the tests of `src/core/raft` have it. */
-export const raftFaultsOfTests = [
-  "votesForOldLogs",
-  "oldTermCommittedByCounting",
-  "previousTermUnchecked",
-  "conflictsKept",
-  "ownEntriesCountedBeforePersist",
-  "readBeforeOwnCommit",
-  "twoChangesAtOnce",
-  "changeBeforeOwnCommit",
-];
-
 /** When a change has made a seed useless, the search goes on for so many runs. */
 const runsMax = 300;
 

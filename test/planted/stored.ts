@@ -420,9 +420,6 @@ export const stored: readonly Stored[] = [
   },
 ];
 
-/** Switches that a test of their own turns (`src/delta/farm/farm-forgotten.test.ts`): the tie that it takes is rare among five stores. */
-export const storedFaultsOfTests = ["tieLosersAreReplaced"] as const;
-
 /** When a change has made a seed useless, the search goes on for so many runs. */
 const runsMax = 600;
 

@@ -1,6 +1,4 @@
-import { mistakes } from "./mistakes/table.mjs";
-import { noFaults } from "./switches.js";
-import { coreFaultsOfTests, cored, raftFaultsOfTests, searchCore } from "./cored.js";
+import { cored, searchCore } from "./cored.js";
 import { explored } from "./explored.js";
 import { find, search } from "./find.js";
 import { hostiles, searchHostile } from "./hostile.js";
@@ -8,7 +6,7 @@ import { gridded, searchGrid } from "./gridded.js";
 import { fairRuns, handOverMs, slowdownMax, slowHandOvers } from "./hand-over.js";
 import { readOptions, refuse } from "./options.js";
 import { simulated } from "./simulated.js";
-import { searchStored, stored, storedFaultsOfTests } from "./stored.js";
+import { searchStored, stored } from "./stored.js";
 
 /**
  * `npm run sim:planted`: plants every known mistake and looks who catches it. Exits with 1 unless each one is caught,
@@ -114,56 +112,6 @@ function printTable(rows: readonly Row[]): void {
     );
 }
 
-/** Planted by tests of `src/flease` itself: most need members whose work costs time, or who are asked too much. */
-const fleaseFaultsOfTests = [
-  "everythingIsAdmitted",
-  "impatientRenewals",
-  "lightAreTurnedAway",
-  "anyTokenAccepted",
-  "scansInOneStep",
-  "oneQueueForAll",
-  "missedChangesAreForgotten",
-  "noQuotas",
-  "lateRenewalIsNoNews",
-];
-
-/** Planted by tests of `src/lease`: about what one process does by itself. */
-const waistFaultsOfTests = [
-  "closesBeforeItIsKnown",
-  "clocksAreReadApart",
-  "setIsTakenAsGiven",
-  "partOfSetIsKept",
-  "setIsTheLongestLease",
-  "valueOutlivesItsLease",
-  "workBeginsAfterALoss",
-  "exactIsAPrefix",
-  "olderLeaderIsKept",
-  "nobodyIsNotTold",
-  "lossIsToldAsRelease",
-  "lateIsToldEachTime",
-  "detachedBlocksOthersAlone",
-];
-
-/** Switches that no row of the table turns: none may be forgotten. `netGOff` only ever takes the mask off others. */
-function neverPlanted(): string[] {
-  const planted = new Set([
-    "netGOff",
-    "releasedLeaseBlocksReader",
-    ...fleaseFaultsOfTests,
-    ...waistFaultsOfTests,
-  ]);
-  for (const { faults } of [...simulated, ...explored])
-    for (const name of Object.keys(faults)) planted.add(name);
-  for (const { waistFaults = {} } of [...simulated, ...cored])
-    for (const name of Object.keys(waistFaults)) planted.add(name);
-  for (const { faults = {} } of [...stored, ...gridded, ...cored, ...hostiles])
-    for (const name of Object.keys(faults)) planted.add(name);
-  for (const { raftFaults = {} } of cored) for (const name of Object.keys(raftFaults)) planted.add(name);
-  for (const name of [...coreFaultsOfTests, ...raftFaultsOfTests, ...storedFaultsOfTests]) planted.add(name);
-  for (const mistake of mistakes) if ("caughtBy" in mistake) planted.add(mistake.name);
-  return Object.keys(noFaults).filter((name) => !planted.has(name));
-}
-
 async function onStorage(): Promise<Row[]> {
   const found: Row[] = [];
   for (const mistake of stored.filter(({ name }) => wanted(name))) {
@@ -244,7 +192,7 @@ const rows = [
   ...(await byExploration()),
 ];
 if (rows.length === 0) refuse(`--only: no mistake's name begins with "${values.only}"`);
-const missed = [...rows.filter(({ caught }) => !caught).map(({ mistake }) => mistake), ...neverPlanted()];
+const missed = rows.filter(({ caught }) => !caught).map(({ mistake }) => mistake);
 if (json) process.stdout.write(`${JSON.stringify({ rows, missed })}\n`);
 else printTable(rows);
 process.stderr.write(
