@@ -25,7 +25,8 @@ for (let run = 1; run <= Number(runs); run += 1) {
   const seconds = ((performance.now() - startMs) / 1_000).toFixed(0);
   if (status !== 0) failed += 1;
   process.stdout.write(`run ${run} of ${runs}: ${status === 0 ? "passed" : "FAILED"} (${seconds} s)\n`);
-  if (status !== 0) process.stdout.write(stdout.slice(stdout.indexOf("Failed Tests")));
+  // A file that cannot be loaded is a failed suite, not a failed test.
+  if (status !== 0) process.stdout.write(stdout.slice(Math.max(0, stdout.search(/Failed (Suites|Tests)/))));
 }
 for (const child of busy) child.kill("SIGKILL");
 process.stdout.write(`${failed} of ${runs} failed\n`);
