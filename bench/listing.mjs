@@ -118,11 +118,11 @@ async function main() {
   };
 
   await phase("before", 5_000);
-  const before = await cluster.usage();
+  const before = await cluster.collected();
   const child = fork(self, ["storm", JSON.stringify(cluster.urls)]);
   await once(child, "message");
   await phase(`${listsAtOnce} lists at a time`, stormMs);
-  const during = await cluster.usage();
+  const during = await cluster.collected();
   child.send("enough");
   const [did] = await once(child, "message");
   print("lists that ended", "lists", did.lists, did);

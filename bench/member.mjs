@@ -3,9 +3,9 @@ import { startMember } from "leasehold";
 
 const options = JSON.parse(process.argv[2]);
 const member = await startMember(options);
-process.on("message", () => {
-  globalThis.gc?.();
+process.on("message", (asked) => {
   const { user, system } = process.cpuUsage();
+  if (asked === "heap") globalThis.gc?.();
   process.send({ cpuUs: user + system, heapBytes: process.memoryUsage().heapUsed });
 });
 process.on("disconnect", () => process.exit());

@@ -5,7 +5,7 @@ import { startMember } from "leasehold";
 import { openFleaseClient } from "../dist/src/flease/tcp/client.js";
 import { realWorld } from "../dist/src/runtime/world.js";
 import { LeaseManager } from "../dist/src/lease/manager/lease-manager.js";
-import { freePort } from "./cluster.mjs";
+import { freePort } from "./processes.mjs";
 
 const scale = Number(process.argv[2] ?? 1);
 const count = Math.round(100_000 * scale);
