@@ -34,6 +34,7 @@ export const harderTests = [
   "src/delta/conditional/exclusion.property.test.ts",
   "src/delta/paper/conformance.test.ts",
   "src/flease/tcp/wire/fuzz.test.ts",
+  "test/tenure-data.property.test.ts",
 ];
 
 /** Sockets, timers and directories in real time: a busy machine makes short leases run out. */

@@ -48,6 +48,7 @@ export function groundOfProcesses(
     freeze: async (leases, ms) => {
       processes.get(leases)!.pause();
       await world.advance(ms);
+      processes.get(leases)!.resume();
     },
     close: async () => {
       for (const process of processes.values()) process.resume();

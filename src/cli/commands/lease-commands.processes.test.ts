@@ -61,6 +61,45 @@ test("hold, seen by watch, get and ls, is asked to release", async () => {
   expect((await start("release", "demo/a").finished).stdout).toBe("nobody holds demo/a\n");
 });
 
+test("--data of hold and elect is what others read, and ends with the tenure", async () => {
+  const data = { port: 8080, zones: ["eu", null] };
+  const hold = start("hold", "data/hold", "--data", JSON.stringify(data));
+  const elect = start("elect", "data/elect", "--data", '"é"', "--", "sleep", "30");
+  await says(hold, "held, token");
+  const readData = async (name: string) => {
+    const { stdout } = await start("get", name, "-o", "json").finished;
+    return (JSON.parse(stdout) as { data?: unknown }).data;
+  };
+  while ((await readData("data/hold")) === undefined || (await readData("data/elect")) === undefined);
+  expect(await readData("data/hold")).toEqual(data);
+  expect((await start("get", "data/elect").finished).stdout).toMatch(/^data +"é"$/m);
+  const listed = JSON.parse((await start("ls", "data/", "-o", "json").finished).stdout) as object[];
+  expect(listed).toMatchObject([
+    { resource: "data/elect", data: "é" },
+    { resource: "data/hold", data },
+  ]);
+  for (const { process: child } of [hold, elect]) child.kill("SIGTERM");
+  await Promise.all([hold.finished, elect.finished]);
+  const plain = start("hold", "data/hold");
+  await says(plain, "held, token");
+  expect(await readData("data/hold")).toBeUndefined();
+  plain.process.kill("SIGTERM");
+});
+
+test.each(["hold", "elect"])(
+  "%s refuses --data that is no JSON, or too long, before it connects",
+  async (command) => {
+    const nowhere = ["--endpoints", "flease://127.0.0.1:1"];
+    const told = (data: string) => leasehold([command, ...nowhere, "a", "--data", data]).finished;
+    const noJson = await told("{port:1}");
+    expect(noJson).toMatchObject({ code: 2, stdout: "" });
+    expect(noJson.stderr).toContain('--data is no JSON: "{port:1}"');
+    const tooLong = await told(JSON.stringify("é".repeat(512)));
+    expect(tooLong).toMatchObject({ code: 2, stdout: "" });
+    expect(tooLong.stderr).toContain("data: 1026 bytes of JSON where 1024 are allowed");
+  },
+);
+
 test("a lease that is broken is lost at its end, and says why", async () => {
   const hold = start("hold", "broken");
   await says(hold, "held, token");

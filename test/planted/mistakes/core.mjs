@@ -383,4 +383,15 @@ export const inCore = /** @type {const} */ ([
       },
     ],
   },
+  {
+    name: "wishDropsData",
+    why: "Who asks the holder to release writes its wish beside the lease, and drops what others are to read there.",
+    edits: [
+      {
+        file: "src/etcd/inspection.ts",
+        find: "{ ...record, asked }",
+        replace: "{ ...record, data: undefined, asked }",
+      },
+    ],
+  },
 ]);

@@ -350,4 +350,27 @@ export const inDelta = /** @type {const} */ ([
     ],
     caughtBy: { file: driversTest, test: /answer long after/, seeds: 300 },
   },
+  {
+    name: "renewalLosesData",
+    why: "A renewal writes the record without what others are to read of the tenure.",
+    edits: [
+      {
+        file: conditionalLease,
+        at: "tenure.leaseMsMax,\n      tenure.data,",
+        find: "tenure.data",
+        replace: "undefined",
+      },
+    ],
+  },
+  {
+    name: "paperKeepsFormerData",
+    why: "A tenure without data shows that of the one before.",
+    edits: [
+      {
+        file: "src/delta/paper/paper-lease.ts",
+        find: "site.data = data;",
+        replace: "site.data = data ?? site.data;",
+      },
+    ],
+  },
 ]);

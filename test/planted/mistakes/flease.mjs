@@ -753,4 +753,20 @@ export const inFlease = /** @type {const} */ ([
     ],
     caughtBy: exclusionTest,
   },
+  {
+    name: "gridKeepsFormerData",
+    why: "A tenure on stores without data shows that of the one before.",
+    edits: [{ file: storesNode, find: "carried.delete(resource);", replace: ";" }],
+  },
+  {
+    name: "gridRenewalLosesData",
+    why: "A renewal writes an entry without what others are to read of the tenure.",
+    edits: [
+      {
+        file: "src/flease/stores/store-acceptor.ts",
+        find: "this.data.get(resource)",
+        replace: "sameTenure === undefined ? this.data.get(resource) : undefined",
+      },
+    ],
+  },
 ]);

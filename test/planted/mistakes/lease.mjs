@@ -134,4 +134,16 @@ export const inWaist = /** @type {const} */ ([
     edits: [{ file: leaseManager, find: "this.#closeProvider()", replace: "this.provider.close()" }],
     caughtBy: { file: "src/lease/manager/close.test.ts" },
   },
+  {
+    name: "waistKeepsFormerData",
+    why: "A tenure without data shows that of an earlier one of its process.",
+    edits: [
+      {
+        file: "src/lease/manager/acquire-spec.ts",
+        find: "options.data === undefined ? undefined : dataText(options.data)",
+        replace:
+          "globalThis.formerData = options.data === undefined ? globalThis.formerData : dataText(options.data)",
+      },
+    ],
+  },
 ]);
