@@ -1,0 +1,67 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+import { charts } from "../bench/report/charts.mjs";
+import { digestOf, Measured } from "../bench/report/measured.mjs";
+
+/** Charts of what was measured: what each shows, and that the pictures on the pages are of the rows in the file. */
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const pictureOf = (name: string) => join(root, "docs/pictures", `measured-${name}.svg`);
+const invented = Measured.load(join(root, "bench/report/invented.json"));
+const measured = Measured.load(join(root, "bench/results/latest.json"));
+
+/** A part of a specification, as deep as it goes. */
+type Part = { readonly [name: string]: unknown };
+const isPart = (value: unknown): value is Part => typeof value === "object" && value !== null;
+
+/** Every object in a specification that has this name, with what stands there. */
+function found(name: string, part: unknown): unknown[] {
+  if (!isPart(part)) return [];
+  const own = name in part ? [part[name]] : [];
+  return [...own, ...Object.values(part).flatMap((each) => found(name, each))];
+}
+
+const titlesOf = (axes: readonly unknown[]) =>
+  axes.flatMap((axis) => (isPart(axis) && typeof axis["title"] === "string" ? [axis["title"]] : []));
+const quantities = /second|µs|ms\b|bytes|nodes|messages|leases/;
+
+describe.each(charts.map(({ name, of }) => ({ name, of })))("the chart $name", ({ name, of }) => {
+  const { rows, spec } = of(invented);
+  const { title, ...rest } = spec() as { title: { text: string; subtitle: string[] } };
+
+  test("shows rows, each as a mark with its least and greatest", () => {
+    expect(rows.length).toBeGreaterThan(1);
+    const shown = found("values", rest).flat().filter(isPart);
+    for (const { median, min, max } of rows)
+      expect(shown).toContainEqual(expect.objectContaining({ value: median, min, max }));
+    const marks = found("mark", rest).map((mark) => (isPart(mark) ? mark["type"] : mark));
+    expect(marks).toEqual(expect.arrayContaining(["rule", "point", "text"]));
+  });
+
+  test("asks a question, and its axes name units and logarithms", () => {
+    expect(title.text).toMatch(/^[A-Z].*\?$/);
+    expect(title.subtitle.join(" ")).not.toMatch(/NaN|undefined|Infinity/);
+    const axes = titlesOf(found("axis", rest));
+    expect(axes.length).toBeGreaterThan(0);
+    expect(axes.filter((text) => !quantities.test(text))).toEqual([]);
+    expect(axes.some((text) => text.includes("log scale"))).toBe(found("type", rest).includes("log"));
+  });
+
+  test("on the pages is that of the rows in bench/results/latest.json: npm run bench:report", () => {
+    const { rows } = of(measured);
+    const file = pictureOf(name);
+    const stands = existsSync(file)
+      ? /<metadata>rows (\w+)</.exec(readFileSync(file, "utf8"))?.[1]
+      : undefined;
+    expect(stands).toBe(rows.length === 0 ? undefined : digestOf(rows));
+  });
+
+  test("is shown and explained in docs/performance.md, if it was measured", () => {
+    const shown = readFileSync(join(root, "docs/performance.md"), "utf8").includes(
+      `(pictures/measured-${name}.svg)`,
+    );
+    expect(shown).toBe(existsSync(pictureOf(name)));
+  });
+});
