@@ -1,0 +1,34 @@
+// Measures the charts of the Flease talk, and puts the rows into the file of results in place of those of the same figures:
+// `node bench/slides/measure.mjs [nodes] [files] [disks]`; without words all three.
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpus } from "node:os";
+import { dirname } from "node:path";
+import { fileURLToPath } from "node:url";
+import { measureBusyDisks } from "./busy-disks.mjs";
+import { measureOpenFiles } from "./open-files.mjs";
+import { measureOverNodes } from "./over-nodes.mjs";
+
+const parts = { nodes: measureOverNodes, files: measureOpenFiles, disks: measureBusyDisks };
+const file = fileURLToPath(new URL("../results/latest.json", import.meta.url));
+const words = process.argv.slice(2);
+
+const known = existsSync(file)
+  ? JSON.parse(readFileSync(file, "utf8"))
+  : { machine: { cores: cpus().length, processor: cpus()[0].model, node: process.version }, rows: [] };
+const began = performance.now();
+const seconds = () => ((performance.now() - began) / 1_000).toFixed(0);
+for (const [name, measure] of Object.entries(parts)) {
+  if (words.length > 0 && !words.includes(name)) continue;
+  const rows = await measure((text) => process.stderr.write(`${seconds()} s: ${text}\n`));
+  const figures = new Set(rows.map(({ figure }) => figure));
+  known.rows = [...known.rows.filter(({ figure }) => !figures.has(figure)), ...rows];
+}
+const commit = execFileSync("git", ["rev-parse", "--short", "HEAD"], { encoding: "utf8" }).trim();
+const { rows, ...about } = { ...known, at: new Date().toISOString(), commit };
+mkdirSync(dirname(file), { recursive: true });
+const head = JSON.stringify(about, undefined, 2).slice(0, -2);
+writeFileSync(
+  file,
+  `${head},\n  "rows": [\n${rows.map((row) => `    ${JSON.stringify(row)}`).join(",\n")}\n  ]\n}\n`,
+);

@@ -1,0 +1,103 @@
+// Nodes in processes of their own, and what they did between two looks at them.
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { freePort } from "../cluster.mjs";
+
+const script = fileURLToPath(new URL("node.mjs", import.meta.url));
+/** At its start a member is silent for a little more than this. */
+const ttlMaxMs = 3_000;
+const settings = { ttlMax: ttlMaxMs, maxClockSkew: "20ms", rpcTimeout: "1s", insecure: true };
+const cellSize = 3;
+const drainMs = 150;
+
+const idOf = (index) => `n${String(index).padStart(2, "0")}`;
+
+async function start(words) {
+  const child = fork(script, [JSON.stringify(words)]);
+  let [message] = await once(child, "message");
+  while (message !== "ready") [message] = await once(child, "message");
+  return child;
+}
+
+export class Nodes {
+  #children = [];
+
+  /** So many members, of which three coordinate each resource. */
+  static async members(count) {
+    const ids = Array.from({ length: count }, (_, index) => idOf(index));
+    const members = {};
+    for (const id of ids) members[id] = `127.0.0.1:${await freePort()}`;
+    const nodes = new Nodes();
+    nodes.#children = await Promise.all(
+      ids.map((id) => start({ id, member: { ...settings, members, ...(count > cellSize && { cellSize }) } })),
+    );
+    return nodes;
+  }
+
+  /** Until there are so many clients of servers: `words` says of which. */
+  async growTo(count, words) {
+    const more = Array.from({ length: count - this.#children.length }, (_, index) =>
+      start({ id: idOf(this.#children.length + index), ...words }),
+    );
+    this.#children.push(...(await Promise.all(more)));
+  }
+
+  get count() {
+    return this.#children.length;
+  }
+
+  #ask(words) {
+    return Promise.all(
+      this.#children.map(async (child) => {
+        child.send(words);
+        const [usage] = await once(child, "message");
+        return usage;
+      }),
+    );
+  }
+
+  /** All together so many at a time, and so many a second if that is said. */
+  async run(inFlight, perSecond) {
+    await this.#ask({
+      order: "run",
+      inFlight: Math.max(1, Math.round(inFlight / this.count)),
+      ...(perSecond !== undefined && { perSecond: perSecond / this.count }),
+    });
+  }
+
+  async pause() {
+    await this.#ask({ order: "pause" });
+  }
+
+  /** What each has done and used since it was started, once nothing that was begun is open. */
+  async drained() {
+    for (let before = -1; ;) {
+      const each = await this.#ask({ order: "usage" });
+      const done = sum(each, "done") + sum(each, "failed");
+      if (done === before) return each;
+      before = done;
+      await sleep(drainMs);
+    }
+  }
+
+  /** How many leases a second they take and give back in this time. */
+  async watch(forMs) {
+    const before = await this.#ask({ order: "usage" });
+    const began = performance.now();
+    await sleep(forMs);
+    const after = await this.#ask({ order: "usage" });
+    const seconds = (performance.now() - began) / 1_000;
+    return (sum(after, "done") - sum(before, "done")) / seconds;
+  }
+
+  async stop() {
+    const exits = this.#children.map((child) => once(child, "exit"));
+    for (const child of this.#children) child.disconnect();
+    await Promise.all(exits);
+    this.#children = [];
+  }
+}
+
+export const sum = (each, field) => each.reduce((total, one) => total + one[field], 0);

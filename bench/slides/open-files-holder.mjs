@@ -1,0 +1,49 @@
+// Takes leases that renew themselves, and says how many of them were lost; or how many it can renew in a second.
+import { open } from "../../dist/src/index.js";
+
+const { urls } = JSON.parse(process.argv[2]);
+const leases = await open(...urls, { name: "holder" });
+const inFlight = 512;
+const held = [];
+let lost = 0;
+
+async function each(count, operation) {
+  let next = 0;
+  const worker = async () => {
+    while (next < count) await operation(next++);
+  };
+  await Promise.all(Array.from({ length: inFlight }, worker));
+}
+
+async function take(count, ttlMs) {
+  await each(count, async (index) => {
+    try {
+      const lease = await leases.acquire(`file/${process.pid}/${index}`, { ttl: ttlMs });
+      lease.signal.addEventListener("abort", () => (lost += 1));
+      held.push(lease);
+    } catch {
+      // Counted by its absence.
+    }
+  });
+  return { held: held.length };
+}
+
+async function renewals() {
+  const [count, rounds] = [20_000, 5];
+  await take(count, 10_000);
+  const perSecond = [];
+  for (let round = 0; round < rounds; round += 1) {
+    const began = performance.now();
+    await each(count, (index) => held[index].renew());
+    perSecond.push(count / ((performance.now() - began) / 1_000));
+  }
+  return { perSecond };
+}
+
+process.on("message", async ({ order, count, ttlMs }) => {
+  if (order === "take") process.send(await take(count, ttlMs));
+  if (order === "renewals") process.send(await renewals());
+  if (order === "lost") process.send({ lost });
+});
+process.on("disconnect", () => process.exit());
+process.send("ready");

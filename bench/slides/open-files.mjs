@@ -1,0 +1,131 @@
+// A chart of the Flease talk: how many files can be open at once, each under a lease that must be renewed before its timeout.
+// One client of three members holds leases that renew themselves; the greatest number of which none is lost is searched. Beside
+// it ZooKeeper, where a session is renewed and keeps all its nodes.
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { startCluster } from "../cluster.mjs";
+import { rowOf } from "./rows.mjs";
+import { startZooKeeper } from "./servers.mjs";
+import { connectZooKeeper, createNodes } from "./zookeeper-client.mjs";
+
+const timeoutsSeconds = [1, 2, 5, 10];
+const derivedSeconds = [1, 2, 5, 10, 30];
+const settings = { ttlMax: "10s", maxClockSkew: "20ms", rpcTimeout: "500ms" };
+const firstCount = 10_000;
+/** No more: what is shown is how the number grows, and the memory of the machine is bounded. */
+const mostLeases = 1_000_000;
+const growth = 1.4;
+/** A lease is renewed when a third of it is over. */
+const renewalsInTtl = 3;
+const heldMs = (ttlSeconds) => Math.max(3_000, 1_500 * ttlSeconds);
+const zooKeeperNodes = 20_000;
+
+/** Leases of one client, in a process of its own; a new one for each try, so that nothing is left of the one before. */
+class Holder {
+  #child;
+
+  static async start(urls) {
+    const holder = new Holder();
+    const script = fileURLToPath(new URL("open-files-holder.mjs", import.meta.url));
+    holder.#child = fork(script, [JSON.stringify({ urls })], { execArgv: ["--max-old-space-size=8192"] });
+    await once(holder.#child, "message");
+    return holder;
+  }
+
+  async ask(words) {
+    this.#child.send(words);
+    const [answer] = await once(this.#child, "message");
+    return answer;
+  }
+
+  async stop() {
+    this.#child.disconnect();
+    await once(this.#child, "exit");
+  }
+}
+
+/** Whether so many leases are kept alive for some time, and none lost. */
+async function keeps(urls, ttlSeconds, count, progress) {
+  const holder = await Holder.start(urls);
+  const { held } = await holder.ask({ order: "take", count, ttlMs: 1_000 * ttlSeconds });
+  if (held === count) await sleep(heldMs(ttlSeconds));
+  const { lost } = await holder.ask({ order: "lost" });
+  await holder.stop();
+  progress(
+    `${count} leases of ${ttlSeconds} s: ${lost} lost${held === count ? "" : `, ${count - held} not taken`}`,
+  );
+  return held === count && lost === 0;
+}
+
+/** The greatest number that was kept and the least that was not, no more than `growth` from each other. */
+async function search(urls, ttlSeconds, guess, progress) {
+  let [kept, lost] = [0, Infinity];
+  let count = Math.min(mostLeases, Math.round(guess));
+  while (lost > kept * growth * 1.05 && kept < mostLeases) {
+    if (await keeps(urls, ttlSeconds, count, progress)) kept = count;
+    else lost = count;
+    const up = Math.min(mostLeases, kept * growth);
+    count = Math.round(kept === 0 ? lost / 2 : lost === Infinity ? up : Math.sqrt(kept * lost));
+  }
+  return { kept, lost: Math.min(lost, mostLeases) };
+}
+
+async function leasehold(progress) {
+  const cluster = await startCluster(settings);
+  const holder = await Holder.start(cluster.urls);
+  const { perSecond } = await holder.ask({ order: "renewals" });
+  await holder.stop();
+  const rows = [rowOf("renewals a second", "leasehold", "renewals/s", perSecond)];
+  const [{ median: capacity }] = rows;
+  const unit = "leases";
+  for (const ttlSeconds of derivedSeconds) {
+    const byCapacity = perSecond.map((rate) => (rate * ttlSeconds) / renewalsInTtl);
+    rows.push(rowOf("leases kept alive, derived", "leasehold", unit, byCapacity, { ttlSeconds }));
+  }
+  let share = firstCount / (capacity / renewalsInTtl);
+  for (const ttlSeconds of timeoutsSeconds) {
+    const { kept, lost } = await search(
+      cluster.urls,
+      ttlSeconds,
+      ((capacity * ttlSeconds) / renewalsInTtl) * share,
+      progress,
+    );
+    share = (kept * renewalsInTtl) / (capacity * ttlSeconds);
+    rows.push({ ...rowOf("leases kept alive", "leasehold", unit, [kept], { ttlSeconds }), max: lost });
+  }
+  await cluster.stop();
+  return rows;
+}
+
+/** Sessions of all timeouts beside each other, each with as many nodes: its pings are all that keeps them. */
+async function zooKeeper(progress) {
+  const servers = await startZooKeeper();
+  const sessions = [];
+  for (const ttlSeconds of timeoutsSeconds) {
+    const client = await connectZooKeeper(servers.addresses, 1_000 * ttlSeconds);
+    const session = { client, ttlSeconds, lost: false };
+    client.on("expired", () => (session.lost = true));
+    sessions.push(session);
+    await createNodes(client, `file-${ttlSeconds}`, zooKeeperNodes);
+    progress(`ZooKeeper: ${zooKeeperNodes} nodes of a session of ${ttlSeconds} s`);
+  }
+  await sleep(heldMs(timeoutsSeconds.at(-1)));
+  const rows = sessions
+    .filter(({ lost }) => !lost)
+    .map(({ ttlSeconds }) =>
+      rowOf("leases kept alive", "zookeeper", "leases", [zooKeeperNodes], {
+        ttlSeconds,
+        tried: zooKeeperNodes,
+      }),
+    );
+  for (const { client } of sessions) client.close();
+  await servers.stop();
+  return rows;
+}
+
+export const measureOpenFiles = async (progress) => [
+  ...(await leasehold(progress)),
+  ...(await zooKeeper(progress)),
+];

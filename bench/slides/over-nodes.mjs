@@ -1,0 +1,132 @@
+// Two charts of the Flease talk. Throughput over the number of nodes: each node takes leases of its own and gives them back, and
+// each lease lies on three nodes; beside it three servers of ZooKeeper, whose clients the nodes are. And with the most nodes:
+// how many messages each handles at how many leases a second.
+import { setTimeout as sleep } from "node:timers/promises";
+import { Nodes, sum } from "./nodes.mjs";
+import { rowOf } from "./rows.mjs";
+import { startZooKeeper } from "./servers.mjs";
+
+const counts = (process.env.COUNTS ?? "3,6,12,20,30").split(",").map(Number);
+const inFlight = 240;
+const rounds = 3;
+const roundMs = 1_500;
+const warmUpMs = 1_000;
+const javaWarmUpMs = 6_000;
+const settleMs = 500;
+const offered = [250, 500, 1_000, 2_000, 4_000, 8_000];
+const offeredMs = 2_000;
+
+/** What has been done and used so far, while nobody works: looks at busy servers would be late, and count another time. */
+async function totals(nodes, servers) {
+  const each = await nodes.drained();
+  return { each, cpuUs: sum(each, "cpuUs") + (servers?.cpuUs() ?? 0), served: await servers?.messages() };
+}
+
+/** Messages that each node or each kind of server sent and received, and how many there were (each is sent and received). */
+function messagesBetween(before, after) {
+  if (after.served === undefined) {
+    const handled = sum(after.each, "handled") - sum(before.each, "handled");
+    return { count: handled / 2, perNode: [{ role: "each node", handled: handled / after.each.length }] };
+  }
+  const served = after.served.map(({ role, clients, servers }, index) => ({
+    role,
+    clients: clients - before.served[index].clients,
+    servers: servers - before.served[index].servers,
+  }));
+  return {
+    // The nodes themselves do not count theirs.
+    count: sum(served, "clients") + sum(served, "servers") / 2,
+    perNode: served.map(({ role, clients, servers }) => ({ role, handled: clients + servers })),
+  };
+}
+
+/** Some time of work: leases a second, what each cost in all processes, and the messages of each node or server a second. */
+async function look(nodes, servers, forMs, perSecond) {
+  const before = await totals(nodes, servers);
+  await nodes.run(inFlight, perSecond);
+  await sleep(settleMs);
+  const rate = await nodes.watch(forMs);
+  await nodes.pause();
+  const after = await totals(nodes, servers);
+  const pairs = sum(after.each, "done") - sum(before.each, "done");
+  const messages = messagesBetween(before, after);
+  return {
+    perSecond: rate,
+    cpuUs: (after.cpuUs - before.cpuUs) / pairs,
+    messages: messages.count / pairs,
+    failed: sum(after.each, "failed") - sum(before.each, "failed"),
+    perNode: messages.perNode.map(({ role, handled }) => ({ role, perSecond: (handled / pairs) * rate })),
+  };
+}
+
+async function overNodes(system, nodes, servers, progress) {
+  await look(nodes, servers, warmUpMs);
+  const looks = [];
+  for (let round = 0; round < rounds; round += 1) looks.push(await look(nodes, servers, roundMs));
+  const failed = sum(looks, "failed");
+  const more = { nodes: nodes.count, inFlight, ...(failed > 0 && { failed }) };
+  const row = (figure, unit, field) =>
+    rowOf(
+      figure,
+      system,
+      unit,
+      looks.map((one) => one[field]),
+      more,
+    );
+  const rows = [
+    row("pairs rate over nodes", "pairs/s", "perSecond"),
+    row("pair CPU over nodes", "µs/pair", "cpuUs"),
+    row("pair messages over nodes", "messages/pair", "messages"),
+  ];
+  progress(
+    `${system}, ${nodes.count} nodes: ${rows.map(({ median, unit }) => `${median} ${unit}`).join(", ")}`,
+  );
+  return rows;
+}
+
+/** At each of the offered loads, as long as it is kept up with. */
+async function overLoad(system, nodes, servers, progress) {
+  const rows = [];
+  for (const perSecond of offered) {
+    const seen = await look(nodes, servers, offeredMs, perSecond);
+    const more = { nodes: nodes.count, offered: perSecond, pairsPerSecond: Math.round(seen.perSecond) };
+    for (const { role, perSecond: messages } of seen.perNode)
+      rows.push(rowOf("messages a node", system, "messages/s", [messages], { ...more, role }));
+    progress(`${system}, ${perSecond} leases a second offered: ${more.pairsPerSecond} done`);
+    if (seen.perSecond < 0.9 * perSecond) break;
+  }
+  return rows;
+}
+
+async function members(progress) {
+  const rows = [];
+  for (const count of counts) {
+    const nodes = await Nodes.members(count);
+    rows.push(...(await overNodes("leasehold", nodes, undefined, progress)));
+    if (count === counts.at(-1)) rows.push(...(await overLoad("leasehold", nodes, undefined, progress)));
+    await nodes.stop();
+  }
+  return rows;
+}
+
+async function zooKeeper(progress) {
+  const rows = [];
+  const servers = await startZooKeeper();
+  const nodes = new Nodes();
+  // A virtual machine of Java gets faster with what it has done.
+  await nodes.growTo(counts[0], { zookeeper: servers.addresses });
+  await look(nodes, servers, javaWarmUpMs);
+  for (const count of counts) {
+    await nodes.growTo(count, { zookeeper: servers.addresses });
+    rows.push(...(await overNodes("zookeeper", nodes, servers, progress)));
+  }
+  rows.push(...(await overLoad("zookeeper", nodes, servers, progress)));
+  await nodes.stop();
+  await servers.stop();
+  return rows;
+}
+
+export const measureOverNodes = async (progress) => [
+  ...(await members(progress)),
+  ...(await zooKeeper(progress)),
+];
