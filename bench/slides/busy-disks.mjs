@@ -15,7 +15,7 @@ const roundMs = 2_000;
 const settleMs = 500;
 const warmUpMs = 3_000;
 const writers = 4;
-const settings = { ttlMax: "10s", maxClockSkew: "20ms", rpcTimeout: "500ms" };
+const settings = { ttlMax: "3s", maxClockSkew: "20ms", rpcTimeout: "500ms" };
 
 const starts = {
   leasehold: async () => {

@@ -3,7 +3,7 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { freePort } from "../cluster.mjs";
+import { freePort } from "../processes.mjs";
 
 const script = fileURLToPath(new URL("node.mjs", import.meta.url));
 /** At its start a member is silent for a little more than this. */

@@ -9,10 +9,11 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { open } from "../../dist/src/index.js";
-import { freePort } from "../cluster.mjs";
+import { freePort } from "../processes.mjs";
 
 const count = 3;
 const startsWithinMs = 30_000;
+const probeMs = 2_000;
 
 /** Linux counts processor time in ticks of a hundredth of a second. */
 const tickUs = 10_000;
@@ -182,10 +183,13 @@ async function startLikeEtcd(what, command, ...words) {
   const url = `core://${addresses.map(([client]) => `127.0.0.1:${client}`).join(",")}`;
   await until(async () => {
     const leases = await open(url, { name: "probe" });
-    const lease = await leases.tryAcquire("probe", { timeout: "2s" });
-    await lease?.release();
-    await leases.close();
-    return true;
+    try {
+      const lease = await leases.tryAcquire("probe", { signal: AbortSignal.timeout(probeMs) });
+      await lease?.release();
+      return lease !== undefined;
+    } finally {
+      await leases.close();
+    }
   }, what);
   return { url, cpuUs: () => servers.cpuUs(), stop: () => servers.stop() };
 }
