@@ -21,7 +21,10 @@ export interface AttemptRequest {
   readonly ttlMs: number;
   /** The provider stops trying after this long and answers `failed`. */
   readonly timeoutMs: number;
-  /** True when the caller has reason to think that others want the resource (it was refused a moment ago). */
+  /**
+   * True when the caller has reason to think that others want the resource: its last attempt was not granted,
+   * and no hint has come since.
+   */
   readonly contended: boolean;
   /**
    * True when the caller will wait if it is refused, and wants to be told of a release

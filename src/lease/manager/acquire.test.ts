@@ -153,6 +153,18 @@ describe("while another holds the resource", () => {
     expect(world.pendingTimers).toBe(0);
   });
 
+  test("one that was told that the resource is free asks as if it were alone, until it is refused again", async () => {
+    void leases.acquire("a");
+    provider.attempts[0]!.held(700);
+    await world.advance(10);
+    provider.events!.hint("a");
+    await world.settle();
+    expect(provider.attempts[1]!.request.contended).toBe(false);
+    provider.attempts[1]!.held(700);
+    await world.advance(700);
+    expect(provider.attempts[2]!.request.contended).toBe(true);
+  });
+
   test("a hint that comes while it asks is not forgotten", async () => {
     void leases.acquire("a");
     provider.events!.hint("a");

@@ -24,7 +24,7 @@ export interface Standing {
  */
 export class LocalQueue {
   readonly resource: string;
-  /** The last attempt was not granted: others seem to want the resource. */
+  /** The last attempt was not granted, and no hint has come since. */
   contended = false;
 
   readonly #waiters = new ContenderList();
@@ -119,6 +119,7 @@ export class LocalQueue {
   /** The resource may have become free: the first waiter should not sleep on. False when there is none. */
   hint(): boolean {
     this.#heldElsewhere = false;
+    this.contended = false;
     const head = this.#waiters.first;
     head?.wake();
     return head !== undefined;
