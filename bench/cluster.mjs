@@ -13,7 +13,7 @@ export async function startCluster(settings, own = () => ({}), ids = ["a", "b", 
     urls: Object.values(members).map((address) => `flease://${address}`),
     /** kill -9. */
     kill(...lost) {
-      for (const id of lost) processes.kill(ids.indexOf(id));
+      for (const id of lost) processes.servers[ids.indexOf(id)].kill();
     },
   };
 }

@@ -36,7 +36,7 @@ await told(holder);
 progress(`${leases} leases are held`);
 const looper = start("looper", loops);
 await told(looper);
-const all = [...cluster.pids, holder.pid, looper.pid];
+const all = [...cluster.servers.map(({ pid }) => pid), holder.pid, looper.pid];
 
 let lost = 0;
 async function watch(part, forSeconds) {

@@ -1,28 +1,43 @@
 // Processes of one script, each of which says "ready", and tells how it is when asked.
 import { fork } from "node:child_process";
-import { once } from "node:events";
+import { on, once } from "node:events";
 import { createServer } from "node:net";
 import { fileURLToPath } from "node:url";
 
+/** Below those that the system takes for outgoing connections, which could come between here and the server's start. */
+const ports = { first: 15_000, count: 15_000 };
+const given = new Set();
+
+/** A port of loopback that nobody listens to, another one each time. */
 export async function freePort() {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address();
-  server.close();
-  await once(server, "close");
-  return port;
+  for (;;) {
+    const port = ports.first + Math.floor(Math.random() * ports.count);
+    if (given.has(port)) continue;
+    given.add(port);
+    const server = createServer().listen(port, "127.0.0.1");
+    try {
+      await once(server, "listening");
+    } catch {
+      continue;
+    }
+    server.close();
+    await once(server, "close");
+    return port;
+  }
+}
+
+async function ready(child) {
+  const messages = on(child, "message", { close: ["exit"] });
+  for await (const [message] of messages) if (message === "ready") return;
+  throw new Error(`${child.spawnargs.join(" ")} ended before it was ready`);
 }
 
 /** Starts one process of `script` (beside this file) for each argument, and waits until all are ready. */
 export async function startProcesses(script, args) {
   const path = fileURLToPath(new URL(script, import.meta.url));
-  const children = args.map((arg) => fork(path, [arg], { execArgv: ["--expose-gc"] }));
-  await Promise.all(
-    children.map(async (child) => {
-      let [message] = await once(child, "message");
-      while (message !== "ready") [message] = await once(child, "message");
-    }),
-  );
+  const start = (arg) => fork(path, [arg], { execArgv: ["--expose-gc"] });
+  const children = args.map(start);
+  await Promise.all(children.map(ready));
   const ask = (what) =>
     Promise.all(
       children.map(async (child) => {
@@ -31,14 +46,22 @@ export async function startProcesses(script, args) {
         return usage;
       }),
     );
+  const servers = args.map((arg, index) => ({
+    get pid() {
+      return children[index].pid;
+    },
+    /** kill -9. */
+    kill: () => children[index].kill("SIGKILL"),
+    restart() {
+      children[index] = start(arg);
+    },
+  }));
   return {
-    pids: children.map((child) => child.pid),
+    servers,
     /** CPU time of each so far, and heap in use. */
     usage: () => ask("usage"),
     /** The same, of the heap only what is left after a collection, which itself takes CPU time. */
     collected: () => ask("heap"),
-    /** kill -9. */
-    kill: (index) => children[index].kill("SIGKILL"),
     async stop() {
       const alive = children.filter((child) => child.connected);
       for (const child of alive) child.disconnect();

@@ -1,0 +1,107 @@
+// What can be measured of a system. Each part says what it needs the client to be able to do, how often at most it is
+// measured, and gives rows: [figure, unit, value, parameters].
+import { setTimeout as sleep } from "node:timers/promises";
+
+const many = 512;
+const widthUnderLoss = 64;
+
+/** Rate, times and processor time of one kind of operation. */
+function rows(figure, { done, seconds, clientCpuUs, serversCpuUs, quantiles }, inFlight) {
+  const one = (name, unit, value) => [`${figure} ${name}`, unit, value, { inFlight }];
+  const times = [
+    ["median", 0.5],
+    ["99th percentile", 0.99],
+    ["99.9th percentile", 0.999],
+  ].map(([name, q]) => one(`time, ${name}`, "µs", quantiles?.[q]));
+  return [
+    one("rate", "operations/s", done / seconds),
+    ...(quantiles === undefined ? [] : times),
+    one("CPU, client", "µs/operation", clientCpuUs / done),
+    one("CPU, servers", "µs/operation", serversCpuUs / done),
+    one("CPU, all processes", "µs/operation", (clientCpuUs + serversCpuUs) / done),
+  ];
+}
+
+async function operations(running, width, { needsTimes }, ms) {
+  const measure = (call, forMs) => running.measure(call, { width, forMs, needsTimes });
+  const acquired = await measure("acquire", ms.acquire);
+  const renewed = running.abilities.includes("renew") ? await measure("renew", ms.renew) : undefined;
+  await running.measure("release");
+  const pairs = await measure("pairs", ms.pairs);
+  return [
+    ...rows("acquire", acquired, width),
+    ...(renewed === undefined ? [] : rows("renew", renewed, width)),
+    ...rows("acquire and release", pairs, width),
+  ];
+}
+
+async function memory(running) {
+  const leases = 50_000;
+  const state = async () => ({
+    client: await running.measure("heap"),
+    heap: await running.heapBytes(),
+    resident: running.residentBytes(),
+  });
+  const before = await state();
+  await running.measure("acquire", { width: many, forMs: 1_500, max: leases, needsTimes: false });
+  const after = await state();
+  await running.measure("release");
+  const { held } = after.client;
+  const row = (figure, now, then) => [
+    `held lease, ${figure}`,
+    "bytes",
+    Math.max(0, now - then) / held,
+    { leases: held },
+  ];
+  return [
+    row("client", after.client.bytes, before.client.bytes),
+    row("member", after.resident, before.resident),
+    ...(after.heap === undefined ? [] : [row("heap of a member", after.heap, before.heap)]),
+  ];
+}
+
+async function handOver(running) {
+  const { quantiles } = await running.measure("handOver", { count: 40, forMs: 1_500 });
+  return [
+    ["hand-over", "ms", quantiles[0.5] / 1_000, {}],
+    ["hand-over, 99th percentile", "ms", quantiles[0.99] / 1_000, {}],
+  ];
+}
+
+/** When a server was started again after a kill, by system. */
+const restartedMs = new WeakMap();
+/** Until then a member of Leasehold waits: it has forgotten leases. */
+const recoversWithinMs = 13_000;
+
+async function failover(running, { round }) {
+  await sleep(Math.max(0, (restartedMs.get(running) ?? -Infinity) + recoversWithinMs - performance.now()));
+  const { kill, restart, which } = await running.killOne(round);
+  const loaded = running.measure("load", { width: widthUnderLoss, afterMs: 3_000, atMostMs: 25_000 });
+  await sleep(1_000);
+  kill();
+  try {
+    const { longestMs } = await loaded;
+    return [["failover gap", "ms", longestMs, { inFlight: widthUnderLoss, killed: which }]];
+  } finally {
+    restart();
+    restartedMs.set(running, performance.now());
+  }
+}
+
+export const parts = {
+  throughput: {
+    needs: [],
+    roundsMax: Infinity,
+    warmsUp: true,
+    measure: (running, how) => operations(running, many, how, { acquire: 1_000, renew: 700, pairs: 800 }),
+  },
+  latency: {
+    needs: [],
+    roundsMax: Infinity,
+    warmsUp: true,
+    measure: (running, how) => operations(running, 1, how, { acquire: 700, renew: 500, pairs: 500 }),
+  },
+  memory: { needs: [], roundsMax: 3, measure: memory },
+  "hand-over": { needs: ["wait"], roundsMax: Infinity, measure: handOver },
+  failover: { needs: ["wait"], roundsMax: Infinity, measure: failover },
+};

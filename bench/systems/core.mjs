@@ -1,0 +1,15 @@
+// Leasehold's consistent core, three servers, through Leasehold's own client.
+import { fileURLToPath } from "node:url";
+import { leaderOf, startLikeEtcd } from "./like-etcd.mjs";
+import { openLeases } from "./own-client.mjs";
+
+export const packages = [];
+
+const program = fileURLToPath(new URL("../../dist/src/cli/main.js", import.meta.url));
+
+export const start = (room) => startLikeEtcd(room, "core", process.execPath, [program, "core"]);
+
+export async function client(hosts) {
+  const leases = await openLeases([`core://${hosts.join(",")}`]);
+  return { ...leases, leader: () => leaderOf(hosts) };
+}
