@@ -142,6 +142,11 @@ describe("faults are one line and have an exit code", () => {
       message: "nobody there",
       exitCode: 69,
     });
+    const noFile = Object.assign(new Error("spawn EMFILE"), { code: "EMFILE" });
+    expect(describeFailure(noFile)).toEqual({
+      message: expect.stringContaining("EMFILE: too many open files") as string,
+      exitCode: 71,
+    });
     expect(describeFailure(new TypeError("oops"))).toEqual({
       message: "unexpected: TypeError: oops",
       exitCode: 1,

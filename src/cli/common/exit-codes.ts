@@ -1,4 +1,5 @@
 import type { ErrorCode } from "../../lease/errors.js";
+import { shortageExitCode } from "./shortage.js";
 
 /**
  * Every exit code of the command line that is not the child's own, in one table: `docs/cli.md` and `--help`
@@ -12,6 +13,12 @@ export const exitCodes = [
     code: 69,
     name: "unavailable",
     meaning: "no member or store could be reached, or no majority of them answered (doctor: not all did)",
+  },
+  {
+    code: shortageExitCode,
+    name: "exhausted",
+    meaning:
+      "this process or machine may open no more files (EMFILE, ENFILE); run: the command was not started",
   },
   {
     code: 75,

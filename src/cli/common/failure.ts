@@ -1,4 +1,5 @@
 import { LeaseholdError } from "../../lease/errors.js";
+import { shortageOf } from "./shortage.js";
 import { type ExitName, exitCode, exitCodeOfError } from "./exit-codes.js";
 
 /** An end of a command that was foreseen: one line for the person, one number for the script. */
@@ -29,6 +30,8 @@ export function describeFailure(error: unknown): { message: string; exitCode: nu
   if (error instanceof LeaseholdError) {
     return { message: oneLine(error.message), exitCode: exitCodeOfError(error.code) };
   }
+  const shortage = shortageOf(error);
+  if (shortage !== undefined) return { message: shortage, exitCode: exitCode("exhausted") };
   const detail = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   return { message: `unexpected: ${oneLine(detail)}`, exitCode: exitCode("unexpected") };
 }

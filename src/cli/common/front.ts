@@ -9,6 +9,7 @@ import { spawn } from "node:child_process";
 import { closeSync, writeSync } from "node:fs";
 import { Socket } from "node:net";
 import { constants } from "node:os";
+import { shortageExitCode, shortageOf } from "./shortage.js";
 import { listenToSignals } from "./signals.js";
 
 /** What the process behind is called: other than a variable, this is not handed on to what it starts. */
@@ -60,12 +61,15 @@ export function beFront(): void {
     hears = true;
     if (early !== undefined) behind.kill(early);
   };
+  behind.on("error", (error) => {
+    const shortage = shortageOf(error);
+    writeSync(process.stderr.fd, `leasehold: ${shortage ?? `unexpected: ${error.message}`}\n`);
+    process.exit(shortage === undefined ? 1 : shortageExitCode);
+  });
+  // Node makes no pipes for a process that could not be started for want of descriptors.
+  if (behind.pid === undefined) return;
   behind.stdio[FRONT_FD]?.on("data", (bytes: Buffer) => bytes.forEach(onByte));
   behind.stdio[FRONT_FD]?.on("error", () => undefined);
-  behind.on("error", ({ message }) => {
-    writeSync(process.stderr.fd, `leasehold: unexpected: ${message}\n`);
-    process.exit(1);
-  });
   behind.on("close", (code, signal) => {
     if (signal === null) process.exit(code ?? 1);
     process.removeAllListeners(signal);

@@ -31,7 +31,9 @@ export type Ending =
     }
   | { readonly kind: "not-started"; readonly code: string; readonly message: string }
   /** The guard died: before the command could start, or else the command was killed. */
-  | { readonly kind: "unguarded"; readonly how: string; readonly isKilled: boolean };
+  | { readonly kind: "unguarded"; readonly how: string; readonly isKilled: boolean }
+  /** There is no guard, and so no command: the system has no process or descriptor for one. */
+  | { readonly kind: "no-guard"; readonly error: Error };
 
 export interface GuardedStart {
   readonly bytes: CommandBytes;
@@ -56,7 +58,8 @@ export class GuardedCommand {
   /** Settles when the command, and all that it started, is gone. Never rejects. */
   readonly ended: Promise<Ending>;
   readonly #guard: ChildProcess;
-  readonly #toGuard: Socket;
+  /** Absent when the guard could not be started. */
+  #toGuard: Socket | undefined;
   readonly #mark: string;
   #settle: (ending: Ending) => void = () => undefined;
   #processes: CommandProcesses | undefined;
@@ -76,6 +79,11 @@ export class GuardedCommand {
       detached: true,
       env: { ...process.env, [MARK_VARIABLE]: markWithin(outer, "guard") },
     });
+    const { bytes, deadline, limits } = start;
+    this.#deadline = deadline;
+    this.#guard.on("error", (error) => this.#settle({ kind: "no-guard", error }));
+    // Node makes no pipes for a process that could not be started for want of descriptors.
+    if (this.#guard.pid === undefined) return;
     this.#toGuard = this.#guard.stdio[FROM_RUN_FD] as Socket;
     ignoreErrors(this.#toGuard);
     receive<FromGuard>(
@@ -83,13 +91,8 @@ export class GuardedCommand {
       (message) => this.#onMessage(message),
       () => undefined,
     );
-    this.#guard.on("error", ({ message }) =>
-      this.#settle({ kind: "unguarded", how: message, isKilled: false }),
-    );
     // Not "exit": what the guard said last may still be in the pipe then.
     this.#guard.on("close", (code, signal) => this.#guardClosed(signal ?? `exit code ${code}`));
-    const { bytes, deadline, limits } = start;
-    this.#deadline = deadline;
     const env = { ...start.env, [MARK_VARIABLE]: this.#mark };
     send(this.#toGuard, { type: "start", ...bytes, env, deadline, limits });
   }
@@ -116,7 +119,7 @@ export class GuardedCommand {
   }
 
   #tell(message: ToGuard): void {
-    if (this.#last === undefined) send(this.#toGuard, message);
+    if (this.#last === undefined && this.#toGuard !== undefined) send(this.#toGuard, message);
   }
 
   #onMessage(message: FromGuard): void {

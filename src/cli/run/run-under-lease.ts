@@ -249,6 +249,7 @@ function conclude(
     return request.lostExitCode;
   }
   const isStarted = ending.kind === "ended" || (ending.kind === "unguarded" && ending.isKilled);
+  if (ending.kind === "no-guard") throw ending.error;
   // A signal to a whole service also reaches the guard and the gate, which listen a little later than this
   // process.
   if (!isStarted && signals.exitCode !== undefined) return signals.exitCode;

@@ -2,12 +2,31 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import type { ProgramHooks } from "../../common/ports.js";
 import { MemoryCluster } from "../../testing/memory-cluster.js";
-import { MemoryGround } from "../../testing/memory-ground.js";
+import { duringFaults, type Fault } from "../../../test/planted/switches.js";
+import { MemoryGround, type MemoryTenure } from "../../testing/memory-ground.js";
 import { MemoryProvider } from "../../testing/memory-provider.js";
 import { VirtualWorld } from "../../testing/virtual-world.js";
 import { programHooks } from "../../runtime/program-hooks.js";
 import { LeaseManager } from "./lease-manager.js";
+import type { AttemptOutcome } from "../provider.js";
 import type { LeaseEvents, Leases } from "../types.js";
+
+/** Renews as a thread does: the program's side sees what remains, and nothing else. */
+class RenewsByItself extends MemoryProvider {
+  readonly renewsByItself = true;
+  readonly #tenures: MemoryTenure[] = [];
+
+  override async attempt(...asked: Parameters<MemoryProvider["attempt"]>): Promise<AttemptOutcome> {
+    const outcome = await super.attempt(...asked);
+    if (outcome.kind === "granted") this.#tenures.push(outcome.grant as MemoryTenure);
+    return outcome;
+  }
+
+  extendAll(ttlMs: number): void {
+    const { clock } = this;
+    for (const tenure of this.#tenures) tenure.extendTo(clock.monotonicMs() + ttlMs, clock.wallMs() + ttlMs);
+  }
+}
 
 const names = ["acquired", "renewal-late", "lost", "released"] as const;
 
@@ -84,6 +103,43 @@ describe("listeners", () => {
     expect(left).toEqual([2_999]);
     await world.advance("1s");
     expect(left).toHaveLength(1);
+  });
+
+  test.each<[string, Fault | undefined]>([
+    ["hear it of a lease that another thread renews, each time anew", undefined],
+    ["would miss the first with the mistake", "threadIsNeverLate"],
+    ["would miss the second with the mistake", "threadIsLateOnce"],
+  ])("%s %s", async (_title, fault) => {
+    const world = new VirtualWorld();
+    const provider = new RenewsByItself(new MemoryGround(), world, { name: "alice", ttlMaxMs: 15_000 });
+    const renew = vi.spyOn(provider, "renew");
+    const leases = new LeaseManager(provider, world);
+    const left: number[] = [];
+    leases.on("renewal-late", ({ remainingMs }) => left.push(remainingMs));
+    const thread = async (renewals: number) => {
+      for (let count = 0; count < renewals; count += 1) {
+        provider.extendAll(9_000);
+        await world.advance("3s");
+      }
+    };
+    const run = async () => {
+      const lease = await leases.acquire("a", { ttl: "9s" });
+      await thread(4);
+      expect(left).toEqual([]);
+      await world.advance("4s");
+      const first = left.length;
+      await thread(4);
+      await world.advance("4s");
+      expect(lease.remaining()).toBe(2_000);
+      await world.advance("2s");
+      expect(lease.signal.aborted).toBe(true);
+      return [first, left.length];
+    };
+    const counts = fault === undefined ? await run() : await duringFaults({ [fault]: true }, run);
+    const expected = { threadIsNeverLate: [0, 0], threadIsLateOnce: [1, 1] } as Record<string, number[]>;
+    expect(counts).toEqual(expected[fault ?? ""] ?? [1, 2]);
+    for (const ms of left) expect(ms).toBe(2_999);
+    expect(renew).not.toHaveBeenCalled();
   });
 
   test("may release a lease whose renewal is late: nothing is asked of the ground for it from then on", async () => {

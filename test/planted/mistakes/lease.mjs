@@ -146,4 +146,27 @@ export const inWaist = /** @type {const} */ ([
       },
     ],
   },
+  {
+    name: "threadIsNeverLate",
+    why: "Who listens hears nothing of a late renewal when another thread renews.",
+    edits: [
+      {
+        file: "src/lease/manager/held-lease.ts",
+        find: "this.#renewedElsewhere || (this.#autoRenew && endMs < this.latestMs)",
+        replace: "this.#autoRenew && endMs < this.latestMs",
+      },
+    ],
+  },
+  {
+    name: "threadIsLateOnce",
+    why: "Who listens hears only once of late renewals when another thread renews.",
+    edits: [
+      {
+        file: "src/lease/manager/held-lease.ts",
+        at: "if (this.#renewedElsewhere) this.#isLate = false;",
+        find: "this.#isLate = false;",
+        replace: ";",
+      },
+    ],
+  },
 ]);
