@@ -1,9 +1,9 @@
 #!/usr/bin/env node
-import { shortageExitCode, shortageOf } from "./common/shortage.js";
 import { holdSignals } from "./common/signals.js";
 
 // Before anything else is loaded.
 holdSignals();
+const { shortageExitCode, shortageOf } = await import("./common/shortage.js");
 
 try {
   const { beFront, endFront, isBehind, needsFront, watchFront } = await import("./common/front.js");

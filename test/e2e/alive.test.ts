@@ -1,49 +1,18 @@
-import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { freePorts } from "../free-ports.js";
+import { alive, runProgram } from "../support/alive.js";
 import { dist } from "../support/built.js";
 import { type LocalCluster, startLocalCluster } from "../support/local-cluster.js";
 import type { RunningCore } from "../../src/core/server/common/api.js";
 
 /**
  * What keeps a process alive, on every ground: a call that waits and a lease that is held do, leases that are only
- * open do not. The program has nothing else; what is awaited in vain would end it with code 13.
+ * open do not. Stores that need a server are in `test/stores/alive.test.ts`.
  */
-
-const program = fileURLToPath(new URL("alive.mjs", import.meta.url));
-/** From the last line of the program until its process has ended by itself. */
-const endMsMax = 4_000;
-
-interface Ended {
-  readonly code: number | null;
-  readonly output: string;
-  readonly idleMs: number;
-}
-
-function runOn(how: object): Promise<Ended> {
-  const orders = { library: pathToFileURL(join(dist, "index.js")).href, ...how };
-  const child = spawn(process.execPath, [program, JSON.stringify(orders)], {
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  let output = "";
-  let saidMs = 0;
-  for (const stream of [child.stdout, child.stderr])
-    stream.setEncoding("utf8").on("data", (text: string) => {
-      output += text;
-      saidMs = performance.now();
-    });
-  return new Promise((resolve) => {
-    const stuck = setTimeout(() => child.kill("SIGKILL"), 60_000);
-    child.once("close", (code) => {
-      clearTimeout(stuck);
-      resolve({ code, output, idleMs: performance.now() - saidMs });
-    });
-  });
-}
 
 let folder: string;
 let cluster: LocalCluster;
@@ -89,16 +58,6 @@ describe("a process lives as long as it waits or holds, and not because leases a
   ])("on %s", async (ground, urls, ttl, options) => {
     // Its streams stay open from the first lease to the end.
     const closes = ground === "a core";
-    const { code, output, idleMs } = await runOn({ urls: urls(), ttl, options, closes });
-    expect(output.split("\n")).toEqual([
-      "opened",
-      "waited true",
-      "held max-hold",
-      "watched watched",
-      "led",
-      "",
-    ]);
-    expect(code).toBe(0);
-    expect(idleMs).toBeLessThan(endMsMax);
+    expect(await runProgram({ urls: urls(), ttl, options, closes })).toEqual(alive);
   });
 });
