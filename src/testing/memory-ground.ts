@@ -3,7 +3,7 @@ import { LeaseholdError, LeaseLostError, type LossReason } from "../lease/errors
 import type { Clock } from "../common/ports.js";
 import type { Grant, ReleaseRequest } from "../lease/provider.js";
 import { dataField } from "../lease/tenure-data.js";
-import type { ResourceHint } from "../lease/types.js";
+import type { HolderHint, ResourceHint } from "../lease/types.js";
 
 /** A participant, as its ground sees it. */
 export interface MemoryParticipant {
@@ -165,7 +165,7 @@ export class MemoryGround {
     this.#sweep();
     return [...this.#tenures.values()]
       .filter((tenure) => tenure.resource.startsWith(prefix))
-      .map(describeTenure);
+      .map((tenure) => ({ resource: tenure.resource, ...describeTenure(tenure) }));
   }
 
   /** How many participants were refused the resource and have not been told that it is free. */
@@ -187,9 +187,8 @@ export function cutOff(holder: string): LeaseholdError {
   return new LeaseholdError("NO_QUORUM", `${holder} is cut off from its cluster`);
 }
 
-export function describeTenure(tenure: MemoryTenure): ResourceHint {
+export function describeTenure(tenure: MemoryTenure): HolderHint {
   return {
-    resource: tenure.resource,
     state: "held",
     holder: tenure.owner.holder,
     token: tenure.token,

@@ -1,5 +1,16 @@
-import type { Lease } from "../../lease/types.js";
+import type { HolderHint, Lease } from "../../lease/types.js";
 import { check, describe, rejection, type Stage } from "./stage.js";
+
+/** All that `holder()` may say: the name was asked for, and is known. */
+const said: Record<keyof HolderHint, true> = {
+  state: true,
+  holder: true,
+  token: true,
+  remainingMs: true,
+  confirmed: true,
+  label: true,
+  data: true,
+};
 
 export const askingCases = {
   "holder() says who holds a resource and when it is free": async (stage: Stage) => {
@@ -9,6 +20,8 @@ export const askingCases = {
     const lease = await stage.take(alice, "holder");
     const isHeld = ({ state }: { state: string }) => state === "held";
     const hint = await stage.eventually(ask, isHeld, "the hint that it is held", 2 * stage.ttlMs);
+    const more = Object.keys(hint).filter((field) => !Object.hasOwn(said, field));
+    check(more.length === 0, `holder() tells of ${more.join(", ")}, of which its type knows nothing`);
     check(hint.holder === alice.self, `the holder is said to be ${hint.holder}, not ${alice.self}`);
     check(lease.holder === alice.self, `the lease says that ${lease.holder} holds it, not ${alice.self}`);
     check(hint.token === lease.token, `the token is said to be ${hint.token}, not ${lease.token}`);
