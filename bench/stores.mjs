@@ -19,9 +19,9 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { runnerImport } from "vite";
 import { library } from "./stores-library.mjs";
 import { S3Lock } from "./stores-s3-lock.mjs";
+import { s3Send, startBucket, startServer, stopServers } from "./stores-servers.mjs";
 
 const execute = promisify(execFile);
 const rounds = 5;
@@ -52,22 +52,7 @@ const timed = async (operation) => {
 
 // The grounds
 
-const closers = [];
 const settings = `ttlMax=${ttlMs}ms&maxStoreLatency=200ms`;
-
-async function server(path, name) {
-  try {
-    const { module } = await runnerImport(
-      fileURLToPath(new URL(`../test/stores/servers/${path}.ts`, import.meta.url)),
-    );
-    const started = await module[name].start({ durable: true });
-    closers.push(() => started.close());
-    return { started, module };
-  } catch (error) {
-    progress(`left out: ${path}: ${error.message}`);
-    return undefined;
-  }
-}
 
 function folders(name, count) {
   const paths = Array.from({ length: count }, (_, index) => join(root, `${name}-${index}`));
@@ -91,36 +76,17 @@ async function grounds() {
     "three block files": `delta+block:${blocks(3)}?format&delay=400ms&slot-ttl=4s&ttlMax=${blockTtlMs}ms`,
   };
   const redis = [];
-  for (let count = 0; count < 3; count++) redis.push(await server("redis", "RedisServer"));
+  for (let count = 0; count < 3; count++) redis.push(await startServer("redis", "RedisServer"));
   if (redis.every(Boolean)) {
-    const hosts = redis.map(({ started }) => `127.0.0.1:${started.port}`).join(",");
+    const hosts = redis.map(({ server }) => `127.0.0.1:${server.port}`).join(",");
     found["three Redis, appendfsync always"] = `delta+redis://${hosts}/0?${settings}`;
   }
-  const s3 = await server("s3", "S3Server");
+  const s3 = await startBucket();
   if (s3 !== undefined) {
-    process.env["AWS_ACCESS_KEY_ID"] = s3.module.accessKeyId;
-    process.env["AWS_SECRET_ACCESS_KEY"] = s3.module.secretAccessKey;
-    await s3Send(s3, "PUT", "");
     found["one bucket (radosgw)"] =
-      `delta+s3://bench/leases?endpoint=${s3.started.endpoint}&ttlMax=${ttlMs}ms&maxStoreLatency=600ms`;
+      `delta+s3://bench/leases?endpoint=${s3.server.endpoint}&ttlMax=${ttlMs}ms&maxStoreLatency=600ms`;
   }
   return { found, s3 };
-}
-
-async function s3Send({ started, module }, method, key, headers = {}, body = "") {
-  const dist = process.env["LEASEHOLD_DIST"] ?? fileURLToPath(new URL("../dist/src", import.meta.url));
-  const { sign } = await import(`${dist}/stores/s3/signature.js`);
-  const { host } = new URL(started.endpoint);
-  const path = `/bench${key === "" ? "" : `/${key}`}`;
-  const { accessKeyId, secretAccessKey } = module;
-  const bytes = new TextEncoder().encode(body);
-  const request = { method, host, path, query: {}, headers, body: bytes };
-  const signed = sign(request, { accessKeyId, secretAccessKey }, "us-east-1", new Date());
-  return fetch(started.endpoint + path, {
-    method,
-    headers: signed,
-    ...(method === "PUT" && { body: bytes }),
-  });
 }
 
 /** A lockspace, and what `sanlock direct` does with a host id of it. */
@@ -386,7 +352,7 @@ try {
   const measurements = { take, takeover, io, many };
   for (const part of parts) await measurements[part](everything);
 } finally {
-  for (const close of closers.toReversed()) await close();
+  await stopServers();
   rmSync(root, { recursive: true, force: true });
 }
 process.exit(0);

@@ -18,7 +18,7 @@ export interface BlockFile {
 export class BlockMedium {
   readonly name: string;
   readonly #file: BlockFile;
-  readonly #gate = new Gate(1);
+  readonly #gate = new Gate({ atOnceMax: 1 });
   readonly #unit = alignedBytes(unitBytes);
   #area: Uint8Array | undefined;
 
@@ -72,6 +72,7 @@ export class BlockMedium {
   }
 
   close(): Promise<void> {
+    this.#gate.close();
     return this.#file.close();
   }
 

@@ -1,12 +1,13 @@
+import type { Dir } from "node:fs";
 import { opendir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { sameBytes } from "../../delta/record/envelope.js";
 import type { StoreAnswer, StoreTraits } from "../../delta/store.js";
 import { LeaseholdError } from "../../lease/errors.js";
-import { Gate, operationsAtOnce } from "../common/gate.js";
+import { Gate, operationsMax } from "../common/gate.js";
 import { ioError } from "../common/io-error.js";
 import type { ReplaceRequest, AtomicMedium } from "../common/atomic-store.js";
-import { discard, ignoringFailure, isThere } from "./files.js";
+import { Files, ignoringFailure } from "./files.js";
 import { findOrMakeMarker, homeName } from "./marker.js";
 import { type Cell, RegisterDirectory, registerIn } from "./register-directory.js";
 
@@ -19,6 +20,12 @@ const racesMax = 100;
  */
 const abandonedMs = 3_600_000;
 
+/** Entries of a list that are read at the same time: enough for the threads to be busy. */
+const readsAtOnce = 16;
+
+/** Registers whose content is remembered: some 15 megabytes. One that is forgotten is read again. */
+const rememberedMax = 32_768;
+
 /** What is seen of a register, and of which store. */
 interface Seen {
   readonly id: string;
@@ -26,13 +33,22 @@ interface Seen {
   readonly cell: Cell | undefined;
 }
 
-/** A directory that processes share, on a disk of this machine or at a file server. */
+/**
+ * A directory that processes share, on a disk of this machine or at a file server. Operations run beside each other, and take turns with
+ * each single call: while one waits for the disk, others write, so that the disk takes many together.
+ */
 export class DirectoryMedium implements AtomicMedium {
   readonly traits: StoreTraits;
   readonly #root: string;
   readonly #device: number;
-  readonly #gate = new Gate(operationsAtOnce());
+  /** Operations are bounded, and each has a few calls at the same time: none of them may be refused, or files stay open. */
+  readonly #gate = new Gate({ waitingMax: Infinity });
+  readonly #files = new Files(this.#gate);
+  /** What was seen last, on the store with the marker `#id`. Content does not change under one version. */
+  readonly #remembered = new Map<string, Cell>();
   #id: string | undefined;
+  #finding: Promise<string> | undefined;
+  #underWay = 0;
 
   constructor(root: string, device: number, traits: StoreTraits) {
     this.#root = root;
@@ -41,41 +57,59 @@ export class DirectoryMedium implements AtomicMedium {
   }
 
   read(name: string): Promise<StoreAnswer> {
-    return this.#gate.run(async () => {
+    return this.#bounded(async () => {
       const { id, cell } = await this.#look(name);
       return { kind: "cells", id, cells: contents(cell) };
     });
   }
 
   replace({ register: name, id, expected, next }: ReplaceRequest): Promise<StoreAnswer> {
-    return this.#gate.run(async () => {
+    return this.#bounded(async () => {
+      // Whoever wrote or read it last need not look: the version's name is gone if its content is.
+      const known = this.#id === id ? this.#remembered.get(name) : undefined;
+      let seen: Seen | undefined;
+      if (known !== undefined && isContent(known, expected))
+        seen = { id, register: this.#register(id, name), cell: known };
       for (let races = 0; races < racesMax; races += 1) {
-        const seen = await this.#look(name);
+        seen ??= await this.#look(name);
         if (isContent(seen.cell, next) && seen.id === id) return { kind: "written", id };
         if (seen.id !== id || !isContent(seen.cell, expected)) {
           return { kind: "conflict", id: seen.id, cells: contents(seen.cell) };
         }
-        const isDone =
-          seen.cell === undefined
-            ? await seen.register.create(next)
-            : await seen.register.replace(seen.cell, next);
-        if (isDone) return { kind: "written", id };
+        const { cell, register } = seen;
+        const written = cell === undefined ? await register.create(next) : await register.replace(cell, next);
+        if (written !== undefined) {
+          if (this.#id === id) this.#remember(name, written);
+          return { kind: "written", id };
+        }
+        seen = undefined;
       }
       throw new LeaseholdError("STORE_UNAVAILABLE", `${name} is written all the time`);
     });
   }
 
   list(prefix: string, registersMax: number): Promise<StoreAnswer> {
-    return this.#gate.run(async () => {
+    return this.#bounded(async () => {
       const id = await this.#currentId();
       const registers = new Map<string, readonly Uint8Array[]>();
       const place = this.#placeOf(id);
-      for await (const { name: directory } of await opendir(place)) {
-        if (registers.size >= registersMax) break;
-        const register = await registerIn(place, directory);
-        if (register === undefined || !register.startsWith(prefix)) continue;
-        const cell = await new RegisterDirectory(place, register, this.traits.bytesMax).read();
-        if (cell !== undefined) registers.set(register, [cell.content]);
+      const entries = await this.#gate.run(() => opendir(place));
+      try {
+        for (let isWhole = false; !isWhole && registers.size < registersMax;) {
+          const some = await this.#gate.run(() => nextOf(entries, readsAtOnce));
+          isWhole = some.length < readsAtOnce;
+          await Promise.all(
+            some.map(async (directory) => {
+              const register = await registerIn(this.#files, place, directory);
+              if (register === undefined || !register.startsWith(prefix)) return;
+              const cell = await this.#register(id, register).read(undefined);
+              if (cell !== undefined && registers.size < registersMax)
+                registers.set(register, [cell.content]);
+            }),
+          );
+        }
+      } finally {
+        await this.#gate.run(() => entries.close());
       }
       return { kind: "registers", id, registers };
     });
@@ -89,7 +123,7 @@ export class DirectoryMedium implements AtomicMedium {
         if (!/^(?:new|old)-[0-9a-f-]{36}$/.test(name)) continue;
         await ignoringFailure(async () => {
           const { mtimeMs } = await stat(join(folder, name));
-          if (Date.now() - mtimeMs > abandonedMs) await discard(folder, join(folder, name));
+          if (Date.now() - mtimeMs > abandonedMs) await this.#files.discard(folder, join(folder, name));
         });
       }
     }
@@ -100,41 +134,95 @@ export class DirectoryMedium implements AtomicMedium {
   }
 
   close(): Promise<void> {
+    this.#gate.close();
     return Promise.resolve();
+  }
+
+  /** What hangs is abandoned by its callers; it must not become ever more. */
+  async #bounded(operation: () => Promise<StoreAnswer>): Promise<StoreAnswer> {
+    if (this.#underWay === operationsMax)
+      throw new LeaseholdError(
+        "STORE_UNAVAILABLE",
+        `it hangs: ${operationsMax} operations wait for it already`,
+      );
+    this.#underWay += 1;
+    try {
+      return await operation();
+    } finally {
+      this.#underWay -= 1;
+    }
   }
 
   /** What the register holds, with the marker of the store that it was seen on. */
   async #look(name: string): Promise<Seen> {
     for (let looks = 0; looks < racesMax; looks += 1) {
-      const id = (this.#id ??= await this.#findMarker());
-      const register = new RegisterDirectory(this.#placeOf(id), name, this.traits.bytesMax);
-      const cell = await register.read();
-      if (cell !== undefined) return { id, register, cell };
+      const id = this.#id ?? (await this.#findId());
+      const register = this.#register(id, name);
+      let cell = await register.read(this.#remembered.get(name));
       // A missing register is believed only where its store is there, and after a look that no cache answers.
-      if (await isThere(this.#placeOf(id))) return { id, register, cell: await register.read() };
-      this.#id = undefined;
+      if (cell === undefined) {
+        if (!(await this.#files.isThere(this.#placeOf(id)))) {
+          if (this.#id === id) this.#id = undefined;
+          continue;
+        }
+        cell = await register.read(undefined);
+      }
+      if (this.#id === id) this.#remember(name, cell);
+      return { id, register, cell };
     }
     throw new LeaseholdError("STORE_UNAVAILABLE", `${this.#root} is replaced again and again`);
   }
 
+  #remember(name: string, cell: Cell | undefined): void {
+    this.#remembered.delete(name);
+    if (cell === undefined) return;
+    this.#remembered.set(name, cell);
+    if (this.#remembered.size > rememberedMax) this.#remembered.delete(this.#remembered.keys().next().value!);
+  }
+
+  #register(id: string, name: string): RegisterDirectory {
+    return new RegisterDirectory(this.#files, this.#placeOf(id), name, this.traits.bytesMax);
+  }
+
   async #currentId(): Promise<string> {
-    if (this.#id === undefined || !(await isThere(this.#placeOf(this.#id))))
-      this.#id = await this.#findMarker();
-    return this.#id;
+    const id = this.#id;
+    if (id !== undefined && (await this.#files.isThere(this.#placeOf(id)))) return id;
+    return this.#findId();
+  }
+
+  /** Once for all who miss it at the same time. */
+  #findId(): Promise<string> {
+    this.#finding ??= this.#findMarker().finally(() => (this.#finding = undefined));
+    return this.#finding;
   }
 
   async #findMarker(): Promise<string> {
-    const { dev } = await stat(this.#root);
-    if (dev === this.#device) return findOrMakeMarker(this.#root);
-    throw new LeaseholdError(
-      "STORE_UNAVAILABLE",
-      `${this.#root} is on another file system than when it was opened: something was mounted or unmounted`,
-    );
+    const { dev } = await this.#gate.run(() => stat(this.#root));
+    if (dev !== this.#device)
+      throw new LeaseholdError(
+        "STORE_UNAVAILABLE",
+        `${this.#root} is on another file system than when it was opened: something was mounted or unmounted`,
+      );
+    const id = await findOrMakeMarker(this.#files, this.#root);
+    if (id !== this.#id) this.#remembered.clear();
+    this.#id = id;
+    return id;
   }
 
   #placeOf(id: string): string {
     return join(this.#root, homeName, id);
   }
+}
+
+/** Up to so many names more. */
+async function nextOf(entries: Dir, count: number): Promise<string[]> {
+  const names: string[] = [];
+  while (names.length < count) {
+    const entry = await entries.read();
+    if (entry === null) break;
+    names.push(entry.name);
+  }
+  return names;
 }
 
 function contents(cell: Cell | undefined): Uint8Array[] {

@@ -1,7 +1,7 @@
-import { mkdir, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { LeaseholdError } from "../../lease/errors.js";
-import { appear, namesIn } from "./files.js";
+import type { Files } from "./files.js";
 
 /**
  * Everything of ours is below this directory: who shares the store must find it, so its name is the same in
@@ -21,10 +21,10 @@ const markersRetriedMax = 8;
  *
  * @throws LeaseholdError `STORE_FOREIGN`, `STORE_UNAVAILABLE`; errors of the file system.
  */
-export async function findOrMakeMarker(root: string): Promise<string> {
+export async function findOrMakeMarker(files: Files, root: string): Promise<string> {
   const home = join(root, homeName);
   for (let tries = 0; tries < markersRetriedMax; tries += 1) {
-    const names = await namesIn(home);
+    const names = await files.namesIn(home);
     const marker = names?.find((name) => name.startsWith(markerPrefix));
     if (marker !== undefined) return marker;
     if (names !== undefined && names.length > 0) {
@@ -35,7 +35,10 @@ export async function findOrMakeMarker(root: string): Promise<string> {
     }
     await stat(root);
     const made = `${markerPrefix}${globalThis.crypto.randomUUID()}`;
-    await appear(root, homeName, (path) => mkdir(join(path, made)));
+    await files.appear(root, homeName, async (path) => {
+      await files.make(join(path, made));
+      await files.syncDirectory(path);
+    });
   }
   throw new LeaseholdError("STORE_UNAVAILABLE", `${home} is removed as often as it is made`);
 }

@@ -6,8 +6,8 @@ import { createHash } from "node:crypto";
  */
 const nameBytesMax = 200;
 
-/** Kept as they are. Capitals are not: some file systems do not tell them from small letters. */
-const plain = /^[a-z0-9_.~-]$/;
+/** All but these is kept as it is. Capitals are not: some file systems do not tell them from small letters. */
+const unusual = /[^a-z0-9_.~-]/gu;
 
 const encoder = new TextEncoder();
 
@@ -19,7 +19,7 @@ export function directoryOfRegister(register: string): {
   readonly directory: string;
   readonly isHashed: boolean;
 } {
-  const encoded = [...encoder.encode(register)].map(encodeByte).join("");
+  const encoded = register.replace(unusual, encodeCharacter);
   if (encoded.length <= nameBytesMax) return { directory: `r-${encoded}`, isHashed: false };
   return { directory: `h-${createHash("sha256").update(register).digest("hex")}`, isHashed: true };
 }
@@ -38,9 +38,10 @@ export function registerOfDirectory(directory: string): string | undefined {
   }
 }
 
-function encodeByte(byte: number): string {
-  const character = String.fromCharCode(byte);
-  return plain.test(character) ? character : `%${byte.toString(16).padStart(2, "0")}`;
+function encodeCharacter(character: string): string {
+  let encoded = "";
+  for (const byte of encoder.encode(character)) encoded += `%${byte.toString(16).padStart(2, "0")}`;
+  return encoded;
 }
 
 /**

@@ -8,6 +8,7 @@ import { probeAtomic } from "../common/probe.js";
 import { AtomicStore } from "../common/atomic-store.js";
 import { usualTraits } from "../common/usual-traits.js";
 import { DirectoryMedium } from "./directory-medium.js";
+import { ungated } from "./files.js";
 import { findOrMakeMarker } from "./marker.js";
 import { probeDirectory } from "./probe.js";
 
@@ -22,6 +23,7 @@ const volatileTypes: Readonly<Record<number, string>> = { 0x0102_1994: "tmpfs", 
 export const openDirectoryStore: OpenStore = async (url, { signal }) => {
   const root = pathOf(url);
   const name = `file://${root}`;
+  let medium: DirectoryMedium | undefined;
   try {
     const { dev } = await stat(root);
     if (url.searchParams.has("mounted") && (await stat(dirname(root))).dev === dev)
@@ -29,11 +31,11 @@ export const openDirectoryStore: OpenStore = async (url, { signal }) => {
     const volatileType = volatileTypes[(await statfs(root)).type];
     const traits = { name, durable: volatileType === undefined, ...usualTraits.directory };
     signal?.throwIfAborted();
-    const marker = await findOrMakeMarker(root);
-    const medium = new DirectoryMedium(root, dev, traits);
-    const store = new AtomicStore(medium);
+    const marker = await findOrMakeMarker(ungated, root);
     const findings = await probeDirectory(root, marker);
     assertFit(name, findings);
+    medium = new DirectoryMedium(root, dev, traits);
+    const store = new AtomicStore(medium);
     store.findings = assertFit(name, [
       {
         tried: "asked what file system it is on",
@@ -49,6 +51,7 @@ export const openDirectoryStore: OpenStore = async (url, { signal }) => {
     await medium.clean();
     return store;
   } catch (error) {
+    await medium?.close();
     signal?.throwIfAborted();
     throw ioError(name, error);
   }

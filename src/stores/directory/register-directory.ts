@@ -1,17 +1,7 @@
-import { mkdir, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { decodeEnvelope, encodeEnvelope } from "../../delta/record/envelope.js";
 import { LeaseholdError } from "../../lease/errors.js";
-import {
-  appear,
-  contentOf,
-  ignoringFailure,
-  isMissing,
-  namesIn,
-  remove,
-  syncDirectory,
-  writeSynced,
-} from "./files.js";
+import { type Files, ignoringFailure, isMissing } from "./files.js";
 import {
   directoryOfRegister,
   makeVersion,
@@ -51,15 +41,17 @@ export interface Cell {
  */
 export class RegisterDirectory {
   readonly register: string;
+  readonly #files: Files;
   readonly #place: string;
   readonly #directory: string;
   readonly #path: string;
   readonly #isHashed: boolean;
   readonly #bytesMax: number;
 
-  constructor(place: string, register: string, bytesMax: number) {
+  constructor(files: Files, place: string, register: string, bytesMax: number) {
     const { directory, isHashed } = directoryOfRegister(register);
     this.register = register;
+    this.#files = files;
     this.#place = place;
     this.#directory = directory;
     this.#path = join(place, directory);
@@ -67,15 +59,20 @@ export class RegisterDirectory {
     this.#bytesMax = bytesMax;
   }
 
-  /** What stands in it; `undefined` if the register, or everything, is missing. */
-  async read(): Promise<Cell | undefined> {
+  /**
+   * What stands in it; `undefined` if the register, or everything, is missing. `known` is what stood there before: a
+   * version has one content, so only another version has to be read.
+   */
+  async read(known: Cell | undefined): Promise<Cell | undefined> {
     for (let looks = 0; looks < looksMax; looks += 1) {
-      const names = await namesIn(this.#path);
+      const names = await this.#files.namesIn(this.#path);
       if (names === undefined) return undefined;
       // More than one: the token was renamed while the names were read.
       const version = greatestVersion(names);
       if (version === undefined) continue;
-      const content = await contentOf(join(this.#path, version.name, version.name), this.#bytesMax + 1);
+      if (version.name === known?.version.name) return known;
+      const path = join(this.#path, version.name, version.name);
+      const content = await this.#files.contentOf(path, this.#bytesMax + 1);
       if (content === undefined) continue;
       if (content.length > this.#bytesMax) throw this.#foreign("a content that is too long");
       return { version, content };
@@ -83,42 +80,46 @@ export class RegisterDirectory {
     throw this.#foreign("no content in it");
   }
 
-  /** Creates it with this content. False if it exists by now, or the place is gone. */
-  create(content: Uint8Array): Promise<boolean> {
-    return appear(this.#place, this.#directory, async (path) => {
-      const { name } = makeVersion(1);
-      await mkdir(join(path, name));
-      await writeSynced(join(path, name, name), content);
-      await syncDirectory(join(path, name));
-      if (!this.#isHashed) return;
-      await writeSynced(join(path, nameFile), encodeEnvelope(nameFormat, JSON.stringify(this.register)));
+  /** Creates it with this content. `undefined` if it exists by now, or the place is gone. */
+  async create(content: Uint8Array): Promise<Cell | undefined> {
+    const version = makeVersion(1);
+    const isNew = await this.#files.appear(this.#place, this.#directory, async (path) => {
+      const token = join(path, version.name);
+      await this.#files.make(token);
+      if (this.#isHashed) {
+        const name = encodeEnvelope(nameFormat, JSON.stringify(this.register));
+        await this.#files.writeSynced(join(path, nameFile), name);
+      }
+      await this.#files.writeSynced(join(token, version.name), content, [token, path]);
     });
+    return isNew ? { version, content } : undefined;
   }
 
-  /** Puts `content` in the place of a cell that was read. False if that is not there any more. */
-  async replace(cell: Cell, content: Uint8Array): Promise<boolean> {
-    const next = makeVersion(cell.version.number + 1);
+  /** Puts `content` in the place of a cell that was read. `undefined` if that is not there any more. */
+  async replace(cell: Cell, content: Uint8Array): Promise<Cell | undefined> {
+    const version = makeVersion(cell.version.number + 1);
     const token = join(this.#path, cell.version.name);
-    const nextToken = join(this.#path, next.name);
+    const nextToken = join(this.#path, version.name);
     try {
-      await writeSynced(join(token, next.name), content);
-      await syncDirectory(token);
+      await this.#files.writeSynced(join(token, version.name), content, [token]);
     } catch (error) {
-      await remove(join(token, next.name));
-      if (isMissing(error)) return false;
+      await this.#files.remove(join(token, version.name));
+      if (isMissing(error)) return undefined;
       throw error;
     }
     try {
       // The candidate stays where it is if this fails: a file server may do later what it said it could not.
-      await rename(token, nextToken);
+      await this.#files.rename(token, nextToken);
     } catch (error) {
-      if (isMissing(error)) return false;
+      if (isMissing(error)) return undefined;
       throw error;
     }
-    await syncDirectory(this.#path);
-    await remove(join(nextToken, cell.version.name));
-    if (next.number % writesPerCleaning === 0) await ignoringFailure(() => clean(nextToken, next));
-    return true;
+    await this.#files.syncDirectory(this.#path);
+    // Not before the new name is on the disk: after a loss of power the old one may stand there again.
+    await this.#files.remove(join(nextToken, cell.version.name));
+    if (version.number % writesPerCleaning === 0)
+      await ignoringFailure(() => clean(this.#files, nextToken, version));
+    return { version, content };
   }
 
   #foreign(what: string): LeaseholdError {
@@ -140,18 +141,22 @@ function greatestVersion(names: readonly string[]): Version | undefined {
  * Removes what others left in a token. Only numbers up to the present one: a greater one may be about to
  * become the content, and one who cleans late, under an old name's handle, must not take it away.
  */
-export async function clean(token: string, present: Version): Promise<void> {
-  for (const name of (await namesIn(token)) ?? []) {
+export async function clean(files: Files, token: string, present: Version): Promise<void> {
+  for (const name of (await files.namesIn(token)) ?? []) {
     const version = parseVersion(name);
     if (version === undefined || version.number > present.number || name === present.name) continue;
-    await remove(join(token, name));
+    await files.remove(join(token, name));
   }
 }
 
 /** The register that a directory is for; `undefined` if it is for none, or is being made. */
-export async function registerIn(place: string, directory: string): Promise<string | undefined> {
+export async function registerIn(
+  files: Files,
+  place: string,
+  directory: string,
+): Promise<string | undefined> {
   if (!directory.startsWith("h-")) return registerOfDirectory(directory);
-  const envelope = await contentOf(join(place, directory, nameFile), nameFileBytesMax);
+  const envelope = await files.contentOf(join(place, directory, nameFile), nameFileBytesMax);
   if (envelope === undefined) return undefined;
   const register = decodeEnvelope(nameFormat, envelope);
   if (typeof register === "string" && directoryOfRegister(register).directory === directory) return register;

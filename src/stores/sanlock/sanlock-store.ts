@@ -48,7 +48,7 @@ export class SanlockStore implements OpenedStore {
   readonly #file: DirectFile;
   readonly #lockspace: string;
   readonly #sector: Uint8Array;
-  readonly #gate = new Gate(1);
+  readonly #gate = new Gate({ atOnceMax: 1 });
   #closing: Promise<void> | undefined;
 
   constructor(name: string, file: DirectFile, lockspace: string, sectorBytes: number) {
@@ -75,7 +75,7 @@ export class SanlockStore implements OpenedStore {
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#gate.run(() => this.#file.close());
+    this.#closing ??= this.#gate.run(() => this.#file.close()).finally(() => this.#gate.close());
     return this.#closing;
   }
 

@@ -5,6 +5,11 @@ const layout = "src/stores/block/layout.ts";
 const lazyStore = "src/stores/lazy-store.ts";
 const slotLease = "src/stores/block/slot-lease.ts";
 
+const files = "src/stores/directory/files.ts";
+const gate = "src/stores/common/gate.ts";
+const registerDirectory = "src/stores/directory/register-directory.ts";
+
+const durabilityTest = { file: "src/stores/directory/durability.test.ts" };
 const slotsTest = { file: "src/stores/block/slots.property.test.ts", seeds: 400 };
 const deviceTest = { file: "src/stores/block/device.test.ts" };
 
@@ -123,5 +128,41 @@ export const inStores = /** @type {const} */ ([
       },
     ],
     caughtBy: slotsTest,
+  },
+  {
+    name: "contentOfRegisterUnsynced",
+    why: "A register's content is not on the disk when it is made to count.",
+    edits: [
+      {
+        file: files,
+        find: "await allEnded([this.#gate.run(() => fsync(file)), ...names]);",
+        replace: "await allEnded(names);",
+      },
+    ],
+    caughtBy: durabilityTest,
+  },
+  {
+    name: "replacementUnsynced",
+    why: "A directory answers that it has written before that is on the disk.",
+    edits: [{ file: registerDirectory, find: "await this.#files.syncDirectory(this.#path);", replace: ";" }],
+    caughtBy: durabilityTest,
+  },
+  {
+    name: "syncBeganBefore",
+    why: "Who has changed a name relies on a sync that had begun before.",
+    edits: [
+      {
+        file: files,
+        find: "if (underWay === undefined) return this.#beginSync(path);",
+        replace: "return underWay ?? this.#beginSync(path);",
+      },
+    ],
+    caughtBy: durabilityTest,
+  },
+  {
+    name: "storeTakesAllThreads",
+    why: "The stores of a process take all of Node's threads for files.",
+    edits: [{ file: gate, find: "Math.floor((threads - 1) / gates.size)", replace: "threads" }],
+    caughtBy: { file: "src/stores/common/gate.test.ts" },
   },
 ]);

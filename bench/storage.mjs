@@ -1,0 +1,316 @@
+/**
+ * Leases on storage beside what the storage itself takes for one write that lasts, on the same disk or server, in turns:
+ * `node bench/storage.mjs [-- file redis postgres s3 held]`. Prints one JSON object a line: medians of five rounds. `LEASEHOLD_ALSO` names
+ * another build's `dist/src`, which is measured beside. `held` keeps 10,000 leases of ten seconds on one directory alive.
+ */
+import fs from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { s3Send, startBucket, startServer, stopServers } from "./stores-servers.mjs";
+import { library } from "./stores-library.mjs";
+
+const rounds = Number(process.env["BENCH_ROUNDS"] ?? 5);
+/** Operations of a round, by how many are under way at the same time. */
+const operations = { 1: 40, 64: 256, 512: 512 };
+const heldLeases = Number(process.env["BENCH_HELD"] ?? 10_000);
+const heldTtl = process.env["BENCH_TTL"] ?? "10s";
+const heldMs = 30_000;
+const recordBytes = 200;
+const record = Buffer.alloc(recordBytes, "x");
+
+const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
+const three = (value) => Number(value.toPrecision(3));
+
+/** Runs `use(index)` for so many, `inFlight` at a time. Resolves with how long each took, and all together, ms. */
+async function inTurns(count, inFlight, use) {
+  const each = [];
+  let next = 0;
+  const worker = async () => {
+    while (next < count) {
+      const index = next++;
+      const begun = performance.now();
+      await use(index);
+      each.push(performance.now() - begun);
+    }
+  };
+  const begun = performance.now();
+  await Promise.all(Array.from({ length: Math.min(inFlight, count) }, worker));
+  return { each, allMs: performance.now() - begun };
+}
+
+/** What leases do, by figure; each round has names of its own. */
+function leaseFigures(leases, rest) {
+  const held = [];
+  const take = (round, index) => leases.acquire(`s/${round}/${index}`, { ttl: "30s", autoRenew: false });
+  const acquire = async (round, index) => (held[index] = await take(round, index));
+  const release = (round, index) => held[index].release();
+  const renew = (round, index) => held[index].renew();
+  const figures = {
+    "acquire a new name": acquire,
+    renew,
+    release,
+    "acquire again": acquire,
+    "release again": release,
+  };
+  return { figures, close: () => leases.close(), ...rest };
+}
+
+/** Rows of one kind of store: systems in turns, round by round. */
+async function compare(systems, yardstick, print) {
+  const samples = new Map();
+  for (const inFlight of Object.keys(operations).map(Number))
+    for (let round = 0; round < rounds; round += 1)
+      for (const [system, { figures }] of Object.entries(systems))
+        for (const [figure, use] of Object.entries(figures)) {
+          const name = `${inFlight}-${round}`;
+          const cpu = process.cpuUsage();
+          const count = operations[inFlight];
+          const { each, allMs } = await inTurns(count, inFlight, (index) => use(name, index));
+          const { user, system: kernel } = process.cpuUsage(cpu);
+          const key = JSON.stringify({ figure, system, inFlight });
+          const list = samples.get(key) ?? samples.set(key, []).get(key);
+          list.push({
+            ms: inFlight === 1 ? median(each) : (allMs * 1) / count,
+            cpuUs: (user + kernel) / count,
+          });
+        }
+  const yard = (inFlight) =>
+    median(
+      samples.get(JSON.stringify({ figure: "one write", system: yardstick, inFlight })).map(({ ms }) => ms),
+    );
+  for (const [key, list] of samples) {
+    const labels = JSON.parse(key);
+    const row = (unit, values, more = {}) =>
+      print({
+        ...labels,
+        unit,
+        median: three(median(values)),
+        min: three(Math.min(...values)),
+        max: three(Math.max(...values)),
+        rounds,
+        ...more,
+      });
+    const times = list.map(({ ms }) => ms);
+    const ratio = three(median(times) / yard(labels.inFlight));
+    if (labels.inFlight === 1) row("ms", times, { ratio });
+    else
+      row(
+        "operations/s",
+        times.map((ms) => 1_000 / ms),
+        { ratio: three(1 / ratio) },
+      );
+    row(
+      "CPU µs",
+      list.map(({ cpuUs }) => cpuUs),
+    );
+  }
+  for (const { close } of Object.values(systems)) await close?.();
+}
+
+async function builds() {
+  const also = process.env["LEASEHOLD_ALSO"];
+  return [
+    ["", (await library()).open],
+    ...(also === undefined ? [] : [[", other build", (await import(`${also}/index.js`)).open]]),
+  ];
+}
+
+async function leasesOn(name, addressOf) {
+  const systems = {};
+  for (const [suffix, open] of await builds()) {
+    const leases = await open(addressOf(suffix === "" ? "a" : "b"), { timeout: "30s" });
+    systems[`${name}${suffix}`] = leaseFigures(leases);
+  }
+  return systems;
+}
+
+// The kinds of storage
+
+const settings = "ttlMax=5m&maxStoreLatency=5s";
+const fileOf = Object.fromEntries(
+  ["open", "write", "fdatasync", "fsync", "close", "rename"].map((name) => [name, promisify(fs[name])]),
+);
+
+/** A new content in the place of another, so that it lasts: the calls themselves when they are made one at a time. */
+function replaceFile(folder, index, isAlone) {
+  const [next, path] = [join(folder, `${index}.next`), join(folder, `${index}`)];
+  if (!isAlone) return replaceFileBeside(folder, next, path);
+  const file = fs.openSync(next, "w");
+  fs.writeSync(file, record);
+  fs.fdatasyncSync(file);
+  fs.closeSync(file);
+  fs.renameSync(next, path);
+  const directory = fs.openSync(folder, "r");
+  fs.fsyncSync(directory);
+  fs.closeSync(directory);
+}
+
+async function replaceFileBeside(folder, next, path) {
+  const file = await fileOf.open(next, "w");
+  await fileOf.write(file, record);
+  await fileOf.fdatasync(file);
+  await fileOf.close(file);
+  await fileOf.rename(next, path);
+  const directory = await fileOf.open(folder, "r");
+  await fileOf.fsync(directory);
+  await fileOf.close(directory);
+}
+
+async function file(root, print) {
+  for (const name of ["a", "b", "yard"]) fs.mkdirSync(join(root, name));
+  const one = (round, index) => replaceFile(join(root, "yard"), index, round.startsWith("1-"));
+  await compare(
+    {
+      "write + fsync": { figures: { "one write": one } },
+      ...(await leasesOn("delta+file", (name) => `delta+file://${join(root, name)}?${settings}`)),
+    },
+    "write + fsync",
+    print,
+  );
+}
+
+async function redis(_, print) {
+  const found = await startServer("redis", "RedisServer");
+  if (found === undefined) return;
+  const { createClient } = await import("@redis/client");
+  const { port } = found.server;
+  const client = createClient({ RESP: 2, socket: { host: "127.0.0.1", port } });
+  await client.connect();
+  const script =
+    "if redis.call('HGET',KEYS[1],ARGV[1]) ~= ARGV[2] then redis.call('HSET',KEYS[1],ARGV[1],ARGV[3]) end return 1";
+  const one = (_round, index) =>
+    client.sendCommand(["EVAL", script, "1", "yard", `${index}`, "-", String(record)]);
+  const close = () => client.close();
+  await compare(
+    {
+      EVAL: { figures: { "one write": one }, close },
+      ...(await leasesOn(
+        "delta+redis",
+        (name) => `delta+redis://127.0.0.1:${port}/0?key=${name}&${settings}`,
+      )),
+    },
+    "EVAL",
+    print,
+  );
+}
+
+async function postgres(_, print) {
+  const found = await startServer("postgres", "PostgresServer");
+  if (found === undefined) return;
+  const { default: pg } = await import("pg");
+  const { port } = found.server;
+  const pool = new pg.Pool({ host: "127.0.0.1", port, user: "boss", database: "postgres", max: 4 });
+  await pool.query("create table yard (name text primary key, content bytea not null)");
+  await pool.query("insert into yard select i::text, '' from generate_series(0, 1023) i");
+  const update = "update yard set content = $2 where name = $1 returning 1";
+  const one = (_round, index) => pool.query(update, [`${index}`, record]);
+  await compare(
+    {
+      UPDATE: { figures: { "one write": one }, close: () => pool.end() },
+      ...(await leasesOn(
+        "delta+postgres",
+        (name) => `delta+postgres://boss@127.0.0.1:${port}/postgres?schema=${name}&${settings}`,
+      )),
+    },
+    "UPDATE",
+    print,
+  );
+}
+
+async function s3(_, print) {
+  const bucket = await startBucket();
+  if (bucket === undefined) return;
+  const one = async (round, index) => {
+    const answer = await s3Send(
+      bucket,
+      "PUT",
+      `yard-${round}-${index}`,
+      { "if-none-match": "*" },
+      String(record),
+    );
+    await answer.text();
+    if (!answer.ok) throw new Error(`a conditional PUT was answered with ${answer.status}`);
+  };
+  await compare(
+    {
+      "conditional PUT": { figures: { "one write": one } },
+      ...(await leasesOn(
+        "delta+s3",
+        (name) => `delta+s3://bench/${name}?endpoint=${bucket.server.endpoint}&${settings}`,
+      )),
+    },
+    "conditional PUT",
+    print,
+  );
+}
+
+/** Takes many leases on one directory, and keeps them: how many are lost, and what that costs. */
+async function held(root, print) {
+  for (const [suffix, open] of await builds()) {
+    const folder = join(root, `held${suffix}`);
+    fs.mkdirSync(folder);
+    const leases = await open(`delta+file://${encodeURI(folder)}?ttlMax=${heldTtl}&maxStoreLatency=2s`, {
+      timeout: "30s",
+    });
+    globalThis.gc?.();
+    const heap = process.memoryUsage().heapUsed;
+    const list = [];
+    let lost = 0;
+    let failed = 0;
+    const taken = await inTurns(heldLeases, 512, async (index) => {
+      try {
+        const lease = await leases.acquire(`held/${index}`, { wait: "1m" });
+        lease.signal.addEventListener("abort", () => (lost += 1));
+        list.push(lease);
+      } catch {
+        failed += 1;
+      }
+    });
+    const atEnd = lost;
+    globalThis.gc?.();
+    const bytes = (process.memoryUsage().heapUsed - heap) / list.length;
+    const cpu = process.cpuUsage();
+    const begun = performance.now();
+    await new Promise((resolve) => setTimeout(resolve, heldMs));
+    const { user, system } = process.cpuUsage(cpu);
+    const seconds = (performance.now() - begun) / 1_000;
+    const row = { system: `delta+file${suffix}`, inFlight: 512, leases: heldLeases, ttl: heldTtl, rounds: 1 };
+    const print1 = (figure, unit, value) =>
+      print({ figure, ...row, unit, median: three(value), min: three(value), max: three(value) });
+    print1("taken", "leases/s", (list.length * 1_000) / taken.allMs);
+    print1("not taken", "leases", failed);
+    print1("lost while they were taken", "leases", atEnd);
+    print1(`lost in ${heldMs / 1_000} s`, "leases", lost - atEnd);
+    print1("heap for one", "bytes", bytes);
+    print1("CPU to hold all", "share of a core", (user + system) / 1e6 / seconds);
+    const close = performance.now();
+    await Promise.race([leases.close(), new Promise((resolve) => setTimeout(resolve, 60_000).unref())]);
+    print1("closed", "ms", performance.now() - close);
+  }
+}
+
+const kinds = { file, redis, postgres, s3, held };
+
+/** Measures these kinds; each row is handed to `print`. */
+export async function storage(names, print) {
+  const root = mkdtempSync(join(process.env["BENCH_ROOT"] ?? tmpdir(), "leasehold-storage-"));
+  try {
+    for (const name of names) {
+      process.stderr.write(`${name}\n`);
+      await kinds[name](root, print);
+    }
+  } finally {
+    await stopServers();
+    rmSync(root, { recursive: true, force: true });
+  }
+}
+
+if (import.meta.filename === process.argv[1]) {
+  const names = process.argv.slice(2);
+  await storage(names.length > 0 ? names : ["file", "redis", "postgres", "s3"], (row) =>
+    console.log(JSON.stringify(row)),
+  );
+  process.exit(0);
+}

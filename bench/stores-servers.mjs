@@ -1,0 +1,51 @@
+/** Real servers for the measurements on stores, as the tests of stores start them; what is missing is left out, and said. */
+import { fileURLToPath } from "node:url";
+import { runnerImport } from "vite";
+
+/** Those that were started, in the order of their starts. */
+const started = [];
+
+/** `undefined` where it cannot be started. `path`: a file of `test/stores/servers`; `name`: the class in it. */
+export async function startServer(path, name) {
+  try {
+    const file = fileURLToPath(new URL(`../test/stores/servers/${path}.ts`, import.meta.url));
+    const { module } = await runnerImport(file);
+    const server = await module[name].start(path === "redis" ? { durable: true } : {});
+    started.push(server);
+    return { server, module };
+  } catch (error) {
+    process.stderr.write(`left out: ${path}: ${error.message}\n`);
+    return undefined;
+  }
+}
+
+export async function stopServers() {
+  for (const server of started.splice(0).toReversed()) await server.close();
+}
+
+/** A request to the bucket `bench` of a server, signed. */
+export async function s3Send({ server, module }, method, key, headers = {}, body = "") {
+  const dist = process.env["LEASEHOLD_DIST"] ?? fileURLToPath(new URL("../dist/src", import.meta.url));
+  const { sign } = await import(`${dist}/stores/s3/signature.js`);
+  const { host } = new URL(server.endpoint);
+  const path = `/bench${key === "" ? "" : `/${key}`}`;
+  const { accessKeyId, secretAccessKey } = module;
+  const bytes = new TextEncoder().encode(body);
+  const request = { method, host, path, query: {}, headers, body: bytes };
+  const signed = sign(request, { accessKeyId, secretAccessKey }, "us-east-1", new Date());
+  return fetch(server.endpoint + path, {
+    method,
+    headers: signed,
+    ...(method === "PUT" && { body: bytes }),
+  });
+}
+
+/** Makes the bucket, and gives leases the credentials. */
+export async function startBucket() {
+  const s3 = await startServer("s3", "S3Server");
+  if (s3 === undefined) return undefined;
+  process.env["AWS_ACCESS_KEY_ID"] = s3.module.accessKeyId;
+  process.env["AWS_SECRET_ACCESS_KEY"] = s3.module.secretAccessKey;
+  await s3Send(s3, "PUT", "");
+  return s3;
+}

@@ -1,0 +1,104 @@
+import type fs from "node:fs";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { openDirectoryStore } from "./open.js";
+import { Files } from "./files.js";
+
+/** What was done to the file system, in the order of its ends: `sync <name>`, `rename <name> <name>`. */
+const done = vi.hoisted(() => [] as string[]);
+
+vi.mock("node:fs", async (original) => {
+  const real = await original<{ default: typeof fs }>();
+  const names = new Map<number, string>();
+  const { open, fsync, rename } = real.default;
+  const traced = {
+    ...real.default,
+    open: (path: string, flags: string, ended: (error: Error | null, file: number) => void) =>
+      open(path, flags, (error, file) => {
+        names.set(file, basename(path));
+        ended(error, file);
+      }),
+    fsync: (file: number, ended: (error: Error | null) => void) =>
+      fsync(file, (error) => {
+        done.push(`sync ${names.get(file)!}`);
+        ended(error);
+      }),
+    rename: (from: string, to: string, ended: (error: Error | null) => void) =>
+      rename(from, to, (error) => {
+        done.push(`rename ${basename(from)} ${basename(to)}`);
+        ended(error);
+      }),
+  };
+  return { ...real, default: traced };
+});
+
+let root: string;
+
+beforeEach(async () => (root = await mkdtemp(join(tmpdir(), "leasehold-directory-"))));
+afterEach(() => rm(root, { recursive: true }));
+
+const bytes = (text: string) => new TextEncoder().encode(text);
+
+/** What a write does until it is answered, with the names of its register's version before. */
+async function written(expected: string | undefined, next: string) {
+  const store = await openDirectoryStore(pathToFileURL(root), { writer: "w" });
+  const { id } = (await store.perform({ op: "read", register: "r" })) as { id: string };
+  const before = await readdir(join(root, "leasehold", id, "r-r")).catch(() => []);
+  done.length = 0;
+  const cell = expected === undefined ? undefined : bytes(expected);
+  const request = { op: "replace", register: "r", id, expected: cell, next: bytes(next) } as const;
+  expect(await store.perform(request)).toMatchObject({ kind: "written" });
+  const what = done.slice();
+  await store.close();
+  return { what, id, token: before[0] };
+}
+
+test("a register appears when its content and all names in it are on the disk, and so is its own name when that is answered", async () => {
+  const { what, id } = await written(undefined, "v1");
+  const at = what.findIndex((each) => each.startsWith("rename new-"));
+  const building = what[at]!.split(" ")[1]!;
+  const [version] = await readdir(join(root, "leasehold", id, "r-r"));
+  // The content, the directory of the same name that it is in, and the one around that.
+  expect(what.slice(0, at).toSorted()).toEqual(
+    [`sync ${version}`, `sync ${version}`, `sync ${building}`].toSorted(),
+  );
+  expect(what.slice(at)).toEqual([`rename ${building} r-r`, `sync ${id}`]);
+});
+
+test("a content is replaced when the next one and its name are on the disk, and so is the replacement when that is answered", async () => {
+  await written(undefined, "v1");
+  const { what, token } = await written("v1", "v2");
+  const at = what.findIndex((each) => each.startsWith("rename"));
+  const [, , version] = what[at]!.split(" ");
+  expect(what.slice(0, at).toSorted()).toEqual([`sync ${token}`, `sync ${version}`].toSorted());
+  expect(what.slice(at)).toEqual([`rename ${token} ${version}`, "sync r-r"]);
+});
+
+test("one sync of a directory serves all who asked before it began, and nobody who asked after", async () => {
+  const begun: (() => void)[] = [];
+  const files = new Files({
+    run: async (call) => {
+      await new Promise<void>((resolve) => begun.push(resolve));
+      return call();
+    },
+  });
+  const ended: string[] = [];
+  const ask = (name: string) => files.syncDirectoryTogether(root).then(() => ended.push(name));
+  const all = [ask("first"), ask("second"), ask("third")];
+  done.length = 0;
+  const goOn = async (syncs: number) => {
+    while (done.length < syncs) {
+      for (const resolve of begun.splice(0)) resolve();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await new Promise((resolve) => setImmediate(resolve));
+  };
+  await goOn(1);
+  expect(ended).toEqual(["first"]);
+  await goOn(2);
+  await Promise.all(all);
+  expect([ended, done.length]).toEqual([["first", "second", "third"], 2]);
+});
