@@ -1,6 +1,6 @@
 /**
  * Leases on storage beside what the storage itself takes for one write that lasts, on the same disk or server, in turns:
- * `node bench/storage.mjs [-- file redis postgres s3 held]`. Prints one JSON object a line: medians of five rounds. `LEASEHOLD_ALSO` names
+ * `npm run bench:storage [-- file redis postgres s3 held]`. Prints one JSON object a line: medians of five rounds. `LEASEHOLD_ALSO` names
  * another build's `dist/src`, which is measured beside. `held` keeps 10,000 leases of ten seconds on one directory alive.
  */
 import fs from "node:fs";

@@ -91,6 +91,33 @@ describe("a contender replaces a cell", () => {
     expect(stage.world.clock.monotonicMs()).toBe(0);
   });
 
+  test("(a) that it released itself, without a read: each store compares what it left there", async () => {
+    const stage = new Stage();
+    const alice = await stage.open("alice");
+    await alice.release(await stage.take(alice));
+    await stage.world.settle();
+    const before = stage.media.map(({ performed }) => ({ ...performed }));
+    expect((await stage.take(alice)).token).toBe(2n);
+    await stage.world.settle();
+    stage.media.forEach(({ performed }, store) => {
+      expect(performed.read - before[store]!.read).toBe(0);
+      expect(performed.replace - before[store]!.replace).toBe(1);
+    });
+  });
+
+  test("that it released itself as any other when another has had it since", async () => {
+    const stage = new Stage();
+    const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
+    await alice.release(await stage.take(alice));
+    const grant = await stage.take(bob);
+    await stage.world.settle();
+    expect(await stage.attempt(alice)).toMatchObject({ kind: "held", holder: bob.holder });
+    await stage.world.advance(10);
+    expect(await stage.renew(bob, grant)).toBe(true);
+    await bob.release(grant);
+    expect((await stage.take(alice)).token).toBe(3n);
+  });
+
   test("(b) that its own process left behind, at once: it knows that it does not hold", async () => {
     const stage = new Stage();
     const alice = await stage.open("alice");

@@ -36,6 +36,9 @@ const rewritesMax = 3;
 /** The least bound of the random pause after a split vote, ms. */
 const backoffMsMin = 2;
 
+/** Resources that this process has released are kept in mind, some 10 megabytes. One that is forgotten is read again. */
+const leftMax = 10_000;
+
 /** What a look at all stores showed of a resource. */
 interface Board {
   /** Stores whose cell may be replaced. */
@@ -64,6 +67,8 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
   readonly leaseDelaysMin = 3;
   readonly observations: Observations;
   readonly #environment: ProtocolEnvironment;
+  /** By resource: what this process believes each cell to be since it released it. */
+  readonly #left = new Map<string, readonly (Cell | undefined)[]>();
   #nonce = 0;
 
   constructor(environment: ProtocolEnvironment) {
@@ -77,6 +82,9 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
   *attempt(wish: AttemptWish): Protocol<AttemptResult<ConditionalTenure>> {
     const { farm, settings, random } = this.#environment;
     let step = yield lookAtClocks;
+    const again = yield* this.#takeAgain(wish, step.now);
+    if (again !== undefined) return { kind: "granted", tenure: again };
+    step = yield lookAtClocks;
     for (let splits = 0; ; splits += 1) {
       const { now: before } = step;
       const cells: (CellOrError | undefined)[] = [];
@@ -137,6 +145,9 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
     tenure.number += 1n;
     const record = this.#record(tenure.resource, tenure.token, tenure.number, "free", tenure.leaseMsMax);
     yield* this.#write(tenure, record, now, false);
+    this.#left.delete(tenure.resource);
+    this.#left.set(tenure.resource, tenure.cells);
+    if (this.#left.size > leftMax) this.#left.delete(this.#left.keys().next().value!);
   }
 
   *look(resource: string, timeoutMs: number): Protocol<HolderView> {
@@ -149,6 +160,20 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
 
   *ask(resource: string, asked: Asked, timeoutMs: number): Protocol<AskResult> {
     return yield* askHolder(this.#environment, this.observations, resource, asked, timeoutMs);
+  }
+
+  /**
+   * Takes what this process released last without a read, over what it left there: the stores compare, so a belief that
+   * is wrong costs a round, never more. Not where there would be no time for another.
+   */
+  *#takeAgain(wish: AttemptWish, now: BothClocks): Protocol<ConditionalTenure | undefined> {
+    const { farm, settings } = this.#environment;
+    const cells = this.#left.get(wish.resource);
+    this.#left.delete(wish.resource);
+    if (cells === undefined || wish.deadlineMs - now.monotonicMs < 2 * settings.delayMs) return undefined;
+    const { open } = this.#board(wish.resource, cells, now);
+    if (open.length < farm.majority || !farm.mayTake(this.#greatest(cells).epoch + 1n)) return undefined;
+    return yield* this.#take(wish, cells, open, now);
   }
 
   /** Replaces the open cells, and tries cells that nobody could read as if they had never been written. */
