@@ -1,13 +1,16 @@
 /**
  * Leases on storage beside what the storage itself takes for one write that lasts, on the same disk or server, in turns:
  * `npm run bench:storage [-- file redis postgres s3 held]`. Prints one JSON object a line: medians of five rounds. `LEASEHOLD_ALSO` names
- * another build's `dist/src`, which is measured beside. `held` keeps 10,000 leases of ten seconds on one directory alive.
+ * another build's `dist/src`, which is measured beside. `held` keeps 10,000 leases of ten seconds on one directory alive. With `--save` the
+ * rows go into `bench/results/latest.json`, too.
  */
 import fs from "node:fs";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { commitOf, machineOf } from "./machine.mjs";
+import { latest, rowOf, save } from "./results.mjs";
 import { s3Send, startBucket, startServer, stopServers } from "./stores-servers.mjs";
 import { library } from "./stores-library.mjs";
 
@@ -17,6 +20,8 @@ const operations = { 1: 40, 64: 256, 512: 512 };
 const heldLeases = Number(process.env["BENCH_HELD"] ?? 10_000);
 const heldTtl = process.env["BENCH_TTL"] ?? "10s";
 const heldMs = 30_000;
+/** Debian's, whose versions stand in the results. */
+const packages = ["etcd-server", "zookeeper", "redis-server", "postgresql", "radosgw"];
 const recordBytes = 200;
 const record = Buffer.alloc(recordBytes, "x");
 
@@ -81,30 +86,18 @@ async function compare(systems, yardstick, print) {
       samples.get(JSON.stringify({ figure: "one write", system: yardstick, inFlight })).map(({ ms }) => ms),
     );
   for (const [key, list] of samples) {
-    const labels = JSON.parse(key);
-    const row = (unit, values, more = {}) =>
-      print({
-        ...labels,
-        unit,
-        median: three(median(values)),
-        min: three(Math.min(...values)),
-        max: three(Math.max(...values)),
-        rounds,
-        ...more,
-      });
+    const { figure, system, inFlight } = JSON.parse(key);
+    const row = (what, unit, values, more) =>
+      print(rowOf(`storage: ${what}`, system, unit, values, { inFlight, ...more }));
     const times = list.map(({ ms }) => ms);
-    const ratio = three(median(times) / yard(labels.inFlight));
-    if (labels.inFlight === 1) row("ms", times, { ratio });
-    else
-      row(
-        "operations/s",
-        times.map((ms) => 1_000 / ms),
-        { ratio: three(1 / ratio) },
-      );
-    row(
-      "CPU µs",
-      list.map(({ cpuUs }) => cpuUs),
-    );
+    const ratio = three(median(times) / yard(inFlight));
+    if (inFlight === 1) row(figure, "ms", times, { ratio });
+    else {
+      const rates = times.map((ms) => 1_000 / ms);
+      row(figure, "operations/s", rates, { ratio: three(1 / ratio) });
+    }
+    const cpu = list.map(({ cpuUs }) => cpuUs);
+    row(`CPU, ${figure}`, "µs", cpu);
   }
   for (const { close } of Object.values(systems)) await close?.();
 }
@@ -276,9 +269,9 @@ async function held(root, print) {
     await new Promise((resolve) => setTimeout(resolve, heldMs));
     const { user, system } = process.cpuUsage(cpu);
     const seconds = (performance.now() - begun) / 1_000;
-    const row = { system: `delta+file${suffix}`, inFlight: 512, leases: heldLeases, ttl: heldTtl, rounds: 1 };
+    const more = { inFlight: 512, leases: heldLeases, ttl: heldTtl };
     const print1 = (figure, unit, value) =>
-      print({ figure, ...row, unit, median: three(value), min: three(value), max: three(value) });
+      print(rowOf(`storage: held, ${figure}`, `delta+file${suffix}`, unit, [value], more));
     print1("taken", "leases/s", (list.length * 1_000) / taken.allMs);
     print1("not taken", "leases", failed);
     print1("lost while they were taken", "leases", atEnd);
@@ -308,9 +301,18 @@ export async function storage(names, print) {
 }
 
 if (import.meta.filename === process.argv[1]) {
-  const names = process.argv.slice(2);
-  await storage(names.length > 0 ? names : ["file", "redis", "postgres", "s3"], (row) =>
-    console.log(JSON.stringify(row)),
-  );
+  const words = process.argv.slice(2);
+  const names = words.filter((word) => word !== "--save");
+  const rows = [];
+  await storage(names.length > 0 ? names : ["file", "redis", "postgres", "s3"], (row) => {
+    rows.push(row);
+    console.log(JSON.stringify(row));
+  });
+  if (words.includes("--save"))
+    save(
+      latest,
+      { at: new Date().toISOString(), commit: commitOf(), machine: machineOf(tmpdir(), packages) },
+      rows,
+    );
   process.exit(0);
 }
