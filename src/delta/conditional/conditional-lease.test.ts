@@ -105,7 +105,7 @@ describe("a contender replaces a cell", () => {
     });
   });
 
-  test("that it released itself as any other when another has had it since", async () => {
+  test("that it released itself like others when another process has had it since", async () => {
     const stage = new Stage();
     const [alice, bob] = [await stage.open("alice"), await stage.open("bob")];
     await alice.release(await stage.take(alice));

@@ -9,20 +9,26 @@ export const operationsMax = 256;
 /** Threads that Node has for files, unless it is told otherwise. */
 const threadsDefault = 4;
 
-/** Of all stores on files that this process has open. A closed one counts while it still has a call under way. */
+/**
+ * Of all stores on files that this process has open. A closed one counts while it still has a call under
+ * way.
+ */
 const gates = new Set<Gate>();
 
 /**
- * How many calls of one store may use Node's threads at once. File operations on a dead server hang for ever
- * and keep their thread: stores must never take so many that those of a farm that answer, and the rest of the
- * program, get none. So they share all but one equally, and each has one at least.
+ * How many calls of one store may use Node's threads at once. File operations on a dead server hang for
+ * ever and keep their thread: stores must never take so many that those of a farm that answer, and the rest
+ * of the program, get none. So they share all but one equally, and each has one at least.
  */
 function threadsEach(): number {
   const threads = Number(process.env["UV_THREADPOOL_SIZE"] ?? threadsDefault) || threadsDefault;
   return Math.max(1, Math.floor((threads - 1) / gates.size));
 }
 
-/** Lets calls to the disk run, as many at once as there are threads for; others wait for their turn, in order, up to a bound. */
+/**
+ * Lets calls to the disk run, as many at once as there are threads for; others wait for their turn, in
+ * order, up to a bound.
+ */
 export class Gate {
   readonly #atOnceMax: number;
   readonly #waitingMax: number;

@@ -34,14 +34,18 @@ interface Seen {
 }
 
 /**
- * A directory that processes share, on a disk of this machine or at a file server. Operations run beside each other, and take turns with
- * each single call: while one waits for the disk, others write, so that the disk takes many together.
+ * A directory that processes share, on a disk of this machine or at a file server. Operations run beside
+ * each other, and take turns with each single call: while one waits for the disk, others write, so that the
+ * disk takes many together.
  */
 export class DirectoryMedium implements AtomicMedium {
   readonly traits: StoreTraits;
   readonly #root: string;
   readonly #device: number;
-  /** Operations are bounded, and each has a few calls at the same time: none of them may be refused, or files stay open. */
+  /**
+   * Operations are bounded, and each has a few calls at the same time: none of them may be refused, or
+   * files stay open.
+   */
   readonly #gate = new Gate({ waitingMax: Infinity });
   readonly #files = new Files(this.#gate);
   /** What was seen last, on the store with the marker `#id`. Content does not change under one version. */

@@ -58,7 +58,10 @@ export interface CallGate {
 /** The calls to the file system that a store consists of. */
 export class Files {
   readonly #gate: CallGate;
-  /** By directory: the sync that is under way, and the one that begins after it for all who have asked since. */
+  /**
+   * By directory: the sync that is under way, and the one that begins after it for all who have asked
+   * since.
+   */
   readonly #syncing = new Map<string, Promise<void>>();
   readonly #syncingNext = new Map<string, Promise<void>>();
 
@@ -67,8 +70,8 @@ export class Files {
   }
 
   /**
-   * Makes a file that must not exist, and sees it to the disk, together with the names that these directories
-   * have then: at the same time, as a disk takes no longer for all of them than for one.
+   * Makes a file that must not exist, and sees it to the disk, together with the names that these
+   * directories have then: at the same time, as a disk takes no longer for all of them than for one.
    */
   async writeSynced(path: string, content: Uint8Array, directories: readonly string[] = []): Promise<void> {
     await this.#using(path, "wx", async (file) => {
@@ -90,8 +93,8 @@ export class Files {
   }
 
   /**
-   * The same for a directory in which many change names at the same time: one sync serves all who asked before
-   * it began.
+   * The same for a directory in which many change names at the same time: one sync serves all who asked
+   * before it began.
    */
   async syncDirectoryTogether(path: string): Promise<void> {
     const next = this.#syncingNext.get(path);
@@ -162,9 +165,9 @@ export class Files {
   }
 
   /**
-   * Makes a directory with all that is in it appear at once, unless one is there already: builds it beside, and
-   * renames it. A rename onto a directory that is not empty fails on every file system. False if one is there,
-   * or the place is gone.
+   * Makes a directory with all that is in it appear at once, unless one is there already: builds it beside,
+   * and renames it. A rename onto a directory that is not empty fails on every file system. False if one is
+   * there, or the place is gone.
    */
   async appear(place: string, name: string, build: (path: string) => Promise<void>): Promise<boolean> {
     const building = join(place, `new-${globalThis.crypto.randomUUID()}`);
@@ -182,8 +185,8 @@ export class Files {
   }
 
   /**
-   * Removes what {@link appear} has left. It gets another name first: its maker, if it has only been paused,
-   * must not find it half emptied and make it appear.
+   * Removes what {@link appear} has left. It gets another name first: its maker, if it has only been
+   * paused, must not find it half emptied and make it appear.
    */
   async discard(place: string, building: string): Promise<void> {
     const dead = join(place, `old-${globalThis.crypto.randomUUID()}`);

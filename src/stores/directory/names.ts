@@ -6,7 +6,9 @@ import { createHash } from "node:crypto";
  */
 const nameBytesMax = 200;
 
-/** All but these is kept as it is. Capitals are not: some file systems do not tell them from small letters. */
+/**
+ * All but these is kept as it is. Capitals are not: some file systems do not tell them from small letters.
+ */
 const unusual = /[^a-z0-9_.~-]/gu;
 
 const encoder = new TextEncoder();

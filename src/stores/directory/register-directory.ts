@@ -30,13 +30,13 @@ export interface Cell {
 }
 
 /**
- * One register: a directory that has exactly one *token*, a directory `<number>-<nonce>` with the content in
- * a file of the same name.
+ * One register: a directory that has exactly one *token*, a directory `<number>-<nonce>` with the content
+ * in a file of the same name.
  *
  * To replace, a writer puts the next content as a file beside the present one, and renames the token to the
  * next content's name. A rename is atomic, also at a file server; it needs the old name to be there; and a
- * name never comes twice. So of all who saw one content at most one replaces it, and one that was stopped in
- * between, for however long, finds the old name gone. There is no lock to be left behind, and nothing to
+ * name never comes twice. So of all who saw one content at most one replaces it, and one that was stopped
+ * in between, for however long, finds the old name gone. There is no lock to be left behind, and nothing to
  * repair: until the rename the old content stands, after it the new.
  */
 export class RegisterDirectory {
@@ -60,8 +60,8 @@ export class RegisterDirectory {
   }
 
   /**
-   * What stands in it; `undefined` if the register, or everything, is missing. `known` is what stood there before: a
-   * version has one content, so only another version has to be read.
+   * What stands in it; `undefined` if the register, or everything, is missing. `known` is what stood there
+   * before: a version has one content, so only another version has to be read.
    */
   async read(known: Cell | undefined): Promise<Cell | undefined> {
     for (let looks = 0; looks < looksMax; looks += 1) {
