@@ -203,13 +203,13 @@ export class FleaseProvider implements Provider, PeerOutcomes {
     if (this.#renewalsPutOff) world.timers.after(0, this.#beginRenewals);
   };
 
-  release(grant: Grant): Promise<void> {
+  release(grant: Grant): Promise<void> | undefined {
     const held = grant as FleaseGrant;
     if (!held.ended) {
       this.#letGo(held.instance, this.#runner.now());
       this.#runner.poke();
     }
-    return Promise.resolve();
+    return undefined;
   }
 
   /**

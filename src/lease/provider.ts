@@ -51,6 +51,12 @@ export interface Cancellation {
   onCancel: (() => void) | undefined;
 }
 
+/** Who is told how an attempt has ended, and may cancel it before. */
+export interface AttemptTaker extends Cancellation {
+  /** Called once. */
+  told(outcome: AttemptOutcome): void;
+}
+
 export type AttemptOutcome =
   | { readonly kind: "granted"; readonly grant: Grant }
   /** Another holds it. Trying again before `retryInMs` is useless, unless a hint says otherwise. */
@@ -131,6 +137,11 @@ export interface Provider {
   /** Cancelling ends the attempt soon with `failed`, after it has withdrawn what it left behind. */
   attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome>;
   /**
+   * The same without a promise for each, for grounds where that would be a good part of the work. The waist
+   * calls it in place of `attempt` where there is one. Tells the taker later, never from within this call.
+   */
+  begin?(request: AttemptRequest, taker: AttemptTaker): void;
+  /**
    * True when the grant now lasts longer than before; false when that was not reached (the grant runs on
    * unchanged) or the tenure has lapsed meanwhile, which no answer re-opens.
    */
@@ -146,9 +157,10 @@ export interface Provider {
   detach?(grant: Grant): Promise<void>;
   /**
    * The holder has stopped: frees the resource for others, best effort. `grant.remainingMs()` is 0 as soon as
-   * this returns its promise. Called once for each grant, also for one that was lost.
+   * this returns. Called once for each grant, also for one that was lost. Returns nothing when all is done by
+   * then.
    */
-  release(grant: Grant): Promise<void>;
+  release(grant: Grant): Promise<void> | undefined;
   query(resource: string, timeoutMs: number): Promise<HolderHint>;
   /** `onIncomplete` is told why the list is incomplete; without it, an incomplete list is a `NO_QUORUM`. */
   list(prefix: string, timeoutMs: number, onIncomplete?: (why: string) => void): Promise<ResourceHint[]>;

@@ -46,7 +46,7 @@ export class StoresProvider extends FleaseProvider {
 
   /** There is no connection that would carry the release on after this process has gone: it ends when it is written. */
   override async release(grant: Grant): Promise<void> {
-    await super.release(grant);
+    super.release(grant);
     this.#driver.carry(grant.resource, undefined);
     await this.#driver.settled(grant.resource);
   }

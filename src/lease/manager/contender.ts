@@ -1,18 +1,41 @@
+import { unwatchAbort, watchAbort } from "../../common/abort-watch.js";
 import { LeaseholdError } from "../errors.js";
 import { formatDuration } from "../duration.js";
-import type { Cancellation } from "../provider.js";
+import type { AcquireSpec } from "./acquire-spec.js";
+import type { HeldLease } from "./held-lease.js";
+import type { AttemptOutcome, AttemptTaker } from "../provider.js";
 import type { Timer, World } from "../../common/ports.js";
 
+/** Where a contender stands in line; `LocalQueue` is it, and says what each of these is. */
+export interface Line {
+  readonly contended: boolean;
+  rejoin(contender: Contender): void;
+  settle(contender: Contender, outcome: "held" | LeaseholdError): void;
+  occupy(contender: Contender, lease: HeldLease): void;
+  leave(contender: Contender): void;
+}
+
+/** Who goes on with a contender when its attempt has ended. Never throws. */
+export interface Contest {
+  readonly world: World;
+  told(contender: Contender, outcome: AttemptOutcome): void;
+}
+
 /**
- * One caller that wants a resource: how long it is willing to wait, whether it has given up, and its sleep.
+ * One caller that wants a resource, from the call to its answer: how long it is willing to wait, whether it
+ * has given up, and its sleep.
  *
  * A patient contender waits its turn until its deadline; one that is not patient (a try) wants one answer.
  */
-export class Contender implements Cancellation {
-  readonly resource: string;
+export class Contender implements AttemptTaker {
+  readonly spec: AcquireSpec;
   readonly patient: boolean;
+  /** That of its resource. Written by the queue. */
+  queue: Line | undefined;
   /** On the steady clock. */
   readonly deadlineMs: number;
+  /** Attempts of its that failed in a row. */
+  failures = 0;
   /** It waits for the turn to make an attempt. Written by the queue. */
   wantsTurn = false;
   /** It may make an attempt now. Written by the queue. */
@@ -24,24 +47,47 @@ export class Contender implements Cancellation {
   answer: "held" | LeaseholdError | undefined;
   /** In the order in which contenders came. Written by the queue. */
   ticket = 0;
+  /** Its neighbours in the list of those who wait, while it is in one. Written by the list. */
+  previous: Contender | undefined;
+  next: Contender | undefined;
   /** Why the last attempt failed; what a caller is told whose deadline has come. */
   lastError: LeaseholdError | undefined;
 
   /** Set by the provider during an attempt. */
   onCancel: (() => void) | undefined;
 
-  readonly #world: World;
+  readonly #contest: Contest;
   readonly #waitMs: number;
+  readonly #resolve: (lease: HeldLease | undefined) => void;
+  readonly #reject: (reason: unknown) => void;
+  #onAbort: (() => void) | undefined;
   #gaveUp: { readonly reason: unknown } | undefined;
   #woken = false;
   #resume: (() => void) | undefined;
 
-  constructor(world: World, resource: string, patient: boolean, waitMs: number) {
-    this.#world = world;
-    this.resource = resource;
+  constructor(
+    contest: Contest,
+    spec: AcquireSpec,
+    patient: boolean,
+    waitMs: number,
+    resolve: (lease: HeldLease | undefined) => void,
+    reject: (reason: unknown) => void,
+  ) {
+    this.#contest = contest;
+    this.spec = spec;
     this.patient = patient;
     this.#waitMs = waitMs;
-    this.deadlineMs = world.clock.monotonicMs() + waitMs;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.deadlineMs = contest.world.clock.monotonicMs() + waitMs;
+    const { signal } = spec;
+    if (signal === undefined) return;
+    this.#onAbort = () => this.giveUp(signal.reason);
+    watchAbort(signal, this.#onAbort);
+  }
+
+  get resource(): string {
+    return this.spec.resource;
   }
 
   get hasGivenUp(): boolean {
@@ -50,6 +96,26 @@ export class Contender implements Cancellation {
 
   get cancelled(): boolean {
     return this.hasGivenUp;
+  }
+
+  /** From the provider. */
+  told(outcome: AttemptOutcome): void {
+    this.#contest.told(this, outcome);
+  }
+
+  /** The caller is served. */
+  resolve(lease: HeldLease | undefined): void {
+    this.#unwatch();
+    this.#resolve(lease);
+  }
+
+  reject(reason: unknown): void {
+    this.#unwatch();
+    this.#reject(reason);
+  }
+
+  #unwatch(): void {
+    if (this.#onAbort !== undefined) unwatchAbort(this.spec.signal, this.#onAbort);
   }
 
   /** The caller wants no lease any more (its signal aborted, the participant closes). */
@@ -67,7 +133,7 @@ export class Contender implements Cancellation {
 
   /** @throws why it had to wait until now, if its deadline has come. */
   throwIfLate(): void {
-    if (this.#world.clock.monotonicMs() < this.deadlineMs) return;
+    if (this.#contest.world.clock.monotonicMs() < this.deadlineMs) return;
     if (this.lastError !== undefined) throw this.lastError;
     throw new LeaseholdError(
       "TIMEOUT",
@@ -89,7 +155,7 @@ export class Contender implements Cancellation {
   /** Sleeps until `ms` have passed, the deadline has come or somebody wakes it. */
   async sleep(ms: number): Promise<void> {
     if (!this.#woken) {
-      const { clock, timers } = this.#world;
+      const { clock, timers } = this.#contest.world;
       const delayMs = Math.min(ms, this.deadlineMs - clock.monotonicMs());
       let timer: Timer | undefined;
       await new Promise<void>((resolve) => {

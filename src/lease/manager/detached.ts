@@ -8,12 +8,12 @@ const sweepAtMin = 64;
  * though a ground would give them to the same participant.
  */
 export class Detached {
-  readonly #release: (grant: Grant) => Promise<void>;
+  readonly #release: (grant: Grant) => Promise<void> | undefined;
   readonly #grants = new Map<string, Grant>();
   #sweepAt = sweepAtMin;
 
   /** @param release tells the provider that a grant which has run out is not needed any more */
-  constructor(release: (grant: Grant) => Promise<void>) {
+  constructor(release: (grant: Grant) => Promise<void> | undefined) {
     this.#release = release;
   }
 

@@ -25,6 +25,9 @@ const lateLookMs = 1;
 /** What Node's `console.log` shows: without it all that a ground has in mind. */
 export const inspected = Symbol.for("nodejs.util.inspect.custom");
 
+/** The answer to all whose lease was given back within the call. */
+const given = Promise.resolve();
+
 export interface HeldLeaseOptions {
   readonly ttlMs: number;
   readonly autoRenew: boolean;
@@ -40,8 +43,11 @@ export interface LeaseKeeper {
   readonly world: World;
   /** Absent where nobody can listen. */
   readonly events?: Events;
-  /** Called once, when the lease has ended and no request for it is under way. Never rejects. */
-  takeBack(lease: HeldLease): Promise<void>;
+  /**
+   * Called once, when the lease has ended and no request for it is under way. Never rejects; returns nothing
+   * when it is done.
+   */
+  takeBack(lease: HeldLease): Promise<void> | undefined;
 }
 
 /**
@@ -204,11 +210,21 @@ export class HeldLease implements Lease, Holding {
       this.#timer?.cancel();
       this.#timer = undefined;
       // Set before the signal aborts: what listens there may call release().
-      this.#returned = this.#returnToKeeper();
+      this.#returned = this.#mayReturnAtOnce
+        ? (this.#keeper.takeBack(this) ?? given)
+        : this.#returnToKeeper();
       if (this.#signal !== undefined) this.#signal.abort(this.#lossError(reason));
       this.#tellOfEnd(reason);
     }
     return this.#returned;
+  }
+
+  /**
+   * The program has called `release`, no request has to be waited for, and no listener would run after it. An
+   * end that a look has found waits until the look is over: it may have been made in the middle of anything.
+   */
+  get #mayReturnAtOnce(): boolean {
+    return this.#ended === "released" && this.#renewing === undefined && this.#signal === undefined;
   }
 
   /** What the program ends itself is no loss to be told of. */

@@ -1,13 +1,9 @@
 import type { Contender } from "./contender.js";
+import type { HeldLease } from "./held-lease.js";
 import { LeaseholdError } from "../errors.js";
 
 /** Callers of one process that may wait for one resource: more than this is a leak, not a queue. */
 export const waitersMax = 10_000;
-
-/** What the queue looks at to know whether a lease of this process still stands. */
-export interface Standing {
-  remaining(): number;
-}
 
 /**
  * The callers of this process that want one resource, and the lease on it if this process has one. It passes
@@ -27,10 +23,10 @@ export class LocalQueue {
   /** The last attempt was not granted, and no hint has come since. */
   contended = false;
 
-  readonly #waiters = new ContenderList();
-  readonly #tries = new ContenderList();
+  #waiters: ContenderList | undefined;
+  #tries: ContenderList | undefined;
   #turn: "free" | "attempt" | "lease" = "free";
-  #lease: Standing | undefined;
+  #lease: HeldLease | undefined;
   /** The first waiter has just been told that another participant has the resource, and sleeps that out. */
   #heldElsewhere = false;
   #users = 0;
@@ -46,9 +42,16 @@ export class LocalQueue {
     this.#unused = unused;
   }
 
+  /** The lease that has the turn, from its grant until it has been given back. */
+  get lease(): HeldLease | undefined {
+    return this.#lease;
+  }
+
   /** @throws LeaseholdError `TOO_MANY_WAITERS` */
   join(contender: Contender): void {
-    const list = contender.patient ? this.#waiters : this.#tries;
+    const list = contender.patient
+      ? (this.#waiters ??= new ContenderList())
+      : (this.#tries ??= new ContenderList());
     if (list.size >= waitersMax) {
       throw new LeaseholdError(
         "TOO_MANY_WAITERS",
@@ -58,6 +61,7 @@ export class LocalQueue {
     if (this.#retired) throw new Error(`assertion failed: the queue of ${this.resource} has retired`);
     this.#users += 1;
     list.add(contender);
+    contender.queue = this;
     contender.ticket = this.#nextTicket++;
     contender.wantsTurn = true;
     // Asked for every contender: a look at a lease that has run out ends it, even if its timer is late.
@@ -77,7 +81,7 @@ export class LocalQueue {
     contender.hasTurn = false;
     this.#turn = "free";
     this.contended = true;
-    if (!contender.patient) this.#tries.delete(contender);
+    if (!contender.patient) this.#tries?.delete(contender);
     if (outcome === "held") {
       this.#heldElsewhere = contender.patient;
       this.#tellTries("held");
@@ -89,7 +93,7 @@ export class LocalQueue {
   }
 
   /** The attempt brought a lease, which keeps the turn. */
-  occupy(contender: Contender, lease: Standing): void {
+  occupy(contender: Contender, lease: HeldLease): void {
     contender.hasTurn = false;
     this.#turn = "lease";
     this.#users += 1;
@@ -109,8 +113,13 @@ export class LocalQueue {
   /** The caller is served or has gone. Once for each that joined. */
   leave(contender: Contender): void {
     if (contender.hasTurn) this.settle(contender, "gone");
-    this.#tries.delete(contender);
-    if (this.#waiters.delete(contender)) this.#heldElsewhere = false;
+    if (contender.patient) {
+      if (this.#waiters?.delete(contender) === true) this.#heldElsewhere = false;
+      if (this.#waiters?.size === 0) this.#waiters = undefined;
+    } else {
+      this.#tries?.delete(contender);
+      if (this.#tries?.size === 0) this.#tries = undefined;
+    }
     contender.wantsTurn = false;
     this.#passOn();
     this.#userGone();
@@ -120,7 +129,7 @@ export class LocalQueue {
   hint(): boolean {
     this.#heldElsewhere = false;
     this.contended = false;
-    const head = this.#waiters.first;
+    const head = this.#waiters?.first;
     head?.wake();
     return head !== undefined;
   }
@@ -140,8 +149,8 @@ export class LocalQueue {
    */
   #passOn(): void {
     if (this.#turn !== "free") return;
-    const head = this.#waiters.first;
-    const next = head?.wantsTurn === true ? head : this.#tries.first;
+    const head = this.#waiters?.first;
+    const next = head?.wantsTurn === true ? head : this.#tries?.first;
     if (next === undefined) return;
     this.#turn = "attempt";
     this.#turnTicket = this.#nextTicket;
@@ -159,46 +168,51 @@ export class LocalQueue {
 
   /** Tells all tries, or those that came before a ticket was given out. */
   #tellTries(answer: "held" | LeaseholdError, beforeTicket = Infinity): void {
-    for (const contender of this.#tries.all()) {
-      if (contender.ticket >= beforeTicket) return;
-      if (!contender.hasTurn) this.#tell(contender, answer);
+    let next: Contender | undefined;
+    for (let each = this.#tries?.first; each !== undefined && each.ticket < beforeTicket; each = next) {
+      next = each.next;
+      if (!each.hasTurn) this.#tell(each, answer);
     }
   }
 
+  /** None of those who wait here wants the resource any more. */
+  giveUpAll(reason: LeaseholdError): void {
+    for (const list of [this.#waiters, this.#tries])
+      for (let each = list?.first; each !== undefined; each = each.next) each.giveUp(reason);
+  }
+
   #tell(contender: Contender, answer: "held" | LeaseholdError): void {
-    this.#tries.delete(contender);
+    this.#tries?.delete(contender);
     contender.answer = answer;
     contender.wake();
   }
 }
 
-/**
- * Contenders in the order in which they came. Most queues have none most of the time: an empty list has no
- * set.
- */
+/** Contenders in the order in which they came: each knows its neighbours, and is in one list at most. */
 class ContenderList {
-  #contenders: Set<Contender> | undefined;
-
-  get size(): number {
-    return this.#contenders?.size ?? 0;
-  }
-
-  get first(): Contender | undefined {
-    return this.#contenders?.values().next().value;
-  }
-
-  all(): Iterable<Contender> {
-    return this.#contenders ?? [];
-  }
+  first: Contender | undefined;
+  #last: Contender | undefined;
+  size = 0;
 
   add(contender: Contender): void {
-    this.#contenders ??= new Set();
-    this.#contenders.add(contender);
+    const last = this.#last;
+    contender.previous = last;
+    if (last === undefined) this.first = contender;
+    else last.next = contender;
+    this.#last = contender;
+    this.size += 1;
   }
 
   delete(contender: Contender): boolean {
-    const present = this.#contenders?.delete(contender) ?? false;
-    if (this.size === 0) this.#contenders = undefined;
-    return present;
+    const { previous, next } = contender;
+    if (previous === undefined && this.first !== contender) return false;
+    if (previous === undefined) this.first = next;
+    else previous.next = next;
+    if (next === undefined) this.#last = previous;
+    else next.previous = previous;
+    contender.previous = undefined;
+    contender.next = undefined;
+    this.size -= 1;
+    return true;
   }
 }

@@ -1,5 +1,7 @@
 import type { KeepAlive } from "../../common/keep-alive.js";
 import type { Contender } from "./contender.js";
+import type { LeaseholdError } from "../errors.js";
+import type { HeldLease } from "./held-lease.js";
 import { LocalQueue } from "./local-queue.js";
 
 /**
@@ -27,7 +29,7 @@ export class LocalQueues {
    *
    * @throws LeaseholdError `TOO_MANY_WAITERS`
    */
-  join(contender: Contender): LocalQueue {
+  join(contender: Contender): void {
     let queue = this.#queues.get(contender.resource);
     if (queue === undefined) {
       queue = new LocalQueue(contender.resource, this.#unused);
@@ -35,7 +37,27 @@ export class LocalQueues {
       this.#queues.set(contender.resource, queue);
     }
     queue.join(contender);
-    return queue;
+  }
+
+  /** The lease of this participant on the resource, until it has been given back. */
+  leaseOn(resource: string): HeldLease | undefined {
+    return this.#queues.get(resource)?.lease;
+  }
+
+  /** Every lease that has not been given back. */
+  leases(): HeldLease[] {
+    return [...this.#queues.values()].flatMap(({ lease }) => lease ?? []);
+  }
+
+  /** The lease has been given back. */
+  vacate(lease: HeldLease): void {
+    const queue = this.#queues.get(lease.resource);
+    if (queue?.lease === lease) queue.vacate();
+  }
+
+  /** Nobody who waits wants anything any more. */
+  giveUpAll(reason: LeaseholdError): void {
+    for (const queue of this.#queues.values()) queue.giveUpAll(reason);
   }
 
   /** The resource may have become free. False when nobody waits for it. */

@@ -252,7 +252,7 @@ test("whatever happens, there is one holder and one request at a time, every cal
 
 test.each<[Fault, string]>([
   ["lossIsToldAsRelease", "that was told as another"],
-  ["releasedWhenLateIsRenewed", "during renew"],
+  ["releasedWhenLateIsRenewed", "during release"],
   ["lateIsToldEachTime", "late twice although it was not renewed"],
   ["detachedBlocksOthersAlone", "the tokens of"],
 ])("the mistake %s is found by random scripts", async (fault, what) => {

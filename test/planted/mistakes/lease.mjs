@@ -16,8 +16,7 @@ export const inWaist = /** @type {const} */ ([
         file: localQueue,
         at: "if (this.#retired) this.#unused(this);",
         find: "this.#retired",
-        replace:
-          'this.#retired || (this.#turn === "free" && this.#waiters.size === 0 && this.#tries.size === 0)',
+        replace: 'this.#retired || (this.#turn === "free" && !this.#waiters?.size && !this.#tries?.size)',
       },
     ],
   },

@@ -1,0 +1,249 @@
+import { backOffBoundMs } from "../../common/back-off.js";
+import type { World } from "../../common/ports.js";
+import { type ErrorCode, LeaseholdError } from "../errors.js";
+import type { AttemptOutcome, AttemptRequest, Grant, Provider } from "../provider.js";
+import type { AcquireSpec } from "./acquire-spec.js";
+import { Contender, type Contest } from "./contender.js";
+import type { Detached } from "./detached.js";
+import type { Events } from "./events.js";
+import { HeldLease, type HeldLeaseOptions, type LeaseKeeper } from "./held-lease.js";
+import type { LocalQueues } from "./local-queues.js";
+
+/**
+ * However little time the caller has left, an attempt gets this much: less could not succeed on any network.
+ */
+const attemptTimeoutMsMin = 100;
+
+/** The least sleep between two attempts, so that no provider can make a busy loop. */
+const retryMsMin = 1;
+
+/** Without an answer the sleep before the next attempt is random, its bound doubles up to the maximum. */
+const backoffMsBase = 50;
+const backoffMsMax = 2_000;
+
+/** Errors that may pass by themselves; with any other an attempt is not repeated. */
+const retryable: ReadonlySet<ErrorCode> = new Set([
+  "NO_QUORUM",
+  "TIMEOUT",
+  "RESOURCES_FULL",
+  "OVERLOADED",
+  "CLOCK_SKEW",
+  "UNREACHABLE",
+  "LEASE_BROKEN",
+]);
+
+/** The manager for which leases are acquired. */
+export interface AcquisitionPorts extends LeaseKeeper {
+  readonly provider: Provider;
+  readonly events: Events;
+  /** @throws LeaseholdError `CLOSED` */
+  assertOpen(): void;
+  /** Best effort, and never rejects; `undefined` when it has been done. */
+  giveBack(grant: Grant): Promise<void> | undefined;
+}
+
+/**
+ * How callers get their leases: each waits for its turn in the queue of its resource, makes attempts through
+ * the provider, and sleeps between them. Steps, not async functions: one promise is made for a call, and one
+ * more only where it has to sleep.
+ */
+export class Acquisitions implements Contest {
+  readonly world: World;
+  readonly #ports: AcquisitionPorts;
+  readonly #queues: LocalQueues;
+  readonly #detached: Detached;
+
+  constructor(ports: AcquisitionPorts, queues: LocalQueues, detached: Detached) {
+    this.world = ports.world;
+    this.#ports = ports;
+    this.#queues = queues;
+    this.#detached = detached;
+  }
+
+  /** Waits its turn for at most `waitMs`, and repeats attempts until one is granted. */
+  wait(spec: AcquireSpec, waitMs: number): Promise<HeldLease> {
+    return new Promise<HeldLease>((resolve, reject) => {
+      // A patient contender is answered with a lease, or not at all.
+      this.#begin(spec, true, waitMs, (lease) => resolve(lease!), reject);
+    });
+  }
+
+  /** One answer: a lease, or `undefined` if another has it. */
+  try(spec: AcquireSpec): Promise<HeldLease | undefined> {
+    return new Promise((resolve, reject) => this.#begin(spec, false, Infinity, resolve, reject));
+  }
+
+  /** Puts a caller into the queue of its resource until it has its answer. */
+  #begin(
+    spec: AcquireSpec,
+    patient: boolean,
+    waitMs: number,
+    resolve: (lease: HeldLease | undefined) => void,
+    reject: (reason: unknown) => void,
+  ): void {
+    this.#ports.assertOpen();
+    spec.signal?.throwIfAborted();
+    const contender = new Contender(this, spec, patient, waitMs, resolve, reject);
+    try {
+      this.#queues.join(contender);
+    } catch (error) {
+      contender.reject(error);
+      return;
+    }
+    this.#goOn(contender);
+  }
+
+  /** It begins, or has been woken. */
+  #goOn(contender: Contender): void {
+    try {
+      contender.throwIfGivenUp();
+      if (contender.hasTurn) {
+        this.#attempt(contender);
+      } else if (contender.answer === "held") {
+        this.#serve(contender, undefined);
+      } else {
+        if (contender.answer !== undefined) throw contender.answer;
+        contender.throwIfLate();
+        void contender.sleep(Infinity).then(() => this.#goOn(contender));
+      }
+    } catch (error) {
+      this.#fail(contender, error);
+    }
+  }
+
+  #serve(contender: Contender, lease: HeldLease | undefined): void {
+    contender.queue!.leave(contender);
+    contender.resolve(lease);
+  }
+
+  #fail(contender: Contender, error: unknown): void {
+    contender.queue!.leave(contender);
+    contender.reject(error);
+  }
+
+  /** One attempt through the provider by the contender that has the turn. */
+  #attempt(contender: Contender): void {
+    contender.forgetWakes();
+    if (this.#detached.isEmpty) {
+      this.#ask(contender);
+      return;
+    }
+    void this.#detached.leftMs(contender.resource).then((blockedMs) => {
+      if (blockedMs > 0) this.told(contender, { kind: "held", retryInMs: blockedMs });
+      else this.#ask(contender);
+    });
+  }
+
+  #ask(contender: Contender): void {
+    const { provider } = this.#ports;
+    const { spec, deadlineMs, patient } = contender;
+    const { resource, ttlMs, data } = spec;
+    // A try has no deadline.
+    const leftMs = patient ? deadlineMs - this.world.clock.monotonicMs() : Infinity;
+    const timeoutMs = Math.min(Math.max(leftMs, attemptTimeoutMsMin), provider.guarantees.ttlMaxMs);
+    const contended = contender.queue!.contended;
+    const request = { resource, ttlMs, timeoutMs, contended, waiting: patient, data, upkeep: spec };
+    this.#send(provider, request, contender);
+  }
+
+  #send(provider: Provider, request: AttemptRequest, contender: Contender): void {
+    try {
+      if (provider.begin !== undefined) {
+        provider.begin(request, contender);
+        return;
+      }
+      provider.attempt(request, contender).then(
+        (outcome) => this.told(contender, outcome),
+        (error: unknown) => this.#fail(contender, error),
+      );
+    } catch (error) {
+      this.#fail(contender, error);
+    }
+  }
+
+  /** The attempt has ended. */
+  told(contender: Contender, outcome: AttemptOutcome): void {
+    try {
+      if (outcome.kind === "granted") {
+        this.#granted(contender, outcome.grant);
+        return;
+      }
+      contender.throwIfGivenUp();
+      if (contender.patient) this.#sleep(contender, outcome);
+      else this.#answer(contender, outcome);
+    } catch (error) {
+      this.#fail(contender, error);
+    }
+  }
+
+  #granted(contender: Contender, grant: Grant): void {
+    if (contender.hasGivenUp || grant.remainingMs() === 0) {
+      const given = this.#ports.giveBack(grant);
+      if (given === undefined) this.#tooLate(contender);
+      else void given.then(() => this.#tooLate(contender));
+      return;
+    }
+    const lease = new HeldLease(this.#ports, grant, this.#kept(contender.spec));
+    contender.queue!.occupy(contender, lease);
+    const { acquired } = this.#ports.events;
+    if (acquired.isHeard) acquired.tell({ lease });
+    this.#serve(contender, lease);
+  }
+
+  /**
+   * What renews also ends it. Two that count `maxHold`, each from when it heard of the grant, would have two
+   * ends.
+   */
+  #kept(spec: AcquireSpec): HeldLeaseOptions {
+    if (this.#ports.provider.renewsByItself !== true) return spec;
+    const renewedElsewhere = spec.autoRenew && spec.maxHoldMs === Infinity;
+    return { ttlMs: spec.ttlMs, autoRenew: false, maxHoldMs: Infinity, renewedElsewhere };
+  }
+
+  #tooLate(contender: Contender): void {
+    const error = new LeaseholdError(
+      "NO_QUORUM",
+      "the answer came when the lease that it granted had run out",
+    );
+    this.told(contender, { kind: "failed", error });
+  }
+
+  /** Of one that waits: it tries again after a while. */
+  #sleep(contender: Contender, outcome: Exclude<AttemptOutcome, { kind: "granted" }>): void {
+    const isHeld = outcome.kind === "held";
+    contender.failures = isHeld ? 0 : contender.failures + 1;
+    contender.lastError = isHeld ? undefined : outcome.error;
+    if (!isHeld && !retryable.has(outcome.error.code)) throw outcome.error;
+    contender.queue!.settle(contender, isHeld ? "held" : outcome.error);
+    const sleepMs = isHeld ? outcome.retryInMs : this.#backoffMs(contender.failures, outcome.retryInMs);
+    void contender.sleep(Math.max(retryMsMin, sleepMs)).then(() => this.#retry(contender));
+  }
+
+  #retry(contender: Contender): void {
+    try {
+      contender.throwIfGivenUp();
+      contender.throwIfLate();
+      contender.queue!.rejoin(contender);
+    } catch (error) {
+      this.#fail(contender, error);
+      return;
+    }
+    this.#goOn(contender);
+  }
+
+  /** Of one that tries once. */
+  #answer(contender: Contender, outcome: Exclude<AttemptOutcome, { kind: "granted" }>): void {
+    contender.queue!.settle(contender, outcome.kind === "held" ? "held" : outcome.error);
+    if (outcome.kind === "failed") throw outcome.error;
+    this.#serve(contender, undefined);
+  }
+
+  /**
+   * A random pause up to the bound; after a hint when to come back it is half of that longer, and its bound
+   * at least the hint.
+   */
+  #backoffMs(failures: number, retryInMs = 0): number {
+    const boundMs = backOffBoundMs(failures, backoffMsBase, backoffMsMax);
+    return retryInMs / 2 + this.world.random.next() * Math.max(boundMs, retryInMs);
+  }
+}
