@@ -2,6 +2,7 @@ import { LeaseholdError, LeaseLostError, type LossReason } from "../lease/errors
 import type {
   AttemptOutcome,
   AttemptRequest,
+  AttemptTaker,
   Cancellation,
   Grant,
   Provider,
@@ -79,9 +80,14 @@ function renewsTooLate(): LeaseholdError {
   );
 }
 
+/** To go on from when the step under way is over. */
+const settled = Promise.resolve();
+
 interface PendingAttempt {
-  readonly settle: (outcome: AttemptOutcome) => void;
-  readonly cancellation: Cancellation | undefined;
+  readonly taker: AttemptTaker;
+  /** What others are to read of the tenure. */
+  readonly data: string | undefined;
+  outcome: AttemptOutcome | undefined;
 }
 
 /**
@@ -94,6 +100,8 @@ export class FleaseProvider implements Provider, PeerOutcomes {
   readonly #driver: FleaseDriver;
   readonly #runner: FleaseDriver["runner"];
   readonly #peer: FleasePeer;
+  /** Attempts that have ended, and whose takers are told when the step that ended them is over. */
+  #untold: PendingAttempt[] = [];
   /** By the handle of the instance (`index`), as `#grants`. */
   readonly #attempts: (PendingAttempt | undefined)[] = [];
   readonly #grants: (FleaseGrant | undefined)[] = [];
@@ -121,45 +129,68 @@ export class FleaseProvider implements Provider, PeerOutcomes {
   }
 
   attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
-    const peer = this.#peer;
-    // Members refuse an observer's requests anyway; this says so at once, where the mistake is.
-    if (this.#driver.role === "observer")
-      return Promise.resolve({
-        kind: "failed",
-        error: new LeaseholdError("PERMISSION_DENIED", observes),
-      });
-    const fault = peer.fault;
-    if (fault !== undefined)
-      return Promise.resolve({ kind: "failed", error: new LeaseholdError("CLOCK_SKEW", fault) });
-    const now = this.#runner.now();
-    if (this.#renewals.isLate(now.mono) && this.#reachesMajority)
-      return Promise.resolve({ kind: "failed", error: renewsTooLate(), retryInMs: busyRetryMs });
-    // A tenure, lapsed or not, keeps its instance until its grant is released: the attempt lays it down
-    // first.
-    const earlier = peer.proposer.instanceOf(request.resource);
-    if (earlier !== undefined && earlier.operation === Operation.none) this.#letGo(earlier, now);
-    const attempted = new Promise<AttemptOutcome>((settle) => {
-      const { resource, ttlMs, timeoutMs, contended, waiting } = request;
-      const instance = peer.proposer.acquire(resource, ttlMs, timeoutMs, !contended, now, waiting);
-      this.#attempts[instance.index] = { settle, cancellation };
-      if (cancellation !== undefined) {
-        cancellation.onCancel = () => {
-          peer.proposer.cancel(instance);
-          this.#runner.poke();
-        };
-        if (cancellation.cancelled) cancellation.onCancel();
-      }
-      this.#runner.poke();
+    return new Promise((told) => {
+      const taker: AttemptTaker = { cancelled: cancellation?.cancelled === true, onCancel: undefined, told };
+      this.begin(request, taker);
+      if (cancellation !== undefined) cancellation.onCancel = () => taker.onCancel?.();
     });
-    return request.data === undefined ? attempted : this.#tellOf(request.data, attempted);
   }
 
-  async #tellOf(data: string, attempted: Promise<AttemptOutcome>): Promise<AttemptOutcome> {
-    const outcome = await attempted;
-    if (outcome.kind !== "granted" || (outcome.grant as FleaseGrant).ended) return outcome;
-    const { resource, token } = outcome.grant;
-    this.#driver.teller?.tell(resource, token, data);
-    return outcome;
+  begin(request: AttemptRequest, taker: AttemptTaker): void {
+    const pending: PendingAttempt = { taker, data: request.data, outcome: undefined };
+    const now = this.#runner.now();
+    const refusal = this.#whyNotNow(now);
+    if (refusal !== undefined) {
+      this.#tellLater(pending, refusal);
+      return;
+    }
+    const { proposer } = this.#peer;
+    const { resource, ttlMs, timeoutMs, contended, waiting } = request;
+    // A tenure, lapsed or not, keeps its instance until its grant is released: the attempt lays it down
+    // first.
+    const earlier = proposer.instanceOf(resource);
+    if (earlier !== undefined && earlier.operation === Operation.none) this.#letGo(earlier, now);
+    const instance = proposer.acquire(resource, ttlMs, timeoutMs, !contended, now, waiting);
+    this.#attempts[instance.index] = pending;
+    taker.onCancel = () => {
+      proposer.cancel(instance);
+      this.#runner.poke();
+    };
+    if (taker.cancelled) taker.onCancel();
+    this.#runner.poke();
+  }
+
+  /** Why no attempt is begun at present. */
+  #whyNotNow(now: Reading): AttemptOutcome | undefined {
+    // Members refuse an observer's requests anyway; this says so at once, where the mistake is.
+    if (this.#driver.role === "observer")
+      return { kind: "failed", error: new LeaseholdError("PERMISSION_DENIED", observes) };
+    const { fault } = this.#peer;
+    if (fault !== undefined) return { kind: "failed", error: new LeaseholdError("CLOCK_SKEW", fault) };
+    if (this.#renewals.isLate(now.mono) && this.#reachesMajority)
+      return { kind: "failed", error: renewsTooLate(), retryInMs: busyRetryMs };
+    return undefined;
+  }
+
+  /** Not at once: a taker may ask for more, and the proposer must not be called in the middle of a step. */
+  #tellLater(pending: PendingAttempt, outcome: AttemptOutcome): void {
+    pending.outcome = outcome;
+    if (this.#untold.push(pending) === 1) void settled.then(this.#tell);
+  }
+
+  /** All whose attempts have ended meanwhile, in that order. */
+  readonly #tell = (): void => {
+    const ended = this.#untold;
+    this.#untold = [];
+    for (const { taker, data, outcome } of ended) {
+      if (data !== undefined && outcome!.kind === "granted")
+        this.#tellOf(data, outcome!.grant as FleaseGrant);
+      taker.told(outcome!);
+    }
+  };
+
+  #tellOf(data: string, { ended, resource, token }: FleaseGrant): void {
+    if (!ended) this.#driver.teller?.tell(resource, token, data);
   }
 
   renew(grant: Grant, ttlMs: number): Promise<boolean> {
@@ -341,8 +372,8 @@ export class FleaseProvider implements Provider, PeerOutcomes {
     const pending = this.#attempts[instance.index];
     if (pending === undefined) return;
     this.#attempts[instance.index] = undefined;
-    if (pending.cancellation !== undefined) pending.cancellation.onCancel = undefined;
-    pending.settle(outcome);
+    pending.taker.onCancel = undefined;
+    this.#tellLater(pending, outcome);
   }
 
   get #reachesMajority(): boolean {

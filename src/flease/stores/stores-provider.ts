@@ -1,7 +1,7 @@
 import { FleaseProvider } from "../provider.js";
 import type { FleaseDriver } from "../provider.js";
 import type { Instance } from "../protocol/instance.js";
-import type { AttemptOutcome, AttemptRequest, Cancellation, Grant } from "../../lease/provider.js";
+import type { AttemptRequest, AttemptTaker, Grant } from "../../lease/provider.js";
 import type { LeaseholdError } from "../../lease/errors.js";
 import type { Guarantees } from "../../lease/types.js";
 import { gridGuarantees } from "./guarantees.js";
@@ -34,14 +34,33 @@ export class StoresProvider extends FleaseProvider {
     this.guarantees = gridGuarantees(driver.runner.peer.settings, pollMs);
   }
 
-  override async attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
-    const error = await this.#driver.tend();
-    if (error !== undefined) return { kind: "failed", error };
-    this.#driver.carry(request.resource, request.data);
-    const outcome = await super.attempt(request, cancellation);
-    if (outcome.kind !== "granted") this.#driver.carry(request.resource, undefined);
-    if (outcome.kind !== "failed" || outcome.error.code !== "NO_QUORUM") return outcome;
-    return { kind: "failed", error: this.#driver.whyNoQuorum() };
+  override begin(request: AttemptRequest, taker: AttemptTaker): void {
+    const { resource, data } = request;
+    void this.#driver.tend().then((error) => {
+      if (error !== undefined) {
+        taker.told({ kind: "failed", error });
+        return;
+      }
+      this.#driver.carry(resource, data);
+      super.begin(request, this.#listening(resource, taker));
+    });
+  }
+
+  /** Tells the taker what an attempt on stores comes to. */
+  #listening(resource: string, taker: AttemptTaker): AttemptTaker {
+    const listening: AttemptTaker = {
+      get cancelled() {
+        return taker.cancelled;
+      },
+      onCancel: undefined,
+      told: (outcome) => {
+        if (outcome.kind !== "granted") this.#driver.carry(resource, undefined);
+        const isMute = outcome.kind === "failed" && outcome.error.code === "NO_QUORUM";
+        taker.told(isMute ? { kind: "failed", error: this.#driver.whyNoQuorum() } : outcome);
+      },
+    };
+    taker.onCancel = () => listening.onCancel?.();
+    return listening;
   }
 
   /** There is no connection that would carry the release on after this process has gone: it ends when it is written. */

@@ -177,13 +177,14 @@ export class Acquisitions implements Contest {
   }
 
   #granted(contender: Contender, grant: Grant): void {
-    if (contender.hasGivenUp || grant.remainingMs() === 0) {
+    const remainingMs = contender.hasGivenUp ? 0 : grant.remainingMs();
+    if (remainingMs <= 0) {
       const given = this.#ports.giveBack(grant);
       if (given === undefined) this.#tooLate(contender);
       else void given.then(() => this.#tooLate(contender));
       return;
     }
-    const lease = new HeldLease(this.#ports, grant, this.#kept(contender.spec));
+    const lease = new HeldLease(this.#ports, grant, this.#kept(contender.spec), remainingMs);
     contender.queue!.occupy(contender, lease);
     const { acquired } = this.#ports.events;
     if (acquired.isHeard) acquired.tell({ lease });

@@ -82,7 +82,13 @@ export class HeldLease implements Lease, Holding {
   #error: LeaseLostError | undefined;
   #returned: Promise<void> | undefined;
 
-  constructor(keeper: LeaseKeeper, grant: Grant, options: HeldLeaseOptions) {
+  /** @param remainingMs what the grant has just answered */
+  constructor(
+    keeper: LeaseKeeper,
+    grant: Grant,
+    options: HeldLeaseOptions,
+    remainingMs: number = grant.remainingMs(),
+  ) {
     this.#keeper = keeper;
     this.grant = grant;
     this.resource = grant.resource;
@@ -91,11 +97,12 @@ export class HeldLease implements Lease, Holding {
     this.ttlMs = options.ttlMs;
     this.#autoRenew = options.autoRenew;
     this.#renewedElsewhere = options.renewedElsewhere === true;
-    this.latestMs = keeper.world.clock.monotonicMs() + options.maxHoldMs;
+    const nowMs = keeper.world.clock.monotonicMs();
+    this.latestMs = nowMs + options.maxHoldMs;
     // One that has run out meanwhile is found so by the first look, when those who listen know of the lease.
-    const leftMs = Math.min(grant.remainingMs(), options.maxHoldMs);
-    this.#planRenewal(leftMs);
-    this.#setTimer(leftMs);
+    const leftMs = Math.min(remainingMs, options.maxHoldMs);
+    this.#planRenewal(leftMs, nowMs);
+    this.#setTimer(leftMs, nowMs);
   }
 
   get signal(): AbortSignal {
@@ -282,12 +289,11 @@ export class HeldLease implements Lease, Holding {
     // Who was told that it is late may have released it.
     if (this.#ended !== undefined) return;
     if (this.#nowMs() >= this.#nextRenewalMs) void this.#requestRenewal();
-    this.#setTimer(leftMs);
+    this.#setTimer(leftMs, this.#nowMs());
   }
 
-  #setTimer(leftMs: number): void {
+  #setTimer(leftMs: number, nowMs: number): void {
     this.#timer?.cancel();
-    const nowMs = this.#nowMs();
     let delayMs = Math.min(leftMs, this.#nextRenewalMs - nowMs);
     const untilLateMs = leftMs - this.ttlMs / lateParts;
     if (untilLateMs > 0 && !this.#isLate && this.#canBeLate(nowMs + leftMs))
@@ -299,8 +305,7 @@ export class HeldLease implements Lease, Holding {
    * What remains counts from when the request was sent, and so does the third of the TTL after which to ask
    * again.
    */
-  #planRenewal(leftMs: number): void {
-    const nowMs = this.#nowMs();
+  #planRenewal(leftMs: number, nowMs: number): void {
     if (!this.#autoRenew || nowMs + leftMs >= this.latestMs) {
       this.#nextRenewalMs = Infinity;
       return;
@@ -328,14 +333,15 @@ export class HeldLease implements Lease, Holding {
     this.#renewing = undefined;
     const leftMs = this.remaining();
     if (leftMs === 0) return false;
+    const nowMs = this.#nowMs();
     if (extended) {
       this.#isLate = false;
-      this.#planRenewal(leftMs);
+      this.#planRenewal(leftMs, nowMs);
     } else if (this.#autoRenew) {
       this.#noteLate(leftMs);
       this.#nextRenewalMs = sentMs + this.ttlMs / renewalRetriesPerTtl;
     }
-    if (this.#ended === undefined) this.#setTimer(leftMs);
+    if (this.#ended === undefined) this.#setTimer(leftMs, nowMs);
     return extended;
   }
 }
