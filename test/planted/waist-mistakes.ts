@@ -5,13 +5,11 @@ import type { Lease, Leases } from "../../src/lease/types.js";
 
 /** A lease seems to be held as long as nobody gives it back, whatever has become of its grant. */
 export function neverRunsOut(provider: Provider): Provider {
-  return but(provider, {
-    attempt: async (request, cancellation) => {
-      const outcome = await provider.attempt(request, cancellation);
-      if (outcome.kind !== "granted") return outcome;
-      const { grant } = outcome;
-      return { kind: "granted", grant: but(grant, { remainingMs: () => Math.max(1, grant.remainingMs()) }) };
-    },
+  return attempting(provider, async (request, cancellation) => {
+    const outcome = await provider.attempt(request, cancellation);
+    if (outcome.kind !== "granted") return outcome;
+    const { grant } = outcome;
+    return { kind: "granted", grant: but(grant, { remainingMs: () => Math.max(1, grant.remainingMs()) }) };
   });
 }
 
@@ -22,25 +20,23 @@ export function neverRenews(provider: Provider): Provider {
 
 /** An acquisition that its caller has given up never ends, and keeps the turn from those who wait behind it. */
 export function abortKeepsTheTurn(provider: Provider): Provider {
-  return but(provider, {
-    attempt: async (request, cancellation) => {
-      const outcome = await provider.attempt(request, cancellation);
-      return cancellation?.cancelled === true ? new Promise(() => {}) : outcome;
-    },
+  return attempting(provider, async (request, cancellation) => {
+    const outcome = await provider.attempt(request, cancellation);
+    return cancellation?.cancelled === true ? new Promise(() => {}) : outcome;
   });
 }
 
 /** What was granted to a caller that had given up in that moment is not given back. */
 export function lateGrantIsKept(provider: Provider): Provider {
   const unwanted = new Set<Grant>();
-  return but(provider, {
-    attempt: async (request, cancellation) => {
-      const outcome = await provider.attempt(request, cancellation);
-      if (outcome.kind === "granted" && cancellation?.cancelled === true) unwanted.add(outcome.grant);
-      return outcome;
-    },
-    release: (grant) => (unwanted.delete(grant) ? Promise.resolve() : provider.release(grant)),
-  });
+  const attempt: Provider["attempt"] = async (request, cancellation) => {
+    const outcome = await provider.attempt(request, cancellation);
+    if (outcome.kind === "granted" && cancellation?.cancelled === true) unwanted.add(outcome.grant);
+    return outcome;
+  };
+  const release: Provider["release"] = (grant) =>
+    unwanted.delete(grant) ? Promise.resolve() : provider.release(grant);
+  return but(attempting(provider, attempt), { release });
 }
 
 /** Nobody who waits is told of a release. */
@@ -98,6 +94,13 @@ export function leadsBeforeTheWorkHasEnded(leases: Leases): Leases {
     lead: (resource, work, options) =>
       leases.lead(resource, (lease) => Promise.race([work(lease), untilAborted(lease.signal)]), options),
   });
+}
+
+/** The same, whichever way the waist asks for an attempt. */
+function attempting(provider: Provider, attempt: Provider["attempt"]): Provider {
+  const begin: Provider["begin"] = (request, taker) =>
+    void attempt(request, taker).then((outcome) => taker.told(outcome));
+  return but(provider, { attempt, begin });
 }
 
 /** The same as `whole`, but for some of its methods. */
