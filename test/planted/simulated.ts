@@ -71,7 +71,7 @@ export const simulated: readonly Simulated[] = [
     "c I1 1170",
   ),
   ...inProtocol("P10: the holder ignores that its lease is over", { holderIgnoresExpiry: true }, "c I1 2"),
-  ...inProtocol("P11: anybody can release", { releaseByAnybody: true }, "c I1 89"),
+  ...inProtocol("P11: anybody can release", { releaseByAnybody: true }, "c I1 91"),
   ...inProtocol(
     "P12: the release goes out before the holder has stopped",
     { releaseBeforeStopping: true },
@@ -166,6 +166,6 @@ export const simulated: readonly Simulated[] = [
   ...onWaist("an abort keeps the turn", { provider: abortKeepsTheTurn }, "c L1 3"),
   ...onWaist("a grant to one who has given up is kept", { provider: lateGrantIsKept }, "c L1 24"),
   ...onWaist("a token of the tenure before", { leases: tokensLagBehind }, "c I2 3"),
-  ...onWaist("leads before the work has ended", { leases: leadsBeforeTheWorkHasEnded }, "c I1 89"),
+  ...onWaist("leads before the work has ended", { leases: leadsBeforeTheWorkHasEnded }, "c I1 91"),
   ...inWaist("a queue that is still used is dropped", { emptyQueueIsDropped: true }, "a I1 116"),
 ];
