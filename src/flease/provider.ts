@@ -8,6 +8,7 @@ import type {
   Provider,
   ProviderEvents,
   ReleaseRequest,
+  RenewalTaker,
 } from "../lease/provider.js";
 import type { Guarantees, HolderHint, ResourceHint } from "../lease/types.js";
 import { majorityOf } from "../common/majority.js";
@@ -45,7 +46,7 @@ class FleaseGrant implements Grant, DeadlineItem {
   ended = false;
   lossReason: LossReason | undefined;
   /** Who waits for the renewal that was asked for, and for how long it asks, ms. */
-  renewing: ((longer: boolean) => void) | undefined;
+  renewing: RenewalTaker | undefined;
   renewTtlMs = 0;
   dueMs = 0;
   heapIndex = -1;
@@ -62,12 +63,6 @@ class FleaseGrant implements Grant, DeadlineItem {
   remainingMs(): number {
     if (this.ended) return 0;
     return this.#runner.peer.proposer.remainingMs(this.instance, this.#runner.now());
-  }
-
-  settleRenewal(longer: boolean): void {
-    const settle = this.renewing;
-    this.renewing = undefined;
-    settle?.(longer);
   }
 }
 
@@ -102,6 +97,8 @@ export class FleaseProvider implements Provider, PeerOutcomes {
   readonly #peer: FleasePeer;
   /** Attempts that have ended, and whose takers are told when the step that ended them is over. */
   #untold: PendingAttempt[] = [];
+  /** The same of renewals. */
+  #renewed: { readonly taker: RenewalTaker; readonly extended: boolean }[] = [];
   /** By the handle of the instance (`index`), as `#grants`. */
   readonly #attempts: (PendingAttempt | undefined)[] = [];
   readonly #grants: (FleaseGrant | undefined)[] = [];
@@ -194,20 +191,39 @@ export class FleaseProvider implements Provider, PeerOutcomes {
   }
 
   renew(grant: Grant, ttlMs: number): Promise<boolean> {
+    return new Promise((renewed) => this.beginRenewal(grant, ttlMs, { renewed }));
+  }
+
+  beginRenewal(grant: Grant, ttlMs: number, taker: RenewalTaker): void {
     const held = grant as FleaseGrant;
-    if (held.ended || this.#closed) return Promise.resolve(false);
-    return new Promise((settle) => {
-      held.renewing = settle;
-      held.renewTtlMs = ttlMs;
-      this.#renewals.add(held, held.instance.holdExpiresMonoMs, ttlMs);
-      this.#wantRenewals();
-    });
+    held.renewing = taker;
+    if (held.ended || this.#closed) {
+      this.#settleRenewal(held, false);
+      return;
+    }
+    held.renewTtlMs = ttlMs;
+    this.#renewals.add(held, held.instance.holdExpiresMonoMs, ttlMs);
+    this.#wantRenewals();
   }
 
   forgoRenewal(grant: Grant): void {
     const held = grant as FleaseGrant;
-    if (this.#renewals.remove(held)) held.settleRenewal(false);
+    if (this.#renewals.remove(held)) this.#settleRenewal(held, false);
   }
+
+  /** As `#tellLater`. */
+  #settleRenewal(held: FleaseGrant, extended: boolean): void {
+    const taker = held.renewing;
+    if (taker === undefined) return;
+    held.renewing = undefined;
+    if (this.#renewed.push({ taker, extended }) === 1) void settled.then(this.#tellOfRenewals);
+  }
+
+  readonly #tellOfRenewals = (): void => {
+    const ended = this.#renewed;
+    this.#renewed = [];
+    for (const { taker, extended } of ended) taker.renewed(extended);
+  };
 
   /**
    * Not at once: the proposer must not be called in the middle of a step, and of all that this turn asks for
@@ -216,17 +232,19 @@ export class FleaseProvider implements Provider, PeerOutcomes {
   #wantRenewals(): void {
     if (this.#renewalsPutOff || !this.#renewals.mayBegin) return;
     this.#renewalsPutOff = true;
-    void Promise.resolve().then(this.#beginRenewals);
+    void settled.then(this.#beginRenewals);
   }
 
   /** As many as one turn may begin; the rest when the answers that are here have been read. */
   readonly #beginRenewals = (): void => {
     const peer = this.#peer;
     const { world } = this.#runner;
+    // One reading for all: what is asked for counts from it, so one that has become old asks for less.
+    const now = this.#runner.now();
     for (let begun = 0; begun < renewalsPerTurn; begun += 1) {
       const held = this.#renewals.next();
       if (held === undefined) break;
-      peer.proposer.renew(held.instance, held.renewTtlMs, this.#runner.now());
+      peer.proposer.renew(held.instance, held.renewTtlMs, now);
     }
     this.#runner.poke();
     // Still put off while they begin: one that ends at once must not begin a second round beside this one.
@@ -304,7 +322,7 @@ export class FleaseProvider implements Provider, PeerOutcomes {
     for (const grant of this.#grants) {
       if (grant === undefined) continue;
       this.forgoRenewal(grant);
-      grant.settleRenewal(false);
+      this.#settleRenewal(grant, false);
     }
     return this.#driver.close();
   }
@@ -353,7 +371,8 @@ export class FleaseProvider implements Provider, PeerOutcomes {
 
   renewed(instance: Instance, longer: boolean): void {
     this.#renewals.ended();
-    this.#grants[instance.index]?.settleRenewal(longer);
+    const grant = this.#grants[instance.index];
+    if (grant !== undefined) this.#settleRenewal(grant, longer);
     this.#wantRenewals();
   }
 

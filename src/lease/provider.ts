@@ -57,6 +57,12 @@ export interface AttemptTaker extends Cancellation {
   told(outcome: AttemptOutcome): void;
 }
 
+/** Who is told how a renewal has ended. */
+export interface RenewalTaker {
+  /** Called once, with what `renew` would have answered. */
+  renewed(extended: boolean): void;
+}
+
 export type AttemptOutcome =
   | { readonly kind: "granted"; readonly grant: Grant }
   /** Another holds it. Trying again before `retryInMs` is useless, unless a hint says otherwise. */
@@ -146,6 +152,8 @@ export interface Provider {
    * unchanged) or the tenure has lapsed meanwhile, which no answer re-opens.
    */
   renew(grant: Grant, ttlMs: number): Promise<boolean>;
+  /** What `begin` is to `attempt`. */
+  beginRenewal?(grant: Grant, ttlMs: number, taker: RenewalTaker): void;
   /**
    * The grant is going to be released: a renewal of it that waits for its turn settles at once, with false.
    */

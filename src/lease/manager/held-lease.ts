@@ -3,7 +3,7 @@ import { formatDuration } from "../duration.js";
 import { LeaseholdError, LeaseLostError, type LossReason } from "../errors.js";
 import type { Timer, World } from "../../common/ports.js";
 import type { Events } from "./events.js";
-import type { Grant, Provider } from "../provider.js";
+import type { Grant, Provider, RenewalTaker } from "../provider.js";
 import type { Lease, LeaseTicket } from "../types.js";
 import type { Holding } from "./work.js";
 
@@ -39,7 +39,7 @@ export interface HeldLeaseOptions {
 
 /** Who made the lease and takes it back: a `LeaseManager`, or the `LeaseServer` of a worker thread. */
 export interface LeaseKeeper {
-  readonly provider: Pick<Provider, "holder" | "renew" | "forgoRenewal">;
+  readonly provider: Pick<Provider, "holder" | "renew" | "beginRenewal" | "forgoRenewal">;
   readonly world: World;
   /** Absent where nobody can listen. */
   readonly events?: Events;
@@ -54,7 +54,7 @@ export interface LeaseKeeper {
  * A tenure in the hands of the program. Its timer only wakes it (to renew, or to notice the end); every
  * answer is a fresh look at the clocks, and a lease that was once seen to have run out is lost for ever.
  */
-export class HeldLease implements Lease, Holding {
+export class HeldLease implements Lease, Holding, RenewalTaker {
   readonly resource: string;
   readonly holder: string;
   readonly token: bigint;
@@ -71,8 +71,13 @@ export class HeldLease implements Lease, Holding {
   #isLate = false;
   readonly #onTimer = () => this.#wake();
   #timer: Timer | undefined;
+  /** When it wakes the lease. */
+  #timerMs = 0;
   #nextRenewalMs = Infinity;
   #renewing: Promise<boolean> | undefined;
+  #settleRenewal: ((extended: boolean) => void) | undefined;
+  /** When the renewal under way was asked for. */
+  #sentMs = 0;
   #renewalError: unknown;
   #signal: ContextSignal | undefined;
   #releaseRequests: ContextSignal | undefined;
@@ -142,7 +147,7 @@ export class HeldLease implements Lease, Holding {
 
   remaining(): number {
     if (this.#ended !== undefined) return 0;
-    const holdLeftMs = this.latestMs - this.#nowMs();
+    const holdLeftMs = this.latestMs === Infinity ? Infinity : this.latestMs - this.#nowMs();
     const leftMs = Math.min(this.grant.remainingMs(), holdLeftMs);
     if (leftMs > 0) return leftMs;
     this.end(holdLeftMs <= 0 ? "max-hold" : (this.grant.lossReason ?? "expired"));
@@ -292,12 +297,16 @@ export class HeldLease implements Lease, Holding {
     this.#setTimer(leftMs, this.#nowMs());
   }
 
+  /** One that comes too early finds nothing to do, and sets another: cheaper than to move it each time. */
   #setTimer(leftMs: number, nowMs: number): void {
-    this.#timer?.cancel();
     let delayMs = Math.min(leftMs, this.#nextRenewalMs - nowMs);
     const untilLateMs = leftMs - this.ttlMs / lateParts;
     if (untilLateMs > 0 && !this.#isLate && this.#canBeLate(nowMs + leftMs))
       delayMs = Math.min(delayMs, untilLateMs + lateLookMs);
+    const dueMs = nowMs + Math.max(0, delayMs);
+    if (this.#timer !== undefined && this.#timerMs <= dueMs) return;
+    this.#timer?.cancel();
+    this.#timerMs = dueMs;
     this.#timer = this.#keeper.world.timers.after(Math.max(0, delayMs), this.#onTimer);
   }
 
@@ -316,33 +325,47 @@ export class HeldLease implements Lease, Holding {
 
   /** Callers at the same time share one request. True when it extended the lease; never rejects. */
   #requestRenewal(): Promise<boolean> {
-    this.#renewing ??= this.#sendRenewal();
-    return this.#renewing;
-  }
-
-  async #sendRenewal(): Promise<boolean> {
+    if (this.#renewing !== undefined) return this.#renewing;
+    const renewing = new Promise<boolean>((settle) => (this.#settleRenewal = settle));
+    this.#renewing = renewing;
     this.#nextRenewalMs = Infinity;
     this.#renewalError = undefined;
-    const sentMs = this.#nowMs();
-    let extended = false;
-    try {
-      extended = await this.#keeper.provider.renew(this.grant, this.ttlMs);
-    } catch (error) {
+    this.#sentMs = this.#nowMs();
+    this.#sendRenewal();
+    return renewing;
+  }
+
+  #sendRenewal(): void {
+    const { provider } = this.#keeper;
+    const failed = (error: unknown) => {
       this.#renewalError = error;
+      this.renewed(false);
+    };
+    try {
+      if (provider.beginRenewal !== undefined) provider.beginRenewal(this.grant, this.ttlMs, this);
+      else provider.renew(this.grant, this.ttlMs).then((extended) => this.renewed(extended), failed);
+    } catch (error) {
+      failed(error);
     }
+  }
+
+  /** The renewal under way has ended. From the provider. */
+  renewed(extended: boolean): void {
     this.#renewing = undefined;
     const leftMs = this.remaining();
-    if (leftMs === 0) return false;
-    const nowMs = this.#nowMs();
+    if (leftMs > 0) this.#noteRenewal(extended, leftMs, this.#nowMs());
+    this.#settleRenewal!(extended && leftMs > 0);
+  }
+
+  #noteRenewal(extended: boolean, leftMs: number, nowMs: number): void {
     if (extended) {
       this.#isLate = false;
       this.#planRenewal(leftMs, nowMs);
     } else if (this.#autoRenew) {
       this.#noteLate(leftMs);
-      this.#nextRenewalMs = sentMs + this.ttlMs / renewalRetriesPerTtl;
+      this.#nextRenewalMs = this.#sentMs + this.ttlMs / renewalRetriesPerTtl;
     }
     if (this.#ended === undefined) this.#setTimer(leftMs, nowMs);
-    return extended;
   }
 }
 
