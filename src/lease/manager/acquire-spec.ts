@@ -6,7 +6,9 @@ import { checkResourceName } from "../resource-name.js";
 import { dataText } from "../tenure-data.js";
 import type { AcquireOptions, Guarantees, TryAcquireOptions } from "../types.js";
 
-const waitDefault = "1m";
+const waitMsDefault = 60_000;
+
+const endless = { infinity: true };
 
 /** What a caller wants, checked. */
 export interface AcquireSpec extends HeldLeaseOptions {
@@ -17,7 +19,7 @@ export interface AcquireSpec extends HeldLeaseOptions {
 }
 
 export function waitMsOf(options: AcquireOptions): number {
-  return parseDuration(options.wait ?? waitDefault, "wait", { infinity: true });
+  return parseDuration(options.wait ?? waitMsDefault, "wait", endless);
 }
 
 /** @throws LeaseholdError for what the ground cannot do, before anything is sent. */
@@ -37,7 +39,7 @@ export function acquireSpec(
       `ttl ${formatDuration(ttlMs)} is outside ${formatDuration(ttlMinMs)} to ${formatDuration(ttlMaxMs)}`,
     );
   }
-  const maxHoldMs = parseDuration(options.maxHold ?? Infinity, "maxHold", { infinity: true });
+  const maxHoldMs = parseDuration(options.maxHold ?? Infinity, "maxHold", endless);
   if (maxHoldMs === 0) throw new LeaseholdError("INVALID_DURATION", "maxHold: must be more than 0");
   const data = options.data === undefined ? undefined : dataText(options.data);
   if (data !== undefined && !guarantees.data)

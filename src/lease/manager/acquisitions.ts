@@ -32,6 +32,8 @@ const retryable: ReadonlySet<ErrorCode> = new Set([
   "LEASE_BROKEN",
 ]);
 
+type Resolve = (lease: HeldLease | undefined) => void;
+
 /** The manager for which leases are acquired. */
 export interface AcquisitionPorts extends LeaseKeeper {
   readonly provider: Provider;
@@ -64,7 +66,7 @@ export class Acquisitions implements Contest {
   wait(spec: AcquireSpec, waitMs: number): Promise<HeldLease> {
     return new Promise<HeldLease>((resolve, reject) => {
       // A patient contender is answered with a lease, or not at all.
-      this.#begin(spec, true, waitMs, (lease) => resolve(lease!), reject);
+      this.#begin(spec, true, waitMs, resolve as Resolve, reject);
     });
   }
 
@@ -78,7 +80,7 @@ export class Acquisitions implements Contest {
     spec: AcquireSpec,
     patient: boolean,
     waitMs: number,
-    resolve: (lease: HeldLease | undefined) => void,
+    resolve: Resolve,
     reject: (reason: unknown) => void,
   ): void {
     this.#ports.assertOpen();

@@ -1,7 +1,8 @@
 import { ContextSignal } from "./context-signal.js";
 import { formatDuration } from "../duration.js";
 import { LeaseholdError, LeaseLostError, type LossReason } from "../errors.js";
-import type { Timer, World } from "../../common/ports.js";
+import type { World } from "../../common/ports.js";
+import type { Alarm, Sleeper } from "./alarm.js";
 import type { Events } from "./events.js";
 import type { Grant, Provider, RenewalTaker } from "../provider.js";
 import type { Lease, LeaseTicket } from "../types.js";
@@ -41,6 +42,7 @@ export interface HeldLeaseOptions {
 export interface LeaseKeeper {
   readonly provider: Pick<Provider, "holder" | "renew" | "beginRenewal" | "forgoRenewal">;
   readonly world: World;
+  readonly alarm: Alarm;
   /** Absent where nobody can listen. */
   readonly events?: Events;
   /**
@@ -51,10 +53,10 @@ export interface LeaseKeeper {
 }
 
 /**
- * A tenure in the hands of the program. Its timer only wakes it (to renew, or to notice the end); every
+ * A tenure in the hands of the program. The alarm only wakes it (to renew, or to notice the end); every
  * answer is a fresh look at the clocks, and a lease that was once seen to have run out is lost for ever.
  */
-export class HeldLease implements Lease, Holding, RenewalTaker {
+export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
   readonly resource: string;
   readonly holder: string;
   readonly token: bigint;
@@ -63,16 +65,16 @@ export class HeldLease implements Lease, Holding, RenewalTaker {
   /** Work runs under this lease that `close` asks to stop first. */
   hasWork = false;
 
+  dueMs = 0;
+  heapIndex = -1;
+  heapSequence = 0;
+
   readonly #keeper: LeaseKeeper;
   /** The end that `maxHold` sets, on the steady clock. */
   readonly latestMs: number;
   #autoRenew: boolean;
   readonly #renewedElsewhere: boolean;
   #isLate = false;
-  readonly #onTimer = () => this.#wake();
-  #timer: Timer | undefined;
-  /** When it wakes the lease. */
-  #timerMs = 0;
   #nextRenewalMs = Infinity;
   #renewing: Promise<boolean> | undefined;
   #settleRenewal: ((extended: boolean) => void) | undefined;
@@ -107,7 +109,7 @@ export class HeldLease implements Lease, Holding, RenewalTaker {
     // One that has run out meanwhile is found so by the first look, when those who listen know of the lease.
     const leftMs = Math.min(remainingMs, options.maxHoldMs);
     this.#planRenewal(leftMs, nowMs);
-    this.#setTimer(leftMs, nowMs);
+    this.#setAlarm(leftMs, nowMs);
   }
 
   get signal(): AbortSignal {
@@ -219,8 +221,7 @@ export class HeldLease implements Lease, Holding, RenewalTaker {
     if (this.#returned === undefined) {
       this.#ended = reason;
       this.#error = error;
-      this.#timer?.cancel();
-      this.#timer = undefined;
+      this.#keeper.alarm.cancel(this);
       // Set before the signal aborts: what listens there may call release().
       this.#returned = this.#mayReturnAtOnce
         ? (this.#keeper.takeBack(this) ?? given)
@@ -285,8 +286,8 @@ export class HeldLease implements Lease, Holding, RenewalTaker {
     return this.#keeper.world.clock.monotonicMs();
   }
 
-  #wake(): void {
-    this.#timer = undefined;
+  /** From the alarm. */
+  wake(): void {
     const leftMs = this.remaining();
     if (leftMs === 0) return;
     if (leftMs <= this.ttlMs / lateParts) this.#noteLate(leftMs);
@@ -294,20 +295,15 @@ export class HeldLease implements Lease, Holding, RenewalTaker {
     // Who was told that it is late may have released it.
     if (this.#ended !== undefined) return;
     if (this.#nowMs() >= this.#nextRenewalMs) void this.#requestRenewal();
-    this.#setTimer(leftMs, this.#nowMs());
+    this.#setAlarm(leftMs, this.#nowMs());
   }
 
-  /** One that comes too early finds nothing to do, and sets another: cheaper than to move it each time. */
-  #setTimer(leftMs: number, nowMs: number): void {
+  #setAlarm(leftMs: number, nowMs: number): void {
     let delayMs = Math.min(leftMs, this.#nextRenewalMs - nowMs);
     const untilLateMs = leftMs - this.ttlMs / lateParts;
     if (untilLateMs > 0 && !this.#isLate && this.#canBeLate(nowMs + leftMs))
       delayMs = Math.min(delayMs, untilLateMs + lateLookMs);
-    const dueMs = nowMs + Math.max(0, delayMs);
-    if (this.#timer !== undefined && this.#timerMs <= dueMs) return;
-    this.#timer?.cancel();
-    this.#timerMs = dueMs;
-    this.#timer = this.#keeper.world.timers.after(Math.max(0, delayMs), this.#onTimer);
+    this.#keeper.alarm.set(this, nowMs + Math.max(0, delayMs), nowMs);
   }
 
   /**
@@ -365,7 +361,7 @@ export class HeldLease implements Lease, Holding, RenewalTaker {
       this.#noteLate(leftMs);
       this.#nextRenewalMs = this.#sentMs + this.ttlMs / renewalRetriesPerTtl;
     }
-    if (this.#ended === undefined) this.#setTimer(leftMs, nowMs);
+    if (this.#ended === undefined) this.#setAlarm(leftMs, nowMs);
   }
 }
 

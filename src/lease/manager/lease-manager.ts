@@ -2,6 +2,7 @@ import { keptAlive } from "../../common/keep-alive.js";
 import { acquireSpec, type AcquireSpec, waitMsOf } from "./acquire-spec.js";
 import { LeaseholdError, LeaseLostError } from "../errors.js";
 import { Acquisitions } from "./acquisitions.js";
+import { Alarm } from "./alarm.js";
 import { Detached } from "./detached.js";
 import { Events } from "./events.js";
 import { HeldLease, type LeaseKeeper } from "./held-lease.js";
@@ -55,6 +56,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   readonly provider: Provider;
   readonly world: World;
   readonly events: Events;
+  readonly alarm: Alarm;
 
   readonly #queues: LocalQueues;
   readonly #detached = new Detached((grant) => this.giveBack(grant));
@@ -66,6 +68,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     this.provider = provider;
     this.world = world;
     this.events = new Events(world.hooks);
+    this.alarm = new Alarm(world);
     this.#queues = new LocalQueues(world.keepAlive);
     this.#acquisitions = new Acquisitions(this, this.#queues, this.#detached);
     this.#questions = new Questions(provider, world);

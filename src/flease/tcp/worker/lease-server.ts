@@ -1,3 +1,4 @@
+import { Alarm } from "../../../lease/manager/alarm.js";
 import { HeldLease } from "../../../lease/manager/held-lease.js";
 import type { LeaseKeeper } from "../../../lease/manager/held-lease.js";
 import type { LeaseLostError } from "../../../lease/errors.js";
@@ -49,6 +50,7 @@ class ServedLease {
 export class LeaseServer implements ProviderEvents, LeaseKeeper {
   readonly provider: LeaseKeeper["provider"];
   readonly world: World;
+  readonly alarm: Alarm;
   readonly #options: LeaseServerOptions;
   readonly #byId = new Map<number, ServedLease>();
   readonly #byGrant = new Map<Grant, ServedLease>();
@@ -62,6 +64,7 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
     const { flease, world } = options;
     this.#options = options;
     this.world = world;
+    this.alarm = new Alarm(world);
     this.#holder = flease.holder;
     this.#told = new RenewingThread(options.threads, flease.holder);
     this.provider = {
