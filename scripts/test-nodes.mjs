@@ -1,8 +1,10 @@
 // Tests on the maintained lines of Node that are not the one at hand: a cluster of members and clients of all of them
-// side by side, and then the fast tests on each. Needs npm and nothing else; the binaries are kept for the next time.
-import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync } from "node:fs";
-import { join } from "node:path";
+// side by side, and then on each the fast tests, and the package: packed once, installed there and used. Needs npm and
+// nothing else; the binaries are kept for the next time.
+import { execFileSync, spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -36,4 +38,15 @@ for (const binary of binaries) run(binary, ["--version"]);
 run(process.execPath, [vitest, "run", "--config", "vitest.e2e.config.ts", "test/e2e/nodes.test.ts"], {
   LEASEHOLD_NODES: binaries.join(":"),
 });
-for (const binary of binaries.slice(1)) run(binary, [vitest, "run"]);
+const folder = mkdtempSync(join(tmpdir(), "leasehold-nodes-"));
+process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+const packing = ["pack", "--json", "--ignore-scripts", "--pack-destination", folder];
+const [{ filename }] = JSON.parse(execFileSync("npm", packing, { cwd: root, encoding: "utf8" }));
+for (const binary of binaries.slice(1)) {
+  run(binary, [vitest, "run"]);
+  // What npm and the tools of a project start is this Node as well.
+  run(binary, [vitest, "run", "--config", "vitest.packaged.config.ts"], {
+    PATH: `${dirname(binary)}${delimiter}${process.env.PATH}`,
+    LEASEHOLD_PACKED: join(folder, filename),
+  });
+}

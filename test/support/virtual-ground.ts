@@ -47,8 +47,8 @@ export function groundOfProcesses(
     pass: (ms) => world.advance(ms),
     freeze: async (leases, ms) => {
       processes.get(leases)!.pause();
+      // Its timers have not run yet when it looks again, as in a process that has just been continued.
       await world.advance(ms);
-      processes.get(leases)!.resume();
     },
     close: async () => {
       for (const process of processes.values()) process.resume();
