@@ -33,6 +33,7 @@ export function groundOfProcesses(
 ): ConformanceGround {
   const opened: Leases[] = [];
   const processes = new Map<Leases, ProcessSwitch>();
+  const stopped = new Set<ProcessSwitch>();
   return {
     ttlMs: 2_000,
     open: async (name) => {
@@ -44,11 +45,16 @@ export function groundOfProcesses(
       processes.set(wrapped, process);
       return wrapped;
     },
-    pass: (ms) => world.advance(ms),
+    pass: (ms) => {
+      // Only now: a process that was stopped looks at its lease before its timers run.
+      for (const process of stopped) process.resume();
+      stopped.clear();
+      return world.advance(ms);
+    },
     freeze: async (leases, ms) => {
       processes.get(leases)!.pause();
-      // Its timers have not run yet when it looks again, as in a process that has just been continued.
       await world.advance(ms);
+      stopped.add(processes.get(leases)!);
     },
     close: async () => {
       for (const process of processes.values()) process.resume();
