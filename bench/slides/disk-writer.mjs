@@ -14,16 +14,12 @@ process.on("disconnect", () => {
   process.exit();
 });
 
-function writeSome() {
-  ftruncateSync(file, 0);
-  for (let index = 0; index < writesInFile; index += 1) {
-    writeSync(file, bytes, 0, bytes.length, index * bytes.length);
-    fsyncSync(file);
-  }
-}
-
-(function go() {
-  writeSome();
-  setImmediate(go);
+let written = 0;
+(function writeOne() {
+  if (written % writesInFile === 0) ftruncateSync(file, 0);
+  writeSync(file, bytes, 0, bytes.length, (written % writesInFile) * bytes.length);
+  fsyncSync(file);
+  written += 1;
+  setImmediate(writeOne);
 })();
 process.send("writing");
