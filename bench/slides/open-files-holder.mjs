@@ -5,7 +5,7 @@ const { urls } = JSON.parse(process.argv[2]);
 const leases = await open(...urls, { name: "holder" });
 const inFlight = 512;
 const held = [];
-let lost = 0;
+let failure;
 
 async function each(count, operation) {
   let next = 0;
@@ -18,14 +18,12 @@ async function each(count, operation) {
 async function take(count, ttlMs) {
   await each(count, async (index) => {
     try {
-      const lease = await leases.acquire(`file/${process.pid}/${index}`, { ttl: ttlMs });
-      lease.signal.addEventListener("abort", () => (lost += 1));
-      held.push(lease);
-    } catch {
-      // Counted by its absence.
+      held.push(await leases.acquire(`file/${process.pid}/${index}`, { ttl: ttlMs }));
+    } catch (error) {
+      failure = error.message;
     }
   });
-  return { held: held.length };
+  return { held: held.length, failure };
 }
 
 async function renewals() {
@@ -43,7 +41,7 @@ async function renewals() {
 process.on("message", async ({ order, count, ttlMs }) => {
   if (order === "take") process.send(await take(count, ttlMs));
   if (order === "renewals") process.send(await renewals());
-  if (order === "lost") process.send({ lost });
+  if (order === "lost") process.send({ lost: held.filter((lease) => lease.remaining() <= 0).length });
 });
 process.on("disconnect", () => process.exit());
 process.send("ready");

@@ -12,7 +12,7 @@ import { connectZooKeeper, createNodes } from "./zookeeper-client.mjs";
 
 const timeoutsSeconds = [1, 2, 5, 10];
 const derivedSeconds = [1, 2, 5, 10, 30];
-const settings = { ttlMax: "10s", maxClockSkew: "20ms", rpcTimeout: "500ms" };
+const settings = { ttlMax: "10s", maxClockSkew: "20ms", rpcTimeout: "200ms" };
 const firstCount = 10_000;
 /** No more: what is shown is how the number grows, and the memory of the machine is bounded. */
 const mostLeases = 1_000_000;
@@ -49,7 +49,8 @@ class Holder {
 /** Whether so many leases are kept alive for some time, and none lost. */
 async function keeps(urls, ttlSeconds, count, progress) {
   const holder = await Holder.start(urls);
-  const { held } = await holder.ask({ order: "take", count, ttlMs: 1_000 * ttlSeconds });
+  const { held, failure } = await holder.ask({ order: "take", count, ttlMs: 1_000 * ttlSeconds });
+  if (held === 0) throw new Error(`no lease of ${ttlSeconds} s was to be had: ${failure}`);
   if (held === count) await sleep(heldMs(ttlSeconds));
   const { lost } = await holder.ask({ order: "lost" });
   await holder.stop();
