@@ -12,8 +12,15 @@ const shown = new Set(["figure", "system", "unit", "median", "min", "max", "roun
 const parametersOf = (row) =>
   Object.entries(row)
     .filter(([name]) => !shown.has(name))
-    .map(([name, value]) => `${name} ${typeof value === "object" ? JSON.stringify(value) : value}`)
+    .map(([name, value]) => `${name} ${value}`)
     .join(", ");
+
+const valueOf = (value) =>
+  typeof value === "object"
+    ? Object.entries(value)
+        .map(([name, own]) => `${name} ${own}`)
+        .join(", ")
+    : value;
 
 function line(row) {
   const range = `${said(row.min)} – ${said(row.max)}`;
@@ -31,7 +38,7 @@ th, td { text-align: left; padding: 2px 10px 2px 0; border-bottom: 1px solid lig
 /** `drawn` are the charts as SVG. */
 export function page(measured, drawn) {
   const machine = Object.entries(measured.machine).map(
-    ([name, value]) => `<li>${escaped(name)}: ${escaped(value)}</li>`,
+    ([name, value]) => `<li>${escaped(name)}: ${escaped(valueOf(value))}</li>`,
   );
   const headings = ["figure", "system", "median", "least – greatest", "unit", "rounds", "with"];
   return `<!doctype html>

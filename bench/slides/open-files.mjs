@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { startCluster } from "../cluster.mjs";
 import { rowOf } from "./rows.mjs";
 import { startZooKeeper } from "./servers.mjs";
-import { connectZooKeeper, createNodes } from "./zookeeper-client.mjs";
+import { connectZooKeeper, createNodes, hasNode } from "./zookeeper-client.mjs";
 
 const timeoutsSeconds = [1, 2, 5, 10];
 const derivedSeconds = [1, 2, 5, 10, 30];
@@ -20,6 +20,8 @@ const growth = 1.4;
 /** A lease is renewed when a third of it is over. */
 const renewalsInTtl = 3;
 const heldMs = (ttlSeconds) => Math.max(3_000, 1_500 * ttlSeconds);
+/** All searches together take no longer than this and the last try of them. */
+const searchMs = 80_000;
 const zooKeeperNodes = 20_000;
 
 /** Leases of one client, in a process of its own; a new one for each try, so that nothing is left of the one before. */
@@ -61,16 +63,16 @@ async function keeps(urls, ttlSeconds, count, progress) {
 }
 
 /** The greatest number that was kept and the least that was not, no more than `growth` from each other. */
-async function search(urls, ttlSeconds, guess, progress) {
+async function search(urls, ttlSeconds, guess, deadline, progress) {
   let [kept, lost] = [0, Infinity];
   let count = Math.min(mostLeases, Math.round(guess));
-  while (lost > kept * growth * 1.05 && kept < mostLeases) {
+  while (lost > kept * growth * 1.05 && kept < mostLeases && performance.now() < deadline) {
     if (await keeps(urls, ttlSeconds, count, progress)) kept = count;
     else lost = count;
     const up = Math.min(mostLeases, kept * growth);
     count = Math.round(kept === 0 ? lost / 2 : lost === Infinity ? up : Math.sqrt(kept * lost));
   }
-  return { kept, lost: Math.min(lost, mostLeases) };
+  return { kept, lost };
 }
 
 async function leasehold(progress) {
@@ -85,16 +87,16 @@ async function leasehold(progress) {
     const byCapacity = perSecond.map((rate) => (rate * ttlSeconds) / renewalsInTtl);
     rows.push(rowOf("leases kept alive, derived", "leasehold", unit, byCapacity, { ttlSeconds }));
   }
+  const deadline = performance.now() + searchMs;
   let share = firstCount / (capacity / renewalsInTtl);
   for (const ttlSeconds of timeoutsSeconds) {
-    const { kept, lost } = await search(
-      cluster.urls,
-      ttlSeconds,
-      ((capacity * ttlSeconds) / renewalsInTtl) * share,
-      progress,
-    );
+    const guess = ((capacity * ttlSeconds) / renewalsInTtl) * share;
+    const { kept, lost } = await search(cluster.urls, ttlSeconds, guess, deadline, progress);
+    if (kept === 0) continue;
     share = (kept * renewalsInTtl) / (capacity * ttlSeconds);
-    rows.push({ ...rowOf("leases kept alive", "leasehold", unit, [kept], { ttlSeconds }), max: lost });
+    const row = rowOf("leases kept alive", "leasehold", unit, [kept], { ttlSeconds });
+    // Between the two lies the greatest number, if one was found at which some are lost.
+    rows.push({ ...row, max: Number.isFinite(lost) ? lost : kept });
   }
   await cluster.stop();
   return rows;
@@ -103,24 +105,22 @@ async function leasehold(progress) {
 /** Sessions of all timeouts beside each other, each with as many nodes: its pings are all that keeps them. */
 async function zooKeeper(progress) {
   const servers = await startZooKeeper();
-  const sessions = [];
-  for (const ttlSeconds of timeoutsSeconds) {
-    const client = await connectZooKeeper(servers.addresses, 1_000 * ttlSeconds);
-    const session = { client, ttlSeconds, lost: false };
-    client.on("expired", () => (session.lost = true));
-    sessions.push(session);
-    await createNodes(client, `file-${ttlSeconds}`, zooKeeperNodes);
-    progress(`ZooKeeper: ${zooKeeperNodes} nodes of a session of ${ttlSeconds} s`);
-  }
+  const sessions = await Promise.all(
+    timeoutsSeconds.map(async (ttlSeconds) => {
+      const client = await connectZooKeeper(servers.addresses, 1_000 * ttlSeconds);
+      await createNodes(client, `file-${ttlSeconds}`, zooKeeperNodes);
+      progress(`ZooKeeper: ${zooKeeperNodes} nodes of a session of ${ttlSeconds} s`);
+      return { client, ttlSeconds };
+    }),
+  );
   await sleep(heldMs(timeoutsSeconds.at(-1)));
-  const rows = sessions
-    .filter(({ lost }) => !lost)
-    .map(({ ttlSeconds }) =>
-      rowOf("leases kept alive", "zookeeper", "leases", [zooKeeperNodes], {
-        ttlSeconds,
-        tried: zooKeeperNodes,
-      }),
-    );
+  const rows = [];
+  for (const { client, ttlSeconds } of sessions) {
+    // All of a session's nodes go together.
+    if (!(await hasNode(client, `/file-${ttlSeconds}-0`))) continue;
+    const more = { ttlSeconds, tried: zooKeeperNodes };
+    rows.push(rowOf("leases kept alive", "zookeeper", "leases", [zooKeeperNodes], more));
+  }
   for (const { client } of sessions) client.close();
   await servers.stop();
   return rows;

@@ -42,3 +42,5 @@ export async function createNodes(client, prefix, count) {
     await promised((done) => transaction.commit(done));
   }
 }
+
+export const hasNode = (client, path) => promised((done) => client.exists(path, done)).then(Boolean);
