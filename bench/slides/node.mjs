@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { openZooKeeper } from "./zookeeper-client.mjs";
 
 const { id, member, url, zookeeper } = JSON.parse(process.argv[2]);
-const leaseMs = 3_000;
+const leaseMs = 4_000;
 const paceMs = 10;
 
 async function join() {

@@ -7,8 +7,8 @@ import { freePort } from "../processes.mjs";
 
 const script = fileURLToPath(new URL("node.mjs", import.meta.url));
 /** At its start a member is silent for a little more than this. */
-const ttlMaxMs = 3_000;
-const settings = { ttlMax: ttlMaxMs, maxClockSkew: "20ms", rpcTimeout: "1s", insecure: true };
+const ttlMaxMs = 4_000;
+const settings = { ttlMax: ttlMaxMs, maxClockSkew: "20ms", rpcTimeout: "900ms", insecure: true };
 const cellSize = 3;
 const drainMs = 150;
 
