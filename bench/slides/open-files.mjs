@@ -10,10 +10,11 @@ import { rowOf } from "./rows.mjs";
 import { startZooKeeper } from "./servers.mjs";
 import { connectZooKeeper, createNodes, hasNode } from "./zookeeper-client.mjs";
 
-const timeoutsSeconds = [1, 2, 5, 10];
-const derivedSeconds = [1, 2, 5, 10, 30];
-const settings = { ttlMax: "10s", maxClockSkew: "20ms", rpcTimeout: "200ms" };
-const firstCount = 10_000;
+const timeoutsSeconds = [2, 5, 10];
+const derivedSeconds = [2, 5, 10, 20, 30];
+const settings = { ttlMax: "10s", maxClockSkew: "20ms", rpcTimeout: "450ms" };
+/** Of what the rate of renewals says, the first number that is tried. */
+const firstShare = 0.5;
 /** No more: what is shown is how the number grows, and the memory of the machine is bounded. */
 const mostLeases = 1_000_000;
 const growth = 1.4;
@@ -88,7 +89,7 @@ async function leasehold(progress) {
     rows.push(rowOf("leases kept alive, derived", "leasehold", unit, byCapacity, { ttlSeconds }));
   }
   const deadline = performance.now() + searchMs;
-  let share = firstCount / (capacity / renewalsInTtl);
+  let share = firstShare;
   for (const ttlSeconds of timeoutsSeconds) {
     const guess = ((capacity * ttlSeconds) / renewalsInTtl) * share;
     const { kept, lost } = await search(cluster.urls, ttlSeconds, guess, deadline, progress);
