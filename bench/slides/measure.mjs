@@ -1,15 +1,21 @@
 // Measures the charts of the Flease talk, and puts the rows into the file of results in place of those of the same figures:
-// `node bench/slides/measure.mjs [nodes] [files] [disks]`; without words all three.
+// `node bench/slides/measure.mjs [part…]`; without words all.
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { measureBusyDisks } from "./busy-disks.mjs";
-import { measureOpenFiles } from "./open-files.mjs";
-import { measureOverNodes } from "./over-nodes.mjs";
+import { measureOpenFiles, measureZooKeeperSessions } from "./open-files.mjs";
+import { measureMembers, measureZooKeeperNodes } from "./over-nodes.mjs";
 
-const parts = { nodes: measureOverNodes, files: measureOpenFiles, disks: measureBusyDisks };
+const parts = {
+  nodes: measureMembers,
+  "nodes-zookeeper": measureZooKeeperNodes,
+  files: measureOpenFiles,
+  "files-zookeeper": measureZooKeeperSessions,
+  disks: measureBusyDisks,
+};
 const file = fileURLToPath(new URL("../results/latest.json", import.meta.url));
 const words = process.argv.slice(2);
 
@@ -21,8 +27,8 @@ const seconds = () => ((performance.now() - began) / 1_000).toFixed(0);
 for (const [name, measure] of Object.entries(parts)) {
   if (words.length > 0 && !words.includes(name)) continue;
   const rows = await measure((text) => process.stderr.write(`${seconds()} s: ${text}\n`));
-  const figures = new Set(rows.map(({ figure }) => figure));
-  known.rows = [...known.rows.filter(({ figure }) => !figures.has(figure)), ...rows];
+  const isAnew = (old) => rows.some(({ figure, system }) => figure === old.figure && system === old.system);
+  known.rows = [...known.rows.filter((old) => !isAnew(old)), ...rows];
 }
 const commit = execFileSync("git", ["rev-parse", "--short", "HEAD"], { encoding: "utf8" }).trim();
 const { rows, ...about } = { ...known, at: new Date().toISOString(), commit };

@@ -58,11 +58,11 @@ export class Nodes {
     );
   }
 
-  /** All together so many at a time, and so many a second if that is said. */
+  /** Each so many at a time, and all together so many a second if that is said. */
   async run(inFlight, perSecond) {
     await this.#ask({
       order: "run",
-      inFlight: Math.max(1, Math.round(inFlight / this.count)),
+      inFlight,
       ...(perSecond !== undefined && { perSecond: perSecond / this.count }),
     });
   }

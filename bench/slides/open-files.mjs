@@ -76,7 +76,7 @@ async function search(urls, ttlSeconds, guess, deadline, progress) {
   return { kept, lost };
 }
 
-async function leasehold(progress) {
+export async function measureOpenFiles(progress) {
   const cluster = await startCluster(settings);
   const holder = await Holder.start(cluster.urls);
   const { perSecond } = await holder.ask({ order: "renewals" });
@@ -104,7 +104,7 @@ async function leasehold(progress) {
 }
 
 /** Sessions of all timeouts beside each other, each with as many nodes: its pings are all that keeps them. */
-async function zooKeeper(progress) {
+export async function measureZooKeeperSessions(progress) {
   const servers = await startZooKeeper();
   const sessions = await Promise.all(
     timeoutsSeconds.map(async (ttlSeconds) => {
@@ -126,8 +126,3 @@ async function zooKeeper(progress) {
   await servers.stop();
   return rows;
 }
-
-export const measureOpenFiles = async (progress) => [
-  ...(await leasehold(progress)),
-  ...(await zooKeeper(progress)),
-];

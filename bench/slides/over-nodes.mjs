@@ -6,15 +6,16 @@ import { Nodes, sum } from "./nodes.mjs";
 import { rowOf } from "./rows.mjs";
 import { startZooKeeper } from "./servers.mjs";
 
-const counts = (process.env.COUNTS ?? "3,6,12,20,30").split(",").map(Number);
-const inFlight = 240;
+const counts = [3, 10, 20, 30];
+/** Of each node. */
+const inFlight = 64;
 const rounds = 3;
-const roundMs = 1_500;
+const roundMs = 1_200;
 const warmUpMs = 1_000;
 const javaWarmUpMs = 6_000;
-const settleMs = 500;
+const settleMs = 400;
 const offered = [250, 500, 1_000, 2_000, 4_000, 8_000];
-const offeredMs = 2_000;
+const offeredMs = 1_500;
 
 /** What has been done and used so far, while nobody works: looks at busy servers would be late, and count another time. */
 async function totals(nodes, servers) {
@@ -98,7 +99,7 @@ async function overLoad(system, nodes, servers, progress) {
   return rows;
 }
 
-async function members(progress) {
+export async function measureMembers(progress) {
   const rows = [];
   for (const count of counts) {
     const nodes = await Nodes.members(count);
@@ -109,7 +110,7 @@ async function members(progress) {
   return rows;
 }
 
-async function zooKeeper(progress) {
+export async function measureZooKeeperNodes(progress) {
   const rows = [];
   const servers = await startZooKeeper();
   const nodes = new Nodes();
@@ -125,8 +126,3 @@ async function zooKeeper(progress) {
   await servers.stop();
   return rows;
 }
-
-export const measureOverNodes = async (progress) => [
-  ...(await members(progress)),
-  ...(await zooKeeper(progress)),
-];
