@@ -14,7 +14,7 @@ const timeoutsSeconds = [2, 5, 10];
 const derivedSeconds = [2, 5, 10, 20, 30];
 const settings = { ttlMax: "10s", maxClockSkew: "20ms", rpcTimeout: "450ms" };
 /** Of what the rate of renewals says, the first number that is tried. */
-const firstShare = 0.5;
+const firstShare = 0.8;
 /** No more: what is shown is how the number grows, and the memory of the machine is bounded. */
 const mostLeases = 1_000_000;
 const growth = 1.4;
