@@ -15,8 +15,13 @@ async function each(count, operation) {
   await Promise.all(Array.from({ length: inFlight }, worker));
 }
 
+/** Longer than this it may not take: then there are too many. */
+const takeMs = 10_000;
+
 async function take(count, ttlMs) {
+  const deadline = performance.now() + takeMs;
   await each(count, async (index) => {
+    if (performance.now() > deadline) return;
     try {
       held.push(await leases.acquire(`file/${process.pid}/${index}`, { ttl: ttlMs }));
     } catch (error) {
