@@ -11,6 +11,7 @@ import { Progress } from "./progress.mjs";
 import { latest, rowOf, save } from "./results.mjs";
 import { debianVersion, Room } from "./room.mjs";
 import { Running } from "./running.mjs";
+import { slides } from "./slides/index.mjs";
 import { load, systems } from "./systems/index.mjs";
 
 const names = systems.map(({ name }) => name);
@@ -18,11 +19,12 @@ const names = systems.map(({ name }) => name);
 const help = `npm run bench -- [options]
 
 Measures systems that give out leases side by side on this machine: every round measures each of them, one after
-the other. Starts their servers itself, in a temporary directory, and ends them. All of it takes some ten minutes
+the other. Starts their servers itself, in a temporary directory, and ends them. All of it takes some twenty minutes
 and wants a quiet machine. Writes medians, least and greatest of the rounds.
 
   --systems a,b   of: ${names.join(", ")}
-  --figures a,b   of: ${Object.keys(parts).join(", ")}
+  --figures a,b   of: ${Object.keys(parts).join(", ")};
+                  and of the four charts of the Flease talk: ${Object.keys(slides).join(", ")}
   --rounds n      5 unless given
   --output file   ${relative(process.cwd(), latest)} unless given; rows that are not measured now stay in it
   --dir folder    whose disk the servers write to; ${tmpdir()} unless given
@@ -78,7 +80,9 @@ if (options.help) {
 const rounds = Number(options.rounds ?? 5);
 if (!Number.isInteger(rounds) || rounds < 1) refuse("--rounds is a whole number from 1");
 const wantedSystems = chosen(options.systems, names, "system");
-const wantedParts = chosen(options.figures, Object.keys(parts), "figure");
+const wantedFigures = chosen(options.figures, [...Object.keys(parts), ...Object.keys(slides)], "figure");
+const wantedParts = Object.keys(parts).filter((name) => wantedFigures.includes(name));
+const wantedSlides = Object.keys(slides).filter((name) => wantedFigures.includes(name));
 const output = options.output ?? latest;
 
 installClients();
@@ -98,6 +102,14 @@ const progress = new Progress(
     ),
 );
 
+/** Whether some of these packages of Debian are missing, which is said. */
+function lacks(what, wanted) {
+  const missing = wanted.filter((name) => debianVersion(name) === undefined);
+  if (missing.length > 0)
+    fault(`${what} is left out: it needs Debian's package ${missing.join(", ")} (apt-get install)`);
+  return missing.length > 0;
+}
+
 const packages = [];
 /** Starts all that were asked for and can be had. */
 async function startAll() {
@@ -106,13 +118,7 @@ async function startAll() {
       .filter(({ name }) => wantedSystems.includes(name))
       .map(async (system) => {
         const wanted = (await load(system.module)).packages;
-        const missing = wanted.filter((name) => debianVersion(name) === undefined);
-        if (missing.length > 0) {
-          fault(
-            `${system.name} is left out: it needs Debian's package ${missing.join(", ")} (apt-get install)`,
-          );
-          return [];
-        }
+        if (lacks(system.name, wanted)) return [];
         packages.push(...wanted);
         try {
           return [{ name: system.name, running: await Running.start(system, room) }];
@@ -125,8 +131,25 @@ async function startAll() {
   return all.flat();
 }
 
-process.stderr.write("starting servers; Leasehold's members wait ten seconds first\n");
-const started = await startAll();
+/** Their servers are not those of the other figures, and are ended before those are started. */
+async function measureSlides() {
+  for (const name of wantedSlides) {
+    const { packages: wanted, measure } = slides[name];
+    if (lacks(name, wanted)) continue;
+    process.stderr.write(`${name}\n`);
+    try {
+      const rows = await measure(room, (text) => process.stderr.write(`  ${text}\n`));
+      save(output, { at, commit: commitOf(), machine: machineOf(room.folder("disk"), wanted) }, rows);
+    } catch (error) {
+      fault(`${name}: ${error.stack ?? error}`);
+    }
+  }
+}
+
+await measureSlides();
+if (wantedParts.length > 0)
+  process.stderr.write("starting servers; Leasehold's members wait ten seconds first\n");
+const started = wantedParts.length > 0 ? await startAll() : [];
 const machine = machineOf(room.folder("disk"), packages);
 
 /** Values by row: { figure, system, unit, parameters, values }. */

@@ -1,16 +1,14 @@
-// Writes to this machine's disk and syncs what it wrote, without a pause.
-import { closeSync, fsyncSync, ftruncateSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+// Writes to the file of its argument and syncs what it wrote, without a pause.
+import { closeSync, fsyncSync, ftruncateSync, openSync, rmSync, writeSync } from "node:fs";
 
 const bytes = Buffer.alloc(1 << 20, 1);
 const writesInFile = 64;
-const folder = mkdtempSync(join(tmpdir(), "leasehold-writer-"));
-const file = openSync(join(folder, "data"), "w");
+const path = process.argv[2];
+const file = openSync(path, "w");
 
 process.on("disconnect", () => {
   closeSync(file);
-  rmSync(folder, { recursive: true });
+  rmSync(path);
   process.exit();
 });
 

@@ -1,11 +1,10 @@
 // One node of the cluster, in a process of its own: it takes leases of its own and gives them back, so many at a time, as fast as
-// it can or as often as it is told. As a node of Flease it is a member, too; else it is a client of servers.
+// it can or as often as it is told. It is a member of Flease, or a client of ZooKeeper.
 // Its parent says what to do by messages, and each is answered.
-import { open, startMember } from "../../dist/src/index.js";
+import { startMember } from "../../dist/src/index.js";
 import { setTimeout as sleep } from "node:timers/promises";
-import { openZooKeeper } from "./zookeeper-client.mjs";
 
-const { id, member, url, zookeeper } = JSON.parse(process.argv[2]);
+const { id, member, zookeeper } = JSON.parse(process.argv[2]);
 const leaseMs = 4_000;
 const paceMs = 10;
 
@@ -21,7 +20,8 @@ async function join() {
       },
     };
   }
-  const leases = url === undefined ? await openZooKeeper(zookeeper) : await open(url, { name: id });
+  const { ZooKeeperNodes } = await import("../systems/zookeeper-nodes.mjs");
+  const leases = await ZooKeeperNodes.connect(zookeeper, leaseMs);
   return { leases, ready: async () => {}, handled: () => 0 };
 }
 

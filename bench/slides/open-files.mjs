@@ -6,9 +6,8 @@ import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { startCluster } from "../cluster.mjs";
-import { rowOf } from "./rows.mjs";
-import { startZooKeeper } from "./servers.mjs";
-import { connectZooKeeper, createNodes, hasNode } from "./zookeeper-client.mjs";
+import { rowOf } from "../results.mjs";
+import { startZooKeeper } from "./zookeeper.mjs";
 
 const timeoutsSeconds = [2, 5, 10];
 const derivedSeconds = [2, 5, 10, 20, 30];
@@ -76,7 +75,7 @@ async function search(urls, ttlSeconds, guess, deadline, progress) {
   return { kept, lost };
 }
 
-export async function measureOpenFiles(progress) {
+export async function measureOpenFiles(room, progress) {
   const cluster = await startCluster(settings);
   const holder = await Holder.start(cluster.urls);
   const { perSecond } = await holder.ask({ order: "renewals" });
@@ -104,12 +103,13 @@ export async function measureOpenFiles(progress) {
 }
 
 /** Sessions of all timeouts beside each other, each with as many nodes: its pings are all that keeps them. */
-export async function measureZooKeeperSessions(progress) {
-  const servers = await startZooKeeper();
+export async function measureZooKeeperSessions(room, progress) {
+  const { ZooKeeperNodes } = await import("../systems/zookeeper-nodes.mjs");
+  const servers = await startZooKeeper(room);
   const sessions = await Promise.all(
     timeoutsSeconds.map(async (ttlSeconds) => {
-      const client = await connectZooKeeper(servers.addresses, 1_000 * ttlSeconds);
-      await createNodes(client, `file-${ttlSeconds}`, zooKeeperNodes);
+      const client = await ZooKeeperNodes.connect(servers.ports, 1_000 * ttlSeconds);
+      await client.createMany(`file/${ttlSeconds}`, zooKeeperNodes);
       progress(`ZooKeeper: ${zooKeeperNodes} nodes of a session of ${ttlSeconds} s`);
       return { client, ttlSeconds };
     }),
@@ -118,11 +118,11 @@ export async function measureZooKeeperSessions(progress) {
   const rows = [];
   for (const { client, ttlSeconds } of sessions) {
     // All of a session's nodes go together.
-    if (!(await hasNode(client, `/file-${ttlSeconds}-0`))) continue;
+    if (!(await client.has(`file/${ttlSeconds}/0`))) continue;
     const more = { ttlSeconds, tried: zooKeeperNodes };
     rows.push(rowOf("leases kept alive", "zookeeper", "leases", [zooKeeperNodes], more));
   }
   for (const { client } of sessions) client.close();
-  await servers.stop();
+  servers.stop();
   return rows;
 }

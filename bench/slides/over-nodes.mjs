@@ -3,12 +3,12 @@
 // how many messages each handles at how many leases a second.
 import { setTimeout as sleep } from "node:timers/promises";
 import { Nodes, sum } from "./nodes.mjs";
-import { rowOf } from "./rows.mjs";
-import { startZooKeeper } from "./servers.mjs";
+import { rowOf } from "../results.mjs";
+import { startZooKeeper } from "./zookeeper.mjs";
 
 const counts = [3, 10, 20, 30];
 /** Of each node. */
-const inFlight = 64;
+const inFlight = 16;
 const rounds = 3;
 const roundMs = 1_200;
 const warmUpMs = 1_000;
@@ -65,7 +65,7 @@ async function overNodes(system, nodes, servers, progress) {
   const looks = [];
   for (let round = 0; round < rounds; round += 1) looks.push(await look(nodes, servers, roundMs));
   const failed = sum(looks, "failed");
-  const more = { nodes: nodes.count, inFlight, ...(failed > 0 && { failed }) };
+  const more = { nodes: nodes.count, each: inFlight, ...(failed > 0 && { failed }) };
   const row = (figure, unit, field) =>
     rowOf(
       figure,
@@ -99,7 +99,7 @@ async function overLoad(system, nodes, servers, progress) {
   return rows;
 }
 
-export async function measureMembers(progress) {
+export async function measureMembers(room, progress) {
   const rows = [];
   for (const count of counts) {
     const nodes = await Nodes.members(count);
@@ -110,19 +110,19 @@ export async function measureMembers(progress) {
   return rows;
 }
 
-export async function measureZooKeeperNodes(progress) {
+export async function measureZooKeeperNodes(room, progress) {
   const rows = [];
-  const servers = await startZooKeeper();
+  const servers = await startZooKeeper(room);
   const nodes = new Nodes();
   // A virtual machine of Java gets faster with what it has done.
-  await nodes.growTo(counts[0], { zookeeper: servers.addresses });
+  await nodes.growTo(counts[0], { zookeeper: servers.ports });
   await look(nodes, servers, javaWarmUpMs);
   for (const count of counts) {
-    await nodes.growTo(count, { zookeeper: servers.addresses });
+    await nodes.growTo(count, { zookeeper: servers.ports });
     rows.push(...(await overNodes("zookeeper", nodes, servers, progress)));
   }
   rows.push(...(await overLoad("zookeeper", nodes, servers, progress)));
   await nodes.stop();
-  await servers.stop();
+  servers.stop();
   return rows;
 }

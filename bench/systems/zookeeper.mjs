@@ -13,7 +13,8 @@ const ids = [1, 2, 3];
 const classPath = "/usr/share/java/zookeeper.jar";
 const main = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
 
-export async function start(room) {
+/** `own` are settings for zoo.cfg beside these. */
+export async function start(room, way, own = {}) {
   const ports = [];
   for (const _ of ids) ports.push([await freePort(), await freePort(), await freePort()]);
   const others = ids.map((id, index) => `server.${id}=127.0.0.1:${ports[index].slice(1).join(":")}`);
@@ -28,6 +29,7 @@ export async function start(room) {
       clientPort: ports[index][0],
       maxClientCnxns: 0,
       "admin.enableServer": false,
+      ...own,
     };
     const lines = Object.entries(settings).map(([name, value]) => `${name}=${value}`);
     writeFileSync(`${folder}/zoo.cfg`, [...lines, ...others, ""].join("\n"));
