@@ -22,11 +22,16 @@ for (const { name, of } of charts) {
     const text = svg.replaceAll(/<[^>]+>/g, "\n");
     assert.match(text, /\((log scale)\)/);
     assert.doesNotMatch(svg, /NaN|undefined|Infinity/);
+    const hasNothing = rows.some(({ median }) => median <= 0);
+    assert.equal(text.includes("too little to be seen"), hasNothing);
     const symbols = [...svg.matchAll(/<g class="mark-symbol role-mark[^>]*>(.*?)<\/g>/g)].flatMap(
       ([, marks]) => [...marks.matchAll(/<path /g)],
     );
-    const dashed = rows.filter(({ figure }) => figure.endsWith("derived")).length;
-    assert.ok(symbols.length >= rows.length - dashed, `${symbols.length} marks of ${rows.length} rows`);
+    const without = rows.filter(({ figure, median }) => figure.endsWith("derived") || median <= 0);
+    assert.ok(
+      symbols.length >= rows.length - without.length,
+      `${symbols.length} marks of ${rows.length} rows`,
+    );
     const width = Number(/width="([\d.]+)"/.exec(svg)[1]);
     assert.ok(width > widthPx / 2 && width < widthPx * 1.1, `${width} pixels wide`);
   });

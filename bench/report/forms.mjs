@@ -49,11 +49,15 @@ const logAxis = (title, [least, most]) => ({
  * greatest round as whiskers. `series` is `[{ label, filled, rows }]`; the topmost system has the labels at its points.
  */
 function dots({ series, unit, domain, showSystems = true, width }) {
-  const values = series.flatMap(({ label, filled = true, rows }) =>
+  const all = series.flatMap(({ label, filled = true, rows }) =>
     rows.map((row) => datum(row, { kind: label, filled })),
   );
-  const sort = order.filter((name) => values.some((value) => value.system === name));
+  const values = all.filter(({ value }) => value > 0);
   const shown = domain ?? decades(extremes(values));
+  // A logarithmic axis has no place for nothing.
+  for (const value of values) value.min = Math.max(value.min, shown[0]);
+  const nothing = all.filter(({ value }) => value <= 0).map((value) => ({ ...value, value: shown[0] }));
+  const sort = order.filter((name) => all.some((value) => value.system === name));
   const x = {
     field: "value",
     type: "quantitative",
@@ -107,6 +111,12 @@ function dots({ series, unit, domain, showSystems = true, width }) {
       encoding: { x, text: { field: "label" }, color: colour },
     },
   ];
+  if (nothing.length > 0)
+    layer.push({
+      data: { values: nothing },
+      mark: { type: "text", align: "left", dx: 4, fontStyle: "italic" },
+      encoding: { x, text: { value: "too little to be seen" }, color: colour },
+    });
   return { data: { values }, width, height: { step: rowPx }, encoding: { y }, layer };
 }
 

@@ -59,7 +59,10 @@ async function keeps(urls, ttlSeconds, count, progress) {
   progress(
     `${count} leases of ${ttlSeconds} s: ${lost} lost${held === count ? "" : `, ${count - held} not taken`}`,
   );
-  return held === count && lost === 0;
+  const isKept = held === count && lost === 0;
+  // What members still know of those that are gone must not count in the next try.
+  if (!isKept) await sleep(1_000 * ttlSeconds);
+  return isKept;
 }
 
 /** The greatest number that was kept and the least that was not, no more than `growth` from each other. */
