@@ -132,7 +132,7 @@ function nodes(measured) {
     panel("pair CPU over nodes"),
     panel("pair messages over nodes"),
   ];
-  const x = { title: "nodes", values: [3, 6, 12, 18, 24, 30] };
+  const x = { title: "nodes", values: [3, 10, 20, 30] };
   return {
     rows: [...rate, ...cpuRows, ...messages],
     spec: () =>
