@@ -1,4 +1,4 @@
-// Which charts there are, what each asks, and which rows it shows. `questions` below are pure: they draw nothing.
+// Which charts there are, what each asks, and which rows it shows. Nothing is drawn here.
 import { dotChart, dotPanels, lineChart, linePanels } from "./forms.mjs";
 import { said, systems } from "./style.mjs";
 
@@ -8,6 +8,7 @@ const valueOf = (rows, system) => rows.find((row) => row.system === system)?.med
 /** "Leasehold: 60,000 a second; 3.8 × Redlock, …": what a reader should take away, by these rows. */
 function beside(rows, unit) {
   const own = valueOf(rows, "leasehold");
+  if (own === undefined) return "";
   const parts = Object.entries(others)
     .filter(([system]) => valueOf(rows, system) > 0)
     .map(([system, name]) => `${said(own / valueOf(rows, system))} × ${name}`);

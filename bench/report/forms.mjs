@@ -126,7 +126,8 @@ export function dotChart({ title, subtitle, ...rest }) {
 }
 
 /** Several questions over the same systems, beside each other; the systems are named once. `sameScale`: one axis for all. */
-export function dotPanels({ title, subtitle, panels, sameScale = false }) {
+export function dotPanels({ title, subtitle, panels: asked, sameScale = false }) {
+  const panels = asked.filter(({ series }) => series.some((one) => one.rows.length > 0));
   const width = (innerPx - labelsPx - gapPx * (panels.length - 1)) / panels.length;
   const rows = panels.flatMap(({ series }) => series.flatMap((one) => one.rows));
   const common = sameScale ? { domain: decades(extremes(rows)) } : {};
@@ -223,7 +224,8 @@ export function lineChart({ title, subtitle, ...rest }) {
 }
 
 /** Several questions over the same quantity, beside each other. */
-export function linePanels({ title, subtitle, panels }) {
+export function linePanels({ title, subtitle, panels: asked }) {
+  const panels = asked.filter(({ series }) => series.length > 0);
   const labelPx = 84;
   const width = innerPx / panels.length;
   return {
@@ -237,5 +239,8 @@ export function linePanels({ title, subtitle, panels }) {
   };
 }
 
-const heading = (text, subtitle) => ({ text, subtitle: subtitle.flatMap((line) => wrapped(line, innerPx)) });
+const heading = (text, subtitle) => ({
+  text,
+  subtitle: subtitle.flatMap((line) => (line === "" ? [] : wrapped(line, innerPx))),
+});
 const panelHeading = (text) => ({ text, fontSize: 13, offset: 12, frame: "group" });

@@ -1,12 +1,10 @@
 // A chart of the Flease talk: throughput while the disks are busy. Three servers or members each and one client, first beside
 // nothing, then beside processes that write to the same disk and sync what they wrote, in turns.
-import { fork } from "node:child_process";
-import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { rowOf } from "../results.mjs";
 import { Running } from "../running.mjs";
 import { systems } from "../systems/index.mjs";
+import { startChild, stopAll } from "./child.mjs";
 
 const measured = ["leasehold", "leasehold core", "etcd", "zookeeper"];
 const inFlight = 128;
@@ -17,16 +15,13 @@ const warmUpMs = 3_000;
 const writers = 4;
 
 async function besideWriters(folder, measure) {
-  const script = fileURLToPath(new URL("disk-writer.mjs", import.meta.url));
-  const children = Array.from({ length: writers }, (_, index) => fork(script, [`${folder}/${index}`]));
-  await Promise.all(children.map((child) => once(child, "message")));
+  const paths = Array.from({ length: writers }, (_, index) => `${folder}/${index}`);
+  const children = await Promise.all(paths.map((path) => startChild("disk-writer.mjs", { path })));
   await sleep(settleMs);
   try {
     return await measure();
   } finally {
-    const exits = children.map((child) => once(child, "exit"));
-    for (const child of children) child.disconnect();
-    await Promise.all(exits);
+    await stopAll(children);
   }
 }
 

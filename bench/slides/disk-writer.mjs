@@ -1,9 +1,9 @@
-// Writes to the file of its argument and syncs what it wrote, without a pause.
+// Writes to the file that it is told and syncs what it wrote, without a pause.
 import { closeSync, fsyncSync, ftruncateSync, openSync, rmSync, writeSync } from "node:fs";
 
 const bytes = Buffer.alloc(1 << 20, 1);
 const writesInFile = 64;
-const path = process.argv[2];
+const { path } = JSON.parse(process.argv[2]);
 const file = openSync(path, "w");
 
 process.on("disconnect", () => {
@@ -20,4 +20,4 @@ let written = 0;
   written += 1;
   setImmediate(writeOne);
 })();
-process.send("writing");
+process.send("ready");

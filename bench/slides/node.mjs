@@ -82,6 +82,5 @@ process.on("message", ({ order, inFlight, perSecond }) => {
   process.send(usage());
 });
 process.on("disconnect", () => process.exit());
-process.send("listening");
 await node.ready();
 process.send("ready");

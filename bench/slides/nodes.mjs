@@ -1,11 +1,8 @@
 // Nodes in processes of their own, and what they did between two looks at them.
-import { fork } from "node:child_process";
-import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { freePort } from "../processes.mjs";
+import { ask, startChild, stopAll } from "./child.mjs";
 
-const script = fileURLToPath(new URL("node.mjs", import.meta.url));
 /** At its start a member is silent for a little more than this. */
 const ttlMaxMs = 4_000;
 const settings = { ttlMax: ttlMaxMs, maxClockSkew: "20ms", rpcTimeout: "900ms", insecure: true };
@@ -14,12 +11,7 @@ const drainMs = 150;
 
 const idOf = (index) => `n${String(index).padStart(2, "0")}`;
 
-async function start(words) {
-  const child = fork(script, [JSON.stringify(words)]);
-  let [message] = await once(child, "message");
-  while (message !== "ready") [message] = await once(child, "message");
-  return child;
-}
+const start = (words) => startChild("node.mjs", words);
 
 export class Nodes {
   #children = [];
@@ -36,7 +28,7 @@ export class Nodes {
     return nodes;
   }
 
-  /** Until there are so many clients of servers: `words` says of which. */
+  /** Starts clients until there are so many; `words` says of which servers. */
   async growTo(count, words) {
     const more = Array.from({ length: count - this.#children.length }, (_, index) =>
       start({ id: idOf(this.#children.length + index), ...words }),
@@ -49,13 +41,7 @@ export class Nodes {
   }
 
   #ask(words) {
-    return Promise.all(
-      this.#children.map(async (child) => {
-        child.send(words);
-        const [usage] = await once(child, "message");
-        return usage;
-      }),
-    );
+    return Promise.all(this.#children.map((child) => ask(child, words)));
   }
 
   /** Each so many at a time, and all together so many a second if that is said. */
@@ -92,11 +78,8 @@ export class Nodes {
     return (sum(after, "done") - sum(before, "done")) / seconds;
   }
 
-  async stop() {
-    const exits = this.#children.map((child) => once(child, "exit"));
-    for (const child of this.#children) child.disconnect();
-    await Promise.all(exits);
-    this.#children = [];
+  stop() {
+    return stopAll(this.#children);
   }
 }
 

@@ -1,12 +1,10 @@
 // A chart of the Flease talk: how many files can be open at once, each under a lease that must be renewed before its timeout.
 // One client of three members holds leases that renew themselves; the greatest number of which none is lost is searched. Beside
 // it ZooKeeper, where a session is renewed and keeps all its nodes.
-import { fork } from "node:child_process";
-import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { startCluster } from "../cluster.mjs";
 import { rowOf } from "../results.mjs";
+import { ask, startChild, stopAll } from "./child.mjs";
 import { startZooKeeper } from "./zookeeper.mjs";
 
 const timeoutsSeconds = [2, 5, 10];
@@ -25,37 +23,16 @@ const searchMs = 80_000;
 const zooKeeperNodes = 20_000;
 
 /** Leases of one client, in a process of its own; a new one for each try, so that nothing is left of the one before. */
-class Holder {
-  #child;
-
-  static async start(urls) {
-    const holder = new Holder();
-    const script = fileURLToPath(new URL("open-files-holder.mjs", import.meta.url));
-    holder.#child = fork(script, [JSON.stringify({ urls })], { execArgv: ["--max-old-space-size=8192"] });
-    await once(holder.#child, "message");
-    return holder;
-  }
-
-  async ask(words) {
-    this.#child.send(words);
-    const [answer] = await once(this.#child, "message");
-    return answer;
-  }
-
-  async stop() {
-    this.#child.disconnect();
-    await once(this.#child, "exit");
-  }
-}
+const startHolder = (urls) => startChild("open-files-holder.mjs", { urls }, ["--max-old-space-size=8192"]);
 
 /** Whether so many leases are kept alive for some time, and none lost. */
 async function keeps(urls, ttlSeconds, count, progress) {
-  const holder = await Holder.start(urls);
-  const { held, failure } = await holder.ask({ order: "take", count, ttlMs: 1_000 * ttlSeconds });
+  const holder = await startHolder(urls);
+  const { held, failure } = await ask(holder, { order: "take", count, ttlMs: 1_000 * ttlSeconds });
   if (held === 0) throw new Error(`no lease of ${ttlSeconds} s was to be had: ${failure}`);
   if (held === count) await sleep(heldMs(ttlSeconds));
-  const { lost } = await holder.ask({ order: "lost" });
-  await holder.stop();
+  const { lost } = await ask(holder, { order: "lost" });
+  await stopAll([holder]);
   progress(
     `${count} leases of ${ttlSeconds} s: ${lost} lost${held === count ? "" : `, ${count - held} not taken`}`,
   );
@@ -80,9 +57,9 @@ async function search(urls, ttlSeconds, guess, deadline, progress) {
 
 export async function measureOpenFiles(room, progress) {
   const cluster = await startCluster(settings);
-  const holder = await Holder.start(cluster.urls);
-  const { perSecond } = await holder.ask({ order: "renewals" });
-  await holder.stop();
+  const holder = await startHolder(cluster.urls);
+  const { perSecond } = await ask(holder, { order: "renewals" });
+  await stopAll([holder]);
   const rows = [rowOf("renewals a second", "leasehold", "renewals/s", perSecond)];
   const [{ median: capacity }] = rows;
   const unit = "leases";
