@@ -8,7 +8,7 @@ async function messageOf(child) {
   const settled = new AbortController();
   const { signal } = settled;
   const ended = once(child, "exit", { signal }).then(() => {
-    throw new Error(`${child.spawnargs.at(-1)} ended`);
+    throw new Error(`${child.spawnargs.slice(-2).join(" ")} ended`);
   });
   try {
     const [message] = await Promise.race([once(child, "message", { signal }), ended]);
@@ -27,7 +27,7 @@ export async function startChild(script, words, execArgv = []) {
 }
 
 export function ask(child, words) {
-  if (!child.connected) throw new Error(`${child.spawnargs.at(-1)} has ended`);
+  if (!child.connected) throw new Error(`${child.spawnargs.slice(-2).join(" ")} has ended`);
   child.send(words);
   return messageOf(child);
 }
