@@ -39,7 +39,7 @@ describe.each(charts.map(({ name, of }) => ({ name, of })))("the chart $name", (
   test("shows rows, each as a mark with its least and greatest", () => {
     expect(rows.length).toBeGreaterThan(1);
     const shown = found("values", rest).flat().filter(isPart);
-    for (const { median, min, max } of rows.filter((row) => row.median > 0))
+    for (const { median, min, max } of rows.filter((row: { median: number }) => row.median > 0))
       expect(shown).toContainEqual(expect.objectContaining({ value: median, min, max }));
     const marks = found("mark", rest).map((mark) => (isPart(mark) ? mark["type"] : mark));
     expect(marks).toEqual(expect.arrayContaining(["rule", "point", "text"]));
