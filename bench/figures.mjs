@@ -43,7 +43,7 @@ async function memory(running) {
     resident: running.residentBytes(),
   });
   const before = await state();
-  await running.measure("acquire", { width: many, forMs: 1_500, max: leases, needsTimes: false });
+  await running.measure("acquire", { width: many, forMs: 4_000, max: leases, needsTimes: false });
   const after = await state();
   await running.measure("release");
   const { held } = after.client;

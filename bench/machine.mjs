@@ -42,13 +42,13 @@ function diskSync(folder) {
 export function machineOf(folder, packages) {
   const sync = diskSync(folder);
   return {
-    cpu: cpus()[0].model,
+    processor: cpus()[0].model,
     cores: cpus().length,
     memoryGiB: Math.round(totalmem() / 2 ** 30),
     kernel: release(),
     node: process.version,
     diskSyncMedianUs: sync.median,
     diskSync99Us: sync.late,
-    versions: Object.fromEntries(packages.map((name) => [name, debianVersion(name)])),
+    ...Object.fromEntries(packages.map((name) => [name, debianVersion(name)])),
   };
 }

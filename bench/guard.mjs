@@ -1,0 +1,97 @@
+// Fails when Leasehold has become slower beside the bare exchange than it was at the committed baseline. Both are
+// measured in turn, so that the machine and what else it does count for both.
+//   npm run bench:guard              compares with bench/guard.json
+//   npm run bench:guard -- --write   writes it: on a quiet machine, after a change that was meant
+import { readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { fileURLToPath } from "node:url";
+import { parts } from "./figures.mjs";
+import { commitOf } from "./machine.mjs";
+import { Room } from "./room.mjs";
+import { Running } from "./running.mjs";
+import { systems } from "./systems/index.mjs";
+
+const baselineFile = fileURLToPath(new URL("guard.json", import.meta.url));
+const rounds = 5;
+/** Of what the baseline has. */
+const lossMax = 0.25;
+
+/** Leasehold's figure, and that of the bare exchange that it is divided by. A rate should be high, a cost low. */
+const guarded = [
+  { figure: "acquire rate", by: "acquire rate", inFlight: 512 },
+  { figure: "acquire rate", by: "acquire rate", inFlight: 1 },
+  { figure: "renew rate", by: "acquire rate", inFlight: 512 },
+  { figure: "acquire and release rate", by: "acquire and release rate", inFlight: 512 },
+  { figure: "acquire CPU, all processes", by: "acquire CPU, all processes", inFlight: 512 },
+  { figure: "acquire CPU, all processes", by: "acquire CPU, all processes", inFlight: 1 },
+];
+const titleOf = ({ figure, inFlight }) => `${figure}, ${inFlight} in flight`;
+const isCost = ({ figure }) => figure.includes("CPU");
+
+const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
+const say = (text) => process.stderr.write(`${text}\n`);
+
+const room = new Room(tmpdir());
+const start = (wanted) =>
+  Running.start(
+    systems.find(({ name }) => name === wanted),
+    room,
+  );
+const [bare, leasehold] = await Promise.all(["bare exchange", "leasehold"].map(start));
+
+async function oneRound(running) {
+  const rows = [];
+  for (const part of ["throughput", "latency"])
+    rows.push(...(await parts[part].measure(running, { needsTimes: false })));
+  return (wanted, width) =>
+    rows.find(([figure, , , { inFlight }]) => figure === wanted && inFlight === width)[2];
+}
+
+/** Ratios by title, medians of the rounds. */
+async function measure() {
+  const ratios = new Map(guarded.map((one) => [titleOf(one), []]));
+  for (let round = 0; round < rounds; round += 1) {
+    const [yardstick, own] = [await oneRound(bare), await oneRound(leasehold)];
+    for (const one of guarded) {
+      ratios.get(titleOf(one)).push(own(one.figure, one.inFlight) / yardstick(one.by, one.inFlight));
+    }
+    say(`round ${round + 1} of ${rounds}`);
+  }
+  return Object.fromEntries(
+    [...ratios].map(([title, values]) => [title, Number(median(values).toPrecision(3))]),
+  );
+}
+
+/** Shows each ratio beside the baseline's; returns which are lost. */
+function compare(ratios, baseline) {
+  const lost = new Set();
+  for (const one of guarded) {
+    const [now, then] = [ratios[titleOf(one)], baseline[titleOf(one)]];
+    // Greater is better.
+    const gain = isCost(one) ? then / now : now / then;
+    const isLost = gain < 1 - lossMax;
+    if (isLost) lost.add(titleOf(one));
+    const verdict = isLost ? "LOST" : gain > 1 / (1 - lossMax) ? "better: write a new baseline" : "as before";
+    process.stdout.write(`${titleOf(one)}: ${now} × the bare exchange, baseline ${then}: ${verdict}\n`);
+  }
+  return lost;
+}
+
+say("warming up");
+for (const running of [bare, leasehold]) await oneRound(running);
+const ratios = await measure();
+if (process.argv.includes("--write")) {
+  const text = { at: new Date().toISOString(), commit: commitOf(), ratios };
+  writeFileSync(baselineFile, `${JSON.stringify(text, undefined, 2)}\n`);
+  process.stdout.write(`${JSON.stringify(ratios, undefined, 2)}\n`);
+  process.exit();
+}
+const baseline = JSON.parse(readFileSync(baselineFile, "utf8")).ratios;
+let lost = [...compare(ratios, baseline)];
+if (lost.length > 0) {
+  say("once more, as the machine may have been at fault");
+  const again = compare(await measure(), baseline);
+  lost = lost.filter((title) => again.has(title));
+}
+if (lost.length > 0) say(`lost twice: ${lost.join("; ")}`);
+process.exit(lost.length > 0 ? 1 : 0);
