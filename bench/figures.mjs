@@ -77,6 +77,8 @@ async function failover(running, { round }) {
   await sleep(Math.max(0, (restartedMs.get(running) ?? -Infinity) + recoversWithinMs - performance.now()));
   const { kill, restart, which } = await running.killOne(round);
   const loaded = running.measure("load", { width: widthUnderLoss, afterMs: 3_000, atMostMs: 25_000 });
+  // It is awaited below, and may fail before.
+  loaded.catch(() => {});
   await sleep(1_000);
   kill();
   try {

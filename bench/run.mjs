@@ -171,16 +171,22 @@ function saveAll() {
   if (rows.length > 0) save(output, { at, commit: commitOf(), machine }, rows);
 }
 
+/** A system that failed so often is not asked again: each failure may take a minute. */
+const failuresMax = 2;
+const failures = new Map();
+
 /** One round of one system. What fails there costs this system this round, and nobody else anything. */
 async function measureOne(part, { name, running }, round) {
   const { needs, measure } = parts[part];
   if (!needs.every((ability) => running.abilities.includes(ability))) return;
+  if (failures.get(name) >= failuresMax) return;
   const how = { round };
   try {
     const measured = await measure(running, how);
     if (round >= 0) collect(name, measured);
   } catch (error) {
     fault(`${name}, ${part}: ${error.stack ?? error}`);
+    failures.set(name, (failures.get(name) ?? 0) + 1);
     await running.connect().catch((again) => fault(`${name}: ${again}`));
   }
 }

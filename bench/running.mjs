@@ -38,6 +38,8 @@ export class Running {
     this.#child?.kill("SIGKILL");
     const args = [this.#module, JSON.stringify(this.#started.connection)];
     this.#child = fork(script, args, { execArgv: ["--expose-gc"] });
+    // That it has ended is known from its answers.
+    this.#child.on("error", () => {});
     this.#answers = on(this.#child, "message", { close: ["exit"] });
     this.abilities = (await this.#answer()).value;
   }
