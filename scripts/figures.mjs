@@ -3,44 +3,52 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /**
- * Writes the table of single operations into the pages that show it, from bench/quick.ndjson: what
- * `npm run bench:quick` printed on a quiet machine. With `--check`: fails if that would change a page.
+ * Writes the table of systems side by side into the pages that show it, from bench/results/latest.json, which
+ * `npm run bench` writes. With `--check`: fails if that would change a page.
  */
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-const pages = ["README.md", "docs/figures.md"];
-const [begin, end] = ["<!-- figures of bench/quick.ndjson: npm run figures -->\n", "<!-- end of figures -->"];
+const source = "bench/results/latest.json";
+const pages = ["README.md", "docs/performance.md"];
+const [begin, end] = [`<!-- figures of ${source}: npm run figures -->\n`, "<!-- end of figures -->"];
 
-const measured = readFileSync(join(root, "bench/quick.ndjson"), "utf8")
-  .trim()
-  .split("\n")
-  .map((line) => JSON.parse(line));
+const { at, commit, machine, rows } = JSON.parse(readFileSync(join(root, source), "utf8"));
 
-function value(figure, inFlight) {
-  const found = measured.find((one) => one.figure === figure && one.inFlight === inFlight);
-  if (found === undefined) throw new Error(`bench/quick.ndjson has no "${figure}"`);
-  return found.value;
+/** Of the file, and as the table names them. */
+const systems = {
+  leasehold: "Leasehold",
+  "bare exchange": "bare exchange",
+  redlock: "Redlock",
+  etcd: "etcd",
+  zookeeper: "ZooKeeper",
+};
+
+/** To two digits, or `–` where the system has no such figure. */
+function value(system, figure, inFlight) {
+  const found = rows.find(
+    (row) => row.system === system && row.figure === figure && row.inFlight === inFlight,
+  );
+  return found === undefined ? "–" : Number(found.median.toPrecision(2)).toLocaleString("en-US");
 }
 
-const rounded = (number, digits) => Number(number.toPrecision(digits)).toLocaleString("en-US");
+/** A row whose cells have one value or two. */
+const row = (title, ...figures) =>
+  `| ${[title, ...Object.keys(systems).map((system) => figures.map((of) => value(system, ...of)).join(" / "))].join(" | ")} |`;
 
-function row(operation) {
-  const median = value(`${operation} time, median`, 1);
-  const late = value(`${operation} time, 99th percentile`, 1);
-  const rate = value(`${operation} rate`, 512);
-  const cpu = value(`${operation} CPU, all processes`, 512);
-  const single = `median ${rounded(median, 2)} µs, 99 % within ${rounded(late, 2)} µs`;
-  const many = `${rounded(rate, 2)} a second, ${rounded(cpu, 2)} µs of CPU each over all four processes`;
-  return `| ${operation} | ${single} | ${many} |`;
-}
-
-const kilobytes = (side) => (value(`held lease, ${side}`) / 1_000).toPrecision(2);
-
+const cpu = "acquire CPU, all processes";
 const table = [
-  "| | one at a time | 512 in flight |",
-  "|---|---|---|",
-  ...["acquire", "renew", "release"].map(row),
-  `| memory of a held lease | | ${kilobytes("client")} kB at the client, ${kilobytes("member")} kB at each member |`,
+  `| | ${Object.values(systems).join(" | ")} |`,
+  `|---${"|---".repeat(Object.keys(systems).length)}|`,
+  row("acquisitions a second, 512 in flight", ["acquire rate", 512]),
+  row("one at a time, µs: median / 99 %", ["acquire time, median", 1], ["acquire time, 99th percentile", 1]),
+  row("CPU µs each, all processes: 512 in flight / one at a time", [cpu, 512], [cpu, 1]),
+  row("renewals a second, 512 in flight", ["renew rate", 512]),
+  row("acquired and released, pairs a second, 512 in flight", ["acquire and release rate", 512]),
+  row("bytes of a held lease: client / each server", ["held lease, client"], ["held lease, member"]),
+  row("release until the next who waits has it, ms", ["hand-over"]),
+  row("a server killed: longest time without an acquisition, ms", ["failover gap", 64]),
+  "",
+  `Measured on ${at.slice(0, 10)}, commit ${commit}, ${machine.cores} cores (${machine.processor}), Node ${machine.node?.slice(1)}.`,
   "",
 ].join("\n");
 
@@ -51,7 +59,7 @@ for (const page of pages) {
   const written = text.slice(0, from + begin.length) + table + text.slice(to);
   if (written === text) continue;
   if (process.argv.includes("--check")) {
-    process.stderr.write(`the figures of ${page} are not those of bench/quick.ndjson: npm run figures\n`);
+    process.stderr.write(`the figures of ${page} are not those of ${source}: npm run figures\n`);
     process.exitCode = 1;
   } else writeFileSync(join(root, page), written);
 }
