@@ -47,16 +47,13 @@ async function memory(running) {
   const after = await state();
   await running.measure("release");
   const { held } = after.client;
-  const row = (figure, now, then) => [
-    `held lease, ${figure}`,
-    "bytes",
-    Math.max(0, now - then) / held,
-    { leases: held },
-  ];
+  // A process that has grown by nothing has had room from before: that says nothing of a lease.
+  const row = (figure, now, then) =>
+    now > then ? [[`held lease, ${figure}`, "bytes", (now - then) / held, { leases: held }]] : [];
   return [
-    row("client", after.client.bytes, before.client.bytes),
-    row("member", after.resident, before.resident),
-    ...(after.heap === undefined ? [] : [row("heap of a member", after.heap, before.heap)]),
+    ...row("client", after.client.bytes, before.client.bytes),
+    ...row("member", after.resident, before.resident),
+    ...(after.heap === undefined ? [] : row("heap of a member", after.heap, before.heap)),
   ];
 }
 
