@@ -54,6 +54,15 @@ describe.each(charts.map(({ name, of }) => ({ name, of })))("the chart $name", (
     expect(axes.some((text) => text.includes("log scale"))).toBe(found("type", rest).includes("log"));
   });
 
+  test("has the same systems on the same lines in all panels, also where one has no figure", () => {
+    const lines = found("y", rest)
+      .filter(isPart)
+      .filter(({ field }) => field === "system");
+    const domains = lines.map(({ scale }) => JSON.stringify(scale));
+    expect(new Set(domains).size).toBe(lines.length === 0 ? 0 : 1);
+    expect(domains.filter((domain) => domain === undefined || !domain.includes("Leasehold"))).toEqual([]);
+  });
+
   test("on the pages is that of the rows in bench/results/latest.json: npm run bench:report", () => {
     const { rows } = of(measured);
     const file = pictureOf(name);

@@ -22,8 +22,7 @@ for (const { name, of } of charts) {
     const text = svg.replaceAll(/<[^>]+>/g, "\n");
     assert.match(text, /\((log scale)\)/);
     assert.doesNotMatch(svg, /NaN|undefined|Infinity/);
-    const hasNothing = rows.some(({ median }) => median <= 0);
-    assert.equal(text.includes("too little to be seen"), hasNothing);
+    assert.equal(text.includes("no figure"), ["memory", "failover"].includes(name));
     const symbols = [...svg.matchAll(/<g class="mark-symbol role-mark[^>]*>(.*?)<\/g>/g)].flatMap(
       ([, marks]) => [...marks.matchAll(/<path /g)],
     );

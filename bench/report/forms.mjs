@@ -44,20 +44,21 @@ const logAxis = (title, [least, most]) => ({
   values: powersOfTen.filter((power) => power >= least && power <= most),
 });
 
+const namesOf = (series) => series.flatMap(({ rows }) => rows.map(({ system }) => nameOf(system)));
+
 /**
  * A line for each system and on it a point for each of its kinds (median and 99th percentile), with the least and the
  * greatest round as whiskers. `series` is `[{ label, filled, rows }]`; the topmost system has the labels at its points.
  */
-function dots({ series, unit, domain, showSystems = true, width }) {
-  const all = series.flatMap(({ label, filled = true, rows }) =>
-    rows.map((row) => datum(row, { kind: label, filled })),
-  );
-  const values = all.filter(({ value }) => value > 0);
-  const shown = domain ?? decades(extremes(values));
+function dots({ series, unit, domain, names = namesOf(series), showSystems = true, width }) {
   // A logarithmic axis has no place for nothing.
+  const values = series.flatMap(({ label, filled = true, rows }) =>
+    rows.filter(({ median }) => median > 0).map((row) => datum(row, { kind: label, filled })),
+  );
+  const shown = domain ?? decades(extremes(values));
   for (const value of values) value.min = Math.max(value.min, shown[0]);
-  const nothing = all.filter(({ value }) => value <= 0).map((value) => ({ ...value, value: shown[0] }));
-  const sort = order.filter((name) => all.some((value) => value.system === name));
+  const sort = order.filter((name) => names.includes(name));
+  const missing = sort.filter((name) => values.every(({ system }) => system !== name));
   const x = {
     field: "value",
     type: "quantitative",
@@ -67,7 +68,7 @@ function dots({ series, unit, domain, showSystems = true, width }) {
   const y = {
     field: "system",
     type: "nominal",
-    sort,
+    scale: { domain: sort },
     title: null,
     axis: {
       labels: showSystems,
@@ -111,11 +112,11 @@ function dots({ series, unit, domain, showSystems = true, width }) {
       encoding: { x, text: { field: "label" }, color: colour },
     },
   ];
-  if (nothing.length > 0)
+  if (missing.length > 0)
     layer.push({
-      data: { values: nothing },
-      mark: { type: "text", align: "left", dx: 4, fontStyle: "italic" },
-      encoding: { x, text: { value: "too little to be seen" }, color: colour },
+      data: { values: missing.map((system) => ({ system, value: shown[0] })) },
+      mark: { type: "text", align: "left", dx: 6, fontStyle: "italic", color: ink.quiet },
+      encoding: { x, text: { value: "no figure" } },
     });
   return { data: { values }, width, height: { step: rowPx }, encoding: { y }, layer };
 }
@@ -130,7 +131,9 @@ export function dotPanels({ title, subtitle, panels: asked, sameScale = false })
   const panels = asked.filter(({ series }) => series.some((one) => one.rows.length > 0));
   const width = (innerPx - labelsPx - gapPx * (panels.length - 1)) / panels.length;
   const rows = panels.flatMap(({ series }) => series.flatMap((one) => one.rows));
-  const common = sameScale ? { domain: decades(extremes(rows)) } : {};
+  // Each system has its line in all panels, also where it has no figure.
+  const names = panels.flatMap(({ series }) => namesOf(series));
+  const common = { names, ...(sameScale && { domain: decades(extremes(rows)) }) };
   return {
     title: heading(title, subtitle),
     spacing: gapPx,
