@@ -15,7 +15,7 @@ import { Echoes } from "./echoes.js";
 import { EventCode, Task } from "../kit/events.js";
 import { SteadyTimers } from "../kit/steady-timers.js";
 import { Packet } from "./stage/network.js";
-import { emptyEntry } from "./stage/observer.js";
+import { emptyEntry } from "../../src/flease/protocol/entries/entry.js";
 import type { AcceptorStep } from "./stage/observer.js";
 import { Sleep } from "./sleep.js";
 import { describe } from "../kit/story.js";
@@ -86,7 +86,7 @@ export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
       node: this,
       request: new Message(),
       now: this.#looked,
-      before: emptyEntry(),
+      before: { ...emptyEntry(), present: false },
       after: undefined,
       reply: undefined,
     };

@@ -113,7 +113,7 @@ export class FleasePeer {
     this.proposer = new Proposer(settings, options.owner, options.seed, medium, outcomes);
     this.queries = new Queries(settings, (to, message) => medium.send(to, message));
     this.admission = new Admission(settings.rpcTimeoutMs * latePart);
-    this.acceptor = options.acceptor ? new Acceptor(settings, now) : undefined;
+    this.acceptor = options.acceptor ? new Acceptor(settings, now, options.seed) : undefined;
     this.feed = this.acceptor === undefined ? undefined : new WatchFeed(this.acceptor);
     const members = settings.members.map((_, index) => index);
     this.skew = new SkewWatch(settings.maxClockSkewMs, cellOf(members).majority);

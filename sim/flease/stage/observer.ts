@@ -1,5 +1,5 @@
 import type { Lease } from "../../../src/lease/types.js";
-import type { Entry } from "../../../src/flease/protocol/acceptor.js";
+import type { Entry } from "../../../src/flease/protocol/entries/entry.js";
 import type { Reading } from "../../../src/flease/protocol/clock.js";
 import type { Message } from "../../../src/flease/protocol/message.js";
 import type { FleaseSettings } from "../../../src/flease/protocol/settings.js";
@@ -92,22 +92,6 @@ export interface AcceptorStep {
   after: Readonly<Entry> | undefined;
   /** The answer; undefined when there was none. */
   reply: Message | undefined;
-}
-
-export function emptyEntry(): Entry & { present: boolean } {
-  return {
-    present: false,
-    promisedNumber: 0,
-    promisedOwner: "",
-    leaseOwner: "",
-    leaseNumber: 0,
-    leaseSequence: 0,
-    leaseExpiresWallMs: 0,
-    leaseExpiresMonoMs: 0,
-    released: false,
-    token: 0,
-    barredOwner: "",
-  };
 }
 
 /** One holding, as the program was told of it. */

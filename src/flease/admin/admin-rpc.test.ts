@@ -38,11 +38,14 @@ function setUp() {
   for (let index = 0; index < heldCount; index += 1) take(`held/${index}`);
   let looked = 0;
   const entries = peer.acceptor!.entries.bind(peer.acceptor!);
-  peer.acceptor!.entries = function* counted(): ReturnType<typeof entries> {
-    for (const entry of entries()) {
+  peer.acceptor!.entries = () => {
+    const cursor = entries();
+    const next = cursor.next.bind(cursor);
+    cursor.next = () => {
       looked += 1;
-      yield entry;
-    }
+      return next();
+    };
+    return cursor;
   };
   const calls = new AdminRpc<Observer>(
     {

@@ -1,4 +1,7 @@
-import type { Acceptor, Entry } from "../protocol/acceptor.js";
+import type { Acceptor } from "../protocol/acceptor.js";
+import { emptyEntry } from "../protocol/entries/entry.js";
+import type { Entry } from "../protocol/entries/entry.js";
+import type { EntryCursor } from "../protocol/entries/entry-table.js";
 import type { Reading } from "../protocol/clock.js";
 import { looksPerStep } from "./fair-work.js";
 import type { Steps } from "./fair-work.js";
@@ -31,9 +34,11 @@ export interface ListPage {
  */
 export const listedMax = 250;
 
+const encoder = new TextEncoder();
+
 export function listedLease(
   resource: string,
-  entry: Readonly<Omit<Entry, "leaseExpiresMonoMs">>,
+  entry: Readonly<Omit<Entry, "leaseExpiresMonoMs" | "payer">>,
 ): ListedLease {
   return {
     resource,
@@ -51,32 +56,33 @@ export function listedLease(
  * beginning to the end of the scan is met once; what comes or goes meanwhile may be met or not.
  */
 export class Scan {
-  readonly #prefix: string;
+  readonly #prefix: Uint8Array;
   readonly #acceptor: Acceptor;
-  readonly #entries: Iterator<[string, Readonly<Entry>]>;
+  readonly #entries: EntryCursor;
+  readonly #entry = emptyEntry();
   readonly #looksPerStep: number;
   isOver = false;
 
   constructor(acceptor: Acceptor, prefix: string, looks = looksPerStep) {
     this.#acceptor = acceptor;
-    this.#prefix = prefix;
+    this.#prefix = encoder.encode(prefix);
     this.#looksPerStep = looks;
     this.#entries = acceptor.entries();
   }
 
-  /** Hands over the next leases, until `taken` says that it has enough. */
+  /** Hands over the next leases, until `take` says that it has enough. The entry is one reused record. */
   *go(now: () => Reading, take: (resource: string, entry: Readonly<Entry>) => boolean): Steps<void> {
     for (;;) {
       const reading = now();
       for (let looked = 0; looked < this.#looksPerStep; looked += 1) {
-        const next = this.#entries.next();
-        if (next.done === true) {
+        if (!this.#entries.next()) {
           this.isOver = true;
           return;
         }
-        const [resource, entry] = next.value;
-        if (!resource.startsWith(this.#prefix) || this.#acceptor.isOver(entry, reading)) continue;
-        if (!take(resource, entry)) return;
+        if (!this.#entries.nameBegins(this.#prefix)) continue;
+        const entry = this.#entries.read(this.#entry);
+        if (this.#acceptor.isOver(entry, reading)) continue;
+        if (!take(this.#entries.name, entry)) return;
       }
       yield;
     }

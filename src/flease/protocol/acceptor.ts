@@ -1,33 +1,16 @@
 import { ballotsPerMs, numberAt, supersedes, timeOf } from "./ballot.js";
 import { emptyReading } from "./clock.js";
 import type { Reading } from "./clock.js";
+import { clearEntry, emptyEntry } from "./entries/entry.js";
+import type { Entry } from "./entries/entry.js";
+import { EntryTable } from "./entries/entry-table.js";
+import type { EntryCursor } from "./entries/entry-table.js";
 import { leaseIsOver } from "./expiry.js";
 import { Kind, LeaseState, Refusal } from "./message.js";
 import type { Message } from "./message.js";
 import { Quotas } from "./quotas.js";
-import type { Kept } from "./quotas.js";
 import type { FleaseSettings } from "./settings.js";
 import type { StateHash } from "./state-hash.js";
-
-/** What an acceptor keeps of one resource. The lease counts only while `leaseOwner` is not empty. */
-export interface Entry extends Kept {
-  promisedNumber: number;
-  promisedOwner: string;
-  leaseOwner: string;
-  leaseNumber: number;
-  leaseSequence: number;
-  /** When the lease ends on the wall clock, as its owner wrote it. */
-  leaseExpiresWallMs: number;
-  /** When it ends by this acceptor's steady clock. */
-  leaseExpiresMonoMs: number;
-  released: boolean;
-  /** The tenure's fencing token as its owner says; shown to those who ask, never decided on. */
-  token: number;
-  /**
-   * Whose lease was broken: it is refused whatever it asks for, until the entry goes (3.13). Empty: nobody's.
-   */
-  barredOwner: string;
-}
 
 /**
  * The acceptor of section 3.4: the report's Algorithm 1 (a round-based register without a disk) with its
@@ -41,12 +24,14 @@ export class Acceptor {
   readonly #settings: FleaseSettings;
   /** Who has how much of what is kept here; `undefined` where it is kept elsewhere. */
   readonly quotas: Quotas | undefined;
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries: EntryTable;
+  /** The entry in hand: reused, and put back when it has changed. */
+  readonly #entry = emptyEntry();
   /**
    * Where `discardIdle` goes on. Not part of the state: it decides only when an entry goes, never whether it
    * may.
    */
-  #sweep: Iterator<[string, Entry]> | undefined;
+  #sweep: EntryCursor | undefined;
   #floor = 0;
   #ready = false;
   #recoveringSinceMono = 0;
@@ -57,9 +42,14 @@ export class Acceptor {
    */
   #forgotAtWall: number;
 
-  /** Starts with an empty memory, and therefore silent (3.7). */
-  constructor(settings: FleaseSettings, now: Reading, keepsEntries = true) {
+  /**
+   * Starts with an empty memory, and therefore silent (3.7).
+   *
+   * @param seed of the table of its entries: one that those who choose names do not know
+   */
+  constructor(settings: FleaseSettings, now: Reading, seed = 0, keepsEntries = true) {
     this.#settings = settings;
+    this.#entries = new EntryTable(seed);
     this.quotas = keepsEntries ? new Quotas(settings.resourcesMax) : undefined;
     this.#forgotAtWall = now.wall;
     this.beginRecoveryWait(now);
@@ -73,11 +63,11 @@ export class Acceptor {
   static loaded(
     settings: FleaseSettings,
     resource: string,
-    entry: Entry | undefined,
+    entry: Readonly<Entry> | undefined,
     floor: number,
     now: Reading,
   ): Acceptor {
-    const acceptor = new Acceptor(settings, now, false);
+    const acceptor = new Acceptor(settings, now, 0, false);
     acceptor.#ready = true;
     acceptor.#floor = floor;
     if (entry !== undefined) acceptor.#entries.set(resource, entry);
@@ -97,12 +87,14 @@ export class Acceptor {
     return this.#entries.size;
   }
 
-  entry(resource: string): Readonly<Entry> | undefined {
-    return this.#entries.get(resource);
+  /** A copy of what is kept of a resource. */
+  entry(resource: string): Entry | undefined {
+    return this.#entries.get(resource, emptyEntry());
   }
 
-  entries(): IterableIterator<[string, Readonly<Entry>]> {
-    return this.#entries.entries();
+  /** A way through all that is kept, in no order that means anything. */
+  entries(): EntryCursor {
+    return this.#entries.cursor();
   }
 
   /**
@@ -143,7 +135,7 @@ export class Acceptor {
    * the time as it is, and would forget promises beyond it.
    */
   behindMs(resource: string, now: Reading): number {
-    const promised = this.#entries.get(resource)?.promisedNumber ?? this.#floor;
+    const promised = this.#find(resource)?.promisedNumber ?? this.#floor;
     return Math.max(0, timeOf(promised) - now.wall - this.#settings.maxClockSkewMs - 1);
   }
 
@@ -186,7 +178,7 @@ export class Acceptor {
 
   /** READ: promise the ballot and tell the lease (Algorithm 1, the read half). */
   #read(request: Message, now: Reading, reply: Message): void {
-    const entry = this.#entries.get(request.resource);
+    const entry = this.#find(request.resource);
     if (!this.#passesTests(request, entry, now, reply)) return;
     // A promise to others would keep the holder from renewing: while its lease runs there is none (repair
     // F17).
@@ -197,13 +189,14 @@ export class Acceptor {
     const promising = entry ?? this.#create(request);
     promising.promisedNumber = request.number;
     promising.promisedOwner = request.owner;
+    this.#entries.set(request.resource, promising);
     reply.kind = Kind.promise;
     describe(reply, promising, this.#stateOf(promising, now));
   }
 
   /** WRITE, and ACQ, which is a write with sequence 0 that needs no READ before it. */
   #write(request: Message, now: Reading, reply: Message): void {
-    const entry = this.#entries.get(request.resource);
+    const entry = this.#find(request.resource);
     if (!this.#withinBounds(request, now)) {
       this.#refuse(request, Refusal.outOfBounds, now, reply);
       return;
@@ -234,7 +227,7 @@ export class Acceptor {
   }
 
   #accept(entry: Entry, request: Message, now: Reading): void {
-    if (entry.leaseOwner !== request.owner) this.quotas?.keep(entry, request.owner, request.resource);
+    if (entry.leaseOwner !== request.owner) this.#charge(entry, request);
     // A renewal never shortens the guard: its owner may still rely on the longer lease that it renews.
     const renewal = entry.leaseOwner === request.owner && !entry.released;
     const end = now.mono + request.duration * (1 + this.#settings.mutualRateError);
@@ -247,17 +240,19 @@ export class Acceptor {
     entry.token = request.token;
     entry.promisedNumber = request.number;
     entry.promisedOwner = request.owner;
+    this.#entries.set(request.resource, entry);
   }
 
   /** REL frees exactly the ballot that it names: it never overwrites anything else (repair F19). */
   #release(request: Message): void {
-    const entry = this.#entries.get(request.resource);
+    const entry = this.#find(request.resource);
     if (entry === undefined || entry.leaseOwner === "") return;
     if (entry.leaseOwner !== request.owner) return;
     const exact = entry.leaseNumber === request.number && entry.leaseSequence < request.sequence;
     if (!exact) return;
     entry.leaseSequence = request.sequence;
     entry.released = true;
+    this.#entries.set(request.resource, entry);
   }
 
   /**
@@ -266,15 +261,16 @@ export class Acceptor {
    * lease of that owner.
    */
   bar(resource: string, owner: string, now: Reading): boolean {
-    const entry = this.#entries.get(resource);
+    const entry = this.#find(resource);
     if (entry === undefined || entry.leaseOwner !== owner || this.isOver(entry, now)) return false;
     entry.barredOwner = owner;
+    this.#entries.set(resource, entry);
     return true;
   }
 
   /** QUERY changes nothing (3.9). */
   #query(request: Message, now: Reading, reply: Message): void {
-    const entry = this.#entries.get(request.resource);
+    const entry = this.#find(request.resource);
     reply.kind = Kind.state;
     reply.promised = entry?.promisedNumber ?? this.#floor;
     describe(reply, entry, this.#stateOf(entry, now));
@@ -293,7 +289,7 @@ export class Acceptor {
 
   /** Every refusal tells the promise, so that the next ballot can be above it. */
   #refuse(request: Message, why: Refusal, now: Reading, reply: Message): void {
-    const entry = this.#entries.get(request.resource);
+    const entry = this.#find(request.resource);
     reply.kind = Kind.nack;
     reply.refusal = why;
     reply.fullBy = why === Refusal.full ? (this.quotas?.greatest() ?? "") : "";
@@ -344,26 +340,23 @@ export class Acceptor {
     return this.isOver(entry, now) ? LeaseState.over : LeaseState.live;
   }
 
-  #mayKeep({ owner, resource }: Message, entry: Entry | undefined): boolean {
-    return this.quotas === undefined || this.quotas.mayKeep(entry, owner, resource);
+  #find(resource: string): Entry | undefined {
+    return this.#entries.get(resource, this.#entry);
   }
 
+  #mayKeep({ owner, resource }: Message, entry: Entry | undefined): boolean {
+    return this.quotas === undefined || this.quotas.mayKeep(entry, owner, this.#entries.nameBytes(resource));
+  }
+
+  #charge(entry: Entry, { owner, resource }: Message): void {
+    this.quotas?.keep(entry, owner, this.#entries.nameBytes(resource));
+  }
+
+  /** It is kept from when it is put into the table. */
   #create(request: Message): Entry {
-    const entry: Entry = {
-      promisedNumber: this.#floor,
-      promisedOwner: "",
-      leaseOwner: "",
-      leaseNumber: 0,
-      leaseSequence: 0,
-      leaseExpiresWallMs: 0,
-      leaseExpiresMonoMs: 0,
-      released: false,
-      token: 0,
-      barredOwner: "",
-      payer: undefined,
-    };
-    this.quotas?.keep(entry, request.owner, request.resource);
-    this.#entries.set(request.resource, entry);
+    const entry = clearEntry(this.#entry);
+    entry.promisedNumber = this.#floor;
+    this.#charge(entry, request);
     return entry;
   }
 
@@ -375,17 +368,16 @@ export class Acceptor {
     const { maxClockSkewMs, discardAfterMs } = this.#settings;
     const idleBelow = numberAt(now.lo - 3 * maxClockSkewMs) - ballotsPerMs * discardAfterMs;
     for (let looked = 0; looked < limit; looked += 1) {
-      this.#sweep ??= this.#entries.entries();
-      const next = this.#sweep.next();
-      if (next.done === true) {
+      this.#sweep ??= this.#entries.cursor();
+      if (!this.#sweep.next()) {
         this.#sweep = undefined;
         return;
       }
-      const [resource, entry] = next.value;
+      const entry = this.#sweep.read(this.#entry);
       if (entry.promisedNumber >= idleBelow || !this.isOver(entry, now)) continue;
       this.#floor = Math.max(this.#floor, entry.promisedNumber);
-      this.quotas?.forget(entry, resource);
-      this.#entries.delete(resource);
+      this.quotas?.forget(entry, this.#sweep.nameBytes);
+      this.#sweep.delete();
     }
   }
 
@@ -400,10 +392,11 @@ export class Acceptor {
     copy.#recoveringSinceMono = this.#recoveringSinceMono;
     copy.#recoveringSinceWall = this.#recoveringSinceWall;
     copy.#forgotAtWall = this.#forgotAtWall;
-    for (const [resource, entry] of this.#entries) {
-      const kept = { ...entry, payer: undefined };
-      copy.quotas!.keep(kept, entry.leaseOwner === "" ? entry.promisedOwner : entry.leaseOwner, resource);
-      copy.#entries.set(resource, kept);
+    for (const [resource, entry] of this.#entries.cursor()) {
+      entry.payer = 0;
+      const owner = entry.leaseOwner === "" ? entry.promisedOwner : entry.leaseOwner;
+      copy.quotas!.keep(entry, owner, copy.#entries.nameBytes(resource));
+      copy.#entries.set(resource, entry);
     }
     return copy;
   }
@@ -416,7 +409,7 @@ export class Acceptor {
       .number(this.#recoveringSinceMono)
       .number(this.#recoveringSinceWall);
     hash.number(this.#forgotAtWall);
-    const sorted = [...this.#entries].sort(([left], [right]) => (left < right ? -1 : 1));
+    const sorted = [...this.#entries.cursor()].sort(([left], [right]) => (left < right ? -1 : 1));
     for (const [resource, entry] of sorted) {
       hash.text(resource).number(entry.promisedNumber).text(entry.promisedOwner).text(entry.leaseOwner);
       hash.number(entry.leaseNumber).number(entry.leaseSequence).number(entry.leaseExpiresWallMs);

@@ -60,9 +60,10 @@ const acts: fc.Arbitrary<Act[]> = fc.array(
 /** What is kept, counted anew. */
 function counted(acceptor: Acceptor): Map<string, number> {
   const used = new Map<string, number>();
-  for (const [resource, { payer }] of acceptor.entries()) {
-    const who = `${payer!.account.key}/${payer!.name}`;
-    used.set(who, (used.get(who) ?? 0) + weightOf(resource));
+  for (const [resource, entry] of acceptor.entries()) {
+    const payer = acceptor.quotas!.payerOfKept(entry)!;
+    const who = `${payer.account.key}/${payer.name}`;
+    used.set(who, (used.get(who) ?? 0) + weightOf(Buffer.byteLength(resource)));
   }
   return used;
 }

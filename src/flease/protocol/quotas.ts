@@ -35,19 +35,21 @@ const reservedPart = 1 / 10;
 const accountPart = 1 / 1_000;
 const namePart = 1 / 10_000;
 
-/** A resource with a name of at most 25 characters takes one such block, in bytes; the longest take five. */
-const blockBytes = 300;
+/** A resource with a name of at most 40 bytes takes one such block, in bytes; the longest take five. */
+const blockBytes = 150;
 
 /** What a resource takes without its name, as measured. */
-const entryBytes = 250;
+const entryBytes = 110;
 
-/** What a resource counts for. Two bytes are counted for each UTF-16 unit of its name. */
-export function weightOf(resource: string): number {
-  return Math.ceil((entryBytes + 2 * resource.length) / blockBytes);
+/** What a resource counts for whose name takes so many bytes of UTF-8. */
+export function weightOf(nameBytes: number): number {
+  return Math.ceil((entryBytes + nameBytes) / blockBytes);
 }
 
 /** One name of one account, and what is kept for it. */
 export interface Payer {
+  /** From 1 on: a number that no other has as long as anything is charged to this one. */
+  readonly number: number;
   readonly account: Account;
   readonly name: string;
   used: number;
@@ -63,9 +65,9 @@ interface Account {
   readonly names: Map<string, Payer>;
 }
 
-/** What is charged to somebody, where that is counted. */
+/** What is charged to somebody, by the payer's number; 0: to nobody. */
 export interface Kept {
-  payer?: Payer | undefined;
+  payer: number;
 }
 
 /** Owners that nobody has introduced have this account together. */
@@ -79,6 +81,9 @@ export class Quotas {
   readonly #accounts = new Map<string, Account>();
   /** Those who are connected, by the owner of their requests. */
   readonly #byOwner = new Map<string, Payer>();
+  /** By their numbers; 0 is nobody's. */
+  readonly #payers: (Payer | undefined)[] = [undefined];
+  readonly #freeNumbers: number[] = [];
   #used = 0;
   /** Who had the most when somebody was last charged. */
   #greatest: Payer | undefined;
@@ -120,24 +125,30 @@ export class Quotas {
     return this.#byOwner.get(owner) ?? this.#payer(unknownAccount, nameOf(owner));
   }
 
+  /** Who is charged for what is kept; `undefined`: nobody. */
+  payerOfKept({ payer }: Kept): Payer | undefined {
+    return this.#payers[payer];
+  }
+
   /** Whether a resource may be kept for an owner. What is kept for it already may: it can always renew. */
-  mayKeep(kept: Kept | undefined, owner: string, resource: string): boolean {
+  mayKeep(kept: Kept | undefined, owner: string, nameBytes: number): boolean {
     const payer = this.payerOf(owner);
-    return kept?.payer === payer || this.allows(payer, kept === undefined ? weightOf(resource) : 0);
+    return kept?.payer === payer.number || this.allows(payer, kept === undefined ? weightOf(nameBytes) : 0);
   }
 
   /** From now on the resource is kept for this owner. */
-  keep(kept: Kept, owner: string, resource: string): void {
+  keep(kept: Kept, owner: string, nameBytes: number): void {
     const payer = this.payerOf(owner);
-    if (payer === kept.payer) return;
-    this.forget(kept, resource);
-    this.charge(payer, weightOf(resource));
-    kept.payer = payer;
+    if (payer.number === kept.payer) return;
+    this.forget(kept, nameBytes);
+    this.charge(payer, weightOf(nameBytes));
+    kept.payer = payer.number;
   }
 
-  forget(kept: Kept, resource: string): void {
-    if (kept.payer !== undefined) this.charge(kept.payer, -weightOf(resource));
-    kept.payer = undefined;
+  forget(kept: Kept, nameBytes: number): void {
+    const payer = this.payerOfKept(kept);
+    if (payer !== undefined) this.charge(payer, -weightOf(nameBytes));
+    kept.payer = 0;
   }
 
   /** Whether so much more may be charged to it. */
@@ -186,12 +197,19 @@ export class Quotas {
       certain: 0,
       names: new Map<string, Payer>(),
     }));
-    return getOrInsert(account.names, name, () => ({ account, name, used: 0, links: 0 }));
+    return getOrInsert(account.names, name, () => {
+      const number = this.#freeNumbers.pop() ?? this.#payers.length;
+      const payer = { number, account, name, used: 0, links: 0 };
+      this.#payers[number] = payer;
+      return payer;
+    });
   }
 
   #prune(payer: Payer): void {
-    const { account, name, used, links } = payer;
+    const { number, account, name, used, links } = payer;
     if (used > 0 || links > 0) return;
+    this.#payers[number] = undefined;
+    this.#freeNumbers.push(number);
     account.names.delete(name);
     if (account.names.size === 0) this.#accounts.delete(account.key);
   }

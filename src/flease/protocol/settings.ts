@@ -59,7 +59,7 @@ export const membersMax = 31;
 
 const defaultRenewalPatience = 1 / 3;
 
-/** At most some 300 MB at an acceptor: one with a long name counts as several (`quotas.ts`). */
+/** At most some 150 MB at an acceptor: one with a long name counts as several (`quotas.ts`). */
 const defaultResourcesMax = 1_000_000;
 
 /** Granularity of a wall-clock reading: 1 ms on either side. */

@@ -1,5 +1,4 @@
 import { corrupt, decodeEnvelope, encodeEnvelope, sameBytes } from "../../delta/record/envelope.js";
-import type { Entry } from "../protocol/acceptor.js";
 import { isCount, isRecord } from "../../common/json.js";
 import { isResourceName } from "../../lease/resource-name.js";
 import { dataIn, withData } from "../../lease/tenure-data.js";
@@ -78,7 +77,7 @@ function recordOf(value: unknown, bytes: Uint8Array): EntryRecord {
   };
 }
 
-type LeaseFields = Omit<Entry, "promisedNumber" | "promisedOwner" | "barredOwner" | "leaseExpiresMonoMs">;
+type LeaseFields = Omit<EntryRecord["entry"], "promisedNumber" | "promisedOwner" | "barredOwner">;
 
 const noLease: LeaseFields = {
   leaseOwner: "",

@@ -1,5 +1,5 @@
 import type { Asked } from "../../delta/record/record.js";
-import type { Entry } from "../protocol/acceptor.js";
+import type { Entry } from "../protocol/entries/entry.js";
 
 /**
  * What an acceptor on a store keeps of one resource: its entry, but for the end on a steady clock, as there is none that
@@ -10,7 +10,7 @@ import type { Entry } from "../protocol/acceptor.js";
  */
 export interface EntryRecord {
   readonly resource: string;
-  readonly entry: Omit<Entry, "leaseExpiresMonoMs">;
+  readonly entry: Omit<Entry, "leaseExpiresMonoMs" | "payer">;
   /** What the owner of the lease says of itself, for people. */
   readonly label?: string;
   /** Somebody wants the resource from the owner of the lease, who finds this when it renews. */

@@ -52,7 +52,7 @@ export class StoreAcceptor {
   /** The acceptor with what stands in its register, to be asked without a request. */
   load(resource: string, record: EntryRecord | undefined, now: Reading): Acceptor {
     // A copy: the acceptor writes into its entry. Without a steady clock in common that end is always past.
-    const entry = record && { ...record.entry, leaseExpiresMonoMs: -Infinity };
+    const entry = record && { ...record.entry, leaseExpiresMonoMs: -Infinity, payer: 0 };
     return Acceptor.loaded(this.#settings, resource, entry, this.#floor(now), now);
   }
 

@@ -61,7 +61,7 @@ export interface MemberOptions extends SecurityOptions {
   rpcTimeout?: Duration | undefined;
   /**
    * How many resources this member keeps, a whole number of 1 or more. A resource whose name is longer than
-   * 25 characters counts as two to five. A million take 300 MB at most. The share of one client follows from
+   * 40 bytes counts as two to five. A million take 150 MB at most. The share of one client follows from
    * this number (`docs/operations.md`); beyond its share, `acquire` rejects with `RESOURCES_FULL`. Default
    * 1,000,000.
    */

@@ -532,7 +532,8 @@ export const inFlease = /** @type {const} */ ([
         file: acceptor,
         at: "this.#recoveringSinceMono = now.mono;\n    this.#recoveringSinceWall = now.wall;\n  }",
         find: "this.#recoveringSinceWall = now.wall;",
-        replace: "this.#recoveringSinceWall = now.wall; this.#entries.clear();",
+        replace:
+          "this.#recoveringSinceWall = now.wall; for (const each = this.#entries.cursor(); each.next(); ) each.delete();",
       },
     ],
   },

@@ -1,0 +1,222 @@
+import { emptyEntry } from "./entry.js";
+import type { Entry } from "./entry.js";
+import { entriesPerPage, EntryPage, wordsOf } from "./entry-page.js";
+import { hashOfWords, NameIndex } from "./name-index.js";
+import type { SoughtName } from "./name-index.js";
+import { OwnerNumbers } from "./owner-numbers.js";
+import { resourceNameBytesMax } from "../../../lease/resource-name.js";
+
+const encoder = new TextEncoder();
+
+const pageBits = Math.log2(entriesPerPage);
+
+/**
+ * The entries of an acceptor by the names of their resources: a map that takes some hundred bytes for each
+ * and gives the garbage collector nothing to look at (`entry-page.ts`), and in which nothing takes longer the
+ * more there are (`name-index.ts`).
+ *
+ * An entry is handed out as a copy, and a change counts when it is put back with `set`.
+ */
+export class EntryTable implements SoughtName {
+  readonly #seed: number;
+  readonly #index = new NameIndex();
+  readonly #owners = new OwnerNumbers();
+  readonly #pages: (EntryPage | undefined)[] = [];
+  /** Pages with room, which are those that are not there, too. The last is filled first. */
+  readonly #open: number[] = [];
+  #size = 0;
+  /**
+   * The name that was looked for last, its bytes with zeros up to the next word, their hash, and where it
+   * stands: -1 when nowhere.
+   */
+  #name: string | undefined;
+  readonly #words = new Uint32Array(wordsOf(resourceNameBytesMax));
+  readonly #bytes = new Uint8Array(this.#words.buffer);
+  #length = 0;
+  #hash = 0;
+  #position = -1;
+
+  /** @param seed of the hashes of names: one that those who choose names do not know. */
+  constructor(seed: number) {
+    this.#seed = seed;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** How many owners its entries name. */
+  get owners(): number {
+    return this.#owners.size;
+  }
+
+  /** Copies the entry of this name into a record. `undefined` when there is none. */
+  get(name: string, into: Entry): Entry | undefined {
+    this.#seek(name);
+    return this.#position === -1 ? undefined : this.read(this.#position, into);
+  }
+
+  set(name: string, entry: Readonly<Entry>): void {
+    this.#seek(name);
+    if (this.#position === -1) this.#insert();
+    this.#page(this.#position).write(slotOf(this.#position), entry, this.#owners);
+  }
+
+  /** Bytes of UTF-8 that a name takes. */
+  nameBytes(name: string): number {
+    this.#seek(name);
+    return this.#length;
+  }
+
+  cursor(): EntryCursor {
+    return new EntryCursor(this);
+  }
+
+  // By position, for cursors: an entry stays where it is.
+
+  /** The first position from this one on that has an entry; -1 when none has. */
+  nextUsed(from: number): number {
+    for (let number = pageOf(from); number < this.#pages.length; number += 1) {
+      const first = number * entriesPerPage;
+      const slot = this.#pages[number]?.nextUsed(Math.max(0, from - first)) ?? -1;
+      if (slot !== -1) return first + slot;
+    }
+    return -1;
+  }
+
+  read(position: number, into: Entry): Entry {
+    return this.#page(position).read(slotOf(position), into, this.#owners);
+  }
+
+  nameAt(position: number): string {
+    return this.#page(position).nameAt(slotOf(position));
+  }
+
+  nameBytesAt(position: number): number {
+    return this.#page(position).nameBytesAt(slotOf(position));
+  }
+
+  nameBegins(position: number, bytes: Uint8Array): boolean {
+    return this.#page(position).nameBegins(slotOf(position), bytes);
+  }
+
+  delete(position: number): void {
+    const number = pageOf(position);
+    const page = this.#page(position);
+    this.#length = page.copyName(slotOf(position), this.#words);
+    this.#hash = hashOfWords(this.#words, wordsOf(this.#length), this.#seed);
+    this.#name = undefined;
+    this.#index.remove(this.#hash, this);
+    if (page.isFull) this.#open.push(number);
+    page.free(slotOf(position), this.#owners);
+    this.#size -= 1;
+    if (page.count === 0) this.#pages[number] = undefined;
+  }
+
+  /** Whether the name that is sought stands there. */
+  isAt(position: number): boolean {
+    return this.#page(position).nameIs(slotOf(position), this.#words, this.#length);
+  }
+
+  #seek(name: string): void {
+    if (name === this.#name) return;
+    this.#name = name;
+    this.#length = this.#encode(name);
+    this.#hash = hashOfWords(this.#words, wordsOf(this.#length), this.#seed);
+    this.#position = this.#index.find(this.#hash, this);
+  }
+
+  #encode(name: string): number {
+    const [words, bytes] = [this.#words, this.#bytes];
+    let { length } = name;
+    // The last word first: what the name does not fill of it is zero.
+    words[wordsOf(length) - 1] = 0;
+    for (let at = 0; at < length; at += 1) {
+      const code = name.charCodeAt(at);
+      if (code >= 0x80) {
+        length = encoder.encodeInto(name, bytes).written;
+        for (let end = length; end % 4 > 0; end += 1) bytes[end] = 0;
+        break;
+      }
+      bytes[at] = code;
+    }
+    return length;
+  }
+
+  #insert(): void {
+    const number = this.#open.at(-1) ?? this.#addPage();
+    const page = (this.#pages[number] ??= this.#newPage());
+    this.#position = number * entriesPerPage + page.take(this.#words, this.#length);
+    if (page.isFull) this.#open.pop();
+    this.#index.add(this.#hash, this.#position);
+    this.#size += 1;
+  }
+
+  /** The first is small, as most tables are; to others it is an example of how long names are. */
+  #newPage(): EntryPage {
+    const first = this.#pages[0];
+    return first?.isFull === true ? new EntryPage(entriesPerPage, first.namesBytes) : new EntryPage(4, 64);
+  }
+
+  #addPage(): number {
+    this.#open.push(this.#pages.length);
+    return this.#pages.push(undefined) - 1;
+  }
+
+  #page(position: number): EntryPage {
+    return this.#pages[pageOf(position)]!;
+  }
+}
+
+function pageOf(position: number): number {
+  return position >>> pageBits;
+}
+
+function slotOf(position: number): number {
+  return position & (entriesPerPage - 1);
+}
+
+/**
+ * Goes through the entries. What is there from the beginning to the end is met once; what comes or goes
+ * meanwhile may be met or not.
+ */
+export class EntryCursor {
+  readonly #table: EntryTable;
+  #position = -1;
+
+  constructor(table: EntryTable) {
+    this.#table = table;
+  }
+
+  /** Goes to the next entry. False when there is none any more. */
+  next(): boolean {
+    const position = this.#table.nextUsed(this.#position + 1);
+    if (position === -1) return false;
+    this.#position = position;
+    return true;
+  }
+
+  *[Symbol.iterator](): Generator<[string, Entry], void> {
+    while (this.next()) yield [this.name, this.read(emptyEntry())];
+  }
+
+  get name(): string {
+    return this.#table.nameAt(this.#position);
+  }
+
+  get nameBytes(): number {
+    return this.#table.nameBytesAt(this.#position);
+  }
+
+  nameBegins(bytes: Uint8Array): boolean {
+    return this.#table.nameBegins(this.#position, bytes);
+  }
+
+  read(into: Entry): Entry {
+    return this.#table.read(this.#position, into);
+  }
+
+  delete(): void {
+    this.#table.delete(this.#position);
+  }
+}

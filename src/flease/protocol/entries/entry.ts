@@ -1,0 +1,53 @@
+/** What an acceptor keeps of one resource. The lease counts only while `leaseOwner` is not empty. */
+export interface Entry {
+  promisedNumber: number;
+  promisedOwner: string;
+  leaseOwner: string;
+  leaseNumber: number;
+  leaseSequence: number;
+  /** When the lease ends on the wall clock, as its owner wrote it. */
+  leaseExpiresWallMs: number;
+  /** When it ends by this acceptor's steady clock. */
+  leaseExpiresMonoMs: number;
+  released: boolean;
+  /** The tenure's fencing token as its owner says; shown to those who ask, never decided on. */
+  token: number;
+  /**
+   * Whose lease was broken: it is refused whatever it asks for, until the entry goes (3.13). Empty: nobody's.
+   */
+  barredOwner: string;
+  /** Who is charged for it, by the number that `Quotas` knows it by; 0: nobody. */
+  payer: number;
+}
+
+/** A record of nothing, to be filled in. */
+export function clearEntry(entry: Entry): Entry {
+  entry.promisedNumber = 0;
+  entry.promisedOwner = "";
+  entry.leaseOwner = "";
+  entry.leaseNumber = 0;
+  entry.leaseSequence = 0;
+  entry.leaseExpiresWallMs = 0;
+  entry.leaseExpiresMonoMs = 0;
+  entry.released = false;
+  entry.token = 0;
+  entry.barredOwner = "";
+  entry.payer = 0;
+  return entry;
+}
+
+export function emptyEntry(): Entry {
+  return {
+    promisedNumber: 0,
+    promisedOwner: "",
+    leaseOwner: "",
+    leaseNumber: 0,
+    leaseSequence: 0,
+    leaseExpiresWallMs: 0,
+    leaseExpiresMonoMs: 0,
+    released: false,
+    token: 0,
+    barredOwner: "",
+    payer: 0,
+  };
+}

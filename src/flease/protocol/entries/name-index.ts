@@ -1,0 +1,188 @@
+/**
+ * From names to positions, by extendible hashing (Fagin and others, 1979): the first bits of a name's hash
+ * choose a segment, and in a segment the name is found by linear probing. A full segment is divided in two,
+ * so that the index grows and shrinks in steps of some microseconds however large it is. One hash table would
+ * stop everything for as long as it takes to move a million names.
+ */
+
+/** Names a segment has room for; an eighth of them at first. It is divided when three quarters are taken. */
+const slotsMax = 1_024;
+const slotsMin = 8;
+const fillMax = 3 / 4;
+
+/** Two halves that have become this empty are put together. */
+const fillMin = 1 / 4;
+
+/**
+ * Segments are chosen by at most this many bits: 16 million, enough for billions of names. Beyond that a
+ * segment grows instead, as it does when many names have the same hash.
+ */
+const depthMax = 24;
+
+/** Tells whether the name that is sought stands at a position. */
+export interface SoughtName {
+  isAt(position: number): boolean;
+}
+
+class Segment {
+  /** For each slot the hash of a name, and one more than its position: 0 where there is none. */
+  slots: Int32Array;
+  count = 0;
+  /** How many bits its names' hashes have in common. */
+  readonly depth: number;
+
+  constructor(depth: number, slots: number) {
+    this.depth = depth;
+    this.slots = new Int32Array(2 * slots);
+  }
+
+  get size(): number {
+    return this.slots.length / 2;
+  }
+
+  /** The slot of the sought name; -1 when it is not here. */
+  find(hash: number, sought: SoughtName): number {
+    const { slots } = this;
+    const mask = slots.length / 2 - 1;
+    for (let slot = hash & mask; ; slot = (slot + 1) & mask) {
+      const place = slots[2 * slot + 1]!;
+      if (place === 0) return -1;
+      if (slots[2 * slot] === hash && sought.isAt(place - 1)) return slot;
+    }
+  }
+
+  add(hash: number, place: number): void {
+    const { slots } = this;
+    const mask = slots.length / 2 - 1;
+    let slot = hash & mask;
+    while (slots[2 * slot + 1] !== 0) slot = (slot + 1) & mask;
+    slots[2 * slot] = hash;
+    slots[2 * slot + 1] = place;
+    this.count += 1;
+  }
+
+  /** Empties a slot, and moves those after it that a probe would not find any more. */
+  remove(slot: number): void {
+    const { slots } = this;
+    const mask = slots.length / 2 - 1;
+    let hole = slot;
+    for (let next = (slot + 1) & mask; slots[2 * next + 1] !== 0; next = (next + 1) & mask) {
+      const home = slots[2 * next]! & mask;
+      if (((next - home) & mask) < ((next - hole) & mask)) continue;
+      slots[2 * hole] = slots[2 * next]!;
+      slots[2 * hole + 1] = slots[2 * next + 1]!;
+      hole = next;
+    }
+    slots[2 * hole + 1] = 0;
+    this.count -= 1;
+  }
+
+  grow(): void {
+    const { slots } = this;
+    this.slots = new Int32Array(2 * slots.length);
+    this.count = 0;
+    this.#addAll(slots, () => this);
+  }
+
+  /** Puts its names into others. */
+  divide(into: (hash: number) => Segment): void {
+    this.#addAll(this.slots, into);
+  }
+
+  #addAll(slots: Int32Array, into: (hash: number) => Segment): void {
+    for (let at = 0; at < slots.length; at += 2)
+      if (slots[at + 1] !== 0) into(slots[at]!).add(slots[at]!, slots[at + 1]!);
+  }
+}
+
+export class NameIndex {
+  /** Segments by the first `#depth` bits of a hash; one of less depth stands at several places. */
+  #segments: Segment[] = [new Segment(0, slotsMin)];
+  #depth = 0;
+
+  get segments(): number {
+    return new Set(this.#segments).size;
+  }
+
+  /** The position of the sought name; -1 when it has none. */
+  find(hash: number, sought: SoughtName): number {
+    const segment = this.#segmentOf(hash);
+    const slot = segment.find(hash, sought);
+    return slot === -1 ? -1 : segment.slots[2 * slot + 1]! - 1;
+  }
+
+  /** The name with this hash, which has no position yet, stands at this one from now on. */
+  add(hash: number, position: number): void {
+    let segment = this.#segmentOf(hash);
+    while (segment.count >= segment.size * fillMax) {
+      if (segment.size < slotsMax || segment.depth === depthMax) segment.grow();
+      else segment = this.#divide(segment, hash);
+    }
+    segment.add(hash, position + 1);
+  }
+
+  /** The sought name has no position any more. */
+  remove(hash: number, sought: SoughtName): void {
+    const segment = this.#segmentOf(hash);
+    segment.remove(segment.find(hash, sought));
+    this.#merge(segment, hash);
+  }
+
+  #segmentOf(hash: number): Segment {
+    return this.#segments[firstBits(hash, this.#depth)]!;
+  }
+
+  /** Returns the half in which the hash is. */
+  #divide(segment: Segment, hash: number): Segment {
+    if (segment.depth === this.#depth) {
+      this.#segments = this.#segments.flatMap((each) => [each, each]);
+      this.#depth += 1;
+    }
+    const depth = segment.depth + 1;
+    const halves = [new Segment(depth, slotsMax), new Segment(depth, slotsMax)] as const;
+    const halfOf = (each: number) => halves[(firstBits(each, depth) & 1) as 0 | 1];
+    segment.divide(halfOf);
+    const first = firstBits(hash, segment.depth);
+    this.#place(2 * first, halves[0]);
+    this.#place(2 * first + 1, halves[1]);
+    return halfOf(hash);
+  }
+
+  #merge(segment: Segment, hash: number): void {
+    const { depth } = segment;
+    if (depth === 0) return;
+    const bits = firstBits(hash, depth);
+    const other = this.#segments[(bits ^ 1) << (this.#depth - depth)]!;
+    if (other.depth !== depth || segment.count + other.count > slotsMax * fillMin) return;
+    const whole = new Segment(depth - 1, slotsMax);
+    segment.divide(() => whole);
+    other.divide(() => whole);
+    this.#place(bits >>> 1, whole);
+  }
+
+  /** Puts a segment wherever hashes with its first bits look for it. */
+  #place(bits: number, segment: Segment): void {
+    const free = this.#depth - segment.depth;
+    this.#segments.fill(segment, bits << free, (bits + 1) << free);
+  }
+}
+
+function firstBits(hash: number, count: number): number {
+  return (hash >>> 1) >>> (31 - count);
+}
+
+/**
+ * The hash of a name by its words, 32 bits: MurmurHash3, from a seed that nobody outside knows, so that names
+ * with one hash are not easily chosen.
+ */
+export function hashOfWords(words: Uint32Array, count: number, seed: number): number {
+  let hash = seed ^ count;
+  for (let at = 0; at < count; at += 1) {
+    const word = Math.imul(words[at]!, 0xcc9e2d51);
+    hash ^= Math.imul((word << 15) | (word >>> 17), 0x1b873593);
+    hash = Math.imul((hash << 13) | (hash >>> 19), 5) + 0xe6546b64;
+  }
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return hash ^ (hash >>> 16);
+}
