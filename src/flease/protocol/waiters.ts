@@ -99,6 +99,7 @@ export class Waiters {
 
   /** The peer has got the resource: a waiter that was told of it and came too late will be told again. */
   taken(resource: string, peer: number): void {
+    if (this.#total === 0) return;
     const list = this.#lists.get(resource);
     if (list === undefined) return;
     list.toldMono = -Infinity;
