@@ -6,6 +6,11 @@ import { FrameError } from "./frame-error.js";
 /** Text up to this length is copied by a loop in JavaScript, which beats a call into the runtime. */
 const SHORT_TEXT_LENGTH = 48;
 
+/** For each length of short text a list for its codes, reused. */
+const codesOf = Array.from({ length: SHORT_TEXT_LENGTH + 1 }, (_, length) =>
+  Array.from("0".repeat(length), Number),
+);
+
 /** Largest whole number that a double holds exactly; ballot numbers stay below it until 2089. */
 const NUMBER_MAX = Number.MAX_SAFE_INTEGER;
 
@@ -218,8 +223,10 @@ export class ByteReader {
     const bytes = this.#bytes;
     const start = this.#take(length);
     const end = start + length;
+    const codes = codesOf[length];
     for (let at = start; at < end; at += 1) {
       const byte = bytes[at]!;
+      if (codes !== undefined) codes[at - start] = byte;
       if (byte < byteMin || byte >= 0x7f) {
         if (!isUtf8(bytes.subarray(start, end))) throw new FrameError("utf8", "text that is not UTF-8");
         const text = bytes.toString("utf8", start, end);
@@ -228,7 +235,9 @@ export class ByteReader {
         return text;
       }
     }
-    return bytes.toString("latin1", start, end);
+    return codes === undefined
+      ? bytes.toString("latin1", start, end)
+      : String.fromCharCode.apply(undefined, codes);
   }
 
   /** Everything must have been read. */
