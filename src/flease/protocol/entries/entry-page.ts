@@ -113,7 +113,7 @@ export class EntryPage {
     return length;
   }
 
-  /** A slot for an entry whose name has these words and so many bytes; all else is zero. Not when it is full. */
+  /** A slot for an entry whose name has these words and so many bytes, all else zero. Not of a full page. */
   take(name: Uint32Array, length: number): number {
     const slot = this.#freeSlot();
     const count = wordsOf(length);

@@ -59,7 +59,7 @@ export class EntryTable implements SoughtName {
   set(name: string, entry: Readonly<Entry>): void {
     this.#seek(name);
     if (this.#position === -1) this.#insert();
-    this.#page(this.#position).write(slotOf(this.#position), entry, this.#owners);
+    this.#page(this.#position).write(slotIn(this.#position), entry, this.#owners);
   }
 
   /** Bytes of UTF-8 that a name takes. */
@@ -85,37 +85,37 @@ export class EntryTable implements SoughtName {
   }
 
   read(position: number, into: Entry): Entry {
-    return this.#page(position).read(slotOf(position), into, this.#owners);
+    return this.#page(position).read(slotIn(position), into, this.#owners);
   }
 
   nameAt(position: number): string {
-    return this.#page(position).nameAt(slotOf(position));
+    return this.#page(position).nameAt(slotIn(position));
   }
 
   nameBytesAt(position: number): number {
-    return this.#page(position).nameBytesAt(slotOf(position));
+    return this.#page(position).nameBytesAt(slotIn(position));
   }
 
   nameBegins(position: number, bytes: Uint8Array): boolean {
-    return this.#page(position).nameBegins(slotOf(position), bytes);
+    return this.#page(position).nameBegins(slotIn(position), bytes);
   }
 
   delete(position: number): void {
     const number = pageOf(position);
     const page = this.#page(position);
-    this.#length = page.copyName(slotOf(position), this.#words);
+    this.#length = page.copyName(slotIn(position), this.#words);
     this.#hash = hashOfWords(this.#words, wordsOf(this.#length), this.#seed);
     this.#name = undefined;
     this.#index.remove(this.#hash, this);
     if (page.isFull) this.#open.push(number);
-    page.free(slotOf(position), this.#owners);
+    page.free(slotIn(position), this.#owners);
     this.#size -= 1;
     if (page.count === 0) this.#pages[number] = undefined;
   }
 
   /** Whether the name that is sought stands there. */
   isAt(position: number): boolean {
-    return this.#page(position).nameIs(slotOf(position), this.#words, this.#length);
+    return this.#page(position).nameIs(slotIn(position), this.#words, this.#length);
   }
 
   #seek(name: string): void {
@@ -172,7 +172,7 @@ function pageOf(position: number): number {
   return position >>> pageBits;
 }
 
-function slotOf(position: number): number {
+function slotIn(position: number): number {
   return position & (entriesPerPage - 1);
 }
 

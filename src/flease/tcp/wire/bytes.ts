@@ -1,4 +1,5 @@
 import { isUtf8 } from "node:buffer";
+import { few } from "../../../common/lists.js";
 import { FRAME_HEADER_BYTES } from "./frame.js";
 import type { FrameKind } from "./frame.js";
 import { FrameError } from "./frame-error.js";
@@ -235,9 +236,7 @@ export class ByteReader {
         return text;
       }
     }
-    return codes === undefined
-      ? bytes.toString("latin1", start, end)
-      : String.fromCharCode.apply(undefined, codes);
+    return codes === undefined ? bytes.toString("latin1", start, end) : String.fromCharCode(...few(codes));
   }
 
   /** Everything must have been read. */
