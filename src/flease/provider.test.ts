@@ -43,3 +43,22 @@ test("an observer's attempt is refused before anything is sent", async () => {
   });
   expect(sent).toEqual([]);
 });
+
+const asked = { resource: "r", ttlMs: 500, timeoutMs: 500, contended: false, waiting: false };
+
+test("a taker is told when the step is over: neither while it asks nor in the middle of an answer", async () => {
+  const { provider, ack } = benchProvider();
+  const told: string[] = [];
+  provider.begin(asked, { cancelled: false, onCancel: undefined, told: ({ kind }) => told.push(kind) });
+  ack();
+  expect(told).toEqual([]);
+  await Promise.resolve();
+  expect(told).toEqual(["granted"]);
+});
+
+test("an attempt whose caller had given up before it began ends at once, and is withdrawn", async () => {
+  const { provider, sent } = benchProvider();
+  const cancellation = { cancelled: true, onCancel: undefined };
+  expect(await provider.attempt(asked, cancellation)).toMatchObject({ kind: "failed" });
+  expect(sent.length).toBeGreaterThan(0);
+});
