@@ -1,5 +1,6 @@
 import type { LeaseholdError } from "../lease/errors.js";
 import type { Random } from "../common/ports.js";
+import type { Detachment } from "../lease/provider.js";
 import type { Protocol } from "./effects.js";
 import type { Asked, DeltaRecord } from "./record/record.js";
 import type { StoreTraits } from "./store.js";
@@ -67,6 +68,8 @@ export interface AttemptWish {
   readonly deadlineMs: number;
   /** What others are to read of the tenure, as JSON. */
   readonly data?: string | undefined;
+  /** Only in the place of this lease, which was detached and does not stand in the way. */
+  readonly adopts?: Detachment | undefined;
 }
 
 export type AttemptResult<T extends Tenure = Tenure> =
@@ -129,6 +132,11 @@ export interface LeaseProtocol<T extends Tenure = Tenure> {
   renew(tenure: T, leaseMs: number): Protocol<boolean>;
   /** The holder has stopped; frees the resource, best effort. */
   release(tenure: T): Protocol<void>;
+  /**
+   * The holder has stopped, and renews no more: notes the pass by which another may go on. True when a majority
+   * has it. Absent where an attempt cannot adopt.
+   */
+  detach?(tenure: T, pass: string): Protocol<boolean>;
   look(resource: string, timeoutMs: number): Protocol<HolderView>;
   list(prefix: string, timeoutMs: number): Protocol<Listing>;
   /** Leaves a request where the holder finds it when it renews. Absent where that cannot be done. */

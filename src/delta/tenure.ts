@@ -19,6 +19,8 @@ export class Tenure {
   hold: Hold;
   /** Set once, by the first code that finds it lost; nothing re-opens the tenure. */
   lost: LossReason | undefined;
+  /** Its holder has detached it, and renews no more. */
+  isDetached = false;
   /** Somebody wants the resource. */
   asked: Asked | undefined;
 

@@ -6,7 +6,7 @@ import type { Cancellation, Watching } from "../lease/provider.js";
 export interface Entry {
   readonly key: string;
   readonly value: string;
-  /** The revision at which the key came into being: the fencing token of the tenure that made it. */
+  /** The revision at which the key came into being: the token of the tenure that made it (`tokenOf`). */
   readonly createRevision: bigint;
   /** The revision of its last change. */
   readonly modRevision: bigint;
@@ -82,10 +82,10 @@ export interface CoreClient {
     limits: CallLimits,
   ): Promise<Moment & { readonly entry: Entry }>;
   /**
-   * Changes the value if the key is exactly as it was seen, keeping its lease, and says what stands there
-   * then.
+   * Changes the value if the key is exactly as it was seen, and says what stands there then. The key keeps its
+   * lease, or hangs on this one instead.
    */
-  replace(seen: Entry, value: string, limits: CallLimits): Promise<Found>;
+  replace(seen: Entry, value: string, limits: CallLimits, leaseId?: bigint): Promise<Found>;
   /** Grants a lease with an id of the caller's choice, for at least so many seconds; says for how many. */
   grantLease(leaseId: bigint, seconds: number, limits: CallLimits): Promise<Granted>;
   /** Ends the lease and deletes what hangs on it. It is no error when there is none. */

@@ -97,12 +97,13 @@ export class GrpcCoreClient implements CoreClient {
     return { ...moment, entry };
   }
 
-  async replace(seen: Entry, value: string, limits: CallLimits): Promise<Found> {
+  async replace(seen: Entry, value: string, limits: CallLimits, leaseId?: bigint): Promise<Found> {
     const isAsSeen = {
       target: Compare_CompareTarget.MOD,
       targetUnion: { case: "modRevision", value: seen.modRevision },
     } as const;
-    const put = { key: encoder.encode(seen.key), value: encoder.encode(value), ignoreLease: true };
+    const lease = leaseId === undefined ? { ignoreLease: true } : { lease: leaseId };
+    const put = { key: encoder.encode(seen.key), value: encoder.encode(value), ...lease };
     return this.#putIf(isAsSeen, put, limits);
   }
 

@@ -16,7 +16,7 @@ export function coreGuarantees(address: CoreAddress): Guarantees {
     exclusion:
       "At most one participant holds a resource at any moment, if 1, 2, 3 and 4 hold; without 3 the token still tells tenures apart.",
     token:
-      "The token is the core's revision at which the tenure's key was created, and greater than those of all earlier tenures, if 1 and 2 hold; it rests on no clock.",
+      "The token is the core's revision at which the tenure's key was created, plus one for each time that it was attached, and greater than those of all earlier tenures, if 1 and 2 hold; it rests on no clock.",
     progress: `A free resource is acquired while a majority of the core's servers runs and can be reached. A crashed holder's resource is free within its ttl, stretched by both clocks' error, in whole seconds, or the core's shortest lease if that is longer, and ${formatDuration(noticedMsMax)}; when the core changes its leader meanwhile, within another ttl and election.`,
     assumptions: [
       "1. A majority of the core's servers keep what they have acknowledged on their disks, and the core is not set back to an earlier snapshot.",
@@ -30,5 +30,6 @@ export function coreGuarantees(address: CoreAddress): Guarantees {
     maxClockSkewMs: 0,
     takeoverMsMax: 1_000 * wholeSeconds(ttlMaxMs, address) + noticedMsMax,
     data: true,
+    attach: true,
   };
 }

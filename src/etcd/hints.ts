@@ -2,7 +2,7 @@ import { LeaseholdError } from "../lease/errors.js";
 import { dataField } from "../lease/tenure-data.js";
 import type { HolderHint } from "../lease/types.js";
 import type { CallLimits, CoreClient, Entry } from "./core-client.js";
-import { decodeRecord } from "./record.js";
+import { decodeRecord, tokenOf } from "./record.js";
 
 /**
  * What a key says, in the form that programs see. Without `lifeMs` the lease may run for as long as it was
@@ -10,7 +10,7 @@ import { decodeRecord } from "./record.js";
  */
 export function hintOf(entry: Entry, lifeMs?: number): HolderHint {
   const record = decodeRecord(entry.value);
-  const common = { state: "held", confirmed: true, token: entry.createRevision } as const;
+  const common = { state: "held", confirmed: true, token: tokenOf(entry, record) } as const;
   if (record === undefined) return { ...common, holder: "unknown (not written by Leasehold)" };
   const { holder, label, seconds, data } = record;
   return {

@@ -8,7 +8,7 @@ import { type CallLimits, type CoreClient, type Entry, sharedLimits } from "./co
 import { hintOf, lifeMsMax } from "./hints.js";
 import type { Keys } from "./keys.js";
 import { PrefixWatch } from "./prefix-watch.js";
-import { type Asked, decodeRecord, encodeRecord } from "./record.js";
+import { type Asked, decodeRecord, encodeRecord, tokenOf } from "./record.js";
 
 /** Other clients change a record as rarely as this one: a few looks are enough to find it unchanged. */
 const replacementsMax = 5;
@@ -77,12 +77,12 @@ export class CoreInspection implements Inspection {
   async #ask(resource: string, broken: boolean, limits: CallLimits): Promise<HolderAction> {
     const { core, keys, holder } = this.#parts;
     let { entry } = await core.read(keys.of(resource), limits);
-    const token = entry?.createRevision;
+    const token = entry === undefined ? undefined : tokenIn(entry);
     for (let tries = 0; tries < replacementsMax && entry !== undefined; tries += 1) {
       // Another tenure is not the one that was meant.
-      if (entry.createRevision !== token) return { done: false };
+      if (tokenIn(entry) !== token) return { done: false };
       const record = decodeRecord(entry.value);
-      if (record === undefined) return { done: false, token: entry.createRevision };
+      if (record === undefined) return { done: false, token: tokenIn(entry) };
       if (isAsked(record.asked, { by: holder, broken })) return this.#done(entry, limits);
       const asked = { by: holder, broken: broken || record.asked?.broken === true };
       ({ entry } = await core.replace(entry, encodeRecord({ ...record, asked }), limits));
@@ -95,6 +95,10 @@ export class CoreInspection implements Inspection {
     const { state: _state, ...whom } = hintOf(entry, lifeMs);
     return { done: true, ...whom };
   }
+}
+
+function tokenIn(entry: Entry): bigint {
+  return tokenOf(entry, decodeRecord(entry.value));
 }
 
 /** Whether the wish stands there already, or one that goes further. */

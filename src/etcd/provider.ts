@@ -1,11 +1,13 @@
 import { readBothClocks } from "../common/both-clocks.js";
 import { relied } from "../common/clock-rates.js";
 import { LeaseholdError, LeaseLostError } from "../lease/errors.js";
+import { spent } from "../lease/handle.js";
 import type { World } from "../common/ports.js";
 import type {
   AttemptOutcome,
   AttemptRequest,
   Cancellation,
+  Detachment,
   Grant,
   Provider,
   ProviderEvents,
@@ -24,7 +26,7 @@ import { coreGuarantees } from "./guarantees.js";
 import { hintOf, lifeMsMax } from "./hints.js";
 import { CoreInspection } from "./inspection.js";
 import { Keys } from "./keys.js";
-import { decodeRecord, encodeRecord, type HolderRecord } from "./record.js";
+import { decodeRecord, encodeRecord, type HolderRecord, tokenOf } from "./record.js";
 import { Tenure } from "./tenure.js";
 import { Waiters } from "./waiters.js";
 
@@ -45,6 +47,9 @@ const renewalsPerTtl = 3;
  * waist.
  */
 const renewalTriesMax = 2;
+
+/** Somebody may change the record between a look and what is to replace it; not all the time. */
+const replacementsMax = 5;
 
 /**
  * Waiters are told of a release by a watch. In case that fails they ask again, no sooner than this and no
@@ -115,13 +120,51 @@ export class CoreProvider implements Provider {
     }
   }
 
+  /**
+   * Moves the key to a lease of this participant, if it is exactly as it was seen with the pass. A revocation
+   * of the earlier lease, or its end, then takes nothing away.
+   */
+  async adopt(
+    request: AttemptRequest,
+    detachment: Detachment,
+    cancellation?: Cancellation,
+  ): Promise<AttemptOutcome> {
+    const { resource, timeoutMs } = request;
+    const limits = sharedLimits({ timeoutMs, cancellation }, this.#parts.world.clock);
+    this.#end(this.#tenures.get(resource));
+    try {
+      const { entry } = await this.#core.read(this.#keys.of(resource), limits);
+      return await this.#handOn(request, detachment, entry, limits);
+    } catch (error) {
+      return outcomeOf(error);
+    }
+  }
+
+  async detach(grant: Grant, pass: string): Promise<boolean> {
+    const tenure = own(grant);
+    tenure.isDetached = true;
+    const limits = sharedLimits({ timeoutMs: releaseMsMax }, this.#parts.world.clock);
+    let { entry } = await this.#core.read(this.#keys.of(tenure.resource), limits);
+    for (let tries = 0; tries < replacementsMax && entry !== undefined; tries += 1) {
+      const record = decodeRecord(entry.value);
+      if (record?.nonce !== tenure.nonce || record.asked?.broken === true) return false;
+      if (record.detached === pass) {
+        tenure.watching?.stop();
+        if (this.#tenures.get(tenure.resource) === tenure) this.#tenures.delete(tenure.resource);
+        return true;
+      }
+      ({ entry } = await this.#core.replace(entry, encodeRecord({ ...record, detached: pass }), limits));
+    }
+    return false;
+  }
+
   async renew(grant: Grant, ttlMs: number): Promise<boolean> {
     const tenure = own(grant);
     const { clock } = this.#parts.world;
     const timeoutMs = Math.min(tenure.remainingMs(), ttlMs / renewalsPerTtl);
     const limits = sharedLimits({ timeoutMs }, clock);
     for (let tries = 0; tries < renewalTriesMax; tries += 1) {
-      if (tenure.isBroken || tenure.remainingMs() === 0) return false;
+      if (tenure.isBroken || tenure.isDetached || tenure.remainingMs() === 0) return false;
       const begun = readBothClocks(clock);
       const refreshed = await this.#core.refreshLease(tenure.leaseId, limits);
       if (refreshed.seconds <= 0) return this.#lose(tenure, "the core's lease has ended");
@@ -212,6 +255,43 @@ export class CoreProvider implements Provider {
     }
   }
 
+  async #handOn(
+    request: AttemptRequest,
+    { token, pass }: Detachment,
+    seen: Entry | undefined,
+    limits: CallLimits,
+  ): Promise<AttemptOutcome> {
+    const { resource, ttlMs, data } = request;
+    const { world, holder, label, address } = this.#parts;
+    const detachedIn = (entry: Entry | undefined) => {
+      const record = entry && decodeRecord(entry.value);
+      const isIt = record?.detached === pass && record.asked?.broken !== true;
+      return isIt && tokenOf(entry!, record) === token ? record : undefined;
+    };
+    if (detachedIn(seen) === undefined) return gone(resource);
+    const leaseId = this.#parts.drawLeaseId();
+    const nonce = leaseId.toString(16);
+    const begun = readBothClocks(world.clock);
+    const { seconds } = await this.#core.grantLease(leaseId, wholeSeconds(ttlMs, address), limits);
+    let entry = seen;
+    for (let tries = 0; tries < replacementsMax; tries += 1) {
+      const record = detachedIn(entry);
+      if (record === undefined) break;
+      const spreadMs = this.#waiters.handedOnMs(resource);
+      const attached = (record.attached ?? 0) + 1;
+      const next = encodeRecord({ holder, label, nonce, seconds, spreadMs, data, attached });
+      // If no answer comes, the key may hang on the new lease: that is not revoked, and the key runs out with it.
+      ({ entry } = await this.#core.replace(entry!, next, limits, leaseId));
+      if (entry === undefined || decodeRecord(entry.value)?.nonce !== nonce) continue;
+      const parts = { resource, token: token + 1n, nonce, leaseId };
+      const tenure = new Tenure(parts, world.clock, begun, this.#leaseMs(ttlMs, seconds));
+      this.#begin(tenure, entry);
+      return { kind: "granted", grant: tenure };
+    }
+    await this.#withdraw(leaseId);
+    return gone(resource);
+  }
+
   /** The holder ends before the core does, however far both clocks are off. */
   #leaseMs(ttlMs: number, seconds: number): number {
     return Math.min(ttlMs, relied(seconds * 1_000, this.#parts.address.clockRateError));
@@ -222,7 +302,8 @@ export class CoreProvider implements Provider {
    * attempt's withdrawal.
    */
   #isLeftover({ value, leaseId }: Entry): boolean {
-    return leaseId !== 0n && decodeRecord(value)?.holder === this.holder;
+    const record = decodeRecord(value);
+    return leaseId !== 0n && record?.holder === this.holder && record.detached === undefined;
   }
 
   #refused({ resource, waiting }: AttemptRequest, { revision }: Moment, entry: Entry): AttemptOutcome {
@@ -270,7 +351,8 @@ export class CoreProvider implements Provider {
   #look(tenure: Tenure, entry: Entry | undefined): void {
     if (tenure.lost !== undefined) return;
     const record = entry === undefined ? undefined : decodeRecord(entry.value);
-    if (entry?.createRevision !== tenure.token || record?.nonce !== tenure.nonce) {
+    const isIt = entry !== undefined && tokenOf(entry, record) === tenure.token;
+    if (!isIt || record?.nonce !== tenure.nonce) {
       this.#lose(tenure, "its key has gone from the core");
       return;
     }
@@ -301,6 +383,11 @@ export class CoreProvider implements Provider {
 function outcomeOf(error: unknown): AttemptOutcome {
   if (error instanceof LeaseholdError) return { kind: "failed", error };
   throw error;
+}
+
+function gone(resource: string): AttemptOutcome {
+  const why = "it was attached before, released, broken, or has run out";
+  return { kind: "failed", error: spent(resource, why) };
 }
 
 function own(grant: Grant): Tenure {

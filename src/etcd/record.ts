@@ -1,5 +1,6 @@
-import { isRecord } from "../common/json.js";
+import { isCount, isRecord } from "../common/json.js";
 import { dataIn, withData } from "../lease/tenure-data.js";
+import type { Entry } from "./core-client.js";
 
 /** Somebody wants the resource from its holder. */
 export interface Asked {
@@ -29,6 +30,19 @@ export interface HolderRecord {
   /** What others are to read of the tenure, as JSON. */
   readonly data?: string | undefined;
   readonly asked?: Asked | undefined;
+  /** How often the key was handed on by a handle since it was created. Default 0. */
+  readonly attached?: number | undefined;
+  /** Its holder has stopped and detached the lease: who has this pass may go on with it. */
+  readonly detached?: string | undefined;
+}
+
+/**
+ * The fencing token. A key that is handed on keeps the revision of its creation, and each time the core's
+ * revision rises by one at least: so this is greater than the token before, and smaller than that of a key
+ * created later.
+ */
+export function tokenOf(entry: Pick<Entry, "createRevision">, record: HolderRecord | undefined): bigint {
+  return entry.createRevision + BigInt(record?.attached ?? 0);
 }
 
 export function encodeRecord(record: HolderRecord): string {
@@ -45,7 +59,7 @@ export function decodeRecord(text: string): HolderRecord | undefined {
     return undefined;
   }
   if (!isRecord(value)) return undefined;
-  const { holder, label, nonce, seconds, spreadMs, data, asked } = value;
+  const { holder, label, nonce, seconds, spreadMs, data, asked, attached, detached } = value;
   if (typeof holder !== "string" || typeof label !== "string" || typeof nonce !== "string") return undefined;
   if (!isAmount(seconds) || !isAmount(spreadMs)) return undefined;
   const wish = askedOf(asked);
@@ -58,6 +72,8 @@ export function decodeRecord(text: string): HolderRecord | undefined {
     spreadMs,
     ...(told !== undefined && { data: told }),
     ...(wish !== undefined && { asked: wish }),
+    ...(isCount(attached) && { attached }),
+    ...(typeof detached === "string" && { detached }),
   };
 }
 

@@ -16,6 +16,8 @@ export class Tenure implements Grant {
   readonly leaseId: bigint;
   /** Set once, by the first code that finds it lost; nothing re-opens the tenure. */
   lost: LossReason | undefined;
+  /** It was detached, and is renewed no more. */
+  isDetached = false;
   /** The last wish that was seen in the key. */
   asked: Asked | undefined;
   /** Tells when somebody asks for the resource, or takes the key away. */

@@ -26,5 +26,6 @@ export function fleaseGuarantees(settings: FleaseSettings): Guarantees {
     // right.
     takeoverMsMax: Math.max(ttlMaxMs + 2 * maxClockSkewMs, ttlMaxMs * (1 + mutualRateError)) + rpcTimeoutMs,
     data: false,
+    attach: false,
   };
 }

@@ -32,6 +32,7 @@ const optionsOfCalls = {
   acquireAll: acquire,
   using: acquire,
   tryAcquire,
+  attach: tryAcquire,
   lead,
   holder: query,
   list,

@@ -44,6 +44,13 @@ export interface Upkeep {
   readonly maxHoldMs: number;
 }
 
+/** A detached lease, as its handle tells of it. */
+export interface Detachment {
+  readonly token: bigint;
+  /** 64 random bits as 16 hexadecimal digits, drawn when it was detached: what only the handle knows. */
+  readonly pass: string;
+}
+
 /** How the waist ends an attempt under way. An `AbortSignal` would cost more than the attempt does. */
 export interface Cancellation {
   readonly cancelled: boolean;
@@ -159,10 +166,22 @@ export interface Provider {
    */
   forgoRenewal?(grant: Grant): void;
   /**
-   * The grant is not renewed any more, and runs out. Needed where the provider renews by itself; the waist
-   * releases the grant after its end, if it is still there then.
+   * The holder has stopped: the grant is renewed no more and not given back, and others are kept out until it
+   * has run out. True when the ground has noted the pass, so that `adopt` knows it, and keeps this
+   * participant out as well; the waist forgets the grant then. Else the waist keeps its own callers out, and
+   * releases the grant after its end. Needed where the provider renews by itself, or can `adopt`.
    */
-  detach?(grant: Grant): Promise<void>;
+  detach?(grant: Grant, pass: string): Promise<boolean>;
+  /**
+   * As `attempt`, but the detached lease with this token and this pass stands in nobody's way, and there has
+   * to be one: otherwise it fails with `HANDLE_SPENT`. Of all calls for one pass at most one is granted, with
+   * a token greater than the detached lease's. Absent where `guarantees.attach` is false.
+   */
+  adopt?(
+    request: AttemptRequest,
+    detachment: Detachment,
+    cancellation?: Cancellation,
+  ): Promise<AttemptOutcome>;
   /**
    * The holder has stopped: frees the resource for others, best effort. `grant.remainingMs()` is 0 as soon as
    * this returns. Called once for each grant, also for one that was lost. Returns nothing when all is done by

@@ -99,6 +99,9 @@ export interface Lease extends AsyncDisposable {
    * `detached`), and neither `release` nor `close` frees the resource. Until then nobody gets the resource,
    * in this process either. Waits for a renewal that is under way.
    *
+   * Where {@link Guarantees.attach} is true, whoever has the `handle` can go on with it until then
+   * ({@link Leases.attach}).
+   *
    * @returns what is known of it, as plain data for logs and JSON. Afterwards others may have the resource.
    * @throws LeaseLostError (`LEASE_LOST`) when it is not held.
    * @example
@@ -120,6 +123,11 @@ export interface LeaseTicket {
   readonly token: string;
   /** Milliseconds from now for which nobody else gets the resource; others may have to wait longer. */
   readonly remainingMs: number;
+  /**
+   * What {@link Leases.attach} takes: one word of letters, digits and `._~%-`, for an environment variable or
+   * JSON. Absent where {@link Guarantees.attach} is false, and when the ground could not be told in time.
+   */
+  readonly handle?: string;
 }
 
 /**
@@ -199,6 +207,8 @@ export interface Guarantees {
   readonly takeoverMsMax: number;
   /** A tenure can carry data for others to read ({@link TryAcquireOptions.data}). */
   readonly data: boolean;
+  /** A lease that was detached can be attached ({@link Leases.attach}). */
+  readonly attach: boolean;
 }
 
 /**
@@ -241,6 +251,27 @@ export interface Leases extends AsyncDisposable {
    * ```
    */
   tryAcquire(resource: string, options?: TryAcquireOptions): Promise<Lease | undefined>;
+  /**
+   * Goes on with a lease that this or another program has detached, as a lease of {@link Leases.acquire}.
+   * Nobody had the resource in between, and of all that call with one handle at most one gets it. It is a new
+   * tenure: its greater token fences what the program that detached it may still write.
+   *
+   * Refused with `HANDLE_SPENT` when the lease has run out (by this machine's system clock, too), was
+   * attached before, broken, or is another's. When two call at the same time, neither may get the lease.
+   *
+   * @throws LeaseholdError `INVALID_HANDLE`, `HANDLE_SPENT`; `UNSUPPORTED` where {@link Guarantees.attach} is
+   * false, before anything is sent; else as {@link Leases.tryAcquire}.
+   * @example
+   * ```ts
+   * await using onStores = await open("delta+memory:deploys");
+   * const held = await onStores.acquire("deploys/web-7");
+   * const { handle } = await held.detach(); // for another program: process.env, a message, a file
+   * if (handle === undefined) throw new Error("it runs out, and nobody can attach it");
+   * await using again = await onStores.attach(handle);
+   * console.log(again.resource, again.token > held.token); // deploys/web-7 true
+   * ```
+   */
+  attach(handle: string, options?: TryAcquireOptions): Promise<Lease>;
   /**
    * Acquires several resources, 1 to 64, and answers when it has them all: one handle, lost as soon as one is
    * lost. A name that is given twice counts once. `wait` is for all together, and the other options are for

@@ -1,5 +1,6 @@
 import { argumentCases } from "./conformance/arguments.js";
 import { dataCases } from "./conformance/data.js";
+import { attachingCases } from "./conformance/attaching.js";
 import { detachingCases } from "./conformance/detaching.js";
 import { askingCases } from "./conformance/asking.js";
 import { exclusionCases } from "./conformance/exclusion.js";
@@ -47,6 +48,7 @@ export function conformanceCases(): ConformanceCase[] {
     ...watchingCases,
     ...dataCases,
     ...detachingCases,
+    ...attachingCases,
   };
   return Object.entries(cases).map(([name, run]) => ({
     name,

@@ -1,7 +1,7 @@
 import { getOrInsert } from "../common/maps.js";
 import { LeaseholdError, LeaseLostError, type LossReason } from "../lease/errors.js";
 import type { Clock } from "../common/ports.js";
-import type { Grant, ReleaseRequest } from "../lease/provider.js";
+import type { Detachment, Grant, ReleaseRequest } from "../lease/provider.js";
 import { dataField } from "../lease/tenure-data.js";
 import type { HolderHint, ResourceHint } from "../lease/types.js";
 
@@ -33,6 +33,8 @@ export class MemoryTenure implements Grant {
   abandoned = false;
   /** It was broken: it is not extended any more. */
   broken = false;
+  /** Its owner has detached it: it is not extended any more, and who has the pass may go on with it. */
+  pass: string | undefined;
   #endMonotonicMs: number;
   #endWallMs: number;
   #isOver = false;
@@ -73,7 +75,7 @@ export class MemoryTenure implements Grant {
 
   /** False when it was over already: a tenure is never re-opened. */
   extendTo(endMonotonicMs: number, endWallMs: number): boolean {
-    if (this.leftMs() === 0 || this.broken) return false;
+    if (this.leftMs() === 0 || this.broken || this.pass !== undefined) return false;
     this.#endMonotonicMs = Math.max(this.#endMonotonicMs, endMonotonicMs);
     this.#endWallMs = Math.max(this.#endWallMs, endWallMs);
     return true;
@@ -135,6 +137,23 @@ export class MemoryGround {
       getOrInsert(this.#refused, resource, () => new Set()).add(participant);
       return standing;
     }
+    const tenure = new MemoryTenure(resource, ++this.#lastToken, participant, ttlMs, data);
+    this.#tenures.set(resource, tenure);
+    this.#changed();
+    return tenure;
+  }
+
+  /** A new tenure in the place of a detached one; undefined when there is no such. */
+  adopt(
+    resource: string,
+    { token, pass }: Detachment,
+    participant: MemoryParticipant,
+    ttlMs: number,
+    data?: string,
+  ): MemoryTenure | undefined {
+    const standing = this.find(resource);
+    if (standing?.pass !== pass || standing.token !== token || standing.broken) return undefined;
+    standing.end();
     const tenure = new MemoryTenure(resource, ++this.#lastToken, participant, ttlMs, data);
     this.#tenures.set(resource, tenure);
     this.#changed();

@@ -1,9 +1,11 @@
 import type { LeaseLostError } from "../lease/errors.js";
+import { spent } from "../lease/handle.js";
 import type { Clock, Timers, World } from "../common/ports.js";
 import type {
   AttemptOutcome,
   AttemptRequest,
   Cancellation,
+  Detachment,
   Grant,
   Provider,
   ProviderEvents,
@@ -70,8 +72,29 @@ export class MemoryProvider implements Provider, MemoryParticipant {
     if (!(await this.#reaches(timeoutMs, cancellation)))
       return { kind: "failed", error: cutOff(this.holder) };
     const tenure = this.#ground.take(resource, this, ttlMs, data);
-    if (tenure.owner === this && tenure.remainingMs() > 0) return { kind: "granted", grant: tenure };
+    if (tenure.owner === this && tenure.pass === undefined && tenure.remainingMs() > 0)
+      return { kind: "granted", grant: tenure };
     return { kind: "held", holder: tenure.owner.holder, retryInMs: tenure.leftMs() };
+  }
+
+  async detach(grant: Grant, pass: string): Promise<boolean> {
+    const tenure = own(grant);
+    if (!this.#process.isConnected || tenure.remainingMs() === 0) return false;
+    tenure.pass = pass;
+    return true;
+  }
+
+  async adopt(
+    request: AttemptRequest,
+    detachment: Detachment,
+    cancellation?: Cancellation,
+  ): Promise<AttemptOutcome> {
+    const { resource, ttlMs, timeoutMs, data } = request;
+    if (!(await this.#reaches(timeoutMs, cancellation)))
+      return { kind: "failed", error: cutOff(this.holder) };
+    const grant = this.#ground.adopt(resource, detachment, this, ttlMs, data);
+    if (grant !== undefined) return { kind: "granted", grant };
+    return { kind: "failed", error: spent(resource, "it is not there any more") };
   }
 
   async renew(grant: Grant, ttlMs: number): Promise<boolean> {
@@ -149,5 +172,6 @@ function memoryGuarantees(ttlMaxMs: number): Guarantees {
     maxClockSkewMs: 0,
     takeoverMsMax: ttlMaxMs,
     data: true,
+    attach: true,
   };
 }

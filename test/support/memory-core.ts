@@ -145,9 +145,10 @@ class MemoryCoreClient implements CoreClient {
     });
   }
 
-  replace(seen: Entry, value: string, limits: CallLimits) {
+  replace(seen: Entry, value: string, limits: CallLimits, leaseId = seen.leaseId) {
     return this.#call("replace", limits, (core) => {
-      if (core.keys.get(seen.key)?.modRevision === seen.modRevision) core.put(seen.key, value, seen.leaseId);
+      if (!core.leases.has(leaseId)) throw new LeaseholdError("NO_QUORUM", "requested lease not found");
+      if (core.keys.get(seen.key)?.modRevision === seen.modRevision) core.put(seen.key, value, leaseId);
       return { ...core.moment, entry: core.keys.get(seen.key) };
     });
   }

@@ -66,6 +66,7 @@ export class ScriptedProvider implements Provider {
     maxClockSkewMs: 0,
     takeoverMsMax: TTL_MS,
     data: true,
+    attach: false,
   };
   readonly holder = "me.1";
   readonly attempts: PendingAttempt[] = [];

@@ -87,6 +87,8 @@ const exitByErrorCode: Record<ErrorCode, ExitName> = {
   OVERLOADED: "unavailable",
   CLOCK_SKEW: "refused",
   INVALID_NAME: "usage",
+  INVALID_HANDLE: "usage",
+  HANDLE_SPENT: "conflict",
   INVALID_DURATION: "usage",
   TTL_OUT_OF_RANGE: "usage",
   INVALID_CONFIG: "usage",

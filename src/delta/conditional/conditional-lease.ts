@@ -2,6 +2,7 @@ import { backOffMs } from "../../common/back-off.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import { type Cell, cellOf, type CellOrError, isCell } from "../cell.js";
 import { encodeRecord } from "../record/codec.js";
+import { adopted, whyNotAdopted } from "./adoption.js";
 import { askHolder } from "./conditional-ask.js";
 import { conditionalPromise } from "./conditional-promise.js";
 import { ConditionalTenure } from "./conditional-tenure.js";
@@ -89,14 +90,16 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
       const { now: before } = step;
       const cells: (CellOrError | undefined)[] = [];
       const isPlain = () => {
-        const seen = this.#board(wish.resource, cells, before);
+        const seen = this.#board(wish, cells, before);
         return seen.open.length >= farm.majority || this.#isHeld(seen);
       };
       step = yield* readAll(farm, wish.resource, cells, this.#timeoutMs(wish, before), isPlain);
       this.#observe(wish.resource, cells, step.now);
       if (step.cancelled) return failed("the attempt was ended by its caller");
-      const board = this.#board(wish.resource, cells, step.now);
+      const board = this.#board(wish, cells, step.now);
       const { open, blocked } = board;
+      const error = whyNotAdopted(wish, cells, farm.majority);
+      if (error !== undefined) return { kind: "failed", error };
       if (open.length >= farm.majority) {
         if (!farm.mayTake(this.#greatest(cells).epoch + 1n)) return { kind: "failed", error: tooFewEpochs };
         const tenure = yield* this.#take(wish, cells, open, step.now);
@@ -118,17 +121,11 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
 
   *renew(tenure: ConditionalTenure, leaseMs: number): Protocol<boolean> {
     const { now } = yield lookAtClocks;
-    if (tenure.remainingMs(now) === 0 || tenure.isBroken) return false;
+    if (tenure.remainingMs(now) === 0 || tenure.isBroken || tenure.isDetached) return false;
     tenure.leaseMsMax = Math.max(tenure.leaseMsMax, leaseMs);
     tenure.number += 1n;
-    const record = this.#record(
-      tenure.resource,
-      tenure.token,
-      tenure.number,
-      "held",
-      tenure.leaseMsMax,
-      tenure.data,
-    );
+    const { data, leaseMsMax } = tenure;
+    const record = this.#record(tenure.resource, tenure.token, tenure.number, "held", leaseMsMax, { data });
     const { written, step } = yield* this.#write(tenure, record, now, true);
     const { majority } = this.#environment.farm;
     if (this.#successors(tenure) >= majority) tenure.lost ??= "expired";
@@ -150,6 +147,18 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
     if (this.#left.size > leftMax) this.#left.delete(this.#left.keys().next().value!);
   }
 
+  *detach(tenure: ConditionalTenure, pass: string): Protocol<boolean> {
+    const { now } = yield lookAtClocks;
+    tenure.isDetached = true;
+    if (tenure.remainingMs(now) === 0 || tenure.isBroken) return false;
+    tenure.number += 1n;
+    const { data, leaseMsMax } = tenure;
+    const also = { data, detached: pass };
+    const record = this.#record(tenure.resource, tenure.token, tenure.number, "held", leaseMsMax, also);
+    const { written } = yield* this.#write(tenure, record, now, false);
+    return written.size >= this.#environment.farm.majority && !tenure.isBroken;
+  }
+
   *look(resource: string, timeoutMs: number): Protocol<HolderView> {
     return yield* lookAtFarm(this.#environment, this.observations, resource, timeoutMs);
   }
@@ -164,14 +173,16 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
 
   /**
    * Takes what this process released last without a read, over what it left there: the stores compare, so a belief that
-   * is wrong costs a round, never more. Not where there would be no time for another.
+   * is wrong costs a round, never more. Not where there would be no time for another, nor for a detached lease: that has to
+   * be seen.
    */
   *#takeAgain(wish: AttemptWish, now: BothClocks): Protocol<ConditionalTenure | undefined> {
     const { farm, settings } = this.#environment;
     const cells = this.#left.get(wish.resource);
     this.#left.delete(wish.resource);
-    if (cells === undefined || wish.deadlineMs - now.monotonicMs < 2 * settings.delayMs) return undefined;
-    const { open } = this.#board(wish.resource, cells, now);
+    if (cells === undefined || wish.adopts !== undefined) return undefined;
+    if (wish.deadlineMs - now.monotonicMs < 2 * settings.delayMs) return undefined;
+    const { open } = this.#board(wish, cells, now);
     if (open.length < farm.majority || !farm.mayTake(this.#greatest(cells).epoch + 1n)) return undefined;
     return yield* this.#take(wish, cells, open, now);
   }
@@ -186,7 +197,7 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
     const { farm } = this.#environment;
     const { resource, leaseMs, data } = wish;
     const { epoch, number } = this.#greatest(cells);
-    const record = this.#record(resource, epoch + 1n, number + 1n, "held", leaseMs, data);
+    const record = this.#record(resource, epoch + 1n, number + 1n, "held", leaseMs, { data });
     const beliefs = cells.map((cell) => (isCell(cell) ? cell : undefined));
     const tenure = new ConditionalTenure(resource, record.epoch, { begun, leaseMs }, record.number, beliefs);
     tenure.data = data;
@@ -195,16 +206,20 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
     );
     const reach = yield* this.#replace(tenure, record, targets, [], new Set());
     if (reach.written.size >= farm.majority && tenure.remainingMs(reach.step.now) > 0) return tenure;
-    yield* this.#withdraw(tenure, record, targets, reach);
+    yield* this.#withdraw(tenure, record, targets, reach, wish.adopts?.pass);
     return undefined;
   }
 
-  /** Writes *free* where the lost attempt's record stands or may stand. Best effort: what it misses runs out. */
+  /**
+   * Writes *free* where the lost attempt's record stands or may stand, or *detached* as it was if it was to adopt: until that is
+   * over nobody else may have it. Best effort: what it misses runs out.
+   */
   *#withdraw(
     tenure: ConditionalTenure,
     record: DeltaRecord,
     targets: number[],
     reach: Reach,
+    detached: string | undefined,
   ): Protocol<void> {
     tenure.lost ??= "released";
     const cell: Cell = { content: encodeRecord(record), record };
@@ -213,8 +228,10 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
     );
     if (mine.length === 0) return;
     for (const store of mine) tenure.cells[store] = cell;
-    const free = this.#record(record.resource, record.epoch, record.number + 1n, "free", record.leaseMs);
-    yield* this.#replace(tenure, free, mine, [], new Set());
+    const state = detached === undefined ? "free" : "held";
+    const { resource, epoch, leaseMs } = record;
+    const left = this.#record(resource, epoch, record.number + 1n, state, leaseMs, { detached });
+    yield* this.#replace(tenure, left, mine, [], new Set());
   }
 
   /**
@@ -282,8 +299,8 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
       for (const store of targets)
         if (answers[store] === undefined) open += 1;
         else if (answers[store].kind === "written") wins += 1;
-      // A majority can still be reached. What frees cells goes on without: each one that it finds counts.
-      const hopes = record.state === "free" || wins + open >= farm.majority;
+      // A majority can still be reached. What frees or detaches goes on without: each cell that it finds counts.
+      const hopes = record.state === "free" || record.detached !== undefined || wins + open >= farm.majority;
       return wins >= farm.majority || !hopes;
     };
     const step = yield {
@@ -320,11 +337,12 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
     });
   }
 
-  #board(resource: string, cells: readonly (CellOrError | undefined)[], now: BothClocks): Board {
+  #board(wish: AttemptWish, cells: readonly (CellOrError | undefined)[], now: BothClocks): Board {
     const board: Board = { open: [], blocked: [] };
+    const isAdopted = adopted(wish, cells);
     cells.forEach((cell, store) => {
       if (!isCell(cell)) return;
-      const untilMs = this.#untilOpenMs(cell, resource, store, now);
+      const untilMs = isAdopted(cell.record) ? 0 : this.#untilOpenMs(cell, wish.resource, store, now);
       if (untilMs === 0) board.open.push(store);
       else board.blocked.push({ record: cell.record!, untilMs });
     });
@@ -335,8 +353,9 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
   #untilOpenMs({ record }: Cell, resource: string, store: number, now: BothClocks): number {
     if (record === undefined || record.state === "free") return 0;
     // What this process wrote itself in an attempt or a tenure that is over: it knows that it does not hold. Unless that
-    // was broken: then the others come first.
-    if (record.writer === this.#environment.writer && record.asked?.broken !== true) return 0;
+    // was broken or detached: then the others come first.
+    const { writer, asked, detached } = record;
+    if (writer === this.#environment.writer && asked?.broken !== true && detached === undefined) return 0;
     return this.observations.untilOverMs(resource, store, record, now.monotonicMs);
   }
 
@@ -384,7 +403,7 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
     number: bigint,
     state: DeltaRecord["state"],
     leaseMs: number,
-    data?: string,
+    also: { readonly data?: string | undefined; readonly detached?: string | undefined } = {},
   ): DeltaRecord {
     const { writer, label, settings } = this.#environment;
     this.#nonce += 1;
@@ -398,7 +417,13 @@ export class ConditionalLease implements LeaseProtocol<ConditionalTenure> {
       leaseMs,
       delayMs: settings.delayMs,
     };
-    return { ...record, ...(label !== undefined && { label }), ...(data !== undefined && { data }) };
+    const { data, detached } = also;
+    return {
+      ...record,
+      ...(label !== undefined && { label }),
+      ...(detached !== undefined && { detached }),
+      ...(data !== undefined && { data }),
+    };
   }
 
   #timeoutMs(wish: AttemptWish, now: BothClocks): number {

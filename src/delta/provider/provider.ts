@@ -3,6 +3,7 @@ import type {
   AttemptOutcome,
   AttemptRequest,
   Cancellation,
+  Detachment,
   Grant,
   Provider,
   ProviderEvents,
@@ -23,6 +24,9 @@ import type { Tenure } from "../tenure.js";
 
 /** While something is under way the farm is thought of so often in the time for which a look at it is good. */
 const tendsPerLease = 8;
+
+/** As long as every pass. */
+const passMax = "0".repeat(16);
 
 /** The greatest epoch and number that a record's length is reckoned with. */
 const numberMax = 10n ** BigInt(digitsMax) - 1n;
@@ -111,6 +115,7 @@ export class DeltaProvider implements Provider {
       maxClockSkewMs: 0,
       takeoverMsMax: protocol.takeoverMsMax,
       data: parts.takesData ?? true,
+      attach: protocol.detach !== undefined,
     };
     this.#bytesBesideName = this.#bytesWithoutName() - jsonBytes("");
     this.inspection = new DeltaInspection({
@@ -129,7 +134,32 @@ export class DeltaProvider implements Provider {
     this.#events = events;
   }
 
-  async attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
+  attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
+    return this.#attempt(request, undefined, cancellation);
+  }
+
+  adopt(
+    request: AttemptRequest,
+    detachment: Detachment,
+    cancellation?: Cancellation,
+  ): Promise<AttemptOutcome> {
+    return this.#attempt(request, detachment, cancellation);
+  }
+
+  async detach(grant: Grant, pass: string): Promise<boolean> {
+    const { tenure } = own(grant);
+    tenure.isDetached = true;
+    if (this.#protocol.detach === undefined) return false;
+    const isNoted = await this.#run(this.#protocol.detach(tenure, pass));
+    if (isNoted && this.#grants.get(tenure.resource) === grant) this.#grants.delete(tenure.resource);
+    return isNoted;
+  }
+
+  async #attempt(
+    request: AttemptRequest,
+    adopts: Detachment | undefined,
+    cancellation: Cancellation | undefined,
+  ): Promise<AttemptOutcome> {
     const { resource, ttlMs, timeoutMs, data } = request;
     const error = this.#whyTooLong(resource, data);
     if (error !== undefined) return { kind: "failed", error };
@@ -140,7 +170,7 @@ export class DeltaProvider implements Provider {
     if (tending !== undefined) await tending;
     const now = this.#driver.now();
     if (this.#farm.ready(now) < this.#farm.majority) return { kind: "failed", error: this.#farm.whyNot(now) };
-    const protocol = this.#protocol.attempt({ resource, leaseMs: ttlMs, deadlineMs, data });
+    const protocol = this.#protocol.attempt({ resource, leaseMs: ttlMs, deadlineMs, data, adopts });
     const result = await this.#underGate(protocol, cancellation);
     if (result.kind !== "granted") return result;
     const grant = new DeltaGrant(result.tenure, this.#driver);
@@ -248,6 +278,7 @@ export class DeltaProvider implements Provider {
       leaseMs: this.guarantees.ttlMaxMs,
       delayMs: this.guarantees.ttlMaxMs,
       label: this.#label,
+      ...(this.guarantees.attach && { detached: passMax }),
     }).length;
   }
 

@@ -16,14 +16,15 @@ export function encodeRecord(record: DeltaRecord): Uint8Array {
 
 /** Spelt out: it is written for every take and renewal, and `JSON.stringify` of a copy takes twice as long. */
 function jsonOf(record: DeltaRecord): string {
-  const { resource, epoch, number, writer, nonce, state, leaseMs, delayMs, label, readers, asked, data } =
-    record;
+  const { resource, epoch, number, writer, nonce, state, leaseMs, delayMs, label, readers } = record;
+  const { asked, detached, data } = record;
   let json = `{"resource":${JSON.stringify(resource)},"epoch":"${epoch}","number":"${number}"`;
   json += `,"writer":${JSON.stringify(writer)},"nonce":${nonce},"state":"${state}"`;
   json += `,"leaseMs":${leaseMs},"delayMs":${delayMs}`;
   if (label !== undefined) json += `,"label":${JSON.stringify(label)}`;
   if (readers !== undefined) json += `,"readers":${JSON.stringify(readers)}`;
   if (asked !== undefined) json += `,"asked":{"by":${JSON.stringify(asked.by)},"broken":${asked.broken}}`;
+  if (detached !== undefined) json += `,"detached":${JSON.stringify(detached)}`;
   if (data !== undefined) json += `,"data":${data}`;
   return `${json}}`;
 }
@@ -49,7 +50,8 @@ function decodeAnew(bytes: Uint8Array): DeltaRecord {
 function recordOf(value: unknown, bytes: Uint8Array): DeltaRecord {
   const wrong = (what: string) => corrupt(`its ${what} makes no sense`, bytes);
   if (!isRecord(value)) throw wrong("content");
-  const { resource, writer, nonce, state, leaseMs, delayMs, label, readers, asked, data } = value;
+  const { resource, writer, nonce, state, leaseMs, delayMs, label, readers, asked } = value;
+  const { detached, data } = value;
   if (typeof resource !== "string" || !isResourceName(resource)) throw wrong("resource");
   if (typeof writer !== "string" || writer === "") throw wrong("writer");
   if (!isCount(nonce)) throw wrong("nonce");
@@ -59,6 +61,7 @@ function recordOf(value: unknown, bytes: Uint8Array): DeltaRecord {
   if (label !== undefined && typeof label !== "string") throw wrong("label");
   if (readers !== undefined && !isTexts(readers)) throw wrong("readers");
   if (asked !== undefined && !isAsked(asked)) throw wrong("asked");
+  if (detached !== undefined && typeof detached !== "string") throw wrong("detached");
   const text = dataIn(data);
   if (data !== undefined && text === undefined) throw wrong("data");
   const [epoch, number] = [bigintOf(value["epoch"]), bigintOf(value["number"])];
@@ -76,6 +79,7 @@ function recordOf(value: unknown, bytes: Uint8Array): DeltaRecord {
     ...(label !== undefined && { label }),
     ...(readers !== undefined && { readers }),
     ...(asked !== undefined && { asked }),
+    ...(detached !== undefined && { detached }),
     ...(text !== undefined && { data: text }),
   };
 }

@@ -22,6 +22,8 @@ export interface DeltaRecord {
   readonly readers?: readonly string[];
   /** Left by another by compare-and-set in the holder's record, which is otherwise untouched: it finds it when it renews. */
   readonly asked?: Asked;
+  /** Its holder has stopped and detached it: who has this pass may go on with it. */
+  readonly detached?: string;
   /** What the holder lets others read of its tenure, as JSON. */
   readonly data?: string;
 }

@@ -2,6 +2,7 @@ import { formatDuration, parseDuration } from "../duration.js";
 import { LeaseholdError } from "../errors.js";
 import type { HeldLeaseOptions } from "./held-lease.js";
 import { type CallWithOptions, checkOptions } from "../option-names.js";
+import type { Handle } from "../handle.js";
 import { checkResourceName } from "../resource-name.js";
 import { dataText } from "../tenure-data.js";
 import type { AcquireOptions, Guarantees, TryAcquireOptions } from "../types.js";
@@ -16,6 +17,8 @@ export interface AcquireSpec extends HeldLeaseOptions {
   readonly signal: AbortSignal | undefined;
   /** JSON. */
   readonly data: string | undefined;
+  /** What is attached. */
+  readonly handle?: Handle;
 }
 
 export function waitMsOf(options: AcquireOptions): number {

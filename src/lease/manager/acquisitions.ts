@@ -1,6 +1,7 @@
 import { backOffBoundMs } from "../../common/back-off.js";
 import type { World } from "../../common/ports.js";
 import { type ErrorCode, LeaseholdError } from "../errors.js";
+import { type Handle, spent } from "../handle.js";
 import type { AttemptOutcome, AttemptRequest, Grant, Provider } from "../provider.js";
 import type { AcquireSpec } from "./acquire-spec.js";
 import { Contender, type Contest } from "./contender.js";
@@ -75,6 +76,14 @@ export class Acquisitions implements Contest {
     return new Promise((resolve, reject) => this.#begin(spec, false, Infinity, resolve, reject));
   }
 
+  /** As `try`, of a lease that was detached. Rejects where that cannot be had. */
+  attach(spec: AcquireSpec & { readonly handle: Handle }): Promise<HeldLease> {
+    return new Promise<HeldLease>((resolve, reject) => {
+      // One that attaches is answered with a lease, or not at all.
+      this.#begin(spec, false, Infinity, resolve as Resolve, reject);
+    });
+  }
+
   /** Puts a caller into the queue of its resource until it has its answer. */
   #begin(
     spec: AcquireSpec,
@@ -102,6 +111,7 @@ export class Acquisitions implements Contest {
       if (contender.hasTurn) {
         this.#attempt(contender);
       } else if (contender.answer === "held") {
+        if (contender.attaches) throw spent(contender.resource, "this program holds the resource");
         this.#serve(contender, undefined);
       } else {
         if (contender.answer !== undefined) throw contender.answer;
@@ -126,7 +136,7 @@ export class Acquisitions implements Contest {
   /** One attempt through the provider by the contender that has the turn. */
   #attempt(contender: Contender): void {
     contender.forgetWakes();
-    if (this.#detached.isEmpty) {
+    if (this.#detached.isEmpty || contender.attaches) {
       this.#ask(contender);
       return;
     }
@@ -149,12 +159,17 @@ export class Acquisitions implements Contest {
   }
 
   #send(provider: Provider, request: AttemptRequest, contender: Contender): void {
+    const { handle } = contender.spec;
     try {
-      if (provider.begin !== undefined) {
+      if (provider.begin !== undefined && handle === undefined) {
         provider.begin(request, contender);
         return;
       }
-      provider.attempt(request, contender).then(
+      const attempt =
+        handle === undefined
+          ? provider.attempt(request, contender)
+          : provider.adopt!(request, handle, contender);
+      attempt.then(
         (outcome) => this.told(contender, outcome),
         (error: unknown) => this.#fail(contender, error),
       );
@@ -238,6 +253,7 @@ export class Acquisitions implements Contest {
   #answer(contender: Contender, outcome: Exclude<AttemptOutcome, { kind: "granted" }>): void {
     contender.queue!.settle(contender, outcome.kind === "held" ? "held" : outcome.error);
     if (outcome.kind === "failed") throw outcome.error;
+    if (contender.attaches) throw spent(contender.resource, "another holds the resource");
     this.#serve(contender, undefined);
   }
 

@@ -90,6 +90,11 @@ export class Contender implements AttemptTaker {
     return this.spec.resource;
   }
 
+  /** It wants one answer about a lease that was detached, which another's lease is not. */
+  get attaches(): boolean {
+    return this.spec.handle !== undefined;
+  }
+
   get hasGivenUp(): boolean {
     return this.#gaveUp !== undefined;
   }

@@ -64,6 +64,8 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
   readonly grant: Grant;
   /** Work runs under this lease that `close` asks to stop first. */
   hasWork = false;
+  /** By which it can be attached; written by its keeper when it was detached. */
+  handle: string | undefined;
 
   dueMs = 0;
   heapIndex = -1;
@@ -190,8 +192,9 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
   async detach(): Promise<LeaseTicket> {
     this.assertHeld();
     await this.end("detached");
-    const { resource, holder, token } = this;
-    return { resource, holder, token: token.toString(), remainingMs: this.grant.remainingMs() };
+    const { resource, holder, token, handle } = this;
+    const ticket = { resource, holder, token: token.toString(), remainingMs: this.grant.remainingMs() };
+    return handle === undefined ? ticket : { ...ticket, handle };
   }
 
   /** It stays held until it runs out: nothing renews it from now on. */

@@ -2,6 +2,7 @@ import { keptAlive } from "../../common/keep-alive.js";
 import { acquireSpec, type AcquireSpec, waitMsOf } from "./acquire-spec.js";
 import { LeaseholdError, LeaseLostError } from "../errors.js";
 import { Acquisitions } from "./acquisitions.js";
+import { attachable, drawPass, handleFor } from "./attach.js";
 import { Alarm } from "./alarm.js";
 import { Detached } from "./detached.js";
 import { Events } from "./events.js";
@@ -120,6 +121,12 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     return this.#acquisitions.try(acquireSpec(this.guarantees, "tryAcquire", resource, options));
   }
 
+  async attach(text: string, options: TryAcquireOptions = {}): Promise<Lease> {
+    const handle = attachable(this.guarantees, this.world.clock, text);
+    const spec = acquireSpec(this.guarantees, "attach", handle.resource, options);
+    return this.#acquisitions.attach({ ...spec, handle });
+  }
+
   holder(resource: string, options: QueryOptions = {}): Promise<HolderHint> {
     return this.#questions.holder(resource, options);
   }
@@ -202,7 +209,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   /** From a lease that has ended, by its release or otherwise (`LeaseKeeper`). */
   takeBack(lease: HeldLease): Promise<void> | undefined {
     const { grant } = lease;
-    const given = lease.ended === "detached" ? this.#detach(grant) : this.giveBack(grant);
+    const given = lease.ended === "detached" ? this.#detach(lease) : this.giveBack(grant);
     if (given !== undefined) return given.then(() => this.#queues.vacate(lease));
     this.#queues.vacate(lease);
     return undefined;
@@ -230,13 +237,22 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     return acquireInOrder(names, waitMsOf(options), options.signal, this.world.clock, acquire);
   }
 
-  async #detach(grant: Grant): Promise<void> {
+  async #detach(lease: HeldLease): Promise<void> {
+    const { grant } = lease;
+    const pass = drawPass(this.world.random);
+    if (await this.#noteDetached(grant, pass))
+      lease.handle = handleFor(grant, pass, this.guarantees, this.world.clock);
+    else this.#detached.add(grant);
+  }
+
+  /** Whether the ground has noted it. */
+  async #noteDetached(grant: Grant, pass: string): Promise<boolean> {
     try {
-      await this.provider.detach?.(grant);
+      return (await this.provider.detach?.(grant, pass)) === true;
     } catch {
       // What renews it has gone, and does so no more.
+      return false;
     }
-    this.#detached.add(grant);
   }
 
   /** Best effort: a resource that cannot be released now becomes free when its lease runs out. */

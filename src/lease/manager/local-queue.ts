@@ -15,6 +15,9 @@ export const waitersMax = 10_000;
  * answer of all who were there when it began: each with an attempt of its own, one after the other, would
  * wait for hours when nobody answers.
  *
+ * One that attaches goes before all others: what they are refused for is what it has come for. Only a lease
+ * of this process is an answer for it.
+ *
  * It has *users*: each contender from `join` to `leave`, also after it has had its answer, and the lease from
  * `occupy` to `vacate`. With the last of them it retires for ever.
  */
@@ -25,6 +28,7 @@ export class LocalQueue {
 
   #waiters: ContenderList | undefined;
   #tries: ContenderList | undefined;
+  #attachers: ContenderList | undefined;
   #turn: "free" | "attempt" | "lease" = "free";
   #lease: HeldLease | undefined;
   /** The first waiter has just been told that another participant has the resource, and sleeps that out. */
@@ -49,9 +53,7 @@ export class LocalQueue {
 
   /** @throws LeaseholdError `TOO_MANY_WAITERS` */
   join(contender: Contender): void {
-    const list = contender.patient
-      ? (this.#waiters ??= new ContenderList())
-      : (this.#tries ??= new ContenderList());
+    const list = this.#listOf(contender);
     if (list.size >= waitersMax) {
       throw new LeaseholdError(
         "TOO_MANY_WAITERS",
@@ -66,7 +68,8 @@ export class LocalQueue {
     contender.wantsTurn = true;
     // Asked for every contender: a look at a lease that has run out ends it, even if its timer is late.
     const isHeld = this.#isHeld();
-    if (isHeld && !contender.patient) this.#tell(contender, "held");
+    if (isHeld && !contender.patient && (!contender.attaches || this.#turn === "lease"))
+      this.#tell(contender, "held");
     this.#passOn();
   }
 
@@ -80,6 +83,12 @@ export class LocalQueue {
   settle(contender: Contender, outcome: "held" | "gone" | LeaseholdError): void {
     contender.hasTurn = false;
     this.#turn = "free";
+    if (contender.attaches) {
+      // What became of a handle says nothing about those who have none.
+      this.#attachers?.delete(contender);
+      this.#passOn();
+      return;
+    }
     this.contended = true;
     if (!contender.patient) this.#tries?.delete(contender);
     if (outcome === "held") {
@@ -100,6 +109,7 @@ export class LocalQueue {
     this.#lease = lease;
     this.contended = false;
     this.#tellTries("held");
+    while (this.#attachers?.first !== undefined) this.#tell(this.#attachers.first, "held");
   }
 
   /** The lease has been given back. */
@@ -116,6 +126,8 @@ export class LocalQueue {
     if (contender.patient) {
       if (this.#waiters?.delete(contender) === true) this.#heldElsewhere = false;
       if (this.#waiters?.size === 0) this.#waiters = undefined;
+    } else if (contender.attaches) {
+      this.#attachers?.delete(contender);
     } else {
       this.#tries?.delete(contender);
       if (this.#tries?.size === 0) this.#tries = undefined;
@@ -150,7 +162,7 @@ export class LocalQueue {
   #passOn(): void {
     if (this.#turn !== "free") return;
     const head = this.#waiters?.first;
-    const next = head?.wantsTurn === true ? head : this.#tries?.first;
+    const next = this.#attachers?.first ?? (head?.wantsTurn === true ? head : this.#tries?.first);
     if (next === undefined) return;
     this.#turn = "attempt";
     this.#turnTicket = this.#nextTicket;
@@ -158,6 +170,12 @@ export class LocalQueue {
     next.wantsTurn = false;
     next.hasTurn = true;
     next.wake();
+  }
+
+  #listOf({ patient, attaches }: Contender): ContenderList {
+    if (patient) return (this.#waiters ??= new ContenderList());
+    if (attaches) return (this.#attachers ??= new ContenderList());
+    return (this.#tries ??= new ContenderList());
   }
 
   #userGone(): void {
@@ -177,12 +195,12 @@ export class LocalQueue {
 
   /** None of those who wait here wants the resource any more. */
   giveUpAll(reason: LeaseholdError): void {
-    for (const list of [this.#waiters, this.#tries])
+    for (const list of [this.#waiters, this.#tries, this.#attachers])
       for (let each = list?.first; each !== undefined; each = each.next) each.giveUp(reason);
   }
 
   #tell(contender: Contender, answer: "held" | LeaseholdError): void {
-    this.#tries?.delete(contender);
+    this.#listOf(contender).delete(contender);
     contender.answer = answer;
     contender.wake();
   }

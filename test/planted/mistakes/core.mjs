@@ -394,4 +394,47 @@ export const inCore = /** @type {const} */ ([
       },
     ],
   },
+  {
+    name: "keyStaysOnTheDetachersLease",
+    why: "A key that is attached hangs on the lease of the one that has detached it, and goes when that ends.",
+    edits: [
+      {
+        file: "src/etcd/provider.ts",
+        find: "this.#core.replace(entry!, next, limits, leaseId)",
+        replace: "this.#core.replace(entry!, next, limits)",
+      },
+    ],
+    caughtBy: { file: "src/etcd/provider.test.ts" },
+  },
+  {
+    name: "anyPassAttaches",
+    why: "Who attaches a lease of the core does not compare the pass.",
+    edits: [
+      {
+        file: "src/etcd/provider.ts",
+        find: "record?.detached === pass",
+        replace: "record !== undefined",
+      },
+    ],
+    caughtBy: { file: "src/etcd/provider.test.ts" },
+  },
+  {
+    name: "detachedIsALeftover",
+    why: "The participant that has detached a lease of the core takes its key for one that it has forgotten to release.",
+    edits: [{ file: "src/etcd/provider.ts", find: "record.detached === undefined", replace: "true" }],
+    caughtBy: { file: "src/etcd/provider.test.ts" },
+  },
+  {
+    name: "attachedTokenStays",
+    why: "A lease of the core that was attached has the token of the one that was detached.",
+    edits: [
+      {
+        file: "src/etcd/record.ts",
+        find: "entry.createRevision + BigInt(record?.attached ?? 0)",
+        replace: "entry.createRevision",
+      },
+      { file: "src/etcd/provider.ts", find: "token + 1n", replace: "token" },
+    ],
+    caughtBy: { file: "src/etcd/provider.test.ts" },
+  },
 ]);

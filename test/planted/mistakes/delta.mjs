@@ -356,9 +356,9 @@ export const inDelta = /** @type {const} */ ([
     edits: [
       {
         file: conditionalLease,
-        at: "tenure.leaseMsMax,\n      tenure.data,",
-        find: "tenure.data",
-        replace: "undefined",
+        at: '"held", leaseMsMax, { data })',
+        find: "{ data }",
+        replace: "{}",
       },
     ],
   },
@@ -372,5 +372,35 @@ export const inDelta = /** @type {const} */ ([
         replace: "site.data = data ?? site.data;",
       },
     ],
+  },
+  {
+    name: "adoptsWithoutComparing",
+    why: "Who attaches a lease replaces whatever stands in the cells.",
+    edits: [
+      {
+        file: "src/delta/conditional/adoption.ts",
+        find: "detached.length === 0 || records.some(isLater)",
+        replace: "false",
+      },
+      {
+        file: "src/delta/conditional/adoption.ts",
+        find: 'adopts !== undefined && state === "held" && detached === adopts.pass',
+        replace: "adopts !== undefined",
+      },
+    ],
+    caughtBy: { file: "src/delta/provider/conformance.test.ts" },
+  },
+  {
+    name: "passStaysInTheRecord",
+    why: "The record of a lease that was attached can be attached again.",
+    edits: [
+      {
+        file: conditionalLease,
+        at: '"held", leaseMs, { data })',
+        find: "{ data }",
+        replace: "{ data, detached: wish.adopts?.pass }",
+      },
+    ],
+    caughtBy: { file: "src/delta/provider/conformance.test.ts" },
   },
 ]);

@@ -168,4 +168,33 @@ export const inWaist = /** @type {const} */ ([
       },
     ],
   },
+  {
+    name: "detachedIsHeld",
+    why: "Who has detached a lease goes on to rely on it.",
+    edits: [
+      {
+        file: "src/lease/manager/held-lease.ts",
+        at: "if (this.#ended !== undefined) return 0;",
+        find: "this.#ended !== undefined",
+        replace: 'this.#ended !== undefined && this.#ended !== "detached"',
+      },
+    ],
+  },
+  {
+    name: "attachedPassIsGood",
+    why: "A lease that was attached can be attached once more with the same handle.",
+    edits: [
+      {
+        file: "src/testing/memory-ground.ts",
+        find: "standing?.pass !== pass || standing.token !== token",
+        replace: "standing === undefined",
+      },
+    ],
+  },
+  {
+    name: "runOutIsAttached",
+    why: "A handle is good for ever, where nobody else has taken the resource.",
+    edits: [{ file: "src/lease/manager/attach.ts", find: "overMs >= 0", replace: "false" }],
+    caughtBy: { file: "src/delta/provider/conformance.test.ts" },
+  },
 ]);

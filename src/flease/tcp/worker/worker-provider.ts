@@ -169,8 +169,9 @@ export class WorkerProvider implements Provider {
     return this.#call("renew", { grant: (grant as WorkerGrant).id });
   }
 
-  async detach(grant: Grant): Promise<void> {
+  async detach(grant: Grant): Promise<boolean> {
     await this.#call("detach", { grant: (grant as WorkerGrant).id });
+    return false;
   }
 
   /** In this order (MUST): first the grant ends here, and only then does the other thread hear of it. */

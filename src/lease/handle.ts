@@ -1,0 +1,69 @@
+import type { Detachment } from "./provider.js";
+import { LeaseholdError } from "./errors.js";
+import { isResourceName, resourceNameBytesMax } from "./resource-name.js";
+import type { Guarantees } from "./types.js";
+
+/** The first word of every handle. Another number is another format. */
+const format = "lh1";
+
+/** No handle is longer: each byte of a name takes three characters at most, and the rest has its bounds. */
+const handleCharactersMax = 3 * resourceNameBytesMax + 128;
+
+const shape = /^lh1\.([a-z]{1,16})\.(\d{1,30})\.(\d{1,16})\.([0-9a-f]{16})\.([\w.%~-]+)$/;
+
+/** What the text that `detach` gives out says. */
+export interface Handle extends Detachment {
+  readonly ground: Guarantees["ground"];
+  readonly resource: string;
+  /** The end of the detached lease, by the system clock of the program that held it. */
+  readonly endsWallMs: number;
+}
+
+/**
+ * One word of letters, digits and `._~%-`: it needs no quotes in a shell, an environment variable, JSON or
+ * an URL.
+ */
+export function handleText({ ground, token, endsWallMs, pass, resource }: Handle): string {
+  const name = encodeURIComponent(resource).replace(/[!'()*]/g, escaped);
+  return `${format}.${ground}.${token}.${Math.floor(endsWallMs)}.${pass}.${name}`;
+}
+
+/**
+ * Never guesses: what is not exactly as {@link handleText} writes it is refused.
+ *
+ * @throws LeaseholdError `INVALID_HANDLE`
+ */
+export function handleOf(text: string, ground: Guarantees["ground"]): Handle {
+  const parts = typeof text === "string" && text.length <= handleCharactersMax ? shape.exec(text) : null;
+  if (parts === null) throw new LeaseholdError("INVALID_HANDLE");
+  const resource = decoded(parts[5]!);
+  if (resource === undefined || !isResourceName(resource)) throw new LeaseholdError("INVALID_HANDLE");
+  if (parts[1] !== ground) {
+    const other = `the handle is of leases on the ground "${parts[1]}", and these are of "${ground}"`;
+    throw new LeaseholdError("INVALID_HANDLE", other);
+  }
+  const [token, endsWallMs, pass] = [BigInt(parts[2]!), Number(parts[3]), parts[4]!];
+  const handle = { ground, token, endsWallMs, pass, resource };
+  if (handleText(handle) !== text) throw new LeaseholdError("INVALID_HANDLE");
+  return handle;
+}
+
+/** Why a handle is of no use any more. */
+export function spent(resource: string, why: string): LeaseholdError {
+  return new LeaseholdError(
+    "HANDLE_SPENT",
+    `the detached lease on ${JSON.stringify(resource)} cannot be attached: ${why}`,
+  );
+}
+
+function escaped(character: string): string {
+  return `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
+}
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
