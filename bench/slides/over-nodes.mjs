@@ -11,8 +11,8 @@ const counts = [3, 10, 20, 30];
 const inFlight = 16;
 const rounds = 3;
 const roundMs = 1_200;
-const warmUpMs = 1_000;
-const javaWarmUpMs = 6_000;
+/** Every process has code of its own to get warm, and all share the cores. */
+const warmUpMs = (count) => 1_000 + 400 * count;
 const settleMs = 400;
 const offered = [250, 500, 1_000, 2_000, 4_000, 8_000];
 const offeredMs = 1_500;
@@ -61,7 +61,7 @@ async function look(nodes, servers, forMs, perSecond) {
 }
 
 async function overNodes(system, nodes, servers, progress) {
-  await look(nodes, servers, warmUpMs);
+  await look(nodes, servers, warmUpMs(nodes.count));
   const looks = [];
   for (let round = 0; round < rounds; round += 1) looks.push(await look(nodes, servers, roundMs));
   const failed = sum(looks, "failed");
@@ -114,9 +114,6 @@ export async function measureZooKeeperNodes(room, progress) {
   const rows = [];
   const servers = await startZooKeeper(room);
   const nodes = new Nodes();
-  // A virtual machine of Java gets faster with what it has done.
-  await nodes.growTo(counts[0], { zookeeper: servers.ports });
-  await look(nodes, servers, javaWarmUpMs);
   for (const count of counts) {
     await nodes.growTo(count, { zookeeper: servers.ports });
     rows.push(...(await overNodes("zookeeper", nodes, servers, progress)));
