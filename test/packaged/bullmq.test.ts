@@ -71,6 +71,17 @@ beforeAll(async () => {
     () => /local cluster: a (127\.0\.0\.1:\d+)/.exec(up.output()) ?? undefined,
     30_000,
   )) as unknown as [string, string];
+  // Its members say nothing at first; a worker that asked them then would fail its job.
+  await run(folder, tool(folder, "leasehold"), [
+    "run",
+    "--endpoints",
+    `flease://${member}`,
+    "--wait",
+    "30s",
+    "ready",
+    "--",
+    "true",
+  ]);
   const recipes = readFileSync(join(folder, "node_modules", "leasehold", "docs", "recipes.md"), "utf8");
   const recipe = recipes.split(/^## /m).find((text) => text.startsWith("A queue's workers\n"))!;
   const [, code] = /^```js\n([^]*?)^```$/m.exec(recipe)!;
