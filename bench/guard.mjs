@@ -2,8 +2,10 @@
 // measured in turn, so that the machine and what else it does count for both.
 //   npm run bench:guard              compares with bench/guard.json
 //   npm run bench:guard -- --write   writes it: on a quiet machine, after a change that was meant
+// The ratios go with the number of processors, which these processes share, and with Node: on a machine unlike the
+// baseline's they are shown and not judged.
 import { readFileSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import { fileURLToPath } from "node:url";
 import { parts } from "./figures.mjs";
 import { commitOf } from "./machine.mjs";
@@ -27,6 +29,8 @@ const guarded = [
 ];
 const titleOf = ({ figure, inFlight }) => `${figure}, ${inFlight} in flight`;
 const isCost = ({ figure }) => figure.includes("CPU");
+
+const machine = { processors: availableParallelism(), node: process.versions.node.split(".")[0] };
 
 const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
 const say = (text) => process.stderr.write(`${text}\n`);
@@ -81,13 +85,17 @@ say("warming up");
 for (const running of [bare, leasehold]) await oneRound(running);
 const ratios = await measure();
 if (process.argv.includes("--write")) {
-  const text = { at: new Date().toISOString(), commit: commitOf(), ratios };
+  const text = { at: new Date().toISOString(), commit: commitOf(), machine, ratios };
   writeFileSync(baselineFile, `${JSON.stringify(text, undefined, 2)}\n`);
   process.stdout.write(`${JSON.stringify(ratios, undefined, 2)}\n`);
   process.exit();
 }
-const baseline = JSON.parse(readFileSync(baselineFile, "utf8")).ratios;
+const { ratios: baseline, machine: then } = JSON.parse(readFileSync(baselineFile, "utf8"));
 let lost = [...compare(ratios, baseline)];
+if (JSON.stringify(machine) !== JSON.stringify(then)) {
+  say(`NOT judged: the baseline is of ${JSON.stringify(then)}, this machine is ${JSON.stringify(machine)}`);
+  process.exit();
+}
 if (lost.length > 0) {
   say("once more, as the machine may have been at fault");
   const again = compare(await measure(), baseline);
