@@ -244,6 +244,28 @@ export const stored: readonly Stored[] = [
     },
   },
   {
+    // One joins those whom it sees, while another has read a store that had come back empty.
+    name: "S: a reader joins an epoch than which another got a greater one",
+    faults: { readerJoinsOlderEpoch: true },
+    ground: "shared",
+    breaks: "tokens",
+    seed: 4,
+    plan: {
+      ...calm,
+      ...slotted,
+      leaseMs: 700,
+      clockRateError: 0,
+      clockDrift: 0,
+      processes: 5,
+      thinkMeanMs: 300,
+      releaseRate: 0.5,
+      lazyRate: 0.3,
+      sluggishRate: 0.8,
+      forgetEveryMs: 4_000,
+      endMs: 60_000,
+    },
+  },
+  {
     name: "S: consensus asks a store that has come back empty",
     faults: { forgottenRegistersCount: true },
     ground: "consensus",

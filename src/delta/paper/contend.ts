@@ -50,7 +50,7 @@ export function* claim(site: Site, cur: Seen): Protocol<Held | Idle> {
   const again = yield* x.read(pause.now); //                                    11  cur ← read(x)
   if (again.cancelled) return yield* withdraw(site, ts, "cancelled");
   const isMine = again.kind === "read" && site.isMine(again, ts); //              12  until cur = ts
-  if (!isMine || elapsedMs(again.begun, again.ended) >= site.delayMs)
+  if (!isMine || !site.isLatest(again, ts) || elapsedMs(again.begun, again.ended) >= site.delayMs)
     return yield* withdraw(site, ts, "refused");
   return new Held(ts, begun); // Δ counts from before the write was sent; the paper counts from here, and waits 6δ for it.
 }

@@ -35,6 +35,14 @@ class Library {
     return { player, site, held };
   }
 
+  /** Another reader has read a store that had come back empty, and has written its record: the epoch is above that store's floor. */
+  comesNewer({ record }: Held): bigint {
+    const epoch = record.epoch + 9n;
+    const other = recordOf({ readers: ["newer"], writer: "newer", number: record.number + 1n, epoch });
+    for (const medium of this.bench.media) medium.plant(leaseRegister("r"), encodeRecord(other), "newer");
+    return epoch;
+  }
+
   writer(name = "writer") {
     const player = this.bench.player(name);
     return player.run(contend(player.site(), new Idle()));
@@ -57,6 +65,36 @@ describe.each(Object.entries({ slotted, atomic }))("readers and writers on %s st
     for (const medium of library.bench.media) medium.latencyMs = { request: 5, answer: 5 };
     const readers = await Promise.all([library.reader("a"), library.reader("b"), library.reader("c")]);
     expect(new Set(readers.map(({ held }) => held.record.epoch)).size).toBe(1);
+  });
+
+  test("a reader that finds a greater epoch of another at the end of its claim tries again, and joins it", async () => {
+    const epochs = async () => {
+      const library = new Library(kinds);
+      const { held } = await library.reader("a");
+      const joining = library.reader("b");
+      await library.bench.world.advance(delayMs);
+      const before = library.comesNewer(held);
+      return { given: (await joining).held.record.epoch, before };
+    };
+    const { given, before } = await epochs();
+    expect(given).toBe(before);
+    await duringFaults({ readerJoinsOlderEpoch: true }, async () => {
+      const { given, before } = await epochs();
+      expect(given).toBeLessThan(before);
+    });
+  });
+
+  test("a holder's renewal does not fail because a reader came with a greater epoch meanwhile", async () => {
+    const library = new Library(kinds);
+    const { bench } = library;
+    const { player, site, held } = await library.reader("a");
+    const renewing = player.run(renewEventuallyND(site, held));
+    await bench.world.advance(delayMs);
+    const epoch = library.comesNewer(held);
+    const renewed = (await bench.wait(renewing)) as Held;
+    expect(renewed.state).toBe("hold");
+    const again = (await bench.wait(player.run(renewEventuallyND(site, renewed)))) as Held;
+    expect(again.record.epoch).toBe(epoch);
   });
 
   test("readers renew beside each other: one's record is as good as another's", async () => {

@@ -5,8 +5,9 @@ import { type Seen, shownBy, Site } from "./site.js";
 
 /**
  * Shared and exclusive leases (section 10): readers contend under one common name and wait for no other reader; a writer contends
- * under its own, and waits for all. Both do so by the same `contend`, renewals and `release`. Readers of one time share an epoch. A record with `readers` bears the common name; who
- * wrote it stands inside.
+ * under its own, and waits for all. Both do so by the same `contend`, renewals and `release`. Who joins readers shares their epoch,
+ * unless its read has shown that a writer may have had it: then its own is greater, and theirs become so with their renewals. A
+ * record with `readers` bears the common name; who wrote it stands inside.
  *
  * In a store with one cell a reader's record takes the place of another's, and is then what keeps writers away from both. So it is at
  * least as good for the other (`covers`), and nobody ever frees it: it runs out by itself.
@@ -40,6 +41,14 @@ export class ReaderSite extends Site {
   /** The greatest record of those who are not readers decides: as for a writer, to whom all readers are one. */
   override isMine(again: Seen, record: DeltaRecord): boolean {
     return othersIn(again).every((other) => compareStamps(other, record) < 0);
+  }
+
+  /**
+   * Another reader may have got a greater epoch meanwhile, as it read other stores: one that has come back empty, or that alone has
+   * what a writer left. What checks tokens may refuse smaller ones by now, so this reader has to try again, and joins that one.
+   */
+  override isLatest(again: Seen, { epoch }: DeltaRecord): boolean {
+    return readersIn(again).every((other) => other.epoch <= epoch);
   }
 
   override isNoSuccessor(seen: Seen, held: DeltaRecord): boolean {

@@ -164,6 +164,11 @@ export class Site {
     return sameStamp(again.value, record);
   }
 
+  /** Is the epoch of such a claim still a token that may be given out? Who holds alone has the greatest. */
+  isLatest(_again: Seen, _record: DeltaRecord): boolean {
+    return true;
+  }
+
   /**
    * Does what a renewal finds at its begin leave the hold alone? A greater record of the same number was written by one that
    * had not seen this hold's and has lost against it, perhaps by crashing half-way: only a greater number can be a successor's.

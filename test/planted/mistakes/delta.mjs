@@ -197,6 +197,11 @@ export const inDelta = /** @type {const} */ ([
     ],
   },
   {
+    name: "readerJoinsOlderEpoch",
+    why: "A reader takes the lease by an epoch than which another reader got a greater one meanwhile.",
+    edits: [{ file: shared, find: "other.epoch <= epoch", replace: "true" }],
+  },
+  {
     name: "quietClaims",
     why: "What a contender writes is not announced, and holders that ask for announcements miss it.",
     edits: [{ file: register, find: "{ quiet: false }", replace: "{ quiet: true }" }],
