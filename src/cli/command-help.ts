@@ -13,5 +13,10 @@ export const ttlOption = () =>
   new Option("--ttl <duration>", "length of the lease (default: the longest that the cluster allows)");
 export const waitOption = () =>
   new Option("--wait <duration>", `how long to wait for a turn (default: ${WAIT_DEFAULT})`);
+export const attachOption = () =>
+  new Option(
+    "--attach <handle>",
+    "instead of a name: go on with the detached lease of this handle (hold --detach)",
+  ).conflicts(["wait", "try"]);
 export const tryOption = () =>
   new Option("--try", "do not wait: fail when another holds the lease").conflicts("wait");

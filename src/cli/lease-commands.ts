@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { type Finish, examples, tryOption, ttlOption, waitOption } from "./command-help.js";
+import { type Finish, attachOption, examples, tryOption, ttlOption, waitOption } from "./command-help.js";
 import type { WatchCommandOptions } from "./commands/watch.js";
 import type { HoldOptions } from "./commands/hold.js";
 
@@ -8,21 +8,26 @@ export function addHolding(program: Command, finish: Finish): void {
   program
     .command("hold")
     .description("hold a lease until it is interrupted, or asked to release it")
-    .argument("<name>", "the resource")
+    .usage("NAME [options] | --attach HANDLE [options]")
+    .argument("[name]", "the resource")
     .addOption(ttlOption())
     .addOption(waitOption())
     .addOption(tryOption())
     .option("--label <text>", "what others read who ask who holds it")
     .option("--data <json>", "what programs read of this tenure, as JSON of at most 1,024 bytes")
+    .option("--detach", "take it, print a handle by which one other can go on with it, and end")
+    .addOption(attachOption())
     .addHelpText(
       "after",
       examples(
         "leasehold hold deploy/production --label 'by hand, ask Ada'",
         "leasehold hold --try deploy/production -o ndjson",
         `leasehold hold workers/7 --data '{"port":8080}'`,
+        "handle=$(leasehold hold deploy/web --detach)",
+        'leasehold hold --attach "$handle"',
       ),
     )
-    .action(async (name: string, _options: unknown, command: Command) => {
+    .action(async (name: string | undefined, _options: unknown, command: Command) => {
       const { hold } = await import("./commands/hold.js");
       finish(await hold(name, command.optsWithGlobals<HoldOptions>()));
     });

@@ -99,7 +99,10 @@ describe("run", () => {
     );
     expect(await fault("run", "x", "--conflict-exit-code", "256", "--", "ls")).toContain("0 to 255");
     expect(await fault("run", "x", "echo", "-n")).toContain('come after "--"');
-    expect(await fault("run", "x")).toContain("missing required argument 'command'");
+    for (const turn of [["--try"], ["--wait", "3s"]])
+      expect(await fault("run", "--attach", "h", ...turn, "--", "ls")).toMatch(
+        new RegExp(`--attach.*cannot be used with.*${turn[0]}`),
+      );
   });
 });
 

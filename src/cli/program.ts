@@ -1,5 +1,5 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
-import { type Finish, examples, tryOption, ttlOption, waitOption } from "./command-help.js";
+import { type Finish, attachOption, examples, tryOption, ttlOption, waitOption } from "./command-help.js";
 import { exitCode, exitCodeLines } from "./common/exit-codes.js";
 import { type CommandFailure, usageError } from "./common/failure.js";
 import { sayLine } from "./output/say.js";
@@ -143,12 +143,13 @@ function addRun(program: Command, finish: Finish): void {
     .description(
       "run a command while holding a lease; the command is gone before the lease can pass to another",
     )
-    .usage("NAME [options] -- COMMAND [ARGS...]")
+    .usage("NAME [options] -- COMMAND [ARGS...] | --attach HANDLE [options] -- COMMAND [ARGS...]")
     .argument("<name>", "the resource")
-    .argument("<command...>", "the command and its arguments, after --")
+    .argument("[command...]", "the command and its arguments, after --")
     .addOption(ttlOption())
     .addOption(waitOption())
     .addOption(tryOption())
+    .addOption(attachOption())
     .option(
       "--kill-after <duration>",
       "time from SIGTERM to SIGKILL (default: a quarter of the ttl, at most 5s)",

@@ -20,7 +20,7 @@ export async function elect(
   words: readonly string[],
   options: HoldOptions,
 ): Promise<number> {
-  if (words.length > 0) refuseStrayWords("elect", words);
+  if (words.length > 0) refuseStrayWords("elect NAME", words);
   const settings = settingsOf(options);
   const term = { ...ttlOf(options.ttl), ...dataOf(options.data) };
   return words.length > 0

@@ -1,5 +1,5 @@
 import { LeaseholdError, type LeaseLostError } from "../../lease/errors.js";
-import type { Lease, Leases } from "../../lease/types.js";
+import type { JsonValue, Lease, Leases } from "../../lease/types.js";
 import { withLeasesInTurn } from "../common/connection.js";
 import { CommandFailure } from "../common/failure.js";
 import { exitCode } from "../common/exit-codes.js";
@@ -7,26 +7,48 @@ import { aborted, Interrupt, ifAborted } from "../common/interrupt.js";
 import { printable } from "../output/cells.js";
 import { toJson } from "../output/present.js";
 import { sayLine } from "../output/say.js";
-import { type OutputFormat, type SharedOptions, settingsOf, ttlOf, dataOf } from "../common/settings.js";
+import { SignalRelay } from "../run/signal-relay.js";
+import { type Wanted, wantedOf } from "../common/wanted.js";
+import {
+  type OutputFormat,
+  type Settings,
+  type SharedOptions,
+  settingsOf,
+  ttlOf,
+  dataOf,
+} from "../common/settings.js";
 
 export interface HoldOptions extends SharedOptions {
   readonly ttl?: string;
   readonly wait?: string;
   readonly try?: boolean;
   readonly data?: string;
+  readonly attach?: string;
+  readonly detach?: boolean;
+}
+
+/** What is asked for, in the forms of the library. */
+interface Term {
+  readonly wait: number;
+  readonly signal: AbortSignal;
+  readonly ttl?: number;
+  readonly data?: JsonValue;
 }
 
 /**
- * `leasehold hold NAME`: 0 when it was interrupted, or asked to release and did so in time; 76 when the lease
- * was lost.
+ * `leasehold hold NAME`, or `hold --attach HANDLE`: 0 when it was interrupted, or asked to release and did so
+ * in time; 76 when the lease was lost.
  */
-export async function hold(resource: string, options: HoldOptions): Promise<number> {
+export async function hold(name: string | undefined, options: HoldOptions): Promise<number> {
+  const wanted = wantedOf(name, options.attach);
   const settings = settingsOf(options);
   const term = { ...ttlOf(options.ttl), ...dataOf(options.data) };
+  if (options.detach === true) return await holdDetached(wanted, settings, options, term);
   using interrupt = new Interrupt();
   const { signal } = interrupt;
   const holding = async (leases: Leases, wait: number): Promise<number> => {
-    const lease = await leases.acquire(resource, { signal, wait, ...term });
+    const lease = await take(leases, wanted, { signal, wait, ...term });
+    const { resource } = lease;
     tell(settings.output, { type: "held", resource, token: lease.token }, `held, token ${lease.token}`);
     const why = await untilAsked(lease, signal);
     if (lease.remaining() <= 0)
@@ -38,6 +60,37 @@ export async function hold(resource: string, options: HoldOptions): Promise<numb
   return await withLeasesInTurn(settings, options, signal, holding).catch(
     ifAborted(signal, () => exitCode("ok")),
   );
+}
+
+/**
+ * `hold --detach`: 0 says that the handle was printed. So an interrupt before that ends with 128 + n.
+ */
+async function holdDetached(
+  wanted: Wanted,
+  settings: Settings,
+  options: HoldOptions,
+  term: Omit<Term, "wait" | "signal">,
+): Promise<number> {
+  using signals = new SignalRelay();
+  const signal = signals.withoutCommand;
+  const detaching = async (leases: Leases, wait: number): Promise<number> => {
+    if (!leases.guarantees.attach)
+      throw new LeaseholdError("UNSUPPORTED", "on this ground a detached lease cannot be attached");
+    const { handle, ...ticket } = await (await take(leases, wanted, { signal, wait, ...term })).detach();
+    if (handle === undefined)
+      throw new CommandFailure(
+        "unavailable",
+        "no answer in time: there is no handle, and the lease runs out",
+      );
+    tell(settings.output, { type: "detached", ...ticket, handle }, handle);
+    return exitCode("ok");
+  };
+  return await withLeasesInTurn(settings, options, signal, detaching).catch(signals.caught);
+}
+
+function take(leases: Leases, wanted: Wanted, { wait, ...term }: Term): Promise<Lease> {
+  if ("handle" in wanted) return leases.attach(wanted.handle, term);
+  return leases.acquire(wanted.resource, { wait, ...term });
 }
 
 /** Resolves when the lease is lost, or there is a reason to give it back; says which. */

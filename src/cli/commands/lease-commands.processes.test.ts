@@ -100,6 +100,18 @@ test.each(["hold", "elect"])(
   },
 );
 
+test("members refuse to detach for another and to attach with 2, before anything is taken", async () => {
+  for (const words of [
+    ["hold", "detached", "--detach"],
+    ["hold", "--attach", "h"],
+    ["run", "--attach", "h", "--", "true"],
+  ]) {
+    const stderr = "leasehold: on this ground a detached lease cannot be attached\n";
+    expect(await start(...words).finished).toMatchObject({ code: 2, stdout: "", stderr });
+  }
+  expect((await start("run", "--try", "detached", "--", "true").finished).code).toBe(0);
+});
+
 test("a lease that is broken is lost at its end, and says why", async () => {
   const hold = start("hold", "broken");
   await says(hold, "held, token");
@@ -190,7 +202,15 @@ test("--wait is for the members as well: they come after the command, and long a
 test.each([
   [["run", "x", "y", "--", "true"], '"y" stands before "--"'],
   [["elect", "x", "y", "--", "true"], '"y" stands before "--"'],
-  [["run", "x", "true"], 'put "--" between the name and the command: run NAME'],
+  [["run", "x", "true"], 'put "--" before the command: run NAME -- COMMAND'],
+  [["run", "x", "--"], "the command is missing: run NAME -- COMMAND"],
+  [
+    ["run", "--attach", "h", "x", "--", "true"],
+    '"x" stands before "--"; the command comes after it: run --attach',
+  ],
+  [["hold"], "give the name of a resource, or --attach HANDLE"],
+  [["hold", "x", "--attach", "h"], '--attach takes no name, as the handle has it: "x"'],
+  [["hold", "--attach", "h", "--endpoints", "memory:x"], "no handle that `detach` has given out"],
   [
     ["run", "x", "--ttl", "5000", "--", "true"],
     '--ttl: "5000" is not a duration; it has no unit; write "5000ms"',

@@ -3,6 +3,7 @@ import { ownCommandBytes } from "../common/command-bytes.js";
 import { runUnderLease } from "../run/run-under-lease.js";
 import { SignalRelay } from "../run/signal-relay.js";
 import { sayError } from "../output/say.js";
+import { wantedOf } from "../common/wanted.js";
 import { refuseStrayWords } from "./stray-words.js";
 import { type SharedOptions, settingsOf, ttlOf } from "../common/settings.js";
 
@@ -12,18 +13,25 @@ export interface RunOptions extends SharedOptions {
   readonly try?: boolean;
   readonly killAfter?: string;
   readonly yield?: boolean;
+  readonly attach?: string;
   readonly conflictExitCode: number;
   readonly lostExitCode: number;
 }
 
-/** `leasehold run NAME -- COMMAND ARGS`. */
-export async function run(resource: string, words: readonly string[], options: RunOptions): Promise<number> {
-  refuseStrayWords("run", words);
+/**
+ * `leasehold run NAME -- COMMAND ARGS`, or `leasehold run --attach HANDLE -- COMMAND ARGS`.
+ *
+ * @param first the name, or with `--attach` the command.
+ */
+export async function run(first: string, others: readonly string[], options: RunOptions): Promise<number> {
+  const { attach } = options;
+  const words = attach === undefined ? others : [first, ...others];
+  refuseStrayWords(attach === undefined ? "run NAME" : "run --attach HANDLE", words);
   const [command = "", ...args] = words;
   const term = ttlOf(options.ttl);
   const { killAfter, conflictExitCode, lostExitCode } = options;
   const request = {
-    resource,
+    ...wantedOf(attach === undefined ? first : undefined, attach),
     command,
     args,
     bytes: ownCommandBytes(words),

@@ -65,6 +65,58 @@ test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("%s makes hold give the leas
   expect((await start("run", "--try", "given back", "--", "true").finished).code).toBe(0);
 });
 
+test("by the handle of hold --detach one hold or run goes on with the lease, and no second", async () => {
+  const stores = ["a", "b", "c"].map((name) => join(root, "handed", name));
+  for (const store of stores) mkdirSync(store, { recursive: true });
+  // A handle is good for one ttl, and a busy machine is slow to start processes.
+  const long = `delta+file://${stores.join(",")}?ttlMax=5m&maxStoreLatency=500ms`;
+  const onLong = (command: string, ...words: string[]) => {
+    const started = leasehold([command, "--endpoints", long, ...words]);
+    running.push(started);
+    return started;
+  };
+  const isFree = async () => (await onLong("run", "--try", "web", "--", "true").finished).code === 0;
+
+  const detached = await onLong("hold", "web", "--detach").finished;
+  expect(detached).toMatchObject({ code: 0, stderr: "" });
+  const handle = detached.stdout.trimEnd();
+  expect(handle).toMatch(/^[\w.%~-]+$/);
+  expect(await isFree()).toBe(false);
+  const hold = onLong("hold", "--attach", handle, "-o", "ndjson");
+  await says(hold, '"type":"held","resource":"web"');
+  const second = await onLong("hold", "--attach", handle).finished;
+  expect(second).toMatchObject({ code: 75, stdout: "" });
+  expect(second.stderr).toMatch(/^leasehold: the detached lease on "web" cannot be attached: .*\n$/);
+  const third = onLong("run", "--attach", handle, "--conflict-exit-code", "9", "--", "echo", "runs");
+  expect(await third.finished).toMatchObject({ code: 9, stdout: "" });
+  hold.process.kill("SIGTERM");
+  expect((await hold.finished).code).toBe(0);
+
+  const told = await onLong("hold", "web", "--detach", "-o", "json").finished;
+  const ticket = JSON.parse(told.stdout) as { type: string; resource: string; token: string; handle: string };
+  expect(ticket).toMatchObject({ type: "detached", resource: "web" });
+  const words = ["--", "sh", "-c", 'echo "$LEASE_NAME $LEASE_TOKEN"'];
+  const ran = await onLong("run", "--attach", ticket.handle, ...words).finished;
+  expect(ran).toMatchObject({ code: 0, stderr: "" });
+  const [name, token] = ran.stdout.trim().split(" ");
+  expect(name).toBe("web");
+  expect(BigInt(token!)).toBeGreaterThan(BigInt(ticket.token));
+  expect(await isFree()).toBe(true);
+});
+
+test("hold --detach that is interrupted before it has a handle does not end with 0", async () => {
+  const holder = start("hold", "taken");
+  await says(holder, "held, token");
+  const waiting = start("hold", "taken", "--detach");
+  await says(start("watch", "--exact", "taken", "-o", "ndjson"), '"state":"held"');
+  waiting.process.kill("SIGTERM");
+  // 143, unless the machine is so busy that Node itself had not started yet.
+  const { code, stdout } = await waiting.finished;
+  expect(code).not.toBe(0);
+  expect(stdout).toBe("");
+  holder.process.kill("SIGTERM");
+});
+
 test("run, hold, ls, get, status, release and doctor work on flease+…", async () => {
   const stores = ["a", "b", "c"].map((name) => join(root, "grid", name));
   for (const store of stores) mkdirSync(store, { recursive: true });

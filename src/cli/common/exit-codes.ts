@@ -23,7 +23,8 @@ export const exitCodes = [
   {
     code: 75,
     name: "conflict",
-    meaning: "another holds the lease: at once with --try, else after --wait (run: --conflict-exit-code)",
+    meaning:
+      "another holds the lease: at once with --try, else after --wait; or the handle of --attach is spent (run: --conflict-exit-code)",
   },
   {
     code: 76,

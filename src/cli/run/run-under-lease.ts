@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { LeaseholdError, type LeaseLostError } from "../../lease/errors.js";
-import type { Duration, JsonValue, Lease, Leases } from "../../lease/types.js";
+import type { Duration, JsonValue, Lease, Leases, TryAcquireOptions } from "../../lease/types.js";
 import { formatDuration, parseDuration } from "../../lease/duration.js";
 import { exitCode } from "../common/exit-codes.js";
 import { shortTime } from "../output/present.js";
 import { CommandFailure, usageError } from "../common/failure.js";
+import type { Wanted } from "../common/wanted.js";
 import { now } from "./guard-link.js";
 import {
   type Deadline,
@@ -17,8 +18,9 @@ import { type CommandBytes, bytesOf } from "../common/command-bytes.js";
 import { type Ending, GuardedCommand } from "./guarded-command.js";
 import { type SignalRelay, exitCodeOfSignal } from "./signal-relay.js";
 
-export interface RunRequest {
-  readonly resource: string;
+export type RunRequest = Wanted & RunTerms;
+
+interface RunTerms {
   readonly command: string;
   readonly args: readonly string[];
   /** The same as bytes, when it is not the UTF-8 of these words. */
@@ -26,7 +28,7 @@ export interface RunRequest {
   readonly ttl?: Duration;
   /** What others read of the tenure. */
   readonly data?: JsonValue | undefined;
-  /** 0: do not wait. */
+  /** For the turn, which a handle does not take. 0: do not wait. */
   readonly wait?: Duration;
   readonly killAfter?: Duration;
   readonly conflictExitCode: number;
@@ -103,9 +105,12 @@ async function acquire(
   ttlMs: number,
   signal: AbortSignal,
 ): Promise<Lease> {
-  const { resource, wait, data } = request;
+  const { wait, data } = request;
+  const term = { ttl: ttlMs, signal, data };
+  if ("handle" in request) return await attach(leases, request.handle, term, request.conflictExitCode);
+  const { resource } = request;
   try {
-    return await leases.acquire(resource, { ttl: ttlMs, signal, data, ...(wait !== undefined && { wait }) });
+    return await leases.acquire(resource, { ...term, ...(wait !== undefined && { wait }) });
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof LeaseholdError) || (error.code !== "LEASE_HELD" && error.code !== "TIMEOUT"))
@@ -114,6 +119,20 @@ async function acquire(
     const { why, isConflict } = await whyNot(leases, resource);
     const exit = isConflict ? request.conflictExitCode : "unavailable";
     throw new CommandFailure(exit, `${resource}: ${waited}${why}`);
+  }
+}
+
+async function attach(
+  leases: Leases,
+  handle: string,
+  term: TryAcquireOptions,
+  conflictExitCode: number,
+): Promise<Lease> {
+  try {
+    return await leases.attach(handle, term);
+  } catch (error) {
+    if (!(error instanceof LeaseholdError) || error.code !== "HANDLE_SPENT") throw error;
+    throw new CommandFailure(conflictExitCode, error.message);
   }
 }
 
@@ -241,7 +260,8 @@ function conclude(
   request: RunRequest,
   signals: SignalRelay,
 ): number {
-  const { resource, say } = request;
+  const { resource } = lease;
+  const { say } = request;
   if (ending === undefined) {
     say(
       `the lease on ${resource} is lost, and the command could not be ended within ${formatDuration(LOST_CONFIRM_MS)}`,
