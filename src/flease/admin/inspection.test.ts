@@ -52,6 +52,13 @@ test("a list that has no end fails, and is not cut off as if it were whole", asy
   expect(await failed).toMatchObject({ code: "WATCH_TOO_WIDE" });
 });
 
+test("a list of as many as a member keeps by default is whole: 4,000 full pages, and an empty one", async () => {
+  const { world, inspection } = slowMembers(1, 4_001);
+  const listed = inspection.list("", 10_000, undefined).then((list) => list.length);
+  await world.advance(5_000);
+  expect(await listed).toBe(4_001);
+});
+
 test("a watch of more than may be told fails, and does not wait for ever", async () => {
   const { world, driver, provider } = benchProvider();
   driver.ask = () => Promise.reject(new LeaseholdError("WATCH_TOO_WIDE"));

@@ -6,18 +6,22 @@ import { Cells } from "../protocol/cells.js";
 import { reasonsOf } from "./explaining.js";
 import { hintOf } from "./hints.js";
 import { listFrom, memberAnswerFrom } from "./admin-answers.js";
-import type { ListedLease } from "./listing.js";
-import { mergeListings } from "./listing.js";
+import type { MergedLease } from "./listing.js";
+import { MergedListing } from "./listing.js";
 import type { AdminDriver } from "./driver.js";
 import { ClusterWatch, isTooWide } from "./watching.js";
 import type { Cell } from "../protocol/quorum.js";
 import { timeLeft } from "../../common/time-left.js";
-import { append, greatest } from "../../common/lists.js";
+import { mapInTurns } from "../../common/in-turns.js";
+import { greatest } from "../../common/lists.js";
 import { majorityOf } from "../../common/majority.js";
 import { WatchSet } from "../../lease/watch-set.js";
 
-/** A million leases: what a member keeps by default. Where it is set to keep more, a list of more fails. */
-const pagesMax = 4_000;
+/**
+ * A million leases, what a member keeps by default, and an empty page after them. Where it is set to keep
+ * more, a list of more fails.
+ */
+const pagesMax = 4_001;
 
 interface CellAnswer {
   readonly member: number;
@@ -66,8 +70,10 @@ export class FleaseInspection implements Inspection {
   ): Promise<ResourceHint[]> {
     const { members, cellSize } = this.#driver.runner.peer.settings;
     const everybody = members.map((_, index) => index);
+    // What a member told before it was lost counts as well: it was true.
+    const merged = new MergedListing();
     const listings = await Promise.allSettled(
-      everybody.map((member) => this.#listAt(member, prefix, timeoutMs)),
+      everybody.map((member) => this.#listAt(member, prefix, timeoutMs, merged)),
     );
     const heard = listings.filter((listing) => listing.status === "fulfilled");
     const missing = everybody.filter((member) => listings[member]!.status === "rejected");
@@ -80,21 +86,23 @@ export class FleaseInspection implements Inspection {
         throw reasons.find(isTooWide) ?? this.#noQuorum(why);
       onIncomplete(`${why}; resources of which most members are missing may not be listed`);
     }
-    return mergeListings(heard.map(({ value }) => value)).map((lease) => ({
-      ...hintOf(lease, this.#driver.runner.now().wall),
-      confirmed: lease.votes >= this.#cells.of(lease.resource).majority,
-    }));
+    const { world } = this.#driver.runner;
+    const { wall } = this.#driver.runner.now();
+    const hintFrom = ({ lease, votes }: MergedLease) => {
+      const confirmed = votes >= this.#cells.of(lease.resource).majority;
+      return Object.assign(hintOf(lease, wall), { confirmed });
+    };
+    return mapInTurns(merged.leases, hintFrom, world.timers);
   }
 
-  async #listAt(member: number, prefix: string, timeoutMs: number): Promise<ListedLease[]> {
-    const listed: ListedLease[] = [];
+  async #listAt(member: number, prefix: string, timeoutMs: number, into: MergedListing): Promise<void> {
     const leftMs = this.#timeLeft(timeoutMs);
     const session = (this.#lastSession += 1);
     for (let page = 0; page < pagesMax; page += 1) {
       const answer = await this.#driver.ask(member, "list", { session, prefix, page }, leftMs());
       const { held, more } = listFrom(answer);
-      append(listed, held);
-      if (!more) return listed;
+      into.add(held);
+      if (!more) return;
     }
     throw new LeaseholdError("WATCH_TOO_WIDE", `a member has more than ${pagesMax} pages below the prefix`);
   }

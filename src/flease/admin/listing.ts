@@ -96,26 +96,43 @@ export function* listPage(scan: Scan, now: () => Reading): Steps<ListPage> {
   return { held, more: !scan.isOver };
 }
 
-export interface MergedLease extends ListedLease {
+/** What the acceptors say of one resource. */
+export interface MergedLease {
+  /** The one with the highest ballot. */
+  lease: ListedLease;
   /** How many acceptors told of exactly this lease or an earlier write of the same owner. */
-  readonly votes: number;
+  votes: number;
 }
 
-/** Puts the answers of several acceptors together: of each resource the lease with the highest ballot. */
-export function mergeListings(listings: readonly (readonly ListedLease[])[]): MergedLease[] {
-  const merged = new Map<string, MergedLease>();
-  for (const lease of listings.flat()) {
-    const known = merged.get(lease.resource);
-    const newer =
-      known === undefined ||
-      lease.number > known.number ||
-      (lease.number === known.number && lease.sequence > known.sequence);
-    const votes = known?.owner === lease.owner ? known.votes + 1 : newer ? 1 : known.votes;
-    const told = newer ? lease : known;
-    const other = newer ? known : lease;
-    // It comes after the lease, to each acceptor by itself.
-    const data = other?.owner === told.owner && other.token === told.token ? other.data : undefined;
-    merged.set(lease.resource, { ...(data !== undefined && { data }), ...told, votes });
+/**
+ * Puts the answers of several acceptors together as they come, page by page, so that of each resource one
+ * lease is kept and no turn looks at more than a page.
+ */
+export class MergedListing {
+  readonly #merged = new Map<string, MergedLease>();
+
+  get leases(): Iterable<MergedLease> {
+    return this.#merged.values();
   }
-  return [...merged.values()].sort((left, right) => (left.resource < right.resource ? -1 : 1));
+
+  /** A page of one acceptor. */
+  add(page: readonly ListedLease[]): void {
+    for (const lease of page) {
+      const known = this.#merged.get(lease.resource);
+      if (known === undefined) this.#merged.set(lease.resource, { lease, votes: 1 });
+      else addVote(known, lease);
+    }
+  }
+}
+
+function addVote(known: MergedLease, lease: ListedLease): void {
+  const before = known.lease;
+  const newer =
+    lease.number > before.number || (lease.number === before.number && lease.sequence > before.sequence);
+  if (before.owner === lease.owner) known.votes += 1;
+  else if (newer) known.votes = 1;
+  const [told, other] = newer ? [lease, before] : [before, lease];
+  // It comes after the lease, to each acceptor by itself.
+  const data = other.owner === told.owner && other.token === told.token ? other.data : undefined;
+  known.lease = data === undefined || told.data !== undefined ? told : { ...told, data };
 }

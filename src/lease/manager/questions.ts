@@ -1,4 +1,5 @@
 import { unlessAborted, unwatchAbort, watchAbort } from "../../common/abort-watch.js";
+import { mapInTurns, sortInTurns } from "../../common/in-turns.js";
 import { type KeepAlive, keptAlive } from "../../common/keep-alive.js";
 import type { World } from "../../common/ports.js";
 import { parseDuration } from "../duration.js";
@@ -45,12 +46,13 @@ export class Questions {
 
   async list(prefix: string, options: ListOptions): Promise<ResourceHint[]> {
     checkResourcePrefix(prefix);
-    const hints = await this.#ask("list", options, (timeoutMs) => {
+    const { timers } = this.#world;
+    return this.#ask("list", options, async (timeoutMs) => {
       const { onIncomplete, signal } = options;
       const incomplete = onIncomplete && ((why: string) => (signal?.aborted ? undefined : onIncomplete(why)));
-      return this.#provider.list(prefix, timeoutMs, incomplete);
+      const hints = await this.#provider.list(prefix, timeoutMs, incomplete);
+      return sortInTurns(await mapInTurns(hints, plainData, timers), byResource, timers);
     });
-    return hints.toSorted((a, b) => (a.resource < b.resource ? -1 : 1)).map(plainData);
   }
 
   async explain(resource: string, options: QueryOptions): Promise<Explanation> {
@@ -136,4 +138,8 @@ export class Questions {
     if (this.#provider.inspection !== undefined) return this.#provider.inspection;
     throw new LeaseholdError("UNSUPPORTED");
   }
+}
+
+function byResource(one: ResourceHint, other: ResourceHint): number {
+  return one.resource < other.resource ? -1 : 1;
 }

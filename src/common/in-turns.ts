@@ -1,0 +1,67 @@
+import type { Timers } from "./ports.js";
+
+/**
+ * Work on lists of any length in turns of the event loop, each of some milliseconds: whoever asks for a
+ * million may hold leases too, and these have to be renewed meanwhile. A short list takes one turn.
+ */
+
+/** What one turn goes through. */
+const perTurn = 10_000;
+
+/** `map` of each of them. */
+export async function mapInTurns<From, To>(
+  items: Iterable<From>,
+  map: (item: From) => To,
+  timers: Timers,
+): Promise<To[]> {
+  const mapped: To[] = [];
+  for (const item of items) {
+    mapped.push(map(item));
+    if (mapped.length % perTurn === 0) await nextTurn(timers);
+  }
+  return mapped;
+}
+
+/** Sorted by merging; those that are equal stay in their order. */
+export async function sortInTurns<T>(
+  items: readonly T[],
+  compare: (one: T, other: T) => number,
+  timers: Timers,
+): Promise<T[]> {
+  let runs: T[][] = [];
+  for (let start = 0; start < items.length; start += perTurn) {
+    if (start > 0) await nextTurn(timers);
+    runs.push(items.slice(start, start + perTurn).sort(compare));
+  }
+  while (runs.length > 1) {
+    const merged: T[][] = [];
+    for (let at = 0; at < runs.length; at += 2)
+      merged.push(await mergeInTurns(runs[at]!, runs[at + 1] ?? [], compare, timers));
+    runs = merged;
+  }
+  return runs[0] ?? [];
+}
+
+async function mergeInTurns<T>(
+  left: readonly T[],
+  right: readonly T[],
+  compare: (one: T, other: T) => number,
+  timers: Timers,
+): Promise<T[]> {
+  const merged: T[] = [];
+  let [nextLeft, nextRight] = [0, 0];
+  while (merged.length < left.length + right.length) {
+    const isLeft =
+      nextRight === right.length ||
+      (nextLeft < left.length && compare(left[nextLeft]!, right[nextRight]!) <= 0);
+    merged.push(isLeft ? left[nextLeft++]! : right[nextRight++]!);
+    if (merged.length % perTurn === 0) await nextTurn(timers);
+  }
+  return merged;
+}
+
+function nextTurn(timers: Timers): Promise<void> {
+  return new Promise((resolve) => {
+    timers.after(0, resolve);
+  });
+}
