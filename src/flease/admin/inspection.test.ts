@@ -59,6 +59,24 @@ test("a list of as many as a member keeps by default is whole: 4,000 full pages,
   expect(await listed).toBe(4_001);
 });
 
+test("what a member told of a list before it was lost counts", async () => {
+  const { driver, provider } = benchProvider();
+  const held = { owner: "q.1", number: 1, sequence: 0, until: 900, token: 1 };
+  driver.ask = (member, _method, params) => {
+    const { page } = params as { page: number };
+    if (member === 2) return Promise.reject(new LeaseholdError("UNREACHABLE", "it never answers"));
+    if (member === 1 && page === 1) return Promise.reject(new LeaseholdError("UNREACHABLE", "it is lost"));
+    return Promise.resolve({ held: [{ ...held, resource: `r${page}` }], more: page === 0 });
+  };
+  const incomplete: string[] = [];
+  const list = await provider.inspection.list("", 1_000, (why) => incomplete.push(why));
+  expect(list).toMatchObject([
+    { resource: "r0", confirmed: true },
+    { resource: "r1", confirmed: false },
+  ]);
+  expect(incomplete).toHaveLength(1);
+});
+
 test("a watch of more than may be told fails, and does not wait for ever", async () => {
   const { world, driver, provider } = benchProvider();
   driver.ask = () => Promise.reject(new LeaseholdError("WATCH_TOO_WIDE"));
