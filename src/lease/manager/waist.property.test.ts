@@ -299,14 +299,14 @@ async function play(steps: readonly Step[]): Promise<void> {
   attached += run.attached;
 }
 
-const search = (numRuns: number) =>
+const search = (parameters: fc.Parameters<[Step[]]>) =>
   fc.check(fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 80 }), play), {
-    numRuns,
+    ...parameters,
     endOnFailure: true,
   });
 
 test("whatever happens, there is one holder and one request at a time, every call ends, nothing is left behind, and listeners hear all of it", async () => {
-  const { failed, counterexample, errorInstance } = await search(200);
+  const { failed, counterexample, errorInstance } = await search({ numRuns: 200 });
   expect({ failed, counterexample, errorInstance }).toMatchObject({ failed: false });
   expect(tenures).toBeGreaterThan(100);
   expect(late).toBeGreaterThan(20);
@@ -331,14 +331,18 @@ test("a renewal that is late again after one that succeeded is told again, thoug
   await expect(play(script)).resolves.toBeUndefined();
 });
 
-test.each<[Fault, string]>([
-  ["lossIsToldAsRelease", "that was told as another"],
-  ["releasedWhenLateIsRenewed", "during release"],
-  ["lateIsToldEachTime", "late twice although it was not renewed"],
-  ["detachedBlocksOthersAlone", "the tokens of"],
-  ["detachedIsHeld", "is not how it is"],
-  ["attachedPassIsGood", "was attached twice"],
+/** The scripts that follow from it find each mistake below within 200; others need up to some thousands. */
+const seed = 2;
+
+test.each<[Fault, RegExp]>([
+  ["lossIsToldAsRelease", /that was told as another/],
+  // A listener may have released it, or detached it.
+  ["releasedWhenLateIsRenewed", /during release|while a detached lease ran/],
+  ["lateIsToldEachTime", /late twice although it was not renewed/],
+  ["detachedBlocksOthersAlone", /the tokens of/],
+  ["detachedIsHeld", /is not how it is/],
+  ["attachedPassIsGood", /was attached twice/],
 ])("the mistake %s is found by random scripts", async (fault, what) => {
-  const found = await duringFaults({ [fault]: true }, () => search(2_000));
-  expect(inspect(found.errorInstance)).toContain(what);
+  const found = await duringFaults({ [fault]: true }, () => search({ numRuns: 2_000, seed }));
+  expect(inspect(found.errorInstance)).toMatch(what);
 });
