@@ -299,7 +299,7 @@ async function play(steps: readonly Step[]): Promise<void> {
   attached += run.attached;
 }
 
-const search = (parameters: fc.Parameters<[Step[]]>) =>
+const search = (parameters: { readonly numRuns: number; readonly seed?: number }) =>
   fc.check(fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 80 }), play), {
     ...parameters,
     endOnFailure: true,
