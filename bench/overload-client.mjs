@@ -3,6 +3,8 @@
 import { open } from "leasehold";
 
 const { role, urls, count } = JSON.parse(process.argv[2]);
+// Before it opens: there may be nobody to answer any more.
+process.on("disconnect", () => process.exit());
 const leases = await open(...urls, { name: role });
 const seen = { lost: 0, leastMs: Infinity, done: 0, failures: {} };
 const failed = (error) => (seen.failures[error.code] = (seen.failures[error.code] ?? 0) + 1);
@@ -53,7 +55,6 @@ process.on("message", () => {
   process.send({ ...seen, leastMs: Math.round(seen.leastMs) });
   Object.assign(seen, { leastMs: Infinity, done: 0, failures: {} });
 });
-process.on("disconnect", () => process.exit());
 if (role === "holder") await hold();
 else for (let index = 0; index < count; index += 1) void loop(index);
 process.send("ready");

@@ -7,11 +7,12 @@ import { library } from "./stores-library.mjs";
 const { open } = await library();
 const [url, name] = process.argv.slice(2);
 
+// Before it opens: there may be nobody to answer any more.
+process.on("disconnect", () => process.exit());
 const leases = await open(url, { timeout: "30s" });
 const lease = await leases.acquire(name, { wait: "1h", autoRenew: false });
 process.on("message", async ({ renew }) => {
   for (let count = 0; count < renew; count++) await lease.renew();
   process.send({ renewed: renew });
 });
-process.on("disconnect", () => process.exit());
 process.send({ held: true });

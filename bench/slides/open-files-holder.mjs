@@ -2,6 +2,8 @@
 import { open } from "../../dist/src/index.js";
 
 const { urls } = JSON.parse(process.argv[2]);
+// Before it opens: there may be nobody to answer any more.
+process.on("disconnect", () => process.exit());
 const leases = await open(...urls, { name: "holder" });
 const inFlight = 512;
 const held = [];
@@ -49,5 +51,4 @@ process.on("message", async ({ order, count, ttlMs }) => {
   if (order === "renewals") process.send(await renewals());
   if (order === "lost") process.send({ lost: held.filter((lease) => lease.remaining() <= 0).length });
 });
-process.on("disconnect", () => process.exit());
 process.send("ready");
