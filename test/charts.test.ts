@@ -79,3 +79,10 @@ describe.each(charts.map(({ name, of }) => ({ name, of })))("the chart $name", (
     expect(shown).toBe(existsSync(pictureOf(name)));
   });
 });
+
+test("a chart over nodes has one point of a system for each number of nodes, also when the way to measure has changed", () => {
+  const over = measured.rows.filter(({ figure }: { figure: string }) => figure.endsWith("over nodes"));
+  const points = over.map((row: Part) => `${row["figure"]}, ${row["system"]}, ${row["nodes"]}`);
+  expect(points.length).toBeGreaterThan(0);
+  expect(points.filter((point: string, index: number) => points.indexOf(point) !== index)).toEqual([]);
+});
