@@ -20,11 +20,19 @@ export class Continuity implements Observer {
     const hold = holds.find(({ node }) => node === actor);
     const tenure = this.#view.tenures.of(actor, resource);
     if (hold?.valid !== true) {
-      if (tenure !== undefined) this.#lapsed.add(tenure);
+      if (tenure !== undefined && hasShown(actor.peer, hold)) this.#lapsed.add(tenure);
     } else if (tenure === undefined || tenure.token !== hold.instance.token) {
       this.#report("I14", `${actor.name} holds ${resource}, and its program was not told`);
     } else if (this.#lapsed.has(tenure)) {
       this.#report("I14", `${actor.name} holds ${resource} again by the lapsed token ${tenure.token}`);
     }
   }
+}
+
+/**
+ * Whether the node can know that its hold is not valid. Clocks that are apart for a moment, in which the node does not
+ * read them, end nothing: only what a node has read stays with it.
+ */
+function hasShown(peer: NonNullable<NodeView["peer"]>, hold: Hold | undefined): boolean {
+  return hold?.now.clocksDisagree !== true || peer.clock.disagreedByMs > 0;
 }
