@@ -257,7 +257,8 @@ export interface Leases extends AsyncDisposable {
    * tenure: its greater token fences what the program that detached it may still write.
    *
    * Refused with `HANDLE_SPENT` when the lease has run out (by this machine's system clock, too), was
-   * attached before, broken, or is another's. When two call at the same time, neither may get the lease.
+   * attached before, broken, or is another's. When two call at the same time, neither may get the lease. A
+   * call that is aborted may have had the lease by then: it is given back, and the handle is spent.
    *
    * @throws LeaseholdError `INVALID_HANDLE`, `HANDLE_SPENT`; `UNSUPPORTED` where {@link Guarantees.attach} is
    * false, before anything is sent; else as {@link Leases.tryAcquire}.

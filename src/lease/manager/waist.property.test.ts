@@ -109,6 +109,8 @@ interface Blocked {
   readonly ends: readonly [number, number];
   /** How often it was attached. */
   attached: number;
+  /** A call that was to attach it was aborted. */
+  isGivenUp: boolean;
 }
 
 class Run {
@@ -207,7 +209,7 @@ class Run {
       ({ resource, token, remainingMs, handle }) => {
         const { clock } = this.world;
         const ends = [clock.monotonicMs() + remainingMs, clock.wallMs() + remainingMs] as const;
-        const blocked = { resource, token: BigInt(token), handle, ends, attached: 0 };
+        const blocked = { resource, token: BigInt(token), handle, ends, attached: 0, isGivenUp: false };
         this.#blocked.push(blocked);
         for (let who = 0; who < attachers; who += 1) this.attach(blocked, who);
         this.detached += 1;
@@ -222,6 +224,8 @@ class Run {
     if (blocked === undefined || handle === undefined) return;
     const wasRunning = this.#isRunning(blocked);
     this.call(async (signal) => {
+      // It may have been had by then, and is given back.
+      signal.addEventListener("abort", () => (blocked.isGivenUp = true));
       const lease = await this.participants[who]!.attach(handle, { signal });
       this.attached += 1;
       blocked.attached += 1;
@@ -258,9 +262,9 @@ class Run {
         found.push(`what was told of ${lease.resource} is not how it is`);
     }
     for (const blocked of this.#blocked) {
-      const { resource, token, attached } = blocked;
+      const { resource, token, attached, isGivenUp } = blocked;
       const next = this.leases.find((lease) => lease.resource === resource && lease.token > token);
-      if (attached === 0 && this.#isRunning(blocked) && next !== undefined)
+      if (attached === 0 && !isGivenUp && this.#isRunning(blocked) && next !== undefined)
         found.push(`${resource} was had while a detached lease ran`);
     }
     for (const resource of resources) {
