@@ -91,7 +91,7 @@ describe("renewal", () => {
     await world.advance(TTL_MS / 3);
     await world.advance(2_000);
     provider.renewals[0]!.answer(false);
-    await world.advance(0);
+    await world.advance(1);
     expect(provider.renewals).toHaveLength(2);
   });
 

@@ -20,6 +20,12 @@ const renewalRetriesPerTtl = 12;
 /** A lease of which less than a third remains, and that should be renewed by itself, is late. */
 const lateParts = 3;
 
+/**
+ * No look follows another sooner, as no timer of Node fires sooner: with what rounding leaves of a lease, or
+ * with a renewal that is due while another is under way, looks would follow each other without end.
+ */
+const soonestMs = 1;
+
 /** The look comes so much later: else rounding could make it find a little more than a third, for ever. */
 const lateLookMs = 1;
 
@@ -306,7 +312,7 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
     const untilLateMs = leftMs - this.ttlMs / lateParts;
     if (untilLateMs > 0 && !this.#isLate && this.#canBeLate(nowMs + leftMs))
       delayMs = Math.min(delayMs, untilLateMs + lateLookMs);
-    this.#keeper.alarm.set(this, nowMs + Math.max(0, delayMs), nowMs);
+    this.#keeper.alarm.set(this, nowMs + Math.max(soonestMs, delayMs), nowMs);
   }
 
   /**
