@@ -53,7 +53,7 @@ const exclude = [...randomTests, ...realTimeTests, ...processTests];
 const replacing = readdirSync(here("./src"), { recursive: true, encoding: "utf8" })
   .filter((path) => path.endsWith(".test.ts"))
   .map((path) => `src/${path}`)
-  .filter((path) => /\bvi\.(mock|useFakeTimers)\(/.test(readFileSync(here(path), "utf8")));
+  .filter((path) => /\bvi\.(mock|useFakeTimers|stubEnv)\(/.test(readFileSync(here(path), "utf8")));
 
 /** Virtual time, or events: nothing here may depend on how busy the machine is, and nothing is tried again. */
 export default defineConfig({
