@@ -54,6 +54,20 @@ describe("what a lease says of itself", () => {
   });
 });
 
+test("what rounding leaves of a lease, less than the clock can show, is not looked at again and again in one instant", async () => {
+  await take({ autoRenew: false });
+  let looks = 0;
+  vi.spyOn(grant, "remainingMs").mockImplementation(() => {
+    looks += 1;
+    // Else the test would hang.
+    if (looks > 100) throw new Error("it is looked at without end");
+    return 1e-13;
+  });
+  await world.advance(TTL_MS + 10);
+  expect(looks).toBeGreaterThan(5);
+  expect(looks).toBeLessThan(50);
+});
+
 describe("renewal", () => {
   test("is asked for when a third of the TTL has passed since the last request was sent", async () => {
     const lease = await take();

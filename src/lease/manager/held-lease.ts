@@ -21,8 +21,8 @@ const renewalRetriesPerTtl = 12;
 const lateParts = 3;
 
 /**
- * No look follows another sooner, as no timer of Node fires sooner: with what rounding leaves of a lease, or
- * with a renewal that is due while another is under way, looks would follow each other without end.
+ * No look follows another sooner, as no timer of Node fires sooner. A ground that subtracts what has passed
+ * from a length may have less left than the clock can show: looks would follow each other without end.
  */
 const soonestMs = 1;
 

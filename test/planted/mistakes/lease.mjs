@@ -95,6 +95,18 @@ export const inWaist = /** @type {const} */ ([
     edits: [{ file: "src/lease/manager/held-lease.ts", find: "this.#isLate = true", replace: "undefined" }],
   },
   {
+    name: "looksFollowAtOnce",
+    why: "A lease of which rounding leaves something is looked at again in the same instant, without end.",
+    edits: [
+      {
+        file: "src/lease/manager/held-lease.ts",
+        find: "Math.max(soonestMs, delayMs)",
+        replace: "Math.max(0, delayMs)",
+      },
+    ],
+    caughtBy: { file: "src/lease/manager/held-lease.test.ts" },
+  },
+  {
     name: "releasedWhenLateIsRenewed",
     why: "A lease that a listener releases when its renewal is late is renewed all the same, beside its release.",
     edits: [
