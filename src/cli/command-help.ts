@@ -16,7 +16,7 @@ export const waitOption = () =>
 export const attachOption = () =>
   new Option(
     "--attach <handle>",
-    "instead of a name: go on with the detached lease of this handle (hold --detach)",
+    "instead of a name: go on with the detached lease of this handle (hold --detach); on stores that compare and set, and cores",
   ).conflicts(["wait", "try"]);
 export const tryOption = () =>
   new Option("--try", "do not wait: fail when another holds the lease").conflicts("wait");

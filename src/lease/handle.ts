@@ -48,6 +48,12 @@ export function handleOf(text: string, ground: Guarantees["ground"]): Handle {
   return handle;
 }
 
+/** @throws LeaseholdError `UNSUPPORTED` where a ground has no handles. */
+export function assertAttachable(guarantees: Guarantees): void {
+  if (guarantees.attach) return;
+  throw new LeaseholdError("UNSUPPORTED", "on this ground a detached lease cannot be attached");
+}
+
 /** Why a handle is of no use any more. */
 export function spent(resource: string, why: string): LeaseholdError {
   return new LeaseholdError(

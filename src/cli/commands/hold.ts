@@ -1,4 +1,5 @@
 import { LeaseholdError, type LeaseLostError } from "../../lease/errors.js";
+import { assertAttachable } from "../../lease/handle.js";
 import type { JsonValue, Lease, Leases } from "../../lease/types.js";
 import { withLeasesInTurn } from "../common/connection.js";
 import { CommandFailure } from "../common/failure.js";
@@ -74,8 +75,7 @@ async function holdDetached(
   using signals = new SignalRelay();
   const signal = signals.withoutCommand;
   const detaching = async (leases: Leases, wait: number): Promise<number> => {
-    if (!leases.guarantees.attach)
-      throw new LeaseholdError("UNSUPPORTED", "on this ground a detached lease cannot be attached");
+    assertAttachable(leases.guarantees);
     const { handle, ...ticket } = await (await take(leases, wanted, { signal, wait, ...term })).detach();
     if (handle === undefined)
       throw new CommandFailure(

@@ -1,7 +1,6 @@
 import { readBothClocks } from "../../common/both-clocks.js";
 import { formatDuration } from "../duration.js";
-import { LeaseholdError } from "../errors.js";
-import { type Handle, handleOf, handleText, spent } from "../handle.js";
+import { assertAttachable, type Handle, handleOf, handleText, spent } from "../handle.js";
 import type { Clock, Random } from "../../common/ports.js";
 import type { Grant } from "../provider.js";
 import type { Guarantees } from "../types.js";
@@ -13,8 +12,7 @@ import type { Guarantees } from "../types.js";
  * @throws LeaseholdError `UNSUPPORTED`, `INVALID_HANDLE`, `HANDLE_SPENT`
  */
 export function attachable(guarantees: Guarantees, clock: Clock, text: string): Handle {
-  if (!guarantees.attach)
-    throw new LeaseholdError("UNSUPPORTED", "on this ground a detached lease cannot be attached");
+  assertAttachable(guarantees);
   const handle = handleOf(text, guarantees.ground);
   const overMs = readBothClocks(clock).wallMs - handle.endsWallMs;
   if (overMs >= 0) throw spent(handle.resource, `it ran out ${formatDuration(Math.round(overMs))} ago`);
