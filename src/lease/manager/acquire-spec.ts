@@ -1,6 +1,6 @@
 import { formatDuration, parseDuration } from "../duration.js";
 import { LeaseholdError } from "../errors.js";
-import type { HeldLeaseOptions } from "./held-lease.js";
+import type { HeldLeaseOptions } from "./lease-parts.js";
 import { type CallWithOptions, checkOptions } from "../option-names.js";
 import type { Handle } from "../handle.js";
 import { checkResourceName } from "../resource-name.js";

@@ -7,7 +7,8 @@ import type { AcquireSpec } from "./acquire-spec.js";
 import { Contender, type Contest } from "./contender.js";
 import type { Detached } from "./detached.js";
 import type { Events } from "./events.js";
-import { HeldLease, type HeldLeaseOptions, type LeaseKeeper } from "./held-lease.js";
+import { HeldLease, type LeaseKeeper } from "./held-lease.js";
+import type { HeldLeaseOptions } from "./lease-parts.js";
 import type { LocalQueues } from "./local-queues.js";
 
 /**

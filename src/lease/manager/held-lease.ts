@@ -6,6 +6,7 @@ import type { Alarm, Sleeper } from "./alarm.js";
 import type { Events } from "./events.js";
 import type { Grant, Provider, RenewalTaker } from "../provider.js";
 import type { Lease, LeaseTicket } from "../types.js";
+import { type CommonTerms, type LeaseTerms, type HeldLeaseOptions, Rarity, Renewal } from "./lease-parts.js";
 import type { Holding } from "./work.js";
 
 /** A lease is renewed when a third of it has passed: two more thirds are left for what may go wrong. */
@@ -35,15 +36,6 @@ export const inspected = Symbol.for("nodejs.util.inspect.custom");
 /** The answer to all whose lease was given back within the call. */
 const given = Promise.resolve();
 
-export interface HeldLeaseOptions {
-  readonly ttlMs: number;
-  readonly autoRenew: boolean;
-  /** `Infinity` for no bound. */
-  readonly maxHoldMs: number;
-  /** The provider renews it by itself, which can be seen by what remains alone. */
-  readonly renewedElsewhere?: boolean;
-}
-
 /** Who made the lease and takes it back: a `LeaseManager`, or the `LeaseServer` of a worker thread. */
 export interface LeaseKeeper {
   readonly provider: Pick<Provider, "holder" | "renew" | "beginRenewal" | "forgoRenewal">;
@@ -51,6 +43,7 @@ export interface LeaseKeeper {
   readonly alarm: Alarm;
   /** Absent where nobody can listen. */
   readonly events?: Events;
+  readonly terms: CommonTerms<LeaseKeeper>;
   /**
    * Called once, when the lease has ended and no request for it is under way. Never rejects; returns nothing
    * when it is done.
@@ -61,40 +54,24 @@ export interface LeaseKeeper {
 /**
  * A tenure in the hands of the program. The alarm only wakes it (to renew, or to notice the end); every
  * answer is a fresh look at the clocks, and a lease that was once seen to have run out is lost for ever.
+ *
+ * There may be a million of them: what is the same for many, or needed by few, is kept beside them.
  */
 export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
-  readonly resource: string;
-  readonly holder: string;
-  readonly token: bigint;
-  readonly ttlMs: number;
   readonly grant: Grant;
-  /** Work runs under this lease that `close` asks to stop first. */
-  hasWork = false;
-  /** By which it can be attached; written by its keeper when it was detached. */
-  handle: string | undefined;
 
   dueMs = 0;
   heapIndex = -1;
   heapSequence = 0;
 
-  readonly #keeper: LeaseKeeper;
-  /** The end that `maxHold` sets, on the steady clock. */
-  readonly latestMs: number;
-  #autoRenew: boolean;
-  readonly #renewedElsewhere: boolean;
+  #terms: LeaseTerms<LeaseKeeper>;
+  /** The end that `maxHold` sets, on the steady clock; `undefined` where it sets none. */
+  readonly #latestMs: number | undefined;
   #isLate = false;
   #nextRenewalMs = Infinity;
-  #renewing: Promise<boolean> | undefined;
-  #settleRenewal: ((extended: boolean) => void) | undefined;
-  /** When the renewal under way was asked for. */
-  #sentMs = 0;
-  #renewalError: unknown;
-  #signal: ContextSignal | undefined;
-  #releaseRequests: ContextSignal | undefined;
-  #releaseRequest: LeaseholdError | undefined;
+  #renewal: Renewal | undefined;
+  #rarity: Rarity | undefined;
   #ended: LossReason | undefined;
-  /** Made when somebody asks for it: an error records the stack, which is too dear for every release. */
-  #error: LeaseLostError | undefined;
   #returned: Promise<void> | undefined;
 
   /** @param remainingMs what the grant has just answered */
@@ -104,44 +81,97 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
     options: HeldLeaseOptions,
     remainingMs: number = grant.remainingMs(),
   ) {
-    this.#keeper = keeper;
     this.grant = grant;
-    this.resource = grant.resource;
-    this.token = grant.token;
-    this.holder = keeper.provider.holder;
-    this.ttlMs = options.ttlMs;
-    this.#autoRenew = options.autoRenew;
-    this.#renewedElsewhere = options.renewedElsewhere === true;
+    this.#terms = keeper.terms.of(options);
+    const { maxHoldMs } = options;
     const nowMs = keeper.world.clock.monotonicMs();
-    this.latestMs = nowMs + options.maxHoldMs;
+    this.#latestMs = maxHoldMs === Infinity ? undefined : nowMs + maxHoldMs;
     // One that has run out meanwhile is found so by the first look, when those who listen know of the lease.
-    const leftMs = Math.min(remainingMs, options.maxHoldMs);
+    const leftMs = Math.min(remainingMs, maxHoldMs);
     this.#planRenewal(leftMs, nowMs);
     this.#setAlarm(leftMs, nowMs);
   }
 
+  get resource(): string {
+    return this.grant.resource;
+  }
+
+  get token(): bigint {
+    return this.grant.token;
+  }
+
+  get holder(): string {
+    return this.#terms.holder;
+  }
+
+  get ttlMs(): number {
+    return this.#terms.ttlMs;
+  }
+
+  /** The end that `maxHold` sets, on the steady clock. */
+  get latestMs(): number {
+    return this.#latestMs ?? Infinity;
+  }
+
+  /** Work runs under this lease that `close` asks to stop first. */
+  get hasWork(): boolean {
+    return this.#rarity?.hasWork === true;
+  }
+
+  set hasWork(hasWork: boolean) {
+    this.#rare.hasWork = hasWork;
+  }
+
+  /** By which it can be attached; written by its keeper when it was detached. */
+  get handle(): string | undefined {
+    return this.#rarity?.handle;
+  }
+
+  set handle(handle: string) {
+    this.#rare.handle = handle;
+  }
+
+  get #keeper(): LeaseKeeper {
+    return this.#terms.keeper;
+  }
+
+  get #autoRenew(): boolean {
+    return this.#terms.autoRenew;
+  }
+
+  get #renewedElsewhere(): boolean {
+    return this.#terms.renewedElsewhere;
+  }
+
+  get #rare(): Rarity {
+    return (this.#rarity ??= new Rarity());
+  }
+
   get signal(): AbortSignal {
     this.remaining();
-    if (this.#signal === undefined) {
-      this.#signal = new ContextSignal(this.#keeper.world);
-      if (this.#ended !== undefined) this.#signal.abort(this.#lossError(this.#ended));
+    const rare = this.#rare;
+    if (rare.signal === undefined) {
+      rare.signal = new ContextSignal(this.#keeper.world);
+      if (this.#ended !== undefined) rare.signal.abort(this.#lossError(this.#ended));
     }
-    return this.#signal.signal;
+    return rare.signal.signal;
   }
 
   get releaseRequested(): AbortSignal {
-    if (this.#releaseRequests === undefined) {
-      this.#releaseRequests = new ContextSignal(this.#keeper.world);
-      if (this.#releaseRequest !== undefined) this.#releaseRequests.abort(this.#releaseRequest);
+    const rare = this.#rare;
+    if (rare.releaseRequests === undefined) {
+      rare.releaseRequests = new ContextSignal(this.#keeper.world);
+      if (rare.releaseRequest !== undefined) rare.releaseRequests.abort(rare.releaseRequest);
     }
-    return this.#releaseRequests.signal;
+    return rare.releaseRequests.signal;
   }
 
   /** Somebody asks for the resource. Only the first is told; the others want the same. */
   noteReleaseRequest(why: LeaseholdError): void {
-    if (this.#ended !== undefined || this.#releaseRequest !== undefined) return;
-    this.#releaseRequest = why;
-    this.#releaseRequests?.abort(why);
+    const rare = this.#rare;
+    if (this.#ended !== undefined || rare.releaseRequest !== undefined) return;
+    rare.releaseRequest = why;
+    rare.releaseRequests?.abort(why);
   }
 
   get loss(): LeaseLostError | undefined {
@@ -157,7 +187,7 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
 
   remaining(): number {
     if (this.#ended !== undefined) return 0;
-    const holdLeftMs = this.latestMs === Infinity ? Infinity : this.latestMs - this.#nowMs();
+    const holdLeftMs = this.#latestMs === undefined ? Infinity : this.#latestMs - this.#nowMs();
     const leftMs = Math.min(this.grant.remainingMs(), holdLeftMs);
     if (leftMs > 0) return leftMs;
     this.end(holdLeftMs <= 0 ? "max-hold" : (this.grant.lossReason ?? "expired"));
@@ -175,13 +205,13 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
 
   async renew(): Promise<void> {
     this.assertHeld();
-    const extended = await this.#requestRenewal();
+    const extended = await this.#requestRenewal().outcome;
     this.assertHeld();
     if (extended) return;
     throw new LeaseholdError(
       "NO_QUORUM",
       `the lease on ${JSON.stringify(this.resource)} was not renewed; it runs for ${formatDuration(this.remaining())} more`,
-      { cause: this.#renewalError },
+      { cause: this.#rarity?.renewalError },
     );
   }
 
@@ -205,7 +235,7 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
 
   /** It stays held until it runs out: nothing renews it from now on. */
   letRunOut(): void {
-    this.#autoRenew = false;
+    this.#terms = { ...this.#terms, autoRenew: false };
     this.#nextRenewalMs = Infinity;
   }
 
@@ -229,13 +259,13 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
   end(reason: LossReason, error?: LeaseLostError): Promise<void> {
     if (this.#returned === undefined) {
       this.#ended = reason;
-      this.#error = error;
+      if (error !== undefined) this.#rare.error = error;
       this.#keeper.alarm.cancel(this);
       // Set before the signal aborts: what listens there may call release().
       this.#returned = this.#mayReturnAtOnce
         ? (this.#keeper.takeBack(this) ?? given)
         : this.#returnToKeeper();
-      if (this.#signal !== undefined) this.#signal.abort(this.#lossError(reason));
+      this.#rarity?.signal?.abort(this.#lossError(reason));
       this.#tellOfEnd(reason);
     }
     return this.#returned;
@@ -246,7 +276,8 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
    * end that a look has found waits until the look is over: it may have been made in the middle of anything.
    */
   get #mayReturnAtOnce(): boolean {
-    return this.#ended === "released" && this.#renewing === undefined && this.#signal === undefined;
+    const isHeard = this.#rarity?.signal !== undefined;
+    return this.#ended === "released" && this.#renewal === undefined && !isHeard;
   }
 
   /** What the program ends itself is no loss to be told of. */
@@ -258,22 +289,23 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
   }
 
   #lossError(reason: LossReason): LeaseLostError {
-    this.#error ??= new LeaseLostError(this.resource, reason);
-    return this.#error;
+    return (this.#rare.error ??= new LeaseLostError(this.resource, reason));
   }
 
   /** Asks the program, by the signal, to stop; the lease stays held and is renewed until it is released. */
   resign(reason: unknown): void {
     if (this.#ended !== undefined) return;
-    this.#signal ??= new ContextSignal(this.#keeper.world);
-    this.#signal.abort(reason);
+    const rare = this.#rare;
+    rare.signal ??= new ContextSignal(this.#keeper.world);
+    rare.signal.abort(reason);
   }
 
   async #returnToKeeper(): Promise<void> {
-    if (this.#renewing !== undefined) this.#keeper.provider.forgoRenewal?.(this.grant);
+    const renewal = this.#renewal;
+    if (renewal !== undefined) this.#keeper.provider.forgoRenewal?.(this.grant);
     // One request at a time; awaiting nothing also lets the signal's listeners run before the resource is
     // given back.
-    await this.#renewing;
+    await renewal?.outcome;
     await this.#keeper.takeBack(this);
   }
 
@@ -287,7 +319,8 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
     if (this.#isLate || !this.#canBeLate(this.#nowMs() + leftMs)) return;
     this.#isLate = true;
     const { events } = this.#keeper;
-    const error = this.#renewalError === undefined ? {} : { error: this.#renewalError };
+    const renewalError = this.#rarity?.renewalError;
+    const error = renewalError === undefined ? {} : { error: renewalError };
     if (events?.renewalLate.isHeard) events.renewalLate.tell({ lease: this, remainingMs: leftMs, ...error });
   }
 
@@ -303,7 +336,7 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
     else if (this.#renewedElsewhere) this.#isLate = false;
     // Who was told that it is late may have released it.
     if (this.#ended !== undefined) return;
-    if (this.#nowMs() >= this.#nextRenewalMs) void this.#requestRenewal();
+    if (this.#nowMs() >= this.#nextRenewalMs) this.#requestRenewal();
     this.#setAlarm(leftMs, this.#nowMs());
   }
 
@@ -328,22 +361,21 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
     this.#nextRenewalMs = nowMs + Math.max(untilThirdMs, this.ttlMs / renewalRetriesPerTtl);
   }
 
-  /** Callers at the same time share one request. True when it extended the lease; never rejects. */
-  #requestRenewal(): Promise<boolean> {
-    if (this.#renewing !== undefined) return this.#renewing;
-    const renewing = new Promise<boolean>((settle) => (this.#settleRenewal = settle));
-    this.#renewing = renewing;
+  /** Callers at the same time share one request. */
+  #requestRenewal(): Renewal {
+    if (this.#renewal !== undefined) return this.#renewal;
+    const renewal = new Renewal(this.#nowMs());
+    this.#renewal = renewal;
     this.#nextRenewalMs = Infinity;
-    this.#renewalError = undefined;
-    this.#sentMs = this.#nowMs();
+    if (this.#rarity !== undefined) this.#rarity.renewalError = undefined;
     this.#sendRenewal();
-    return renewing;
+    return renewal;
   }
 
   #sendRenewal(): void {
     const { provider } = this.#keeper;
     const failed = (error: unknown) => {
-      this.#renewalError = error;
+      this.#rare.renewalError = error;
       this.renewed(false);
     };
     try {
@@ -356,19 +388,21 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
 
   /** The renewal under way has ended. From the provider. */
   renewed(extended: boolean): void {
-    this.#renewing = undefined;
+    const renewal = this.#renewal!;
+    this.#renewal = undefined;
     const leftMs = this.remaining();
-    if (leftMs > 0) this.#noteRenewal(extended, leftMs, this.#nowMs());
-    this.#settleRenewal!(extended && leftMs > 0);
+    if (leftMs > 0) this.#noteRenewal(extended, leftMs, renewal.sentMs);
+    renewal.end(extended && leftMs > 0);
   }
 
-  #noteRenewal(extended: boolean, leftMs: number, nowMs: number): void {
+  #noteRenewal(extended: boolean, leftMs: number, sentMs: number): void {
+    const nowMs = this.#nowMs();
     if (extended) {
       this.#isLate = false;
       this.#planRenewal(leftMs, nowMs);
     } else if (this.#autoRenew) {
       this.#noteLate(leftMs);
-      this.#nextRenewalMs = this.#sentMs + this.ttlMs / renewalRetriesPerTtl;
+      this.#nextRenewalMs = sentMs + this.ttlMs / renewalRetriesPerTtl;
     }
     if (this.#ended === undefined) this.#setAlarm(leftMs, nowMs);
   }

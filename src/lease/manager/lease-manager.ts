@@ -9,6 +9,7 @@ import { Events } from "./events.js";
 import { HeldLease, type LeaseKeeper } from "./held-lease.js";
 import { lead } from "./lead.js";
 import { acquireInOrder, type AcquireOne, type HeldLeaseSet, inOrder } from "./lease-set.js";
+import { CommonTerms } from "./lease-parts.js";
 import { LocalQueues } from "./local-queues.js";
 import type { Timer, World } from "../../common/ports.js";
 import type { Grant, Provider, ProviderEvents, ReleaseRequest } from "../provider.js";
@@ -58,6 +59,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   readonly world: World;
   readonly events: Events;
   readonly alarm: Alarm;
+  readonly terms: CommonTerms<LeaseKeeper> = new CommonTerms<LeaseKeeper>(this);
 
   readonly #queues: LocalQueues;
   readonly #detached = new Detached((grant) => this.giveBack(grant));

@@ -1,6 +1,7 @@
 import { Alarm } from "../../../lease/manager/alarm.js";
 import { HeldLease } from "../../../lease/manager/held-lease.js";
 import type { LeaseKeeper } from "../../../lease/manager/held-lease.js";
+import { CommonTerms } from "../../../lease/manager/lease-parts.js";
 import type { LeaseLostError } from "../../../lease/errors.js";
 import type { World } from "../../../common/ports.js";
 import type {
@@ -51,6 +52,7 @@ export class LeaseServer implements ProviderEvents, LeaseKeeper {
   readonly provider: LeaseKeeper["provider"];
   readonly world: World;
   readonly alarm: Alarm;
+  readonly terms: CommonTerms<LeaseKeeper> = new CommonTerms<LeaseKeeper>(this);
   readonly #options: LeaseServerOptions;
   readonly #byId = new Map<number, ServedLease>();
   readonly #byGrant = new Map<Grant, ServedLease>();
