@@ -42,6 +42,7 @@ export class DirectoryMedium implements AtomicMedium {
   readonly traits: StoreTraits;
   readonly #root: string;
   readonly #device: number;
+  readonly #namesSayContent: boolean;
   /**
    * Operations are bounded, and each has a few calls at the same time: none of them may be refused, or
    * files stay open.
@@ -54,9 +55,10 @@ export class DirectoryMedium implements AtomicMedium {
   #finding: Promise<string> | undefined;
   #underWay = 0;
 
-  constructor(root: string, device: number, traits: StoreTraits) {
+  constructor(root: string, device: number, namesSayContent: boolean, traits: StoreTraits) {
     this.#root = root;
     this.#device = device;
+    this.#namesSayContent = namesSayContent;
     this.traits = traits;
   }
 
@@ -185,7 +187,8 @@ export class DirectoryMedium implements AtomicMedium {
   }
 
   #register(id: string, name: string): RegisterDirectory {
-    return new RegisterDirectory(this.#files, this.#placeOf(id), name, this.traits.bytesMax);
+    const place = this.#placeOf(id);
+    return new RegisterDirectory(this.#files, place, name, this.traits.bytesMax, this.#namesSayContent);
   }
 
   async #currentId(): Promise<string> {

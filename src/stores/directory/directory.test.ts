@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Store } from "../../delta/store.js";
 import { runStoreConformance } from "../conformance.js";
-import { directoryOfRegister, registerOfDirectory } from "./names.js";
+import { directoryOfRegister, makeNamedVersion, parseVersion, registerOfDirectory } from "./names.js";
 import { openDirectoryStore } from "./open.js";
 import { mustFail } from "./probe.js";
 import { ungated } from "./files.js";
@@ -66,7 +66,7 @@ describe("a writer that was stopped", () => {
   test("before it wrote finds the token gone, however much has happened meanwhile", async () => {
     const store = await openStore();
     await replace(store, undefined, "v1");
-    const paused = new RegisterDirectory(ungated, await place(), "r", 1_000);
+    const paused = new RegisterDirectory(ungated, await place(), "r", 1_000, true);
     const seen = (await paused.read(undefined))!;
     for (let count = 1; count < 40; count += 1) await replace(store, `v${count}`, `v${count + 1}`);
     expect(await paused.replace(seen, bytes("ghost"))).toBeUndefined();
@@ -75,17 +75,23 @@ describe("a writer that was stopped", () => {
 
   test("with its candidate written and the rename to come does not win, and what it left is removed", async () => {
     const store = await openStore();
-    await replace(store, undefined, "v1");
+    // Too long for a name.
+    const nth = (count: number) => `v${count}`.padEnd(300);
+    await replace(store, undefined, nth(1));
     const [token] = await readdir(join(await place(), "r-r"));
     const candidate = "2-00000000-0000-4000-8000-000000000000";
     const path = join(await place(), "r-r");
     await writeFile(join(path, token!, candidate), "ghost");
-    await replace(store, "v1", "v2");
+    await replace(store, nth(1), nth(2));
     await expect(rename(join(path, token!), join(path, candidate))).rejects.toThrow(/ENOENT/);
-    expect(await read(store)).toBe("v2");
-    for (let count = 2; count < 34; count += 1) await replace(store, `v${count}`, `v${count + 1}`);
+    expect(await read(store)).toBe(nth(2));
+    for (let count = 2; count < 34; count += 1) await replace(store, nth(count), nth(count + 1));
     const [last] = await readdir(path);
     expect(await readdir(join(path, last!))).toEqual([last]);
+    // A content in a name needs no file: the last one goes.
+    await replace(store, nth(34), "v35");
+    expect(await readdir(join(path, "35=v35"))).toEqual([]);
+    expect(await read(await openStore())).toBe("v35");
   });
 
   test("is not robbed of a candidate that may still win: cleaning goes up to the present number", async () => {
@@ -132,7 +138,7 @@ describe("what is not as it should be", () => {
     await mkdir(join(await place(), "r-r", "thing"), { recursive: true });
     const answer = await store.perform({ op: "read", register: "r" });
     expect(answer).toMatchObject({ kind: "failed", error: { code: "STORE_FOREIGN" } });
-    await replace(store, undefined, "v1", "long");
+    await replace(store, undefined, "v1".padEnd(300), "long");
     const [token] = await readdir(join(await place(), "r-long"));
     await writeFile(join(await place(), "r-long", token!, token!), "x".repeat(100_000));
     const other = await openStore();
@@ -175,6 +181,32 @@ test("the report tells what the probe tried", async () => {
   const { findings } = await openStore();
   expect(findings.every(({ ok }) => ok)).toBe(true);
   expect(findings.map(({ tried }) => tried).join("\n")).toMatch(/not empty[^]*was open[^]*at the same time/);
+});
+
+describe("names of versions", () => {
+  test("say every content that they have room for, and tell it again", () => {
+    const all = Uint8Array.from({ length: 60 }, (_, index) => (index * 37) % 256);
+    for (const content of [
+      all,
+      bytes(""),
+      bytes("a/b%2f=%"),
+      bytes("é".repeat(20)),
+      bytes("x".repeat(250)),
+    ]) {
+      const { name } = makeNamedVersion(417, content)!;
+      expect(name).toMatch(/^417=[ -.0-~]*$/);
+      expect(parseVersion(name)).toEqual({ number: 417, name, content });
+    }
+    expect(makeNamedVersion(417, bytes("x".repeat(252)))).toBeUndefined();
+    expect(makeNamedVersion(417, bytes("/".repeat(100)))).toBeUndefined();
+  });
+
+  test("that are none are told from them", () => {
+    const file = "3-00000000-0000-4000-8000-000000000000";
+    expect(parseVersion(file)).toEqual({ number: 3, name: file });
+    for (const name of ["name", "=x", "3", "3-x", "1234567890123456=x"])
+      expect(parseVersion(name)).toBeUndefined();
+  });
 });
 
 describe("names of directories", () => {

@@ -56,8 +56,21 @@ async function written(expected: string | undefined, next: string) {
   return { what, id, token: before[0] };
 }
 
-test("a register appears when its content and all names in it are on the disk, and so is its own name when that is answered", async () => {
+/** More than a name can say. */
+const long = "x".repeat(300);
+
+test("a register appears when all names in it are on the disk, and so is its own name when that is answered", async () => {
   const { what, id } = await written(undefined, "v1");
+  const at = what.findIndex((each) => each.startsWith("rename new-"));
+  const building = what[at]!.split(" ")[1]!;
+  const [version] = await readdir(join(root, "leasehold", id, "r-r"));
+  expect(version).toBe("1=v1");
+  expect(what.slice(0, at).toSorted()).toEqual([`sync ${version}`, `sync ${building}`].toSorted());
+  expect(what.slice(at)).toEqual([`rename ${building} r-r`, `sync ${id}`]);
+});
+
+test("a register with a content in a file appears when that is on the disk, too", async () => {
+  const { what, id } = await written(undefined, long);
   const at = what.findIndex((each) => each.startsWith("rename new-"));
   const building = what[at]!.split(" ")[1]!;
   const [version] = await readdir(join(root, "leasehold", id, "r-r"));
@@ -68,9 +81,15 @@ test("a register appears when its content and all names in it are on the disk, a
   expect(what.slice(at)).toEqual([`rename ${building} r-r`, `sync ${id}`]);
 });
 
-test("a content is replaced when the next one and its name are on the disk, and so is the replacement when that is answered", async () => {
+test("a content in a name is replaced by one rename, which is on the disk when that is answered", async () => {
   await written(undefined, "v1");
-  const { what, token } = await written("v1", "v2");
+  const { what } = await written("v1", "a/b 100%");
+  expect(what).toEqual(["rename 1=v1 2=a%2fb 100%25", "sync r-r"]);
+});
+
+test("a content in a file replaces another when it and its name are on the disk, and so is the replacement when that is answered", async () => {
+  await written(undefined, "v1");
+  const { what, token } = await written("v1", long);
   const at = what.findIndex((each) => each.startsWith("rename"));
   const [, , version] = what[at]!.split(" ");
   expect(what.slice(0, at).toSorted()).toEqual([`sync ${token}`, `sync ${version}`].toSorted());

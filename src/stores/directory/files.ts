@@ -92,6 +92,11 @@ export class Files {
     );
   }
 
+  /** The same for several, at the same time. */
+  syncDirectories(paths: readonly string[]): Promise<void> {
+    return allEnded(paths.map((path) => this.syncDirectory(path)));
+  }
+
   /**
    * The same for a directory in which many change names at the same time: one sync serves all who asked
    * before it began.

@@ -46,20 +46,52 @@ function encodeCharacter(character: string): string {
   return encoded;
 }
 
+/** The longest name that every usual file system of Linux takes, bytes. */
+export const longestNameBytes = 255;
+
 /**
- * What a token directory, and the content in it, are called: the number of the write and a nonce that no
- * other write has.
+ * What a token directory is called. Either `<number>=<content>`, or `<number>-<nonce>` when the content is
+ * too long for a name: then it is in a file of the same name in the token. The number is that of the write,
+ * so no name comes twice.
  */
 export interface Version {
   readonly number: number;
   readonly name: string;
+  /** Absent when it is in a file. */
+  readonly content?: Uint8Array;
 }
 
+/** A version whose content is in a file. */
 export function makeVersion(number: number): Version {
   return { number, name: `${number}-${globalThis.crypto.randomUUID()}` };
 }
 
+/** A version that says its content; `undefined` when that is too long. */
+export function makeNamedVersion(number: number, content: Uint8Array): Version | undefined {
+  if (content.length > longestNameBytes) return undefined;
+  const name = `${number}=${escaped(content)}`;
+  return name.length > longestNameBytes ? undefined : { number, name, content };
+}
+
 export function parseVersion(name: string): Version | undefined {
-  const number = /^(\d{1,15})-[0-9a-f-]{36}$/.exec(name)?.[1];
-  return number === undefined ? undefined : { number: Number(number), name };
+  const [, digits, nonce, text] = /^(\d{1,15})(?:-([0-9a-f-]{36})|=([ -~]*))$/.exec(name) ?? [];
+  if (digits === undefined) return undefined;
+  const number = Number(digits);
+  return nonce === undefined ? { number, name, content: unescaped(text!) } : { number, name };
+}
+
+/** Printable ASCII stands for itself, but for `/` and `%`; every other byte is `%xx`. */
+function escaped(content: Uint8Array): string {
+  const text = Buffer.from(content.buffer, content.byteOffset, content.length).toString("latin1");
+  return text.replace(
+    /[^ -$&-.0-~]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).padStart(2, "0")}`,
+  );
+}
+
+function unescaped(text: string): Uint8Array {
+  const latin1 = text.replace(/%([0-9a-f]{2})/g, (_, hex: string) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
+  );
+  return new Uint8Array(Buffer.from(latin1, "latin1"));
 }

@@ -32,9 +32,9 @@ export const openDirectoryStore: OpenStore = async (url, { signal }) => {
     const traits = { name, durable: volatileType === undefined, ...usualTraits.directory };
     signal?.throwIfAborted();
     const marker = await findOrMakeMarker(ungated, root);
-    const findings = await probeDirectory(root, marker);
+    const { findings, namesSayContent } = await probeDirectory(root, marker);
     assertFit(name, findings);
-    medium = new DirectoryMedium(root, dev, traits);
+    medium = new DirectoryMedium(root, dev, namesSayContent, traits);
     const store = new AtomicStore(medium);
     store.findings = assertFit(name, [
       {

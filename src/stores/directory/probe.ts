@@ -5,20 +5,52 @@ import type { ProbeFinding } from "../common/contract.js";
 import { errnoOf } from "../common/io-error.js";
 import { ungated } from "./files.js";
 import { homeName } from "./marker.js";
+import { longestNameBytes, makeNamedVersion } from "./names.js";
+
+export interface DirectoryProbe {
+  readonly findings: readonly ProbeFinding[];
+  /** Names may be as long, and have what is in them, as those of versions that say their content. */
+  readonly namesSayContent: boolean;
+}
 
 /**
  * Tries on the file system itself what `RegisterDirectory` relies on, in a directory of its own that is
  * removed again.
  */
-export async function probeDirectory(root: string, marker: string): Promise<readonly ProbeFinding[]> {
+export async function probeDirectory(root: string, marker: string): Promise<DirectoryProbe> {
   const place = join(root, homeName, marker);
   const ground = join(place, `new-${globalThis.crypto.randomUUID()}`);
   await mkdir(ground);
   try {
-    return await probeIn(ground);
+    const findings = await probeIn(ground);
+    const whyNot = await whyNotNamed(ground);
+    const seen = whyNot === undefined ? "done" : `${whyNot}: records are in files`;
+    const tried = "made the longest name, with every character in it";
+    return { findings: [...findings, { tried, seen, ok: true }], namesSayContent: whyNot === undefined };
   } finally {
     await ungated.discard(place, ground);
   }
+}
+
+/**
+ * Makes a name with every printable character that is as long as a name may be, and looks for it. What came
+ * of it, unless it is there as it was made: such a file system is fit, and gets contents in files.
+ */
+async function whyNotNamed(ground: string): Promise<string | undefined> {
+  // Two of the 95 characters are escaped.
+  const bytes = longestNameBytes - "1=%25%2f".length + 2;
+  const content = Uint8Array.from({ length: bytes }, (_, index) => (index < 95 ? 0x20 + index : 0x78));
+  const { name } = makeNamedVersion(1, content)!;
+  const inside = join(ground, "names");
+  await mkdir(inside);
+  try {
+    await mkdir(join(inside, name));
+  } catch (error) {
+    throwIfRetryable(error);
+    return `it was refused (${errnoOf(error)})`;
+  }
+  const [found] = (await ungated.namesIn(inside)) ?? [];
+  return found === name ? undefined : "it has another name";
 }
 
 async function probeIn(ground: string): Promise<readonly ProbeFinding[]> {

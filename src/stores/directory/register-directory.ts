@@ -4,6 +4,7 @@ import { LeaseholdError } from "../../lease/errors.js";
 import { type Files, ignoringFailure, isMissing } from "./files.js";
 import {
   directoryOfRegister,
+  makeNamedVersion,
   makeVersion,
   parseVersion,
   registerOfDirectory,
@@ -30,14 +31,16 @@ export interface Cell {
 }
 
 /**
- * One register: a directory that has exactly one *token*, a directory `<number>-<nonce>` with the content
- * in a file of the same name.
+ * One register: a directory that has exactly one *token*, a directory whose name is the version, and says
+ * the content (`names.ts`).
  *
- * To replace, a writer puts the next content as a file beside the present one, and renames the token to the
- * next content's name. A rename is atomic, also at a file server; it needs the old name to be there; and a
- * name never comes twice. So of all who saw one content at most one replaces it, and one that was stopped
- * in between, for however long, finds the old name gone. There is no lock to be left behind, and nothing to
- * repair: until the rename the old content stands, after it the new.
+ * To replace, a writer renames the token to the next version. A rename is atomic, also at a file server; it
+ * needs the old name to be there; and a name never comes twice. So of all who saw one content at most one
+ * replaces it, and one that was stopped in between, for however long, finds the old name gone. There is no
+ * lock to be left behind, and nothing to repair: until the rename the old content stands, after it the new.
+ *
+ * A content that is too long for a name is put as a file beside the present one before the rename, and lasts
+ * before it can count. One in a name is on the disk when the name is: one sync instead of three.
  */
 export class RegisterDirectory {
   readonly register: string;
@@ -47,8 +50,10 @@ export class RegisterDirectory {
   readonly #path: string;
   readonly #isHashed: boolean;
   readonly #bytesMax: number;
+  readonly #namesSayContent: boolean;
 
-  constructor(files: Files, place: string, register: string, bytesMax: number) {
+  /** @param namesSayContent the file system takes such names, as the probe has found */
+  constructor(files: Files, place: string, register: string, bytesMax: number, namesSayContent: boolean) {
     const { directory, isHashed } = directoryOfRegister(register);
     this.register = register;
     this.#files = files;
@@ -57,6 +62,7 @@ export class RegisterDirectory {
     this.#path = join(place, directory);
     this.#isHashed = isHashed;
     this.#bytesMax = bytesMax;
+    this.#namesSayContent = namesSayContent;
   }
 
   /**
@@ -71,6 +77,7 @@ export class RegisterDirectory {
       const version = greatestVersion(names);
       if (version === undefined) continue;
       if (version.name === known?.version.name) return known;
+      if (version.content !== undefined) return { version, content: version.content };
       const path = join(this.#path, version.name, version.name);
       const content = await this.#files.contentOf(path, this.#bytesMax + 1);
       if (content === undefined) continue;
@@ -82,7 +89,7 @@ export class RegisterDirectory {
 
   /** Creates it with this content. `undefined` if it exists by now, or the place is gone. */
   async create(content: Uint8Array): Promise<Cell | undefined> {
-    const version = makeVersion(1);
+    const version = this.#versionOf(1, content);
     const isNew = await this.#files.appear(this.#place, this.#directory, async (path) => {
       const token = join(path, version.name);
       await this.#files.make(token);
@@ -90,25 +97,20 @@ export class RegisterDirectory {
         const name = encodeEnvelope(nameFormat, JSON.stringify(this.register));
         await this.#files.writeSynced(join(path, nameFile), name);
       }
-      await this.#files.writeSynced(join(token, version.name), content, [token, path]);
+      if (version.content !== undefined) await this.#files.syncDirectories([token, path]);
+      else await this.#files.writeSynced(join(token, version.name), content, [token, path]);
     });
     return isNew ? { version, content } : undefined;
   }
 
   /** Puts `content` in the place of a cell that was read. `undefined` if that is not there any more. */
   async replace(cell: Cell, content: Uint8Array): Promise<Cell | undefined> {
-    const version = makeVersion(cell.version.number + 1);
+    const version = this.#versionOf(cell.version.number + 1, content);
     const token = join(this.#path, cell.version.name);
     const nextToken = join(this.#path, version.name);
     try {
-      await this.#files.writeSynced(join(token, version.name), content, [token]);
-    } catch (error) {
-      await this.#files.remove(join(token, version.name));
-      if (isMissing(error)) return undefined;
-      throw error;
-    }
-    try {
-      // The candidate stays where it is if this fails: a file server may do later what it said it could not.
+      if (version.content === undefined) await this.#writeBeside(join(token, version.name), content, token);
+      // A candidate stays where it is if this fails: a file server may do later what it said it could not.
       await this.#files.rename(token, nextToken);
     } catch (error) {
       if (isMissing(error)) return undefined;
@@ -116,10 +118,24 @@ export class RegisterDirectory {
     }
     await this.#files.syncDirectory(this.#path);
     // Not before the new name is on the disk: after a loss of power the old one may stand there again.
-    await this.#files.remove(join(nextToken, cell.version.name));
+    if (cell.version.content === undefined) await this.#files.remove(join(nextToken, cell.version.name));
     if (version.number % writesPerCleaning === 0)
       await ignoringFailure(() => clean(this.#files, nextToken, version));
     return { version, content };
+  }
+
+  /** The content of the next version, in a file in the token, with its name. */
+  async #writeBeside(path: string, content: Uint8Array, token: string): Promise<void> {
+    try {
+      await this.#files.writeSynced(path, content, [token]);
+    } catch (error) {
+      await this.#files.remove(path);
+      throw error;
+    }
+  }
+
+  #versionOf(number: number, content: Uint8Array): Version {
+    return (this.#namesSayContent ? makeNamedVersion(number, content) : undefined) ?? makeVersion(number);
   }
 
   #foreign(what: string): LeaseholdError {

@@ -142,6 +142,18 @@ export const inStores = /** @type {const} */ ([
     caughtBy: durabilityTest,
   },
   {
+    name: "newTokenUnsynced",
+    why: "A register is made to appear before the directory that says its content is on the disk.",
+    edits: [
+      {
+        file: registerDirectory,
+        find: "await this.#files.syncDirectories([token, path]);",
+        replace: "await this.#files.syncDirectories([path]);",
+      },
+    ],
+    caughtBy: durabilityTest,
+  },
+  {
     name: "replacementUnsynced",
     why: "A directory answers that it has written before that is on the disk.",
     edits: [{ file: registerDirectory, find: "await this.#files.syncDirectory(this.#path);", replace: ";" }],
