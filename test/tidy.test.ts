@@ -16,7 +16,7 @@ const sources = ["src", "sim"];
 const filesMax = 24;
 
 /** Folders whose own folders are rooms, too; any other folder is one room with all that is below it. */
-const divided = new Set(["core", "flease", "flease/tcp", "lease"]);
+const divided = new Set(["core", "files", "flease", "flease/tcp", "lease"]);
 
 interface SourceFile {
   /** Below the root; without `src/`. */
@@ -115,6 +115,7 @@ const mayImport: Record<string, readonly string[]> = {
     "runtime",
   ],
   etcd: ["common", "core/gen", "lease", "runtime"],
+  files: ["common", "lease"],
   stores: ["common", "delta", "flease/protocol", "flease/stores", "lease", "lease/manager", "runtime"],
   testing: ["common", "lease", "lease/manager"],
   entry: [
@@ -122,6 +123,7 @@ const mayImport: Record<string, readonly string[]> = {
     "core/server",
     "delta",
     "etcd",
+    "files",
     "flease/tcp",
     "flease/tcp/security",
     "flease/tcp/worker",
@@ -186,6 +188,7 @@ const pureFolders = new Set([
   "flease/stores",
   "sim",
   "delta",
+  "files",
   "core/raft",
   "core/state",
   "core/replica",

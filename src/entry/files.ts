@@ -1,0 +1,17 @@
+/**
+ * Replicated files: `leasehold/files`. Each file has a primary that a lease elects, whichever ground the
+ * leases rest on.
+ */
+export type { BlockEntry, BlockStore, StoredBlock } from "../files/ports.js";
+export { MemoryBlockStore, type MemoryStoreOptions } from "../files/memory-store.js";
+export type {
+  ConditionOptions,
+  FileCallOptions,
+  FileList,
+  Files,
+  FilesStatus,
+  FileStat,
+  ListFilesOptions,
+  OpenFileOptions,
+  ReplicatedFile,
+} from "../files/types.js";
