@@ -1,5 +1,5 @@
 /**
- * Replicated files: `leasehold/files`. Each file has a primary that a lease elects, whichever ground the
+ * Replicated files. Each file has a primary that a lease elects, whichever ground the
  * leases rest on.
  */
 export type { BlockEntry, BlockStore, StoredBlock } from "../files/ports.js";
