@@ -39,9 +39,9 @@ export interface StoredBlock {
  * time. The caller never has two writes of one block, or of one file's metadata, under way together.
  *
  * Paths of files have been checked by the caller: 1 to 480 bytes of UTF-8, segments divided by `/`, none of
- * them empty or a dot or two, no control characters. A segment may be longer than a file system's names are and
- * differ from another by case only; a file and another below it (as if it were its folder)
- * may both exist.
+ * them empty or a dot or two, no control characters. A segment may be longer than a file system's names
+ * are and differ from another by case only; a file and another below it (as if it were its folder) may both
+ * exist.
  *
  * Errors are `LeaseholdError`: `STORE_CORRUPT` where it is named below, `STORE_FULL` from a write without
  * room (nothing has changed then), `CLOSED` after `close`, `DISK_FAILED` for everything else that the disk
