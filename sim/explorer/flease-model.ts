@@ -6,8 +6,8 @@ import { Kind, LeaseState, Message, Refusal, copyMessage } from "../../src/fleas
 import { Proposer } from "../../src/flease/protocol/proposer.js";
 import type { ProposerSink } from "../../src/flease/protocol/proposer-ports.js";
 import type { FleaseSettings } from "../../src/flease/protocol/settings.js";
-import { Operation, Phase } from "../../src/flease/protocol/instance.js";
-import type { Instance } from "../../src/flease/protocol/instance.js";
+import { OperationKind, Phase } from "../../src/flease/protocol/instance.js";
+import type { Instance, Operation } from "../../src/flease/protocol/instance.js";
 import { StateHash } from "../../src/flease/protocol/state-hash.js";
 import { describe } from "../kit/story.js";
 import type { Handled, Hold, Model, Move, Stepped } from "./model.js";
@@ -171,18 +171,19 @@ export class FleaseModel implements Model<Acceptor, Party, Message, Message>, Pr
     if (instance?.number !== reply.number || instance.sequence !== reply.sequence) return false;
     if (reply.kind === Kind.nack) return true;
     // One that was counted adds nothing when it comes again, unless it tells of a lease.
-    const counted = (instance.acks & (1 << from)) !== 0;
+    const { operation } = instance;
+    const counted = (operation.acks & (1 << from)) !== 0;
     if (reply.kind === Kind.ack)
-      return !counted && (instance.phase === Phase.writing || instance.phase === Phase.fast);
-    return instance.phase === Phase.reading && !(counted && reply.leaseState === LeaseState.none);
+      return !counted && (operation.phase === Phase.writing || operation.phase === Phase.fast);
+    return operation.phase === Phase.reading && !(counted && reply.leaseState === LeaseState.none);
   }
 
   renamed(party: Party, order: readonly number[]): Party {
     const proposer = party.proposer.clone(this);
-    const instance = proposer.instanceOf(resource);
-    if (instance !== undefined) {
-      instance.acks = permuted(instance.acks, order);
-      instance.nacks = permuted(instance.nacks, order);
+    const operation = operationOf(proposer.instanceOf(resource));
+    if (operation !== undefined) {
+      operation.acks = permuted(operation.acks, order);
+      operation.nacks = permuted(operation.nacks, order);
     }
     return { ...party, proposer };
   }
@@ -293,7 +294,7 @@ export class FleaseModel implements Model<Acceptor, Party, Message, Message>, Pr
 
   #renew(party: Party, ttl: number, at: number): Stepped<Party, Message> | undefined {
     const instance = party.proposer.instanceOf(resource);
-    if (instance === undefined || !instance.holding || instance.operation !== Operation.none)
+    if (instance === undefined || !instance.holding || instance.operation.kind !== OperationKind.none)
       return undefined;
     return this.#step(party, (proposer) =>
       proposer.renew(proposer.instanceOf(resource)!, ttl, this.#reading(at)),
@@ -303,7 +304,7 @@ export class FleaseModel implements Model<Acceptor, Party, Message, Message>, Pr
   /** Gives back a tenure, or lays down one that has lapsed. */
   #release(party: Party, at: number): Stepped<Party, Message> | undefined {
     const instance = party.proposer.instanceOf(resource);
-    if (instance === undefined || instance.operation === Operation.acquire) return undefined;
+    if (instance === undefined || instance.operation.kind === OperationKind.acquire) return undefined;
     return this.#step(party, (proposer) =>
       proposer.release(proposer.instanceOf(resource)!, this.#reading(at)),
     );
@@ -317,7 +318,7 @@ export class FleaseModel implements Model<Acceptor, Party, Message, Message>, Pr
     return this.#step(party, (proposer) => {
       const looked = proposer.instanceOf(resource)!;
       // The program lays the lapsed tenure down, so that it can try again; without releases it says nothing.
-      if (proposer.isHeld(looked, this.#reading(at)) || looked.operation !== Operation.none) return;
+      if (proposer.isHeld(looked, this.#reading(at)) || looked.operation.kind !== OperationKind.none) return;
       proposer.release(looked, this.#reading(at));
       if (!this.#world.releases) this.#sent = [];
     });
@@ -364,8 +365,8 @@ export class FleaseModel implements Model<Acceptor, Party, Message, Message>, Pr
     this.#sent = [];
     this.#began = undefined;
     body(proposer);
-    const instance = proposer.instanceOf(resource);
-    if (instance !== undefined) forgetWhatNobodyReads(instance);
+    const operation = operationOf(proposer.instanceOf(resource));
+    if (operation !== undefined) forgetWhatNobodyReads(operation);
     return { after: { ...party, proposer }, sent: this.#sent, began: this.#began };
   }
 
@@ -375,20 +376,24 @@ export class FleaseModel implements Model<Acceptor, Party, Message, Message>, Pr
   }
 }
 
+/** The one under way. */
+function operationOf(instance: Instance | undefined): Operation | undefined {
+  return instance?.operation.kind === OperationKind.none ? undefined : instance?.operation;
+}
+
 /** Fields that no later step looks at would only make equal states look different. */
-function forgetWhatNobodyReads(instance: Instance): void {
-  instance.heardMajority = false;
-  instance.lastRefusal = Refusal.none;
-  instance.giveUpAt = 0;
+function forgetWhatNobodyReads(operation: Operation): void {
+  operation.heardMajority = false;
+  operation.lastRefusal = Refusal.none;
+  operation.giveUpAt = 0;
   // Whether a lease is in the way counts, and not whose, nor how long: both only tell when to try again.
-  instance.blockedVotes = instance.ahead = 0;
-  instance.blockedBy = "";
-  instance.blockedUntil = instance.phase === Phase.reading && instance.blockedUntil > 0 ? 1 : 0;
-  if (instance.heapIndex !== -1) instance.dueMs = 0;
-  if (instance.phase === Phase.idle)
-    instance.acks = instance.nacks = instance.until = instance.duration = instance.sentMono = 0;
-  if (instance.phase === Phase.reading) instance.until = instance.duration = 0;
-  if (instance.operation === Operation.none) instance.tries = 0;
+  operation.blockedVotes = operation.ahead = 0;
+  operation.blockedBy = "";
+  operation.blockedUntil = operation.phase === Phase.reading && operation.blockedUntil > 0 ? 1 : 0;
+  if (operation.heapIndex !== -1) operation.dueMs = 0;
+  if (operation.phase === Phase.idle)
+    operation.acks = operation.nacks = operation.until = operation.duration = operation.sentMono = 0;
+  if (operation.phase === Phase.reading) operation.until = operation.duration = 0;
 }
 
 /** To a reader a released lease, or its own, is as good as none. */

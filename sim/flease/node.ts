@@ -320,7 +320,7 @@ export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
       reply.kind === Kind.ack &&
       instance.number === reply.number &&
       instance.sequence === reply.sequence &&
-      (instance.phase === Phase.writing || instance.phase === Phase.fast);
+      (instance.operation.phase === Phase.writing || instance.operation.phase === Phase.fast);
     runner.receive(packet.from, reply);
     // A majority has acknowledged, and yet the write has come to nothing: it was over already.
     if (deciding && instance.number !== reply.number) this.#world.counters.lateDecisions += 1;
@@ -396,8 +396,8 @@ export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
     this.#byInstance[instance.index]?.refused(retryInMs);
   }
 
-  failed(instance: Instance, why: AttemptFailure): void {
-    this.waist?.provider.failed(instance, why);
+  failed(instance: Instance, why: AttemptFailure, fullBy: string): void {
+    this.waist?.provider.failed(instance, why, fullBy);
     this.#byInstance[instance.index]?.failed(why);
   }
 

@@ -23,7 +23,7 @@ import type { Lapse, AttemptFailure } from "./protocol/proposer-ports.js";
 import { renewalsPerTurn, RenewalQueue } from "./renewal-queue.js";
 import type { FleasePeer, PeerOutcomes } from "./peer.js";
 import type { FleaseRunner } from "./runner.js";
-import { Operation } from "./protocol/instance.js";
+import { OperationKind } from "./protocol/instance.js";
 import type { ClockStart } from "./threads.js";
 import type { Instance } from "./protocol/instance.js";
 
@@ -146,7 +146,7 @@ export class FleaseProvider implements Provider, PeerOutcomes {
     // A tenure, lapsed or not, keeps its instance until its grant is released: the attempt lays it down
     // first.
     const earlier = proposer.instanceOf(resource);
-    if (earlier !== undefined && earlier.operation === Operation.none) this.#letGo(earlier, now);
+    if (earlier !== undefined && earlier.operation.kind === OperationKind.none) this.#letGo(earlier, now);
     const instance = proposer.acquire(resource, ttlMs, timeoutMs, !contended, now, waiting);
     this.#attempts[instance.index] = pending;
     taker.onCancel = () => {
@@ -360,8 +360,8 @@ export class FleaseProvider implements Provider, PeerOutcomes {
     this.#settle(instance, { kind: "held", holder, retryInMs });
   }
 
-  failed(instance: Instance, why: AttemptFailure): void {
-    const error = this.#errorFor(why, instance);
+  failed(instance: Instance, why: AttemptFailure, fullBy: string): void {
+    const error = this.#errorFor(why, fullBy);
     this.#settle(instance, {
       kind: "failed",
       error,
@@ -414,7 +414,7 @@ export class FleaseProvider implements Provider, PeerOutcomes {
     return `the members keep as many resources as they may, the most of them for ${JSON.stringify(fullBy)}`;
   }
 
-  #errorFor(why: AttemptFailure, instance: Instance): LeaseholdError {
+  #errorFor(why: AttemptFailure, fullBy: string): LeaseholdError {
     switch (why) {
       case "no-quorum":
         return this.#driver.refusal() ?? new LeaseholdError("NO_QUORUM", this.#whyNoQuorum());
@@ -424,7 +424,7 @@ export class FleaseProvider implements Provider, PeerOutcomes {
           "the members refuse this participant's times: its clock and theirs are too far apart",
         );
       case "full":
-        return new LeaseholdError("RESOURCES_FULL", this.#whyFull(instance.fullBy));
+        return new LeaseholdError("RESOURCES_FULL", this.#whyFull(fullBy));
       case "busy":
         return new LeaseholdError("OVERLOADED", "the members have more to do than they can do in time");
       case "contention":

@@ -90,7 +90,7 @@ export class ProposerBench {
   readonly proposer: Proposer;
   readonly settings: FleaseSettings;
   readonly sent: Sent[] = [];
-  /** Outcomes in order: `acquired`, `refused q`, `failed no-quorum`, `renewed`, `not renewed`, `lapsed expired`. */
+  /** Outcomes in order: `acquired`, `refused q`, `failed no-quorum`, `failed full by q`, `renewed`, `not renewed`, `lapsed expired`. */
   readonly events: string[] = [];
   /** Delays that came with refusals, in ms. */
   readonly retriesMs: number[] = [];
@@ -108,7 +108,8 @@ export class ProposerBench {
         this.events.push(`refused ${holder}`);
         this.retriesMs.push(retryInMs);
       },
-      failed: (_slot, why) => this.events.push(`failed ${why}`),
+      failed: (_slot, why, fullBy) =>
+        this.events.push(`failed ${why}${fullBy === "" ? "" : ` by ${fullBy}`}`),
       renewed: (_slot, longer) => this.events.push(longer ? "renewed" : "not renewed"),
       lapsed: (_slot, why) => this.events.push(`lapsed ${why}`),
     };

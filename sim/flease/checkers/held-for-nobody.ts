@@ -1,4 +1,4 @@
-import { Operation } from "../../../src/flease/protocol/instance.js";
+import { OperationKind } from "../../../src/flease/protocol/instance.js";
 import type { NodeView } from "../stage/node.js";
 import type { Hold, Observer, FleaseReport, WorldView } from "../stage/observer.js";
 
@@ -19,7 +19,7 @@ export class HeldForNobody implements Observer {
     if (actor !== undefined) return; // In the middle of an event.
     for (const { node, instance, valid } of holds) {
       // A renewal under way is waited for before its lease is given back.
-      if (node.waist === undefined || !valid || instance.operation !== Operation.none) continue;
+      if (node.waist === undefined || !valid || instance.operation.kind !== OperationKind.none) continue;
       if (!this.#view.claims.has(node, resource))
         this.#report("L1", `${node.name} holds ${resource}, and no program of it does`);
     }

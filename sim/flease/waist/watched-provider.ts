@@ -1,5 +1,5 @@
 import type { FleaseProvider } from "../../../src/flease/provider.js";
-import { Operation } from "../../../src/flease/protocol/instance.js";
+import { OperationKind } from "../../../src/flease/protocol/instance.js";
 import type {
   AttemptOutcome,
   AttemptRequest,
@@ -61,7 +61,7 @@ export class WatchedProvider implements Provider {
     const { resource } = request;
     this.#asks(resource, "attempt");
     const left = this.#node.peer!.proposer.instanceOf(resource);
-    if (left?.operation === Operation.none) this.#closed(resource);
+    if (left?.operation.kind === OperationKind.none) this.#closed(resource);
     const outcome = await this.#inner.attempt(request, cancellation);
     this.#answered(resource, outcome.kind === "granted");
     if (this.#world.plan.waist.jobsEach > 0) await this.#world.pass(answerTurnsMax);

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { cellOf } from "./quorum.js";
-import { Operation, Phase, Instance, InstanceTable } from "./instance.js";
+import { Operation, OperationKind, Phase, Instance, InstanceTable } from "./instance.js";
 import { StateHash } from "./state-hash.js";
 
 const cell = cellOf([0, 1, 2]);
@@ -18,13 +18,11 @@ test("an instance given back is clean, and used again", () => {
   const table = new InstanceTable();
   const instance = table.take("r", cell);
   Object.assign(instance, {
-    number: 7,
+    holdNumber: 7,
     holding: true,
     renewable: true,
-    operation: Operation.renew,
-    phase: Phase.writing,
+    pastBallots: [{ number: 1, sequence: 1, until: 1 }],
   });
-  instance.pastBallots.push({ number: 1, sequence: 1, until: 1 });
   table.give(instance);
   const again = table.take("s", cell);
   expect(again).toBe(instance);
@@ -33,10 +31,35 @@ test("an instance given back is clean, and used again", () => {
     number: 0,
     holding: false,
     renewable: false,
-    operation: Operation.none,
-    phase: Phase.idle,
     pastBallots: [],
   });
+});
+
+test("an operation begins clean, lasts until it is ended, and is used again for another instance", () => {
+  const table = new InstanceTable();
+  const [instance, other] = [table.take("r", cell), table.take("s", cell)];
+  const operation = table.begin(instance, OperationKind.acquire, 500, 1_000);
+  Object.assign(operation, { phase: Phase.writing, number: 7, sequence: 2, tries: 3, waiting: true });
+  expect([instance.number, instance.sequence]).toEqual([7, 2]);
+  table.end(instance);
+  table.end(instance);
+  expect(instance.operation.kind).toBe(OperationKind.none);
+  expect(table.begin(other, OperationKind.renew, 400, 900)).toBe(operation);
+  expect(operation).toMatchObject({ instance: other, number: 0, tries: 0, waiting: false, ttl: 400 });
+  expect(table.begin(instance, OperationKind.renew, 400, 900)).not.toBe(operation);
+});
+
+test("without an operation, the ballot of the hold is the one whose replies count, and none without a hold", () => {
+  const instance = new Instance(0, cell);
+  Object.assign(instance, { holding: true, holdNumber: 5, holdSequence: 3 });
+  expect([instance.number, instance.sequence]).toEqual([5, 3]);
+  instance.holding = false;
+  expect(instance.number).toBe(0);
+});
+
+test("nothing can be written where no operation is", () => {
+  const { operation } = new Instance(0, cell);
+  expect(() => (operation.number = 1)).toThrow(TypeError);
 });
 
 test("handles are those of living instances, whatever is taken and given, retired and cloned", () => {
@@ -78,40 +101,47 @@ test("handles are those of living instances, whatever is taken and given, retire
 test("a clone of a table has instances of its own", () => {
   const table = new InstanceTable();
   const instance = table.take("r", cell);
-  instance.pastBallots.push({ number: 1, sequence: 1, until: 1 });
+  table.begin(instance, OperationKind.acquire, 500, 0).number = 7;
   const copy = table.clone();
   const copied = copy.of("r")!;
   expect(copied).not.toBe(instance);
-  copied.number = 9;
-  copied.pastBallots.push({ number: 2, sequence: 1, until: 1 });
-  expect([instance.number, instance.pastBallots.length]).toEqual([0, 1]);
+  expect([copied.number, copied.operation.instance]).toEqual([7, copied]);
+  copied.operation.number = 9;
+  expect(instance.number).toBe(7);
+  copy.end(copied);
   copy.give(copied);
   expect(table.of("r")).toBe(instance);
 });
 
-/** Fields of an instance that say where it is in the heap or table, or are hashed with something else. */
-const uncounted = new Set(["index", "cell", "heapIndex", "heapSequence", "dueMs", "pastBallots"]);
+/** Fields that say where it is in the heap or table, or are hashed with something else. */
+const uncounted = new Set(["index", "cell", "operation", "pastBallots"]);
+const uncountedOfOperations = new Set(["instance", "heapIndex", "heapSequence", "dueMs"]);
 
-test("every field of an instance counts in its hash", () => {
-  const digestOf = (change: (instance: Instance) => void) => {
-    const instance = new Instance(0, cell);
-    change(instance);
+test("every field of an instance and of its operation counts in its hash", () => {
+  const digestOf = (change: (instance: Instance, operation: Operation) => void) => {
+    const table = new InstanceTable();
+    const instance = table.take("", cell);
+    change(instance, table.begin(instance, OperationKind.none, 0, 0));
     const hash = new StateHash();
     instance.hashInto(hash);
     return hash.digest();
   };
+  const other = (value: unknown) =>
+    typeof value === "boolean" ? !value : typeof value === "string" ? "x" : 1;
   const plain = digestOf(() => undefined);
-  const changed: Record<string, string | number | boolean> = {};
-  for (const [name, value] of Object.entries(new Instance(0, cell)) as [string, unknown][]) {
-    if (uncounted.has(name)) continue;
-    changed[name] = typeof value === "boolean" ? !value : typeof value === "string" ? "x" : 1;
-  }
-  expect(Object.keys(changed).length).toBeGreaterThan(20);
-  for (const [name, value] of Object.entries(changed)) {
-    const digest = digestOf((instance) => Object.assign(instance, { [name]: value }));
-    expect([name, digest === plain]).toEqual([name, false]);
-  }
-  const due = digestOf((instance) => Object.assign(instance, { heapIndex: 0, dueMs: 5 }));
-  const past = digestOf((instance) => instance.pastBallots.push({ number: 1, sequence: 1, until: 1 }));
+  let counted = 0;
+  const check = (of: object, names: ReadonlySet<string>, pick: (...all: [Instance, Operation]) => object) => {
+    for (const [name, value] of Object.entries(of) as [string, unknown][]) {
+      if (names.has(name)) continue;
+      const digest = digestOf((...all) => Object.assign(pick(...all), { [name]: other(value) }));
+      expect([name, digest === plain]).toEqual([name, false]);
+      counted += 1;
+    }
+  };
+  check(new Instance(0, cell), uncounted, (instance) => instance);
+  check(new Operation(), uncountedOfOperations, (_, operation) => operation);
+  expect(counted).toBeGreaterThan(25);
+  const due = digestOf((_, operation) => Object.assign(operation, { heapIndex: 0, dueMs: 5 }));
+  const past = digestOf((instance) => (instance.pastBallots = [{ number: 1, sequence: 1, until: 1 }]));
   expect(new Set([plain, due, past]).size).toBe(3);
 });

@@ -3,8 +3,8 @@ import type { Cell } from "./quorum.js";
 import { Refusal } from "./message.js";
 import type { StateHash } from "./state-hash.js";
 
-export const Operation = { none: 0, acquire: 1, renew: 2 } as const;
-export type Operation = (typeof Operation)[keyof typeof Operation];
+export const OperationKind = { none: 0, acquire: 1, renew: 2 } as const;
+export type OperationKind = (typeof OperationKind)[keyof typeof OperationKind];
 
 export const Phase = { idle: 0, backoff: 1, fast: 2, reading: 3, writing: 4 } as const;
 export type Phase = (typeof Phase)[keyof typeof Phase];
@@ -17,26 +17,23 @@ export interface PastBallot {
 }
 
 /**
- * The proposer's side of one resource's instance of the protocol, as one speaks of an instance of Paxos: at
- * most one operation and at most one hold. (The acceptor's side is its `Entry`.) Flat and reused, as there
- * may be hundreds of thousands.
+ * An acquisition or a renewal under way: what the proposer keeps of it beside the instance, which outlives
+ * it. Flat and reused.
  */
-export class Instance implements DeadlineItem {
-  readonly index: number;
-  cell: Cell;
-  resource = "";
-
-  operation: Operation = Operation.none;
+export class Operation implements DeadlineItem {
+  /** Whose operation it is, since `begin`. */
+  instance!: Instance;
+  kind: OperationKind = OperationKind.none;
   phase: Phase = Phase.idle;
   /** D, in ms. */
   ttl = 0;
-  /** When the operation is given up, on the steady clock. */
+  /** When it is given up, on the steady clock. */
   giveUpAt = 0;
   /** The caller will wait if it is refused. */
   waiting = false;
   /** How many wait before it, by the acceptors that refused it. */
   ahead = 0;
-  /** Failed tries of the operation so far. */
+  /** Failed tries so far. */
   tries = 0;
   /** What the last acceptor that refused said. */
   lastRefusal: Refusal = Refusal.none;
@@ -63,8 +60,53 @@ export class Instance implements DeadlineItem {
   blockedUntil = 0;
   blockedBy = "";
   blockedVotes = 0;
-  /** An acceptor has refused the owner because its lease was broken. */
-  barred = false;
+
+  dueMs = 0;
+  heapIndex = -1;
+  heapSequence = 0;
+
+  /** Begins anew, as an operation of this instance. */
+  begin(instance: Instance, kind: OperationKind, ttl: number, giveUpAt: number): void {
+    this.instance = instance;
+    this.kind = kind;
+    this.ttl = ttl;
+    this.giveUpAt = giveUpAt;
+    this.waiting = false;
+    this.tries = 0;
+    this.lastRefusal = Refusal.none;
+    this.heardMajority = false;
+    this.number = 0;
+    this.sequence = 0;
+  }
+
+  clone(instance: Instance): Operation {
+    return Object.assign(new Operation(), this, { instance, heapIndex: -1 });
+  }
+
+  hashInto(hash: StateHash): void {
+    hash.flag(this.waiting).number(this.ahead).number(this.lastRefusal).text(this.fullBy);
+    hash.number(this.kind).number(this.phase).number(this.ttl).number(this.giveUpAt);
+    hash.number(this.tries).number(this.number).number(this.sequence).number(this.acks).number(this.nacks);
+    hash.number(this.sentMono).number(this.until).number(this.duration);
+    hash.flag(this.heardMajority);
+    hash.number(this.blockedUntil).text(this.blockedBy).number(this.blockedVotes);
+    hash.number(this.heapIndex === -1 ? -1 : this.dueMs);
+  }
+}
+
+const noPast: readonly PastBallot[] = [];
+
+/**
+ * The proposer's side of one resource's instance of the protocol, as one speaks of an instance of Paxos: at
+ * most one operation and at most one hold. (The acceptor's side is its `Entry`.) There may be hundreds of
+ * thousands that are held, and few of them have an operation: so what only an operation needs is there.
+ */
+export class Instance {
+  readonly index: number;
+  cell: Cell;
+  resource = "";
+  /** The operation under way, or `idle`. */
+  operation: Operation;
 
   /** The hold: what the program was told that it has, until it ends on the wall or on the steady clock. */
   holding = false;
@@ -76,28 +118,37 @@ export class Instance implements DeadlineItem {
   holdSequence = 0;
   /** Whether the next renewal may go in one round trip. */
   renewable = false;
+  /** An acceptor has refused the owner because its lease was broken. */
+  barred = false;
   /** Earlier ballots of this tenure whose leases may still live. */
-  pastBallots: PastBallot[] = [];
-
-  dueMs = 0;
-  heapIndex = -1;
-  heapSequence = 0;
+  pastBallots: readonly PastBallot[] = noPast;
 
   constructor(index: number, cell: Cell) {
     this.index = index;
     this.cell = cell;
+    this.operation = idle;
+  }
+
+  /**
+   * The ballot whose replies count: that of the operation, or of the hold, of which a late refusal may tell
+   * something. Of neither it is 0, which no ballot has.
+   */
+  get number(): number {
+    if (this.operation !== idle) return this.operation.number;
+    return this.holding ? this.holdNumber : 0;
+  }
+
+  get sequence(): number {
+    return this.operation === idle ? this.holdSequence : this.operation.sequence;
   }
 
   /** Ready for another resource. Late replies find a number that no ballot has. */
   clear(): void {
     this.resource = "";
-    this.operation = Operation.none;
-    this.phase = Phase.idle;
-    this.number = 0;
     this.holding = false;
     this.renewable = false;
     this.barred = false;
-    if (this.pastBallots.length > 0) this.pastBallots = [];
+    this.pastBallots = noPast;
   }
 
   /**
@@ -106,40 +157,32 @@ export class Instance implements DeadlineItem {
    */
   letRunOut(): void {
     this.holdNumber = 0;
-    this.pastBallots = [];
+    this.pastBallots = noPast;
   }
 
   clone(): Instance {
     const copy: Instance = Object.assign(new Instance(this.index, this.cell), this);
-    copy.pastBallots = [...this.pastBallots];
-    copy.heapIndex = -1;
+    if (this.operation !== idle) copy.operation = this.operation.clone(copy);
     return copy;
   }
 
   hashInto(hash: StateHash): void {
-    hash.flag(this.waiting).number(this.ahead).flag(this.barred).number(this.lastRefusal).text(this.fullBy);
-    hash.text(this.resource).number(this.operation).number(this.phase).number(this.ttl).number(this.giveUpAt);
-    hash.number(this.tries).number(this.number).number(this.sequence).number(this.acks).number(this.nacks);
-    hash.number(this.sentMono).number(this.until).number(this.duration);
-    hash.flag(this.heardMajority);
-    hash.number(this.blockedUntil).number(this.blockedVotes);
-    hash
-      .text(this.blockedBy)
-      .flag(this.holding)
-      .number(this.token)
-      .number(this.holdExpiresWallMs)
-      .number(this.holdExpiresMonoMs);
+    this.operation.hashInto(hash);
+    hash.text(this.resource).flag(this.barred).flag(this.holding).number(this.token);
+    hash.number(this.holdExpiresWallMs).number(this.holdExpiresMonoMs);
     hash.number(this.holdNumber).number(this.holdSequence).flag(this.renewable);
-    hash.number(this.heapIndex === -1 ? -1 : this.dueMs);
     for (const past of this.pastBallots) hash.number(past.number).number(past.sequence).number(past.until);
   }
 }
 
+/** That of all instances without an operation. Nothing may be written into it. */
+const idle: Operation = Object.freeze(new Operation());
+
 /**
- * Freed instances are kept for reuse up to this many; beyond, garbage is cheaper than memory that nobody
- * uses.
+ * Freed instances, and operations, are kept for reuse up to this many; beyond, garbage is cheaper than memory
+ * that nobody uses.
  */
-const freeInstancesMax = 4_096;
+const freeMax = 4_096;
 
 /** The instances of one proposer: by handle, as replies name them, and by resource. */
 export class InstanceTable {
@@ -147,6 +190,7 @@ export class InstanceTable {
   /** Handles that can be used again. */
   #freeIndices: number[] = [];
   #freeInstances: Instance[] = [];
+  readonly #freeOperations: Operation[] = [];
   readonly #byResource = new Map<string, Instance>();
   /** Handles below this one belong to a former owner and are not used again. */
   #retiredBelow = 0;
@@ -180,13 +224,29 @@ export class InstanceTable {
     return instance;
   }
 
+  /** Begins an operation of an instance that has none. */
+  begin(instance: Instance, kind: OperationKind, ttl: number, giveUpAt: number): Operation {
+    const operation = this.#freeOperations.pop() ?? new Operation();
+    operation.begin(instance, kind, ttl, giveUpAt);
+    instance.operation = operation;
+    return operation;
+  }
+
+  /** The operation of the instance is over, if it has one. It must not be among the deadlines any more. */
+  end(instance: Instance): void {
+    const { operation } = instance;
+    if (operation === idle) return;
+    instance.operation = idle;
+    if (this.#freeOperations.length < freeMax) this.#freeOperations.push(operation);
+  }
+
   /** Takes back an instance whose operation and hold are over. */
   give(instance: Instance): void {
     this.#byResource.delete(instance.resource);
     instance.clear();
     if (instance.index < this.#retiredBelow) {
       this.#instances[instance.index] = undefined;
-    } else if (this.#freeInstances.length < freeInstancesMax) {
+    } else if (this.#freeInstances.length < freeMax) {
       this.#freeInstances.push(instance);
     } else {
       this.#instances[instance.index] = undefined;

@@ -3,8 +3,8 @@ import { Xorshift } from "../../common/xorshift.js";
 import type { Reading } from "./clock.js";
 import { notListed } from "./message.js";
 import type { FleaseSettings } from "./settings.js";
-import { Operation } from "./instance.js";
-import type { Instance } from "./instance.js";
+import { OperationKind } from "./instance.js";
+import type { Operation } from "./instance.js";
 import type { StateHash } from "./state-hash.js";
 
 /** First guess of a round trip, until one has been measured. */
@@ -28,9 +28,9 @@ const spacingsMax = 64;
 const unlistedSpread = 1 / 2;
 
 /** How long the phase that begins now may wait for its answers. */
-export function phaseTimeoutMs(instance: Instance, now: Reading, settings: FleaseSettings): number {
-  const leftMs = Math.max(0, instance.giveUpAt - now.mono);
-  const isPatient = instance.operation === Operation.renew;
+export function phaseTimeoutMs(operation: Operation, now: Reading, settings: FleaseSettings): number {
+  const leftMs = Math.max(0, operation.giveUpAt - now.mono);
+  const isPatient = operation.kind === OperationKind.renew;
   return Math.min(leftMs, Math.max(settings.rpcTimeoutMs, isPatient ? leftMs * settings.renewalPatience : 0));
 }
 
@@ -48,23 +48,23 @@ export class Pacing {
   }
 
   /** After contention: a random pause whose bound doubles with each try. */
-  backoffMs(instance: Instance): number {
-    return backOffMs(this.#random, instance.tries, 2 * this.#roundTripMs, instance.ttl / 2);
+  backoffMs(operation: Operation): number {
+    return backOffMs(this.#random, operation.tries, 2 * this.#roundTripMs, operation.ttl / 2);
   }
 
   /**
    * After a refusal because another holds: when its lease is over and all who wait before us have had their
    * try.
    */
-  retryInMs(instance: Instance, now: Reading, settings: FleaseSettings): number {
+  retryInMs(operation: Operation, now: Reading, settings: FleaseSettings): number {
     // No lease is longer than this, but clocks that have stepped back make it look so, and may step forward
     // again.
     const longestMs = settings.ttlMaxMs + 2 * settings.maxClockSkewMs;
-    const leftMs = instance.blockedUntil + settings.maxClockSkewMs - now.lo;
+    const leftMs = operation.blockedUntil + settings.maxClockSkewMs - now.lo;
     const untilOverMs = Math.min(longestMs, Math.max(0, leftMs));
-    if (instance.ahead === notListed)
+    if (operation.ahead === notListed)
       return untilOverMs + this.#random.next() * settings.ttlMaxMs * unlistedSpread;
-    const turnMs = Math.min(instance.ahead, spacingsMax) * spacing * settings.ttlMaxMs;
+    const turnMs = Math.min(operation.ahead, spacingsMax) * spacing * settings.ttlMaxMs;
     return untilOverMs + turnMs + this.#random.next() * firstTryRoundTrips * this.#roundTripMs;
   }
 

@@ -45,8 +45,10 @@ export interface ProposerOutcomes {
   /**
    * The attempt has failed, and what it may have left behind was withdrawn. The instance is no longer the
    * caller's.
+   *
+   * @param fullBy for whom an acceptor that was full keeps the most
    */
-  failed(instance: Instance, why: AttemptFailure): void;
+  failed(instance: Instance, why: AttemptFailure, fullBy: string): void;
   /** A renewal has ended: the hold is now longer, or is as it was. */
   renewed(instance: Instance, longer: boolean): void;
   /** The tenure has lapsed. The instance stays the caller's until it calls `release`. */

@@ -171,7 +171,7 @@ test("acknowledgements of a ballot that was replaced count for nothing", () => {
   const first = bench.last;
   bench.proposer.tick(at(240));
   for (const from of [0, 1, 2]) bench.ack(from, 241, first);
-  expect(instance.phase).toBe(Phase.reading);
+  expect(instance.operation.phase).toBe(Phase.reading);
   expect(instance.holdExpiresWallMs - baseMs).toBe(500);
 });
 

@@ -9,8 +9,8 @@ import { Pacing, phaseTimeoutMs } from "./pacing.js";
 import type { Lapse, ProposerOutcomes, ProposerSink, RequestSink, AttemptFailure } from "./proposer-ports.js";
 import { Requests } from "./requests.js";
 import { granularityMs, type FleaseSettings } from "./settings.js";
-import { Operation, Phase, InstanceTable } from "./instance.js";
-import type { Instance } from "./instance.js";
+import { OperationKind, Phase, InstanceTable } from "./instance.js";
+import type { Instance, Operation } from "./instance.js";
 import type { StateHash } from "./state-hash.js";
 import {
   clearVotes,
@@ -41,7 +41,7 @@ export class Proposer {
   readonly #settings: FleaseSettings;
   #outcomes: ProposerOutcomes;
   readonly #cells: Cells;
-  readonly #deadlines = new Deadlines<Instance>();
+  readonly #deadlines = new Deadlines<Operation>();
   #instances = new InstanceTable();
   #ballots = new BallotSource();
   #pacing: Pacing;
@@ -100,40 +100,33 @@ export class Proposer {
     if (this.#instances.of(resource) !== undefined)
       throw new Error(`assertion failed: ${resource} is in use here`);
     const instance = this.#instances.take(resource, this.#cells.of(resource));
-    instance.operation = Operation.acquire;
-    instance.ttl = ttlMs;
-    instance.giveUpAt = now.mono + giveUpInMs;
-    instance.tries = 0;
-    instance.heardMajority = false;
-    instance.lastRefusal = Refusal.none;
-    instance.waiting = waiting;
-    if (fast) this.#startFast(instance, now);
-    else this.#startReading(instance, now);
+    const giveUpAt = now.mono + giveUpInMs;
+    const operation = this.#instances.begin(instance, OperationKind.acquire, ttlMs, giveUpAt);
+    operation.waiting = waiting;
+    if (fast) this.#startFast(operation, now);
+    else this.#startReading(operation, now);
     return instance;
   }
 
   /** Ends an acquisition under way; what it may have left behind is withdrawn. */
   cancel(instance: Instance): void {
-    if (instance.operation === Operation.acquire) this.#giveUp(instance, "cancelled");
+    if (instance.operation.kind === OperationKind.acquire) this.#giveUp(instance.operation, "cancelled");
   }
 
   /** Begins a renewal of a hold: in one round trip if its ballot still allows that, else in two. */
   renew(instance: Instance, ttlMs: number, now: Reading): void {
-    if (instance.operation !== Operation.none || !this.isHeld(instance, now)) {
+    if (instance.operation.kind !== OperationKind.none || !this.isHeld(instance, now)) {
       this.#outcomes.renewed(instance, false);
       return;
     }
-    instance.operation = Operation.renew;
-    instance.ttl = ttlMs;
-    instance.tries = 0;
-    instance.giveUpAt = instance.holdExpiresMonoMs;
+    const operation = this.#instances.begin(instance, OperationKind.renew, ttlMs, instance.holdExpiresMonoMs);
     if (instance.renewable) {
       // Nobody's ballot lies between (N, s) and (N, s + 1), so no READ is needed.
-      instance.number = instance.holdNumber;
-      instance.sequence = ++instance.holdSequence;
-      this.#write(instance, Kind.write, now);
+      operation.number = instance.holdNumber;
+      operation.sequence = ++instance.holdSequence;
+      this.#write(operation, Kind.write, now);
     } else {
-      this.#startReading(instance, now);
+      this.#startReading(operation, now);
     }
   }
 
@@ -142,10 +135,10 @@ export class Proposer {
    * are closed, and only then do the acceptors hear of it.
    */
   release(instance: Instance, now: Reading): void {
-    const renewing = instance.operation === Operation.renew;
+    const renewing = instance.operation.kind === OperationKind.renew;
     this.#requests.keepAbandoned(instance, now);
     instance.holding = false;
-    this.#close(instance);
+    this.#finish(instance);
     this.#requests.releaseTenure(instance, now);
     this.#instances.give(instance);
     if (renewing) this.#outcomes.renewed(instance, false);
@@ -182,10 +175,10 @@ export class Proposer {
     for (const instance of this.#instances.values()) {
       if (instance.holding) {
         this.#lapse(instance, "clock-fault");
-      } else if (instance.operation === Operation.acquire) {
-        this.#close(instance);
+      } else if (instance.operation.kind === OperationKind.acquire) {
+        this.#finish(instance);
         this.#instances.give(instance);
-        this.#outcomes.failed(instance, "clock-fault");
+        this.#outcomes.failed(instance, "clock-fault", "");
       }
       instance.letRunOut();
     }
@@ -200,125 +193,128 @@ export class Proposer {
     const position = instance.cell.members.indexOf(from);
     if (instance.number === 0 || position === -1 || reply.view !== this.#settings.view) return;
     const bit = 1 << position;
-    if (reply.kind === Kind.promise) this.#onPromise(instance, bit, reply, now);
-    else if (reply.kind === Kind.ack) this.#onAck(instance, bit, now);
+    if (reply.kind === Kind.promise) this.#onPromise(instance.operation, bit, reply, now);
+    else if (reply.kind === Kind.ack) this.#onAck(instance.operation, bit, now);
     else if (reply.kind === Kind.nack) this.#onNack(instance, bit, reply, now);
   }
 
   /** Does what has fallen due: time-outs of phases, and new tries after a back-off. */
   tick(now: Reading): void {
     for (;;) {
-      const instance = this.#deadlines.popDue(now.mono);
-      if (instance === undefined) return;
-      if (instance.phase === Phase.backoff) this.#retry(instance, now);
-      else if (instance.phase !== Phase.idle) this.#onTimeout(instance, now);
+      const operation = this.#deadlines.popDue(now.mono);
+      if (operation === undefined) return;
+      if (operation.phase === Phase.backoff) this.#retry(operation, now);
+      else if (operation.phase !== Phase.idle) this.#onTimeout(operation, now);
     }
   }
 
-  #startFast(instance: Instance, now: Reading): void {
-    this.#openBallot(instance, now);
-    this.#write(instance, Kind.acquire, now);
+  #startFast(operation: Operation, now: Reading): void {
+    this.#openBallot(operation, now);
+    this.#write(operation, Kind.acquire, now);
   }
 
   /** Two phases: READ first, to learn every unfinished lease that a majority knows of (Algorithm 3). */
-  #startReading(instance: Instance, now: Reading): void {
-    this.#openBallot(instance, now);
-    this.#startPhase(instance, Phase.reading, now);
-    this.#requests.send(instance, Kind.read);
+  #startReading(operation: Operation, now: Reading): void {
+    this.#openBallot(operation, now);
+    this.#startPhase(operation, Phase.reading, now);
+    this.#requests.send(operation, Kind.read);
   }
 
   /** Until a refusal tells of a higher promise, a tenure may be renewed in this ballot in one round trip. */
-  #openBallot(instance: Instance, now: Reading): void {
-    instance.number = this.#ballots.next(now);
-    instance.sequence = 0;
-    instance.renewable = true;
+  #openBallot(operation: Operation, now: Reading): void {
+    operation.number = this.#ballots.next(now);
+    operation.sequence = 0;
+    operation.instance.renewable = true;
   }
 
-  #write(instance: Instance, kind: typeof Kind.write | typeof Kind.acquire, now: Reading): void {
-    this.#startPhase(instance, kind === Kind.acquire ? Phase.fast : Phase.writing, now);
-    instance.until = now.lo + instance.ttl;
-    instance.duration = instance.ttl;
+  #write(operation: Operation, kind: typeof Kind.write | typeof Kind.acquire, now: Reading): void {
+    this.#startPhase(operation, kind === Kind.acquire ? Phase.fast : Phase.writing, now);
+    operation.until = now.lo + operation.ttl;
+    operation.duration = operation.ttl;
+    const { instance } = operation;
     if (instance.holding) {
       // A renewal must not end sooner than the hold that it renews, on either clock (3.5).
-      instance.until = Math.max(instance.until, instance.holdExpiresWallMs);
-      instance.duration = Math.max(instance.duration, instance.holdExpiresMonoMs - now.mono);
+      operation.until = Math.max(operation.until, instance.holdExpiresWallMs);
+      operation.duration = Math.max(operation.duration, instance.holdExpiresMonoMs - now.mono);
     }
-    this.#requests.send(instance, kind);
+    this.#requests.send(operation, kind);
   }
 
-  #startPhase(instance: Instance, phase: Phase, now: Reading): void {
-    instance.phase = phase;
-    clearVotes(instance);
-    instance.sentMono = now.mono;
-    this.#deadlines.schedule(instance, now.mono + phaseTimeoutMs(instance, now, this.#settings));
+  #startPhase(operation: Operation, phase: Phase, now: Reading): void {
+    operation.phase = phase;
+    clearVotes(operation);
+    operation.sentMono = now.mono;
+    this.#deadlines.schedule(operation, now.mono + phaseTimeoutMs(operation, now, this.#settings));
   }
 
-  #onPromise(instance: Instance, bit: number, reply: Message, now: Reading): void {
-    if (instance.phase !== Phase.reading) return;
-    countAck(instance, bit);
-    noteReportedLease(instance, reply, this.owner, now, this.#settings);
-    if (!hasMajority(instance)) return;
-    this.#hear(instance, now);
-    if (instance.blockedUntil > 0) {
-      instance.blockedVotes = instance.cell.majority;
-      this.#fail(instance, now);
+  #onPromise(operation: Operation, bit: number, reply: Message, now: Reading): void {
+    if (operation.phase !== Phase.reading) return;
+    countAck(operation, bit);
+    noteReportedLease(operation, reply, this.owner, now, this.#settings);
+    if (!hasMajority(operation)) return;
+    this.#hear(operation, now);
+    if (operation.blockedUntil > 0) {
+      operation.blockedVotes = operation.instance.cell.majority;
+      this.#fail(operation, now);
     } else {
-      this.#write(instance, Kind.write, now);
+      this.#write(operation, Kind.write, now);
     }
   }
 
-  #onAck(instance: Instance, bit: number, now: Reading): void {
-    if (instance.phase !== Phase.writing && instance.phase !== Phase.fast) return;
-    countAck(instance, bit);
-    if (!hasMajority(instance)) return;
-    this.#hear(instance, now);
-    this.#decide(instance, now);
+  #onAck(operation: Operation, bit: number, now: Reading): void {
+    if (operation.phase !== Phase.writing && operation.phase !== Phase.fast) return;
+    countAck(operation, bit);
+    if (!hasMajority(operation)) return;
+    this.#hear(operation, now);
+    this.#decide(operation, now);
   }
 
   #onNack(instance: Instance, bit: number, reply: Message, now: Reading): void {
     if (reply.promised > instance.number) instance.renewable = false;
     this.#ballots.learn(reply.promised, now, this.#settings.maxClockSkewMs);
-    if (instance.phase === Phase.idle || (instance.nacks & bit) !== 0) return;
+    const { operation } = instance;
+    if (operation.phase === Phase.idle || (operation.nacks & bit) !== 0) return;
     if (reply.refusal === Refusal.barred) instance.barred = true;
-    instance.lastRefusal = reply.refusal;
-    if (reply.refusal === Refusal.full) instance.fullBy = reply.fullBy;
-    instance.nacks |= bit;
+    operation.lastRefusal = reply.refusal;
+    if (reply.refusal === Refusal.full) operation.fullBy = reply.fullBy;
+    operation.nacks |= bit;
     if (reply.refusal === Refusal.held) {
-      noteBlocker(instance, reply);
-      instance.ahead = Math.max(instance.ahead, reply.ahead);
+      noteBlocker(operation, reply);
+      operation.ahead = Math.max(operation.ahead, reply.ahead);
     }
     // Refusals are counted whenever they arrive; one alone decides nothing (repair F16).
-    if (!majorityIsImpossible(instance)) return;
-    this.#hear(instance, now);
-    this.#fail(instance, now);
+    if (!majorityIsImpossible(operation)) return;
+    this.#hear(operation, now);
+    this.#fail(operation, now);
   }
 
-  #onTimeout(instance: Instance, now: Reading): void {
-    instance.blockedUntil = 0; // The word of a minority: the next try may succeed without it.
-    this.#fail(instance, now);
+  #onTimeout(operation: Operation, now: Reading): void {
+    operation.blockedUntil = 0; // The word of a minority: the next try may succeed without it.
+    this.#fail(operation, now);
   }
 
   /** A majority has answered, whatever it said. */
-  #hear(instance: Instance, now: Reading): void {
-    instance.heardMajority = true;
-    this.#pacing.measure(now.mono - instance.sentMono);
+  #hear(operation: Operation, now: Reading): void {
+    operation.heardMajority = true;
+    this.#pacing.measure(now.mono - operation.sentMono);
   }
 
   /** The holder rule (3.6), at the last acknowledgement that was missing. */
-  #decide(instance: Instance, now: Reading): void {
-    const end = instance.sentMono + instance.duration;
-    if (!holdIsValid(instance.until, end, now)) {
-      this.#fail(instance, now); // Decided when it was over already (repair F9).
-    } else if (instance.operation === Operation.acquire) {
+  #decide(operation: Operation, now: Reading): void {
+    const { instance } = operation;
+    const end = operation.sentMono + operation.duration;
+    if (!holdIsValid(operation.until, end, now)) {
+      this.#fail(operation, now); // Decided when it was over already (repair F9).
+    } else if (operation.kind === OperationKind.acquire) {
       instance.holding = true;
-      instance.token = instance.number;
-      instance.holdExpiresWallMs = instance.until;
+      instance.token = operation.number;
+      instance.holdExpiresWallMs = operation.until;
       instance.holdExpiresMonoMs = end;
       this.#adoptBallot(instance);
       this.#outcomes.acquired(instance);
     } else if (this.isHeld(instance, now)) {
       this.#requests.keepReplaced(instance, now);
-      instance.holdExpiresWallMs = Math.max(instance.holdExpiresWallMs, instance.until);
+      instance.holdExpiresWallMs = Math.max(instance.holdExpiresWallMs, operation.until);
       instance.holdExpiresMonoMs = Math.max(instance.holdExpiresMonoMs, end);
       this.#adoptBallot(instance);
       this.#outcomes.renewed(instance, true);
@@ -326,35 +322,38 @@ export class Proposer {
   }
 
   #adoptBallot(instance: Instance): void {
-    instance.holdNumber = instance.number;
-    instance.holdSequence = instance.sequence;
+    const { number, sequence } = instance.operation;
+    instance.holdNumber = number;
+    instance.holdSequence = sequence;
     instance.barred = false;
     this.#finish(instance);
   }
 
   /** The try under way came to nothing. */
-  #fail(instance: Instance, now: Reading): void {
-    instance.tries += 1;
-    if (instance.operation === Operation.renew) {
-      this.#failRenewal(instance, now);
+  #fail(operation: Operation, now: Reading): void {
+    const { instance } = operation;
+    operation.tries += 1;
+    if (operation.kind === OperationKind.renew) {
+      this.#failRenewal(operation, now);
       return;
     }
-    this.#withdraw(instance);
-    if (instance.blockedUntil > 0 && (isBlockedByMajority(instance) || instance.tries >= splitTriesMax)) {
-      const retryInMs = this.#pacing.retryInMs(instance, now, this.#settings);
-      this.#close(instance);
+    this.#withdraw(operation);
+    if (operation.blockedUntil > 0 && (isBlockedByMajority(operation) || operation.tries >= splitTriesMax)) {
+      const { blockedBy } = operation;
+      const retryInMs = this.#pacing.retryInMs(operation, now, this.#settings);
+      this.#finish(instance);
       this.#instances.give(instance);
-      this.#outcomes.refused(instance, instance.blockedBy, retryInMs);
-    } else if (instance.lastRefusal === Refusal.busy && majorityIsImpossible(instance)) {
-      this.#giveUp(instance, "busy"); // A pause of a few round trips would not be enough.
-    } else if (instance.barred && majorityIsImpossible(instance)) {
-      this.#giveUp(instance, "barred"); // Trying again soon is useless: the bar outlives the lease.
-    } else if (instance.lastRefusal === Refusal.full && majorityIsImpossible(instance)) {
-      this.#giveUp(instance, "full"); // The waist tries again, if its caller waits, and not at once.
-    } else if (now.mono >= instance.giveUpAt) {
-      this.#giveUp(instance, whyFailed(instance));
+      this.#outcomes.refused(instance, blockedBy, retryInMs);
+    } else if (operation.lastRefusal === Refusal.busy && majorityIsImpossible(operation)) {
+      this.#giveUp(operation, "busy"); // A pause of a few round trips would not be enough.
+    } else if (instance.barred && majorityIsImpossible(operation)) {
+      this.#giveUp(operation, "barred"); // Trying again soon is useless: the bar outlives the lease.
+    } else if (operation.lastRefusal === Refusal.full && majorityIsImpossible(operation)) {
+      this.#giveUp(operation, "full"); // The waist tries again, if its caller waits, and not at once.
+    } else if (now.mono >= operation.giveUpAt) {
+      this.#giveUp(operation, whyFailed(operation));
     } else {
-      this.#backOff(instance, now);
+      this.#backOff(operation, now);
     }
   }
 
@@ -362,65 +361,63 @@ export class Proposer {
    * An abandoned renewal is not released while its hold exists (MUST): the acceptors' guard is what protects
    * it.
    */
-  #failRenewal(instance: Instance, now: Reading): void {
+  #failRenewal(operation: Operation, now: Reading): void {
+    const { instance } = operation;
     instance.renewable = false;
     this.#requests.keepAbandoned(instance, now);
     if (!this.isHeld(instance, now)) return; // The look has ended the tenure and its renewal, and said so.
-    if (instance.tries < renewalTriesMax) {
-      this.#startReading(instance, now);
+    if (operation.tries < renewalTriesMax) {
+      this.#startReading(operation, now);
     } else {
       this.#finish(instance);
       this.#outcomes.renewed(instance, false);
     }
   }
 
-  #giveUp(instance: Instance, why: AttemptFailure): void {
-    this.#withdraw(instance);
-    this.#close(instance);
+  #giveUp(operation: Operation, why: AttemptFailure): void {
+    const { instance, fullBy } = operation;
+    this.#withdraw(operation);
+    this.#finish(instance);
     this.#instances.give(instance);
-    this.#outcomes.failed(instance, why);
+    this.#outcomes.failed(instance, why, fullBy);
   }
 
   #lapse(instance: Instance, why: Lapse): void {
     instance.holding = false;
-    const renewing = instance.operation === Operation.renew;
-    this.#close(instance);
+    const renewing = instance.operation.kind === OperationKind.renew;
+    this.#finish(instance);
     if (renewing) this.#outcomes.renewed(instance, false);
     this.#outcomes.lapsed(instance, why);
   }
 
-  #backOff(instance: Instance, now: Reading): void {
-    instance.phase = Phase.backoff;
-    instance.number = 0;
+  #backOff(operation: Operation, now: Reading): void {
+    operation.phase = Phase.backoff;
+    operation.number = 0;
     this.#deadlines.schedule(
-      instance,
-      Math.min(now.mono + this.#pacing.backoffMs(instance), instance.giveUpAt),
+      operation,
+      Math.min(now.mono + this.#pacing.backoffMs(operation), operation.giveUpAt),
     );
   }
 
-  #retry(instance: Instance, now: Reading): void {
-    if (now.mono >= instance.giveUpAt) this.#giveUp(instance, whyFailed(instance));
-    else this.#startReading(instance, now);
+  #retry(operation: Operation, now: Reading): void {
+    if (now.mono >= operation.giveUpAt) this.#giveUp(operation, whyFailed(operation));
+    else this.#startReading(operation, now);
   }
 
-  /** The operation is over and its ballot stays that of the hold. */
+  /**
+   * The operation is over. Late acknowledgements of its ballot are ignored for ever; late refusals too, but
+   * for those of a ballot that has become that of the hold.
+   */
   #finish(instance: Instance): void {
-    instance.operation = Operation.none;
-    instance.phase = Phase.idle;
-    this.#deadlines.cancel(instance);
-  }
-
-  /** The operation is over and late acknowledgements of its ballot are ignored for ever. */
-  #close(instance: Instance): void {
-    this.#finish(instance);
-    instance.number = 0;
+    this.#deadlines.cancel(instance.operation);
+    this.#instances.end(instance);
   }
 
   /** Withdraws an acquisition's write, whose outcome is unknown. There is no hold, so it may. */
-  #withdraw(instance: Instance): void {
-    if (instance.phase !== Phase.fast && instance.phase !== Phase.writing) return;
-    this.#requests.release(instance, instance.number, instance.sequence + 1);
-    instance.phase = Phase.idle;
+  #withdraw(operation: Operation): void {
+    if (operation.phase !== Phase.fast && operation.phase !== Phase.writing) return;
+    this.#requests.release(operation.instance, operation.number, operation.sequence + 1);
+    operation.phase = Phase.idle;
   }
 
   clone(sink: ProposerSink): Proposer {
@@ -428,10 +425,10 @@ export class Proposer {
     copy.#instances = this.#instances.clone();
     copy.#ballots = this.#ballots.clone();
     copy.#pacing = this.#pacing.clone();
-    const waiting = [...this.#instances.values()].filter((instance) => instance.heapIndex !== -1);
-    waiting.sort((left, right) => left.heapSequence - right.heapSequence);
-    for (const instance of waiting)
-      copy.#deadlines.schedule(copy.#instances.at(instance.index)!, instance.dueMs);
+    const waiting = [...this.#instances.values()].filter(({ operation }) => operation.heapIndex !== -1);
+    waiting.sort((left, right) => left.operation.heapSequence - right.operation.heapSequence);
+    for (const { index, operation } of waiting)
+      copy.#deadlines.schedule(copy.#instances.at(index)!.operation, operation.dueMs);
     return copy;
   }
 

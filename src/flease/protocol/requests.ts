@@ -2,8 +2,8 @@ import type { Reading } from "./clock.js";
 import { Kind, Message } from "./message.js";
 import type { RequestSink } from "./proposer-ports.js";
 import type { FleaseSettings } from "./settings.js";
-import { Operation, Phase } from "./instance.js";
-import type { Instance } from "./instance.js";
+import { OperationKind, Phase } from "./instance.js";
+import type { Instance, Operation } from "./instance.js";
 
 /**
  * Sends a proposer's requests: one for each member of the resource's cell, through one reused message. In the
@@ -21,14 +21,15 @@ export class Requests {
     this.owner = owner;
   }
 
-  /** READ, WRITE or ACQ in the ballot that the instance is in. */
-  send(instance: Instance, kind: typeof Kind.read | typeof Kind.write | typeof Kind.acquire): void {
-    const out = this.#fillHead(instance, kind, instance.number, instance.sequence);
-    out.waiting = instance.waiting && instance.operation === Operation.acquire;
+  /** READ, WRITE or ACQ in the ballot that the operation is in. */
+  send(operation: Operation, kind: typeof Kind.read | typeof Kind.write | typeof Kind.acquire): void {
+    const { instance } = operation;
+    const out = this.#fillHead(instance, kind, operation.number, operation.sequence);
+    out.waiting = operation.waiting;
     out.renewing = instance.holding;
-    out.until = instance.until;
-    out.duration = instance.duration;
-    out.token = instance.holding ? instance.token : instance.number;
+    out.until = operation.until;
+    out.duration = operation.duration;
+    out.token = instance.holding ? instance.token : operation.number;
     for (const member of instance.cell.members) this.#sink.send(member, out);
   }
 
@@ -48,14 +49,14 @@ export class Requests {
 
   /** A renewal has been decided in a ballot of its own, which replaces that of the hold. */
   keepReplaced(instance: Instance, now: Reading): void {
-    if (instance.number !== instance.holdNumber)
+    if (instance.operation.number !== instance.holdNumber)
       this.#keepPast(instance, instance.holdNumber, instance.holdSequence, instance.holdExpiresWallMs, now);
   }
 
   /** Keeps a ballot for the release, and drops those whose leases are over, so that the list stays short. */
   #keepPast(instance: Instance, number: number, sequence: number, until: number, now: Reading): void {
-    instance.pastBallots = instance.pastBallots.filter((past) => this.#mayLive(past.until, now));
-    instance.pastBallots.push({ number, sequence, until });
+    const live = instance.pastBallots.filter((past) => this.#mayLive(past.until, now));
+    instance.pastBallots = [...live, { number, sequence, until }];
   }
 
   /**
@@ -63,10 +64,10 @@ export class Requests {
    * too.
    */
   keepAbandoned(instance: Instance, now: Reading): void {
-    if (instance.operation !== Operation.renew || instance.phase !== Phase.writing) return;
-    if (instance.number === instance.holdNumber || instance.number === instance.pastBallots.at(-1)?.number)
-      return;
-    this.#keepPast(instance, instance.number, instance.sequence, instance.until, now);
+    const { kind, phase, number, sequence, until } = instance.operation;
+    if (kind !== OperationKind.renew || phase !== Phase.writing) return;
+    if (number === instance.holdNumber || number === instance.pastBallots.at(-1)?.number) return;
+    this.#keepPast(instance, number, sequence, until, now);
   }
 
   #mayLive(until: number, now: Reading): boolean {

@@ -5,69 +5,69 @@ import type { Message } from "./message.js";
 import type { AttemptFailure } from "./proposer-ports.js";
 import { sizeOf } from "./quorum.js";
 import type { FleaseSettings } from "./settings.js";
-import type { Instance } from "./instance.js";
+import type { Operation } from "./instance.js";
 
 /**
  * Counting the answers to one phase of an operation. Acceptors are counted, never messages: a duplicated
  * reply is the same bit again (repair F15).
  */
 
-export function clearVotes(instance: Instance): void {
-  instance.acks = 0;
-  instance.nacks = 0;
-  instance.blockedUntil = 0;
-  instance.blockedBy = "";
-  instance.blockedVotes = 0;
-  instance.ahead = 0;
+export function clearVotes(operation: Operation): void {
+  operation.acks = 0;
+  operation.nacks = 0;
+  operation.blockedUntil = 0;
+  operation.blockedBy = "";
+  operation.blockedVotes = 0;
+  operation.ahead = 0;
 }
 
-export function countAck(instance: Instance, bit: number): void {
-  instance.acks |= bit;
+export function countAck(operation: Operation, bit: number): void {
+  operation.acks |= bit;
 }
 
-export function hasMajority(instance: Instance): boolean {
-  return sizeOf(instance.acks) >= instance.cell.majority;
+export function hasMajority(operation: Operation): boolean {
+  return sizeOf(operation.acks) >= operation.instance.cell.majority;
 }
 
 /** So many have refused that those left are no majority. */
-export function majorityIsImpossible(instance: Instance): boolean {
-  return sizeOf(instance.nacks) > instance.cell.members.length - instance.cell.majority;
+export function majorityIsImpossible(operation: Operation): boolean {
+  return sizeOf(operation.nacks) > operation.instance.cell.members.length - operation.instance.cell.majority;
 }
 
 /**
  * Every unfinished lease of another blocks, not only the one with the highest ballot (MUST, as there is ACQ).
  */
 export function noteReportedLease(
-  instance: Instance,
+  operation: Operation,
   reply: Message,
   owner: string,
   now: Reading,
   settings: FleaseSettings,
 ): void {
-  if (!reportedLeaseIsFinished(reply, owner, now, settings)) noteBlocker(instance, reply);
+  if (!reportedLeaseIsFinished(reply, owner, now, settings)) noteBlocker(operation, reply);
 }
 
 /** Remembers who stands in the way the longest, and how many acceptors name that one. */
-export function noteBlocker(instance: Instance, reply: Message): void {
-  if (reply.leaseOwner === instance.blockedBy) instance.blockedVotes += 1;
-  else if (reply.leaseExpiresWallMs > instance.blockedUntil) instance.blockedVotes = 1;
-  if (reply.leaseExpiresWallMs <= instance.blockedUntil) return;
-  instance.blockedUntil = reply.leaseExpiresWallMs;
-  instance.blockedBy = reply.leaseOwner;
+export function noteBlocker(operation: Operation, reply: Message): void {
+  if (reply.leaseOwner === operation.blockedBy) operation.blockedVotes += 1;
+  else if (reply.leaseExpiresWallMs > operation.blockedUntil) operation.blockedVotes = 1;
+  if (reply.leaseExpiresWallMs <= operation.blockedUntil) return;
+  operation.blockedUntil = reply.leaseExpiresWallMs;
+  operation.blockedBy = reply.leaseOwner;
 }
 
 /**
  * One and the same owner stands in the way of every majority, so the votes are not merely split among
  * several.
  */
-export function isBlockedByMajority(instance: Instance): boolean {
-  return instance.blockedVotes > instance.cell.members.length - instance.cell.majority;
+export function isBlockedByMajority(operation: Operation): boolean {
+  return operation.blockedVotes > operation.instance.cell.members.length - operation.instance.cell.majority;
 }
 
 /** What an acquisition that was given up has to say for itself. */
-export function whyFailed(instance: Instance): AttemptFailure {
-  if (!instance.heardMajority) return "no-quorum";
-  if (instance.lastRefusal === Refusal.outOfBounds) return "out-of-bounds";
-  if (instance.lastRefusal === Refusal.busy) return "busy";
-  return instance.lastRefusal === Refusal.full ? "full" : "contention";
+export function whyFailed(operation: Operation): AttemptFailure {
+  if (!operation.heardMajority) return "no-quorum";
+  if (operation.lastRefusal === Refusal.outOfBounds) return "out-of-bounds";
+  if (operation.lastRefusal === Refusal.busy) return "busy";
+  return operation.lastRefusal === Refusal.full ? "full" : "contention";
 }

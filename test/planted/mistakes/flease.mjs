@@ -193,14 +193,14 @@ export const inFlease = /** @type {const} */ ([
     edits: [
       {
         file: votes,
-        find: "if (!reportedLeaseIsFinished(reply, owner, now, settings)) noteBlocker(instance, reply);",
+        find: "if (!reportedLeaseIsFinished(reply, owner, now, settings)) noteBlocker(operation, reply);",
         replace:
-          "const { leaseExpiresWallMs } = reply; const isFree = reply.leaseState === 0 || reply.leaseOwner === owner; const inSafetyPeriod = instance.sentLo > leaseExpiresWallMs && instance.sentLo < leaseExpiresWallMs + settings.maxClockSkewMs; if (!isFree && (inSafetyPeriod || now.lo <= leaseExpiresWallMs)) noteBlocker(instance, reply);",
+          "const { leaseExpiresWallMs } = reply; const isFree = reply.leaseState === 0 || reply.leaseOwner === owner; const inSafetyPeriod = operation.sentLo > leaseExpiresWallMs && operation.sentLo < leaseExpiresWallMs + settings.maxClockSkewMs; if (!isFree && (inSafetyPeriod || now.lo <= leaseExpiresWallMs)) noteBlocker(operation, reply);",
       },
       {
         file: proposer,
-        find: "instance.sentMono = now.mono;",
-        replace: "instance.sentMono = now.mono; instance.sentLo = now.lo;",
+        find: "operation.sentMono = now.mono;",
+        replace: "operation.sentMono = now.mono; operation.sentLo = now.lo;",
       },
       {
         file: instance,
@@ -250,14 +250,14 @@ export const inFlease = /** @type {const} */ ([
     edits: [
       {
         file: proposer,
-        at: "this.#withdraw(instance);\n    this.#close(instance);\n    this.#instances.give(instance);",
-        find: "this.#close(instance);\n    this.#instances.give(instance);",
+        at: "this.#withdraw(operation);\n    this.#finish(instance);\n    this.#instances.give(instance);",
+        find: "this.#finish(instance);\n    this.#instances.give(instance);",
         replace: ";",
       },
       {
         file: proposer,
-        at: "this.#requests.release(instance, instance.number, instance.sequence + 1);\n    instance.phase = Phase.idle;",
-        find: "instance.phase = Phase.idle;",
+        at: "this.#requests.release(operation.instance, operation.number, operation.sequence + 1);\n    operation.phase = Phase.idle;",
+        find: "operation.phase = Phase.idle;",
         replace: ";",
       },
     ],
@@ -285,9 +285,9 @@ export const inFlease = /** @type {const} */ ([
     edits: [
       {
         file: proposer,
-        find: "this.#startPhase(instance, Phase.reading, now);",
+        find: "this.#startPhase(operation, Phase.reading, now);",
         replace:
-          "if (instance.operation === Operation.renew) { this.#write(instance, Kind.write, now); return; } this.#startPhase(instance, Phase.reading, now);",
+          "if (operation.kind === OperationKind.renew) { this.#write(operation, Kind.write, now); return; } this.#startPhase(operation, Phase.reading, now);",
       },
     ],
   },
@@ -297,10 +297,10 @@ export const inFlease = /** @type {const} */ ([
     edits: [
       {
         file: proposer,
-        at: "instance.blockedUntil = 0; // The word of a minority",
-        find: "instance.blockedUntil = 0;",
+        at: "operation.blockedUntil = 0; // The word of a minority",
+        find: "operation.blockedUntil = 0;",
         replace:
-          "if (instance.phase === Phase.fast) { instance.sequence += 1; this.#write(instance, Kind.write, now); return; } instance.blockedUntil = 0;",
+          "if (operation.phase === Phase.fast) { operation.sequence += 1; this.#write(operation, Kind.write, now); return; } operation.blockedUntil = 0;",
       },
     ],
   },
@@ -310,9 +310,9 @@ export const inFlease = /** @type {const} */ ([
     edits: [
       {
         file: votes,
-        find: "if (!reportedLeaseIsFinished(reply, owner, now, settings)) noteBlocker(instance, reply);",
+        find: "if (!reportedLeaseIsFinished(reply, owner, now, settings)) noteBlocker(operation, reply);",
         replace:
-          "if (reply.leaseState !== 0) { if (reply.leaseNumber < instance.highestRead) return; instance.highestRead = reply.leaseNumber; instance.blockedUntil = 0; } if (!reportedLeaseIsFinished(reply, owner, now, settings)) noteBlocker(instance, reply);",
+          "if (reply.leaseState !== 0) { if (reply.leaseNumber < operation.highestRead) return; operation.highestRead = reply.leaseNumber; operation.blockedUntil = 0; } if (!reportedLeaseIsFinished(reply, owner, now, settings)) noteBlocker(operation, reply);",
       },
       {
         file: instance,
@@ -321,8 +321,8 @@ export const inFlease = /** @type {const} */ ([
       },
       {
         file: proposer,
-        find: "this.#startPhase(instance, Phase.reading, now);",
-        replace: "instance.highestRead = 0; this.#startPhase(instance, Phase.reading, now);",
+        find: "this.#startPhase(operation, Phase.reading, now);",
+        replace: "operation.highestRead = 0; this.#startPhase(operation, Phase.reading, now);",
       },
       { file: fleaseModel, find: "reply.leaseState = LeaseState.none;", replace: "return;" },
     ],
@@ -343,23 +343,23 @@ export const inFlease = /** @type {const} */ ([
     name: "acksCountedNotAckers",
     why: "P20, F15",
     edits: [
-      { file: votes, find: "instance.acks = 0;", replace: "instance.acks = 0; instance.ackMessages = 0;" },
+      { file: votes, find: "operation.acks = 0;", replace: "operation.acks = 0; operation.ackMessages = 0;" },
       {
         file: votes,
-        find: "instance.acks |= bit;",
-        replace: "instance.acks |= bit; instance.ackMessages += 1;",
+        find: "operation.acks |= bit;",
+        replace: "operation.acks |= bit; operation.ackMessages += 1;",
       },
       {
         file: votes,
-        find: "sizeOf(instance.acks) >= instance.cell.majority",
-        replace: "instance.ackMessages >= instance.cell.majority",
+        find: "sizeOf(operation.acks) >= operation.instance.cell.majority",
+        replace: "operation.ackMessages >= operation.instance.cell.majority",
       },
       {
         file: instance,
         find: "hash.flag(this.heardMajority);",
         replace: "hash.flag(this.heardMajority).number(this.ackMessages ?? 0);",
       },
-      { file: fleaseModel, find: "(instance.acks & (1 << from)) !== 0", replace: "false" },
+      { file: fleaseModel, find: "(operation.acks & (1 << from)) !== 0", replace: "false" },
     ],
   },
   {
@@ -469,7 +469,7 @@ export const inFlease = /** @type {const} */ ([
         at: "instance.renewable = false;\n    this.#requests.keepAbandoned(instance, now);",
         find: "instance.renewable = false;",
         replace:
-          "instance.renewable = false; this.#requests.release(instance, instance.number, instance.sequence + 1);",
+          "instance.renewable = false; this.#requests.release(instance, instance.operation.number, instance.operation.sequence + 1);",
       },
     ],
   },
@@ -506,7 +506,7 @@ export const inFlease = /** @type {const} */ ([
         at: "} else if (this.isHeld(instance, now)) {",
         find: "this.isHeld(instance, now)",
         replace:
-          "this.isHeld(instance, now) || ((instance.token = instance.number), (instance.holding = true))",
+          "this.isHeld(instance, now) || ((instance.token = instance.operation.number), (instance.holding = true))",
       },
       {
         file: proposer,
@@ -598,8 +598,8 @@ export const inFlease = /** @type {const} */ ([
     edits: [
       {
         file: pacing,
-        at: "const isPatient = instance.operation === Operation.renew;",
-        find: "instance.operation === Operation.renew",
+        at: "const isPatient = operation.kind === OperationKind.renew;",
+        find: "operation.kind === OperationKind.renew",
         replace: "false",
       },
     ],
