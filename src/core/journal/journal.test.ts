@@ -5,7 +5,6 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { Raft } from "../raft/raft.js";
 import type { Entry, HardState } from "../raft/types.js";
 import { Journal, type JournalOptions } from "./journal.js";
-import { DirectoryLock } from "./lock.js";
 import { pieceBytesMax, Snapshots } from "./snapshots.js";
 
 let folder: string;
@@ -353,18 +352,5 @@ describe("snapshots", () => {
       await writeFile(path, whole.subarray(0, length));
       await expect(readAll(snapshots, { index: 5, term: 1 })).rejects.toMatchObject({ code: "LOG_CORRUPT" });
     }
-  });
-});
-
-describe("the lock of a data directory", () => {
-  test("is held by one process at a time, and lost when its file is taken away", async () => {
-    const first = await DirectoryLock.take(folder);
-    await expect(DirectoryLock.take(folder)).rejects.toMatchObject({ code: "DATA_IN_USE" });
-    expect(await first.isOurs()).toBe(true);
-    await first.release();
-    const second = await DirectoryLock.take(folder);
-    await rm(join(folder, "lock"));
-    expect(await second.isOurs()).toBe(false);
-    await second.release();
   });
 });

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { invalid } from "../common/invalid.js";
 import { damaged, diskError, syncFolder } from "../../journal/files.js";
 import { Journal, type JournalOptions } from "../../journal/journal.js";
-import { DirectoryLock } from "../../journal/lock.js";
+import { DirectoryLock } from "../../../runtime/directory-lock.js";
 import type { JournalContent } from "../../journal/read-journal.js";
 import { Snapshots } from "../../journal/snapshots.js";
 import type { Recovered } from "../../raft/api.js";

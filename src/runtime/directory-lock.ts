@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { link, mkdir, rename, rm, stat } from "node:fs/promises";
 import { type Server, connect, createServer } from "node:net";
 import { join } from "node:path";
-import { LeaseholdError } from "../../lease/errors.js";
+import { LeaseholdError } from "../lease/errors.js";
 
 /** A living process accepts a connection; the kernel does it, however busy the process is. */
 const probeMs = 2_000;
