@@ -139,4 +139,67 @@ export const onDisk = /** @type {const} */ ([
     ],
     caughtBy: powerCutsTest,
   },
+  {
+    name: "blocksNotSyncedBeforeIndex",
+    why: "The index tells of blocks whose bytes are not durable yet.",
+    edits: [{ file: directoryStore, find: "await this.#data.sync(file.id);", replace: "await undefined;" }],
+    caughtBy: nodeCrashesTest,
+  },
+  {
+    name: "placeUsedBeforeCommit",
+    why: "The place of a block that the index still knows is used again.",
+    edits: [
+      {
+        file: "src/files/disk/stored-file.ts",
+        find: "else this.#durable.set(index, before);",
+        replace: "else { this.release(before); this.#durable.set(index, undefined); }",
+      },
+    ],
+    caughtBy: nodeCrashesTest,
+  },
+  {
+    name: "dataFileHasNoDurableName",
+    why: "The name of a new data file is not durable when the index tells of blocks in it.",
+    edits: [
+      { file: "src/files/disk/data-files.ts", find: "await this.#disk.syncFolder(folder);", replace: "" },
+    ],
+    caughtBy: nodeCrashesTest,
+  },
+  {
+    name: "tornRecordIsLeft",
+    why: "A record that a full disk has cut off stays in the index, and the next one follows it.",
+    edits: [
+      {
+        file: "src/files/disk/record-log.ts",
+        at: "await this.#file.truncate(this.#bytes);\n    await this.#file.sync();",
+        find: "await this.#file.truncate(this.#bytes);",
+        replace: "",
+      },
+    ],
+    caughtBy: nodeCrashesTest,
+  },
+  {
+    name: "newIndexHasNoDurableName",
+    why: "Records are acknowledged in an index whose name a loss of power takes back.",
+    edits: [
+      {
+        file: "src/files/disk/record-log.ts",
+        find: 'await disk.syncFolder("");',
+        replace: "",
+      },
+    ],
+    caughtBy: nodeCrashesTest,
+  },
+  {
+    name: "writtenBehindTheCut",
+    why: "A block is written to a place that is just being given back to the disk.",
+    edits: [
+      {
+        file: directoryStore,
+        find: "while (file.cutting !== undefined) await file.cutting;",
+        replace: "",
+      },
+    ],
+    caughtBy: { file: "src/files/disk/directory-store.test.ts" },
+  },
 ]);

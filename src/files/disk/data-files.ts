@@ -1,0 +1,100 @@
+import type { Disk, DiskFile } from "./disk.js";
+
+/** Files that are open at once, one descriptor each; one that is used least recently is closed for another. */
+const openMax = 256;
+
+interface Open {
+  readonly file: Promise<DiskFile>;
+  users: number;
+}
+
+/** Data files are spread over so many folders, as long folders are slow on some file systems. */
+const foldersMax = 64;
+
+/** The folder of a data file. */
+export const dataFolder = /^data-\d{2}$/;
+
+function dataFolderOf(id: number): string {
+  return `data-${String(id % foldersMax).padStart(2, "0")}`;
+}
+
+/** A file has a number as its name: what users call it never reaches the file system. */
+export function dataFileName(id: number): string {
+  return `${dataFolderOf(id)}/${id}.blocks`;
+}
+
+/** The files in which blocks stand. They are opened when they are used, and few are open at once. */
+export class DataFiles {
+  readonly #disk: Disk;
+  readonly #open = new Map<number, Open>();
+
+  constructor(disk: Disk) {
+    this.#disk = disk;
+  }
+
+  read(id: number, bytes: Uint8Array, position: number): Promise<number> {
+    return this.#use(id, async ({ file }) => (await file).read(bytes, position));
+  }
+
+  write(id: number, bytes: Uint8Array, position: number): Promise<void> {
+    return this.#use(id, async ({ file }) => (await file).write(bytes, position));
+  }
+
+  sync(id: number): Promise<void> {
+    return this.#use(id, async ({ file }) => (await file).sync());
+  }
+
+  truncate(id: number, bytes: number): Promise<void> {
+    return this.#use(id, async ({ file }) => (await file).truncate(bytes));
+  }
+
+  /** Makes the file if it is missing, and its name durable. */
+  async make(id: number): Promise<void> {
+    const folder = dataFolderOf(id);
+    await this.#disk.makeFolder(folder);
+    await this.#use(id, async ({ file }) => void (await file));
+    await this.#disk.syncFolder(folder);
+    await this.#disk.syncFolder("");
+  }
+
+  async close(): Promise<void> {
+    const all = [...this.#open.values()];
+    this.#open.clear();
+    await Promise.all(all.map((open) => (open.users === 0 ? close(open) : undefined)));
+  }
+
+  async #use<T>(id: number, run: (open: Open) => Promise<T>): Promise<T> {
+    let open = this.#open.get(id);
+    if (open === undefined) {
+      this.#closeUnused();
+      open = { file: this.#disk.open(dataFileName(id)), users: 0 };
+    } else {
+      this.#open.delete(id);
+    }
+    // The last one in the map was used most recently.
+    this.#open.set(id, open);
+    open.users += 1;
+    try {
+      return await run(open);
+    } finally {
+      open.users -= 1;
+      if (open.users === 0 && this.#open.get(id) !== open) await close(open);
+      // What could not be opened is tried anew by the next.
+      else await open.file.catch(() => this.#open.get(id) === open && this.#open.delete(id));
+    }
+  }
+
+  #closeUnused(): void {
+    if (this.#open.size < openMax) return;
+    for (const [id, open] of this.#open) {
+      if (open.users > 0) continue;
+      this.#open.delete(id);
+      void close(open);
+      return;
+    }
+  }
+}
+
+async function close({ file }: Open): Promise<void> {
+  await file.then((opened) => opened.close()).catch(() => undefined);
+}

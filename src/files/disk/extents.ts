@@ -1,0 +1,59 @@
+/** A run of units of a data file. */
+export interface Extent {
+  readonly start: number;
+  readonly units: number;
+}
+
+/** Which units of a data file are free: what was given back is used again before the file grows. */
+export class Extents {
+  /** In their order; no two touch, and none ends where the file does. */
+  readonly #free: Extent[] = [];
+  #end = 0;
+
+  /** Where the last unit that is in use ends. */
+  get end(): number {
+    return this.#end;
+  }
+
+  static around(used: Iterable<Extent>): Extents {
+    const extents = new Extents();
+    for (const { start, units } of [...used].sort((one, other) => one.start - other.start)) {
+      // An empty one stands nowhere.
+      if (units === 0) continue;
+      if (start > extents.#end) extents.#free.push({ start: extents.#end, units: start - extents.#end });
+      extents.#end = start + units;
+    }
+    return extents;
+  }
+
+  /** The first place that is long enough. */
+  take(units: number): Extent {
+    const at = this.#free.findIndex((each) => each.units >= units);
+    const found = this.#free[at];
+    if (found === undefined) {
+      const start = this.#end;
+      this.#end += units;
+      return { start, units };
+    }
+    if (found.units === units) this.#free.splice(at, 1);
+    else this.#free[at] = { start: found.start + units, units: found.units - units };
+    return { start: found.start, units };
+  }
+
+  give({ start, units }: Extent): void {
+    if (units === 0) return;
+    const next = this.#free.findIndex((each) => each.start > start);
+    const at = next === -1 ? this.#free.length : next;
+    const before = this.#free[at - 1];
+    const after = this.#free[at];
+    const touchesBefore = before !== undefined && before.start + before.units === start;
+    const touchesAfter = after !== undefined && start + units === after.start;
+    const from = touchesBefore ? before.start : start;
+    const to = touchesAfter ? after.start + after.units : start + units;
+    const whole = { start: from, units: to - from };
+    this.#free.splice(at - (touchesBefore ? 1 : 0), Number(touchesBefore) + Number(touchesAfter), whole);
+    if (to !== this.#end) return;
+    this.#free.pop();
+    this.#end = from;
+  }
+}

@@ -1,0 +1,78 @@
+import { constants } from "node:fs";
+import { type FileHandle, mkdir, open, readdir, rename, rm, statfs } from "node:fs/promises";
+import { join } from "node:path";
+import type { Disk, DiskFile } from "./disk.js";
+
+/** The disk below a directory of this machine. */
+export function nodeDisk(root: string): Disk {
+  const at = (name: string): string => join(root, name);
+  return {
+    open: async (name) => new NodeFile(await open(at(name), constants.O_RDWR | constants.O_CREAT, 0o600)),
+    names: (folder) => unlessMissing(readdir(at(folder)), []),
+    makeFolder: async (folder) => void (await mkdir(at(folder), { recursive: true, mode: 0o700 })),
+    rename: (from, to) => rename(at(from), at(to)),
+    remove: (name) => rm(at(name), { force: true }),
+    free: async () => {
+      const { bavail, bsize } = await statfs(root);
+      return bavail * bsize;
+    },
+    syncFolder: async (folder) => {
+      const handle = await open(at(folder), "r");
+      try {
+        await handle.sync();
+      } finally {
+        await handle.close();
+      }
+    },
+  };
+}
+
+async function unlessMissing<T>(found: Promise<T>, otherwise: T): Promise<T> {
+  try {
+    return await found;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return otherwise;
+    throw error;
+  }
+}
+
+class NodeFile implements DiskFile {
+  readonly #handle: FileHandle;
+
+  constructor(handle: FileHandle) {
+    this.#handle = handle;
+  }
+
+  async read(bytes: Uint8Array, position: number): Promise<number> {
+    let filled = 0;
+    while (filled < bytes.length) {
+      const { bytesRead } = await this.#handle.read(bytes, filled, bytes.length - filled, position + filled);
+      if (bytesRead === 0) break;
+      filled += bytesRead;
+    }
+    return filled;
+  }
+
+  async write(bytes: Uint8Array, position: number): Promise<void> {
+    for (let written = 0; written < bytes.length;) {
+      const left = bytes.length - written;
+      written += (await this.#handle.write(bytes, written, left, position + written)).bytesWritten;
+    }
+  }
+
+  sync(): Promise<void> {
+    return this.#handle.datasync();
+  }
+
+  truncate(bytes: number): Promise<void> {
+    return this.#handle.truncate(bytes);
+  }
+
+  async size(): Promise<number> {
+    return (await this.#handle.stat()).size;
+  }
+
+  close(): Promise<void> {
+    return this.#handle.close();
+  }
+}
