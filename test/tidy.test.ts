@@ -116,6 +116,7 @@ const mayImport: Record<string, readonly string[]> = {
   ],
   etcd: ["common", "core/gen", "lease", "runtime"],
   files: ["common", "lease"],
+  "files/disk": ["common", "files", "lease", "runtime"],
   stores: ["common", "delta", "flease/protocol", "flease/stores", "lease", "lease/manager", "runtime"],
   testing: ["common", "lease", "lease/manager"],
   entry: [
@@ -124,6 +125,7 @@ const mayImport: Record<string, readonly string[]> = {
     "delta",
     "etcd",
     "files",
+    "files/disk",
     "flease/tcp",
     "flease/tcp/security",
     "flease/tcp/worker",

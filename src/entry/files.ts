@@ -15,3 +15,4 @@ export type {
   OpenFileOptions,
   ReplicatedFile,
 } from "../files/types.js";
+export { openBlockDirectory } from "../files/disk/directory-store.js";

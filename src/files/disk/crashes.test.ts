@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { describe, expect, test } from "vitest";
 import { CrashDisk, PowerLoss } from "../../../test/support/crash-disk.js";
 import { effort } from "../../../test/support/effort.js";
@@ -158,14 +159,15 @@ class Life {
   async #settle(): Promise<void> {
     for (const path of this.#meta.keys()) {
       const found = (await this.#store.readMeta(path)) ?? "none";
-      expect([...this.#meta.get(path)!]).toContain(found);
+      assert([...this.#meta.get(path)!].includes(found), `${path} has the metadata ${found}`);
       if (found === "none") this.#meta.delete(path);
       else this.#meta.set(path, new Set([found]));
     }
     for (const [key, expected] of this.#expected) {
       const [path, index] = key.split(" ") as [string, string];
       const tag = await this.#tagAt(path, Number(index));
-      expect([expected.safe, ...expected.since.map((each) => each.tag)], key).toContain(tag);
+      const may = [expected.safe, ...expected.since.map((each) => each.tag)];
+      assert(may.includes(tag), `${key} is ${tag}, and may be ${may.join()}`);
       expected.safe = tag;
       expected.since = [];
     }
@@ -174,7 +176,7 @@ class Life {
   async #check(): Promise<void> {
     for (const [key, { safe, since }] of this.#expected) {
       const [path, index] = key.split(" ") as [string, string];
-      expect(await this.#tagAt(path, Number(index)), key).toBe(since.length > 0 ? since.at(-1)!.tag : safe);
+      assert.equal(await this.#tagAt(path, Number(index)), since.length > 0 ? since.at(-1)!.tag : safe, key);
     }
   }
 
@@ -182,7 +184,7 @@ class Life {
   async #tagAt(path: string, index: number): Promise<string | undefined> {
     const block = await this.#store.readBlock(path, index);
     if (block !== undefined)
-      expect(Buffer.from(block.bytes).equals(contentOf(block.tag, block.bytes.length))).toBe(true);
+      assert(contentOf(block.tag, block.bytes.length).equals(block.bytes), `${path} ${index} is not whole`);
     return block?.tag;
   }
 
@@ -195,7 +197,7 @@ class Life {
 
   #refused(error: unknown): void {
     this.refusals += 1;
-    expect(["STORE_FULL", "DISK_FAILED"]).toContain((error as { code?: string }).code);
+    assert(["STORE_FULL", "DISK_FAILED"].includes((error as { code: string }).code), String(error));
   }
 
   #below(count: number): number {
@@ -216,7 +218,10 @@ function isFull(error: unknown): boolean {
 }
 
 function isDown(error: unknown): boolean {
-  return (error as Error).cause instanceof PowerLoss || ((error as Error).cause as Error)?.cause instanceof PowerLoss;
+  return (
+    (error as Error).cause instanceof PowerLoss ||
+    ((error as Error).cause as Error)?.cause instanceof PowerLoss
+  );
 }
 
 describe("a node's directory", () => {

@@ -1,6 +1,6 @@
 import type { Disk, DiskFile } from "./disk.js";
 
-/** Files that are open at once, one descriptor each; one that is used least recently is closed for another. */
+/** Files that are open at once, one descriptor each; the one that was used least recently makes room. */
 const openMax = 256;
 
 interface Open {

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { CrashDisk } from "../../../test/support/crash-disk.js";
 import { Xorshift } from "../../common/xorshift.js";
 import type { BlockStore } from "../ports.js";
-import { DirectoryStore, openDirectory } from "./directory-store.js";
+import { DirectoryStore, openBlockDirectory } from "./directory-store.js";
 
 let folder: string;
 const opened: BlockStore[] = [];
@@ -18,7 +18,7 @@ afterEach(async () => {
 });
 
 async function start(): Promise<BlockStore> {
-  const store = await openDirectory(folder);
+  const store = await openBlockDirectory(folder);
   opened.push(store);
   return store;
 }
@@ -77,7 +77,7 @@ describe("a directory", () => {
 
   test("is one process's", async () => {
     await start();
-    await expect(openDirectory(folder)).rejects.toMatchObject({ code: "DATA_IN_USE" });
+    await expect(openBlockDirectory(folder)).rejects.toMatchObject({ code: "DATA_IN_USE" });
   });
 
   test("that was taken away refuses what should be durable", async () => {
@@ -90,11 +90,14 @@ describe("a directory", () => {
 
   test("keeps no path of a user as a name of the file system", async () => {
     const store = await start();
-    for (const path of ["con", "CON", "a", "a/b", "é/..x", "x".repeat(480)]) await store.writeMeta(path, path);
+    for (const path of ["con", "CON", "a", "a/b", "é/..x", "x".repeat(480)])
+      await store.writeMeta(path, path);
     await store.writeBlock("a/b", 0, "1", bytes("x"));
     await store.sync("a/b");
     const names = await readdir(folder, { recursive: true });
-    expect(names.filter((name) => !/^(lock|index-\d+\.log|data-\d\d(\/\d+\.blocks)?)$/.test(name))).toEqual([]);
+    expect(names.filter((name) => !/^(lock|index-\d+\.log|data-\d\d(\/\d+\.blocks)?)$/.test(name))).toEqual(
+      [],
+    );
     expect(await store.listFiles("a", "", 10)).toEqual(["a", "a/b"]);
     expect(await store.listFiles("", "a", 2)).toEqual(["a/b", "con"]);
     expect(await store.readMeta("CON")).toBe("CON");
@@ -138,7 +141,7 @@ describe("bits that turn over", () => {
     await opened.pop()!.close();
     const [index] = (await readdir(folder)).filter((name) => name.startsWith("index"));
     await rm(join(folder, index!));
-    await expect(openDirectory(folder)).rejects.toMatchObject({ code: "STORE_CORRUPT" });
+    await expect(openBlockDirectory(folder)).rejects.toMatchObject({ code: "STORE_CORRUPT" });
   });
 });
 

@@ -30,7 +30,7 @@ export interface DirectoryStoreOptions {
  *
  * @throws LeaseholdError `DATA_IN_USE`, `STORE_CORRUPT`, `VERSION_MISMATCH`, `STORE_FULL`, `DISK_FAILED`
  */
-export async function openDirectory(folder: string): Promise<BlockStore> {
+export async function openBlockDirectory(folder: string): Promise<BlockStore> {
   const lock = await DirectoryLock.take(folder).catch((error: unknown) => {
     throw diskError(`the directory ${folder} cannot be used`, error);
   });
@@ -80,7 +80,7 @@ export class DirectoryStore implements BlockStore {
 
   async #readIndex(): Promise<void> {
     const names = await this.#disk.names("");
-    // An index that is lost must not look like an empty disk, of which nobody would know that it has forgotten.
+    // Without its index it would look like an empty disk, and nobody would know that it has forgotten.
     if (names.some((name) => dataFolder.test(name)) && !names.some((name) => /^index-\d+\.log$/.test(name)))
       throw new LeaseholdError("STORE_CORRUPT", "the index is missing, and blocks are there");
     const byId = new Map<number, StoredFile>();
@@ -119,12 +119,16 @@ export class DirectoryStore implements BlockStore {
 
   *#everything(): Generator<Uint8Array> {
     if (this.#node !== undefined) yield encodeRecord({ kind: "node", record: this.#node });
-    for (const { id, path, meta } of [...this.#files.values()])
+    for (const { id, path, meta } of this.#files.values())
       yield encodeRecord({ kind: "file", id, path, meta });
-    for (const file of [...this.#files.values()]) {
+    for (const file of this.#files.values()) {
       const placed = file.durable();
       for (let from = 0; from < placed.length; from += blocksPerRecord)
-        yield encodeRecord({ kind: "blocks", id: file.id, placed: placed.slice(from, from + blocksPerRecord) });
+        yield encodeRecord({
+          kind: "blocks",
+          id: file.id,
+          placed: placed.slice(from, from + blocksPerRecord),
+        });
     }
   }
 

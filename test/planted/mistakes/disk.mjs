@@ -1,4 +1,4 @@
-/** The known mistakes of a core server's disk, and of the host that sends once the disk has written. */
+/** The known mistakes of disks: a core server's, with the host that sends once it has written, and a node's of files. */
 
 const segment = "src/core/journal/segment.ts";
 const dataDirectory = "src/core/server/disk/data-directory.ts";
@@ -6,7 +6,10 @@ const disk = "src/core/server/disk/disk.ts";
 const diskIndex = "src/core/server/disk/disk-index.ts";
 const host = "src/core/host/host.ts";
 
+const directoryStore = "src/files/disk/directory-store.ts";
+
 const powerLossTest = { file: "src/core/server/disk/power-loss.test.ts" };
+const nodeCrashesTest = { file: "src/files/disk/crashes.test.ts" };
 const powerCutsTest = { file: "sim/core/power-cuts.test.ts" };
 
 export const onDisk = /** @type {const} */ ([
@@ -151,8 +154,8 @@ export const onDisk = /** @type {const} */ ([
     edits: [
       {
         file: "src/files/disk/stored-file.ts",
-        find: "else this.#durable.set(index, before);",
-        replace: "else { this.release(before); this.#durable.set(index, undefined); }",
+        find: "this.#durable.set(index, before)",
+        replace: "(this.release(before), this.#durable.set(index, undefined))",
       },
     ],
     caughtBy: nodeCrashesTest,
