@@ -18,8 +18,8 @@ export const waitersMax = 10_000;
  * One that attaches goes before all others: what they are refused for is what it has come for. Only a lease
  * of this process is an answer for it.
  *
- * It has *users*: each contender from `join` to `leave`, also after it has had its answer, and the lease from
- * `occupy` to `vacate`. With the last of them it retires for ever.
+ * Its *users* are the contenders from `join` to `leave`, also after they have had their answer. With the last
+ * of them it retires for ever, and leaves behind no more than the lease, of which another can be made.
  */
 export class LocalQueue {
   readonly resource: string;
@@ -40,10 +40,15 @@ export class LocalQueue {
   #turnTicket = 0;
   readonly #unused: (queue: LocalQueue) => void;
 
-  /** `unused` is called once, when the last user has gone. */
-  constructor(resource: string, unused: (queue: LocalQueue) => void) {
+  /**
+   * @param lease has the turn
+   * @param unused is called once, when the last user has gone
+   */
+  constructor(resource: string, lease: HeldLease | undefined, unused: (queue: LocalQueue) => void) {
     this.resource = resource;
     this.#unused = unused;
+    this.#lease = lease;
+    if (lease !== undefined) this.#turn = "lease";
   }
 
   /** The lease that has the turn, from its grant until it has been given back. */
@@ -105,7 +110,6 @@ export class LocalQueue {
   occupy(contender: Contender, lease: HeldLease): void {
     contender.hasTurn = false;
     this.#turn = "lease";
-    this.#users += 1;
     this.#lease = lease;
     this.contended = false;
     this.#tellTries("held");
@@ -117,7 +121,6 @@ export class LocalQueue {
     this.#lease = undefined;
     this.#turn = "free";
     this.#passOn();
-    this.#userGone();
   }
 
   /** The caller is served or has gone. Once for each that joined. */

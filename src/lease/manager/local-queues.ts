@@ -7,10 +7,11 @@ import { LocalQueue } from "./local-queue.js";
 /**
  * The queues of one participant, one for each resource that somebody here wants or has. Only this makes and
  * drops them: a queue is handed out together with a place in it, and goes when the last of its users has
- * gone. So the queue that a user has is the one that others find under that name.
+ * gone. So the queue that a user has is the one that others find under that name. A lease for which nobody
+ * waits stands here without a queue.
  */
 export class LocalQueues {
-  readonly #queues = new Map<string, LocalQueue>();
+  readonly #queues = new Map<string, LocalQueue | HeldLease>();
   readonly #keepAlive: KeepAlive | undefined;
   /** Called when the last queue has gone. */
   onNone: (() => void) | undefined;
@@ -30,45 +31,56 @@ export class LocalQueues {
    * @throws LeaseholdError `TOO_MANY_WAITERS`
    */
   join(contender: Contender): void {
-    let queue = this.#queues.get(contender.resource);
-    if (queue === undefined) {
-      queue = new LocalQueue(contender.resource, this.#unused);
+    const { resource } = contender;
+    let queue = this.#queues.get(resource);
+    if (!(queue instanceof LocalQueue)) {
+      queue = new LocalQueue(resource, queue, this.#unused);
       if (this.#queues.size === 0) this.#keepAlive?.ref();
-      this.#queues.set(contender.resource, queue);
+      this.#queues.set(resource, queue);
     }
     queue.join(contender);
   }
 
   /** The lease of this participant on the resource, until it has been given back. */
   leaseOn(resource: string): HeldLease | undefined {
-    return this.#queues.get(resource)?.lease;
+    const found = this.#queues.get(resource);
+    return found instanceof LocalQueue ? found.lease : found;
   }
 
   /** Every lease that has not been given back. */
   leases(): HeldLease[] {
-    return [...this.#queues.values()].flatMap(({ lease }) => lease ?? []);
+    return [...this.#queues.values()].flatMap(
+      (each) => (each instanceof LocalQueue ? each.lease : each) ?? [],
+    );
   }
 
   /** The lease has been given back. */
   vacate(lease: HeldLease): void {
-    const queue = this.#queues.get(lease.resource);
-    if (queue?.lease === lease) queue.vacate();
+    const found = this.#queues.get(lease.resource);
+    if (found === lease) this.#drop(lease.resource);
+    else if (found instanceof LocalQueue && found.lease === lease) found.vacate();
   }
 
   /** Nobody who waits wants anything any more. */
   giveUpAll(reason: LeaseholdError): void {
-    for (const queue of this.#queues.values()) queue.giveUpAll(reason);
+    for (const each of this.#queues.values()) if (each instanceof LocalQueue) each.giveUpAll(reason);
   }
 
   /** The resource may have become free. False when nobody waits for it. */
   hint(resource: string): boolean {
-    return this.#queues.get(resource)?.hint() ?? false;
+    const found = this.#queues.get(resource);
+    return found instanceof LocalQueue && found.hint();
   }
 
-  readonly #unused = ({ resource }: LocalQueue) => {
+  readonly #unused = ({ resource, lease }: LocalQueue) => {
+    if (lease === undefined) this.#drop(resource);
+    else this.#queues.set(resource, lease);
+  };
+
+  #drop(resource: string): void {
     this.#queues.delete(resource);
     if (this.#queues.size > 0) return;
     this.#keepAlive?.unref();
     this.onNone?.();
-  };
+  }
 }
