@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import * as broken from "../../test/support/broken-providers.js";
 import { type Parts, virtualGround } from "../../test/support/virtual-ground.js";
 import { duringFaults } from "../../test/planted/switches.js";
-import type { AttemptOutcome, Provider } from "../lease/provider.js";
+import type { Provider } from "../lease/provider.js";
 import type { AcquireOptions, Lease, Leases } from "../lease/types.js";
 import { conformanceCases, type ConformanceGround } from "./conformance.js";
 
@@ -278,27 +278,13 @@ describe("leases are caught that", () => {
   });
 });
 
-test("a waist is caught that forgets a queue that is still used", async () => {
-  /**
-   * It shows only when several things fall together, so providers that answer a few turns later are tried,
-   * too.
-   */
-  class Late extends broken.Base {
-    turns = 0;
-    override async attempt(...asked: Parameters<Provider["attempt"]>): Promise<AttemptOutcome> {
-      const outcome = await super.attempt(...asked);
-      for (let turn = 0; turn < this.turns; turn += 1) await undefined;
-      return outcome;
-    }
-  }
-  const verdicts = await duringFaults({ emptyQueueIsDropped: true }, async () => {
-    const found: string[] = [];
-    for (let turns = 0; turns < 8; turns += 1) {
-      const ground = virtualGround((parts) => Object.assign(new Late(parts), { turns }));
-      const name = "callers of one participant who try, race and change their minds exclude each other";
-      found.push(await verdict(name, ground));
-    }
-    return found;
-  });
-  expect(verdicts.join()).toMatch(/two callers held/);
+test("a waist is caught that forgets a lease for which nobody waits", async () => {
+  const name = "callers of one participant who try, race and change their minds exclude each other";
+  const found = await duringFaults({ restingLeaseIsForgotten: true }, () =>
+    verdict(
+      name,
+      virtualGround((parts) => new broken.Base(parts)),
+    ),
+  );
+  expect(found).toMatch(/two callers held/);
 });

@@ -21,6 +21,18 @@ export const inWaist = /** @type {const} */ ([
     ],
   },
   {
+    name: "restingLeaseIsForgotten",
+    why: "A lease for which nobody here waits is forgotten, and another caller of this process asks for it as for any other.",
+    edits: [
+      {
+        file: "src/lease/manager/local-queues.ts",
+        at: "if (lease === undefined) this.#drop(resource);",
+        find: "lease === undefined",
+        replace: "true",
+      },
+    ],
+  },
+  {
     name: "closesBeforeItIsKnown",
     why: "A participant that closes ends what it has before it knows that nothing new may begin.",
     edits: [
