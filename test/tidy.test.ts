@@ -60,7 +60,8 @@ function folderOf(path: string): string {
 const mayImport: Record<string, readonly string[]> = {
   common: [],
   lease: ["common"],
-  "lease/manager": ["common", "lease"],
+  "lease/forms": ["common", "lease"],
+  "lease/manager": ["common", "lease", "lease/forms"],
   runtime: ["common", "lease"],
   "flease/protocol": ["common", "lease"],
   "flease/admin": ["common", "flease/protocol", "lease"],

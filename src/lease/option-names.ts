@@ -1,10 +1,12 @@
 import { LeaseholdError } from "./errors.js";
 import type {
+  AcquireAllOptions,
   AcquireOptions,
   LeaderOptions,
   LeadOptions,
   ListOptions,
   QueryOptions,
+  TenureOptions,
   TryAcquireOptions,
   WatchOptions,
 } from "./types.js";
@@ -12,14 +14,16 @@ import type {
 /** Every option that a type has, and nothing else: the compiler holds the names to the type. */
 export type OptionNames<Options> = Readonly<Record<keyof Required<Options>, true>>;
 
-const tryAcquire: OptionNames<TryAcquireOptions> = {
+const tenure: OptionNames<TenureOptions> = {
   ttl: true,
   signal: true,
   autoRenew: true,
   maxHold: true,
   data: true,
 };
-const acquire: OptionNames<AcquireOptions> = { ...tryAcquire, wait: true };
+const acquireAll: OptionNames<AcquireAllOptions> = { ...tenure, wait: true };
+const tryAcquire: OptionNames<TryAcquireOptions> = { ...tenure, limit: true, mode: true };
+const acquire: OptionNames<AcquireOptions> = { ...acquireAll, ...tryAcquire };
 const lead: OptionNames<LeadOptions> = { ttl: true, signal: true, data: true };
 const query: OptionNames<QueryOptions> = { timeout: true, signal: true };
 const list: OptionNames<ListOptions> = { ...query, onIncomplete: true };
@@ -29,10 +33,10 @@ const watch: OptionNames<WatchOptions> = { ...leader, exact: true };
 /** The options of each call of the waist. */
 const optionsOfCalls = {
   acquire,
-  acquireAll: acquire,
+  acquireAll,
   using: acquire,
   tryAcquire,
-  attach: tryAcquire,
+  attach: tenure,
   lead,
   holder: query,
   list,

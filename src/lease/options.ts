@@ -8,7 +8,8 @@ import type { JsonValue } from "./json-value.js";
  */
 export type Duration = number | string;
 
-export interface TryAcquireOptions {
+/** What is said of a tenure before it begins. */
+export interface TenureOptions {
   /**
    * Length of the lease. Default and maximum: `guarantees.ttlMaxMs`; minimum: `guarantees.ttlMinMs`. A
    * shorter one frees the resource sooner after a crash, and costs more renewals.
@@ -32,7 +33,48 @@ export interface TryAcquireOptions {
   data?: JsonValue | undefined;
 }
 
-export interface AcquireOptions extends TryAcquireOptions {
+export interface TryAcquireOptions extends TenureOptions {
+  /**
+   * A counted lease (a semaphore): at most so many hold the name at a time, a whole number from 1 to 64. Each
+   * has a slot ({@link Lease.slot}), which is a resource with tokens of its own ({@link Lease.resource}).
+   * Where callers give different limits, the greatest in use bounds the holders: to let in more, give more;
+   * a smaller one takes effect as holders of the slots beyond it release. Without it, 1: an exclusive lease.
+   *
+   * Who waits does so at every slot, and gets the first that becomes free. Callers of one process are served
+   * in turn; between processes no order is promised.
+   *
+   * @example
+   * ```ts
+   * await using seat = await leases.acquire("licences", { limit: 3 }); // with at most two others
+   * console.log(seat.slot < 3, seat.resource.startsWith("licences")); // true true
+   * ```
+   */
+  limit?: number | undefined;
+  /**
+   * Readers and a writer: `"shared"` holds beside others that are shared, at most 16 at a time, `"exclusive"`
+   * holds alone. A writer's token is greater than those of all readers before it, and a reader's greater than
+   * those of all writers before. A writer that waits lets no new reader in. Every program that takes the name
+   * has to say which it is: a call without `mode` has the name alone among such calls and writers, but does
+   * not wait for readers. Not together with `limit`.
+   *
+   * What the lease protects should refuse a writer with a token smaller than the greatest it has seen, and a
+   * reader with one smaller than the greatest *writer's*: readers come and go beside each other. A reader is
+   * in the way of writers no longer than its `ttl` after it has crashed. `maxHold` of a writer counts from
+   * when it began to wait for the readers that were in. A reader's {@link Lease.detach} gives no handle.
+   *
+   * @example
+   * ```ts
+   * const reader = await leases.acquire("catalogue", { mode: "shared" });
+   * await reader.release();
+   * await using writer = await leases.acquire("catalogue", { mode: "exclusive" });
+   * console.log(writer.token > reader.token); // true
+   * ```
+   */
+  mode?: "shared" | "exclusive" | undefined;
+}
+
+/** What {@link Leases.acquireAll} may be told. */
+export interface AcquireAllOptions extends TenureOptions {
   /**
    * How long to wait for a turn. Default `"1m"`; `Infinity` waits until the signal aborts; `0` does not wait
    * (then another's lease is `LEASE_HELD`, not `TIMEOUT`). An attempt that is under way at the deadline may
@@ -40,6 +82,8 @@ export interface AcquireOptions extends TryAcquireOptions {
    */
   wait?: Duration | undefined;
 }
+
+export interface AcquireOptions extends TryAcquireOptions, AcquireAllOptions {}
 
 export interface LeadOptions {
   /** Length of the lease, as in {@link TryAcquireOptions.ttl}. */

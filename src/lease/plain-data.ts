@@ -1,3 +1,6 @@
+/** What Node's `console.log` shows: without it all that a ground has in mind. */
+export const inspected = Symbol.for("nodejs.util.inspect.custom");
+
 /** `JSON.stringify` refuses a bigint: as JSON, a token is a decimal string. */
 const withTokensAsText = {
   toJSON(this: object): unknown {

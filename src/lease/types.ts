@@ -2,17 +2,21 @@
  * The waist: what every program sees, whichever ground its leases rest on.
  */
 import type { LeaseLostError } from "./errors.js";
+import type { Guarantees } from "./guarantees.js";
 import type { Change, Explanation, HolderAction, HolderHint, LeaderObserver, ResourceHint } from "./hints.js";
 import type {
+  AcquireAllOptions,
   AcquireOptions,
   LeaderOptions,
   LeadOptions,
   ListOptions,
   QueryOptions,
+  TenureOptions,
   TryAcquireOptions,
   WatchOptions,
 } from "./options.js";
 
+export type * from "./guarantees.js";
 export type * from "./hints.js";
 export type * from "./json-value.js";
 export type * from "./options.js";
@@ -24,8 +28,16 @@ export type * from "./options.js";
  * are called, and are therefore right after a blocked event loop, a stopped process or a suspended machine.
  */
 export interface Lease extends AsyncDisposable {
-  /** The resource's name: 1 to 512 bytes of UTF-8 without control characters. */
+  /**
+   * The resource's name: 1 to 512 bytes of UTF-8 without control characters. Of a counted lease it is the
+   * slot's: the name that was given, and for slots from 1 on `/~` and the slot's number.
+   */
   readonly resource: string;
+  /**
+   * Of a counted lease ({@link TryAcquireOptions.limit}) which slot it has, from 0 to its limit - 1. A
+   * reader's slot is 1 to 16 ({@link TryAcquireOptions.mode}); of every other lease it is 0.
+   */
+  readonly slot: number;
   /** Who holds the lease, `name.incarnation`: the same as {@link Leases.self} when it was taken. */
   readonly holder: string;
   /**
@@ -180,37 +192,6 @@ export interface LeaseEvents {
   released: { readonly lease: Lease };
 }
 
-/** What a provider promises and what that rests on; for programs to check and for people to read. */
-export interface Guarantees {
-  readonly ground: "flease" | "grid" | "delta" | "core" | "memory";
-  /** When two can't hold one resource: a sentence. */
-  readonly exclusion: string;
-  /** When the order of tokens is right: a sentence. */
-  readonly token: string;
-  /** When leases can be had: a sentence. */
-  readonly progress: string;
-  /**
-   * What the three rest on, with this cluster's numbers: a sentence each, in the order in which the three
-   * cite them.
-   */
-  readonly assumptions: readonly string[];
-  /** The shortest `ttl` that may be asked for, in milliseconds. */
-  readonly ttlMinMs: number;
-  /** The longest `ttl` that may be asked for, in milliseconds, and the default. */
-  readonly ttlMaxMs: number;
-  /** How far the clocks of two participants may be apart, in milliseconds. */
-  readonly maxClockSkewMs: number;
-  /**
-   * The longest time, in milliseconds, from a holder's crash until another can have the resource, when a
-   * majority is up: for a lease of `ttlMaxMs`.
-   */
-  readonly takeoverMsMax: number;
-  /** A tenure can carry data for others to read ({@link TryAcquireOptions.data}). */
-  readonly data: boolean;
-  /** A lease that was detached can be attached ({@link Leases.attach}). */
-  readonly attach: boolean;
-}
-
 /**
  * The leases of one participant on one ground. Leases are not re-entrant: a second `acquire` of a name in the
  * same process waits like anybody else's.
@@ -272,7 +253,7 @@ export interface Leases extends AsyncDisposable {
    * console.log(again.resource, again.token > held.token); // deploys/web-7 true
    * ```
    */
-  attach(handle: string, options?: TryAcquireOptions): Promise<Lease>;
+  attach(handle: string, options?: TenureOptions): Promise<Lease>;
   /**
    * Acquires several resources, 1 to 64, and answers when it has them all: one handle, lost as soon as one is
    * lost. A name that is given twice counts once. `wait` is for all together, and the other options are for
@@ -292,7 +273,7 @@ export interface Leases extends AsyncDisposable {
    * await storage.write(report, { token: both.get("accounts/7").token });
    * ```
    */
-  acquireAll(resources: readonly string[], options?: AcquireOptions): Promise<LeaseSet>;
+  acquireAll(resources: readonly string[], options?: AcquireAllOptions): Promise<LeaseSet>;
   /**
    * Acquires, runs `work`, releases, and resolves with the value of `work`. With several names as
    * {@link Leases.acquireAll}. `work` does not begin when the lease is lost by then.
@@ -326,7 +307,7 @@ export interface Leases extends AsyncDisposable {
   using<T>(resources: readonly string[], work: (leases: LeaseSet) => T | Promise<T>): Promise<T>;
   using<T>(
     resources: readonly string[],
-    options: AcquireOptions | undefined,
+    options: AcquireAllOptions | undefined,
     work: (leases: LeaseSet) => T | Promise<T>,
   ): Promise<T>;
   /**

@@ -3,10 +3,12 @@ import { dataCases } from "./conformance/data.js";
 import { attachingCases } from "./conformance/attaching.js";
 import { detachingCases } from "./conformance/detaching.js";
 import { askingCases } from "./conformance/asking.js";
+import { countingCases } from "./conformance/counting.js";
 import { exclusionCases } from "./conformance/exclusion.js";
 import { lifetimeCases } from "./conformance/lifetime.js";
 import { severalCases } from "./conformance/several.js";
 import { type ConformanceCase, type ConformanceGround, Stage } from "./conformance/stage.js";
+import { sharingCases } from "./conformance/sharing.js";
 import { waitingCases } from "./conformance/waiting.js";
 import { watchingCases } from "./conformance/watching.js";
 
@@ -43,6 +45,8 @@ export function conformanceCases(): ConformanceCase[] {
     ...lifetimeCases,
     ...waitingCases,
     ...severalCases,
+    ...countingCases,
+    ...sharingCases,
     ...argumentCases,
     ...askingCases,
     ...watchingCases,

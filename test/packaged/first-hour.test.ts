@@ -217,8 +217,9 @@ describe("in a project of one's own, with the packed file and a cluster of `leas
   test("semaphore: five programs have their turn at two places", async () => {
     const programs = [1, 2, 3, 4, 5].map(() => outputOf(example("semaphore.mjs")));
     for (const output of await Promise.all(programs))
-      expect(output).toMatch(/^has (pool\/[01])\nleaves \1\n$/);
-    expect(await outputOf(recipe("At most n at a time"))).toMatch(/^has pool\/[01]\n$/);
+      expect(output).toMatch(/^has (place [01])\nleaves \1\n$/);
+    expect(await outputOf(recipe("At most n at a time"))).toMatch(/^has place [01], token \d+\n$/);
+    expect(await outputOf(recipe("Readers and a writer"))).toMatch(/with the greater token true\n$/);
   });
 
   test("migration: each step is applied once in a run", async () => {

@@ -2,10 +2,11 @@ import { formatDuration, parseDuration } from "../duration.js";
 import { LeaseholdError } from "../errors.js";
 import type { HeldLeaseOptions } from "./lease-parts.js";
 import { type CallWithOptions, checkOptions } from "../option-names.js";
+import { refuseSlotName } from "../forms/slots.js";
 import type { Handle } from "../handle.js";
 import { checkResourceName } from "../resource-name.js";
 import { dataText } from "../tenure-data.js";
-import type { AcquireOptions, Guarantees, TryAcquireOptions } from "../types.js";
+import type { AcquireOptions, Guarantees, TenureOptions } from "../types.js";
 
 const waitMsDefault = 60_000;
 
@@ -21,7 +22,7 @@ export interface AcquireSpec extends HeldLeaseOptions {
   readonly handle?: Handle;
 }
 
-export function waitMsOf(options: AcquireOptions): number {
+export function waitMsOf(options: Pick<AcquireOptions, "wait">): number {
   return parseDuration(options.wait ?? waitMsDefault, "wait", endless);
 }
 
@@ -30,9 +31,11 @@ export function acquireSpec(
   guarantees: Guarantees,
   call: CallWithOptions,
   resource: string,
-  options: TryAcquireOptions,
+  options: TenureOptions,
 ): AcquireSpec {
   checkResourceName(resource);
+  // A handle names the slot whose lease was detached.
+  if (call !== "attach") refuseSlotName(resource);
   checkOptions(call, options);
   const { ttlMinMs, ttlMaxMs } = guarantees;
   const ttlMs = options.ttl === undefined ? ttlMaxMs : parseDuration(options.ttl, "ttl");

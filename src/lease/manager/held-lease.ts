@@ -1,6 +1,8 @@
 import { ContextSignal } from "./context-signal.js";
 import { formatDuration } from "../duration.js";
 import { LeaseholdError, LeaseLostError, type LossReason } from "../errors.js";
+import { slotNumber } from "../forms/slots.js";
+import { inspected } from "../plain-data.js";
 import type { World } from "../../common/ports.js";
 import type { Alarm, Sleeper } from "./alarm.js";
 import type { Events } from "./events.js";
@@ -29,9 +31,6 @@ const soonestMs = 1;
 
 /** The look comes so much later: else rounding could make it find a little more than a third, for ever. */
 const lateLookMs = 1;
-
-/** What Node's `console.log` shows: without it all that a ground has in mind. */
-export const inspected = Symbol.for("nodejs.util.inspect.custom");
 
 /** The answer to all whose lease was given back within the call. */
 const given = Promise.resolve();
@@ -145,6 +144,10 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
 
   get #rare(): Rarity {
     return (this.#rarity ??= new Rarity());
+  }
+
+  get slot(): number {
+    return slotNumber(this.resource);
   }
 
   get signal(): AbortSignal {

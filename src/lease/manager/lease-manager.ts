@@ -6,6 +6,8 @@ import { attachable, drawPass, handleFor } from "./attach.js";
 import { Alarm } from "./alarm.js";
 import { Detached } from "./detached.js";
 import { Events } from "./events.js";
+import { acquireForm, asksForForm, type FormParts, tryForm } from "./forms.js";
+import type { Held } from "../forms/exclusive.js";
 import { HeldLease, type LeaseKeeper } from "./held-lease.js";
 import { lead } from "./lead.js";
 import { acquireInOrder, type AcquireOne, type HeldLeaseSet, inOrder } from "./lease-set.js";
@@ -13,9 +15,9 @@ import { CommonTerms } from "./lease-parts.js";
 import { LocalQueues } from "./local-queues.js";
 import type { Timer, World } from "../../common/ports.js";
 import type { Grant, Provider, ProviderEvents, ReleaseRequest } from "../provider.js";
-import type { CallWithOptions } from "../option-names.js";
 import { Questions } from "./questions.js";
 import type {
+  AcquireAllOptions,
   AcquireOptions,
   Change,
   Explanation,
@@ -32,6 +34,7 @@ import type {
   ListOptions,
   QueryOptions,
   ResourceHint,
+  TenureOptions,
   TryAcquireOptions,
   WatchOptions,
 } from "../types.js";
@@ -95,12 +98,13 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     } catch (error) {
       return Promise.reject(error);
     }
+    if (asksForForm(options)) return acquireForm(this.#formParts, spec, options, waitMs);
     // No async function: its promise would be a second one.
     return this.#acquire(spec, waitMs);
   }
 
-  async acquireAll(resources: readonly string[], options: AcquireOptions = {}): Promise<LeaseSet> {
-    return this.#acquireAll("acquireAll", resources, options);
+  async acquireAll(resources: readonly string[], options: AcquireAllOptions = {}): Promise<LeaseSet> {
+    return this.#acquireAll(resources, options);
   }
 
   using<T>(name: string, ...rest: UsingArguments<Lease, T>): Promise<T>;
@@ -114,16 +118,17 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
       throw new LeaseholdError("INVALID_CONFIG", "write using(name, options, work): work is not a function");
     const holding =
       typeof names === "string"
-        ? await this.#acquire(acquireSpec(this.guarantees, "using", names, options), waitMsOf(options))
-        : await this.#acquireAll("using", names, options);
-    return using<HeldLease | HeldLeaseSet, T>(holding, work, options.signal);
+        ? await this.#acquireOne(names, options)
+        : await this.#acquireAll(names, options);
+    return using<Held | HeldLeaseSet, T>(holding, work, options.signal);
   }
 
   async tryAcquire(resource: string, options: TryAcquireOptions = {}): Promise<Lease | undefined> {
-    return this.#acquisitions.try(acquireSpec(this.guarantees, "tryAcquire", resource, options));
+    const spec = acquireSpec(this.guarantees, "tryAcquire", resource, options);
+    return asksForForm(options) ? tryForm(this.#formParts, spec, options) : this.#acquisitions.try(spec);
   }
 
-  async attach(text: string, options: TryAcquireOptions = {}): Promise<Lease> {
+  async attach(text: string, options: TenureOptions = {}): Promise<Lease> {
     const handle = attachable(this.guarantees, this.world.clock, text);
     const spec = acquireSpec(this.guarantees, "attach", handle.resource, options);
     return this.#acquisitions.attach({ ...spec, handle });
@@ -217,6 +222,18 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     return undefined;
   }
 
+  #acquireOne(resource: string, options: AcquireOptions): Promise<Held> {
+    const spec = acquireSpec(this.guarantees, "using", resource, options);
+    const waitMs = waitMsOf(options);
+    return asksForForm(options)
+      ? acquireForm(this.#formParts, spec, options, waitMs)
+      : this.#acquire(spec, waitMs);
+  }
+
+  get #formParts(): FormParts {
+    return { acquisitions: this.#acquisitions, provider: this.provider, world: this.world };
+  }
+
   #acquire(spec: AcquireSpec, waitMs: number): Promise<HeldLease> {
     return waitMs > 0 ? this.#acquisitions.wait(spec, waitMs) : this.#acquireAtOnce(spec);
   }
@@ -227,13 +244,11 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
     throw new LeaseholdError("LEASE_HELD", `${JSON.stringify(spec.resource)} is held by another`);
   }
 
-  #acquireAll(
-    call: CallWithOptions,
-    resources: readonly string[],
-    options: AcquireOptions,
-  ): Promise<HeldLeaseSet> {
+  #acquireAll(resources: readonly string[], options: AcquireAllOptions): Promise<HeldLeaseSet> {
     const names = inOrder(resources);
-    const specs = new Map(names.map((name) => [name, acquireSpec(this.guarantees, call, name, options)]));
+    const specs = new Map(
+      names.map((name) => [name, acquireSpec(this.guarantees, "acquireAll", name, options)]),
+    );
     const acquire: AcquireOne = (name, waitMs, signal) =>
       this.#acquire({ ...specs.get(name)!, signal }, waitMs);
     return acquireInOrder(names, waitMsOf(options), options.signal, this.world.clock, acquire);

@@ -4,6 +4,9 @@ const localQueue = "src/lease/manager/local-queue.ts";
 const leaseManager = "src/lease/manager/lease-manager.ts";
 const leaseSet = "src/lease/manager/lease-set.ts";
 const leaderWatch = "src/lease/manager/leader-watch.ts";
+const slots = "src/lease/forms/slots.ts";
+const counted = "src/lease/forms/counted.ts";
+const shared = "src/lease/forms/shared.ts";
 const bothClocks = "src/common/both-clocks.ts";
 const clockRates = "src/common/clock-rates.ts";
 
@@ -61,6 +64,54 @@ export const inWaist = /** @type {const} */ ([
         file: leaseSet,
         find: "least(this.leases.map((lease) => lease.remaining()))",
         replace: "-least(this.leases.map((lease) => -lease.remaining()))",
+      },
+    ],
+  },
+  {
+    name: "eachLimitHasItsSlots",
+    why: "Callers that give different limits do not share slots: together they are more than the greatest limit.",
+    edits: [{ file: slots, find: "`${name}/~${slot}`", replace: "`${name}/~${limit}${slot}`" }],
+  },
+  {
+    name: "wonSlotIsKept",
+    why: "Who waits for any slot and gets two at one moment gives back none.",
+    edits: [{ file: counted, find: "await lease.release()", replace: "undefined" }],
+  },
+  {
+    name: "readerTrustsItsGate",
+    why: "A reader that has got its slot does not look whether it still has the gate.",
+    edits: [{ file: shared, find: "gate.remaining() > 0", replace: "true" }],
+  },
+  {
+    name: "writerSkipsSlots",
+    why: "A writer asks for half of the readers' slots.",
+    edits: [
+      {
+        file: shared,
+        at: "readerSlots(gate.resource).map(async",
+        find: "readerSlots(gate.resource)",
+        replace: "readerSlots(gate.resource).slice(readersMax / 2)",
+      },
+    ],
+  },
+  {
+    name: "lateSlotIsKept",
+    why: "A reader that got its slot when it had lost the gate keeps the slot, and is no reader.",
+    edits: [{ file: shared, find: "await slot.release()", replace: "undefined" }],
+  },
+  {
+    name: "gateOfAWriterIsKept",
+    why: "A writer that gives up while readers are in does not give the gate back.",
+    edits: [{ file: shared, find: "await gate.release()", replace: "undefined" }],
+  },
+  {
+    name: "readerHasTheTokenOfItsSlot",
+    why: "A reader's token is that of its slot, which has no order with those of writers.",
+    edits: [
+      {
+        file: "src/lease/forms/shared-lease.ts",
+        find: "this.token = gate.token",
+        replace: "this.token = slot.token",
       },
     ],
   },

@@ -1,0 +1,126 @@
+import { unlessAborted, unwatchAbort, watchAbort } from "../../common/abort-watch.js";
+import type { Random } from "../../common/ports.js";
+import { formatDuration } from "../duration.js";
+import { LeaseholdError } from "../errors.js";
+import type { ExclusiveLeases, Held } from "./exclusive.js";
+import { within } from "./within.js";
+
+/**
+ * Counted leases: at most n hold at a time, each with one of n slots, and a slot is an exclusive lease. So
+ * exclusion, tokens and loss are those of exclusive leases, on every ground. Callers with different limits
+ * use slots of the same names from 0 on: the greatest limit in use bounds the holders.
+ */
+
+/** A question about who has a slot is given up after so long: it only saves a try. */
+const queryTimeoutMs = 1_000;
+
+/** After this part of the ttl a caller that waits does so at all slots, whatever a single one answers. */
+const looksPerTtl = 3;
+
+/**
+ * One answer: a slot, or `undefined` when others have all. First a slot at random, so that those who come do
+ * not meet at one; then those that seem free. So it takes one round trip when most are free, and two when all
+ * are taken.
+ */
+export async function tryAny(
+  leases: ExclusiveLeases,
+  slots: readonly string[],
+  signal: AbortSignal | undefined,
+): Promise<Held | undefined> {
+  const [first, ...others] = shuffled(slots, leases.world.random);
+  const lease = await leases.try(first!, signal);
+  if (lease !== undefined || others.length === 0) return lease;
+  const looks = Promise.all(others.map((slot) => seemsTaken(leases, slot)));
+  const seemTaken = await unlessAborted(looks, signal);
+  for (const [index, slot] of others.entries()) {
+    if (seemTaken[index] === true) continue;
+    signal?.throwIfAborted();
+    const other = await leases.try(slot, signal);
+    if (other !== undefined) return other;
+  }
+  return undefined;
+}
+
+/** Waits for a slot: whichever becomes free first. */
+export async function waitAny(
+  leases: ExclusiveLeases,
+  slots: readonly string[],
+  waitMs: number,
+  signal: AbortSignal | undefined,
+): Promise<Held> {
+  const { clock, timers } = leases.world;
+  const deadlineMs = clock.monotonicMs() + waitMs;
+  const lookMs = Math.min(waitMs, leases.ttlMs / looksPerTtl);
+  // Waiting takes what is free at every slot, and gives back all but one: it comes after a look.
+  const looking = within(timers, lookMs, signal, (bounded) => tryAny(leases, slots, bounded));
+  const found = await looking.catch(() => undefined);
+  if (found !== undefined) return found;
+  signal?.throwIfAborted();
+  const leftMs = Math.max(0, deadlineMs - clock.monotonicMs());
+  try {
+    return await waitAtAll(leases, slots, leftMs, signal);
+  } catch (error) {
+    signal?.throwIfAborted();
+    if (!(error instanceof AggregateError)) throw error;
+    const errors: unknown[] = error.errors;
+    throw errors.some(isTimeout) ? tooLate(slots, waitMs, errors[0]) : errors[0];
+  }
+}
+
+/** @throws AggregateError when no slot was to be had */
+async function waitAtAll(
+  leases: ExclusiveLeases,
+  slots: readonly string[],
+  waitMs: number,
+  signal: AbortSignal | undefined,
+): Promise<Held> {
+  const stop = new AbortController();
+  const abort = () => stop.abort(signal?.reason);
+  let won: Held | undefined;
+  const waitAt = async (slot: string): Promise<Held> => {
+    const lease = await leases.wait(slot, waitMs, stop.signal);
+    if (won !== undefined) {
+      // Two became free at one moment.
+      await lease.release();
+      return won;
+    }
+    won = lease;
+    stop.abort();
+    return lease;
+  };
+  watchAbort(signal, abort);
+  try {
+    return await Promise.any(slots.map(waitAt));
+  } finally {
+    unwatchAbort(signal, abort);
+  }
+}
+
+/** A hint: where nothing can be learnt it does not. */
+async function seemsTaken(leases: ExclusiveLeases, slot: string): Promise<boolean> {
+  const hint = await leases.query(slot, queryTimeoutMs).catch(() => undefined);
+  return hint?.state === "held";
+}
+
+function tooLate(slots: readonly string[], waitMs: number, cause: unknown): LeaseholdError {
+  const name = JSON.stringify(slots[0]);
+  return new LeaseholdError(
+    "TIMEOUT",
+    `waited ${formatDuration(waitMs)} for one of the ${slots.length} slots of ${name} and others still have them`,
+    { cause },
+  );
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof LeaseholdError && error.code === "TIMEOUT";
+}
+
+/** In an order of its own (Fisher and Yates). */
+function shuffled(slots: readonly string[], random: Random): string[] {
+  const order = [...slots];
+  for (let last = order.length - 1; last > 0; last -= 1) {
+    const other = Math.floor(random.next() * (last + 1));
+    [order[last], order[other]] = [order[other]!, order[last]!];
+  }
+  return order;
+}

@@ -1,0 +1,25 @@
+import type { World } from "../../common/ports.js";
+import type { LeaseLostError } from "../errors.js";
+import type { HolderHint, Lease } from "../types.js";
+
+/** An exclusive lease as the waist keeps it; see `Holding` there. */
+export interface Held extends Lease {
+  hasWork: boolean;
+  readonly loss: LeaseLostError | undefined;
+  resign(reason: unknown): void;
+}
+
+/**
+ * The exclusive leases of one participant, of which the other forms are made. Everything but the name and how
+ * long to wait is the caller's, as it was given.
+ */
+export interface ExclusiveLeases {
+  readonly world: World;
+  readonly ttlMs: number;
+  /** One answer: `undefined` when another has it. */
+  try(resource: string, signal: AbortSignal | undefined): Promise<Held | undefined>;
+  /** Waits for at most `waitMs`. */
+  wait(resource: string, waitMs: number, signal: AbortSignal | undefined): Promise<Held>;
+  /** A hint. */
+  query(resource: string, timeoutMs: number): Promise<HolderHint>;
+}

@@ -1,0 +1,85 @@
+import type { LeaseLostError } from "../errors.js";
+import { inspected } from "../plain-data.js";
+import type { Lease, LeaseTicket } from "../types.js";
+import type { Held } from "./exclusive.js";
+
+/** A reader's lease: that on its slot, under the name that was given and with the token of its passage. */
+export class SharedLease implements Held {
+  readonly resource: string;
+  readonly token: bigint;
+  readonly #slot: Held;
+
+  constructor(gate: Held, slot: Held) {
+    this.resource = gate.resource;
+    this.token = gate.token;
+    this.#slot = slot;
+  }
+
+  get slot(): number {
+    return this.#slot.slot;
+  }
+
+  get holder(): string {
+    return this.#slot.holder;
+  }
+
+  get ttlMs(): number {
+    return this.#slot.ttlMs;
+  }
+
+  get signal(): AbortSignal {
+    return this.#slot.signal;
+  }
+
+  get releaseRequested(): AbortSignal {
+    return this.#slot.releaseRequested;
+  }
+
+  get loss(): LeaseLostError | undefined {
+    return this.#slot.loss;
+  }
+
+  set hasWork(hasWork: boolean) {
+    this.#slot.hasWork = hasWork;
+  }
+
+  remaining(): number {
+    return this.#slot.remaining();
+  }
+
+  assertHeld(atLeastMs?: number): void {
+    this.#slot.assertHeld(atLeastMs);
+  }
+
+  resign(reason: unknown): void {
+    this.#slot.resign(reason);
+  }
+
+  renew(): Promise<void> {
+    return this.#slot.renew();
+  }
+
+  release(): Promise<void> {
+    return this.#slot.release();
+  }
+
+  /** Without a handle: who attached it would have the slot, and no token of the gate. */
+  async detach(): Promise<LeaseTicket> {
+    const { remainingMs } = await this.#slot.detach();
+    const { resource, holder, token } = this;
+    return { resource, holder, token: token.toString(), remainingMs };
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.release();
+  }
+
+  [inspected]() {
+    return this.toJSON();
+  }
+
+  toJSON(): ReturnType<Lease["toJSON"]> {
+    const { resource, holder, token } = this;
+    return { resource, holder, token: token.toString(), remainingMs: this.remaining() };
+  }
+}

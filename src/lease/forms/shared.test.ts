@@ -1,0 +1,61 @@
+import { describe, expect, test } from "vitest";
+import { duringFaults, type Fault } from "../../../test/planted/switches.js";
+import { type Parts, virtualGround } from "../../../test/support/virtual-ground.js";
+import { MemoryProvider } from "../../testing/memory-provider.js";
+import type { AttemptOutcome, AttemptRequest, Cancellation } from "../provider.js";
+
+const ttlMs = 2_000;
+
+/** A participant whose attempts for slots are on their way for a while. */
+class SlowAtSlots extends MemoryProvider {
+  readonly #parts: Parts;
+
+  constructor(parts: Parts) {
+    super(parts.ground, parts.world, { name: parts.name, ttlMaxMs: ttlMs, process: parts.process });
+    this.#parts = parts;
+  }
+
+  override async attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
+    const { timers } = this.#parts.world;
+    if (request.resource !== "s") await new Promise<void>((resolve) => void timers.after(50, resolve));
+    return super.attempt(request, cancellation);
+  }
+}
+
+/** A reader that is stopped when it has the gate and has asked for a slot; a writer comes meanwhile. */
+async function stoppedOnItsWayIn(): Promise<string> {
+  const ground = virtualGround((parts) => new SlowAtSlots(parts));
+  const [alice, bob] = [await ground.open("alice"), await ground.open("bob")];
+  const reading = alice.tryAcquire("s", { mode: "shared" });
+  await ground.pass(10);
+  const writing = bob.acquire("s", { mode: "exclusive" });
+  await ground.freeze!(alice, 2 * ttlMs);
+  const writer = await writing;
+  const before = writer.remaining() > 0 ? "the writer is in" : "the writer is not in";
+  await ground.pass(200);
+  const reader = await reading;
+  const after = (reader?.remaining() ?? 0) > 0 ? "the reader is in" : "the reader is not in";
+  await writer.release();
+  const next = alice.acquire("s", { mode: "exclusive", wait: ttlMs });
+  const last = next.then(
+    () => "all is free",
+    () => "something was left",
+  );
+  await ground.pass(2 * ttlMs);
+  const rest = await last;
+  await ground.close();
+  return `${before}, ${after}, ${rest}`;
+}
+
+describe("a reader that is stopped between gate and slot", () => {
+  test("is not in when it goes on, if a writer may have come, and leaves nothing", async () => {
+    expect(await stoppedOnItsWayIn()).toBe("the writer is in, the reader is not in, all is free");
+  });
+
+  test.each<[Fault, string]>([
+    ["readerTrustsItsGate", "the writer is in, the reader is in, something was left"],
+    ["lateSlotIsKept", "the writer is in, the reader is not in, something was left"],
+  ])("with the mistake %s is, or leaves something", async (fault, then) => {
+    expect(await duringFaults({ [fault]: true }, stoppedOnItsWayIn)).toBe(then);
+  });
+});

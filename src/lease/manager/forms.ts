@@ -1,0 +1,90 @@
+import { keptAlive } from "../../common/keep-alive.js";
+import type { World } from "../../common/ports.js";
+import { LeaseholdError } from "../errors.js";
+import { tryAny, waitAny } from "../forms/counted.js";
+import type { ExclusiveLeases, Held } from "../forms/exclusive.js";
+import { readerSlots, tryExclusive, tryShared, waitExclusive, waitShared } from "../forms/shared.js";
+import { slotNames } from "../forms/slots.js";
+import type { TryAcquireOptions } from "../types.js";
+import type { Provider } from "../provider.js";
+import type { AcquireSpec } from "./acquire-spec.js";
+import type { Acquisitions } from "./acquisitions.js";
+
+/** What leases of other forms than the exclusive are made with. */
+export interface FormParts {
+  readonly acquisitions: Acquisitions;
+  readonly provider: Provider;
+  readonly world: World;
+}
+
+/** Whether options ask for another form than an exclusive lease. */
+export function asksForForm(options: TryAcquireOptions): boolean {
+  return options.limit !== undefined || options.mode !== undefined;
+}
+
+/** As `tryAcquire`. */
+export async function tryForm(
+  parts: FormParts,
+  spec: AcquireSpec,
+  options: TryAcquireOptions,
+): Promise<Held | undefined> {
+  const form = formOf(parts, spec, options);
+  return keptAlive(parts.world.keepAlive, () => form.try(spec.signal));
+}
+
+/** As `acquire`. */
+export async function acquireForm(
+  parts: FormParts,
+  spec: AcquireSpec,
+  options: TryAcquireOptions,
+  waitMs: number,
+): Promise<Held> {
+  const form = formOf(parts, spec, options);
+  return keptAlive(parts.world.keepAlive, async () => {
+    if (waitMs > 0) return form.wait(waitMs, spec.signal);
+    const lease = await form.try(spec.signal);
+    if (lease !== undefined) return lease;
+    throw new LeaseholdError("LEASE_HELD", `others hold ${JSON.stringify(spec.resource)}`);
+  });
+}
+
+/** How a lease of some form is had. */
+interface Form {
+  try(signal: AbortSignal | undefined): Promise<Held | undefined>;
+  wait(waitMs: number, signal: AbortSignal | undefined): Promise<Held>;
+}
+
+/** @throws LeaseholdError `INVALID_CONFIG`, `INVALID_NAME` */
+function formOf(parts: FormParts, spec: AcquireSpec, { limit, mode }: TryAcquireOptions): Form {
+  const own = exclusive(parts, spec);
+  const { resource } = spec;
+  if (mode === undefined) {
+    const slots = slotNames(resource, limit!);
+    return {
+      try: (signal) => tryAny(own, slots, signal),
+      wait: (waitMs, signal) => waitAny(own, slots, waitMs, signal),
+    };
+  }
+  if (limit !== undefined)
+    throw new LeaseholdError("INVALID_CONFIG", "limit and mode are two forms of leases: give one of them");
+  if (mode !== "shared" && mode !== "exclusive")
+    throw new LeaseholdError("INVALID_CONFIG", `mode: "shared" or "exclusive", not ${JSON.stringify(mode)}`);
+  readerSlots(resource);
+  const bare = { ...spec, data: undefined, autoRenew: true, maxHoldMs: Infinity };
+  const shared = { own, passing: exclusive(parts, bare) };
+  const [take, wait] = mode === "shared" ? [tryShared, waitShared] : [tryExclusive, waitExclusive];
+  return {
+    try: (signal) => take(shared, resource, signal),
+    wait: (waitMs, signal) => wait(shared, resource, waitMs, signal),
+  };
+}
+
+function exclusive({ acquisitions, provider, world }: FormParts, spec: AcquireSpec): ExclusiveLeases {
+  return {
+    world,
+    ttlMs: spec.ttlMs,
+    try: (resource, signal) => acquisitions.try({ ...spec, resource, signal }),
+    wait: (resource, waitMs, signal) => acquisitions.wait({ ...spec, resource, signal }, waitMs),
+    query: (resource, timeoutMs) => provider.query(resource, timeoutMs),
+  };
+}

@@ -1,0 +1,227 @@
+import { inspect } from "node:util";
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { World } from "../src/common/ports.js";
+import type { AttemptOutcome, AttemptRequest, Cancellation } from "../src/lease/provider.js";
+import type { AcquireOptions, Lease, Leases } from "../src/lease/types.js";
+import type { ConformanceGround } from "../src/testing/conformance.js";
+import { MemoryProvider } from "../src/testing/memory-provider.js";
+import { duringFaults, type Fault } from "./planted/switches.js";
+import { effort } from "./support/effort.js";
+import { virtualCoreGround } from "./support/memory-core.js";
+import { virtualFarmGround } from "./support/memory-farm.js";
+import { virtualGridGround } from "./support/memory-grid.js";
+import { type Parts, virtualGround } from "./support/virtual-ground.js";
+
+/** Counted and shared leases on each ground that works in virtual time, among programs that stop for a while. */
+
+const people = ["alice", "bob"];
+const limitMax = 3;
+const ttlMs = 2_000;
+
+/** Attempts take their time on the way there and back, so that a program can be stopped in between. */
+class SlowProvider extends MemoryProvider {
+  readonly #world: World;
+
+  constructor({ ground, world, name, process }: Parts) {
+    super(ground, world, { name, ttlMaxMs: ttlMs, process });
+    this.#world = world;
+  }
+
+  override async attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
+    await this.#pause();
+    const outcome = await super.attempt(request, cancellation);
+    await this.#pause();
+    return outcome;
+  }
+
+  #pause(): Promise<void> {
+    const delayMs = Math.floor(this.#world.random.next() * 40);
+    return new Promise((resolve) => void this.#world.timers.after(delayMs, resolve));
+  }
+}
+
+const grounds: Record<string, () => ConformanceGround> = {
+  memory: () =>
+    virtualGround(
+      ({ ground, world, name, process }) =>
+        new MemoryProvider(ground, world, { name, ttlMaxMs: ttlMs, process }),
+    ),
+  "memory that takes its time": () => virtualGround((parts) => new SlowProvider(parts)),
+  core: () => virtualCoreGround(),
+  "stores that compare and set": () => virtualFarmGround({ kinds: ["atomic", "atomic"] }),
+  "stores that can only write": () => virtualFarmGround({ kinds: ["slotted"] }),
+  grid: () => virtualGridGround(),
+};
+
+const step = fc.record({
+  kind: fc.constantFrom("acquire", "acquire", "try", "try", "release", "abort", "freeze", "freeze", "pass"),
+  form: fc.constantFrom("counted", "counted", "shared", "shared", "exclusive"),
+  who: fc.nat(people.length - 1),
+  limit: fc.integer({ min: 1, max: limitMax }),
+  ms: fc.nat(3_000),
+});
+
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+
+interface Had {
+  readonly lease: Lease;
+  readonly form: Step["form"];
+}
+
+class Run {
+  readonly violations: string[] = [];
+  readonly held: Had[] = [];
+  readonly #calls = new Set<AbortController>();
+  readonly #ground: ConformanceGround;
+  readonly #people: Leases[];
+  #isOver = false;
+
+  constructor(ground: ConformanceGround, opened: Leases[]) {
+    this.#ground = ground;
+    this.#people = opened;
+  }
+
+  async take({ kind, form, who, limit, ms }: Step): Promise<void> {
+    const { lease } = this.held[ms % this.held.length] ?? {};
+    if (kind === "acquire" || kind === "try") this.#call(kind, form, who, limit, 4 * ms);
+    else if (kind === "release") void lease?.release();
+    else if (kind === "abort") [...this.#calls][ms % this.#calls.size]?.abort();
+    else if (kind === "freeze") await this.#ground.freeze!(this.#people[who]!, 2 * ms);
+    else await this.#ground.pass(ms);
+    await this.#ground.pass(ms % 60);
+    this.judge();
+  }
+
+  #call(kind: "acquire" | "try", form: Step["form"], who: number, limit: number, wait: number): void {
+    const stop = new AbortController();
+    const { signal } = stop;
+    const options: AcquireOptions = {
+      ttl: ttlMs,
+      signal,
+      ...(form === "counted" ? { limit } : { mode: form }),
+    };
+    const leases = this.#people[who]!;
+    const name = form === "counted" ? "c" : "s";
+    this.#calls.add(stop);
+    const call =
+      kind === "try" ? leases.tryAcquire(name, options) : leases.acquire(name, { ...options, wait });
+    void call
+      .then((lease) => lease && this.#had({ lease, form }))
+      .catch(() => undefined)
+      .finally(() => this.#calls.delete(stop));
+  }
+
+  #had(had: Had): void {
+    const { lease, form } = had;
+    // It may have been lost on the way to the caller.
+    if (lease.remaining() === 0) return;
+    for (const other of this.held) {
+      const isBefore =
+        form === "counted" ? other.lease.resource === lease.resource : this.#excludes(had, other);
+      if (isBefore && other.lease.token >= lease.token)
+        this.violations.push(`the token of ${form} ${lease.resource} went back`);
+    }
+    this.held.push(had);
+    this.judge();
+    if (this.#isOver) void lease.release();
+  }
+
+  /** Whether the two cannot be held beside each other. */
+  #excludes(one: Had, other: Had): boolean {
+    if (one.form === "counted" || other.form === "counted") return false;
+    return one.form === "exclusive" || other.form === "exclusive";
+  }
+
+  judge(): void {
+    const live = this.held.filter(({ lease }) => lease.remaining() > 0);
+    const counted = live.filter(({ form }) => form === "counted").map(({ lease }) => lease.resource);
+    if (counted.length > limitMax) this.violations.push(`${counted.length} hold a counted lease`);
+    if (new Set(counted).size < counted.length) this.violations.push("two hold one slot");
+    for (const [index, one] of live.entries())
+      if (live.slice(index + 1).some((other) => this.#excludes(one, other)))
+        this.violations.push("a writer holds beside another");
+  }
+
+  /** When all is given back, all can be had, and nothing else is left. */
+  async end(): Promise<void> {
+    this.#isOver = true;
+    for (const { lease } of this.held) void lease.release();
+    const wait = 20 * ttlMs;
+    await this.#ground.pass(wait);
+    if (this.#calls.size > 0) this.violations.push("calls that never end");
+    const [leases] = this.#people;
+    const last = [
+      leases!.acquire("s", { mode: "exclusive", wait, ttl: ttlMs }),
+      ...Array.from({ length: limitMax }, () => leases!.acquire("c", { limit: limitMax, wait, ttl: ttlMs })),
+    ];
+    const all = Promise.all(last).catch(() => this.violations.push("what all gave back is not to be had"));
+    await this.#ground.pass(2 * wait);
+    await all;
+  }
+}
+
+async function play(open: () => ConformanceGround, steps: readonly Step[]): Promise<Run> {
+  const ground = open();
+  const opened: Leases[] = [];
+  for (const name of people) {
+    const opening = ground.open(name).then((leases) => opened.push(leases));
+    await ground.pass(100);
+    await opening;
+  }
+  const run = new Run(ground, opened);
+  for (const each of steps) await run.take(each);
+  await run.end();
+  await ground.close();
+  if (run.violations.length > 0) throw new Error(run.violations.join("; "));
+  return run;
+}
+
+const search = (
+  open: () => ConformanceGround,
+  numRuns: number,
+  onRun: (run: Run) => unknown = () => undefined,
+  seed?: number,
+) =>
+  fc.check(
+    fc.asyncProperty(
+      fc.array(step, { minLength: 5, maxLength: 25 }),
+      async (steps) => void onRun(await play(open, steps)),
+    ),
+    { numRuns, endOnFailure: true, ...(seed !== undefined && { seed }) },
+  );
+
+const runs = 3 * effort;
+
+/** Where a lease takes long, with greater effort only. */
+const slow = new Set(["stores that can only write", "grid"]);
+
+test.each(Object.entries(grounds).filter(([name]) => effort > 1 || !slow.has(name)))(
+  "on %s no more than the limit hold, no writer holds beside another, tokens rise, and all can be had again",
+  async (_name, open) => {
+    let held = 0;
+    const found = await search(open, runs, (run) => (held += run.held.length));
+    const { failed, counterexample, errorInstance } = found;
+    expect({ failed, counterexample, errorInstance }).toMatchObject({ failed: false });
+    expect(held).toBeGreaterThan(0);
+  },
+);
+
+/** The calls that follow from it find each mistake soon; others need up to some thousands. */
+const seed = 4;
+
+describe("random calls find", () => {
+  test.each<[Fault, keyof typeof grounds, RegExp]>([
+    ["eachLimitHasItsSlots", "memory", /hold a counted lease/],
+    ["wonSlotIsKept", "memory", /not to be had/],
+    ["writerSkipsSlots", "memory that takes its time", /a writer holds beside/],
+    ["lateSlotIsKept", "memory that takes its time", /not to be had/],
+    ["gateOfAWriterIsKept", "memory", /not to be had/],
+    ["readerHasTheTokenOfItsSlot", "stores that compare and set", /went back/],
+  ])("the mistake %s", async (fault, ground, what) => {
+    const found = await duringFaults({ [fault]: true }, () =>
+      search(grounds[ground]!, 3_000, undefined, seed),
+    );
+    expect(inspect(found.errorInstance)).toMatch(what);
+  });
+});
