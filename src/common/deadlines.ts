@@ -21,6 +21,9 @@ const arity = 4;
 /** Room for so many at first; it doubles. */
 const sizeFirst = 16;
 
+/** Room for more is given back when the last has gone: some 100 KB. */
+const sizeKept = 4_096;
+
 /**
  * Deadlines in the order in which they fall due: a heap whose items know their place, so that scheduling,
  * re-scheduling and cancelling cost O(log n) and allocate nothing.
@@ -118,7 +121,9 @@ export class Deadlines<T extends DeadlineItem> {
 
   /** What many have needed is given back. */
   #clear(): void {
-    if (this.#items.length === sizeFirst) return;
+    if (this.#items.length <= sizeKept) return;
+    this.#due = this.#order = new Float64Array(0);
+    this.#numbers = this.#places = new Int32Array(0);
     this.#items = [];
     this.#freeNumber = -1;
   }
