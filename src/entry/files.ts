@@ -16,3 +16,4 @@ export type {
   ReplicatedFile,
 } from "../files/types.js";
 export { openBlockDirectory } from "../files/disk/directory-store.js";
+export { serveWebdav, type WebdavOptions, type WebdavServer } from "../files/webdav/server.js";

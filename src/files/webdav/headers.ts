@@ -1,0 +1,106 @@
+import { Refusal } from "./refusal.js";
+
+/** The longest lock, s. A client that wants more refreshes it. */
+export const lockSecondsMax = 600;
+
+export type Depth = "0" | "1" | "infinity";
+
+/** @throws Refusal 400 */
+export function depthOf(header: string | undefined, otherwise: Depth): Depth {
+  if (header === undefined) return otherwise;
+  const depth = header.trim().toLowerCase();
+  if (depth === "0" || depth === "1" || depth === "infinity") return depth;
+  throw new Refusal(400, `Depth is 0, 1 or infinity, not ${JSON.stringify(header)}`);
+}
+
+/** How long a lock is wanted: the first of the proposals that is understood, s. */
+export function lockSecondsOf(header: string | undefined): number {
+  const seconds = /\bSecond-(\d{1,10})\b/i.exec(header ?? "")?.[1];
+  return Math.max(1, Math.min(lockSecondsMax, seconds === undefined ? lockSecondsMax : Number(seconds)));
+}
+
+/** Bytes from `start` up to and with `end`. */
+export interface Range {
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * The one range that is wanted of a content of so many bytes; nothing where all is wanted, which is also the
+ * answer to several ranges at once and to units that are not bytes (RFC 9110, 14.2).
+ *
+ * @throws Refusal 416
+ */
+export function rangeOf(header: string | undefined, bytes: number): Range | undefined {
+  const match = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header?.trim() ?? "");
+  const [first = "", last = ""] = match?.slice(1) ?? [];
+  if (match === null || (first === "" && last === "")) return undefined;
+  if (first !== "" && last !== "" && Number(last) < Number(first)) return undefined;
+  const start = first === "" ? Math.max(0, bytes - Number(last)) : Number(first);
+  const end = first === "" || last === "" ? bytes - 1 : Math.min(bytes - 1, Number(last));
+  if (start > end) throw new Refusal(416, `the content has ${bytes} bytes`);
+  return { start, end };
+}
+
+/** A condition of the header `If`: that a lock or a content is, or is not, there. */
+export interface Condition {
+  readonly kind: "token" | "etag";
+  readonly value: string;
+  readonly not: boolean;
+}
+
+/** One list of conditions, all of which must hold; `resource` where it names another than the request's. */
+export interface ConditionList {
+  readonly resource: string | undefined;
+  readonly conditions: readonly Condition[];
+}
+
+/** Of what is longer nobody needs the rest: a request locks a path or two. */
+const ifBytesMax = 4_096;
+
+/**
+ * The lists of the header `If` (RFC 4918, 10.4). The request may go on if one of them holds.
+ *
+ * @throws Refusal 400
+ */
+export function conditionsOf(header: string | undefined): readonly ConditionList[] {
+  if (header === undefined) return [];
+  const wrong = new Refusal(400, "the header If is not understood");
+  if (header.length > ifBytesMax) throw wrong;
+  const lists: ConditionList[] = [];
+  let resource: string | undefined;
+  let rest = header.trim();
+  while (rest !== "") {
+    const tag = /^<([^<>]+)>\s*/.exec(rest);
+    if (tag !== null) {
+      resource = tag[1];
+      rest = rest.slice(tag[0].length);
+    }
+    const list = /^\(((?:[^()"]|"[^"]*")*)\)\s*/.exec(rest);
+    if (list === null) throw wrong;
+    rest = rest.slice(list[0].length);
+    lists.push({ resource, conditions: conditionsIn(list[1]!, wrong) });
+  }
+  return lists;
+}
+
+function conditionsIn(text: string, wrong: Refusal): Condition[] {
+  const conditions: Condition[] = [];
+  let rest = text.trim();
+  while (rest !== "") {
+    const match = /^(not\s+)?(?:<([^<>]+)>|\[([^\]]+)\])\s*/i.exec(rest);
+    if (match === null) throw wrong;
+    const [whole, not, token, etag] = match;
+    const value = token ?? etag!.trim();
+    conditions.push({ kind: token === undefined ? "etag" : "token", value, not: not !== undefined });
+    rest = rest.slice(whole.length);
+  }
+  if (conditions.length === 0) throw wrong;
+  return conditions;
+}
+
+/** Every lock that the request knows of; that is what shows that it may change what they lock. */
+export function tokensIn(lists: readonly ConditionList[]): ReadonlySet<string> {
+  const all = lists.flatMap(({ conditions }) => conditions);
+  return new Set(all.filter(({ kind, not }) => kind === "token" && !not).map(({ value }) => value));
+}

@@ -1,0 +1,330 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { pipeline } from "node:stream/promises";
+import { Readable } from "node:stream";
+import { conditionsOf, depthOf, lockSecondsOf, rangeOf, tokensIn } from "./headers.js";
+import { type Locks, isWithin } from "./locks.js";
+import {
+  activeLock,
+  contentType,
+  hrefOf,
+  propfindResponse,
+  proppatchResponse,
+  wantedOf,
+} from "./properties.js";
+import { Refusal } from "./refusal.js";
+import type { DavEntry, DavTree } from "./tree.js";
+import { type XmlElement, childOf, dav, escaped, openRoot, parseXml } from "./xml.js";
+
+/** A request with what all methods need of it. */
+export interface Call {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly path: string;
+  readonly tree: DavTree;
+  readonly locks: Locks;
+}
+
+type Method = (call: Call) => Promise<void>;
+
+/** A body of XML that is longer is refused before it is read. */
+const xmlBytesMax = 64 * 1024;
+/** Of what a client says of the owner of a lock. */
+const ownerBytesMax = 1_024;
+/** An answer is handed on in pieces of about so many characters. */
+const pieceLength = 64 * 1024;
+
+export const methods: Readonly<Record<string, Method>> = {
+  OPTIONS: options,
+  GET: get,
+  HEAD: get,
+  PUT: put,
+  DELETE: remove,
+  MKCOL: makeCollection,
+  COPY: copyOrMove,
+  MOVE: copyOrMove,
+  PROPFIND: propfind,
+  PROPPATCH: proppatch,
+  LOCK: lock,
+  UNLOCK: unlock,
+};
+
+function end({ response }: Call, status: number, headers: Record<string, string> = {}): void {
+  response.writeHead(status, { "content-length": "0", ...headers }).end();
+}
+
+async function options(call: Call): Promise<void> {
+  end(call, 200, { dav: "1, 2", allow: Object.keys(methods).join(", "), "ms-author-via": "DAV" });
+}
+
+async function found({ tree, path }: Call): Promise<DavEntry> {
+  const entry = await tree.find(path);
+  if (entry === undefined) throw new Refusal(404, `there is no /${path}`);
+  return entry;
+}
+
+async function get(call: Call): Promise<void> {
+  const { request, response, tree, path } = call;
+  const entry = await found(call);
+  if (entry.kind === "folder")
+    throw new Refusal(405, "a folder has no content of its own; PROPFIND lists what is in it");
+  const common = {
+    etag: entry.etag,
+    "last-modified": new Date(entry.modifiedMs).toUTCString(),
+    "content-type": contentType,
+    "accept-ranges": "bytes",
+    // A browser must not run what somebody has put here.
+    "x-content-type-options": "nosniff",
+    "content-security-policy": "sandbox",
+  };
+  checkMatches(request, entry);
+  if (isUnchanged(request, entry)) return void response.writeHead(304, { etag: entry.etag }).end();
+  const isWanted = request.headers["if-range"] === undefined || request.headers["if-range"] === entry.etag;
+  const range =
+    request.method === "GET" && isWanted ? rangeOf(request.headers.range, entry.bytes) : undefined;
+  const { start, end: last } = range ?? { start: 0, end: entry.bytes - 1 };
+  response.writeHead(range === undefined ? 200 : 206, {
+    ...common,
+    "content-length": String(last - start + 1),
+    ...(range !== undefined && { "content-range": `bytes ${start}-${last}/${entry.bytes}` }),
+  });
+  if (request.method === "HEAD" || last < start) return void response.end();
+  // An error on the way cuts the answer off: it is shorter than it says, and no client takes it for whole.
+  await pipeline(Readable.from(tree.read(path, start, last - start + 1)), response);
+}
+
+async function put(call: Call): Promise<void> {
+  const { request, tree, path } = call;
+  if (path === "" || request.url!.endsWith("/")) throw new Refusal(405, "a folder cannot be put");
+  if (request.headers["content-range"] !== undefined)
+    throw new Refusal(400, "a file is put as a whole: Content-Range is not supported");
+  const before = await tree.find(path);
+  if (before?.kind === "folder") throw new Refusal(405, `/${path} is a folder`);
+  await mayWrite(call, [path], false);
+  checkMatches(request, before);
+  await mustBeInFolder(tree, path);
+  await tree.write(path, request as AsyncIterable<Uint8Array>);
+  const after = await tree.find(path);
+  end(call, before === undefined ? 201 : 204, after === undefined ? {} : { etag: after.etag });
+}
+
+async function remove(call: Call): Promise<void> {
+  const { request, tree, path, locks } = call;
+  if (path === "") throw new Refusal(403, "the root cannot be removed");
+  const entry = await found(call);
+  if (entry.kind === "folder") depthMustBe(request, "infinity");
+  await mayWrite(call, [path], true);
+  checkMatches(request, entry);
+  await tree.remove(path);
+  await locks.forget(path);
+  end(call, 204);
+}
+
+async function makeCollection(call: Call): Promise<void> {
+  const { request, tree, path } = call;
+  if (await hasBody(request)) throw new Refusal(415, "a folder is made without a body");
+  if (path === "" || (await tree.find(path)) !== undefined)
+    throw new Refusal(405, `/${path} is there already`);
+  await mayWrite(call, [path], false);
+  await mustBeInFolder(tree, path);
+  await tree.makeFolder(path);
+  end(call, 201);
+}
+
+async function copyOrMove(call: Call): Promise<void> {
+  const { request, tree, path, locks } = call;
+  const isMove = request.method === "MOVE";
+  const to = pathOf(destinationOf(request));
+  const entry = await found(call);
+  if (path === "" || to === "" || path === to) throw new Refusal(403, "source and destination are the same");
+  if (isWithin(path, to) || isWithin(to, path))
+    throw new Refusal(403, "one of source and destination is within the other");
+  const depth = depthOf(request.headers["depth"] as string | undefined, "infinity");
+  if (depth === "1" || (isMove && depth !== "infinity" && entry.kind === "folder"))
+    throw new Refusal(400, `a folder cannot be ${isMove ? "moved" : "copied"} with depth ${depth}`);
+  const before = await tree.find(to);
+  if (before !== undefined && request.headers["overwrite"] === "F")
+    throw new Refusal(412, `/${to} is there already`);
+  await mayWrite(call, isMove ? [path, to] : [to], true);
+  await mustBeInFolder(tree, to);
+  if (before !== undefined) await tree.remove(to);
+  if (isMove) await tree.move(path, to);
+  else await tree.copy(path, to, depth === "infinity");
+  if (isMove) await locks.forget(path);
+  end(call, before === undefined ? 201 : 204, { location: hrefOf(to, entry.kind === "folder") });
+}
+
+async function propfind(call: Call): Promise<void> {
+  const { request, response, tree, path, locks } = call;
+  const depth = depthOf(request.headers["depth"] as string | undefined, "infinity");
+  if (depth === "infinity")
+    throw new Refusal(403, "a whole tree is not listed at once: use depth 0 or 1", "propfind-finite-depth");
+  const wanted = wantedOf(await xmlBody(request));
+  const entry = await found(call);
+  const one = (each: DavEntry): string => propfindResponse(each, locks.at(each.path), wanted);
+  const answer = async function* (): AsyncGenerator<string> {
+    let piece = openRoot("multistatus") + one(entry);
+    if (depth === "1" && entry.kind === "folder")
+      for await (const child of tree.children(path)) {
+        piece += one(child);
+        if (piece.length < pieceLength) continue;
+        yield piece;
+        piece = "";
+      }
+    yield `${piece}</D:multistatus>\n`;
+  };
+  response.writeHead(207, xmlHeaders);
+  await pipeline(Readable.from(answer()), response);
+}
+
+async function proppatch(call: Call): Promise<void> {
+  const body = await xmlBody(call.request);
+  const entry = await found(call);
+  await mayWrite(call, [call.path], false);
+  const text = `${openRoot("multistatus")}${proppatchResponse(entry, body)}</D:multistatus>\n`;
+  call.response.writeHead(207, xmlHeaders).end(text);
+}
+
+async function lock(call: Call): Promise<void> {
+  const { request, response, tree, path, locks } = call;
+  const seconds = lockSecondsOf(request.headers["timeout"] as string | undefined);
+  const body = await xmlBody(request);
+  if (body === undefined) {
+    const tokens = tokensIn(conditionsOf(request.headers["if"] as string | undefined));
+    const kept = locks.refresh(path, tokens, seconds);
+    return void response.writeHead(200, xmlHeaders).end(lockDiscovery(activeLock(kept)));
+  }
+  if (childOf(childOf(body, "lockscope") ?? body, "exclusive") === undefined)
+    throw new Refusal(422, "only exclusive locks can be had");
+  const depth = depthOf(request.headers["depth"] as string | undefined, "infinity");
+  if (depth === "1") throw new Refusal(400, "a lock has depth 0 or infinity");
+  const owner = ownerOf(childOf(body, "owner"));
+  if (Buffer.byteLength(owner) > ownerBytesMax) throw new Refusal(400, "the owner of the lock is too long");
+  const before = await tree.find(path);
+  if (before === undefined) await mustBeInFolder(tree, path);
+  const taken = await locks.take(path, owner, depth === "infinity", seconds);
+  try {
+    // What is locked before it is there is an empty file (RFC 4918, 7.3).
+    if (before === undefined) await tree.write(path, Readable.from([]));
+  } catch (error) {
+    await locks.release(path, taken.token);
+    throw error;
+  }
+  const headers = { ...xmlHeaders, "lock-token": `<${taken.token}>` };
+  response.writeHead(before === undefined ? 201 : 200, headers).end(lockDiscovery(activeLock(taken)));
+}
+
+async function unlock(call: Call): Promise<void> {
+  const token = /^\s*<([^<>]+)>\s*$/.exec(String(call.request.headers["lock-token"] ?? ""))?.[1];
+  if (token === undefined) throw new Refusal(400, "the header Lock-Token is missing");
+  await call.locks.release(call.path, token);
+  end(call, 204);
+}
+
+const xmlHeaders = { "content-type": "application/xml; charset=utf-8" };
+
+function lockDiscovery(content: string): string {
+  return `${openRoot("prop")}${dav("lockdiscovery", content)}</D:prop>\n`;
+}
+
+/** Text, or an address; more is not kept. */
+function ownerOf(owner: XmlElement | undefined): string {
+  if (owner === undefined) return "";
+  const href = childOf(owner, "href");
+  return href === undefined ? escaped(owner.text.trim()) : dav("href", escaped(href.text.trim()));
+}
+
+/** The request shows the locks that stand in its way, and what it says of them and of contents is true. */
+async function mayWrite(call: Call, paths: readonly string[], deep: boolean): Promise<void> {
+  const { request, tree, locks, path } = call;
+  const lists = conditionsOf(request.headers["if"] as string | undefined);
+  const tokens = tokensIn(lists);
+  const holds = async (list: (typeof lists)[number]): Promise<boolean> => {
+    const about = list.resource === undefined ? path : pathOf(list.resource);
+    const entry = list.conditions.some(({ kind }) => kind === "etag") ? await tree.find(about) : undefined;
+    return list.conditions.every(({ kind, value, not }) => {
+      // A lock of another node is known by its token only, and looked at below.
+      const isLocked = value !== noLock;
+      return (kind === "token" ? isLocked : entry?.etag === value) !== not;
+    });
+  };
+  if (lists.length > 0 && !(await Promise.all(lists.map(holds))).some(Boolean))
+    throw new Refusal(412, "what the header If says is not so");
+  await locks.mustBeFree(paths, tokens, deep);
+}
+
+/** A token that no lock has: clients say `Not <DAV:no-lock>` for what is always so. */
+const noLock = "DAV:no-lock";
+
+/** `If-Match` and `If-None-Match`. @throws Refusal 412 */
+function checkMatches(request: IncomingMessage, entry: DavEntry | undefined): void {
+  const match = request.headers["if-match"];
+  const isAmong = (list: string): boolean =>
+    entry !== undefined && (list.trim() === "*" || list.split(",").some((tag) => tag.trim() === entry.etag));
+  if (match !== undefined && !isAmong(match)) throw new Refusal(412, "the content is another one");
+  const none = request.headers["if-none-match"];
+  if (none !== undefined && isAmong(none) && request.method !== "GET" && request.method !== "HEAD")
+    throw new Refusal(412, "it is there already");
+}
+
+function isUnchanged({ headers }: IncomingMessage, { etag, modifiedMs }: DavEntry): boolean {
+  const tags = headers["if-none-match"];
+  if (tags !== undefined) return tags.trim() === "*" || tags.split(",").some((tag) => tag.trim() === etag);
+  const since = Date.parse(headers["if-modified-since"] ?? "");
+  return !Number.isNaN(since) && Math.floor(modifiedMs / 1_000) * 1_000 <= since;
+}
+
+function depthMustBe({ headers }: IncomingMessage, depth: "infinity"): void {
+  if (depthOf(headers["depth"] as string | undefined, depth) !== depth)
+    throw new Refusal(400, `a folder is removed with depth ${depth}`);
+}
+
+async function mustBeInFolder(tree: DavTree, path: string): Promise<void> {
+  const folder = path.split("/").slice(0, -1).join("/");
+  if ((await tree.find(folder))?.kind !== "folder") throw new Refusal(409, `there is no folder /${folder}`);
+}
+
+function destinationOf({ headers }: IncomingMessage): string {
+  const destination = String(headers["destination"] ?? "");
+  if (destination === "") throw new Refusal(400, "the header Destination is missing");
+  // Behind a proxy the name that a client sees is not ours to know; another server it is all the same.
+  const host = /^https?:\/\/([^/]+)/i.exec(destination)?.[1];
+  if (host !== undefined && host.toLowerCase() !== headers.host?.toLowerCase())
+    throw new Refusal(502, `the destination is on another server than ${headers.host}`);
+  return destination;
+}
+
+/**
+ * The path that an address of this server is about.
+ *
+ * @throws Refusal 400 for what is no path of a file
+ */
+export function pathOf(url: string): string {
+  const raw = url.replace(/^https?:\/\/[^/]*/i, "").replace(/[?#].*$/s, "");
+  let parts: string[];
+  try {
+    parts = raw.split("/").map(decodeURIComponent);
+  } catch {
+    throw new Refusal(400, "the path is not encoded as UTF-8 with %");
+  }
+  const named = parts.filter((part) => part !== "");
+  if (named.some((part) => part === "." || part === ".." || /[/\p{Cc}]/u.test(part)))
+    throw new Refusal(400, "a path has no parts . and .., and no control characters");
+  return named.join("/");
+}
+
+async function hasBody(request: IncomingMessage): Promise<boolean> {
+  for await (const chunk of request) if ((chunk as Buffer).length > 0) return true;
+  return false;
+}
+
+/** @throws Refusal 413, 400 */
+async function xmlBody(request: IncomingMessage): Promise<XmlElement | undefined> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > xmlBytesMax) throw new Refusal(413, `a body of XML has at most ${xmlBytesMax} bytes`);
+    chunks.push(chunk);
+  }
+  return bytes === 0 ? undefined : parseXml(Buffer.concat(chunks).toString("utf8"));
+}

@@ -1,0 +1,106 @@
+import { lockSecondsMax } from "./headers.js";
+import type { Lock } from "./locks.js";
+import { Refusal } from "./refusal.js";
+import type { DavEntry } from "./tree.js";
+import { type XmlElement, type XmlName, childOf, dav, davNamespace, escaped, named } from "./xml.js";
+
+/** What a PROPFIND asks for. */
+export type Wanted =
+  | { readonly kind: "all" }
+  | { readonly kind: "names" }
+  | { readonly kind: "some"; readonly names: XmlName[] };
+
+/** Names in one request; each is answered for each entry. */
+const namesMax = 64;
+
+/** @throws Refusal 400 */
+export function wantedOf(body: XmlElement | undefined): Wanted {
+  if (body === undefined || childOf(body, "allprop") !== undefined) return { kind: "all" };
+  if (childOf(body, "propname") !== undefined) return { kind: "names" };
+  const names = childOf(body, "prop")?.children;
+  if (body.local !== "propfind" || names === undefined) throw new Refusal(400, "the body is no propfind");
+  if (names.length > namesMax) throw new Refusal(400, `more than ${namesMax} properties are asked for`);
+  return { kind: "some", names };
+}
+
+const supportedLock = dav("lockentry", dav("lockscope", dav("exclusive")), dav("locktype", dav("write")));
+
+/** The properties of an entry, as the XML that is in each. */
+function propertiesOf(entry: DavEntry, lock: Lock | undefined): ReadonlyMap<string, string> {
+  const isFolder = entry.kind === "folder";
+  const properties = new Map([
+    ["resourcetype", isFolder ? dav("collection") : ""],
+    ["displayname", escaped(entry.path.split("/").at(-1)!)],
+    ["getlastmodified", new Date(entry.modifiedMs).toUTCString()],
+    ["creationdate", new Date(entry.modifiedMs).toISOString()],
+    ["supportedlock", supportedLock],
+    ["lockdiscovery", lock === undefined ? "" : activeLock(lock)],
+  ]);
+  if (isFolder) return properties;
+  properties.set("getcontentlength", String(entry.bytes));
+  properties.set("getcontenttype", contentType);
+  properties.set("getetag", escaped(entry.etag));
+  return properties;
+}
+
+/** Nobody has said what a file is, and to guess is left to who shows it. */
+export const contentType = "application/octet-stream";
+
+export function activeLock(lock: Lock): string {
+  const seconds = Math.max(0, Math.min(lockSecondsMax, Math.round((lock.endsMs - Date.now()) / 1_000)));
+  return dav(
+    "activelock",
+    dav("locktype", dav("write")),
+    dav("lockscope", dav("exclusive")),
+    dav("depth", lock.deep ? "infinity" : "0"),
+    lock.owner === "" ? "" : dav("owner", lock.owner),
+    dav("timeout", `Second-${seconds}`),
+    dav("locktoken", dav("href", escaped(lock.token))),
+    dav("lockroot", dav("href", hrefOf(lock.path, false))),
+  );
+}
+
+/** The address of a path on this server. */
+export function hrefOf(path: string, isFolder: boolean): string {
+  const encoded = path.split("/").map(encodeURIComponent).join("/");
+  return `/${encoded}${isFolder && path !== "" ? "/" : ""}`;
+}
+
+/** One entry of the answer to a PROPFIND. */
+export function propfindResponse(entry: DavEntry, lock: Lock | undefined, wanted: Wanted): string {
+  const properties = propertiesOf(entry, lock);
+  const href = dav("href", escaped(hrefOf(entry.path, entry.kind === "folder")));
+  if (wanted.kind !== "some") {
+    const all = [...properties].map(([name, value]) =>
+      wanted.kind === "all" ? dav(name, value) : dav(name),
+    );
+    return dav("response", href, propstat(all, 200));
+  }
+  const isKnown = ({ namespace, local }: XmlName) => namespace === davNamespace && properties.has(local);
+  const found = wanted.names.filter(isKnown).map(({ local }) => dav(local, properties.get(local)!));
+  const missing = wanted.names.filter((name) => !isKnown(name)).map(named);
+  const parts = [
+    ...(found.length > 0 || missing.length === 0 ? [propstat(found, 200)] : []),
+    ...(missing.length > 0 ? [propstat(missing, 404)] : []),
+  ];
+  return dav("response", href, parts.join(""));
+}
+
+/** The answer to a PROPPATCH: what a file has are its bytes and its name, and nothing else can be set. */
+export function proppatchResponse(entry: DavEntry, body: XmlElement | undefined): string {
+  if (body?.local !== "propertyupdate") throw new Refusal(400, "the body is no propertyupdate");
+  const names = body.children.flatMap((change) => childOf(change, "prop")?.children ?? []);
+  if (names.length > namesMax) throw new Refusal(400, `more than ${namesMax} properties are to be set`);
+  const href = dav("href", escaped(hrefOf(entry.path, entry.kind === "folder")));
+  return dav("response", href, propstat(names.map(named), 403));
+}
+
+const reasons: Readonly<Record<number, string>> = { 200: "OK", 403: "Forbidden", 404: "Not Found" };
+
+function propstat(properties: readonly string[], status: number): string {
+  return dav(
+    "propstat",
+    dav("prop", properties.join("")),
+    dav("status", `HTTP/1.1 ${status} ${reasons[status]}`),
+  );
+}

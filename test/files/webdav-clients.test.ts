@@ -1,0 +1,98 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { serveWebdav, type WebdavServer } from "../../src/files/webdav/server.js";
+import { MemoryCluster } from "../../src/testing/index.js";
+import { MemoryFiles } from "../support/memory-files.js";
+
+/** Clients that others have written, as Debian has them, against the front on files in memory. */
+
+let files: MemoryFiles;
+let server: WebdavServer;
+let folder: string;
+
+beforeAll(() => {
+  const missing = ["cadaver", "rclone"].filter((name) => spawnSync("which", [name]).status !== 0);
+  if (missing.length > 0) execFileSync("apt-get", ["install", "-y", "-qq", ...missing], { stdio: "ignore" });
+}, 180_000);
+beforeEach(async () => {
+  files = new MemoryFiles();
+  server = await serveWebdav(files, new MemoryCluster().open("a"));
+  folder = mkdtempSync(join(tmpdir(), "leasehold-clients-"));
+});
+afterEach(() => server.close());
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Not synchronously: the server is in this process. */
+async function run(command: string, args: readonly string[], input = ""): Promise<string> {
+  const child = spawn(command, [...args], { cwd: folder, env: { ...process.env, HOME: folder } });
+  let output = "";
+  child.stdout.on("data", (text) => (output += String(text)));
+  child.stderr.on("data", (text) => (output += String(text)));
+  child.stdin.end(input);
+  const [code] = (await once(child, "close")) as [number];
+  if (code !== 0) throw new Error(`${command} ${args.join(" ")}: ${code}\n${output}`);
+  return output;
+}
+
+const sha256 = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
+
+describe("rclone", () => {
+  const rclone = (...args: string[]) =>
+    run("rclone", ["--config", "/dev/null", "--webdav-url", server.url, "--webdav-vendor", "other", ...args]);
+
+  test("copies a tree there and back, checks it, moves, and removes it", async () => {
+    mkdirSync(join(folder, "tree/in/deep"), { recursive: true });
+    const big = Buffer.alloc(9_000_001, "0123456789abcdef!");
+    writeFileSync(join(folder, "tree/big.bin"), big);
+    writeFileSync(join(folder, "tree/in/deep/ä & b.txt"), "small");
+    writeFileSync(join(folder, "tree/empty"), "");
+    await rclone("copy", "tree", ":webdav:there");
+    expect(await rclone("check", "--download", "tree", ":webdav:there")).toMatch(/0 differences found/);
+    expect(await rclone("lsf", "-R", ":webdav:there")).toContain("in/deep/ä & b.txt");
+    await rclone("copy", ":webdav:there", "back");
+    expect(sha256(readFileSync(join(folder, "back/big.bin")))).toBe(sha256(big));
+    expect(await rclone("cat", "--offset", "5000000", "--count", "4", ":webdav:there/big.bin")).toBe(
+      big.toString("latin1", 5_000_000, 5_000_004),
+    );
+    writeFileSync(join(folder, "tree/in/deep/ä & b.txt"), "changed, and longer");
+    await rclone("sync", "tree", ":webdav:there");
+    expect(files.contents.get("there/in/deep/ä & b.txt")?.bytes.toString()).toBe("changed, and longer");
+    await rclone("moveto", ":webdav:there/in", ":webdav:there/out");
+    expect([...files.contents.keys()]).toContain("there/out/deep/ä & b.txt");
+    await rclone("purge", ":webdav:there");
+    expect([...files.contents.keys()]).toEqual([]);
+  });
+});
+
+describe("cadaver", () => {
+  const cadaver = (...lines: string[]) => run("cadaver", [server.url], `${lines.join("\n")}\nquit\n`);
+
+  test("makes folders, puts, gets, locks, copies, moves and removes", async () => {
+    writeFileSync(join(folder, "a.txt"), "of cadaver");
+    const said = await cadaver(
+      "mkcol f",
+      "cd f",
+      "put a.txt",
+      "ls",
+      "lock a.txt",
+      "discover a.txt",
+      "put a.txt",
+      "unlock a.txt",
+      "copy a.txt b.txt",
+      "move b.txt c.txt",
+      "get c.txt got.txt",
+    );
+    expect(said).not.toMatch(/failed/i);
+    expect(said).toMatch(/a\.txt\s+10/);
+    expect(readFileSync(join(folder, "got.txt"), "utf8")).toBe("of cadaver");
+    expect([...files.contents.keys()].sort()).toEqual(["f/.leasehold-folder", "f/a.txt", "f/c.txt"]);
+    expect(await cadaver("rmcol f")).not.toMatch(/failed/i);
+    expect(files.contents.size).toBe(0);
+  });
+});
