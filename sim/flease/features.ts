@@ -1,5 +1,6 @@
 import { Features } from "../kit/features.js";
 import type { RunPlan } from "./stage/plan.js";
+import { withoutViews } from "./stage/views-plan.js";
 import { noWaist } from "./stage/waist-plan.js";
 
 const removals = {
@@ -34,6 +35,7 @@ const removals = {
   breaks: (plan) => ({ ...plan, waist: { ...plan.waist, breakRate: 0 } }),
   aborts: (plan) => ({ ...plan, waist: { ...plan.waist, abortRate: 0 } }),
   "clients-that-come-and-go": (plan) => ({ ...plan, chaos: { ...plan.chaos, clientEveryMs: Infinity } }),
+  views: withoutViews,
   cells: (plan) => ({ ...plan, settings: { ...plan.settings, cellSize: plan.settings.members.length } }),
   "other-resources": (plan) => ({
     ...plan,

@@ -1,4 +1,5 @@
 import { Chaos } from "../kit/chaos.js";
+import { drawChange } from "./stage/views-plan.js";
 import { EventCode, Task } from "../kit/events.js";
 import type { MachineNode } from "./stage/node.js";
 import type { Stage } from "./stage/stage.js";
@@ -13,6 +14,8 @@ const farMs = 3_600_000;
 /** What goes wrong among peers: crashes, pauses, partitions and clocks. */
 export class FleaseHazards {
   readonly #world: Stage;
+  /** The number of the last joint view. */
+  #newestChange = 0;
 
   constructor(world: Stage) {
     this.#world = world;
@@ -38,6 +41,11 @@ export class FleaseHazards {
       { everyMs: chaos.rateEveryMs, untilMs, happens: () => this.#changeRate(this.#anyone()) },
       { everyMs: chaos.slewEveryMs, untilMs, happens: () => this.#slew(this.#anyone()) },
       { everyMs: chaos.stepTogetherEveryMs, untilMs, happens: () => this.#stepAnywhere() },
+      {
+        everyMs: this.#world.plan.views?.changeEveryMs ?? Infinity,
+        untilMs,
+        happens: () => this.#changeMembers(),
+      },
       { everyMs: chaos.clientEveryMs, untilMs, happens: () => this.#clientLeaves() },
     ]);
   }
@@ -164,6 +172,19 @@ export class FleaseHazards {
       if (!node.sleep.clocksSeemToAgree()) return;
     }
     node.clock.offsetMs = rightMs + farMs;
+  }
+
+  #changeMembers(): void {
+    const { nodes, random, settings } = this.#world;
+    const node = random.pick(nodes);
+    const { views } = node.peer ?? {};
+    if (views === undefined || !node.isMember || node.paused || node.sleep.isOn) return;
+    const next = drawChange(views.view, settings, random);
+    // Who begins a change has seen to it that nobody else does: two at once may end in two halves for ever.
+    const { rivals = false } = this.#world.plan.views ?? {};
+    if (views.whyNoChange(next) !== undefined || (!rivals && views.view.number < this.#newestChange)) return;
+    this.#newestChange = views.view.number + 1;
+    node.changeMembers(next);
   }
 
   // Network

@@ -2,6 +2,8 @@ import { ownerName } from "../../src/flease/protocol/ballot.js";
 import { emptyReading } from "../../src/flease/protocol/clock.js";
 import type { Reading } from "../../src/flease/protocol/clock.js";
 import { Kind, Message, copyMessage } from "../../src/flease/protocol/message.js";
+import { NodeViews } from "./node-views.js";
+import type { Membership } from "../../src/flease/protocol/views.js";
 import type { FleasePeer, PeerOutcomes } from "../../src/flease/peer.js";
 import type { Medium } from "../../src/flease/protocol/proposer-ports.js";
 import { FleaseRunner } from "../../src/flease/runner.js";
@@ -66,6 +68,7 @@ export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
   /** It goes on as another owner, and nobody has been told. */
   #renamed = false;
   #wasReady = false;
+  readonly #views: NodeViews;
   readonly #step: AcceptorStep;
 
   constructor(world: Stage, index: number, isMember: boolean, clock: SimClock) {
@@ -75,6 +78,7 @@ export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
     this.name = isMember ? `m${index}` : `c${index}`;
     this.clock = clock;
     this.sleep = new Sleep(world, this);
+    this.#views = new NodeViews(world, this);
     this.#clockPort = {
       monotonicMs: () => {
         this.sleep.look();
@@ -128,12 +132,14 @@ export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
       acceptor: this.isMember,
       world: { clock: this.#clockPort, timers: this.#timers, random: world.random },
       medium: this,
+      views: this.#views.port(),
       owner: () => this.owner,
       clockFault: (reason) => this.#clockFault(reason),
       maintained: (now) => this.#maintained(now),
     });
     this.peer = this.runner.peer;
     world.story?.(`${this.name} starts as ${this.owner}, wall ${this.runner.reading.wall}`);
+    this.#views.started();
     for (const started of world.observers.started) started(this);
     for (const agent of this.agents) agent.begin();
     if (world.hasWaist) this.#startWaist(world, this.runner, this.#timers);
@@ -203,6 +209,12 @@ export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
     this.pausedUntilMs = world.nowMs + forMs;
   }
 
+  changeMembers(next: Membership): void {
+    this.step(undefined, (now) => {
+      if (this.peer!.changeMembers(next, now)) this.#views.look();
+    });
+  }
+
   /**
    * One event of this node: reads the clock once, runs the body, and sees what follows. `resource` is what
    * the event may have touched; undefined for any.
@@ -231,6 +243,7 @@ export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
     const { message } = packet;
     if (!this.#believes(packet, runner)) return;
     if (packet.note !== "") this.#hear(packet);
+    if (packet.view !== undefined && runner.peer.hearView(packet.view, runner.reading)) this.#views.look();
     if (message !== undefined) {
       if (message.kind <= Kind.query) this.#handleRequest(packet, message, runner);
       else if (message.kind <= Kind.state) this.#handleReply(packet, message, runner);
@@ -266,12 +279,14 @@ export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
       this.#connectionsLost();
       for (const renamed of world.observers.renamed) renamed(this);
     }
+    this.#views.look();
     const ready = this.peer!.acceptor?.ready === true;
     if (ready && !this.#wasReady) this.#readied();
     this.#wasReady = ready;
     this.side?.calls.maintain(now);
     for (const clockRead of world.observers.clockRead) clockRead(this);
-    if (world.plan.skewWatch && world.random.chance(heartbeatRate)) this.#beat();
+    if ((world.plan.skewWatch || world.plan.views !== undefined) && world.random.chance(heartbeatRate))
+      this.#beat();
   }
 
   /** Idle links say that they are there, and what their end's clock shows: else a contradiction would never be taken back. */
@@ -350,6 +365,7 @@ export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
     const address = { from: this.index, to, fromIncarnation: this.incarnation, toIncarnation, resource };
     const packet = new Packet(address, message, this.#world.arrive);
     packet.note = note;
+    this.#views.tell(packet);
     const { lo, hi } = this.runner!.reading;
     packet.lo = lo;
     packet.hi = hi;

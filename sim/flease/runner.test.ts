@@ -7,7 +7,7 @@ import { simulateMany } from "./run.js";
 const seeds = Number(process.env["LEASEHOLD_SEEDS"] ?? 4);
 
 /** What is beside the protocol, and would only stand around what runs it. */
-const without = ["waist", "clients-that-come-and-go", "cells"] as const;
+const without = ["waist", "clients-that-come-and-go", "cells", "views"] as const;
 
 /** In `b` and `f` the steady clock alone excludes while wall clocks step, each by itself or together: restarts, and readings that must be fresh. */
 test.each<ClockMode>(["b", "f"])("what runs a peer breaks nothing in clock mode %s", async (mode) => {

@@ -1,3 +1,4 @@
+import { majorityOf } from "../common/majority.js";
 import { Acceptor } from "./protocol/acceptor.js";
 import { Admission } from "./admission.js";
 import { FleaseClock, emptyReading } from "./protocol/clock.js";
@@ -5,10 +6,12 @@ import type { Reading } from "./protocol/clock.js";
 import { isRequest, Kind, Message, Refusal } from "./protocol/message.js";
 import { Proposer } from "./protocol/proposer.js";
 import type { ProposerOutcomes, Medium } from "./protocol/proposer-ports.js";
+import { cellsOf } from "./protocol/view-cells.js";
 import { Queries } from "./protocol/queries.js";
-import { cellOf } from "./protocol/quorum.js";
 import type { FleaseSettings } from "./protocol/settings.js";
 import { SkewWatch } from "./protocol/skew.js";
+import { Views, votersOf } from "./protocol/views.js";
+import type { KeptView, Membership, ViewNote } from "./protocol/views.js";
 import { WatchFeed } from "./admin/watch-feed.js";
 import { Waiters } from "./protocol/waiters.js";
 
@@ -18,6 +21,18 @@ export interface FleasePeerOptions {
   readonly seed: number;
   /** A member has an acceptor; a client is a proposer only. */
   readonly acceptor: boolean;
+  /** Where members change (3.14). */
+  readonly views?: PeerViews | undefined;
+}
+
+/** What a participant needs to take part in changes of the members. */
+export interface PeerViews {
+  /** The member's id; "" for one without a vote. */
+  readonly id: string;
+  /** The view to begin with; that of the settings where none was kept. */
+  readonly kept: KeptView | undefined;
+  /** Writes down a view, so that a restart does not go back; false when it cannot. */
+  keep(kept: KeptView): boolean;
 }
 
 /**
@@ -77,6 +92,8 @@ export class FleasePeer {
   readonly admission: Admission;
   /** For those who watch; absent without an acceptor. */
   readonly feed: WatchFeed | undefined;
+  /** Which members count. */
+  readonly views: Views;
   /** Those who wait, at this acceptor. */
   readonly waiters: Waiters;
   /** Reused for HINT and PASS, which go beside the protocol. */
@@ -115,8 +132,10 @@ export class FleasePeer {
     this.admission = new Admission(settings.rpcTimeoutMs * latePart);
     this.acceptor = options.acceptor ? new Acceptor(settings, now, options.seed) : undefined;
     this.feed = this.acceptor === undefined ? undefined : new WatchFeed(this.acceptor);
-    const members = settings.members.map((_, index) => index);
-    this.skew = new SkewWatch(settings.maxClockSkewMs, cellOf(members).majority);
+    this.skew = new SkewWatch(settings.maxClockSkewMs, majorityOf(settings.members.length));
+    const { id = "", kept, keep = () => true } = options.views ?? {};
+    this.views = new Views(settings, id, kept, now, keep);
+    if (kept !== undefined) this.#enterView(now);
   }
 
   /** Says who is told of operations from now on. */
@@ -180,6 +199,29 @@ export class FleasePeer {
     return possible;
   }
 
+  /** Another participant has told of its view. True when this peer has entered it. */
+  hearView(note: ViewNote, now: Reading): boolean {
+    const entered = this.views.hear(note, now);
+    if (entered) this.#enterView(now);
+    return entered;
+  }
+
+  /** Begins a change of the members. False when the new view could not be written down. */
+  changeMembers(next: Membership, now: Reading): boolean {
+    const entered = this.views.change(next, now);
+    if (entered) this.#enterView(now);
+    return entered;
+  }
+
+  #enterView(now: Reading): void {
+    const { view, barrier } = this.views;
+    const cells = cellsOf(view, this.settings.members);
+    this.acceptor?.enterView(view.stamp, barrier);
+    this.proposer.enterView(view.stamp, cells, now);
+    this.queries.enterView(view.stamp, cells);
+    this.skew.majority = majorityOf(votersOf(view).length);
+  }
+
   /** The peer is not connected any more. */
   forget(peer: number): void {
     this.waiters.forget(peer);
@@ -217,7 +259,7 @@ export class FleasePeer {
   #tell(to: number, kind: Kind, resource: string): boolean {
     const aside = this.#aside;
     aside.kind = kind;
-    aside.view = this.settings.view;
+    aside.view = this.views.view.stamp;
     aside.resource = resource;
     aside.owner = this.proposer.owner;
     return this.#medium.tell(to, aside);
@@ -234,6 +276,7 @@ export class FleasePeer {
    */
   maintain(now: Reading): void {
     this.#checkClocks(now);
+    if (this.views.look(now)) this.#enterView(now);
     this.acceptor?.wake(now);
     this.feed?.expire(now);
     // A fiftieth of them at least: all are looked at within some five seconds, however many there are.

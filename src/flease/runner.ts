@@ -1,6 +1,7 @@
 import { readBothClocks } from "../common/both-clocks.js";
 import type { Timer, World } from "../common/ports.js";
 import { FleasePeer } from "./peer.js";
+import type { PeerViews } from "./peer.js";
 import type { Medium } from "./protocol/proposer-ports.js";
 import type { Reading } from "./protocol/clock.js";
 import { Message } from "./protocol/message.js";
@@ -15,6 +16,7 @@ export interface RunnerOptions {
   readonly acceptor: boolean;
   readonly world: World;
   readonly medium: Medium;
+  readonly views?: PeerViews | undefined;
   /** The owner name of the incarnation that begins. It must differ from those of all before. */
   owner(): string;
   /** The clocks are at fault, and the next incarnation begins: connections of the former one must end. */
@@ -42,11 +44,11 @@ export class FleaseRunner {
   #ended = false;
 
   constructor(options: RunnerOptions) {
-    const { settings, acceptor, world } = options;
+    const { settings, acceptor, world, views } = options;
     this.#options = options;
     this.world = world;
     const seed = Math.floor(world.random.next() * 0x1_0000_0000);
-    const first = { owner: options.owner(), seed, acceptor };
+    const first = { owner: options.owner(), seed, acceptor, views };
     const { monotonicMs, wallMs } = readBothClocks(world.clock, this.#clocks);
     this.peer = new FleasePeer(settings, first, monotonicMs, wallMs, options.medium, this.#restart);
     this.#now = this.now();

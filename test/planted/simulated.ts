@@ -28,7 +28,12 @@ export interface Simulated {
 type Finding = `${ClockMode} ${Invariant} ${number}`;
 
 /** What came to the world later, and would only stand around the mistakes of the protocol. */
-const besideTheProtocol = ["waist", "clients-that-come-and-go", "cells"] as const satisfies Feature[];
+const besideTheProtocol = [
+  "waist",
+  "clients-that-come-and-go",
+  "cells",
+  "views",
+] as const satisfies Feature[];
 
 const inProtocol = (name: string, faults: Partial<Faults>, ...findings: Finding[]) =>
   findings.map((finding) => row(name, finding, { faults, without: besideTheProtocol }));
@@ -38,6 +43,9 @@ const inWorld = (name: string, mistakes: WorldMistakes, ...findings: Finding[]) 
 
 const onWaist = (name: string, mistakes: WorldMistakes, ...findings: Finding[]) =>
   findings.map((finding) => row(name, finding, { mistakes, without: ["jobs"] }));
+
+const inViews = (name: string, faults: Partial<Faults>, ...findings: Finding[]) =>
+  findings.map((finding) => row(name, finding, { faults, without: ["waist"] }));
 
 const inWaist = (name: string, waistFaults: Partial<Faults>, ...findings: Finding[]) =>
   findings.map((finding) => row(name, finding, { waistFaults }));
@@ -160,6 +168,18 @@ export const simulated: readonly Simulated[] = [
 
   ...inWorld("P41: cells of different size", { mixedCells: true }, "c I1 1"),
   ...inWorld("P47: started below its earlier readings", { earlyStart: true }, "f I11 7", "f I2 141"),
+
+  ...inViews("P37: a change before the last one is over", { nextChangeTooEarly: true }, "c I16 5"),
+  ...inViews("P37: no wait in the joint view", { noWaitInJointView: true }, "c I16 2"),
+  ...inViews("P37: the own wait is enough", { ownWaitIsEnough: true }, "c I16 30"),
+  ...inViews("P37: too many are left in the view before", { tooManyStragglers: true }, "c I16 45"),
+  ...inViews("P42: members change without a joint view", { membersChangeAtOnce: true }, "c I16 2"),
+  ...inViews("P48: a restart goes back to an older view", { viewIsNotKept: true }, "c I16 8"),
+  ...inViews("P48: a restart ends the joint view", { restartEndsJointView: true }, "c I16 12"),
+  ...inViews("P49: a joint quorum of the old cell", { jointQuorumOfOldCell: true }, "c I16 2"),
+  ...inViews("P49: a joint quorum of the new cell", { jointQuorumOfNewCell: true }, "c I16 2", "c I1 5"),
+  ...inViews("P49: acknowledgements of two views", { acksOfViewsMixed: true }, "c I16 12"),
+  ...inViews("P49: a change of views forgets", { viewChangeForgets: true }, "c I1 2"),
 
   ...onWaist("the waist reports what has run out as held", { provider: neverRunsOut }, "c I1 9", "c I14 6"),
   ...onWaist("a lapsed lease is opened again", { leases: lapsedLeaseIsReopened }, "c I14 28"),

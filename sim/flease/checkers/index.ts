@@ -18,6 +18,7 @@ import { Recovery } from "./recovery.js";
 import { ReleaseFinality } from "./release-finality.js";
 import { Silence } from "./silence.js";
 import { nodeTokens, programTokens } from "./tokens.js";
+import { ViewChanges } from "./views.js";
 import { Turns } from "./turns.js";
 import { Waiters } from "./waiters.js";
 
@@ -44,6 +45,7 @@ export function allCheckers(view: WorldView, report: FleaseReport): Observer[] {
     new HeldForNobody(view, report),
     new Waiters(view, report),
     new Crowding(report),
+    new ViewChanges(view, report),
   ];
 }
 
@@ -56,6 +58,7 @@ export function isAsserted(invariant: Invariant, clocks: ClockAssumptions): bool
     case "I1":
     case "I4":
     case "I11":
+    case "I16":
       return clocks.wall || clocks.rate;
     case "I2":
     case "I3":

@@ -1,24 +1,27 @@
-import { Cells } from "../../../src/flease/protocol/cells.js";
+import { CountedCells, DecidedViews } from "./views.js";
 import type { Hold, Observer, FleaseReport, WorldView } from "../stage/observer.js";
+import type { Entry } from "../../../src/flease/protocol/entries/entry.js";
+import type { View } from "../../../src/flease/protocol/views.js";
 import type { NodeView } from "../stage/node.js";
 
 /** Steady clocks are compared through true time; this much is rounding. */
 const roundingMs = 0.01;
 
 /**
- * I4: every holder is guarded. At a majority of the acceptors of its cell, each is not ready or keeps the
- * lease at least as long as the holder relies on it, by the wall clock; and (perhaps another majority) by the
+ * I4: every holder is guarded. At a quorum of the view in which its lease was decided, each acceptor is not ready or keeps the
+ * lease at least as long as the holder relies on it, by the wall clock; and (perhaps another quorum) by the
  * steady clock.
  */
 export class QuorumBacked implements Observer {
   readonly #view: WorldView;
   readonly #report: FleaseReport;
-  readonly #cells: Cells;
+  readonly #cells: CountedCells;
+  readonly #decided = new DecidedViews();
 
   constructor(view: WorldView, report: FleaseReport) {
     this.#view = view;
     this.#report = report;
-    this.#cells = new Cells(view.settings.members, view.settings.cellSize);
+    this.#cells = new CountedCells(view);
   }
 
   looked(resource: string, holds: readonly Hold[]): void {
@@ -26,29 +29,34 @@ export class QuorumBacked implements Observer {
   }
 
   #check(resource: string, hold: Hold): void {
-    const { members, assumptions } = this.#view;
-    const cell = this.#cells.of(resource).members;
-    // Counted here again: a mistake in `common/majority.ts` is then not the checker's as well.
-    const majority = Math.floor(cell.length / 2) + 1;
-    let byWall = 0;
-    let bySteady = 0;
-    for (const index of cell) {
-      const member = members[index]!;
-      const acceptor = member.peer?.acceptor;
-      if (acceptor === undefined || !acceptor.ready) {
-        byWall += 1;
-        bySteady += 1;
-        continue;
-      }
-      const entry = acceptor.entry(resource);
-      if (entry === undefined || entry.leaseOwner !== hold.node.owner || entry.released) continue;
-      if (entry.leaseExpiresWallMs >= hold.instance.holdExpiresWallMs) byWall += 1;
-      if (this.#outlastsSteadily(member, entry.leaseExpiresMonoMs, hold)) bySteady += 1;
-    }
+    const { view } = this.#decided.of(hold);
+    const { assumptions } = this.#view;
     const who = `${hold.node.name}'s hold of ${resource}`;
-    if (byWall < majority) this.#report("I4", `${who} is guarded by ${byWall} acceptors on the wall clock`);
-    if (assumptions.rate && bySteady < majority)
-      this.#report("I4", `${who} is guarded by ${bySteady} acceptors on the steady clock`);
+    const byWall = this.#isGuarded(view, resource, hold, (_, entry) => {
+      return entry.leaseExpiresWallMs >= hold.instance.holdExpiresWallMs;
+    });
+    if (!byWall) this.#report("I4", `${who} is not guarded by a quorum on the wall clock`);
+    if (!assumptions.rate) return;
+    const bySteady = this.#isGuarded(view, resource, hold, (member, entry) => {
+      return this.#outlastsSteadily(member, entry.leaseExpiresMonoMs, hold);
+    });
+    if (!bySteady) this.#report("I4", `${who} is not guarded by a quorum on the steady clock`);
+  }
+
+  #isGuarded(
+    view: View,
+    resource: string,
+    hold: Hold,
+    outlasts: (member: NodeView, entry: Readonly<Entry>) => boolean,
+  ): boolean {
+    return this.#cells.isQuorum(view, resource, (index) => {
+      const member = this.#view.members[index]!;
+      const acceptor = member.peer?.acceptor;
+      if (acceptor === undefined || !acceptor.ready) return true;
+      const entry = acceptor.entry(resource);
+      if (entry === undefined || entry.leaseOwner !== hold.node.owner || entry.released) return false;
+      return outlasts(member, entry);
+    });
   }
 
   /** Even if the acceptor's clock runs as fast, and the holder's as slowly, as they may. */

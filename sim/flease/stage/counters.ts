@@ -44,6 +44,10 @@ export const fleaseCounters = () => ({
   requestsFollowed: 0,
   queriesAnswered: 0,
   changesSeen: 0,
+  /** Joint views that somebody was the first to enter, and views after such. */
+  changesBegun: 0,
+  changesEnded: 0,
+  viewRefusals: 0,
   clientArrivals: 0,
   clientDepartures: 0,
 });

@@ -15,6 +15,7 @@ export const invariants = [
   "I13",
   "I14",
   "I15",
+  "I16",
   "L1",
   "L2",
 ] as const;

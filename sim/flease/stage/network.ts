@@ -1,4 +1,5 @@
 import { copyMessage, Kind } from "../../../src/flease/protocol/message.js";
+import type { ViewNote } from "../../../src/flease/protocol/views.js";
 import type { Message } from "../../../src/flease/protocol/message.js";
 import { EventCode, SimEvent } from "../../kit/events.js";
 import { faultlessNetwork, type NetworkPlan } from "./plan.js";
@@ -23,6 +24,8 @@ export class Packet extends SimEvent {
   echoLo = 0;
   /** An admin RPC or its answer, which goes over a stream: it can get lost, and does not come twice. */
   note = "";
+  /** The sender's view, where members change. */
+  view: ViewNote | undefined;
   readonly #arrive: (packet: Packet) => void;
 
   constructor(
@@ -49,6 +52,7 @@ export class Packet extends SimEvent {
     copy.lo = this.lo;
     copy.hi = this.hi;
     copy.echoLo = this.echoLo;
+    copy.view = this.view;
     return copy;
   }
 }

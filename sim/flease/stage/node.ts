@@ -3,6 +3,7 @@ import type { FleaseProvider } from "../../../src/flease/provider.js";
 import type { FleaseRunner } from "../../../src/flease/runner.js";
 import type { Reading } from "../../../src/flease/protocol/clock.js";
 import type { AttemptFailure } from "../../../src/flease/protocol/proposer-ports.js";
+import type { Membership } from "../../../src/flease/protocol/views.js";
 import type { Instance } from "../../../src/flease/protocol/instance.js";
 import type { SimClock } from "../../kit/clocks.js";
 import type { Task } from "../../kit/events.js";
@@ -90,6 +91,8 @@ export interface MachineNode extends NodeView {
   start(): void;
   crash(): void;
   pause(forMs: number): void;
+  /** Its operator changes the members. */
+  changeMembers(next: Membership): void;
   /** Sets the wake-up to when the peer wants it, by the steady clock as it runs now. */
   rearm(): void;
 }

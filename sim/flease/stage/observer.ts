@@ -141,6 +141,8 @@ export interface Observer {
   started?(node: NodeView): void;
   /** A node goes on as another owner. */
   renamed?(node: NodeView): void;
+  /** A node is in another view. */
+  viewEntered?(node: NodeView): void;
   /** An acceptor's recovery wait is over. */
   readied?(node: NodeView): void;
   /** A program on the waist was given a lease. */
@@ -170,6 +172,7 @@ export class Observers {
   readonly crashing: NonNullable<Observer["crashing"]>[];
   readonly started: NonNullable<Observer["started"]>[];
   readonly renamed: NonNullable<Observer["renamed"]>[];
+  readonly viewEntered: NonNullable<Observer["viewEntered"]>[];
   readonly readied: NonNullable<Observer["readied"]>[];
   readonly claimBegan: NonNullable<Observer["claimBegan"]>[];
   readonly claimLooked: NonNullable<Observer["claimLooked"]>[];
@@ -188,6 +191,7 @@ export class Observers {
     this.crashing = hooks(observers, "crashing");
     this.started = hooks(observers, "started");
     this.renamed = hooks(observers, "renamed");
+    this.viewEntered = hooks(observers, "viewEntered");
     this.readied = hooks(observers, "readied");
     this.claimBegan = hooks(observers, "claimBegan");
     this.claimLooked = hooks(observers, "claimLooked");

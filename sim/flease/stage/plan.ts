@@ -5,6 +5,8 @@ import { assumptionsOf } from "../../kit/clocks.js";
 import type { ClockMode } from "../../kit/clocks.js";
 import { SimRandom } from "../../kit/random.js";
 import { allOnWaist, drawWaist, noWaist } from "./waist-plan.js";
+import { drawViews, withoutViews } from "./views-plan.js";
+import type { ViewsPlan } from "./views-plan.js";
 import type { Populated, WaistPlan } from "./waist-plan.js";
 
 /** How the network treats messages. Times in ms, rates as probabilities of one message. */
@@ -86,6 +88,8 @@ export interface RunPlan extends Populated {
   readonly chaos: ChaosPlan;
   readonly workload: WorkloadPlan;
   readonly waist: WaistPlan;
+  /** Undefined where the members stay. */
+  readonly views?: ViewsPlan | undefined;
   /** Wall clocks show whole milliseconds. */
   readonly wholeMs: boolean;
   /** Messages carry clock bounds, and impossible ones are refused (3.10). */
@@ -103,6 +107,7 @@ const suspensionStream = 2 ** 49;
 const rateStream = 2 ** 50;
 const lostReleaseStream = 2 ** 51;
 const timerStream = 2 ** 52;
+const viewsStream = 2 ** 52 + 2 ** 51;
 
 /** Share of the runs in which releases get lost. */
 const lostReleaseRate = 0.15;
@@ -135,12 +140,13 @@ export function drawPlan(seed: number, mode: ClockMode, random: SimRandom): RunP
   const slewed = drawRates(suspended, new SimRandom(seed + rateStream));
   const rushed = drawLostReleases(slewed, new SimRandom(seed + lostReleaseStream));
   const { readEveryMs, clientEveryMs, ...peopled } = drawWaist(rushed, new SimRandom(seed + waistStream));
-  return {
+  const drawn: RunPlan = {
     ...rushed,
     ...peopled,
     network: { ...rushed.network, readEveryMs },
     chaos: { ...rushed.chaos, clientEveryMs },
   };
+  return drawViews(drawn, new SimRandom(seed + viewsStream));
 }
 
 /** A late timer is one of a busy machine, down to one that has more to do than it can. */
@@ -286,7 +292,7 @@ export function drawFairWeather(seed: number, random: SimRandom, onWaist: boolea
   const nodes = settings.members.length + 2;
   const meanDelayMs = settings.rpcTimeoutMs / 40;
   return {
-    ...drawPlan(seed, "c", random),
+    ...withoutViews(drawPlan(seed, "c", random)),
     settings,
     clients: 2,
     resources: ["r0"],

@@ -33,6 +33,9 @@ export class Acceptor {
    */
   #sweep: EntryCursor | undefined;
   #floor = 0;
+  /** The stamp of the view whose requests it answers, and the ballots that are too old for that (3.14). */
+  #view: number;
+  #barrier = -1;
   #ready = false;
   #recoveringSinceMono = 0;
   #recoveringSinceWall = 0;
@@ -49,6 +52,7 @@ export class Acceptor {
    */
   constructor(settings: FleaseSettings, now: Reading, seed = 0, keepsEntries = true) {
     this.#settings = settings;
+    this.#view = settings.view;
     this.#entries = new EntryTable(seed);
     this.quotas = keepsEntries ? new Quotas(settings.resourcesMax) : undefined;
     this.#forgotAtWall = now.wall;
@@ -135,8 +139,14 @@ export class Acceptor {
    * the time as it is, and would forget promises beyond it.
    */
   behindMs(resource: string, now: Reading): number {
-    const promised = this.#find(resource)?.promisedNumber ?? this.#floor;
+    const promised = this.#promised(this.#find(resource));
     return Math.max(0, timeOf(promised) - now.wall - this.#settings.maxClockSkewMs - 1);
+  }
+
+  /** Answers requests of another view from now on. It keeps all that it knows (3.14, MUST). */
+  enterView(view: number, barrier: number): void {
+    this.#view = view;
+    this.#barrier = barrier;
   }
 
   /** Handles a request. Returns true when `reply` has been filled in and must be sent to the requester. */
@@ -167,7 +177,7 @@ export class Acceptor {
   }
 
   #fillHead(request: Message, reply: Message): void {
-    reply.view = this.#settings.view;
+    reply.view = this.#view;
     reply.instance = request.instance;
     reply.number = request.number;
     reply.sequence = request.sequence;
@@ -293,12 +303,17 @@ export class Acceptor {
     reply.kind = Kind.nack;
     reply.refusal = why;
     reply.fullBy = why === Refusal.full ? (this.quotas?.greatest() ?? "") : "";
-    reply.promised = entry?.promisedNumber ?? this.#floor;
+    reply.promised = this.#promised(entry);
     describe(reply, entry, this.#stateOf(entry, now));
   }
 
+  #promised(entry: Entry | undefined): number {
+    return Math.max(entry?.promisedNumber ?? this.#floor, this.#barrier);
+  }
+
   #refusal(request: Message, entry: Entry | undefined, now: Reading): Refusal {
-    if (request.view !== this.#settings.view) return Refusal.otherView;
+    if (request.view !== this.#view) return Refusal.otherView;
+    if (request.number <= this.#barrier) return Refusal.promised;
     // One more millisecond for the granularity of the two readings.
     if (request.number > numberAt(now.wall + this.#settings.maxClockSkewMs + 1)) return Refusal.outOfBounds;
     if (entry === undefined && !this.#mayKeep(request, entry)) return Refusal.full;
@@ -388,6 +403,7 @@ export class Acceptor {
   clone(): Acceptor {
     const copy = new Acceptor(this.#settings, emptyReading());
     copy.#floor = this.#floor;
+    copy.enterView(this.#view, this.#barrier);
     copy.#ready = this.#ready;
     copy.#recoveringSinceMono = this.#recoveringSinceMono;
     copy.#recoveringSinceWall = this.#recoveringSinceWall;
@@ -408,7 +424,7 @@ export class Acceptor {
       .number(this.#floor)
       .number(this.#recoveringSinceMono)
       .number(this.#recoveringSinceWall);
-    hash.number(this.#forgotAtWall);
+    hash.number(this.#forgotAtWall).number(this.#view).number(this.#barrier);
     const sorted = [...this.#entries.cursor()].sort(([left], [right]) => (left < right ? -1 : 1));
     for (const [resource, entry] of sorted) {
       hash.text(resource).number(entry.promisedNumber).text(entry.promisedOwner).text(entry.leaseOwner);

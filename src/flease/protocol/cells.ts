@@ -11,30 +11,42 @@ export const cellFunctionVersion = 1;
 /** Cells without a setting: all members up to this many, else so many of them. */
 export const cellSizeDefaultMax = 5;
 
+/** Where to find the cell of a resource. */
+export interface CellMap {
+  of(resource: string): Cell;
+}
+
 /**
  * Which members coordinate which resource. With more members than a cell takes, the cell of a resource is
  * chosen by rendezvous hashing: every member gets a score from the resource's name and its own id, and the
  * highest ones are the cell. So all machines find the same cell, the resources spread evenly, and a member
  * that goes takes away only its own part.
  */
-export class Cells {
+export class Cells implements CellMap {
+  readonly #indices: readonly number[];
   readonly #cellSize: number;
   readonly #memberHashes: readonly number[];
   readonly #everybody: Cell;
   /** One object for each set of members that came up, by its bit mask. */
   readonly #known = new Map<number, Cell>();
 
-  constructor(members: readonly string[], cellSize: number) {
+  /** @param indices of these members among all that are known */
+  constructor(
+    members: readonly string[],
+    cellSize: number,
+    indices: readonly number[] = members.map((_, index) => index),
+  ) {
+    this.#indices = indices;
     this.#cellSize = cellSize;
     this.#memberHashes = members.map(hashText);
-    this.#everybody = cellOf(members.map((_, index) => index));
+    this.#everybody = cellOf(indices);
   }
 
   of(resource: string): Cell {
     if (this.#cellSize >= this.#memberHashes.length) return this.#everybody;
     const mask = this.#choose(hashText(resource));
-    const inMask = (_: number, index: number) => ((mask >>> index) & 1 ? [index] : []);
-    return getOrInsert(this.#known, mask, () => cellOf(this.#memberHashes.flatMap(inMask)));
+    const inMask = (_: number, position: number) => (mask >>> position) & 1;
+    return getOrInsert(this.#known, mask, () => cellOf(this.#indices.filter(inMask)));
   }
 
   /** The members with the highest scores; equal scores are decided by the order of the ids. */

@@ -1,4 +1,5 @@
 import type { DeadlineItem } from "../../common/deadlines.js";
+import type { CellMap } from "./cells.js";
 import type { Cell } from "./quorum.js";
 import { Refusal } from "./message.js";
 import type { StateHash } from "./state-hash.js";
@@ -262,6 +263,26 @@ export class InstanceTable {
     this.#freeInstances = [];
     this.#freeIndices = [];
     this.#retiredBelow = this.#instances.length;
+  }
+
+  /** Another view (3.14): other cells, and no tenure is renewed in a ballot of before. */
+  enterView(cells: CellMap): void {
+    for (const instance of this.#byResource.values()) {
+      instance.cell = cells.of(instance.resource);
+      instance.renewable = false;
+    }
+  }
+
+  /** The operations that have a deadline, in the order in which these were set. */
+  waiting(): Operation[] {
+    const operations = [...this.#byResource.values()].map(({ operation }) => operation);
+    const waiting = operations.filter(({ heapIndex }) => heapIndex !== -1);
+    return waiting.sort((left, right) => left.heapSequence - right.heapSequence);
+  }
+
+  hashInto(hash: StateHash): void {
+    const sorted = [...this.#byResource.values()].sort((left, right) => left.index - right.index);
+    for (const instance of sorted) instance.hashInto(hash);
   }
 
   clone(): InstanceTable {

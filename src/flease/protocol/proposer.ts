@@ -1,6 +1,6 @@
 import { Deadlines } from "../../common/deadlines.js";
 import { BallotSource } from "./ballot-source.js";
-import { Cells } from "./cells.js";
+import type { CellMap } from "./cells.js";
 import type { Reading } from "./clock.js";
 import { holdIsValid, validForMs } from "./expiry.js";
 import { Kind, Refusal } from "./message.js";
@@ -18,7 +18,7 @@ import {
   hasMajority,
   isBlockedByMajority,
   majorityIsImpossible,
-  noteBlocker,
+  noteRefusal,
   noteReportedLease,
   whyFailed,
 } from "./votes.js";
@@ -40,7 +40,6 @@ const splitTriesMax = 6;
 export class Proposer {
   readonly #settings: FleaseSettings;
   #outcomes: ProposerOutcomes;
-  readonly #cells: Cells;
   readonly #deadlines = new Deadlines<Operation>();
   #instances = new InstanceTable();
   #ballots = new BallotSource();
@@ -58,7 +57,6 @@ export class Proposer {
     this.#outcomes = outcomes;
     this.#requests = new Requests(settings, owner, requests);
     this.#pacing = new Pacing(seed);
-    this.#cells = new Cells(settings.members, settings.cellSize);
   }
 
   /** From now on the outcomes of operations are told to these. */
@@ -99,7 +97,7 @@ export class Proposer {
   ): Instance {
     if (this.#instances.of(resource) !== undefined)
       throw new Error(`assertion failed: ${resource} is in use here`);
-    const instance = this.#instances.take(resource, this.#cells.of(resource));
+    const instance = this.#instances.take(resource, this.#requests.cells.of(resource));
     const giveUpAt = now.mono + giveUpInMs;
     const operation = this.#instances.begin(instance, OperationKind.acquire, ttlMs, giveUpAt);
     operation.waiting = waiting;
@@ -184,6 +182,21 @@ export class Proposer {
     }
   }
 
+  /**
+   * Goes on in another view (3.14): what is under way begins anew in a new ballot, as acknowledgements of two
+   * views must not count together; the next renewal of each hold takes two phases.
+   */
+  enterView(view: number, cells: CellMap, now: Reading): void {
+    const underWay = this.#instances.waiting().filter(({ phase }) => phase > Phase.backoff);
+    for (const operation of underWay) {
+      this.#requests.keepAbandoned(operation.instance, now);
+      if (operation.kind === OperationKind.acquire) this.#withdraw(operation);
+    }
+    this.#requests.enterView(view, cells);
+    this.#instances.enterView(cells);
+    for (const operation of underWay) this.#startReading(operation, now);
+  }
+
   /** Handles a reply of the acceptor with index `from`. */
   receive(from: number, reply: Message, now: Reading): void {
     const instance = this.#instances.at(reply.instance);
@@ -191,7 +204,7 @@ export class Proposer {
     if (instance === undefined || instance.number !== reply.number || instance.sequence !== reply.sequence)
       return;
     const position = instance.cell.members.indexOf(from);
-    if (instance.number === 0 || position === -1 || reply.view !== this.#settings.view) return;
+    if (instance.number === 0 || position === -1 || reply.view !== this.#requests.view) return;
     const bit = 1 << position;
     if (reply.kind === Kind.promise) this.#onPromise(instance.operation, bit, reply, now);
     else if (reply.kind === Kind.ack) this.#onAck(instance.operation, bit, now);
@@ -274,14 +287,7 @@ export class Proposer {
     this.#ballots.learn(reply.promised, now, this.#settings.maxClockSkewMs);
     const { operation } = instance;
     if (operation.phase === Phase.idle || (operation.nacks & bit) !== 0) return;
-    if (reply.refusal === Refusal.barred) instance.barred = true;
-    operation.lastRefusal = reply.refusal;
-    if (reply.refusal === Refusal.full) operation.fullBy = reply.fullBy;
-    operation.nacks |= bit;
-    if (reply.refusal === Refusal.held) {
-      noteBlocker(operation, reply);
-      operation.ahead = Math.max(operation.ahead, reply.ahead);
-    }
+    noteRefusal(operation, bit, reply);
     // Refusals are counted whenever they arrive; one alone decides nothing (repair F16).
     if (!majorityIsImpossible(operation)) return;
     this.#hear(operation, now);
@@ -425,10 +431,9 @@ export class Proposer {
     copy.#instances = this.#instances.clone();
     copy.#ballots = this.#ballots.clone();
     copy.#pacing = this.#pacing.clone();
-    const waiting = [...this.#instances.values()].filter(({ operation }) => operation.heapIndex !== -1);
-    waiting.sort((left, right) => left.operation.heapSequence - right.operation.heapSequence);
-    for (const { index, operation } of waiting)
-      copy.#deadlines.schedule(copy.#instances.at(index)!.operation, operation.dueMs);
+    copy.#requests.enterView(this.#requests.view, this.#requests.cells);
+    for (const { instance, dueMs } of this.#instances.waiting())
+      copy.#deadlines.schedule(copy.#instances.at(instance.index)!.operation, dueMs);
     return copy;
   }
 
@@ -439,7 +444,6 @@ export class Proposer {
   hashInto(hash: StateHash, withPacing = true): void {
     hash.text(this.owner).number(this.#ballots.last).number(this.#ballots.seen);
     if (withPacing) this.#pacing.hashInto(hash);
-    const sorted = [...this.#instances.values()].sort((left, right) => left.index - right.index);
-    for (const instance of sorted) instance.hashInto(hash);
+    this.#instances.hashInto(hash.number(this.#requests.view));
   }
 }

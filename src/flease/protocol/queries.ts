@@ -1,9 +1,10 @@
 import type { DeadlineItem } from "../../common/deadlines.js";
 import { Deadlines } from "../../common/deadlines.js";
 import { Cells } from "./cells.js";
+import type { CellMap } from "./cells.js";
 import type { Reading } from "./clock.js";
 import { Kind, LeaseState, Message } from "./message.js";
-import { sizeOf } from "./quorum.js";
+import { isQuorum } from "./quorum.js";
 import type { Cell } from "./quorum.js";
 import type { FleaseSettings } from "./settings.js";
 
@@ -51,7 +52,7 @@ class Query implements DeadlineItem {
   }
 
   get answered(): boolean {
-    return sizeOf(this.answers) >= this.cell.majority;
+    return isQuorum(this.cell, this.answers);
   }
 
   /** How many told of exactly this. */
@@ -96,7 +97,8 @@ function isSameBallot(one: Told, other: Told): boolean {
  */
 export class Queries {
   readonly #settings: FleaseSettings;
-  readonly #cells: Cells;
+  #cells: CellMap;
+  #view: number;
   readonly #send: (to: number, message: Message) => void;
   readonly #open = new Map<number, Query>();
   readonly #deadlines = new Deadlines<Query>();
@@ -107,10 +109,17 @@ export class Queries {
     this.#settings = settings;
     this.#send = send;
     this.#cells = new Cells(settings.members, settings.cellSize);
+    this.#view = settings.view;
   }
 
   get nextDueMono(): number {
     return this.#deadlines.nextDueMs();
+  }
+
+  /** Those who have asked in the view before hear what its cells say (3.14). */
+  enterView(view: number, cells: CellMap): void {
+    this.#view = view;
+    this.#cells = cells;
   }
 
   ask(
@@ -126,7 +135,7 @@ export class Queries {
     this.#deadlines.schedule(query, now.mono + timeoutMs);
     const out = this.#out;
     out.kind = Kind.query;
-    out.view = this.#settings.view;
+    out.view = this.#view;
     out.instance = handle;
     out.resource = resource;
     out.owner = owner;

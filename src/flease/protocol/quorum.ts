@@ -1,13 +1,49 @@
+import { least } from "../../common/lists.js";
 import { majorityOf } from "../../common/majority.js";
 
 /** The members that coordinate one resource, as indices into the cluster's member list. */
 export interface Cell {
   readonly members: readonly number[];
+  /** So many members are a quorum, whichever they are. */
+  readonly majority: number;
+  /** In a joint view: a quorum needs a majority of each of these (3.14). */
+  readonly halves: readonly Half[] | undefined;
+}
+
+/** One of the two cells of a joint view. */
+interface Half {
+  /** Its members, as bits by position in the joint cell. */
+  readonly set: number;
+  readonly size: number;
   readonly majority: number;
 }
 
 export function cellOf(members: readonly number[]): Cell {
-  return { members, majority: majorityOf(members.length) };
+  return { members, majority: majorityOf(members.length), halves: undefined };
+}
+
+/** The cell of a joint view, of the resource's old cell and of its new one. */
+export function jointCellOf(before: Cell, after: Cell): Cell {
+  const members = [...new Set([...before.members, ...after.members])].sort((one, other) => one - other);
+  const halves = [before, after].map((cell) => ({
+    set: cell.members.reduce((set, member) => set | (1 << members.indexOf(member)), 0),
+    size: cell.members.length,
+    majority: cell.majority,
+  }));
+  const sparable = least(halves.map(({ size, majority }) => size - majority));
+  return { members, majority: members.length - sparable, halves };
+}
+
+/** Whether this set, as bits by position in the cell, decides. */
+export function isQuorum(cell: Cell, set: number): boolean {
+  if (cell.halves === undefined) return sizeOf(set) >= cell.majority;
+  return cell.halves.every((half) => sizeOf(set & half.set) >= half.majority);
+}
+
+/** Whether no quorum is left without this set. */
+export function excludesQuorum(cell: Cell, set: number): boolean {
+  if (cell.halves === undefined) return sizeOf(set) > cell.members.length - cell.majority;
+  return cell.halves.some((half) => sizeOf(set & half.set) > half.size - half.majority);
 }
 
 /** Number of members in a set kept as a bit mask. */

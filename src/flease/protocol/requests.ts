@@ -1,4 +1,6 @@
 import type { Reading } from "./clock.js";
+import { Cells } from "./cells.js";
+import type { CellMap } from "./cells.js";
 import { Kind, Message } from "./message.js";
 import type { RequestSink } from "./proposer-ports.js";
 import type { FleaseSettings } from "./settings.js";
@@ -14,11 +16,21 @@ export class Requests {
   readonly #sink: RequestSink;
   readonly #out = new Message();
   owner: string;
+  /** The stamp of the view that requests are made in, and its cells. */
+  view: number;
+  cells: CellMap;
 
   constructor(settings: FleaseSettings, owner: string, sink: RequestSink) {
     this.#settings = settings;
     this.#sink = sink;
     this.owner = owner;
+    this.view = settings.view;
+    this.cells = new Cells(settings.members, settings.cellSize);
+  }
+
+  enterView(view: number, cells: CellMap): void {
+    this.view = view;
+    this.cells = cells;
   }
 
   /** READ, WRITE or ACQ in the ballot that the operation is in. */
@@ -77,7 +89,7 @@ export class Requests {
   #fillHead(instance: Instance, kind: Kind, number: number, sequence: number): Message {
     const out = this.#out;
     out.kind = kind;
-    out.view = this.#settings.view;
+    out.view = this.view;
     out.instance = instance.index;
     out.resource = instance.resource;
     out.owner = this.owner;

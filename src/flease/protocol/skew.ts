@@ -9,14 +9,14 @@ import { sizeOf } from "./quorum.js";
 export class SkewWatch {
   readonly #skewMs: number;
   /** How many members must contradict us before we believe that we are the faulty one. */
-  readonly #majority: number;
+  majority: number;
   /** Members whose last batch contradicted our clock, as bits by index. */
   #contradicting = 0;
   readonly #skews: (number | undefined)[] = [];
 
   constructor(skewMs: number, majority: number) {
     this.#skewMs = skewMs;
-    this.#majority = majority;
+    this.majority = majority;
   }
 
   /**
@@ -45,7 +45,7 @@ export class SkewWatch {
 
   /** A majority contradicts our clock: it is we who are wrong. */
   get weAreFaulty(): boolean {
-    return sizeOf(this.#contradicting) >= this.#majority;
+    return sizeOf(this.#contradicting) >= this.majority;
   }
 
   contradicts(member: number): boolean {

@@ -3,7 +3,7 @@ import { reportedLeaseIsFinished } from "./expiry.js";
 import { Refusal } from "./message.js";
 import type { Message } from "./message.js";
 import type { AttemptFailure } from "./proposer-ports.js";
-import { sizeOf } from "./quorum.js";
+import { excludesQuorum, isQuorum } from "./quorum.js";
 import type { FleaseSettings } from "./settings.js";
 import type { Operation } from "./instance.js";
 
@@ -26,12 +26,12 @@ export function countAck(operation: Operation, bit: number): void {
 }
 
 export function hasMajority(operation: Operation): boolean {
-  return sizeOf(operation.acks) >= operation.instance.cell.majority;
+  return isQuorum(operation.instance.cell, operation.acks);
 }
 
 /** So many have refused that those left are no majority. */
 export function majorityIsImpossible(operation: Operation): boolean {
-  return sizeOf(operation.nacks) > operation.instance.cell.members.length - operation.instance.cell.majority;
+  return excludesQuorum(operation.instance.cell, operation.nacks);
 }
 
 /**
@@ -48,12 +48,22 @@ export function noteReportedLease(
 }
 
 /** Remembers who stands in the way the longest, and how many acceptors name that one. */
-export function noteBlocker(operation: Operation, reply: Message): void {
+function noteBlocker(operation: Operation, reply: Message): void {
   if (reply.leaseOwner === operation.blockedBy) operation.blockedVotes += 1;
   else if (reply.leaseExpiresWallMs > operation.blockedUntil) operation.blockedVotes = 1;
   if (reply.leaseExpiresWallMs <= operation.blockedUntil) return;
   operation.blockedUntil = reply.leaseExpiresWallMs;
   operation.blockedBy = reply.leaseOwner;
+}
+
+export function noteRefusal(operation: Operation, bit: number, reply: Message): void {
+  operation.nacks |= bit;
+  operation.lastRefusal = reply.refusal;
+  if (reply.refusal === Refusal.barred) operation.instance.barred = true;
+  if (reply.refusal === Refusal.full) operation.fullBy = reply.fullBy;
+  if (reply.refusal !== Refusal.held) return;
+  noteBlocker(instance, reply);
+  operation.ahead = Math.max(operation.ahead, reply.ahead);
 }
 
 /**

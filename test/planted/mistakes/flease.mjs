@@ -28,6 +28,8 @@ const peer = "src/flease/peer.ts";
 const discovery = "src/flease/tcp/discovery.ts";
 const refusals = "src/flease/tcp/refusals.ts";
 
+const views = "src/flease/protocol/views.ts";
+
 const exclusionTest = { file: "sim/flease/sim.test.ts", test: /by the checker of exclusion/ };
 const runnerTest = { file: "sim/flease/runner.test.ts", seeds: 100 };
 const mixedSettingsTest = { file: "test/realtime/mixed-settings.test.ts" };
@@ -351,7 +353,7 @@ export const inFlease = /** @type {const} */ ([
       },
       {
         file: votes,
-        find: "sizeOf(operation.acks) >= operation.instance.cell.majority",
+        find: "isQuorum(operation.instance.cell, operation.acks)",
         replace: "operation.ackMessages >= operation.instance.cell.majority",
       },
       {
@@ -769,5 +771,132 @@ export const inFlease = /** @type {const} */ ([
         replace: "sameTenure === undefined ? this.data.get(resource) : undefined",
       },
     ],
+  },
+  {
+    name: "membersChangeAtOnce",
+    why: "P42: members change without a joint view.",
+    edits: [
+      {
+        file: views,
+        find: "jointView(this.#view, next, this.#self)",
+        replace: "viewAfter(jointView(this.#view, next, this.#self))",
+      },
+    ],
+  },
+  {
+    name: "severalMembersChange",
+    why: "P37: more than one member comes or goes in one change. By itself that only makes a change longer.",
+    edits: [{ file: views, find: "added.length > 1 || removed.length > 1", replace: "false" }],
+    caughtBy: { file: "src/flease/protocol/views.test.ts", test: /is refused while another/ },
+  },
+  {
+    name: "nextChangeTooEarly",
+    why: "P37, P49: a change begins while another is under way, so that a view is skipped.",
+    edits: [
+      { file: views, find: 'if (before !== undefined) return "another change is under way";', replace: "" },
+    ],
+  },
+  {
+    name: "noWaitInJointView",
+    why: "P37: nobody waits in the joint view.",
+    edits: [{ file: views, find: "this.waitLeftMs(now) === 0", replace: "true" }],
+  },
+  {
+    name: "ownWaitIsEnough",
+    why: "P37: a member goes on when it has waited itself, whatever the others have done.",
+    edits: [
+      {
+        file: views,
+        find: "if (!this.#formerIsOver(before)) return false;",
+        replace: "if (this.waitLeftMs(now) > 0) return false;",
+      },
+    ],
+  },
+  {
+    name: "tooManyStragglers",
+    why: "P37, P49: so many may be left in the view before that they are a majority of it.",
+    edits: [{ file: views, find: "Math.min(cellSize, members.length) - 1", replace: "members.length + 1" }],
+  },
+  {
+    name: "stragglersOfAllMembers",
+    why: "P37: as many may be left as are no majority of all members; of a cell they may be one.",
+    edits: [{ file: views, find: "Math.min(cellSize, members.length) - 1", replace: "members.length - 1" }],
+    caughtBy: { file: "src/flease/protocol/views.test.ts", test: /lets fewer members be late/ },
+  },
+  {
+    name: "viewIsNotKept",
+    why: "P48: a restart takes a member back to an older view.",
+    edits: [{ file: views, find: "if (!this.#keep({ view, barrier })) return false;", replace: "" }],
+  },
+  {
+    name: "restartEndsJointView",
+    why: "P48: a restart takes a member from the joint view into the one after it.",
+    edits: [
+      {
+        file: views,
+        find: "kept?.view ?? firstView(settings)",
+        replace: "(kept?.view.before ? viewAfter(kept.view) : kept?.view) ?? firstView(settings)",
+      },
+    ],
+  },
+  {
+    name: "jointQuorumOfOldCell",
+    why: "P49: a joint quorum without a majority of the new cell.",
+    edits: [
+      {
+        file: quorum,
+        find: "cell.halves.every((half) => sizeOf(set & half.set) >= half.majority)",
+        replace: "cell.halves.slice(0, 1).every((half) => sizeOf(set & half.set) >= half.majority)",
+      },
+    ],
+  },
+  {
+    name: "jointQuorumOfNewCell",
+    why: "P49: a joint quorum without a majority of the old cell.",
+    edits: [
+      {
+        file: quorum,
+        find: "cell.halves.every((half) => sizeOf(set & half.set) >= half.majority)",
+        replace: "cell.halves.slice(1).every((half) => sizeOf(set & half.set) >= half.majority)",
+      },
+    ],
+  },
+  {
+    name: "acksOfViewsMixed",
+    why: "P49: what is under way goes on in the next view, and acknowledgements of both views count.",
+    edits: [
+      { file: proposer, find: "reply.view !== this.#requests.view", replace: "false" },
+      { file: proposer, find: "({ phase }) => phase > Phase.backoff", replace: "() => false" },
+    ],
+  },
+  {
+    name: "viewChangeForgets",
+    why: "P49: an acceptor forgets what it knows when the view changes.",
+    edits: [
+      {
+        file: acceptor,
+        find: "this.#barrier = barrier;",
+        replace: "this.#barrier = barrier; for (const c = this.#entries.cursor(); c.next();) c.delete();",
+      },
+    ],
+  },
+  {
+    name: "noBarrier",
+    why: "Ballots of views that are over count in the next ones.",
+    edits: [{ file: acceptor, find: "request.number <= this.#barrier", replace: "false" }],
+    caughtBy: { file: "src/flease/protocol/views.test.ts", test: /keeps what it knows/ },
+  },
+  {
+    name: "renewalCrossesViews",
+    why: "The next renewal in another view goes in one round trip, in the ballot of before.",
+    edits: [
+      {
+        file: instance,
+        at: "cells.of(instance.resource);\n      instance.renewable = false;",
+        find: "instance.renewable = false;",
+        replace: ";",
+      },
+    ],
+    caughtBy: { file: "src/flease/protocol/views.test.ts", test: /renews it in two phases/ },
   },
 ]);

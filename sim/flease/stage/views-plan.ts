@@ -1,0 +1,95 @@
+import type { FleaseSettings } from "../../../src/flease/protocol/settings.js";
+import type { Membership } from "../../../src/flease/protocol/views.js";
+import type { SimRandom } from "../../kit/random.js";
+
+/** Runs in which the members change all the time. */
+export interface ViewsPlan {
+  /** Of the view that the run begins with; the settings name all that may ever be members. */
+  readonly first: Membership;
+  /** Of the same run without changes. */
+  readonly stayingCalmMs: number;
+  /** Several may begin changes at one moment, which may end in halves that cannot go on: L1 is not checked. */
+  readonly rivals: boolean;
+  /** Mean time between two tries to change the members. */
+  readonly changeEveryMs: number;
+  /** Share of messages that tell the sender's view. */
+  readonly noteRate: number;
+}
+
+/** What of a run depends on whether its members change. */
+interface Changing {
+  readonly settings: FleaseSettings;
+  readonly agents: readonly { readonly node: number; readonly resource: string }[];
+  readonly stormMs: number;
+  readonly calmMs: number;
+  readonly waist: { readonly nodes: readonly number[] };
+  readonly views?: ViewsPlan | undefined;
+}
+
+/** A change takes a full wait: without more time hardly two would follow each other. */
+const stormStretch = 1.5;
+
+/** Came later, and is drawn from a stream of its own: the rest of a run is as if it were not there. */
+export function drawViews<P extends Changing>(plan: P, random: SimRandom): P {
+  if (plan.waist.nodes.length > 0 || random.chance(0.5)) return plan;
+  const { settings, agents } = plan;
+  const { members, cellSize, ttlMaxMs } = settings;
+  const spares = 1 + random.below(3);
+  const all = Array.from({ length: members.length + spares }, (_, index) => `m${index}`);
+  const stormMs = stormStretch * plan.stormMs;
+  const rivals = random.chance(0.3);
+  return {
+    ...plan,
+    settings: { ...settings, members: all },
+    agents: agents.map(({ node, resource }) => ({
+      node: node < members.length ? node : node + spares,
+      resource,
+    })),
+    stormMs,
+    calmMs: plan.calmMs === 0 || rivals ? 0 : plan.calmMs + settings.waitWallMs,
+    views: {
+      stayingCalmMs: plan.calmMs,
+      first: { members, cellSize: members.length > 3 && random.chance(0.5) ? 3 : cellSize },
+      rivals,
+      changeEveryMs: random.magnitude(0.2, 2) * ttlMaxMs,
+      noteRate: random.pick([0.05, 0.3, 1]),
+    },
+  };
+}
+
+/** The same run as if its members stayed. */
+export function withoutViews<P extends Changing>(plan: P): P {
+  const { views, settings, agents } = plan;
+  if (views === undefined) return plan;
+  const { members } = views.first;
+  const spares = settings.members.length - members.length;
+  return {
+    ...plan,
+    settings: { ...settings, members },
+    agents: agents.map(({ node, resource }) => ({
+      node: node < members.length ? node : node - spares,
+      resource,
+    })),
+    stormMs: plan.stormMs / stormStretch,
+    calmMs: views.stayingCalmMs,
+    views: undefined,
+  };
+}
+
+/** Some change of the members: one comes, one goes, one takes another's place, or cells have another size. */
+export function drawChange(
+  { members, cellSize }: Membership,
+  settings: FleaseSettings,
+  random: SimRandom,
+): Membership {
+  const added = random.pick(settings.members.filter((id) => !members.includes(id)));
+  const removed = random.pick(members);
+  const what = random.below(3);
+  const stay = what === 0 || members.length <= 2 ? members : members.filter((id) => id !== removed);
+  const came = what === 1 || added === undefined ? stay : [...stay, added];
+  // Two at once, which is refused.
+  const next = random.chance(0.1) && came.length > 2 ? came.filter((id) => id !== came[0]) : came;
+  const wanted = random.chance(0.3) ? random.pick([3, next.length]) : cellSize;
+  const all = cellSize === members.length && wanted === cellSize;
+  return { members: [...next].sort(), cellSize: all ? next.length : Math.min(wanted, next.length) };
+}

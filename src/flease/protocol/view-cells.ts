@@ -1,0 +1,36 @@
+import { getOrInsert } from "../../common/maps.js";
+import { Cells } from "./cells.js";
+import type { CellMap } from "./cells.js";
+import { jointCellOf } from "./quorum.js";
+import type { Cell } from "./quorum.js";
+import type { View } from "./views.js";
+
+/** In a joint view: of each resource its old cell and its new one together. */
+class JointCells implements CellMap {
+  readonly #before: Cells;
+  readonly #after: Cells;
+  readonly #known = new Map<Cell, Map<Cell, Cell>>();
+
+  constructor(before: Cells, after: Cells) {
+    this.#before = before;
+    this.#after = after;
+  }
+
+  of(resource: string): Cell {
+    const before = this.#before.of(resource);
+    const after = this.#after.of(resource);
+    const known = getOrInsert(this.#known, before, () => new Map<Cell, Cell>());
+    return getOrInsert(known, after, () => jointCellOf(before, after));
+  }
+}
+
+/** The cells of a view, of members that are known by their index in `ids`. */
+export function cellsOf({ members, cellSize, before }: View, ids: readonly string[]): CellMap {
+  const after = new Cells(members, cellSize, indicesIn(ids, members));
+  if (before === undefined) return after;
+  return new JointCells(new Cells(before.members, before.cellSize, indicesIn(ids, before.members)), after);
+}
+
+function indicesIn(ids: readonly string[], members: readonly string[]): number[] {
+  return members.map((id) => ids.indexOf(id));
+}

@@ -1,0 +1,204 @@
+import { greatest } from "../../common/lists.js";
+import type { Reading } from "./clock.js";
+import { numberAt } from "./ballot.js";
+import type { FleaseSettings } from "./settings.js";
+
+/** Members, by their ids in rising order, and how many of them coordinate one resource. */
+export interface Membership {
+  readonly members: readonly string[];
+  readonly cellSize: number;
+}
+
+/** A view (3.14): who the members are. */
+export interface View extends Membership {
+  /** A change goes from view v by the joint view v + 1 to v + 2, which has the new members alone. */
+  readonly number: number;
+  /**
+   * Stands in every message. It names the view among all views of this number: two members that begin a
+   * change at one moment make different views.
+   */
+  readonly stamp: number;
+  /** In a joint view: the members of the view before, of whose cells a majority is needed, too. */
+  readonly before: Membership | undefined;
+}
+
+/** What a participant keeps of its view, for its next start. */
+export interface KeptView {
+  readonly view: View;
+  /** Ballots up to this number are refused: they may belong to tenures of views that are over. */
+  readonly barrier: number;
+}
+
+/** What one participant tells another of its view. All of it stays true, however late it arrives. */
+export interface ViewNote extends KeptView {
+  /**
+   * In a joint view: the members of the view before that have been out of it for a full wait, with the
+   * greatest ballot that each may have promised there.
+   */
+  readonly settled: ReadonlyMap<string, number>;
+}
+
+/** A stamp has the number of the view, and above it the place of the member that began the change. */
+const numbersOfViews = 2 ** 27;
+
+/** The view that a cluster begins with. */
+export function firstView({ view, members, cellSize }: FleaseSettings): View {
+  return { number: view % numbersOfViews, stamp: view, members, cellSize, before: undefined };
+}
+
+/** The joint view that begins a change; `by` is the member of `from` that begins it. */
+export function jointView(from: View, { members, cellSize }: Membership, by: string): View {
+  const number = from.number + 1;
+  const stamp = from.members.indexOf(by) * numbersOfViews + number;
+  const before = { members: from.members, cellSize: from.cellSize };
+  return { number, stamp, members: [...members].sort(), cellSize, before };
+}
+
+/** The view that a joint one leads to. */
+export function viewAfter({ number, stamp, members, cellSize }: View): View {
+  return { number: number + 1, stamp: stamp + 1, members, cellSize, before: undefined };
+}
+
+/** All that have a vote in a view. */
+export function votersOf({ members, before }: View): string[] {
+  return [...new Set([...members, ...(before?.members ?? [])])].sort();
+}
+
+/**
+ * So many members may still be in the view before when the first enters the one after the joint view: no
+ * majority of any cell of theirs.
+ */
+function stragglersMax({ cellSize, members }: Membership): number {
+  return Math.floor((Math.min(cellSize, members.length) - 1) / 2);
+}
+
+/**
+ * Which view one participant is in, and when it may go on (3.14, E2). Its view never goes back: `keep` writes
+ * it down before it counts, and a restart begins with what was written.
+ *
+ * Quorums of a joint view meet those of the view before and of the view after, which may miss each other. So
+ * nobody is in the view after before all leases of the view before are over and none can arise: of every
+ * majority there a member has left for good, a full wait ago. A participant knows that by itself, or because
+ * another is in the view after.
+ */
+export class Views {
+  readonly #settings: FleaseSettings;
+  readonly #self: string;
+  readonly #keep: (kept: KeptView) => boolean;
+  #view: View;
+  #barrier: number;
+  #enteredMono: number;
+  #enteredHi: number;
+  /** The greatest upper bound that the clock ever showed: a clock that begins anew may be behind it. */
+  #highestHi: number;
+  #settled = new Map<string, number>();
+
+  /** @param keep writes down a view before it counts; false when it cannot: the view stays as it is */
+  constructor(
+    settings: FleaseSettings,
+    self: string,
+    kept: KeptView | undefined,
+    now: Reading,
+    keep: (kept: KeptView) => boolean,
+  ) {
+    this.#settings = settings;
+    this.#self = self;
+    this.#keep = keep;
+    this.#view = kept?.view ?? firstView(settings);
+    this.#barrier = kept?.barrier ?? 0;
+    this.#enteredMono = now.mono;
+    this.#enteredHi = this.#highestHi = now.hi;
+  }
+
+  get view(): View {
+    return this.#view;
+  }
+
+  get barrier(): number {
+    return this.#barrier;
+  }
+
+  /** What to tell others. */
+  note(): ViewNote {
+    return { view: this.#view, barrier: this.#barrier, settled: new Map(this.#settled) };
+  }
+
+  /** Why no change to these members may begin here and now; `undefined` when one may. */
+  whyNoChange({ members, cellSize }: Membership): string | undefined {
+    const { before, members: present } = this.#view;
+    if (before !== undefined) return "another change is under way";
+    if (!present.includes(this.#self)) return `${this.#self} is no member of the present view`;
+    const added = members.filter((id) => !present.includes(id));
+    const removed = present.filter((id) => !members.includes(id));
+    if (added.length > 1 || removed.length > 1) return "one change at a time";
+    if (cellSize < 1 || cellSize > members.length) return `no cells of ${cellSize} among ${members.length}`;
+    if (added.length + removed.length === 0 && cellSize === this.#view.cellSize) return "nothing changes";
+    return undefined;
+  }
+
+  /** Begins a change: enters the joint view. False when it could not be written down. */
+  change(next: Membership, now: Reading): boolean {
+    const why = this.whyNoChange(next);
+    if (why !== undefined) throw new Error(`assertion failed: ${why}`);
+    return this.#enter(jointView(this.#view, next, this.#self), this.#barrier, now);
+  }
+
+  /**
+   * Another participant has told of its view. True when this one has entered it: whoever is in a view knows
+   * that it may be entered. Of two views of one number it keeps its own.
+   */
+  hear({ view, barrier, settled }: ViewNote, now: Reading): boolean {
+    const isNewer = view.number > this.#view.number;
+    if (isNewer && !this.#enter(view, Math.max(barrier, this.#barrier), now)) return false;
+    if (view.stamp === this.#view.stamp) for (const [id, top] of settled) this.#settled.set(id, top);
+    return isNewer;
+  }
+
+  /** To be called several times a second. True when it has entered the view after a joint one. */
+  look(now: Reading): boolean {
+    this.#highestHi = Math.max(this.#highestHi, now.hi);
+    const { before } = this.#view;
+    if (before === undefined) return false;
+    if (before.members.includes(this.#self) && this.waitLeftMs(now) === 0)
+      this.#settled.set(this.#self, this.#greatestPromise());
+    if (!this.#formerIsOver(before)) return false;
+    return this.#enter(viewAfter(this.#view), greatest(this.#settled.values(), this.#barrier), now);
+  }
+
+  /** Of a joint view: how long until this member has been out of the view before for a full wait, ms. */
+  waitLeftMs(now: Reading): number {
+    const { waitRateMs, waitWallMs } = this.#settings;
+    const rate = this.#enteredMono + waitRateMs - now.mono;
+    const wall = this.#enteredHi + waitWallMs - now.lo;
+    return Math.max(0, rate, wall);
+  }
+
+  /** Members of the view before, of a joint one, that are not known to have left it a full wait ago. */
+  unsettled(): string[] {
+    return (this.#view.before?.members ?? []).filter((id) => !this.#settled.has(id));
+  }
+
+  /** No lease of the view before is alive, and none can arise. */
+  #formerIsOver(before: Membership): boolean {
+    return this.unsettled().length <= stragglersMax(before);
+  }
+
+  /**
+   * Every ballot that an acceptor promised was within ε and a millisecond of its clock; one that has started
+   * since may have a clock that is ε behind what it showed before.
+   */
+  #greatestPromise(): number {
+    return numberAt(this.#enteredHi + 2 * this.#settings.maxClockSkewMs + 2);
+  }
+
+  #enter(view: View, barrier: number, now: Reading): boolean {
+    if (!this.#keep({ view, barrier })) return false;
+    this.#view = view;
+    this.#barrier = barrier;
+    this.#highestHi = Math.max(this.#highestHi, now.hi);
+    this.#enteredMono = now.mono;
+    this.#enteredHi = this.#highestHi;
+    this.#settled = new Map();
+    return true;
+  }
+}
