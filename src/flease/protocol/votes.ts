@@ -62,7 +62,7 @@ export function noteRefusal(operation: Operation, bit: number, reply: Message): 
   if (reply.refusal === Refusal.barred) operation.instance.barred = true;
   if (reply.refusal === Refusal.full) operation.fullBy = reply.fullBy;
   if (reply.refusal !== Refusal.held) return;
-  noteBlocker(instance, reply);
+  noteBlocker(operation, reply);
   operation.ahead = Math.max(operation.ahead, reply.ahead);
 }
 
