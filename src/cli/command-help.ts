@@ -1,4 +1,5 @@
-import { Option } from "commander";
+import { InvalidArgumentError, Option } from "commander";
+import { limitMax } from "../lease/forms/slots.js";
 import { WAIT_DEFAULT } from "./common/settings.js";
 
 /** Takes the exit code of the command that ran. */
@@ -13,10 +14,30 @@ export const ttlOption = () =>
   new Option("--ttl <duration>", "length of the lease (default: the longest that the cluster allows)");
 export const waitOption = () =>
   new Option("--wait <duration>", `how long to wait for a turn (default: ${WAIT_DEFAULT})`);
+export const limitOption = () =>
+  new Option("-n, --limit <n>", "a counted lease: at most so many have it at a time, each with a slot")
+    .argParser(wholeNumber(1, limitMax))
+    .conflicts(["shared", "exclusive"]);
+export const sharedOption = () =>
+  new Option("--shared", "as a reader: beside others, but not beside one with --exclusive")
+    // A reader's lease has no handle.
+    .conflicts(["exclusive", "detach"]);
+export const exclusiveOption = () =>
+  new Option("--exclusive", "as a writer: alone, when the readers that are in have gone");
 export const attachOption = () =>
   new Option(
     "--attach <handle>",
     "instead of a name: go on with the detached lease of this handle (hold --detach); on stores that compare and set, and cores",
-  ).conflicts(["wait", "try"]);
+  ).conflicts(["wait", "try", "limit", "shared", "exclusive"]);
 export const tryOption = () =>
   new Option("--try", "do not wait: fail when another holds the lease").conflicts("wait");
+
+/** What reads such a number, for commander. */
+export function wholeNumber(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (!/^\d+$/.test(text) || value < min || value > max)
+      throw new InvalidArgumentError(`It is a number from ${min} to ${max}.`);
+    return value;
+  };
+}

@@ -1,5 +1,15 @@
 import type { Command } from "commander";
-import { type Finish, attachOption, examples, tryOption, ttlOption, waitOption } from "./command-help.js";
+import {
+  type Finish,
+  attachOption,
+  examples,
+  exclusiveOption,
+  limitOption,
+  sharedOption,
+  tryOption,
+  ttlOption,
+  waitOption,
+} from "./command-help.js";
 import type { WatchCommandOptions } from "./commands/watch.js";
 import type { HoldOptions } from "./commands/hold.js";
 
@@ -13,6 +23,9 @@ export function addHolding(program: Command, finish: Finish): void {
     .addOption(ttlOption())
     .addOption(waitOption())
     .addOption(tryOption())
+    .addOption(limitOption())
+    .addOption(sharedOption())
+    .addOption(exclusiveOption())
     .option("--label <text>", "what others read who ask who holds it")
     .option("--data <json>", "what programs read of this tenure, as JSON of at most 1,024 bytes")
     .option("--detach", "take it, print a handle by which one other can go on with it, and end")

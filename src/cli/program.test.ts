@@ -98,7 +98,7 @@ describe("run", () => {
       /--try.*cannot be used with.*--wait/,
     );
     expect(await fault("run", "x", "--conflict-exit-code", "256", "--", "ls")).toContain("0 to 255");
-    expect(await fault("run", "x", "echo", "-n")).toContain('come after "--"');
+    expect(await fault("run", "x", "echo", "-e")).toContain('come after "--"');
     for (const turn of [["--try"], ["--wait", "3s"]])
       expect(await fault("run", "--attach", "h", ...turn, "--", "ls")).toMatch(
         new RegExp(`--attach.*cannot be used with.*${turn[0]}`),

@@ -1,5 +1,16 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
-import { type Finish, attachOption, examples, tryOption, ttlOption, waitOption } from "./command-help.js";
+import {
+  type Finish,
+  attachOption,
+  examples,
+  exclusiveOption,
+  limitOption,
+  sharedOption,
+  tryOption,
+  ttlOption,
+  waitOption,
+  wholeNumber,
+} from "./command-help.js";
 import { exitCode, exitCodeLines } from "./common/exit-codes.js";
 import { type CommandFailure, usageError } from "./common/failure.js";
 import { sayLine } from "./output/say.js";
@@ -24,15 +35,6 @@ const parseExitCode = wholeNumber(0, EXIT_CODE_MAX);
 const parseCount = wholeNumber(1, COUNT_MAX);
 const parseMembers = wholeNumber(1, MEMBERS_MAX);
 const parsePort = wholeNumber(1, PORT_MAX);
-
-function wholeNumber(min: number, max: number): (text: string) => number {
-  return (text) => {
-    const value = Number(text);
-    if (!/^\d+$/.test(text) || value < min || value > max)
-      throw new InvalidArgumentError(`It is a number from ${min} to ${max}.`);
-    return value;
-  };
-}
 
 /**
  * The whole command line. Each command's module is loaded only when that command runs, so that `run` starts
@@ -149,6 +151,9 @@ function addRun(program: Command, finish: Finish): void {
     .addOption(ttlOption())
     .addOption(waitOption())
     .addOption(tryOption())
+    .addOption(limitOption())
+    .addOption(sharedOption())
+    .addOption(exclusiveOption())
     .addOption(attachOption())
     .option(
       "--kill-after <duration>",
@@ -165,7 +170,7 @@ function addRun(program: Command, finish: Finish): void {
     .addHelpText(
       "after",
       [
-        "\nThe command finds LEASE_NAME, LEASE_TOKEN and LEASE_DEADLINE_MS in its environment. Its exit code is passed on.",
+        "\nThe command finds LEASE_NAME, LEASE_SLOT, LEASE_TOKEN and LEASE_DEADLINE_MS in its environment. Its exit code is passed on.",
         examples(
           "leasehold run reports/nightly -- ./report.sh --all",
           "leasehold run --try backup -- tar czf /backup/home.tgz /home",

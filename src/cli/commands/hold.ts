@@ -9,7 +9,7 @@ import { printable } from "../output/cells.js";
 import { toJson } from "../output/present.js";
 import { sayLine } from "../output/say.js";
 import { SignalRelay } from "../run/signal-relay.js";
-import { type Wanted, wantedOf } from "../common/wanted.js";
+import { type FormOptions, type Wanted, wantedOf } from "../common/wanted.js";
 import {
   type OutputFormat,
   type Settings,
@@ -19,7 +19,7 @@ import {
   dataOf,
 } from "../common/settings.js";
 
-export interface HoldOptions extends SharedOptions {
+export interface HoldOptions extends SharedOptions, FormOptions {
   readonly ttl?: string;
   readonly wait?: string;
   readonly try?: boolean;
@@ -41,7 +41,7 @@ interface Term {
  * in time; 76 when the lease was lost.
  */
 export async function hold(name: string | undefined, options: HoldOptions): Promise<number> {
-  const wanted = wantedOf(name, options.attach);
+  const wanted = wantedOf(name, options.attach, options);
   const settings = settingsOf(options);
   const term = { ...ttlOf(options.ttl), ...dataOf(options.data) };
   if (options.detach === true) return await holdDetached(wanted, settings, options, term);
@@ -90,7 +90,7 @@ async function holdDetached(
 
 function take(leases: Leases, wanted: Wanted, { wait, ...term }: Term): Promise<Lease> {
   if ("handle" in wanted) return leases.attach(wanted.handle, term);
-  return leases.acquire(wanted.resource, { wait, ...term });
+  return leases.acquire(wanted.resource, { wait, ...term, ...wanted.form });
 }
 
 /** Resolves when the lease is lost, or there is a reason to give it back; says which. */

@@ -61,6 +61,49 @@ test("hold, seen by watch, get and ls, is asked to release", async () => {
   expect((await start("release", "demo/a").finished).stdout).toBe("nobody holds demo/a\n");
 });
 
+test("run -n lets so many in, each with a slot, and one more with a greater n", async () => {
+  const slot = (words: string[]) =>
+    start("run", "gpu", ...words, "--", "sh", "-c", "echo $LEASE_SLOT; exec sleep 30");
+  const first = [slot(["-n", "2"]), slot(["-n", "2"])];
+  await Promise.all(first.map((each) => says(each, "\n")));
+  const slots = first.map(({ stdout }) => stdout().trim());
+  expect(slots.toSorted()).toEqual(["0", "1"]);
+  const refused = await start("run", "gpu", "-n", "2", "--try", "--", "true").finished;
+  expect(refused).toMatchObject({ code: 75, stdout: "", stderr: 'leasehold: others hold "gpu"\n' });
+  const third = slot(["-n", "3"]);
+  await says(third, "2\n");
+  const { stdout } = await start("ls", "gpu", "--names").finished;
+  expect(stdout).toBe("gpu\ngpu/~1\ngpu/~2\n");
+  for (const { process: child } of [...first, third]) child.kill("SIGTERM");
+  await Promise.all([...first, third].map(({ finished }) => finished));
+});
+
+test("run --shared runs beside others, and --exclusive alone, after them", async () => {
+  const reader = () => start("run", "book", "--shared", "--", "sh", "-c", "echo $LEASE_TOKEN; exec sleep 30");
+  const readers = [reader(), reader()];
+  await Promise.all(readers.map((each) => says(each, "\n")));
+  expect(await start("run", "book", "--exclusive", "--try", "--", "true").finished).toMatchObject({
+    code: 75,
+  });
+  const writer = start("run", "book", "--exclusive", "--", "sh", "-c", "echo $LEASE_TOKEN");
+  for (const { process: child } of readers) child.kill("SIGTERM");
+  const { code, stdout } = await writer.finished;
+  expect(code).toBe(0);
+  for (const each of readers) expect(BigInt(stdout)).toBeGreaterThan(BigInt(each.stdout()));
+});
+
+test("-n, --shared, --exclusive and a handle do not go together (2)", async () => {
+  for (const words of [
+    ["-n", "2", "--shared"],
+    ["--shared", "--exclusive"],
+    ["--shared", "--detach"],
+    ["-n", "65"],
+  ]) {
+    const { code, stdout } = await start("hold", "forms", ...words).finished;
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+  }
+});
+
 test("--data of hold and elect is what others read, and ends with the tenure", async () => {
   const data = { port: 8080, zones: ["eu", null] };
   const hold = start("hold", "data/hold", "--data", JSON.stringify(data));

@@ -3,11 +3,11 @@ import { ownCommandBytes } from "../common/command-bytes.js";
 import { runUnderLease } from "../run/run-under-lease.js";
 import { SignalRelay } from "../run/signal-relay.js";
 import { sayError } from "../output/say.js";
-import { wantedOf } from "../common/wanted.js";
+import { type FormOptions, wantedOf } from "../common/wanted.js";
 import { refuseStrayWords } from "./stray-words.js";
 import { type SharedOptions, settingsOf, ttlOf } from "../common/settings.js";
 
-export interface RunOptions extends SharedOptions {
+export interface RunOptions extends SharedOptions, FormOptions {
   readonly ttl?: string;
   readonly wait?: string;
   readonly try?: boolean;
@@ -31,7 +31,7 @@ export async function run(first: string, others: readonly string[], options: Run
   const term = ttlOf(options.ttl);
   const { killAfter, conflictExitCode, lostExitCode } = options;
   const request = {
-    ...wantedOf(attach === undefined ? first : undefined, attach),
+    ...wantedOf(attach === undefined ? first : undefined, attach, options),
     command,
     args,
     bytes: ownCommandBytes(words),

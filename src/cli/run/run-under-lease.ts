@@ -108,13 +108,15 @@ async function acquire(
   const { wait, data } = request;
   const term = { ttl: ttlMs, signal, data };
   if ("handle" in request) return await attach(leases, request.handle, term, request.conflictExitCode);
-  const { resource } = request;
+  const { resource, form = {} } = request;
   try {
-    return await leases.acquire(resource, { ...term, ...(wait !== undefined && { wait }) });
+    return await leases.acquire(resource, { ...term, ...form, ...(wait !== undefined && { wait }) });
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof LeaseholdError) || (error.code !== "LEASE_HELD" && error.code !== "TIMEOUT"))
       throw error;
+    // Of a counted or shared lease no single holder is the reason.
+    if (Object.keys(form).length > 0) throw new CommandFailure(request.conflictExitCode, error.message);
     const waited = error.code === "TIMEOUT" ? "its turn did not come in time; " : "";
     const { why, isConflict } = await whyNot(leases, resource);
     const exit = isConflict ? request.conflictExitCode : "unavailable";
@@ -161,6 +163,7 @@ async function runHolding(
     bytes: request.bytes ?? bytesOf([request.command, ...request.args]),
     env: {
       LEASE_NAME: lease.resource,
+      LEASE_SLOT: String(lease.slot),
       LEASE_TOKEN: String(lease.token),
       LEASE_DEADLINE_MS: String(Math.floor(deadline.wallMs)),
     },
