@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option } from "commander";
-import { limitMax } from "../lease/forms/slots.js";
+import { limitMax } from "../lease/slots.js";
 import { WAIT_DEFAULT } from "./common/settings.js";
 
 /** Takes the exit code of the command that ran. */

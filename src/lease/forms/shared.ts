@@ -5,7 +5,7 @@ import { LeaseholdError } from "../errors.js";
 import { tryAny } from "./counted.js";
 import type { ExclusiveLeases, Held } from "./exclusive.js";
 import { SharedLease } from "./shared-lease.js";
-import { slotNames } from "./slots.js";
+import { slotNames } from "../slots.js";
 import { within } from "./within.js";
 
 /**

@@ -2,7 +2,7 @@ import { formatDuration, parseDuration } from "../duration.js";
 import { LeaseholdError } from "../errors.js";
 import type { HeldLeaseOptions } from "./lease-parts.js";
 import { type CallWithOptions, checkOptions } from "../option-names.js";
-import { refuseSlotName } from "../forms/slots.js";
+import { refuseSlotName } from "../slots.js";
 import type { Handle } from "../handle.js";
 import { checkResourceName } from "../resource-name.js";
 import { dataText } from "../tenure-data.js";

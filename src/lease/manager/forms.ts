@@ -4,7 +4,7 @@ import { LeaseholdError } from "../errors.js";
 import { tryAny, waitAny } from "../forms/counted.js";
 import type { ExclusiveLeases, Held } from "../forms/exclusive.js";
 import { readerSlots, tryExclusive, tryShared, waitExclusive, waitShared } from "../forms/shared.js";
-import { slotNames } from "../forms/slots.js";
+import { slotNames } from "../slots.js";
 import type { TryAcquireOptions } from "../types.js";
 import type { Provider } from "../provider.js";
 import type { AcquireSpec } from "./acquire-spec.js";

@@ -1,7 +1,7 @@
 import { ContextSignal } from "./context-signal.js";
 import { formatDuration } from "../duration.js";
 import { LeaseholdError, LeaseLostError, type LossReason } from "../errors.js";
-import { slotNumber } from "../forms/slots.js";
+import { slotNumber } from "../slots.js";
 import { inspected } from "../plain-data.js";
 import type { World } from "../../common/ports.js";
 import type { Alarm, Sleeper } from "./alarm.js";

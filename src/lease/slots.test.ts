@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { isResourceName } from "../resource-name.js";
+import { isResourceName } from "./resource-name.js";
 import { limitMax, refuseSlotName, slotNames, slotNumber } from "./slots.js";
 
 function isSlotName(name: string): boolean {

@@ -1,5 +1,5 @@
-import { LeaseholdError } from "../errors.js";
-import { checkResourceName } from "../resource-name.js";
+import { LeaseholdError } from "./errors.js";
+import { checkResourceName } from "./resource-name.js";
 
 /** The greatest `limit`: a caller that waits does so at every slot at once. */
 export const limitMax = 64;
