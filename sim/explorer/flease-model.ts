@@ -168,7 +168,7 @@ export class FleaseModel implements Model<Acceptor, Party, Message, Message>, Pr
   matters({ proposer }: Party, from: number, reply: Message): boolean {
     if (this.#world.sameIncarnation) return true;
     const instance = proposer.instanceOf(resource);
-    if (instance?.number !== reply.number || instance.sequence !== reply.sequence) return false;
+    if (instance?.awaits(reply.number, reply.sequence) !== true) return false;
     if (reply.kind === Kind.nack) return true;
     // One that was counted adds nothing when it comes again, unless it tells of a lease.
     const { operation } = instance;
@@ -281,14 +281,7 @@ export class FleaseModel implements Model<Acceptor, Party, Message, Message>, Pr
   #acquire(party: Party, ttl: number, fast: boolean, at: number): Stepped<Party, Message> | undefined {
     if (party.proposer.instanceOf(resource) !== undefined) return undefined;
     return this.#step(party, (proposer) => {
-      const instance = proposer.acquire(resource, ttl, 0, fast, this.#reading(at));
-      // What is left of an earlier use of the instance is not looked at, but would make states differ.
-      instance.token =
-        instance.holdExpiresWallMs =
-        instance.holdExpiresMonoMs =
-        instance.holdNumber =
-        instance.holdSequence =
-          0;
+      proposer.acquire(resource, ttl, 0, fast, this.#reading(at));
     });
   }
 

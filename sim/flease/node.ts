@@ -333,12 +333,11 @@ export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
     const deciding =
       instance !== undefined &&
       reply.kind === Kind.ack &&
-      instance.number === reply.number &&
-      instance.sequence === reply.sequence &&
+      instance.awaits(reply.number, reply.sequence) &&
       (instance.operation.phase === Phase.writing || instance.operation.phase === Phase.fast);
     runner.receive(packet.from, reply);
     // A majority has acknowledged, and yet the write has come to nothing: it was over already.
-    if (deciding && instance.number !== reply.number) this.#world.counters.lateDecisions += 1;
+    if (deciding && !instance.awaits(reply.number, reply.sequence)) this.#world.counters.lateDecisions += 1;
   }
 
   /** Clock bounds that are impossible, given ours, mean that one of the two clocks is at fault (3.10). */

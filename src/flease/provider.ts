@@ -1,4 +1,4 @@
-import { LeaseholdError, LeaseLostError, type LossReason } from "../lease/errors.js";
+import { LeaseholdError, LeaseLostError } from "../lease/errors.js";
 import type {
   AttemptOutcome,
   AttemptRequest,
@@ -12,9 +12,9 @@ import type {
 } from "../lease/provider.js";
 import type { Guarantees, HolderHint, ResourceHint } from "../lease/types.js";
 import { majorityOf } from "../common/majority.js";
-import type { DeadlineItem } from "../common/deadlines.js";
 import { busyRetryMs } from "./admission.js";
 import type { Reading } from "./protocol/clock.js";
+import { FleaseGrant, RequestedRenewal } from "./grant.js";
 import { fleaseGuarantees } from "./guarantees.js";
 import type { DataTeller } from "./admin/data-teller.js";
 import type { AdminDriver } from "./admin/driver.js";
@@ -39,33 +39,6 @@ export interface FleaseDriver extends AdminDriver {
   close(): Promise<void>;
 }
 
-class FleaseGrant implements Grant, DeadlineItem {
-  readonly resource: string;
-  readonly token: bigint;
-  readonly instance: Instance;
-  ended = false;
-  lossReason: LossReason | undefined;
-  /** Who waits for the renewal that was asked for, and for how long it asks, ms. */
-  renewing: RenewalTaker | undefined;
-  renewTtlMs = 0;
-  dueMs = 0;
-  heapIndex = -1;
-  heapSequence = 0;
-  readonly #runner: FleaseDriver["runner"];
-
-  constructor(instance: Instance, runner: FleaseDriver["runner"]) {
-    this.resource = instance.resource;
-    this.token = BigInt(instance.token);
-    this.instance = instance;
-    this.#runner = runner;
-  }
-
-  remainingMs(): number {
-    if (this.ended) return 0;
-    return this.#runner.peer.proposer.remainingMs(this.instance, this.#runner.now());
-  }
-}
-
 const observes = "an observer takes no leases: open with the role of a client";
 
 function renewsTooLate(): LeaseholdError {
@@ -78,11 +51,16 @@ function renewsTooLate(): LeaseholdError {
 /** To go on from when the step under way is over. */
 const settled = Promise.resolve();
 
-interface PendingAttempt {
+class PendingAttempt {
   readonly taker: AttemptTaker;
   /** What others are to read of the tenure. */
   readonly data: string | undefined;
   outcome: AttemptOutcome | undefined;
+
+  constructor(taker: AttemptTaker, data: string | undefined) {
+    this.taker = taker;
+    this.data = data;
+  }
 }
 
 /**
@@ -98,12 +76,11 @@ export class FleaseProvider implements Provider, PeerOutcomes {
   /** Attempts that have ended, and whose takers are told when the step that ended them is over. */
   #untold: PendingAttempt[] = [];
   /** The same of renewals. */
-  #renewed: { readonly taker: RenewalTaker; readonly extended: boolean }[] = [];
-  /** By the handle of the instance (`index`), as `#grants`. */
-  readonly #attempts: (PendingAttempt | undefined)[] = [];
-  readonly #grants: (FleaseGrant | undefined)[] = [];
-  /** Only of grants that have not been let go: an instance that was given back may serve another. */
-  readonly #renewals = new RenewalQueue<FleaseGrant>();
+  #renewed: RequestedRenewal[] = [];
+  /** What came of each instance, or will, by its handle (`index`). */
+  readonly #known: (PendingAttempt | FleaseGrant | undefined)[] = [];
+  /** Only of grants that have not been let go. */
+  readonly #renewals = new RenewalQueue<RequestedRenewal>();
   #renewalsPutOff = false;
   #closed = false;
   #events: ProviderEvents | undefined;
@@ -134,7 +111,7 @@ export class FleaseProvider implements Provider, PeerOutcomes {
   }
 
   begin(request: AttemptRequest, taker: AttemptTaker): void {
-    const pending: PendingAttempt = { taker, data: request.data, outcome: undefined };
+    const pending = new PendingAttempt(taker, request.data);
     const now = this.#runner.now();
     const refusal = this.#whyNotNow(now);
     if (refusal !== undefined) {
@@ -148,7 +125,7 @@ export class FleaseProvider implements Provider, PeerOutcomes {
     const earlier = proposer.instanceOf(resource);
     if (earlier !== undefined && earlier.operation.kind === OperationKind.none) this.#letGo(earlier, now);
     const instance = proposer.acquire(resource, ttlMs, timeoutMs, !contended, now, waiting);
-    this.#attempts[instance.index] = pending;
+    this.#known[instance.index] = pending;
     taker.onCancel = () => {
       proposer.cancel(instance);
       this.#runner.poke();
@@ -196,27 +173,27 @@ export class FleaseProvider implements Provider, PeerOutcomes {
 
   beginRenewal(grant: Grant, ttlMs: number, taker: RenewalTaker): void {
     const held = grant as FleaseGrant;
-    held.renewing = taker;
+    held.renewal = new RequestedRenewal(held, taker, ttlMs);
     if (held.ended || this.#closed) {
       this.#settleRenewal(held, false);
       return;
     }
-    held.renewTtlMs = ttlMs;
-    this.#renewals.add(held, held.instance.holdExpiresMonoMs, ttlMs);
+    this.#renewals.add(held.renewal, held.instance.holdExpiresMonoMs, ttlMs);
     this.#wantRenewals();
   }
 
   forgoRenewal(grant: Grant): void {
     const held = grant as FleaseGrant;
-    if (this.#renewals.remove(held)) this.#settleRenewal(held, false);
+    if (held.renewal !== undefined && this.#renewals.remove(held.renewal)) this.#settleRenewal(held, false);
   }
 
   /** As `#tellLater`. */
   #settleRenewal(held: FleaseGrant, extended: boolean): void {
-    const taker = held.renewing;
-    if (taker === undefined) return;
-    held.renewing = undefined;
-    if (this.#renewed.push({ taker, extended }) === 1) void settled.then(this.#tellOfRenewals);
+    const { renewal } = held;
+    if (renewal === undefined) return;
+    held.renewal = undefined;
+    renewal.extended = extended;
+    if (this.#renewed.push(renewal) === 1) void settled.then(this.#tellOfRenewals);
   }
 
   readonly #tellOfRenewals = (): void => {
@@ -242,9 +219,9 @@ export class FleaseProvider implements Provider, PeerOutcomes {
     // One reading for all: what is asked for counts from it, so one that has become old asks for less.
     const now = this.#runner.now();
     for (let begun = 0; begun < renewalsPerTurn; begun += 1) {
-      const held = this.#renewals.next();
-      if (held === undefined) break;
-      peer.proposer.renew(held.instance, held.renewTtlMs, now);
+      const renewal = this.#renewals.next();
+      if (renewal === undefined) break;
+      peer.proposer.renew(renewal.grant.instance, renewal.ttlMs, now);
     }
     this.#runner.poke();
     // Still put off while they begin: one that ends at once must not begin a second round beside this one.
@@ -319,8 +296,8 @@ export class FleaseProvider implements Provider, PeerOutcomes {
     this.#closed = true;
     this.inspection.close();
     this.#peer.queries.closeAll(this.#runner.now());
-    for (const grant of this.#grants) {
-      if (grant === undefined) continue;
+    for (const grant of this.#known) {
+      if (!(grant instanceof FleaseGrant)) continue;
       this.forgoRenewal(grant);
       this.#settleRenewal(grant, false);
     }
@@ -328,14 +305,19 @@ export class FleaseProvider implements Provider, PeerOutcomes {
   }
 
   #letGo(instance: Instance, now: Reading): void {
-    const grant = this.#grants[instance.index];
+    const grant = this.#grantOf(instance);
     if (grant !== undefined) {
       this.forgoRenewal(grant);
       grant.ended = true;
       this.#driver.teller?.forget(grant.resource);
     }
     this.#peer.proposer.release(instance, now);
-    this.#grants[instance.index] = undefined;
+    this.#known[instance.index] = undefined;
+  }
+
+  #grantOf({ index }: Instance): FleaseGrant | undefined {
+    const known = this.#known[index];
+    return known instanceof FleaseGrant ? known : undefined;
   }
 
   /** A member says that somebody asks for a resource that is held here. */
@@ -352,8 +334,8 @@ export class FleaseProvider implements Provider, PeerOutcomes {
 
   acquired(instance: Instance): void {
     const grant = new FleaseGrant(instance, this.#runner);
-    this.#grants[instance.index] = grant;
     this.#settle(instance, { kind: "granted", grant });
+    this.#known[instance.index] = grant;
   }
 
   refused(instance: Instance, holder: string, retryInMs: number): void {
@@ -371,13 +353,13 @@ export class FleaseProvider implements Provider, PeerOutcomes {
 
   renewed(instance: Instance, longer: boolean): void {
     this.#renewals.ended();
-    const grant = this.#grants[instance.index];
+    const grant = this.#grantOf(instance);
     if (grant !== undefined) this.#settleRenewal(grant, longer);
     this.#wantRenewals();
   }
 
   lapsed(instance: Instance, why: Lapse): void {
-    const grant = this.#grants[instance.index];
+    const grant = this.#grantOf(instance);
     if (grant === undefined) return;
     grant.lossReason = why === "barred" ? "broken" : why;
     this.forgoRenewal(grant);
@@ -388,9 +370,9 @@ export class FleaseProvider implements Provider, PeerOutcomes {
   }
 
   #settle(instance: Instance, outcome: AttemptOutcome): void {
-    const pending = this.#attempts[instance.index];
-    if (pending === undefined) return;
-    this.#attempts[instance.index] = undefined;
+    const pending = this.#known[instance.index];
+    if (!(pending instanceof PendingAttempt)) return;
+    this.#known[instance.index] = undefined;
     pending.taker.onCancel = undefined;
     this.#tellLater(pending, outcome);
   }

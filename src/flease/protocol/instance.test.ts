@@ -14,25 +14,14 @@ test("an instance is found by its handle and by its resource, until it is given 
   expect([table.of("r"), table.size]).toEqual([undefined, 0]);
 });
 
-test("an instance given back is clean, and used again", () => {
+test("the handle of an instance that was given back is used again, by another instance", () => {
   const table = new InstanceTable();
   const instance = table.take("r", cell);
-  Object.assign(instance, {
-    holdNumber: 7,
-    holding: true,
-    renewable: true,
-    pastBallots: [{ number: 1, sequence: 1, until: 1 }],
-  });
   table.give(instance);
-  const again = table.take("s", cell);
-  expect(again).toBe(instance);
-  expect(again).toMatchObject({
-    resource: "s",
-    number: 0,
-    holding: false,
-    renewable: false,
-    pastBallots: [],
-  });
+  expect(table.at(instance.index)).toBeUndefined();
+  const next = table.take("s", cell);
+  expect(next).not.toBe(instance);
+  expect([next.index, next.resource, next.holding]).toEqual([instance.index, "s", false]);
 });
 
 test("an operation begins clean, lasts until it is ended, and is used again for another instance", () => {
@@ -40,7 +29,7 @@ test("an operation begins clean, lasts until it is ended, and is used again for 
   const [instance, other] = [table.take("r", cell), table.take("s", cell)];
   const operation = table.begin(instance, OperationKind.acquire, 500, 1_000);
   Object.assign(operation, { phase: Phase.writing, number: 7, sequence: 2, tries: 3, waiting: true });
-  expect([instance.number, instance.sequence]).toEqual([7, 2]);
+  expect([instance.awaits(7, 2), instance.awaits(7, 1), instance.awaits(6, 2)]).toEqual([true, false, false]);
   table.end(instance);
   table.end(instance);
   expect(instance.operation.kind).toBe(OperationKind.none);
@@ -50,15 +39,22 @@ test("an operation begins clean, lasts until it is ended, and is used again for 
 });
 
 test("without an operation, the ballot of the hold is the one whose replies count, and none without a hold", () => {
-  const instance = new Instance(0, cell);
+  const instance = new Instance(0, "r", cell);
   Object.assign(instance, { holding: true, holdNumber: 5, holdSequence: 3 });
-  expect([instance.number, instance.sequence]).toEqual([5, 3]);
+  expect([instance.awaits(5, 3), instance.awaits(5, 2), instance.awaits(4, 3)]).toEqual([true, false, false]);
   instance.holding = false;
-  expect(instance.number).toBe(0);
+  expect(instance.awaits(5, 3)).toBe(false);
+});
+
+test("an operation between two ballots awaits nothing", () => {
+  const table = new InstanceTable();
+  const instance = table.take("r", cell);
+  table.begin(instance, OperationKind.acquire, 500, 0);
+  expect(instance.awaits(0, 0)).toBe(false);
 });
 
 test("nothing can be written where no operation is", () => {
-  const { operation } = new Instance(0, cell);
+  const { operation } = new Instance(0, "r", cell);
   expect(() => (operation.number = 1)).toThrow(TypeError);
 });
 
@@ -105,9 +101,9 @@ test("a clone of a table has instances of its own", () => {
   const copy = table.clone();
   const copied = copy.of("r")!;
   expect(copied).not.toBe(instance);
-  expect([copied.number, copied.operation.instance]).toEqual([7, copied]);
+  expect([copied.operation.number, copied.operation.instance]).toEqual([7, copied]);
   copied.operation.number = 9;
-  expect(instance.number).toBe(7);
+  expect(instance.operation.number).toBe(7);
   copy.end(copied);
   copy.give(copied);
   expect(table.of("r")).toBe(instance);
@@ -138,7 +134,7 @@ test("every field of an instance and of its operation counts in its hash", () =>
       counted += 1;
     }
   };
-  check(new Instance(0, cell), uncounted, (instance) => instance);
+  check(new Instance(0, "r", cell), uncounted, (instance) => instance);
   check(new Operation(), uncountedOfOperations, (_, operation) => operation);
   expect(counted).toBeGreaterThan(25);
   const due = digestOf((_, operation) => Object.assign(operation, { heapIndex: 0, dueMs: 5 }));

@@ -104,8 +104,8 @@ const noPast: readonly PastBallot[] = [];
  */
 export class Instance {
   readonly index: number;
-  cell: Cell;
-  resource = "";
+  readonly resource: string;
+  readonly cell: Cell;
   /** The operation under way, or `idle`. */
   operation: Operation;
 
@@ -124,32 +124,22 @@ export class Instance {
   /** Earlier ballots of this tenure whose leases may still live. */
   pastBallots: readonly PastBallot[] = noPast;
 
-  constructor(index: number, cell: Cell) {
+  constructor(index: number, resource: string, cell: Cell) {
     this.index = index;
+    this.resource = resource;
     this.cell = cell;
     this.operation = idle;
   }
 
   /**
-   * The ballot whose replies count: that of the operation, or of the hold, of which a late refusal may tell
-   * something. Of neither it is 0, which no ballot has.
+   * Whether replies to this write in this ballot count: that of the operation; without one that of the hold,
+   * of which a late refusal may tell something. The number 0 is no ballot's.
    */
-  get number(): number {
-    if (this.operation !== idle) return this.operation.number;
-    return this.holding ? this.holdNumber : 0;
-  }
-
-  get sequence(): number {
-    return this.operation === idle ? this.holdSequence : this.operation.sequence;
-  }
-
-  /** Ready for another resource. Late replies find a number that no ballot has. */
-  clear(): void {
-    this.resource = "";
-    this.holding = false;
-    this.renewable = false;
-    this.barred = false;
-    this.pastBallots = noPast;
+  awaits(number: number, sequence: number): boolean {
+    const { operation } = this;
+    if (operation !== idle)
+      return number !== 0 && operation.number === number && operation.sequence === sequence;
+    return this.holding && this.holdNumber === number && this.holdSequence === sequence;
   }
 
   /**
@@ -162,7 +152,7 @@ export class Instance {
   }
 
   clone(): Instance {
-    const copy: Instance = Object.assign(new Instance(this.index, this.cell), this);
+    const copy: Instance = Object.assign(new Instance(this.index, this.resource, this.cell), this);
     if (this.operation !== idle) copy.operation = this.operation.clone(copy);
     return copy;
   }
@@ -180,17 +170,16 @@ export class Instance {
 const idle: Operation = Object.freeze(new Operation());
 
 /**
- * Freed instances, and operations, are kept for reuse up to this many; beyond, garbage is cheaper than memory
- * that nobody uses.
+ * Operations that are over are kept for reuse up to this many; beyond, garbage is cheaper than memory that
+ * nobody uses.
  */
-const freeMax = 4_096;
+const freeOperationsMax = 4_096;
 
 /** The instances of one proposer: by handle, as replies name them, and by resource. */
 export class InstanceTable {
   #instances: (Instance | undefined)[] = [];
   /** Handles that can be used again. */
   #freeIndices: number[] = [];
-  #freeInstances: Instance[] = [];
   readonly #freeOperations: Operation[] = [];
   readonly #byResource = new Map<string, Instance>();
   /** Handles below this one belong to a former owner and are not used again. */
@@ -214,13 +203,8 @@ export class InstanceTable {
 
   /** Hands out an instance for a resource that has none. */
   take(resource: string, cell: Cell): Instance {
-    let instance = this.#freeInstances.pop();
-    if (instance === undefined) {
-      instance = new Instance(this.#freeIndices.pop() ?? this.#instances.length, cell);
-      this.#instances[instance.index] = instance;
-    }
-    instance.resource = resource;
-    instance.cell = cell;
+    const instance = new Instance(this.#freeIndices.pop() ?? this.#instances.length, resource, cell);
+    this.#instances[instance.index] = instance;
     this.#byResource.set(resource, instance);
     return instance;
   }
@@ -238,29 +222,20 @@ export class InstanceTable {
     const { operation } = instance;
     if (operation === idle) return;
     instance.operation = idle;
-    if (this.#freeOperations.length < freeMax) this.#freeOperations.push(operation);
+    if (this.#freeOperations.length < freeOperationsMax) this.#freeOperations.push(operation);
   }
 
-  /** Takes back an instance whose operation and hold are over. */
+  /** Its operation and its hold are over. Late replies find nothing, or another instance with other ballots. */
   give(instance: Instance): void {
     this.#byResource.delete(instance.resource);
-    instance.clear();
-    if (instance.index < this.#retiredBelow) {
-      this.#instances[instance.index] = undefined;
-    } else if (this.#freeInstances.length < freeMax) {
-      this.#freeInstances.push(instance);
-    } else {
-      this.#instances[instance.index] = undefined;
-      this.#freeIndices.push(instance.index);
-    }
+    this.#instances[instance.index] = undefined;
+    if (instance.index >= this.#retiredBelow) this.#freeIndices.push(instance.index);
   }
 
   /**
    * From now on no handle of before is given to another operation: late replies to those must find nothing.
    */
   retire(): void {
-    for (const instance of this.#freeInstances) this.#instances[instance.index] = undefined;
-    this.#freeInstances = [];
     this.#freeIndices = [];
     this.#retiredBelow = this.#instances.length;
   }
@@ -290,7 +265,6 @@ export class InstanceTable {
     copy.#retiredBelow = this.#retiredBelow;
     copy.#instances = this.#instances.map((instance) => instance?.clone());
     copy.#freeIndices = [...this.#freeIndices];
-    copy.#freeInstances = this.#freeInstances.map((instance) => copy.#instances[instance.index]!);
     for (const [resource, instance] of this.#byResource)
       copy.#byResource.set(resource, copy.#instances[instance.index]!);
     return copy;

@@ -201,10 +201,9 @@ export class Proposer {
   receive(from: number, reply: Message, now: Reading): void {
     const instance = this.#instances.at(reply.instance);
     // Exactly this ballot and this write, or it is a reply to something that is closed (3.5).
-    if (instance === undefined || instance.number !== reply.number || instance.sequence !== reply.sequence)
-      return;
+    if (instance === undefined || !instance.awaits(reply.number, reply.sequence)) return;
     const position = instance.cell.members.indexOf(from);
-    if (instance.number === 0 || position === -1 || reply.view !== this.#requests.view) return;
+    if (position === -1 || reply.view !== this.#requests.view) return;
     const bit = 1 << position;
     if (reply.kind === Kind.promise) this.#onPromise(instance.operation, bit, reply, now);
     else if (reply.kind === Kind.ack) this.#onAck(instance.operation, bit, now);
@@ -283,7 +282,7 @@ export class Proposer {
   }
 
   #onNack(instance: Instance, bit: number, reply: Message, now: Reading): void {
-    if (reply.promised > instance.number) instance.renewable = false;
+    if (reply.promised > reply.number) instance.renewable = false;
     this.#ballots.learn(reply.promised, now, this.#settings.maxClockSkewMs);
     const { operation } = instance;
     if (operation.phase === Phase.idle || (operation.nacks & bit) !== 0) return;
