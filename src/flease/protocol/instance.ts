@@ -105,7 +105,7 @@ const noPast: readonly PastBallot[] = [];
 export class Instance {
   readonly index: number;
   readonly resource: string;
-  readonly cell: Cell;
+  cell: Cell;
   /** The operation under way, or `idle`. */
   operation: Operation;
 
@@ -225,7 +225,7 @@ export class InstanceTable {
     if (this.#freeOperations.length < freeOperationsMax) this.#freeOperations.push(operation);
   }
 
-  /** Its operation and its hold are over. Late replies find nothing, or another instance with other ballots. */
+  /** Its operation and its hold are over. Late replies find nothing, or another instance and its ballots. */
   give(instance: Instance): void {
     this.#byResource.delete(instance.resource);
     this.#instances[instance.index] = undefined;
