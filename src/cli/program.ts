@@ -17,9 +17,10 @@ import { sayLine } from "./output/say.js";
 import { letSignalsGo } from "./common/signals.js";
 import { LOCAL_ENDPOINTS, TIMEOUT_DEFAULT, collectEndpoints } from "./common/settings.js";
 import { addSecurityOptions } from "./common/security-options.js";
-import { refuseUselessOptions, usefulOptions } from "./common/shared-options.js";
+import { commandPath, refuseUselessOptions, usefulOptions } from "./common/shared-options.js";
 import { addHolding, addWatching } from "./lease-commands.js";
 import { addCore } from "./core-command.js";
+import { addFiles } from "./files-commands.js";
 import { packageVersion } from "./common/version.js";
 
 const EXIT_CODE_MAX = 255;
@@ -79,7 +80,7 @@ export function buildProgram(finish: Finish): Command {
   addSecurityOptions(program);
   program.hook("preAction", (_program, action) => {
     refuseUselessOptions(action);
-    if (!listening.has(action.name())) letSignalsGo();
+    if (!listening.has(commandPath(action))) letSignalsGo();
   });
   addUp(program, finish);
   addRun(program, finish);
@@ -91,6 +92,7 @@ export function buildProgram(finish: Finish): Command {
   addDoctor(program, finish);
   addPeer(program, finish);
   addCore(program, finish);
+  addFiles(program, finish);
   addSim(program, finish);
   addCheck(program, finish);
   addCompletion(program, finish);

@@ -9,6 +9,7 @@ export const exitCodes = [
   { code: 0, name: "ok", meaning: "done" },
   { code: 1, name: "unexpected", meaning: "something that should not happen; the message says what" },
   { code: 2, name: "usage", meaning: "unknown option, bad value, or a configuration that is refused" },
+  { code: 66, name: "missing", meaning: "files: there is no such file" },
   {
     code: 69,
     name: "unavailable",

@@ -11,6 +11,7 @@ interface Useless {
 const credentials = ["tlsCa", "tlsCert", "tlsKey", "keyFile"] as const;
 const aboutAsking = ["endpoints", "timeout", "role"] as const;
 const all = [...aboutAsking, ...credentials, "cluster", "output"] as const;
+const asked = ["endpoints", "role", ...credentials, "cluster"] as const;
 const isOutput = (name: string) => name === "output";
 
 const uselessFor: Readonly<Record<string, Useless>> = {
@@ -21,23 +22,42 @@ const uselessFor: Readonly<Record<string, Useless>> = {
   sim: { names: all.filter((name) => !isOutput(name)), why: "it asks no running member" },
   check: { names: all.filter((name) => !isOutput(name)), why: "it asks no running member" },
   completion: { names: all },
+  files: { names: asked, why: "its nodes are named by --nodes" },
 };
+
+/** A command as it is typed: `ls`, `files ls`. */
+export function commandPath(command: Command): string {
+  const parent = command.parent;
+  return parent === null || parent.parent === null
+    ? command.name()
+    : `${commandPath(parent)} ${command.name()}`;
+}
+
+function uselessOf(command: Command): Useless | undefined {
+  const path = commandPath(command);
+  return uselessFor[path] ?? uselessFor[path.split(" ")[0]!];
+}
+
+/** The whole command line, whose options all commands share. */
+function programOf(command: Command): Command {
+  return command.parent === null ? command : programOf(command.parent);
+}
 
 /** Those of the program's options that mean something to this command: its help shows no others. */
 export function usefulOptions(command: Command): Option[] {
-  const useless = uselessFor[command.name()]?.names ?? [];
-  return (command.parent?.options ?? []).filter((option) => !useless.includes(option.attributeName()));
+  const useless = uselessOf(command)?.names ?? [];
+  return programOf(command).options.filter((option) => !useless.includes(option.attributeName()));
 }
 
 /** @throws CommandFailure for an option that was given to a command which has no use for it. */
 export function refuseUselessOptions(command: Command): void {
-  const { names = [], why } = uselessFor[command.name()] ?? {};
+  const { names = [], why } = uselessOf(command) ?? {};
   if (why === undefined) return;
   const own = new Set(command.options.map((option) => option.attributeName()));
-  for (const option of command.parent?.options ?? []) {
+  for (const option of programOf(command).options) {
     const name = option.attributeName();
     if (!names.includes(name) || own.has(name)) continue;
-    if (command.parent?.getOptionValueSource(name) === "cli")
-      throw usageError(`${option.long} has no meaning for ${command.name()}: ${why}`);
+    if (programOf(command).getOptionValueSource(name) === "cli")
+      throw usageError(`${option.long} has no meaning for ${commandPath(command)}: ${why}`);
   }
 }
