@@ -1,4 +1,6 @@
 import { expect, test } from "vitest";
+import { Kind } from "./protocol/message.js";
+import { renewalsUnderWayMax } from "./renewal-queue.js";
 import { benchProvider } from "../../test/support/provider-bench.js";
 
 test("what still waits when it closes is answered: nobody wakes the peer any more", async () => {
@@ -61,4 +63,29 @@ test("an attempt whose caller had given up before it began ends at once, and is 
   const cancellation = { cancelled: true, onCancel: undefined };
   expect(await provider.attempt(asked, cancellation)).toMatchObject({ kind: "failed" });
   expect(sent.length).toBeGreaterThan(0);
+});
+
+test("when more renewals wait than may be under way, one that would be answered too late leaves its turn to another", async () => {
+  const { provider, answer, sent, world } = benchProvider();
+  const roundTripMs = 10;
+  const takeAll = async (count: number, name: string) => {
+    const attempts = Array.from({ length: count }, (_, each) =>
+      provider.attempt({ ...asked, resource: `${name}/${each}` }),
+    );
+    await world.advance(roundTripMs);
+    for (const [index, request] of sent.splice(0).entries()) if (index % 3 === 0) answer(request, Kind.ack);
+    return (await Promise.all(attempts)).map((outcome) => {
+      if (outcome.kind !== "granted") throw new Error(outcome.kind);
+      return outcome.grant;
+    });
+  };
+  const soonOver = await takeAll(renewalsUnderWayMax + 1, "soon");
+  await world.advance(asked.ttlMs - 3 * roundTripMs);
+  const later = await takeAll(renewalsUnderWayMax, "later");
+  await world.advance(roundTripMs / 2);
+  for (const grant of [...soonOver, ...later]) void provider.renew(grant, asked.ttlMs);
+  await world.advance(1);
+  const begun = new Set(sent.map(({ resource }) => resource));
+  expect(begun.size).toBeGreaterThan(renewalsUnderWayMax - 2);
+  expect([...begun].filter((resource) => resource.startsWith("soon"))).toHaveLength(1);
 });

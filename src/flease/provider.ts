@@ -1,4 +1,4 @@
-import { LeaseholdError, LeaseLostError } from "../lease/errors.js";
+import { foundLost, LeaseholdError } from "../lease/errors.js";
 import type {
   AttemptOutcome,
   AttemptRequest,
@@ -221,7 +221,11 @@ export class FleaseProvider implements Provider, PeerOutcomes {
     for (let begun = 0; begun < renewalsPerTurn; begun += 1) {
       const renewal = this.#renewals.next();
       if (renewal === undefined) break;
-      peer.proposer.renew(renewal.grant.instance, renewal.ttlMs, now);
+      const { instance } = renewal.grant;
+      const leftMs = instance.holdExpiresMonoMs - now.mono;
+      if (leftMs < peer.proposer.pacing.roundTripMs && this.#renewals.isCrowded)
+        this.renewed(instance, false);
+      else peer.proposer.renew(instance, renewal.ttlMs, now);
     }
     this.#runner.poke();
     // Still put off while they begin: one that ends at once must not begin a second round beside this one.
@@ -363,7 +367,7 @@ export class FleaseProvider implements Provider, PeerOutcomes {
     if (grant === undefined) return;
     grant.lossReason = why === "barred" ? "broken" : why;
     this.forgoRenewal(grant);
-    const error = new LeaseLostError(grant.resource, grant.lossReason);
+    const error = foundLost(grant.resource, grant.lossReason);
     // Not at once: the waist will answer with a release, and the proposer must not be called in the middle of
     // a step.
     void Promise.resolve().then(() => this.#events?.lost(grant, error));

@@ -56,6 +56,14 @@ export class RenewalQueue<T extends DeadlineItem> {
     return this.waits && this.#underWay < renewalsUnderWayMax;
   }
 
+  /**
+   * More wait than may be under way. If one of them would be answered too late, another has its turn: else
+   * all would be renewed at the last moment, and a short delay would end them together.
+   */
+  get isCrowded(): boolean {
+    return this.#waiting.size > renewalsUnderWayMax;
+  }
+
   /** What is held is not renewed in time: nothing new should be begun. */
   isLate(mono: number): boolean {
     return this.#waiting.nextDueMs() <= mono;

@@ -97,3 +97,18 @@ export class LeaseLostError extends LeaseholdError {
     this.reason = reason;
   }
 }
+
+/**
+ * The error of a loss that was found by a look of our own, without a stack: it would lead to no call of the
+ * program, and takes longer than a renewal. When many are lost, others would be for that.
+ */
+export function foundLost(resource: string, reason: LossReason): LeaseLostError {
+  const { stackTraceLimit } = Error;
+  // Refused where a program has frozen what the language brings.
+  Reflect.set(Error, "stackTraceLimit", 0);
+  try {
+    return new LeaseLostError(resource, reason);
+  } finally {
+    Reflect.set(Error, "stackTraceLimit", stackTraceLimit);
+  }
+}

@@ -43,6 +43,11 @@ export class Pacing {
     this.#random = new Xorshift(seed);
   }
 
+  /** How long a request and its answers take at present. */
+  get roundTripMs(): number {
+    return this.#roundTripMs;
+  }
+
   measure(roundTripMs: number): void {
     this.#roundTripMs += (roundTripMs - this.#roundTripMs) * roundTripWeight;
   }

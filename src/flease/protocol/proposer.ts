@@ -43,7 +43,7 @@ export class Proposer {
   readonly #deadlines = new Deadlines<Operation>();
   #instances = new InstanceTable();
   #ballots = new BallotSource();
-  #pacing: Pacing;
+  pacing: Pacing;
   readonly #requests: Requests;
 
   constructor(
@@ -56,7 +56,7 @@ export class Proposer {
     this.#settings = settings;
     this.#outcomes = outcomes;
     this.#requests = new Requests(settings, owner, requests);
-    this.#pacing = new Pacing(seed);
+    this.pacing = new Pacing(seed);
   }
 
   /** From now on the outcomes of operations are told to these. */
@@ -301,7 +301,7 @@ export class Proposer {
   /** A majority has answered, whatever it said. */
   #hear(operation: Operation, now: Reading): void {
     operation.heardMajority = true;
-    this.#pacing.measure(now.mono - operation.sentMono);
+    this.pacing.measure(now.mono - operation.sentMono);
   }
 
   /** The holder rule (3.6), at the last acknowledgement that was missing. */
@@ -345,7 +345,7 @@ export class Proposer {
     this.#withdraw(operation);
     if (operation.blockedUntil > 0 && (isBlockedByMajority(operation) || operation.tries >= splitTriesMax)) {
       const { blockedBy } = operation;
-      const retryInMs = this.#pacing.retryInMs(operation, now, this.#settings);
+      const retryInMs = this.pacing.retryInMs(operation, now, this.#settings);
       this.#finish(instance);
       this.#instances.give(instance);
       this.#outcomes.refused(instance, blockedBy, retryInMs);
@@ -400,7 +400,7 @@ export class Proposer {
     operation.number = 0;
     this.#deadlines.schedule(
       operation,
-      Math.min(now.mono + this.#pacing.backoffMs(operation), operation.giveUpAt),
+      Math.min(now.mono + this.pacing.backoffMs(operation), operation.giveUpAt),
     );
   }
 
@@ -429,7 +429,7 @@ export class Proposer {
     const copy = new Proposer(this.#settings, this.owner, 0, sink, sink);
     copy.#instances = this.#instances.clone();
     copy.#ballots = this.#ballots.clone();
-    copy.#pacing = this.#pacing.clone();
+    copy.pacing = this.pacing.clone();
     copy.#requests.enterView(this.#requests.view, this.#requests.cells);
     for (const { instance, dueMs } of this.#instances.waiting())
       copy.#deadlines.schedule(copy.#instances.at(instance.index)!.operation, dueMs);
@@ -442,7 +442,7 @@ export class Proposer {
    */
   hashInto(hash: StateHash, withPacing = true): void {
     hash.text(this.owner).number(this.#ballots.last).number(this.#ballots.seen);
-    if (withPacing) this.#pacing.hashInto(hash);
+    if (withPacing) this.pacing.hashInto(hash);
     this.#instances.hashInto(hash.number(this.#requests.view));
   }
 }

@@ -7,6 +7,12 @@ export interface Sleeper extends DeadlineItem {
 }
 
 /**
+ * Sleepers that are woken in one turn of the event loop: some milliseconds. The end of a lease costs more
+ * than its renewal. When very many ended in one turn, which took seconds, the others ended in that time.
+ */
+export const wakesPerTurn = 1_024;
+
+/**
  * Wakes the leases of a participant by one timer for all of them: there may be hundreds of thousands, and a
  * timer for each would take more memory than what is known of a lease.
  */
@@ -51,8 +57,11 @@ export class Alarm {
     const { clock } = this.#world;
     const nowMs = clock.monotonicMs();
     try {
-      for (let each = this.#sleepers.popDue(nowMs); each !== undefined; each = this.#sleepers.popDue(nowMs))
+      for (let woken = 0; woken < wakesPerTurn; woken += 1) {
+        const each = this.#sleepers.popDue(nowMs);
+        if (each === undefined) break;
         each.wake();
+      }
     } finally {
       const { size } = this.#sleepers;
       if (size > 0 && this.#sleepers.nextDueMs() < this.#armedMs) this.#arm(clock.monotonicMs());

@@ -54,6 +54,26 @@ describe("what a lease says of itself", () => {
   });
 });
 
+test("a loss that a call finds tells where that was, and one that the alarm finds spends no time on it", async () => {
+  const { signal } = await take({ autoRenew: false });
+  await world.advance(TTL_MS + 10);
+  expect((signal.reason as Error).stack).not.toContain(" at ");
+  const next = await take({ autoRenew: false });
+  world.block(TTL_MS + 10);
+  const error = caught(() => next.assertHeld());
+  expect(error).toBeInstanceOf(LeaseLostError);
+  expect(error.stack).toContain("held-lease.test.ts");
+});
+
+function caught(call: () => void): Error {
+  try {
+    call();
+  } catch (error) {
+    return error as Error;
+  }
+  throw new Error("it threw nothing");
+}
+
 test("what rounding leaves of a lease, less than the clock can show, is not looked at again and again in one instant", async () => {
   await take({ autoRenew: false });
   let looks = 0;

@@ -1,6 +1,6 @@
 import { ContextSignal } from "./context-signal.js";
 import { formatDuration } from "../duration.js";
-import { LeaseholdError, LeaseLostError, type LossReason } from "../errors.js";
+import { foundLost, LeaseholdError, LeaseLostError, type LossReason } from "../errors.js";
 import { slotNumber } from "../slots.js";
 import { inspected } from "../plain-data.js";
 import type { World } from "../../common/ports.js";
@@ -189,11 +189,17 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
   }
 
   remaining(): number {
+    return this.#look();
+  }
+
+  /** @param errorOf makes the error if the look finds the end; else it is made where somebody asks for it */
+  #look(errorOf?: typeof foundLost): number {
     if (this.#ended !== undefined) return 0;
     const holdLeftMs = this.#latestMs === undefined ? Infinity : this.#latestMs - this.#nowMs();
     const leftMs = Math.min(this.grant.remainingMs(), holdLeftMs);
     if (leftMs > 0) return leftMs;
-    this.end(holdLeftMs <= 0 ? "max-hold" : (this.grant.lossReason ?? "expired"));
+    const reason = holdLeftMs <= 0 ? "max-hold" : (this.grant.lossReason ?? "expired");
+    this.end(reason, errorOf?.(this.resource, reason));
     return 0;
   }
 
@@ -333,7 +339,7 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
 
   /** From the alarm. */
   wake(): void {
-    const leftMs = this.remaining();
+    const leftMs = this.#look(foundLost);
     if (leftMs === 0) return;
     if (leftMs <= this.ttlMs / lateParts) this.#noteLate(leftMs);
     else if (this.#renewedElsewhere) this.#isLate = false;

@@ -170,6 +170,36 @@ export const inWaist = /** @type {const} */ ([
     caughtBy: { file: "src/lease/manager/held-lease.test.ts" },
   },
   {
+    name: "allWakeInOneTurn",
+    why: "All leases that are due are woken in one turn: of very many that end, others end meanwhile.",
+    edits: [{ file: "src/lease/manager/alarm.ts", find: "woken < wakesPerTurn", replace: "true" }],
+    caughtBy: { file: "src/lease/manager/alarm.test.ts" },
+  },
+  {
+    name: "hopelessIsRenewed",
+    why: "Renewals that will be answered too late take the turns of those that would not.",
+    edits: [
+      {
+        file: "src/flease/provider.ts",
+        find: "leftMs < peer.proposer.pacing.roundTripMs && this.#renewals.isCrowded",
+        replace: "leftMs < 0",
+      },
+    ],
+    caughtBy: { file: "src/flease/provider.test.ts" },
+  },
+  {
+    name: "dueTogetherInAnyOrder",
+    why: "Deadlines of one moment come in another order than they were made in: runs cannot be repeated.",
+    edits: [
+      {
+        file: "src/common/deadlines.ts",
+        find: "(childDue === leastDue && orders[child]! > orders[least]!)",
+        replace: "childDue === leastDue",
+      },
+    ],
+    caughtBy: { file: "src/common/deadlines.test.ts" },
+  },
+  {
     name: "releasedWhenLateIsRenewed",
     why: "A lease that a listener releases when its renewal is late is renewed all the same, beside its release.",
     edits: [
