@@ -1,6 +1,7 @@
 // What can be measured of a system. Each part says what it needs the client to be able to do, how often at most it is
 // measured, and gives rows: [figure, unit, value, parameters].
 import { setTimeout as sleep } from "node:timers/promises";
+import { usageOf } from "./room.mjs";
 
 const many = 512;
 const widthUnderLoss = 64;
@@ -70,9 +71,27 @@ const restartedMs = new WeakMap();
 /** Until then a member of Leasehold waits: it has forgotten leases. */
 const recoversWithinMs = 13_000;
 
+/** A server that uses less than this part of a core has its start behind it. */
+const calmPart = 0.1;
+const calmLookMs = 500;
+const calmWithinMs = 15_000;
+
+/**
+ * Waits until a server that was started again has started: a Java machine takes all cores for some seconds, in
+ * which the system that is measured next would wait for its turn.
+ */
+async function calm(server) {
+  const end = performance.now() + calmWithinMs;
+  for (let part = 1; part > calmPart && performance.now() < end;) {
+    const [before, from] = [usageOf(server.pid).cpuUs, performance.now()];
+    await sleep(calmLookMs);
+    part = (usageOf(server.pid).cpuUs - before) / 1_000 / (performance.now() - from);
+  }
+}
+
 async function failover(running, { round }) {
   await sleep(Math.max(0, (restartedMs.get(running) ?? -Infinity) + recoversWithinMs - performance.now()));
-  const { kill, restart, which } = await running.killOne(round);
+  const { server, kill, restart, which } = await running.killOne(round);
   const loaded = running.measure("load", { width: widthUnderLoss, afterMs: 3_000, atMostMs: 25_000 });
   // It is awaited below, and may fail before.
   loaded.catch(() => {});
@@ -84,6 +103,7 @@ async function failover(running, { round }) {
   } finally {
     restart();
     restartedMs.set(running, performance.now());
+    await calm(server);
   }
 }
 

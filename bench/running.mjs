@@ -84,6 +84,7 @@ export class Running {
     const { index } = await this.measure("leader");
     const server = this.servers[index ?? round % this.servers.length];
     return {
+      server,
       kill: () => {
         server.kill();
         this.#child.send({ call: "killed" });
