@@ -388,8 +388,12 @@ export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
     this.#post(to, 0, message.resource, message);
   }
 
+  reaches(to: number): boolean {
+    return this.#world.nodes[to]?.peer !== undefined;
+  }
+
   tell(to: number, message: Message): boolean {
-    if (this.#world.nodes[to]?.peer === undefined) return false;
+    if (!this.reaches(to)) return false;
     this.#post(to, 0, message.resource, message);
     return true;
   }

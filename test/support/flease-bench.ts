@@ -89,6 +89,8 @@ export interface Sent {
 export class ProposerBench {
   readonly proposer: Proposer;
   readonly settings: FleaseSettings;
+  /** Members that are not connected. */
+  readonly gone = new Set<number>();
   readonly sent: Sent[] = [];
   /** Outcomes in order: `acquired`, `refused q`, `failed no-quorum`, `failed full by q`, `renewed`, `not renewed`, `lapsed expired`. */
   readonly events: string[] = [];
@@ -103,6 +105,7 @@ export class ProposerBench {
         if (to === 0) this.sent.push({ message: copyMessage(out), to: [] });
         this.sent.at(-1)!.to.push(to);
       },
+      reaches: (to) => !this.gone.has(to),
       acquired: () => this.events.push("acquired"),
       refused: (_slot, holder, retryInMs) => {
         this.events.push(`refused ${holder}`);

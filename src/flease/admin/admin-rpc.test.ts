@@ -28,7 +28,7 @@ function setUp() {
     { owner: "a.1", seed: 1, acceptor: true },
     start.mono,
     start.wall,
-    { send: () => {}, tell: () => false },
+    { send: () => {}, reaches: () => true, tell: () => false },
     () => {},
   );
   const now = () => peer.read(at(ms).mono, at(ms).wall);

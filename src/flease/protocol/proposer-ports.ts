@@ -19,6 +19,8 @@ export type Lapse = "expired" | "clock-fault" | "barred";
 export interface RequestSink {
   /** Sends to a member, which is known by its index. */
   send(to: number, message: Message): void;
+  /** False when no answer of that member can come, as it is not connected. */
+  reaches(to: number): boolean;
 }
 
 /**

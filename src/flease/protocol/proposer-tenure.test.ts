@@ -378,6 +378,7 @@ test("a clone goes on where the original is, and leaves it alone", () => {
   const sent: number[] = [];
   const copy = bench.proposer.clone({
     send: (to, out) => void sent.push(to, out.kind),
+    reaches: () => true,
     acquired: () => events.push("acquired"),
     refused: () => events.push("refused"),
     failed: () => events.push("failed"),

@@ -333,6 +333,30 @@ test("what a minority says of a holder is forgotten at the time-out: without a m
   expect(bench.events).toEqual(["failed no-quorum"]);
 });
 
+test("a try waits for members that are connected, and ends when these have all answered", () => {
+  for (const [gone, phase] of [
+    [[], Phase.fast],
+    [[2], Phase.backoff],
+  ] as const) {
+    const bench = new ProposerBench();
+    for (const member of gone) bench.gone.add(member);
+    const { operation } = bench.begin(0, true);
+    bench.nackHeld(1, 1, "q.1", 300);
+    expect(operation.phase).toBe(Phase.fast);
+    bench.ack(0, 2);
+    // One refusal is not enough to call it held: it withdraws, and tries again after some round trips.
+    expect([operation.phase, bench.events]).toEqual([phase, []]);
+  }
+});
+
+test("one answer of one that alone is connected ends no try", () => {
+  const bench = new ProposerBench();
+  bench.gone.add(1).add(2);
+  const { operation } = bench.begin(0, true);
+  bench.nackHeld(0, 1, "q.1", 300);
+  expect(operation.phase).toBe(Phase.fast);
+});
+
 test("a refusal for other reasons than a holder or a promise fails the try too", () => {
   const bench = new ProposerBench();
   bench.begin(0, true);

@@ -263,7 +263,7 @@ export class Proposer {
     if (operation.phase !== Phase.reading) return;
     countAck(operation, bit);
     noteReportedLease(operation, reply, this.owner, now, this.#settings);
-    if (!hasMajority(operation)) return;
+    if (!hasMajority(operation)) return this.#failIfHopeless(operation, now);
     this.#hear(operation, now);
     if (operation.blockedUntil > 0) {
       operation.blockedVotes = operation.instance.cell.majority;
@@ -276,7 +276,7 @@ export class Proposer {
   #onAck(operation: Operation, bit: number, now: Reading): void {
     if (operation.phase !== Phase.writing && operation.phase !== Phase.fast) return;
     countAck(operation, bit);
-    if (!hasMajority(operation)) return;
+    if (!hasMajority(operation)) return this.#failIfHopeless(operation, now);
     this.#hear(operation, now);
     this.#decide(operation, now);
   }
@@ -288,7 +288,11 @@ export class Proposer {
     if (operation.phase === Phase.idle || (operation.nacks & bit) !== 0) return;
     noteRefusal(operation, bit, reply);
     // Refusals are counted whenever they arrive; one alone decides nothing (repair F16).
-    if (!majorityIsImpossible(operation)) return;
+    this.#failIfHopeless(operation, now);
+  }
+
+  #failIfHopeless(operation: Operation, now: Reading): void {
+    if (!this.#requests.isHopeless(operation)) return;
     this.#hear(operation, now);
     this.#fail(operation, now);
   }

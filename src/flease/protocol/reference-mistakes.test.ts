@@ -64,6 +64,7 @@ test("2. the proposer of a restarted node does not use its own acceptor before t
   const sent: { to: number; message: Message }[] = [];
   const medium = {
     send: (to: number, message: Message) => void sent.push({ to, message: copyMessage(message) }),
+    reaches: () => true,
     tell: () => false,
   };
   const { mono, wall } = at(0);

@@ -6,6 +6,7 @@ import type { RequestSink } from "./proposer-ports.js";
 import type { FleaseSettings } from "./settings.js";
 import { OperationKind, Phase } from "./instance.js";
 import type { Instance, Operation } from "./instance.js";
+import { majorityAnswered, majorityIsImpossible } from "./votes.js";
 
 /**
  * Sends a proposer's requests: one for each member of the resource's cell, through one reused message. In the
@@ -43,6 +44,18 @@ export class Requests {
     out.duration = operation.duration;
     out.token = instance.holding ? instance.token : operation.number;
     for (const member of instance.cell.members) this.#sink.send(member, out);
+  }
+
+  /**
+   * No majority can come any more: so many have refused, or all that are connected have answered. Of two
+   * members that are left one that refuses would otherwise cost a time-out.
+   */
+  isHopeless(operation: Operation): boolean {
+    if (majorityIsImpossible(operation)) return true;
+    if (!majorityAnswered(operation)) return false;
+    const answered = operation.acks | operation.nacks;
+    const { members } = operation.instance.cell;
+    return members.every((member, at) => (answered & (1 << at)) !== 0 || !this.#sink.reaches(member));
   }
 
   /** REL for one ballot. `sequence` is above that of its last write, so a copy of that write is stale. */

@@ -29,6 +29,11 @@ export function hasMajority(operation: Operation): boolean {
   return isQuorum(operation.instance.cell, operation.acks);
 }
 
+/** A majority has answered, whatever it said. */
+export function majorityAnswered(operation: Operation): boolean {
+  return sizeOf(operation.acks | operation.nacks) >= operation.instance.cell.majority;
+}
+
 /** So many have refused that those left are no majority. */
 export function majorityIsImpossible(operation: Operation): boolean {
   return excludesQuorum(operation.instance.cell, operation.nacks);

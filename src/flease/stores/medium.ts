@@ -77,6 +77,11 @@ export class StoreMedium implements Medium {
     this.#visit(store, copyMessage(message));
   }
 
+  /** That a store does not answer is known from its time-outs alone. */
+  reaches(): boolean {
+    return true;
+  }
+
   /** Nobody waits on a store's behalf, or asks for a hint. */
   tell(): boolean {
     return false;

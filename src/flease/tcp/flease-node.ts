@@ -348,6 +348,10 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
     this.#members[to]?.send(message);
   }
 
+  reaches(to: number): boolean {
+    return this.#members[to]?.open === true;
+  }
+
   tell(to: number, message: Message): boolean {
     const link = this.#members[to] ?? this.#clients.get(to);
     if (link === undefined) return false;

@@ -11,6 +11,7 @@ const storesNode = "src/flease/stores/stores-node.ts";
 const storeAcceptor = "src/flease/stores/store-acceptor.ts";
 const votes = "src/flease/protocol/votes.ts";
 const proposer = "src/flease/protocol/proposer.ts";
+const requests = "src/flease/protocol/requests.ts";
 const instance = "src/flease/protocol/instance.ts";
 const fleaseModel = "sim/explorer/flease-model.ts";
 const quorum = "src/flease/protocol/quorum.ts";
@@ -33,6 +34,7 @@ const views = "src/flease/protocol/views.ts";
 const exclusionTest = { file: "sim/flease/sim.test.ts", test: /by the checker of exclusion/ };
 const runnerTest = { file: "sim/flease/runner.test.ts", seeds: 100 };
 const mixedSettingsTest = { file: "test/realtime/mixed-settings.test.ts" };
+const proposerTest = { file: "src/flease/protocol/proposer.test.ts" };
 const acceptorTest = { file: "src/flease/protocol/acceptor.test.ts" };
 
 export const inFlease = /** @type {const} */ ([
@@ -670,6 +672,18 @@ export const inFlease = /** @type {const} */ ([
         replace: "true",
       },
     ],
+  },
+  {
+    name: "waitsForMembersThatAreGone",
+    why: "A try waits for the answer of a member that is not connected, for a whole time-out.",
+    edits: [{ file: requests, find: "!this.#sink.reaches(member)", replace: "false" }],
+    caughtBy: proposerTest,
+  },
+  {
+    name: "endsWithoutAMajority",
+    why: "A try ends when all that are connected have answered, though they are no majority.",
+    edits: [{ file: requests, find: "if (!majorityAnswered(operation)) return false;", replace: ";" }],
+    caughtBy: proposerTest,
   },
   {
     name: "readingFromBeforeTheMessage",

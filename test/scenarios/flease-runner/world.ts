@@ -309,6 +309,7 @@ export class World {
         if (to === 0) open = this.#open(node, message);
         open?.targets.add(to);
       },
+      reaches: () => true,
       acquired: (instance) =>
         this.#say(
           `${name}: acquired, token ${ballotText(instance.token)}, until ${timeText(instance.holdExpiresWallMs)}`,
