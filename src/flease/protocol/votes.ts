@@ -31,7 +31,7 @@ export function hasMajority(operation: Operation): boolean {
 
 /** A majority has answered, whatever it said. */
 export function majorityAnswered(operation: Operation): boolean {
-  return sizeOf(operation.acks | operation.nacks) >= operation.instance.cell.majority;
+  return isQuorum(operation.instance.cell, operation.acks | operation.nacks);
 }
 
 /** So many have refused that those left are no majority. */
