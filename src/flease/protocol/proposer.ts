@@ -402,10 +402,8 @@ export class Proposer {
   #backOff(operation: Operation, now: Reading): void {
     operation.phase = Phase.backoff;
     operation.number = 0;
-    this.#deadlines.schedule(
-      operation,
-      Math.min(now.mono + this.pacing.backoffMs(operation), operation.giveUpAt),
-    );
+    const againMono = now.mono + this.pacing.backoffMs(operation);
+    this.#deadlines.schedule(operation, Math.min(againMono, operation.giveUpAt));
   }
 
   #retry(operation: Operation, now: Reading): void {
