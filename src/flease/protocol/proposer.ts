@@ -366,10 +366,7 @@ export class Proposer {
     }
   }
 
-  /**
-   * An abandoned renewal is not released while its hold exists (MUST): the acceptors' guard is what protects
-   * it.
-   */
+  /** An abandoned renewal is not released while its hold exists (MUST): the acceptors' guard protects it. */
   #failRenewal(operation: Operation, now: Reading): void {
     const { instance } = operation;
     instance.renewable = false;
