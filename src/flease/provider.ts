@@ -31,7 +31,7 @@ import type { Instance } from "./protocol/instance.js";
 export interface FleaseDriver extends AdminDriver {
   /** An observer asks, and takes nothing. */
   readonly role?: "member" | "client" | "observer";
-  readonly runner: Pick<FleaseRunner, "peer" | "world" | "now" | "poke">;
+  readonly runner: Pick<FleaseRunner, "peer" | "world" | "now" | "reading" | "poke">;
   /** Tells members what others are to read of a tenure; absent where nobody would keep it. */
   readonly teller?: Pick<DataTeller, "tell" | "forget"> | undefined;
   /** How many members are connected, for error messages. */
@@ -236,7 +236,8 @@ export class FleaseProvider implements Provider, PeerOutcomes {
   release(grant: Grant): Promise<void> | undefined {
     const held = grant as FleaseGrant;
     if (!held.ended) {
-      this.#letGo(held.instance, this.#runner.now());
+      // Not a fresh one: it only chooses which former ballots the release names, and an old one names more.
+      this.#letGo(held.instance, this.#runner.reading);
       this.#runner.poke();
     }
     return undefined;

@@ -34,6 +34,9 @@ export class Waist implements FleaseDriver {
       peer: runner.peer,
       world: { clock: this.clock, timers, random },
       now: () => this.#now(),
+      get reading() {
+        return runner.reading;
+      },
       poke: () => {
         world.stir(node);
         runner.poke();

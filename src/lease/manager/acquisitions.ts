@@ -149,11 +149,10 @@ export class Acquisitions implements Contest {
 
   #ask(contender: Contender): void {
     const { provider } = this.#ports;
-    const { spec, deadlineMs, patient } = contender;
+    const { spec, patient } = contender;
     const { resource, ttlMs, data } = spec;
-    // A try has no deadline.
-    const leftMs = patient ? deadlineMs - this.world.clock.monotonicMs() : Infinity;
-    const timeoutMs = Math.min(Math.max(leftMs, attemptTimeoutMsMin), provider.guarantees.ttlMaxMs);
+    // A try waits without a deadline.
+    const timeoutMs = Math.min(Math.max(contender.leftMs, attemptTimeoutMsMin), provider.guarantees.ttlMaxMs);
     const contended = contender.queue!.contended;
     const request = { resource, ttlMs, timeoutMs, contended, waiting: patient, data, upkeep: spec };
     this.#send(provider, request, contender);

@@ -63,6 +63,7 @@ export class Contender implements AttemptTaker {
   #onAbort: (() => void) | undefined;
   #gaveUp: { readonly reason: unknown } | undefined;
   #woken = false;
+  #hasSlept = false;
   #resume: (() => void) | undefined;
 
   constructor(
@@ -88,6 +89,14 @@ export class Contender implements AttemptTaker {
 
   get resource(): string {
     return this.spec.resource;
+  }
+
+  /**
+   * How long it is willing to wait from now on. One that has not slept is still in the call that made it, for
+   * which the clock is not read again.
+   */
+  get leftMs(): number {
+    return this.#hasSlept ? this.deadlineMs - this.#contest.world.clock.monotonicMs() : this.#waitMs;
   }
 
   /** It wants one answer about a lease that was detached, which another's lease is not. */
@@ -159,6 +168,7 @@ export class Contender implements AttemptTaker {
 
   /** Sleeps until `ms` have passed, the deadline has come or somebody wakes it. */
   async sleep(ms: number): Promise<void> {
+    this.#hasSlept = true;
     if (!this.#woken) {
       const { clock, timers } = this.#contest.world;
       const delayMs = Math.min(ms, this.deadlineMs - clock.monotonicMs());
