@@ -30,6 +30,7 @@ const removals = {
     waist: { ...plan.waist, jobsEach: 0 },
     network: { ...plan.network, readEveryMs: 0 },
   }),
+  sharers: (plan) => ({ ...plan, waist: { ...plan.waist, sharersEach: 0 } }),
   elections: (plan) => ({ ...plan, waist: { ...plan.waist, electRate: 0 } }),
   queries: (plan) => ({ ...plan, waist: { ...plan.waist, queryRate: 0 } }),
   breaks: (plan) => ({ ...plan, waist: { ...plan.waist, breakRate: 0 } }),

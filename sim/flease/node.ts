@@ -23,6 +23,7 @@ import { Sleep } from "./sleep.js";
 import { describe } from "../kit/story.js";
 import { Job } from "./waist/job.js";
 import { Program } from "./waist/program.js";
+import { Sharer } from "./waist/sharer.js";
 import { Side } from "./waist/side.js";
 import { Waist } from "./waist/waist.js";
 import type { Stage } from "./stage/stage.js";
@@ -160,6 +161,7 @@ export class SimNode implements Medium, PeerOutcomes, MachineNode, ProgramNode {
     for (const resource of this.wants) new Program(world, this.waist, resource).begin();
     const { waist, resources } = world.plan;
     for (let each = 0; each < waist.jobsEach; each += 1) new Job(world, this.waist, resources).begin();
+    for (let each = 0; each < waist.sharersEach; each += 1) new Sharer(world, this.waist).begin();
   }
 
   crash(): void {

@@ -1,5 +1,6 @@
 import { OperationKind } from "../../../src/flease/protocol/instance.js";
 import type { NodeView } from "../stage/node.js";
+import { isOfForms } from "../waist/sharer.js";
 import type { Hold, Observer, FleaseReport, WorldView } from "../stage/observer.js";
 
 /**
@@ -20,6 +21,7 @@ export class HeldForNobody implements Observer {
     for (const { node, instance, valid } of holds) {
       // A renewal under way is waited for before its lease is given back.
       if (node.waist === undefined || !valid || instance.operation.kind !== OperationKind.none) continue;
+      if (isOfForms(resource)) continue;
       if (!this.#view.claims.has(node, resource))
         this.#report("L1", `${node.name} holds ${resource}, and no program of it does`);
     }

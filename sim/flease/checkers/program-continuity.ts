@@ -28,8 +28,11 @@ export class ProgramContinuity implements Observer {
     if (this.#over.has(claim)) this.#report("I14", `a program of ${node.name} has ${what} again`);
     if (claim.endedMs !== undefined)
       this.#report("I14", `a program of ${node.name} still has ${what}, which it gave back`);
-    const instance = node.peer!.proposer.instanceOf(claim.resource);
-    const holds = instance !== undefined && instance.holding && instance.token === claim.token;
+    const { shared, resource, lease } = claim;
+    // A reader holds by its slot, whose token is another.
+    const instance = node.peer!.proposer.instanceOf(shared ? `${resource}/~${lease.slot}` : resource);
+    const isIts = shared || instance?.token === claim.token;
+    const holds = instance !== undefined && instance.holding && isIts;
     const leftMs = holds
       ? validForMs(instance.holdExpiresWallMs, instance.holdExpiresMonoMs, node.look())
       : 0;

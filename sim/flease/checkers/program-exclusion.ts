@@ -6,7 +6,7 @@ const claimsKept = 64;
 
 /**
  * I1, as programs see it: each of them may rely on what it has from when it was given it until it last looked and saw
- * it held, and no two of these times overlap.
+ * it held, and no two of these times overlap, unless both are of readers.
  */
 export class ProgramExclusion implements Observer {
   readonly #exclusion: Exclusion<Claim>;
@@ -14,7 +14,10 @@ export class ProgramExclusion implements Observer {
 
   constructor(report: FleaseReport) {
     const nameOf = ({ node, token }: Claim) => `a program of ${node.name} (token ${token})`;
-    this.#exclusion = new Exclusion({ isHeld: () => true, nameOf }, (text) => report("I1", text));
+    this.#exclusion = new Exclusion(
+      { isHeld: () => true, nameOf, isShared: ({ shared }) => shared },
+      (text) => report("I1", text),
+    );
   }
 
   claimBegan(claim: Claim): void {

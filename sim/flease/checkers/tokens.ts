@@ -14,11 +14,22 @@ export function nodeTokens(report: FleaseReport): Observer {
   };
 }
 
-/** As programs on the waist see it. */
+/**
+ * As programs on the waist see it. Readers have no order among themselves: of two that come in one after the other
+ * the first may be told last.
+ */
 export function programTokens(report: FleaseReport): Observer {
   const tokens = fleaseTokens(report);
+  const readers = new Map<string, number>();
+  const others = new Map<string, number>();
   return {
-    claimBegan: ({ node, resource, token }) =>
-      tokens.given({ resource, token, who: `a program of ${node.name}` }),
+    claimBegan: ({ node, resource, token, shared }) => {
+      const who = `a program of ${node.name}`;
+      if (!shared) tokens.given({ resource, token, who });
+      const before = (shared ? others : readers).get(resource) ?? 0;
+      if (token <= before) report("I2", `${who} is given ${resource} by ${token}, after ${before}`);
+      const own = shared ? readers : others;
+      own.set(resource, Math.max(token, own.get(resource) ?? 0));
+    },
   };
 }

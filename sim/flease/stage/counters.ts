@@ -44,6 +44,8 @@ export const fleaseCounters = () => ({
   requestsFollowed: 0,
   queriesAnswered: 0,
   changesSeen: 0,
+  /** Counted and shared leases. */
+  shares: 0,
   /** Joint views that somebody was the first to enter, and views after such. */
   changesBegun: 0,
   changesEnded: 0,

@@ -29,6 +29,8 @@ export interface Claim {
   readonly resource: string;
   readonly token: number;
   readonly lease: Lease;
+  /** A reader's: others that are shared do not exclude it. */
+  readonly shared: boolean;
   readonly beganMs: number;
   /** When its program last looked and saw it held. */
   heldMs: number;

@@ -37,7 +37,7 @@ export interface TenureIndex extends TenureLookup {
 export interface ClaimIndex extends ClaimLookup {
   waits(node: NodeView, resource: string): Waiter;
   waited(waiter: Waiter): void;
-  begin(node: NodeView, lease: Lease): Claim;
+  begin(node: NodeView, lease: Lease, shared?: boolean): Claim;
   /** The program asks how long it still has the resource. */
   look(claim: Claim): number;
   /** The program does not use the resource any more. */

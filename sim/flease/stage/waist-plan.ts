@@ -10,6 +10,8 @@ export interface WaistPlan {
   readonly programsEach: number;
   /** Callers of one node, beside its programs, each of which wants any of the names. */
   readonly jobsEach: number;
+  /** Programs of one node that take counted and shared leases. */
+  readonly sharersEach: number;
   /** Wants to lead instead of to hold. */
   readonly electRate: number;
   /** Tries, and does not wait. */
@@ -28,6 +30,7 @@ export const noWaist: WaistPlan = {
   nodes: [],
   programsEach: 0,
   jobsEach: 0,
+  sharersEach: 0,
   electRate: 0,
   tryRate: 0,
   queryRate: 0,
@@ -58,6 +61,9 @@ interface Peopling {
 /** Runs whose resources have cells of their own: so many members coordinate one, of five. */
 const cellSize = 3;
 
+/** How many of the runs with programs have such as share leases: each run of theirs costs several others. */
+const sharersRate = 0.15;
+
 /** When the storm is over everybody wants its resource once more; so much of the longest lease each may keep it waiting. */
 const turnLeases = 1.2;
 
@@ -76,7 +82,8 @@ export function drawWaist({ settings, clients }: Populated, random: SimRandom): 
   const jobsEach = waist.nodes.length > 0 && random.chance(0.4) ? random.pick([1, 2, 4]) : 0;
   const readEveryMs = random.chance(0.5) ? random.magnitude(0.05, 0.5) * settings.rpcTimeoutMs : 0;
   return {
-    waist: { ...waist, jobsEach },
+    // Drawn last: what was drawn before they came stays as it is.
+    waist: { ...waist, jobsEach, sharersEach: waist.nodes.length > 0 && random.chance(sharersRate) ? 2 : 0 },
     readEveryMs: jobsEach > 0 ? readEveryMs : 0,
     clientEveryMs: clients > 0 ? comesAndGoes : Infinity,
     settings: cells ? { ...settings, cellSize } : settings,
@@ -114,6 +121,7 @@ function drawPrograms(nodes: number, random: SimRandom): WaistPlan {
     abortRate: sometimes(random.between(0, 0.5)),
     shortRate: sometimes(random.between(0, 0.4)),
     jobsEach: 0,
+    sharersEach: 0,
   };
 }
 

@@ -37,7 +37,7 @@ export class Claims implements ClaimLookup {
     return false;
   }
 
-  begin(node: ProgramNode, lease: Lease): Claim {
+  begin(node: ProgramNode, lease: Lease, shared = false): Claim {
     const world = this.#world;
     const { resource } = lease;
     const claim: Claim = {
@@ -46,6 +46,7 @@ export class Claims implements ClaimLookup {
       resource,
       token: Number(lease.token),
       lease,
+      shared,
       beganMs: world.nowMs,
       heldMs: world.nowMs,
       endedMs: undefined,

@@ -20,6 +20,7 @@ const runPlan = async (change: Partial<ReturnType<typeof drawPlan>["waist"]>, wa
     nodes: Array.from({ length: nodes }, (_, node) => node),
     programsEach: 2,
     jobsEach: 0,
+    sharersEach: 0,
     electRate: 0.3,
     tryRate: 0.1,
     queryRate: 0.2,
@@ -57,6 +58,12 @@ describe("a world whose programs all use the waist", () => {
     expect(counters.automaticRenewals).toBeGreaterThan(3);
     expect(counters.electionsWon).toBeGreaterThan(3);
     expect(counters.queriesAnswered).toBeGreaterThan(3);
+  });
+
+  it("has readers and a writer, and a pool, of which no more hold than may", async () => {
+    const { violation, counters } = await runPlan({ programsEach: 1, sharersEach: 2 });
+    expect(violation).toBeUndefined();
+    expect(counters.shares).toBeGreaterThan(20);
   });
 
   it.each([
