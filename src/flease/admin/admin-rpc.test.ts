@@ -19,7 +19,7 @@ class Observer implements AdminLink {
 }
 
 /** A member with some leases, which answers step by step; `looked` counts what it has looked at. */
-function setUp() {
+function setUp(watchedMost?: number) {
   const settings = benchSettings();
   let ms = 0;
   const start = at(-2_000);
@@ -57,6 +57,7 @@ function setUp() {
       transport: { loopback: undefined, links: [], call: () => Promise.resolve(true) },
     },
     { set: () => true, of: (owner) => `label of ${owner}`, gone: () => {}, sweep: () => {} },
+    watchedMost,
   );
   return {
     calls,
@@ -210,4 +211,20 @@ test("a watch is told everything page by page without a pause, then what changes
   pass(100);
   step();
   expect(pageFrom(await asked).held.map(({ resource }) => resource)).toEqual(["late"]);
+});
+
+test("a watch of more than it may follow is refused before anything is told, step by step; a longer prefix is not", async () => {
+  const { calls, take, step } = setUp(heldCount);
+  const watched = (link: Observer, prefix: string) => calls.answer(link, "watch", { session: 1, prefix });
+  take("one/more");
+  const refused = watched(new Observer("one.1"), "");
+  const failed = expect(refused).rejects.toMatchObject({ code: "WATCH_TOO_WIDE" });
+  const looks: number[] = [];
+  for (let looked = step(); looked > 0; looked = step()) looks.push(looked);
+  await failed;
+  expect(looks.length).toBeGreaterThan(1);
+  expect(Math.max(...looks)).toBeLessThan(heldCount);
+  const served = watched(new Observer("two.1"), "held/");
+  while (calls.work(() => false));
+  expect(pageFrom(await served)).toMatchObject({ anew: true, more: true });
 });

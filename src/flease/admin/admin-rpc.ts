@@ -1,5 +1,6 @@
 import { LeaseholdError } from "../../lease/errors.js";
 import type { ReleaseRequest } from "../../lease/provider.js";
+import { watchedMax } from "../../lease/watch-set.js";
 import type { Acceptor } from "../protocol/acceptor.js";
 import type { Reading } from "../protocol/clock.js";
 import type { Waiters } from "../protocol/waiters.js";
@@ -86,9 +87,12 @@ export class AdminRpc<L extends AdminLink> {
   readonly #lists = new Map<L, Map<number, Listing>>();
   readonly #watches: ServedWatches<L> | undefined;
   readonly #data: LeaseData | undefined;
+  readonly #watchedMax: number;
   #sweptMs = 0;
 
-  constructor(node: AdminHost<L>, labels: AdminLabels<L>) {
+  /** @param most resources that one watch may follow; tests make it small */
+  constructor(node: AdminHost<L>, labels: AdminLabels<L>, most = watchedMax) {
+    this.#watchedMax = most;
     this.#node = node;
     this.labels = labels;
     this.#work = new FairWork(() => node.adminWork());
@@ -122,7 +126,7 @@ export class AdminRpc<L extends AdminLink> {
       case "explain":
         return this.#explain(resource);
       case "watch":
-        return this.#served().ask(link, session, prefix);
+        return yield* this.#watch(link, session, prefix);
       case "unwatch":
         return this.#served().end(link, session);
       case "label":
@@ -249,6 +253,22 @@ export class AdminRpc<L extends AdminLink> {
       return { ...lease, ...(label !== undefined && { label }), ...(data !== undefined && { data }) };
     });
     return { ...page, held };
+  }
+
+  *#watch(link: L, session: number, prefix: string): Steps<Promise<FeedPage>> {
+    const watches = this.#served();
+    if (!watches.has(link, session)) yield* this.#refuseTooMany(prefix);
+    return watches.ask(link, session, prefix);
+  }
+
+  /** Before anything is told: a watcher would read for long before it finds out by itself. */
+  *#refuseTooMany(prefix: string): Steps<void> {
+    const acceptor = this.#node.peer.acceptor!;
+    if (acceptor.size <= this.#watchedMax) return;
+    let held = 0;
+    yield* new Scan(acceptor, prefix).go(this.#readyNow, () => (held += 1) <= this.#watchedMax);
+    if (held > this.#watchedMax)
+      throw new LeaseholdError("WATCH_TOO_WIDE", `more than ${this.#watchedMax} resources are held there`);
   }
 
   #served(): ServedWatches<L> {

@@ -47,6 +47,10 @@ export class ServedWatches<L> {
     this.#work = work;
   }
 
+  has(link: L, session: number): boolean {
+    return this.#watches.get(link)?.has(session) === true;
+  }
+
   /** Answers when something has changed, or after a while: the first question at once. */
   ask(link: L, session: number, prefix: string): Promise<FeedPage> {
     const nowMs = this.#host.reading().mono;

@@ -4,7 +4,8 @@ import { ScriptedProvider } from "../../../test/support/scripted-provider.js";
 import { LeaseManager } from "./lease-manager.js";
 import type { Inspection } from "../provider.js";
 import type { Change, ResourceHint } from "../types.js";
-import { Watch, watchedMax } from "./watch.js";
+import { watchedMax } from "../watch-set.js";
+import { Watch } from "./watch.js";
 
 function setUp() {
   const ground = { told: (_hint: ResourceHint): void => undefined, watching: 0, stopped: 0, ended: 0 };

@@ -2,14 +2,9 @@ import type { KeepAlive } from "../../common/keep-alive.js";
 import { LeaseholdError } from "../errors.js";
 import { plainData } from "../plain-data.js";
 import type { Watching } from "../provider.js";
+import { watchedMax } from "../watch-set.js";
 import { Readers } from "./readers.js";
 import type { Change, ResourceHint } from "../types.js";
-
-/**
- * Resources that one watch can follow: some 50 megabytes. For more, open several watches with longer
- * prefixes.
- */
-export const watchedMax = 100_000;
 
 /** What has last been told of a resource. */
 interface Told {
