@@ -170,6 +170,12 @@ export const inWaist = /** @type {const} */ ([
     caughtBy: { file: "src/lease/manager/held-lease.test.ts" },
   },
   {
+    name: "tooWideIsServed",
+    why: "A member begins to tell a watch of more than it may follow.",
+    edits: [{ file: "src/flease/admin/admin-rpc.ts", find: "held > this.#watchedMax", replace: "false" }],
+    caughtBy: { file: "src/flease/admin/admin-rpc.test.ts" },
+  },
+  {
     name: "allWakeInOneTurn",
     why: "All leases that are due are woken in one turn: of very many that end, others end meanwhile.",
     edits: [{ file: "src/lease/manager/alarm.ts", find: "woken < wakesPerTurn", replace: "true" }],
