@@ -2,9 +2,9 @@ import type { DeadlineItem } from "../../src/common/deadlines.js";
 
 /** What waits in the world's queue. Events run in the order of (time, scheduling). */
 export abstract class SimEvent implements DeadlineItem {
+  /** Written by the world, when the event is scheduled. */
   dueMs = 0;
   heapIndex = -1;
-  heapSequence = 0;
   /** What kind of event this is, for the trace hash. */
   abstract readonly code: number;
   abstract run(): void;

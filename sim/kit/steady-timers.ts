@@ -43,9 +43,7 @@ export class SteadyTimers implements Timers {
 
   after(delayMs: number, run: () => void): Timer {
     const timer: SteadyTimer = {
-      dueMs: 0,
       heapIndex: -1,
-      heapSequence: 0,
       run,
       cancel: () => {
         if (this.#deadlines.cancel(timer)) this.rearm();

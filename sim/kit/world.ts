@@ -51,11 +51,16 @@ export class SimWorld<Invariant extends string, Counts extends Counters> {
   }
 
   schedule(event: SimEvent, delayMs: number): void {
-    this.#queue.schedule(event, this.nowMs + delayMs);
+    this.#put(event, this.nowMs + delayMs);
   }
 
   scheduleAt(event: SimEvent, dueMs: number): void {
     if (event.heapIndex !== -1 && event.dueMs === dueMs) return;
+    this.#put(event, dueMs);
+  }
+
+  #put(event: SimEvent, dueMs: number): void {
+    event.dueMs = dueMs;
     this.#queue.schedule(event, dueMs);
   }
 

@@ -6,7 +6,7 @@ interface Item extends DeadlineItem {
   id: number;
 }
 
-const item = (id: number): Item => ({ id, dueMs: 0, heapIndex: -1, heapSequence: 0 });
+const item = (id: number): Item => ({ id, heapIndex: -1 });
 
 test("an empty heap has nothing due", () => {
   const deadlines = new Deadlines<Item>();
@@ -37,7 +37,7 @@ test("room for many is given back when all have gone, and taken again", () => {
     for (const each of items) if (each.id % 3 === 0) deadlines.cancel(each);
     const order: number[] = [];
     for (let due = deadlines.popDue(Infinity); due !== undefined; due = deadlines.popDue(Infinity))
-      order.push(due.dueMs);
+      order.push((due.id * 7_919) % 10_007);
     expect(order).toEqual(
       items
         .filter(({ id }) => id % 3 !== 0)
@@ -80,8 +80,14 @@ test("behaves as a sorted list under any schedule of calls", () => {
         expect(deadlines.size).toBe(model.length);
         expect(deadlines.nextDueMs()).toBe(model[0]?.dueMs ?? Infinity);
         for (const each of items) {
-          expect(each.heapIndex !== -1).toBe(model.some((entry) => entry.id === each.id));
+          const entry = model.find(({ id: present }) => present === each.id);
+          expect(each.heapIndex !== -1).toBe(entry !== undefined);
+          expect(each.heapIndex === -1 ? undefined : deadlines.dueMs(each)).toBe(entry?.dueMs);
         }
+        const inOrder = model.toSorted((a, b) => a.sequence - b.sequence);
+        expect(deadlines.inOrder().map(({ id: present }) => present)).toEqual(
+          inOrder.map((entry) => entry.id),
+        );
       }
     }),
     { numRuns: 300 },

@@ -1,18 +1,7 @@
-/**
- * What lies in a {@link Deadlines} heap. Its fields belong to the heap; start with 0, -1 and 0.
- */
+/** What lies in a {@link Deadlines} heap. */
 export interface DeadlineItem {
-  /**
-   * When it is due, on whatever clock the owner of the heap uses. Written by the heap; never change it
-   * directly.
-   */
-  dueMs: number;
-  /** Its number in the heap as long as it is there, -1 when absent. */
+  /** Its number in the heap as long as it is there, -1 when absent. Belongs to the heap; start with -1. */
   heapIndex: number;
-  /**
-   * Order of scheduling: decides among items that are due at the same moment, so that runs can be repeated.
-   */
-  heapSequence: number;
 }
 
 /** Children of an entry, which lie beside each other in memory. */
@@ -34,7 +23,10 @@ const sizeKept = 4_096;
 export class Deadlines<T extends DeadlineItem> {
   #size = 0;
   #sequence = 0;
-  /** By place in the heap: when it is due, in which order it came, and its item's number. */
+  /**
+   * By place in the heap: when it is due, in which order it came, and its item's number. The order decides
+   * among items that are due at the same moment, so that runs can be repeated.
+   */
   #due = new Float64Array(0);
   #order = new Float64Array(0);
   #numbers = new Int32Array(0);
@@ -51,14 +43,25 @@ export class Deadlines<T extends DeadlineItem> {
   /** Adds the item, or moves it when it is already present. */
   schedule(item: T, dueMs: number): void {
     if (Number.isNaN(dueMs)) throw new RangeError("a deadline must be a number, not NaN");
-    item.dueMs = dueMs;
-    item.heapSequence = this.#sequence++;
+    const order = this.#sequence++;
     if (item.heapIndex === -1) {
       item.heapIndex = this.#takeNumber(item);
-      this.#up(this.#size++, dueMs, item.heapSequence, item.heapIndex);
+      this.#up(this.#size++, dueMs, order, item.heapIndex);
     } else {
-      this.#move(this.#places[item.heapIndex]!, dueMs, item.heapSequence, item.heapIndex);
+      this.#move(this.#places[item.heapIndex]!, dueMs, order, item.heapIndex);
     }
+  }
+
+  /** When an item that is present is due, on whatever clock the owner of the heap uses. */
+  dueMs(item: T): number {
+    return this.#due[this.#places[item.heapIndex]!]!;
+  }
+
+  /** All items, in the order in which they were scheduled. */
+  inOrder(): T[] {
+    const present = this.#items.filter((item) => item !== undefined);
+    const order = ({ heapIndex }: T) => this.#order[this.#places[heapIndex]!]!;
+    return present.sort((left, right) => order(left) - order(right));
   }
 
   /** Takes the item out. True when it was present. */

@@ -40,9 +40,7 @@ export class RequestedRenewal implements DeadlineItem {
   /** For how long it asks. */
   readonly ttlMs: number;
   extended = false;
-  dueMs = 0;
   heapIndex = -1;
-  heapSequence = 0;
 
   constructor(grant: FleaseGrant, taker: RenewalTaker, ttlMs: number) {
     this.grant = grant;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { renewalsUnderWayMax, RenewalQueue } from "./renewal-queue.js";
 
-const renewal = (name: number) => ({ name, dueMs: 0, heapIndex: -1, heapSequence: 0 });
+const renewal = (name: number) => ({ name, heapIndex: -1 });
 
 test("renewals begin in the order in which their leases end, so many at a time", () => {
   const queue = new RenewalQueue<ReturnType<typeof renewal>>();

@@ -15,9 +15,7 @@ const lateMs = 20;
 const timeoutMsMax = 2 ** 31 - 1;
 
 class PendingCall implements DeadlineItem, Timer {
-  dueMs = 0;
   heapIndex = -1;
-  heapSequence = 0;
   readonly run: () => void;
   readonly #pending: Deadlines<PendingCall>;
 
@@ -52,8 +50,9 @@ class RealTimers implements Timers {
   after(delayMs: number, run: () => void): Timer {
     const call = new PendingCall(this.#pending, run);
     const nowMs = this.#clock.monotonicMs();
-    this.#pending.schedule(call, nowMs + Math.max(0, delayMs));
-    if (call.dueMs < this.#armedMs) this.#arm(nowMs);
+    const dueMs = nowMs + Math.max(0, delayMs);
+    this.#pending.schedule(call, dueMs);
+    if (dueMs < this.#armedMs) this.#arm(nowMs);
     return call;
   }
 

@@ -95,9 +95,7 @@ export class VirtualWorld implements World {
 
   #after(delayMs: number, run: () => void): Timer {
     const timer: VirtualTimer = {
-      dueMs: 0,
       heapIndex: -1,
-      heapSequence: 0,
       run,
       cancel: () => this.#deadlines.cancel(timer),
     };

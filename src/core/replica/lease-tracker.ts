@@ -140,9 +140,7 @@ export class LeaderTracker implements LeaseTracker {
       isEnding: false,
       writtenMs: ttlMs,
       shortIndex: 0,
-      dueMs: 0,
       heapIndex: -1,
-      heapSequence: 0,
     };
     this.#leases.set(id, item);
     return item;
@@ -165,7 +163,7 @@ export class LeaderTracker implements LeaseTracker {
   leftMs(id: bigint, nowMs: number): number | undefined {
     const item = this.#find(id);
     if (item === undefined) return undefined;
-    return item.isEnding ? 0 : Math.max(0, item.dueMs - nowMs);
+    return item.isEnding ? 0 : Math.max(0, this.#deadlines.dueMs(item) - nowMs);
   }
 
   takeDue(nowMs: number, leasesMax: number): bigint[] {
@@ -203,9 +201,10 @@ export class LeaderTracker implements LeaseTracker {
         this.#looking = undefined;
         return shorter.length > 0 ? shorter : undefined;
       }
-      const { id, dueMs, isEnding, writtenMs } = next.value;
-      const leftMs = Math.max(0, Math.ceil(dueMs - nowMs));
-      if (!isEnding && leftMs <= writtenMs - byMs) shorter.push({ id, leftMs });
+      const { id, isEnding, writtenMs } = next.value;
+      if (isEnding) continue;
+      const leftMs = Math.max(0, Math.ceil(this.#deadlines.dueMs(next.value) - nowMs));
+      if (leftMs <= writtenMs - byMs) shorter.push({ id, leftMs });
     }
     return shorter;
   }

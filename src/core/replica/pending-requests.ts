@@ -19,6 +19,7 @@ export interface PendingRequest extends DeadlineItem {
   stage: "waiting" | "proposed" | "asked";
   /** While it is proposed: in which term, and no later one. */
   term: number;
+  readonly dueMs: number;
   isOpen: boolean;
 }
 
@@ -67,9 +68,8 @@ export class PendingRequests {
       stage: "waiting",
       term: 0,
       isOpen: true,
-      dueMs: 0,
+      dueMs: deadlineMs,
       heapIndex: -1,
-      heapSequence: 0,
     };
     this.#byId.set(id, pending);
     this.#deadlines.schedule(pending, deadlineMs);

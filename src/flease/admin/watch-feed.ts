@@ -48,9 +48,7 @@ class Followed implements DeadlineItem {
   token = 0;
   /** Before this moment on the steady clock nobody met it when it was over. */
   endMs: number;
-  dueMs = 0;
   heapIndex = -1;
-  heapSequence = 0;
 
   constructor(resource: string, endMs: number) {
     this.resource = resource;

@@ -62,9 +62,9 @@ export class Operation implements DeadlineItem {
   blockedBy = "";
   blockedVotes = 0;
 
+  /** When its phase or its pause is over, on the steady clock. */
   dueMs = 0;
   heapIndex = -1;
-  heapSequence = 0;
 
   /** Begins anew, as an operation of this instance. */
   begin(instance: Instance, kind: OperationKind, ttl: number, giveUpAt: number): void {
@@ -246,13 +246,6 @@ export class InstanceTable {
       instance.cell = cells.of(instance.resource);
       instance.renewable = false;
     }
-  }
-
-  /** The operations that have a deadline, in the order in which these were set. */
-  waiting(): Operation[] {
-    const operations = [...this.#byResource.values()].map(({ operation }) => operation);
-    const waiting = operations.filter(({ heapIndex }) => heapIndex !== -1);
-    return waiting.sort((left, right) => left.heapSequence - right.heapSequence);
   }
 
   hashInto(hash: StateHash): void {

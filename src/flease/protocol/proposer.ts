@@ -187,7 +187,7 @@ export class Proposer {
    * views must not count together; the next renewal of each hold takes two phases.
    */
   enterView(view: number, cells: CellMap, now: Reading): void {
-    const underWay = this.#instances.waiting().filter(({ phase }) => phase > Phase.backoff);
+    const underWay = this.#deadlines.inOrder().filter(({ phase }) => phase > Phase.backoff);
     for (const operation of underWay) {
       this.#requests.keepAbandoned(operation.instance, now);
       if (operation.kind === OperationKind.acquire) this.#withdraw(operation);
@@ -256,7 +256,7 @@ export class Proposer {
     operation.phase = phase;
     clearVotes(operation);
     operation.sentMono = now.mono;
-    this.#deadlines.schedule(operation, now.mono + phaseTimeoutMs(operation, now, this.#settings));
+    this.#wake(operation, now.mono + phaseTimeoutMs(operation, now, this.#settings));
   }
 
   #onPromise(operation: Operation, bit: number, reply: Message, now: Reading): void {
@@ -400,7 +400,12 @@ export class Proposer {
     operation.phase = Phase.backoff;
     operation.number = 0;
     const againMono = now.mono + this.pacing.backoffMs(operation);
-    this.#deadlines.schedule(operation, Math.min(againMono, operation.giveUpAt));
+    this.#wake(operation, Math.min(againMono, operation.giveUpAt));
+  }
+
+  #wake(operation: Operation, dueMs: number): void {
+    operation.dueMs = dueMs;
+    this.#deadlines.schedule(operation, dueMs);
   }
 
   #retry(operation: Operation, now: Reading): void {
@@ -408,10 +413,7 @@ export class Proposer {
     else this.#startReading(operation, now);
   }
 
-  /**
-   * The operation is over. Late acknowledgements of its ballot are ignored for ever; late refusals too, but
-   * for those of a ballot that has become that of the hold.
-   */
+  /** The operation is over, and late acknowledgements of its ballot are ignored for ever. */
   #finish(instance: Instance): void {
     this.#deadlines.cancel(instance.operation);
     this.#instances.end(instance);
@@ -430,8 +432,8 @@ export class Proposer {
     copy.#ballots = this.#ballots.clone();
     copy.pacing = this.pacing.clone();
     copy.#requests.enterView(this.#requests.view, this.#requests.cells);
-    for (const { instance, dueMs } of this.#instances.waiting())
-      copy.#deadlines.schedule(copy.#instances.at(instance.index)!.operation, dueMs);
+    for (const { instance, dueMs } of this.#deadlines.inOrder())
+      copy.#wake(copy.#instances.at(instance.index)!.operation, dueMs);
     return copy;
   }
 

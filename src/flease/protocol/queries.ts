@@ -38,9 +38,7 @@ class Query implements DeadlineItem {
   answers = 0;
   /** By those that know of a lease at all. */
   readonly told: Told[] = [];
-  dueMs = 0;
   heapIndex = -1;
-  heapSequence = 0;
   readonly handle: number;
   readonly cell: Cell;
   readonly done: (answer: QueryAnswer) => void;

@@ -32,7 +32,7 @@ export class Alarm {
    * and asks again: cheaper than to move it each time.
    */
   set(sleeper: Sleeper, dueMs: number, nowMs: number): void {
-    if (sleeper.heapIndex !== -1 && sleeper.dueMs <= dueMs) return;
+    if (sleeper.heapIndex !== -1 && this.#sleepers.dueMs(sleeper) <= dueMs) return;
     this.#sleepers.schedule(sleeper, dueMs);
     if (dueMs < this.#armedMs) this.#arm(nowMs);
   }

@@ -59,9 +59,7 @@ export interface LeaseKeeper {
 export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
   readonly grant: Grant;
 
-  dueMs = 0;
   heapIndex = -1;
-  heapSequence = 0;
 
   #terms: LeaseTerms<LeaseKeeper>;
   /** The end that `maxHold` sets, on the steady clock; `undefined` where it sets none. */
