@@ -20,6 +20,7 @@ import { addSecurityOptions } from "./common/security-options.js";
 import { commandPath, refuseUselessOptions, usefulOptions } from "./common/shared-options.js";
 import { addHolding, addWatching } from "./lease-commands.js";
 import { addCore } from "./core-command.js";
+import { addMember } from "./member-commands.js";
 import { addFiles } from "./files-commands.js";
 import { packageVersion } from "./common/version.js";
 
@@ -91,6 +92,7 @@ export function buildProgram(finish: Finish): Command {
   addStatus(program, finish);
   addDoctor(program, finish);
   addPeer(program, finish);
+  addMember(program, finish);
   addCore(program, finish);
   addFiles(program, finish);
   addSim(program, finish);
@@ -258,6 +260,7 @@ function addPeer(program: Command, finish: Finish): void {
       "how far clocks may be apart, the same on every member (default: 500ms)",
     )
     .option("--rpc-timeout <duration>", "how long to wait for a majority in one round trip")
+    .option("--views-file <file>", "where this member keeps who the members are, so that they can change")
     .option("--insecure", "allow plain TCP beyond loopback")
     .addHelpText(
       "after",

@@ -6,6 +6,8 @@ import type { Reading } from "./protocol/clock.js";
 import { isRequest, Kind, Message, Refusal } from "./protocol/message.js";
 import { Proposer } from "./protocol/proposer.js";
 import type { ProposerOutcomes, Medium } from "./protocol/proposer-ports.js";
+import { Cells } from "./protocol/cells.js";
+import type { CellMap } from "./protocol/cells.js";
 import { cellsOf } from "./protocol/view-cells.js";
 import { Queries } from "./protocol/queries.js";
 import type { FleaseSettings } from "./protocol/settings.js";
@@ -92,6 +94,8 @@ export class FleasePeer {
   readonly admission: Admission;
   /** For those who watch; absent without an acceptor. */
   readonly feed: WatchFeed | undefined;
+  /** Of the present view. */
+  cells: CellMap;
   /** Which members count. */
   readonly views: Views;
   /** Those who wait, at this acceptor. */
@@ -134,6 +138,7 @@ export class FleasePeer {
     this.feed = this.acceptor === undefined ? undefined : new WatchFeed(this.acceptor);
     this.skew = new SkewWatch(settings.maxClockSkewMs, majorityOf(settings.members.length));
     const { id = "", kept, keep = () => true } = options.views ?? {};
+    this.cells = new Cells(settings.members, settings.cellSize);
     this.views = new Views(settings, id, kept, now, keep);
     if (kept !== undefined) this.#enterView(now);
   }
@@ -215,7 +220,7 @@ export class FleasePeer {
 
   #enterView(now: Reading): void {
     const { view, barrier } = this.views;
-    const cells = cellsOf(view, this.settings.members);
+    const cells = (this.cells = cellsOf(view, this.settings.members));
     this.acceptor?.enterView(view.stamp, barrier);
     this.proposer.enterView(view.stamp, cells, now);
     this.queries.enterView(view.stamp, cells);

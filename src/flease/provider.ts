@@ -12,6 +12,7 @@ import type {
 } from "../lease/provider.js";
 import type { Guarantees, HolderHint, ResourceHint } from "../lease/types.js";
 import { majorityOf } from "../common/majority.js";
+import { votersOf } from "./protocol/views.js";
 import { busyRetryMs } from "./admission.js";
 import type { Reading } from "./protocol/clock.js";
 import { FleaseGrant, RequestedRenewal } from "./grant.js";
@@ -383,11 +384,11 @@ export class FleaseProvider implements Provider, PeerOutcomes {
   }
 
   get #reachesMajority(): boolean {
-    return this.#driver.reachable() >= majorityOf(this.#peer.settings.members.length);
+    return this.#driver.reachable() >= majorityOf(votersOf(this.#peer.views.view).length);
   }
 
   #whyNoQuorum(): string {
-    const total = this.#peer.settings.members.length;
+    const total = votersOf(this.#peer.views.view).length;
     const connected = this.#driver.reachable();
     const silent =
       connected >= majorityOf(total) ? "; those that have just started are silent for a while" : "";

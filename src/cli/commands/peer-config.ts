@@ -56,6 +56,7 @@ const checkConfig = shape(
     clockRateError: number,
     rpcTimeout: duration,
     resourcesMax: number,
+    viewsFile: text,
     insecure: flag,
     tls: shape({ ca: text, cert: text, key: text }),
     keyFile: text,
@@ -72,6 +73,7 @@ export interface PeerFlags extends SecurityFlags {
   readonly ttlMax?: string;
   readonly maxClockSkew?: string;
   readonly rpcTimeout?: string;
+  readonly viewsFile?: string;
   readonly insecure?: boolean;
 }
 
@@ -87,6 +89,7 @@ export function memberOptionsOf(flags: PeerFlags): MemberOptions {
     "ttlMax",
     "maxClockSkew",
     "rpcTimeout",
+    "viewsFile",
     "insecure",
   ] as const) {
     if (rest[key] !== undefined) flagged[key] = rest[key];

@@ -1,4 +1,4 @@
-import type { Cells } from "../protocol/cells.js";
+import type { CellMap } from "../protocol/cells.js";
 
 /** How long a member may take to say that it keeps what it was told, ms. */
 const answerMsMax = 5_000;
@@ -35,14 +35,14 @@ interface Tenure {
  * each new connection, and until they keep it. Nothing rests on it, and it never waits for an answer.
  */
 export class DataTeller {
-  readonly #cells: Cells;
+  readonly #cells: CellMap;
   readonly #members: ToldMembers;
   readonly #tenures = new Map<string, Tenure>();
   /** Those of which a connected member may not know. */
   readonly #untold = new Set<Tenure>();
   #calls = 0;
 
-  constructor(cells: Cells, members: ToldMembers) {
+  constructor(cells: CellMap, members: ToldMembers) {
     this.#cells = cells;
     this.#members = members;
   }

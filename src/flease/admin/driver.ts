@@ -1,12 +1,18 @@
 import type { LeaseholdError } from "../../lease/errors.js";
 import type { World } from "../../common/ports.js";
 import type { Reading } from "../protocol/clock.js";
+import type { CellMap } from "../protocol/cells.js";
+import type { Views } from "../protocol/views.js";
 import type { FleaseSettings } from "../protocol/settings.js";
 
 /** What asking members for lists, explanations and changes needs of a participant. */
 export interface AdminDriver {
   readonly runner: {
-    readonly peer: { readonly settings: FleaseSettings };
+    readonly peer: {
+      readonly settings: FleaseSettings;
+      readonly cells: CellMap;
+      readonly views: Pick<Views, "view">;
+    };
     readonly world: Pick<World, "timers" | "random">;
     /** A fresh reading of the peer's clock. */
     now(): Reading;

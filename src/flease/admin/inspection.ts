@@ -2,7 +2,8 @@ import { LeaseholdError } from "../../lease/errors.js";
 import type { Inspection, Watching } from "../../lease/provider.js";
 import { dataField } from "../../lease/tenure-data.js";
 import type { Explanation, HolderAction, JsonValue, ResourceHint } from "../../lease/types.js";
-import { Cells } from "../protocol/cells.js";
+import type { CellMap } from "../protocol/cells.js";
+import { votersOf } from "../protocol/views.js";
 import { reasonsOf } from "./explaining.js";
 import { hintOf } from "./hints.js";
 import { listFrom, memberAnswerFrom } from "./admin-answers.js";
@@ -41,14 +42,13 @@ interface Explained {
  */
 export class FleaseInspection implements Inspection {
   readonly #driver: AdminDriver;
-  readonly #cells: Cells;
+  readonly #cells: CellMap;
   readonly #watches = new WatchSet();
   #lastSession = 0;
 
   constructor(driver: AdminDriver) {
     this.#driver = driver;
-    const { members, cellSize } = driver.runner.peer.settings;
-    this.#cells = new Cells(members, cellSize);
+    this.#cells = { of: (resource) => driver.runner.peer.cells.of(resource) };
   }
 
   watch(
@@ -68,19 +68,22 @@ export class FleaseInspection implements Inspection {
     timeoutMs: number,
     onIncomplete: ((why: string) => void) | undefined,
   ): Promise<ResourceHint[]> {
-    const { members, cellSize } = this.#driver.runner.peer.settings;
-    const everybody = members.map((_, index) => index);
+    const { settings, views } = this.#driver.runner.peer;
+    const { members } = settings;
+    const { cellSize } = views.view;
+    const voters = votersOf(views.view);
+    const everybody = voters.map((id) => members.indexOf(id));
     // What a member told before it was lost counts as well: it was true.
     const merged = new MergedListing();
     const listings = await Promise.allSettled(
       everybody.map((member) => this.#listAt(member, prefix, timeoutMs, merged)),
     );
     const heard = listings.filter((listing) => listing.status === "fulfilled");
-    const missing = everybody.filter((member) => listings[member]!.status === "rejected");
+    const missing = everybody.filter((_, index) => listings[index]!.status === "rejected");
     // As long as fewer are missing than make a majority impossible, no cell can have lost too many.
     const sparable = cellSize - majorityOf(cellSize);
     if (missing.length > sparable) {
-      const why = `${heard.length} of the ${members.length} members answered; missing: ${missing.map((member) => members[member]).join(", ")}`;
+      const why = `${heard.length} of the ${voters.length} members answered; missing: ${missing.map((member) => members[member]).join(", ")}`;
       const reasons = listings.map((listing) => (listing.status === "rejected" ? listing.reason : undefined));
       if (onIncomplete === undefined || heard.length === 0)
         throw reasons.find(isTooWide) ?? this.#noQuorum(why);

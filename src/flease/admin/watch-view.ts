@@ -1,4 +1,4 @@
-import type { Cells } from "../protocol/cells.js";
+import type { CellMap } from "../protocol/cells.js";
 import type { FeedPage } from "./watch-feed.js";
 import type { ListedLease } from "./listing.js";
 
@@ -7,11 +7,11 @@ export type Verdict = { readonly state: "held"; readonly lease: ListedLease } | 
 
 /** What several members told of what is held below a prefix, put together. */
 export class WatchView {
-  readonly #cells: Cells;
+  readonly #cells: CellMap;
   /** By member: the unfinished leases that it told of; undefined while it has told nothing. */
   readonly #told: (Map<string, ListedLease> | undefined)[] = [];
 
-  constructor(cells: Cells) {
+  constructor(cells: CellMap) {
     this.#cells = cells;
   }
 

@@ -1,7 +1,8 @@
 import { LeaseholdError } from "../../lease/errors.js";
 import { Pauses } from "../../common/pauses.js";
 import type { ResourceHint } from "../../lease/types.js";
-import type { Cells } from "../protocol/cells.js";
+import { votersOf } from "../protocol/views.js";
+import type { CellMap } from "../protocol/cells.js";
 import { hintOf } from "./hints.js";
 import type { ListedLease } from "./listing.js";
 import type { AdminDriver } from "./driver.js";
@@ -43,7 +44,7 @@ export class ClusterWatch {
 
   constructor(
     driver: AdminDriver,
-    cells: Cells,
+    cells: CellMap,
     prefix: string,
     told: (hint: ResourceHint) => void,
     failed: (error: LeaseholdError) => void,
@@ -59,7 +60,8 @@ export class ClusterWatch {
   }
 
   begin(): void {
-    for (const member of this.#driver.runner.peer.settings.members.keys()) void this.#follow(member);
+    const { settings, views } = this.#driver.runner.peer;
+    for (const id of votersOf(views.view)) void this.#follow(settings.members.indexOf(id));
   }
 
   stop(): void {

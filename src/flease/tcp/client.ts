@@ -55,7 +55,7 @@ export async function openFleaseClient(
       });
       onFailure(() => node.close());
       node.dialMembers(known);
-      const majority = majorityOf(cluster.settings.members.length);
+      const majority = majorityOf(node.views.voters().length);
       const isEnough = () => node.reachable() >= majority || node.refusal() !== undefined;
       await untilMembers(node, Math.max(0, deadline - world.clock.monotonicMs()), world, isEnough);
       return node;

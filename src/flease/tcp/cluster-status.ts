@@ -14,9 +14,9 @@ export async function askClusterStatus(
 ): Promise<MemberReport[]> {
   const node = await openFleaseClient(addresses, options, world);
   try {
-    const { settings } = node.cluster;
-    await untilMembers(node, stragglerMs, world, () => node.reachable() === settings.members.length);
-    return await Promise.all(settings.members.map((_, index) => report(node, index)));
+    const voters = node.views.voters();
+    await untilMembers(node, stragglerMs, world, () => node.reachable() === voters.length);
+    return await Promise.all(voters.map((index) => report(node, index)));
   } finally {
     await node.close();
   }

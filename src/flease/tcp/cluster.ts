@@ -2,7 +2,10 @@ import { createHash } from "node:crypto";
 import { isRecord } from "../../common/json.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import { parseAddress } from "../../runtime/address.js";
-import { canonicalSettings, fleaseSettings } from "../protocol/settings.js";
+import type { KeptView } from "../protocol/views.js";
+import { readToldView } from "./view-notes.js";
+import type { ToldView } from "./view-notes.js";
+import { canonicalSettings, fleaseSettings, membersMax } from "../protocol/settings.js";
 import type { FleaseSettings } from "../protocol/settings.js";
 
 /** All that a participant has to know of its cluster. */
@@ -13,6 +16,15 @@ export interface Cluster {
   readonly configHash: string;
   /** Of each member, in the order of `settings.members`. */
   readonly addresses: readonly string[];
+  /** How many members the cluster began with: the first in these lists. */
+  readonly foundedBy: number;
+  /** The view that the member was in which described the cluster; absent in one's own settings. */
+  readonly current?: (KeptView & Pick<ToldView, "addresses">) | undefined;
+  /**
+   * Takes another member, or another address of one, into the lists of all that ever were members. No index
+   * changes. False when there is no place left.
+   */
+  learn(id: string, address: string): boolean;
 }
 
 /**
@@ -28,22 +40,41 @@ export function defineCluster(
 ): Cluster {
   for (const address of Object.values(addresses)) parseAddress(address);
   const configHash = createHash("sha256").update(canonicalSettings(settings)).digest("hex").slice(0, 32);
-  return { name, settings, configHash, addresses: settings.members.map((id) => addresses[id]!) };
+  const members = [...settings.members];
+  const places = members.map((id) => addresses[id]!);
+  const learn = (id: string, address: string) => {
+    const index = members.indexOf(id);
+    if (index === -1 && members.length >= membersMax) return false;
+    if (index === -1) members.push(id);
+    places[index === -1 ? members.length - 1 : index] = address;
+    return true;
+  };
+  return {
+    name,
+    settings: { ...settings, members },
+    configHash,
+    addresses: places,
+    foundedBy: members.length,
+    learn,
+  };
 }
 
 /** What a member tells a client: the cluster as JSON. */
-export function writeClusterDocument(cluster: Cluster): string {
+export function writeClusterDocument(cluster: Cluster, current: object): string {
   const { settings } = cluster;
+  // The hash is of the members that the cluster began with.
+  const first = settings.members.slice(0, cluster.foundedBy);
   return JSON.stringify({
     cluster: cluster.name,
     view: settings.view,
     cellSize: settings.cellSize,
-    members: settings.members.map((id, index) => ({ id, address: cluster.addresses[index] })),
+    members: first.map((id, index) => ({ id, address: cluster.addresses[index] })),
     ttlMaxMs: settings.ttlMaxMs,
     maxClockSkewMs: settings.maxClockSkewMs,
     clockRateError: settings.clockRateError,
     rpcTimeoutMs: settings.rpcTimeoutMs,
     configHash: cluster.configHash,
+    current,
   });
 }
 
@@ -74,7 +105,8 @@ export function readClusterDocument(text: string): Cluster {
       `the member's settings hash to ${String(document["configHash"])} there and to ${cluster.configHash} here: the two run different versions`,
     );
   }
-  return cluster;
+  const current = document["current"];
+  return current === undefined ? cluster : { ...cluster, current: readToldView(current) };
 }
 
 function parse(text: string): Readonly<Record<string, unknown>> {

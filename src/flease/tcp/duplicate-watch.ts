@@ -43,9 +43,9 @@ export interface DuplicateWatchOptions {
 export class DuplicateWatch {
   readonly #lapseMs: number;
   /** How many others make a majority with us. */
-  readonly #confirmationsNeeded: number;
+  #confirmationsNeeded = 0;
   /** This many other members, or more, have one in common with every set that can confirm another process. */
-  readonly #blocking: number;
+  #blocking = 0;
   /** By id. */
   readonly #others = new Map<string, OtherMember>();
   /** The incarnation that was connected last, by id: also of those that are not connected now. */
@@ -61,10 +61,15 @@ export class DuplicateWatch {
   #votesUntilMs = -Infinity;
 
   constructor(options: DuplicateWatchOptions) {
-    const majority = majorityOf(options.members);
     this.#lapseMs = options.lapseMs;
+    this.members = options.members;
+  }
+
+  /** How many members have a vote; in a joint view all of both. A majority of those meets one of either. */
+  set members(members: number) {
+    const majority = majorityOf(members);
     this.#confirmationsNeeded = majority - 1;
-    this.#blocking = options.members - majority + 1;
+    this.#blocking = members - majority + 1;
   }
 
   /**

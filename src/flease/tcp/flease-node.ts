@@ -1,4 +1,4 @@
-import { cellFunctionVersion, Cells } from "../protocol/cells.js";
+import { cellFunctionVersion } from "../protocol/cells.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { World } from "../../common/ports.js";
 import type { Reading } from "../protocol/clock.js";
@@ -23,6 +23,8 @@ import { LogLimit } from "../../runtime/log-limit.js";
 import { Membership } from "./membership.js";
 import { observerCalls } from "./security/roles.js";
 import { AdminTurns } from "./admin-turns.js";
+import { NodeViews } from "./node-views.js";
+import type { ViewFile } from "./view-notes.js";
 import { memberStatus } from "./status.js";
 import { Transport } from "./transport/transport.js";
 import { transportDefaults } from "./transport/transport-options.js";
@@ -42,6 +44,8 @@ export interface FleaseNodeOptions {
   /** What it says of itself, at most 256 bytes. */
   readonly label?: string;
   readonly transport?: Partial<TransportOptions>;
+  /** Where a member keeps its view; without one it cannot take part in changes of the members. */
+  readonly viewFile?: ViewFile | undefined;
 }
 
 /** Members are known by their index, clients by numbers from here on. */
@@ -78,6 +82,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
   /** Links whose last batch contradicted our clock. */
   readonly #distrusted = new Set<Link>();
   readonly membership: Membership;
+  readonly views: NodeViews;
   readonly #refusals = new Refusals();
   readonly #logLimit = new LogLimit();
   readonly #adminRpc: AdminRpc<Link>;
@@ -104,7 +109,9 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
     this.membership = new Membership(this, heartbeatMs, (cause, text) =>
       this.#complain("error", cause, text),
     );
+    this.views = new NodeViews(this, options.viewFile, options.cluster.current);
     this.runner = new FleaseRunner({
+      views: this.views.port(),
       settings: options.cluster.settings,
       acceptor: options.role === "member",
       world: options.world,
@@ -115,12 +122,15 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
     });
     this.peer = this.runner.peer;
     this.#startedMono = this.now().mono;
-    const { members, cellSize } = this.peer.settings;
-    this.teller = new DataTeller(new Cells(members, cellSize), {
-      link: (member) => this.#members[member],
-      ask: (member, method, params, timeoutMs) => this.ask(member, method, params, timeoutMs),
-      nowMs: () => this.#world.clock.monotonicMs(),
-    });
+    this.membership.duplicates.members = this.views.voters().length;
+    this.teller = new DataTeller(
+      { of: (resource) => this.peer.cells.of(resource) },
+      {
+        link: (member) => this.#members[member],
+        ask: (member, method, params, timeoutMs) => this.ask(member, method, params, timeoutMs),
+        nowMs: () => this.#world.clock.monotonicMs(),
+      },
+    );
     this.provider = new FleaseProvider(this);
     this.#adminTurns = new AdminTurns(options.world, (goOn) => this.#adminRpc.work(goOn));
     this.#adminRpc = new AdminRpc(this, new Labels(labelKeepLeases * this.peer.settings.ttlMaxMs));
@@ -137,9 +147,13 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
   /** Connects to all other members; a dialed address may be known better than the cluster knows it. */
   dialMembers(known: ReadonlyMap<string, string> = this.#knownAddresses): void {
     this.#knownAddresses = known;
+    const voters = this.views.voters();
+    this.membership.duplicates.members = voters.length;
     for (const [index, id] of this.cluster.settings.members.entries()) {
       if (this.#options.role === "member" && id === this.nodeId) continue;
-      this.transport.dial(known.get(id) ?? this.cluster.addresses[index]!, id);
+      const address = known.get(id) ?? this.cluster.addresses[index]!;
+      if (voters.includes(index)) this.transport.dial(address, id);
+      else this.transport.undial(address);
     }
   }
 
@@ -166,11 +180,11 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
   }
 
   reachable(): number {
-    return this.#members.filter((link) => link !== undefined).length;
+    return this.views.voters().filter((index) => this.#members[index] !== undefined).length;
   }
 
   refusal(): LeaseholdError | undefined {
-    return this.#refusals.ofMajority(this.cluster.settings.members.length);
+    return this.#refusals.ofMajority(this.views.voters().length);
   }
 
   address(member: number): string {
@@ -218,6 +232,14 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
     this.#options.transport?.credentials?.close();
   }
 
+  after(delayMs: number, run: () => void): void {
+    this.#world.timers.after(delayMs, run);
+  }
+
+  log(text: string): void {
+    this.#options.logger.info(text);
+  }
+
   // What the transport tells and asks: `TransportHandler` says when
 
   connected(link: Link): void {
@@ -227,6 +249,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
       link.handle = this.#nextClient;
       this.#nextClient += 1;
       this.#clients.set(link.handle, link);
+      this.views.connected(link);
       return;
     }
     link.handle = index;
@@ -235,6 +258,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
     this.#refusals.acceptedBy(link.address);
     this.#introduce(link);
     this.teller.connected();
+    this.views.connected(link);
     this.#options.logger.info(`connected to member ${link.peerId} at ${link.address}`);
     this.onMembersChanged();
   }
@@ -301,7 +325,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
   }
 
   clusterDocument(): string {
-    return writeClusterDocument(this.cluster);
+    return writeClusterDocument(this.cluster, this.views.document());
   }
 
   stamp(into: ClockStamp): void {
@@ -338,6 +362,9 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
       throw new LeaseholdError("PERMISSION_DENIED", `an observer may not call ${JSON.stringify(method)}`);
     }
     if (method === "rival") return this.membership.toldOfRival(link, params);
+    if (method === "view") return this.views.heard(link, params);
+    if (method === "members") return this.views.status();
+    if (method === "change") return this.views.change(params);
     if (method === "connected") return this.membership.toldOfConnections(link, params);
     return this.#adminRpc.answer(link, method, params);
   }
@@ -415,6 +442,7 @@ export class FleaseNode implements TransportHandler, FleaseDriver, Medium {
     const { acceptor } = this.peer;
     if (acceptor !== undefined && this.membership.maintain(now, acceptor.ready))
       acceptor.beginRecoveryWait(now);
+    this.views.maintain(now);
     this.#adminRpc.maintain(now);
     this.teller.maintain();
   }

@@ -15,6 +15,7 @@ import { opening } from "./opening.js";
 import { whenReady } from "./ready.js";
 import { memberState } from "./status.js";
 import type { Member, MemberOptions } from "./types.js";
+import { ViewFile } from "./view-notes.js";
 import { realWorld } from "../../runtime/world.js";
 
 /** Makes this process a member: its acceptor answers everybody, its proposer serves `leases`. */
@@ -33,7 +34,9 @@ export async function startFleaseMember(options: MemberOptions): Promise<Member>
     const credentials = await loadCredentials(options, owner, world, logger);
     onFailure(() => credentials?.close());
     const transport = { insecure: options.insecure ?? false, credentials };
-    const node = new FleaseNode({ world, cluster, role: "member", nodeId: id, label, logger, transport });
+    const viewFile = options.viewsFile === undefined ? undefined : new ViewFile(options.viewsFile);
+    const given = { label, logger, transport, viewFile };
+    const node = new FleaseNode({ world, cluster, role: "member", nodeId: id, ...given });
     onFailure(() => node.close());
     const address = await node.listen(listen);
     node.dialMembers();
@@ -52,7 +55,8 @@ export async function startFleaseMember(options: MemberOptions): Promise<Member>
 
 function clusterOf(options: MemberOptions): Cluster {
   const { id, members } = options;
-  if (!Object.hasOwn(members, id)) {
+  const comesLater = options.viewsFile !== undefined && options.listen !== undefined;
+  if (!Object.hasOwn(members, id) && !comesLater) {
     throw new LeaseholdError(
       "INVALID_CONFIG",
       `the member ${JSON.stringify(id)} is not among the members listed`,
@@ -71,5 +75,7 @@ function clusterOf(options: MemberOptions): Cluster {
     resourcesMax: options.resourcesMax,
     clockRateError: options.clockRateError,
   });
-  return defineCluster(options.cluster ?? "leasehold", settings, members);
+  const cluster = defineCluster(options.cluster ?? "leasehold", settings, members);
+  if (comesLater && !Object.hasOwn(members, id)) cluster.learn(id, options.listen!);
+  return cluster;
 }

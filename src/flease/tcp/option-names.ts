@@ -26,6 +26,7 @@ export const memberOptionNames: OptionNames<MemberOptions> = {
   clockRateError: true,
   rpcTimeout: true,
   resourcesMax: true,
+  viewsFile: true,
   insecure: true,
   logger: true,
 };

@@ -1,4 +1,5 @@
 import type { FleasePeer } from "../peer.js";
+import { votersOf } from "../protocol/views.js";
 import type { Reading } from "../protocol/clock.js";
 import type { Cluster } from "./cluster.js";
 import type { Membership } from "./membership.js";
@@ -31,7 +32,7 @@ export function memberStatus(node: StatusSource, address: string): MemberStatus 
     id: node.nodeId,
     address,
     cluster: cluster.name,
-    view: cluster.settings.view,
+    view: peer.views.view.number,
     incarnation: transport.identity.incarnation,
     state: memberState(node),
     ...(notice === undefined ? {} : { notice }),
@@ -59,8 +60,9 @@ export function memberState(node: StatusSource): MemberStatus["state"] {
 
 function peerStatuses(node: StatusSource): PeerStatus[] {
   const statuses: PeerStatus[] = [];
+  const voters = votersOf(node.peer.views.view);
   for (const [index, id] of node.cluster.settings.members.entries()) {
-    if (id === node.nodeId) continue;
+    if (id === node.nodeId || !voters.includes(id)) continue;
     const link = node.link(index);
     const roundTripMs = link?.roundTripMs;
     const skewMs = link === undefined ? undefined : node.peer.skew.skewMs(index);

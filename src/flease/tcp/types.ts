@@ -67,6 +67,13 @@ export interface MemberOptions extends SecurityOptions {
    */
   resourcesMax?: number | undefined;
   /**
+   * The file in which this member keeps which members there are, so that they can change while the cluster
+   * runs (`docs/operations.md`). Its folder must exist. With it, a member that is to be added starts with an
+   * `id` that is not in `members`, which stay those that the cluster began with; then `listen` is required.
+   * Default: none, and such changes are refused.
+   */
+  viewsFile?: string | undefined;
+  /**
    * Allows plain TCP, without `tls` or a key, beyond loopback: anybody who reaches the port can then take
    * part. Default false.
    */

@@ -1,0 +1,83 @@
+import { changeMembers, listMembers } from "../../flease/tcp/change-members.js";
+import type { MemberChange } from "../../flease/tcp/change-members.js";
+import type { ViewStatus } from "../../flease/tcp/node-views.js";
+import { realWorld } from "../../runtime/world.js";
+import { usageError } from "../common/failure.js";
+import { exitCode } from "../common/exit-codes.js";
+import { type SharedOptions, openOptions, settingsOf } from "../common/settings.js";
+import { type Presentation, present, shortTime } from "../output/present.js";
+import { sayProgress } from "../output/say.js";
+import { tableLines } from "../output/table.js";
+
+/** What is said on the command line: `id=host:port` of the member that comes, the id of the one that goes. */
+export interface ChangeWords {
+  readonly added?: string;
+  readonly remove?: string;
+}
+
+/** `leasehold member list`. */
+export async function list(options: SharedOptions): Promise<number> {
+  const settings = settingsOf(options);
+  const addresses = addressesOf(settings.endpoints);
+  present(settings.output, presentMembers(await listMembers(addresses, openOptions(settings), realWorld())));
+  return exitCode("ok");
+}
+
+/** `leasehold member add`, `remove` and `replace`: ends when the change is over. */
+export async function change(words: ChangeWords, options: SharedOptions): Promise<number> {
+  const settings = settingsOf(options);
+  const addresses = addressesOf(settings.endpoints);
+  const wanted = { ...comingFrom(words.added), remove: words.remove };
+  const told = (status: ViewStatus) => sayProgress(progressOf(status));
+  try {
+    const done = await changeMembers(addresses, openOptions(settings), wanted, told, realWorld());
+    sayProgress("");
+    present(settings.output, presentMembers(done));
+  } finally {
+    sayProgress("");
+  }
+  return exitCode("ok");
+}
+
+function comingFrom(added: string | undefined): MemberChange {
+  if (added === undefined) return {};
+  const [, add, address] = /^([^=]+)=(.+)$/.exec(added) ?? [];
+  if (add === undefined) throw usageError(`${added}: it should be id=host:port, such as d=10.0.0.4:7400`);
+  return { add, address };
+}
+
+function addressesOf(endpoints: readonly string[]): string[] {
+  return endpoints.map((endpoint) => {
+    const address = /^flease:\/\/([^/]+)\/?$/.exec(endpoint)?.[1];
+    if (address === undefined)
+      throw usageError(`${endpoint}: only clusters of peers (flease://…) have members that can be changed`);
+    return address;
+  });
+}
+
+/** How a change stands, in one line. */
+export function progressOf({ number, joint }: ViewStatus): string {
+  if (joint === undefined) return `view ${number}`;
+  if (joint.waitMs > 0)
+    return `joint view ${number}: leases of the former view may run for ${shortTime(joint.waitMs)}`;
+  return `joint view ${number}: waiting for ${joint.unsettled.join(", ")}`;
+}
+
+export function presentMembers(status: ViewStatus): Presentation {
+  const { number, members, cellSize, joint } = status;
+  return {
+    document: status,
+    table: (paint, widthMax) => [
+      ...tableLines(
+        [{ title: "MEMBER" }, { title: "ADDRESS", shrinks: true }],
+        Object.entries(members).map(([id, address]) => [{ text: id, style: "bold" }, { text: address }]),
+        paint,
+        widthMax,
+      ),
+      `view ${number}; cells of ${cellSize}`,
+      ...(joint === undefined
+        ? []
+        : [`a change is under way, from ${joint.before.join(", ")}: ${progressOf(status)}`]),
+    ],
+  };
+}

@@ -1,0 +1,50 @@
+import type { Command } from "commander";
+import { type Finish, examples } from "./command-help.js";
+
+/** `leasehold member …`: who the members of a running cluster are. */
+export function addMember(program: Command, finish: Finish): void {
+  const member = program
+    .command("member")
+    .description("add, remove, replace or list the members of a running cluster of peers")
+    .addHelpText(
+      "after",
+      examples(
+        "leasehold member list",
+        "leasehold member add d=10.0.0.4:7400",
+        "leasehold member replace c d=10.0.0.4:7400",
+        "leasehold member remove a",
+      ),
+    );
+  member
+    .command("list")
+    .description("show the members, and how a change of them stands")
+    .action(async (_options: unknown, command: Command) => {
+      const { list } = await import("./commands/member.js");
+      finish(await list(command.optsWithGlobals()));
+    });
+  member
+    .command("add")
+    .description("add a member, which has been started with --views-file")
+    .argument("<id=host:port>", "the member")
+    .action(async (added: string, _options: unknown, command: Command) => {
+      const { change } = await import("./commands/member.js");
+      finish(await change({ added }, command.optsWithGlobals()));
+    });
+  member
+    .command("remove")
+    .description("remove a member; stop it when that is done, and delete its files")
+    .argument("<id>", "the member")
+    .action(async (remove: string, _options: unknown, command: Command) => {
+      const { change } = await import("./commands/member.js");
+      finish(await change({ remove }, command.optsWithGlobals()));
+    });
+  member
+    .command("replace")
+    .description("put a member in the place of another, which may have died")
+    .argument("<id>", "the member that goes")
+    .argument("<id=host:port>", "the member that comes")
+    .action(async (remove: string, added: string, _options: unknown, command: Command) => {
+      const { change } = await import("./commands/member.js");
+      finish(await change({ added, remove }, command.optsWithGlobals()));
+    });
+}

@@ -1,0 +1,266 @@
+import { LeaseholdError } from "../../lease/errors.js";
+import { isRecord } from "../../common/json.js";
+import { majorityOf } from "../../common/majority.js";
+import { parseAddress } from "../../runtime/address.js";
+import type { FleasePeer, PeerViews } from "../peer.js";
+import { cellSizeDefaultMax } from "../protocol/cells.js";
+import type { Reading } from "../protocol/clock.js";
+import { membersMax } from "../protocol/settings.js";
+import { votersOf } from "../protocol/views.js";
+import type { KeptView, Membership } from "../protocol/views.js";
+import type { Cluster } from "./cluster.js";
+import type { Link } from "./transport/link.js";
+import type { Transport } from "./transport/transport.js";
+import { readToldView, writeToldView } from "./view-notes.js";
+import type { ToldView, ViewFile } from "./view-notes.js";
+
+/** How long another participant may take to confirm that it was told of a view, ms. */
+const tellTimeoutMs = 1_000;
+
+/** In a joint view members tell each other this often who has waited, ms. */
+const tellEveryMs = 500;
+
+/** How long a member that is to be added may take to be connected, and how often that is looked at, ms. */
+const connectMs = 3_000;
+const connectLookMs = 20;
+
+/** What the views of a participant need of it. */
+export interface ViewsHost {
+  readonly nodeId: string;
+  readonly role: string;
+  readonly cluster: Cluster;
+  readonly peer: FleasePeer;
+  readonly transport: Transport;
+  now(): Reading;
+  link(member: number): Link | undefined;
+  /** Connects to members of the present view, and is no longer connected to others. */
+  dialMembers(): void;
+  /** Begins a change of the members, as `FleasePeer.changeMembers`. */
+  after(delayMs: number, run: () => void): void;
+  log(text: string): void;
+}
+
+/** How a change stands, for who asked for it. */
+export interface ViewStatus {
+  readonly number: number;
+  readonly members: Readonly<Record<string, string>>;
+  readonly cellSize: number;
+  /** In a joint view: the members before, those that are waited for, and how long this one waits, ms. */
+  readonly joint?: {
+    readonly before: readonly string[];
+    readonly unsettled: readonly string[];
+    readonly waitMs: number;
+  };
+}
+
+/** Tells others of this participant's view, hears of theirs, and changes the members when it is asked to. */
+export class NodeViews {
+  readonly #host: ViewsHost;
+  readonly #file: ViewFile | undefined;
+  readonly #begin: (KeptView & Pick<ToldView, "addresses">) | undefined;
+  #toldStamp = 0;
+  #toldMono = -Infinity;
+  #complained = false;
+
+  constructor(
+    host: ViewsHost,
+    file: ViewFile | undefined,
+    current: (KeptView & Pick<ToldView, "addresses">) | undefined,
+  ) {
+    this.#host = host;
+    this.#file = file;
+    this.#begin = file?.read() ?? current;
+    if (this.#begin !== undefined) this.#learn(this.#begin.addresses);
+  }
+
+  /** For the peer. Who has no vote goes back at a restart, and may. */
+  port(): PeerViews {
+    const { nodeId, role } = this.#host;
+    const isMember = role === "member";
+    return { id: isMember ? nodeId : "", kept: this.#begin, keep: (kept) => !isMember || this.#keep(kept) };
+  }
+
+  #keep(kept: KeptView): boolean {
+    try {
+      if (this.#file === undefined) throw new Error("it was started without a file for views");
+      this.#file.write({ ...kept, settled: new Map(), addresses: this.#addressesOf(votersOf(kept.view)) });
+      return true;
+    } catch (error) {
+      if (!this.#complained)
+        this.#host.log(`this member cannot take part in a change: ${(error as Error).message}`);
+      this.#complained = true;
+      return false;
+    }
+  }
+
+  #learn(addresses: Readonly<Record<string, string>>): void {
+    for (const [id, address] of Object.entries(addresses)) this.#host.cluster.learn(id, address);
+  }
+
+  #addressesOf(ids: readonly string[]): Record<string, string> {
+    const { settings, addresses } = this.#host.cluster;
+    return Object.fromEntries(ids.map((id) => [id, addresses[settings.members.indexOf(id)]!]));
+  }
+
+  /** Those with a vote, by their index. */
+  voters(): number[] {
+    const { members } = this.#host.cluster.settings;
+    return votersOf(this.#host.peer.views.view).map((id) => members.indexOf(id));
+  }
+
+  #told(): ToldView {
+    const note = this.#host.peer.views.note();
+    return { ...note, addresses: this.#addressesOf(votersOf(note.view)) };
+  }
+
+  /** What goes to others, and to clients in the description of the cluster. */
+  document(): object {
+    return writeToldView(this.#told());
+  }
+
+  /** A new connection: each side tells the other, so that none stays behind. */
+  connected(link: Link): void {
+    this.#tell(link);
+  }
+
+  #tell(link: Link): void {
+    const { transport, role } = this.#host;
+    if (role !== "member" || link === transport.loopback || link.role === "observer") return;
+    transport.call(link, "view", this.document(), tellTimeoutMs).catch(() => {
+      // It hears of it with the next view, or when it is connected again.
+    });
+  }
+
+  /** CALL `view`: a member tells of its view. */
+  heard(from: Link, params: unknown): object {
+    if (from.role !== "member") throw new LeaseholdError("PERMISSION_DENIED", "only members tell of views");
+    const told = readToldView(params);
+    const { peer } = this.#host;
+    if (told.view.number > peer.views.view.number) this.#learn(told.addresses);
+    if (peer.hearView(told, this.#host.now())) this.#entered();
+    return { stamp: peer.views.view.stamp, keeps: this.#file !== undefined };
+  }
+
+  /** To be called several times a second. */
+  maintain(now: Reading): void {
+    const { view } = this.#host.peer.views;
+    if (this.#toldStamp === 0) this.#toldStamp = view.stamp;
+    if (view.stamp !== this.#toldStamp) this.#entered();
+    else if (view.before !== undefined && now.mono - this.#toldMono >= tellEveryMs) this.#tellAll(now);
+  }
+
+  #entered(): void {
+    const { peer } = this.#host;
+    const { view } = peer.views;
+    this.#toldStamp = view.stamp;
+    const kind = view.before === undefined ? "view" : "joint view";
+    this.#host.log(`${kind} ${view.number}: ${votersOf(view).join(", ")}`);
+    this.#tellAll(this.#host.now());
+    this.#host.dialMembers();
+  }
+
+  #tellAll(now: Reading): void {
+    this.#toldMono = now.mono;
+    for (const link of this.#host.transport.links) this.#tell(link);
+  }
+
+  /** CALL `members`. */
+  status(): ViewStatus {
+    const { views } = this.#host.peer;
+    const { number, members, cellSize, before } = views.view;
+    const waitMs = views.waitLeftMs(this.#host.now());
+    const joint = before && { before: before.members, unsettled: views.unsettled(), waitMs };
+    return { number, members: this.#addressesOf(members), cellSize, ...(joint && { joint }) };
+  }
+
+  /** CALL `change`: adds a member, removes one, or replaces one. Resolves when the change has begun. */
+  async change(params: unknown): Promise<ViewStatus> {
+    const { add, address, remove } = isRecord(params) ? params : {};
+    const { views } = this.#host.peer;
+    const { view } = views;
+    const stay = view.members.filter((id) => id !== remove);
+    if (remove !== undefined && stay.length === view.members.length)
+      refuse(`${JSON.stringify(remove)} is no member`);
+    const members = [...stay];
+    if (typeof add === "string" && typeof address === "string") {
+      if (view.members.includes(add)) refuse(`${JSON.stringify(add)} is a member already`);
+      parseAddress(address);
+      members.push(add);
+    }
+    const next = { members: members.sort(), cellSize: cellSizeAfter(view, members.length) };
+    const why = views.whyNoChange(next);
+    if (why !== undefined) refuse(`${why}${this.#waitText()}`);
+    if (typeof add === "string") await this.#connect(add, address as string);
+    await this.#askAll(next, view.stamp);
+    const meanwhile = views.whyNoChange(next);
+    if (meanwhile !== undefined) refuse(meanwhile);
+    if (!this.#host.peer.changeMembers(next, this.#host.now()))
+      refuse(
+        `${this.#host.nodeId} has no file for views that it can write: start it with one (--views FILE)`,
+      );
+    this.#entered();
+    return this.status();
+  }
+
+  #waitText(): string {
+    const { joint } = this.status();
+    return joint === undefined ? "" : `: ${Math.ceil(joint.waitMs / 1_000)} s are left of this member's wait`;
+  }
+
+  /** A member that is added must be there, or the others would wait for it. */
+  async #connect(id: string, address: string): Promise<void> {
+    const { cluster, transport, role } = this.#host;
+    if (!cluster.learn(id, address)) refuse(`a cluster has at most ${membersMax} members in its time`);
+    if (role === "member") transport.dial(address, id);
+    const index = cluster.settings.members.indexOf(id);
+    for (let waitedMs = 0; this.#host.link(index) === undefined; waitedMs += connectLookMs) {
+      if (waitedMs > connectMs) refuse(`${id} cannot be reached at ${address}: start it first`);
+      await new Promise<void>((resolve) => this.#host.after(connectLookMs, resolve));
+    }
+  }
+
+  /**
+   * All members that will have a vote and can be reached must keep views, and a majority of those before and
+   * of those after must be in the present view: a change that could not go on would stop the cluster.
+   */
+  async #askAll(next: Membership, stamp: number): Promise<void> {
+    const { cluster, transport, nodeId } = this.#host;
+    const present = this.#host.peer.views.view.members;
+    const agree = new Set(this.#file === undefined ? [] : [nodeId]);
+    if (this.#file === undefined) refuse(`${nodeId} was started without a file for views (--views FILE)`);
+    const others = new Set([...present, ...next.members].filter((id) => id !== nodeId));
+    await Promise.all(
+      [...others].map(async (id) => {
+        const link = this.#host.link(cluster.settings.members.indexOf(id));
+        if (link === undefined) return;
+        const answer = await transport
+          .call(link, "view", this.document(), tellTimeoutMs)
+          .catch(() => undefined);
+        if (!isRecord(answer)) return;
+        if (answer["keeps"] !== true) refuse(`${id} was started without a file for views (--views FILE)`);
+        if (answer["stamp"] === stamp) agree.add(id);
+      }),
+    );
+    for (const [members, which] of [
+      [present, "present members"],
+      [next.members, "members after the change"],
+    ] as const) {
+      const there = members.filter((id) => agree.has(id));
+      if (there.length < majorityOf(members.length))
+        refuse(
+          `only ${there.length} of the ${members.length} ${which} are there and in this view: ${there.join(", ")}`,
+        );
+    }
+  }
+}
+
+/** All members coordinate each resource as long as they are few; else cells stay as large as they are. */
+function cellSizeAfter({ members, cellSize }: Membership, count: number): number {
+  if (cellSize === members.length && cellSize < cellSizeDefaultMax)
+    return Math.min(count, cellSizeDefaultMax);
+  return Math.min(cellSize, count);
+}
+
+function refuse(why: string): never {
+  throw new LeaseholdError("INVALID_CONFIG", `the members are not changed: ${why}`);
+}
