@@ -349,6 +349,24 @@ test("a try waits for members that are connected, and ends when these have all a
   }
 });
 
+test("one who waits asks again when its WRITE is refused, as only READ and ACQ put it on a list", () => {
+  for (const [waits, events] of [
+    [false, ["refused q.1"]],
+    [true, []],
+  ] as const) {
+    const bench = new ProposerBench();
+    const { operation } = bench.proposer.acquire("r", 500, 10_000, false, at(0), waits);
+    for (const from of [0, 1]) bench.promise(from, 1);
+    for (const from of [0, 1]) bench.nackHeld(from, 2, "q.1", 300);
+    expect([bench.events, operation.phase === Phase.backoff]).toEqual([events, waits]);
+    if (!waits) continue;
+    bench.proposer.tick(at(50));
+    expect(bench.last).toMatchObject({ kind: Kind.read, waiting: true });
+    for (const from of [0, 1]) bench.nackHeld(from, 51, "q.1", 300);
+    expect(bench.events).toEqual(["refused q.1"]);
+  }
+});
+
 test("one answer of one that alone is connected ends no try", () => {
   const bench = new ProposerBench();
   bench.gone.add(1).add(2);

@@ -16,7 +16,7 @@ import {
   clearVotes,
   countAck,
   hasMajority,
-  isBlockedByMajority,
+  isHeldByAnother,
   majorityIsImpossible,
   noteRefusal,
   noteReportedLease,
@@ -25,12 +25,6 @@ import {
 
 /** Tries in one renewal, the first in one round trip and the second in two; the waist asks again. */
 const renewalTriesMax = 2;
-
-/**
- * Tries of an acquisition that found the votes split among several before it believes that the resource is
- * held.
- */
-const splitTriesMax = 6;
 
 /**
  * The proposer of sections 3.5 and 3.6: the report's Algorithms 2 (read and write on a majority), 3 (acquire)
@@ -346,8 +340,10 @@ export class Proposer {
       this.#failRenewal(operation, now);
       return;
     }
+    // Only a refused READ or ACQ puts one who waits on an acceptor's list: after a WRITE it asks again.
+    const isListed = operation.phase !== Phase.writing || !operation.waiting;
     this.#withdraw(operation);
-    if (operation.blockedUntil > 0 && (isBlockedByMajority(operation) || operation.tries >= splitTriesMax)) {
+    if (isListed && isHeldByAnother(operation)) {
       const { blockedBy } = operation;
       const retryInMs = this.pacing.retryInMs(operation, now, this.#settings);
       this.#finish(instance);

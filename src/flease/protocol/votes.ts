@@ -8,6 +8,12 @@ import type { FleaseSettings } from "./settings.js";
 import type { Operation } from "./instance.js";
 
 /**
+ * Tries of an acquisition that found the votes split among several before it believes that the resource is
+ * held.
+ */
+const splitTriesMax = 6;
+
+/**
  * Counting the answers to one phase of an operation. Acceptors are counted, never messages: a duplicated
  * reply is the same bit again (repair F15).
  */
@@ -72,11 +78,12 @@ export function noteRefusal(operation: Operation, bit: number, reply: Message): 
 }
 
 /**
- * One and the same owner stands in the way of every majority, so the votes are not merely split among
- * several.
+ * One and the same owner stands in the way of every majority, or the votes have been split among several
+ * again and again.
  */
-export function isBlockedByMajority(operation: Operation): boolean {
-  return operation.blockedVotes > operation.instance.cell.members.length - operation.instance.cell.majority;
+export function isHeldByAnother({ blockedUntil, blockedVotes, tries, instance }: Operation): boolean {
+  const { members, majority } = instance.cell;
+  return blockedUntil > 0 && (blockedVotes > members.length - majority || tries >= splitTriesMax);
 }
 
 /** What an acquisition that was given up has to say for itself. */

@@ -686,6 +686,18 @@ export const inFlease = /** @type {const} */ ([
     caughtBy: proposerTest,
   },
   {
+    name: "waitsOnNoList",
+    why: "One who waits, and whose WRITE was refused, sleeps until the lease is over, though nobody will tell it.",
+    edits: [
+      {
+        file: proposer,
+        find: "operation.phase !== Phase.writing || !operation.waiting",
+        replace: "true",
+      },
+    ],
+    caughtBy: proposerTest,
+  },
+  {
     name: "readingFromBeforeTheMessage",
     why: "P38: a reading from before the message arrived is used for it.",
     edits: [
