@@ -61,8 +61,8 @@ export class MemoryBlockStore implements BlockStore {
     this.#node = undefined;
   }
 
-  /** The blocks that lie there in good order. */
-  healthyBlocks(): { readonly path: string; readonly index: number; readonly tag: string }[] {
+  /** The blocks that lie there in good order; or only those that no crash takes away. */
+  healthyBlocks(durable = false): { readonly path: string; readonly index: number; readonly tag: string }[] {
     return [...this.#files].flatMap(([path, { blocks, rotten }]) =>
       [...blocks].filter(([index]) => !rotten.has(index)).map(([index, { tag }]) => ({ path, index, tag })),
     );

@@ -47,6 +47,15 @@ export const errorCodes = {
     "The core's replicated log contradicts itself: a disk has lost or changed what was on it; the server stops.",
   STORE_UNFIT:
     "The store does not do what leases need of it; the message says what was tried and what came of it.",
+  INVALID_PATH:
+    "A file's path must be 1 to 480 bytes of UTF-8 without control characters, in segments of which none is empty, `.` or `..`.",
+  INVALID_RANGE: "An offset, a size or a length lies outside what a file can have.",
+  FILE_NOT_FOUND: "There is no such file.",
+  FILE_EXISTS: "There is such a file already, and the call was told to create it.",
+  FILE_CHANGED: "The file has another version than the call was told to expect.",
+  FILE_UNCERTAIN: "The change of the file may or may not have been done: no majority said so in time.",
+  FILE_DAMAGED:
+    "A block of the file cannot be read at any node that can be reached and should have it; nothing else of the file is served.",
   DISK_FAILED: "The disk has refused a write, or to make it durable; the server has stopped.",
   DATA_IN_USE: "Another process works in the data directory.",
   CLOSED: "This participant has been closed.",

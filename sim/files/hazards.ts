@@ -1,0 +1,135 @@
+import { Chaos } from "../kit/chaos.js";
+import type { FilesWorld, Machine } from "./world.js";
+
+/** The longest that a machine is down, stopped, cut off or full, ms. */
+const troubleMsMax = 2_500;
+
+/** What goes wrong with nodes of files. */
+export class FilesHazards {
+  readonly #world: FilesWorld;
+  #wiped: Machine | undefined;
+
+  constructor(world: FilesWorld) {
+    this.#world = world;
+  }
+
+  begin(): void {
+    const { plan, random } = this.#world;
+    const world = this.#world;
+    const untilMs = plan.stableFromMs;
+    new Chaos({
+      random,
+      get nowMs() {
+        return world.nowMs;
+      },
+      at: (timeMs, body) => world.after(timeMs - world.nowMs, body),
+    }).begin([
+      { everyMs: plan.crashEveryMs, untilMs, happens: () => this.#crash() },
+      { everyMs: plan.pauseEveryMs, untilMs, happens: () => this.#pause() },
+      { everyMs: plan.partitionEveryMs, untilMs, happens: () => this.#part() },
+      { everyMs: plan.rotEveryMs, untilMs, happens: () => this.#rot() },
+      { everyMs: plan.fullEveryMs, untilMs, happens: () => this.#fill() },
+      { everyMs: plan.wipeEveryMs, untilMs, happens: () => this.#wipe() },
+    ]);
+    world.after(untilMs, () => this.#heal());
+  }
+
+  #some(): Machine {
+    const { machines, random } = this.#world;
+    const primaries = machines.filter(({ isUp, files }) => isUp && files.status().primaries.length > 0);
+    return primaries.length > 0 && random.chance(0.5) ? random.pick(primaries) : random.pick(machines);
+  }
+
+  #crash(): void {
+    const { machines, random, counters } = this.#world;
+    for (const machine of random.chance(0.15) ? machines : [this.#some()]) {
+      if (!machine.isUp) continue;
+      counters.crashes += 1;
+      this.#world.crash(machine, false);
+      this.#restartSoon(machine);
+    }
+  }
+
+  #restartSoon(machine: Machine): void {
+    const { random } = this.#world;
+    this.#world.after(random.next() * troubleMsMax, () => {
+      if (!machine.isUp) this.#world.start(machine);
+    });
+  }
+
+  #pause(): void {
+    const machine = this.#some();
+    if (!machine.isUp || machine.isPaused) return;
+    this.#world.counters.pauses += 1;
+    this.#world.pause(machine);
+    const { life } = machine;
+    this.#world.after(this.#world.random.next() * troubleMsMax, () => {
+      if (machine.life === life) this.#world.resume(machine);
+    });
+  }
+
+  #part(): void {
+    const { machines, random, counters } = this.#world;
+    counters.partitions += 1;
+    const alone = random.chance(0.5) ? this.#some() : undefined;
+    const isWhole = random.chance(0.3);
+    for (const machine of machines)
+      machine.side = isWhole ? 0 : alone === undefined ? random.below(2) : Number(machine === alone);
+    this.#world.say(`the network is parted: ${machines.map(({ id, side }) => `${id}:${side}`).join(" ")}`);
+  }
+
+  /** A block of which another machine has the same version, durably: one fault at a time can be repaired. */
+  #rot(): void {
+    const { machines, random, counters } = this.#world;
+    const machine = random.pick(machines);
+    const saved = new Set(
+      machines
+        .filter((other) => other !== machine)
+        .flatMap(({ store }) => store.healthyBlocks(true).map(nameOf)),
+    );
+    const blocks = machine.store.healthyBlocks().filter((block) => saved.has(nameOf(block)));
+    if (blocks.length === 0) return;
+    const { path, index, tag } = random.pick(blocks);
+    counters.rotten += 1;
+    machine.store.rot(path, index);
+    this.#world.say(`block ${index} of ${path} (${tag}) rots at ${machine.id}`);
+  }
+
+  #fill(): void {
+    const { random, counters, machines } = this.#world;
+    for (const machine of random.chance(0.4) ? machines : [this.#some()]) {
+      counters.full += 1;
+      machine.isFull = true;
+      this.#world.say(`${machine.id} is full`);
+      this.#world.after(random.next() * troubleMsMax, () => (machine.isFull = false));
+    }
+  }
+
+  /** One disk at a time: the next one when that of before has been rebuilt. */
+  #wipe(): void {
+    const { random, counters, machines } = this.#world;
+    const isBusy = machines.some(({ isUp, files }) => isUp && files.status().state !== "serving");
+    const before = this.#wiped;
+    if (isBusy || (before !== undefined && (!before.isUp || before.files.status().counters.scrubbed === 0)))
+      return;
+    const machine = random.pick(machines);
+    if (!machine.isUp) return;
+    counters.wiped += 1;
+    this.#wiped = machine;
+    this.#world.crash(machine, true);
+    this.#restartSoon(machine);
+  }
+
+  #heal(): void {
+    this.#world.say("all is well from now on");
+    for (const machine of this.#world.machines) {
+      machine.side = 0;
+      machine.isFull = false;
+      if (!machine.isUp) this.#world.start(machine);
+      else this.#world.resume(machine);
+    }
+  }
+}
+
+const nameOf = ({ path, index, tag }: { path: string; index: number; tag: string }): string =>
+  `${path} ${index} ${tag}`;

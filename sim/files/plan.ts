@@ -1,0 +1,92 @@
+import { Features } from "../kit/features.js";
+import type { SimRandom } from "../kit/random.js";
+
+/** What a run is like. Times in ms. */
+export interface FilesPlan {
+  readonly seed: number;
+  readonly nodes: number;
+  readonly files: number;
+  readonly clients: number;
+  /** Between two operations of a client, on average. */
+  readonly thinkMs: number;
+  readonly ttlMs: number;
+  readonly idleMs: number;
+  readonly delayMsMax: number;
+  readonly diskMsMax: number;
+  readonly lossRate: number;
+  readonly duplicateRate: number;
+  readonly crashEveryMs: number;
+  readonly pauseEveryMs: number;
+  readonly partitionEveryMs: number;
+  readonly rotEveryMs: number;
+  readonly fullEveryMs: number;
+  readonly wipeEveryMs: number;
+  /** Nothing goes wrong from here on. */
+  readonly stableFromMs: number;
+}
+
+/** Where hazards are drawn: often, now and then, or never. */
+const often = (random: SimRandom, everyMs: number): number =>
+  random.chance(0.3) ? Infinity : random.magnitude(everyMs / 3, everyMs * 2);
+
+export function drawFilesPlan(seed: number, random: SimRandom): FilesPlan {
+  // A disk that rots while another is lost may take the last copy.
+  const wipes = random.chance(0.3);
+  return {
+    seed,
+    nodes: random.chance(0.2) ? 5 : 3,
+    files: 1 + random.below(2),
+    clients: 3,
+    thinkMs: random.magnitude(40, 200),
+    ttlMs: random.pick([400, 1_000]),
+    idleMs: random.pick([300, 60_000]),
+    delayMsMax: random.magnitude(2, 40),
+    diskMsMax: random.magnitude(1, 20),
+    lossRate: random.chance(0.5) ? 0 : 0.05,
+    duplicateRate: random.chance(0.5) ? 0 : 0.2,
+    crashEveryMs: often(random, 2_000),
+    pauseEveryMs: often(random, 2_000),
+    partitionEveryMs: often(random, 2_000),
+    rotEveryMs: wipes ? Infinity : often(random, 800),
+    fullEveryMs: random.chance(0.8) ? Infinity : 3_000,
+    wipeEveryMs: wipes ? 2_500 : Infinity,
+    stableFromMs: 8_000,
+  };
+}
+
+const less = (removed: Partial<FilesPlan>) => (plan: FilesPlan) => ({ ...plan, ...removed });
+
+export const filesFeatures = new Features({
+  crashes: less({ crashEveryMs: Infinity }),
+  pauses: less({ pauseEveryMs: Infinity }),
+  partitions: less({ partitionEveryMs: Infinity }),
+  rot: less({ rotEveryMs: Infinity }),
+  "full-disks": less({ fullEveryMs: Infinity }),
+  wipes: less({ wipeEveryMs: Infinity }),
+  loss: less({ lossRate: 0 }),
+  duplicates: less({ duplicateRate: 0 }),
+});
+
+export const filesCounters = () => ({
+  runs: 0,
+  events: 0,
+  reads: 0,
+  writes: 0,
+  uncertain: 0,
+  refused: 0,
+  resets: 0,
+  crashes: 0,
+  pauses: 0,
+  partitions: 0,
+  rotten: 0,
+  repaired: 0,
+  full: 0,
+  wiped: 0,
+  rebuilt: 0,
+  undecided: 0,
+});
+
+export type FilesCounters = ReturnType<typeof filesCounters>;
+
+/** `linearizability`: of each file. `agreement`: in the end all copies are the same. `progress`: then all is served. */
+export type FilesInvariant = "linearizability" | "agreement" | "progress";

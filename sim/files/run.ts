@@ -1,0 +1,112 @@
+import { SimRandom } from "../kit/random.js";
+import { type Batch, type BatchOptions, type SimResult, simulateSeeds } from "../kit/simulator.js";
+import { FilesClient } from "./client.js";
+import { FilesHazards } from "./hazards.js";
+import { type FileHistory, judgeFile } from "./history.js";
+import {
+  drawFilesPlan,
+  type FilesCounters,
+  filesCounters,
+  filesFeatures,
+  type FilesInvariant,
+  type FilesPlan,
+} from "./plan.js";
+import { FilesWorld } from "./world.js";
+
+export interface FilesSimOptions {
+  readonly seed: number;
+  /** What is different from the drawn plan. */
+  readonly plan?: Partial<FilesPlan> | undefined;
+  readonly without?: readonly string[] | undefined;
+  readonly story?: ((line: string) => void) | undefined;
+}
+
+export type FilesSimResult = SimResult<FilesPlan, FilesInvariant, FilesCounters>;
+
+export type FilesBatch = Batch<FilesSimResult>;
+
+/** For nodes to join, and for the first files. */
+const beginMs = 1_500;
+/** For what was in trouble to be served and complete again. */
+const settleMs = 12_000;
+/** The last calls of programs, one after the other, and what the copies need then. */
+const lastMs = 12_000;
+
+/** One run of replicated files. The seed decides everything in it. */
+export async function simulateFiles({
+  seed,
+  plan: changed,
+  without,
+  story,
+}: FilesSimOptions): Promise<FilesSimResult> {
+  const random = new SimRandom(seed);
+  const plan = filesFeatures.without({ ...drawFilesPlan(seed, random), ...changed }, without);
+  const counters = filesCounters();
+  const world = new FilesWorld(plan, random, counters, story);
+  counters.runs = 1;
+  world.begin();
+  await world.cluster.advance(beginMs);
+  const histories = new Map<string, FileHistory>();
+  for (let index = 1; index <= plan.files; index += 1) histories.set(`f${index}`, []);
+  for (let index = 0; index < plan.clients; index += 1)
+    new FilesClient(world, histories, "abcdefgh"[index]!).begin();
+  new FilesHazards(world).begin();
+  await world.cluster.advance(plan.stableFromMs + settleMs);
+  const last = readAll(world, histories);
+  await world.cluster.advance(lastMs);
+  await Promise.race([last, world.cluster.advance(0)]);
+  judge(world, histories);
+  for (const { isUp, files } of world.machines) {
+    if (!isUp) continue;
+    counters.resets += files.status().counters.resets;
+    counters.repaired += files.status().counters.repaired;
+  }
+  counters.rebuilt = counters.wiped;
+  const { violation, hash } = world;
+  return { seed, plan, where: `${plan.nodes} nodes`, violation, traceHash: hash.digest(), counters };
+}
+
+/** In the end each file is read whole, and what its disks have is compared. */
+async function readAll(world: FilesWorld, histories: ReadonlyMap<string, FileHistory>): Promise<void> {
+  const client = new FilesClient(world, histories, "z");
+  const machine = world.machines[0]!;
+  let served = 0;
+  world.after(lastMs - 1_000, () => {
+    if (served < histories.size)
+      world.report("progress", `${served} of ${histories.size} files are served in the end`);
+  });
+  for (const path of histories.keys()) {
+    if (!(await client.perform(machine, path, { kind: "create" }))) return;
+    if (!(await client.perform(machine, path, { kind: "read", offset: 0, length: 64 }))) return;
+    const nodes = await machine.files.named(path).sync();
+    if (nodes < world.plan.nodes)
+      world.report("progress", `${nodes} of ${world.plan.nodes} have all of ${path} in the end`);
+    served += 1;
+  }
+  const [first, ...others] = world.machines.map(({ store }) =>
+    store
+      .healthyBlocks()
+      .map(({ path, index, tag }) => `${path}/${index} ${tag}`)
+      .sort()
+      .join(", "),
+  );
+  for (const other of others)
+    if (other !== first) world.report("agreement", `copies differ in the end: ${first} and ${other}`);
+}
+
+function judge(world: FilesWorld, histories: ReadonlyMap<string, FileHistory>): void {
+  for (const [path, history] of histories) {
+    const { verdict, stuckAt, longest } = judgeFile(history);
+    if (verdict === "unknown") world.counters.undecided += 1;
+    if (verdict !== "violated") continue;
+    const next = stuckAt.map(({ input, output, calledAt }) => JSON.stringify({ calledAt, input, output }));
+    const before = longest.slice(-4).map(({ input, output }) => JSON.stringify({ input, output }));
+    world.report(
+      "linearizability",
+      `${path}: after ${before.join(" ")} none of these can be next: ${next.slice(0, 4).join(" ")}`,
+    );
+  }
+}
+
+export const simulateFilesMany = (options: BatchOptions<FilesSimOptions>): Promise<FilesBatch> =>
+  simulateSeeds(simulateFiles, filesCounters(), options);

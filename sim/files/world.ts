@@ -1,0 +1,236 @@
+import { LeaseholdError } from "../../src/lease/errors.js";
+import type { Leases } from "../../src/lease/types.js";
+import type { Answered, AskOptions, Asks, Kind, Peers } from "../../src/files/protocol/messages.js";
+import { FilesNode } from "../../src/files/protocol/files-node.js";
+import { noBytes } from "../../src/files/protocol/messages.js";
+import { MemoryBlockStore } from "../../src/files/memory-store.js";
+import { MemoryCluster } from "../../src/testing/memory-cluster.js";
+import type { Timers } from "../../src/common/ports.js";
+import type { SimRandom } from "../kit/random.js";
+import type { Violation } from "../kit/violation.js";
+import { StateHash } from "../../src/flease/protocol/state-hash.js";
+import type { FilesCounters, FilesInvariant, FilesPlan } from "./plan.js";
+
+/** Small, so that files have several blocks. */
+const blockSize = 8;
+
+/** One machine: a disk that stays, and the process that runs there. */
+export interface Machine {
+  readonly id: string;
+  readonly store: MemoryBlockStore;
+  isUp: boolean;
+  isPaused: boolean;
+  isFull: boolean;
+  /** Counts processes: messages to an earlier one are lost. */
+  life: number;
+  /** In a parted network. */
+  side: number;
+  files: FilesNode;
+  leases: Leases;
+}
+
+/** Nodes of replicated files in virtual time, on leases in memory. */
+export class FilesWorld {
+  readonly plan: FilesPlan;
+  readonly random: SimRandom;
+  readonly counters: FilesCounters;
+  readonly hash = new StateHash();
+  readonly cluster: MemoryCluster;
+  readonly machines: Machine[] = [];
+  violation: Violation<FilesInvariant> | undefined;
+  readonly #story: ((line: string) => void) | undefined;
+  #ids = 0;
+
+  constructor(
+    plan: FilesPlan,
+    random: SimRandom,
+    counters: FilesCounters,
+    story: ((line: string) => void) | undefined,
+  ) {
+    this.plan = plan;
+    this.random = random;
+    this.counters = counters;
+    this.#story = story;
+    this.cluster = new MemoryCluster({ ttlMax: 5_000, seed: plan.seed });
+  }
+
+  get nowMs(): number {
+    return this.cluster.world.clock.monotonicMs();
+  }
+
+  say(line: string): void {
+    this.hash.number(this.nowMs).text(line);
+    this.#story?.(`${this.nowMs.toFixed(1)} ${line}`);
+  }
+
+  report(invariant: FilesInvariant, text: string): void {
+    if (this.violation !== undefined) return;
+    this.say(`VIOLATION ${invariant}: ${text}`);
+    this.violation = { invariant, text, atMs: this.nowMs, event: this.counters.events };
+  }
+
+  begin(): void {
+    const ids = Array.from({ length: this.plan.nodes }, (_, index) => `n${index + 1}`);
+    for (const id of ids) {
+      const machine: Pick<Machine, "id"> & Partial<Machine> = { id };
+      const store = new MemoryBlockStore({
+        latency: () => this.#pause(machine as Machine, this.random.next() * this.plan.diskMsMax),
+        roomBytes: () => (machine.isFull === true ? 0 : Infinity),
+      });
+      Object.assign(machine, { store, isUp: false, isPaused: false, isFull: false, life: 0, side: 0 });
+      this.machines.push(machine as Machine);
+    }
+    for (const machine of this.machines) this.start(machine);
+  }
+
+  start(machine: Machine): void {
+    machine.life += 1;
+    machine.isUp = true;
+    machine.isPaused = false;
+    const { plan } = this;
+    const name = this.#process(machine);
+    const { clock, random } = this.cluster.world;
+    const world = { clock, random, timers: this.#timers(machine) };
+    machine.leases = this.cluster.open(name);
+    machine.files = new FilesNode({
+      node: machine.id,
+      nodes: this.machines.map(({ id }) => id),
+      addresses: {},
+      world,
+      leases: machine.leases,
+      store: machine.store,
+      peers: this.#peersOf(machine, world.timers),
+      newId: () => `d${(this.#ids += 1)}`,
+      settings: {
+        blockSize,
+        ttlMs: plan.ttlMs,
+        leaseMarginMs: 5,
+        operationTimeoutMs: 1_500,
+        answerTimeoutMs: 300,
+        idleMs: plan.idleMs,
+        scrubPauseMs: 200,
+      },
+    });
+    this.say(`${machine.id} starts`);
+    machine.files
+      .begin()
+      .catch((error: unknown) => this.say(`${machine.id} does not begin: ${String(error)}`));
+  }
+
+  /** The machine dies, and with it what was not synced, or its whole disk. */
+  crash(machine: Machine, wipes: boolean): void {
+    const { repaired } = machine.files.status().counters;
+    this.counters.repaired += repaired;
+    machine.isUp = false;
+    machine.life += 1;
+    // The process does nothing any more, and its leases run out.
+    this.cluster.pause(this.#process(machine, machine.life - 1));
+    this.cluster.cutOff(this.#process(machine, machine.life - 1));
+    if (wipes) machine.store.wipe();
+    else machine.store.crash(() => this.random.chance(0.5));
+    this.say(`${machine.id} crashes${wipes ? ", and its disk is lost" : ""}`);
+  }
+
+  pause(machine: Machine): void {
+    machine.isPaused = true;
+    this.cluster.pause(this.#process(machine));
+    this.say(`${machine.id} is stopped`);
+  }
+
+  resume(machine: Machine): void {
+    if (!machine.isPaused) return;
+    machine.isPaused = false;
+    this.say(`${machine.id} goes on`);
+    this.cluster.resume(this.#process(machine));
+  }
+
+  after(delayMs: number, run: () => void): void {
+    this.cluster.world.timers.after(delayMs, () => {
+      this.counters.events += 1;
+      run();
+    });
+  }
+
+  /** The process of a machine, for `cluster`. */
+  #process({ id }: Machine, life = this.machines.find((machine) => machine.id === id)!.life): string {
+    return `${id}-${life}`;
+  }
+
+  /** Timers that stop with the process. Those of `cluster` belong to the leases only. */
+  #timers(machine: Machine): Timers {
+    const { life } = machine;
+    const waiting = (run: () => void): void => {
+      if (machine.life !== life) return;
+      if (machine.isPaused) this.cluster.world.timers.after(5, () => waiting(run));
+      else run();
+    };
+    return {
+      after: (delayMs, run) =>
+        this.cluster.world.timers.after(delayMs, () => {
+          this.counters.events += 1;
+          waiting(run);
+        }),
+    };
+  }
+
+  #pause(machine: Machine, ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#timers(machine).after(ms, resolve);
+    });
+  }
+
+  #peersOf(from: Machine, timers: Timers): Peers {
+    return {
+      ask: <K extends Kind>(to: string, kind: K, ask: Asks[K], options: AskOptions) =>
+        new Promise<Answered<K>>((resolve, reject) => {
+          const target = this.machines.find(({ id }) => id === to)!;
+          const { timeoutMs } = options;
+          if (!target.isUp && this.random.chance(0.7)) {
+            timers.after(1, () => reject(new LeaseholdError("UNREACHABLE", `${to} is not there`)));
+            return;
+          }
+          timers.after(Math.min(timeoutMs, 60_000), () =>
+            reject(new LeaseholdError("TIMEOUT", `${to} has not answered`)),
+          );
+          const body = (options.body ?? noBytes).slice();
+          const copies = kind !== "operate" && this.random.chance(this.plan.duplicateRate) ? 2 : 1;
+          for (let copy = 0; copy < copies; copy += 1)
+            this.#carry(
+              from,
+              target,
+              copy,
+              () =>
+                target.files.answer(kind, structuredClone(ask), body).then(
+                  (answered) => () => resolve(structuredClone(answered)),
+                  (error: unknown) => () => reject(error),
+                ),
+              timers,
+            );
+        }),
+    };
+  }
+
+  /** A question to its target, and the answer back, if both get through. A copy may come much later. */
+  #carry(
+    from: Machine,
+    target: Machine,
+    copy: number,
+    answer: () => Promise<() => void>,
+    timers: Timers,
+  ): void {
+    const delayMs = () => this.random.next() * this.plan.delayMsMax * (copy === 0 ? 1 : 20);
+    const isLost = () => target.side !== from.side || this.random.chance(this.plan.lossRate);
+    if (isLost()) return;
+    this.cluster.world.timers.after(delayMs(), () => {
+      this.counters.events += 1;
+      if (!target.isUp) return;
+      const { life } = target;
+      this.#timers(target).after(0, () => {
+        void answer().then((deliver) => {
+          if (target.life !== life || isLost()) return;
+          timers.after(delayMs(), deliver);
+        });
+      });
+    });
+  }
+}

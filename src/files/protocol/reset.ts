@@ -1,0 +1,73 @@
+import type { Copies } from "./copies.js";
+import { forEachOf } from "./each.js";
+import type { PromiseAnswer } from "./messages.js";
+import { compareVersions, type Header, headerOf, headerText, stampOf } from "./records.js";
+import type { NodeParts } from "./settings.js";
+
+/** Blocks that are fetched at the same time. */
+const blocksAtOnce = 4;
+
+/** What a file is, by what a majority has. */
+interface Found {
+  readonly header: Header | undefined;
+  /** The newest version of each block, and who has it. */
+  readonly blocks: ReadonlyMap<number, { readonly tag: string; readonly nodes: readonly string[] }>;
+}
+
+/**
+ * The replica reset: what a new primary does before it serves.
+ *
+ * A majority promises to refuse all earlier epochs. Of those that promised, the ones count whose last mark is
+ * the newest: an earlier reset that has served has left its mark at a majority, so one of them is here, and
+ * what that reset had left out cannot come back from copies without it. Each change that was acknowledged is
+ * at one of those that count, as it was acknowledged by a majority of copies with a mark that was not newer,
+ * or was found by the reset that made the newer one. What was not acknowledged is found or not; it is settled
+ * by being at a majority, with a new mark, before the primary serves.
+ */
+export async function reset(parts: NodeParts, copies: Copies, left: () => number): Promise<void> {
+  const promises = await copies.promises(left);
+  const newestBase = promises
+    .map(({ base }) => BigInt(base!))
+    .reduce((one, other) => (one > other ? one : other));
+  const counting = promises.filter(({ base }) => BigInt(base!) === newestBase);
+  const found = await findNewest(copies, counting);
+  await takeOver(parts, copies, found);
+  await copies.completeMajority(left);
+}
+
+async function findNewest(copies: Copies, counting: readonly PromiseAnswer[]): Promise<Found> {
+  let header: Header | undefined;
+  for (const { header: text } of counting) {
+    const other = text === null ? undefined : headerOf(text);
+    if (header === undefined || (other !== undefined && compareVersions(other, header) > 0)) header = other;
+  }
+  const blocks = new Map<number, { tag: string; nodes: string[] }>();
+  for (const { node } of counting) {
+    for (const [index, tag] of await copies.tagsAt(node)) {
+      // A copy with a tag that cannot be read does not count: its base says so.
+      if (tag === null || header === undefined || compareVersions(stampOf(tag), header.floor) < 0) continue;
+      const newest = blocks.get(index);
+      if (newest === undefined || compareVersions(stampOf(tag), stampOf(newest.tag)) > 0)
+        blocks.set(index, { tag, nodes: [node] });
+      else if (newest.tag === tag) newest.nodes.push(node);
+    }
+  }
+  return { header, blocks };
+}
+
+/** Makes this node's copy what was found, in the order in which copies are made. */
+async function takeOver(parts: NodeParts, copies: Copies, { header, blocks }: Found): Promise<void> {
+  const { node, nodes, replica } = parts;
+  const { path } = copies;
+  const epoch = String(copies.epoch);
+  const here = new Map(await replica.tags(path));
+  const lacking = [...blocks].filter(([index, { tag }]) => here.get(index) !== tag);
+  await forEachOf(lacking, blocksAtOnce, async ([index, { tag, nodes: having }]) => {
+    const bytes = await copies.fetch(index, tag, new Set([...having, ...nodes]));
+    await replica.put({ path, epoch, index, tag, spare: false }, bytes);
+  });
+  if (header !== undefined) await replica.header({ path, epoch, header: headerText(header) });
+  for (const index of here.keys()) if (!blocks.has(index)) await replica.drop({ path, epoch, index });
+  const { generations } = await replica.promise({ path, epoch });
+  await replica.mark({ path, epoch, generation: generations[node] ?? 0 });
+}

@@ -1,0 +1,238 @@
+import { timeLeft } from "../../common/time-left.js";
+import { LeaseholdError } from "../../lease/errors.js";
+import type { Lease } from "../../lease/types.js";
+import { isLeaseholdError, TenureOver } from "./failures.js";
+import { noBytes, type Operation } from "./messages.js";
+import { type Outcome, Primary } from "./primary.js";
+import type { NodeParts } from "./settings.js";
+
+/** The name of the lease of a file's primary. */
+export const leaseOf = (path: string): string => `files/${path}`;
+
+/** How long a node waits in one go for another's lease to end, before it asks again who the primary is. */
+const waitMs = 300;
+
+/** Files whose primary this node is at the same time; those that were used longest ago give way. */
+const primariesMax = 50_000;
+/** Nodes of primaries that are remembered. */
+const hintsMax = 50_000;
+
+/** Counts what has happened, for people. */
+export interface RouterCounters {
+  reads: number;
+  writes: number;
+  forwarded: number;
+  resets: number;
+}
+
+/** Takes each operation to the primary of its file, which this node becomes if there is none. */
+export class Router {
+  readonly counters: RouterCounters = { reads: 0, writes: 0, forwarded: 0, resets: 0 };
+  readonly #parts: NodeParts;
+  readonly #primaries = new Map<string, Primary>();
+  /** Files of which this node is about to be the primary. */
+  readonly #beginning = new Map<string, Promise<Primary | undefined>>();
+  readonly #hints = new Map<string, string>();
+  readonly #closing = new AbortController();
+
+  constructor(parts: NodeParts) {
+    this.#parts = parts;
+  }
+
+  get primaries(): Iterable<Primary> {
+    return this.#primaries.values();
+  }
+
+  /** The primary that serves at this node. */
+  primaryHere(path: string): Primary | undefined {
+    const primary = this.#primaries.get(path);
+    if (primary?.isOver !== true) return primary;
+    this.#primaries.delete(path);
+    return undefined;
+  }
+
+  /** For another node. `undefined`: nothing was done, as the primary is not here. */
+  async operateHere(path: string, operation: Operation, bytes: Uint8Array): Promise<Outcome | undefined> {
+    const primary = this.primaryHere(path);
+    if (primary === undefined) return undefined;
+    try {
+      return await primary.run(operation, bytes);
+    } catch (error) {
+      if (error instanceof TenureOver) return undefined;
+      throw error;
+    }
+  }
+
+  /** Does an operation, wherever the primary is. */
+  async operate(
+    path: string,
+    operation: Operation,
+    bytes: Uint8Array = noBytes,
+    signal?: AbortSignal,
+  ): Promise<Outcome> {
+    if (operation.kind === "read") this.counters.reads += 1;
+    else if (operation.kind !== "stat" && operation.kind !== "open") this.counters.writes += 1;
+    const { clock } = this.#parts.world;
+    const left = timeLeft(() => clock.monotonicMs(), this.#parts.settings.operationTimeoutMs);
+    let failure: unknown;
+    do {
+      signal?.throwIfAborted();
+      this.#assertOpen();
+      try {
+        const outcome = await this.#try(path, operation, bytes, left, signal);
+        if (outcome !== undefined) return outcome;
+      } catch (error) {
+        if (!isLeaseholdError(error, "NO_QUORUM", "TIMEOUT", "UNREACHABLE", "LEASE_LOST")) throw error;
+        failure = error;
+      }
+    } while (left() > 0);
+    throw new LeaseholdError("NO_QUORUM", `no node became the primary of ${path} in time`, {
+      cause: failure,
+    });
+  }
+
+  /** Ends what serves no more, and what nobody has used for long. */
+  tidy(): void {
+    const nowMs = this.#parts.world.clock.monotonicMs();
+    for (const [path, primary] of this.#primaries) {
+      const isUnused = primary.isIdle && nowMs - primary.usedAtMs > this.#parts.settings.idleMs;
+      if (!primary.isOver && !isUnused) continue;
+      this.#primaries.delete(path);
+      void primary.end();
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort(new LeaseholdError("CLOSED"));
+    await Promise.allSettled(this.#beginning.values());
+    await Promise.allSettled([...this.#primaries.values()].map((primary) => primary.end()));
+    this.#primaries.clear();
+  }
+
+  /** One try. `undefined`: nothing was done, and it is worth another. */
+  async #try(
+    path: string,
+    operation: Operation,
+    bytes: Uint8Array,
+    left: () => number,
+    signal: AbortSignal | undefined,
+  ): Promise<Outcome | undefined> {
+    const here = await this.operateHere(path, operation, bytes);
+    if (here !== undefined) return here;
+    const hint = this.#hints.get(path);
+    if (hint !== undefined) return this.#forward(hint, path, operation, bytes, left, signal);
+    const beginning = this.#beginning.get(path) ?? this.#begin(path, left);
+    if ((await beginning) !== undefined) return undefined;
+    const node = await this.#findPrimary(path, left);
+    if (node !== undefined) this.#remember(path, node);
+    return undefined;
+  }
+
+  async #forward(
+    node: string,
+    path: string,
+    operation: Operation,
+    bytes: Uint8Array,
+    left: () => number,
+    signal: AbortSignal | undefined,
+  ): Promise<Outcome | undefined> {
+    this.counters.forwarded += 1;
+    try {
+      const options = { body: bytes, timeoutMs: left(), signal };
+      const { answer, body } = await this.#parts.peers.ask(node, "operate", { path, operation }, options);
+      if (answer.result !== null) return { result: answer.result, bytes: body };
+      this.#hints.delete(path);
+      return undefined;
+    } catch (error) {
+      const changes = operation.kind !== "read" && operation.kind !== "stat" && operation.kind !== "sync";
+      if (isLeaseholdError(error, "UNREACHABLE")) {
+        this.#hints.delete(path);
+        return undefined;
+      }
+      if (!isLeaseholdError(error, "TIMEOUT") && signal?.aborted !== true) throw error;
+      this.#hints.delete(path);
+      if (!changes) throw error;
+      throw new LeaseholdError("FILE_UNCERTAIN", `the primary of ${path}, ${node}, has not answered`, {
+        cause: error,
+      });
+    }
+  }
+
+  /** Becomes the primary if the lease is to be had soon. */
+  #begin(path: string, left: () => number): Promise<Primary | undefined> {
+    const beginning = this.#becomePrimary(path, left).finally(() => this.#beginning.delete(path));
+    this.#beginning.set(path, beginning);
+    return beginning;
+  }
+
+  async #becomePrimary(path: string, left: () => number): Promise<Primary | undefined> {
+    const lease = await this.#takeLease(path, left);
+    if (lease === undefined) return undefined;
+    const primary = new Primary(this.#parts, lease, path);
+    this.counters.resets += 1;
+    try {
+      this.#assertOpen();
+      await primary.begin(left);
+      this.#assertOpen();
+    } catch (error) {
+      await primary.end();
+      // The reset's own changes: whoever asked has changed nothing yet.
+      if (isLeaseholdError(error, "FILE_UNCERTAIN"))
+        throw new LeaseholdError("NO_QUORUM", error.message, { cause: error });
+      throw error;
+    }
+    this.#hints.delete(path);
+    this.#makeRoom();
+    this.#primaries.set(path, primary);
+    return primary;
+  }
+
+  async #takeLease(path: string, left: () => number): Promise<Lease | undefined> {
+    const { leases, settings } = this.#parts;
+    const free = await leases.tryAcquire(leaseOf(path), { ttl: settings.ttlMs });
+    if (free !== undefined) return free;
+    if ((await this.#findPrimary(path, left)) !== undefined) return undefined;
+    // Whose it is does not serve: it begins, or it is dead, and the lease runs out.
+    try {
+      const wait = Math.min(waitMs, left());
+      return await leases.acquire(leaseOf(path), { ttl: settings.ttlMs, wait, signal: this.#closing.signal });
+    } catch (error) {
+      if (isLeaseholdError(error, "TIMEOUT", "LEASE_HELD")) return undefined;
+      throw error;
+    }
+  }
+
+  async #findPrimary(path: string, left: () => number): Promise<string | undefined> {
+    const { nodes, node: self, peers } = this.#parts;
+    const timeoutMs = Math.min(left(), waitMs);
+    const others = nodes.filter((node) => node !== self);
+    try {
+      return await Promise.any(
+        others.map(async (node) => {
+          const { answer } = await peers.ask(node, "primary", { path }, { timeoutMs });
+          if (!answer.isHere) throw new TenureOver();
+          return node;
+        }),
+      );
+    } catch {
+      return undefined;
+    }
+  }
+
+  #remember(path: string, node: string): void {
+    if (this.#hints.size >= hintsMax) this.#hints.clear();
+    this.#hints.set(path, node);
+  }
+
+  #makeRoom(): void {
+    if (this.#primaries.size < primariesMax) return;
+    const unused = [...this.#primaries].find(([, { isIdle }]) => isIdle);
+    if (unused === undefined) throw new LeaseholdError("OVERLOADED", "too many files are in use");
+    this.#primaries.delete(unused[0]);
+    void unused[1].end();
+  }
+
+  #assertOpen(): void {
+    if (this.#closing.signal.aborted) throw new LeaseholdError("CLOSED");
+  }
+}
