@@ -120,6 +120,7 @@ const mayImport: Record<string, readonly string[]> = {
   "files/disk": ["common", "files", "lease", "runtime"],
   "files/webdav": ["files", "lease"],
   "files/protocol": ["common", "files", "lease"],
+  "files/node": ["common", "files", "files/protocol", "lease", "runtime"],
   stores: ["common", "delta", "flease/protocol", "flease/stores", "lease", "lease/manager", "runtime"],
   testing: ["common", "lease", "lease/manager"],
   entry: [
@@ -130,6 +131,7 @@ const mayImport: Record<string, readonly string[]> = {
     "files",
     "files/disk",
     "files/webdav",
+    "files/node",
     "flease/tcp",
     "flease/tcp/security",
     "flease/tcp/worker",

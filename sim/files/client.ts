@@ -27,9 +27,8 @@ export class FilesClient {
     this.#world.after(random.exponential(plan.thinkMs), () => {
       const machine = random.pick(this.#world.machines);
       const path = random.pick([...this.#histories.keys()]);
-      const next = () => this.begin();
-      if (!machine.isUp) next();
-      else void this.perform(machine, path, this.#draw()).then(next);
+      if (!machine.isUp) this.begin();
+      else void this.perform(machine, path, this.#draw()).then(() => this.begin());
     });
   }
 
@@ -50,7 +49,7 @@ export class FilesClient {
       history.push({ input, calledAt });
       return false;
     }
-    if (outcome === "refused") {
+    if (typeof outcome === "string" && outcome !== "missing") {
       counters.refused += 1;
       return false;
     }
@@ -93,7 +92,7 @@ async function settled(
   files: FilesNode,
   path: string,
   input: FileInput,
-): Promise<FileOutput | "uncertain" | "refused"> {
+): Promise<FileOutput | "uncertain" | `refused: ${string}`> {
   try {
     return await outputOf(files, path, input);
   } catch (error) {
@@ -101,7 +100,7 @@ async function settled(
     if (code === "FILE_NOT_FOUND") return "missing";
     if (code === "FILE_UNCERTAIN") return "uncertain";
     if (code === undefined) throw error;
-    return "refused";
+    return `refused: ${code} ${String(error)}`;
   }
 }
 

@@ -81,6 +81,7 @@ export class FilesHazards {
   /** A block of which another machine has the same version, durably: one fault at a time can be repaired. */
   #rot(): void {
     const { machines, random, counters } = this.#world;
+    if (machines.some(({ store }) => store.rottenBlocks > 0)) return;
     const machine = random.pick(machines);
     const saved = new Set(
       machines

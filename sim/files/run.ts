@@ -11,10 +11,11 @@ import {
   type FilesInvariant,
   type FilesPlan,
 } from "./plan.js";
-import { FilesWorld } from "./world.js";
+import { FilesWorld, type MakeCluster } from "./world.js";
 
 export interface FilesSimOptions {
   readonly seed: number;
+  readonly makeCluster: MakeCluster;
   /** What is different from the drawn plan. */
   readonly plan?: Partial<FilesPlan> | undefined;
   readonly without?: readonly string[] | undefined;
@@ -28,13 +29,14 @@ export type FilesBatch = Batch<FilesSimResult>;
 /** For nodes to join, and for the first files. */
 const beginMs = 1_500;
 /** For what was in trouble to be served and complete again. */
-const settleMs = 12_000;
+const settleMs = 5_000;
 /** The last calls of programs, one after the other, and what the copies need then. */
-const lastMs = 12_000;
+const lastMs = 6_000;
 
 /** One run of replicated files. The seed decides everything in it. */
 export async function simulateFiles({
   seed,
+  makeCluster,
   plan: changed,
   without,
   story,
@@ -42,7 +44,7 @@ export async function simulateFiles({
   const random = new SimRandom(seed);
   const plan = filesFeatures.without({ ...drawFilesPlan(seed, random), ...changed }, without);
   const counters = filesCounters();
-  const world = new FilesWorld(plan, random, counters, story);
+  const world = new FilesWorld(plan, random, counters, makeCluster, story);
   counters.runs = 1;
   world.begin();
   await world.cluster.advance(beginMs);
@@ -52,7 +54,9 @@ export async function simulateFiles({
     new FilesClient(world, histories, "abcdefgh"[index]!).begin();
   new FilesHazards(world).begin();
   await world.cluster.advance(plan.stableFromMs + settleMs);
-  const last = readAll(world, histories);
+  const last = readAll(world, histories).catch((error: unknown) =>
+    world.report("progress", `what is served in the end fails: ${String(error)}`),
+  );
   await world.cluster.advance(lastMs);
   await Promise.race([last, world.cluster.advance(0)]);
   judge(world, histories);

@@ -1,13 +1,14 @@
 import type { Simulator } from "../kit/simulator.js";
 import { filesFeatures } from "./plan.js";
 import { simulateFiles } from "./run.js";
+import type { MakeCluster } from "./world.js";
 
 /** Replicated files. */
-export const simulator: Simulator = {
+export const simulatorOf = (makeCluster: MakeCluster): Simulator => ({
   modes: [],
   features: filesFeatures.names,
   tellsStories: true,
-  run: simulateFiles,
+  run: (wanted) => simulateFiles({ ...wanted, makeCluster }),
   isLiveness: (invariant) => invariant === "progress",
   canHappen: (counter) => counter !== "undecided",
-};
+});

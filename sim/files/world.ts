@@ -4,8 +4,7 @@ import type { Answered, AskOptions, Asks, Kind, Peers } from "../../src/files/pr
 import { FilesNode } from "../../src/files/protocol/files-node.js";
 import { noBytes } from "../../src/files/protocol/messages.js";
 import { MemoryBlockStore } from "../../src/files/memory-store.js";
-import { MemoryCluster } from "../../src/testing/memory-cluster.js";
-import type { Timers } from "../../src/common/ports.js";
+import type { Timers, World } from "../../src/common/ports.js";
 import type { SimRandom } from "../kit/random.js";
 import type { Violation } from "../kit/violation.js";
 import { StateHash } from "../../src/flease/protocol/state-hash.js";
@@ -29,13 +28,27 @@ export interface Machine {
   leases: Leases;
 }
 
+/** Leases in memory, and the virtual time in which they run out: `MemoryCluster` of `src/testing`. */
+export interface LeaseCluster {
+  readonly world: World;
+  open(name: string): Leases;
+  advance(ms: number): Promise<void>;
+  /** The process gets no answers. */
+  cutOff(name: string): void;
+  /** The process stands still. */
+  pause(name: string): void;
+  resume(name: string): void;
+}
+
+export type MakeCluster = (options: { readonly ttlMax: number; readonly seed: number }) => LeaseCluster;
+
 /** Nodes of replicated files in virtual time, on leases in memory. */
 export class FilesWorld {
   readonly plan: FilesPlan;
   readonly random: SimRandom;
   readonly counters: FilesCounters;
   readonly hash = new StateHash();
-  readonly cluster: MemoryCluster;
+  readonly cluster: LeaseCluster;
   readonly machines: Machine[] = [];
   violation: Violation<FilesInvariant> | undefined;
   readonly #story: ((line: string) => void) | undefined;
@@ -45,13 +58,14 @@ export class FilesWorld {
     plan: FilesPlan,
     random: SimRandom,
     counters: FilesCounters,
+    makeCluster: MakeCluster,
     story: ((line: string) => void) | undefined,
   ) {
     this.plan = plan;
     this.random = random;
     this.counters = counters;
     this.#story = story;
-    this.cluster = new MemoryCluster({ ttlMax: 5_000, seed: plan.seed });
+    this.cluster = makeCluster({ ttlMax: 5_000, seed: plan.seed });
   }
 
   get nowMs(): number {
@@ -67,6 +81,11 @@ export class FilesWorld {
     if (this.violation !== undefined) return;
     this.say(`VIOLATION ${invariant}: ${text}`);
     this.violation = { invariant, text, atMs: this.nowMs, event: this.counters.events };
+  }
+
+  /** Requests get lost, and come twice. */
+  get #isRough(): boolean {
+    return this.nowMs < this.plan.stableFromMs;
   }
 
   begin(): void {
@@ -193,7 +212,8 @@ export class FilesWorld {
             reject(new LeaseholdError("TIMEOUT", `${to} has not answered`)),
           );
           const body = (options.body ?? noBytes).slice();
-          const copies = kind !== "operate" && this.random.chance(this.plan.duplicateRate) ? 2 : 1;
+          const copies =
+            kind !== "operate" && this.#isRough && this.random.chance(this.plan.duplicateRate) ? 2 : 1;
           for (let copy = 0; copy < copies; copy += 1)
             this.#carry(
               from,
@@ -219,7 +239,8 @@ export class FilesWorld {
     timers: Timers,
   ): void {
     const delayMs = () => this.random.next() * this.plan.delayMsMax * (copy === 0 ? 1 : 20);
-    const isLost = () => target.side !== from.side || this.random.chance(this.plan.lossRate);
+    const isLost = () =>
+      target.side !== from.side || (this.#isRough && this.random.chance(this.plan.lossRate));
     if (isLost()) return;
     this.cluster.world.timers.after(delayMs(), () => {
       this.counters.events += 1;

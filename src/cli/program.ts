@@ -311,8 +311,8 @@ function addSim(program: Command, finish: Finish): void {
     .addOption(
       new Option(
         "--ground <ground>",
-        "what is simulated: a cluster, leases on shared storage, or a consistent core",
-      ).choices(["flease", "delta", "grid", "core"]),
+        "what is simulated: a cluster, leases on shared storage, a consistent core, or replicated files",
+      ).choices(["flease", "delta", "grid", "core", "files"]),
     )
     .addHelpText("after", examples("leasehold sim --minutes 10", "leasehold sim --seed 7 --mode e --story"))
     .action(async (_options: unknown, command: Command) => {

@@ -4,6 +4,14 @@
  */
 export type { BlockEntry, BlockStore, StoredBlock } from "../files/ports.js";
 export { MemoryBlockStore, type MemoryStoreOptions } from "../files/memory-store.js";
+export { startFiles, type StartFilesOptions } from "../files/node/start.js";
+export type { FilesSecurity } from "../files/node/security.js";
+export {
+  readStream,
+  type ReadStreamOptions,
+  writeStream,
+  type WriteStreamOptions,
+} from "../files/node/streams.js";
 export type {
   ConditionOptions,
   FileCallOptions,

@@ -63,8 +63,10 @@ export class MemoryBlockStore implements BlockStore {
 
   /** The blocks that lie there in good order; or only those that no crash takes away. */
   healthyBlocks(durable = false): { readonly path: string; readonly index: number; readonly tag: string }[] {
-    return [...this.#files].flatMap(([path, { blocks, rotten }]) =>
-      [...blocks].filter(([index]) => !rotten.has(index)).map(([index, { tag }]) => ({ path, index, tag })),
+    return [...this.#files].flatMap(([path, { blocks, rotten, unsynced }]) =>
+      [...blocks]
+        .filter(([index]) => !rotten.has(index) && !(durable && unsynced.has(index)))
+        .map(([index, { tag }]) => ({ path, index, tag })),
     );
   }
 
@@ -72,6 +74,11 @@ export class MemoryBlockStore implements BlockStore {
   rot(path: string, index: number): void {
     const file = this.#files.get(path);
     if (file?.blocks.has(index) === true) file.rotten.add(index);
+  }
+
+  /** How many blocks are damaged. */
+  get rottenBlocks(): number {
+    return [...this.#files.values()].reduce((sum, { rotten }) => sum + rotten.size, 0);
   }
 
   readNode(): Promise<string | undefined> {

@@ -17,7 +17,7 @@ export interface SimCommandOptions extends SharedOptions {
   readonly mode?: string;
   readonly without?: string;
   readonly story?: true;
-  readonly ground?: "core" | "delta" | "flease" | "grid";
+  readonly ground?: "core" | "delta" | "files" | "flease" | "grid";
 }
 
 /** Which runs somebody asked for, whatever is simulated in them. */

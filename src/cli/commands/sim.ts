@@ -26,7 +26,11 @@ export const runsForOnce = 50;
 const grounds = {
   flease: async () => (await import("../../../sim/flease/simulator.js")).simulator,
   delta: async () => (await import("../../../sim/delta/simulator.js")).simulator,
-  files: async () => (await import("../../../sim/files/simulator.js")).simulator,
+  files: async () => {
+    const { simulatorOf } = await import("../../../sim/files/simulator.js");
+    const { MemoryCluster } = await import("../../testing/memory-cluster.js");
+    return simulatorOf((options) => new MemoryCluster(options));
+  },
   grid: async () => (await import("../../../sim/flease-stores/simulator.js")).simulator,
   core: async () => {
     const load = () => import("../../../sim/core/simulator.js");

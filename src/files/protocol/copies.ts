@@ -70,7 +70,7 @@ export class Copies {
     this.#pauses.end();
   }
 
-  /** The promises of so many that know the file that no majority without one of them can have acknowledged anything. */
+  /** The promises of a majority of copies, each of which knows the file. */
   async promises(left: () => number): Promise<PromiseAnswer[]> {
     const { path } = this;
     const votes: PromiseAnswer[] = [];
@@ -98,19 +98,20 @@ export class Copies {
   /** A block in exactly this version, from one of these nodes. */
   async fetch(index: number, tag: string, nodes: Iterable<string>): Promise<Uint8Array> {
     const { path } = this;
-    let failure: unknown;
+    const failures: string[] = [];
     for (const node of nodes) {
       try {
         const { answerTimeoutMs: timeoutMs } = this.#parts.settings;
         const { body } = await this.#parts.peers.ask(node, "fetch", { path, index, tag }, { timeoutMs });
         return body;
       } catch (error) {
-        failure = error;
+        failures.push(`${node}: ${error instanceof Error ? error.message : String(error)}`);
       }
     }
-    throw new LeaseholdError("FILE_DAMAGED", `no node has block ${index} of ${path} in good order`, {
-      cause: failure,
-    });
+    throw new LeaseholdError(
+      "FILE_DAMAGED",
+      `no node has block ${index} of ${path} in good order, in version ${tag}: ${failures.join("; ")}`,
+    );
   }
 
   /** A block of this node's own copy; one that the disk has damaged is repaired. */

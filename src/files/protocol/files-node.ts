@@ -76,6 +76,7 @@ export class FilesNode implements Files, Answerer {
       replica: this.#replica,
       peers,
       settings,
+      isJoined: () => this.#standings.joined,
     };
     this.#router = new Router(this.#parts);
     const pauses = new Pauses(world.timers);

@@ -1,5 +1,6 @@
+import { greatest } from "../../common/lists.js";
 import type { Peers, Standing } from "./messages.js";
-import { blocksPerPage } from "./messages.js";
+import { pathsPerPage } from "./messages.js";
 import type { Replica } from "./replica.js";
 import { othersNeeded, type Standings } from "./standings.js";
 import { LeaseholdError } from "../../lease/errors.js";
@@ -36,7 +37,12 @@ export async function tryToJoin(
     return true;
   }
   if (joined.length < othersNeeded(nodes.length)) return false;
-  const generation = 1 + Math.max(...generations.map((known) => known[self] ?? 0));
+  const generation =
+    1 +
+    greatest(
+      generations.map((known) => known[self] ?? 0),
+      0,
+    );
   const told = await registerAt(joined, self, generation, store, peers, timeoutMs);
   if (told.length < othersNeeded(nodes.length)) return false;
   for (const other of told) await adoptPromises(other, replica, peers, timeoutMs);
@@ -84,7 +90,7 @@ async function adoptPromises(node: string, replica: Replica, peers: Peers, timeo
   for (let after = ""; ;) {
     const { answer } = await peers.ask(node, "promises", { after }, { timeoutMs });
     for (const [path, epoch] of answer.promises) await replica.adoptPromise(path, BigInt(epoch));
-    if (answer.promises.length < blocksPerPage) return;
+    if (answer.promises.length < pathsPerPage) return;
     after = answer.promises.at(-1)![0];
   }
 }

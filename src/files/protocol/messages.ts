@@ -23,7 +23,7 @@ export interface Asks {
   promises: { readonly after: string };
   /** Is the primary of this file at your node? */
   primary: { readonly path: string };
-  /** An operation for the file's primary. The bytes to write are the body, as the bytes read of the answer. */
+  /** An operation for the file's primary. Its body is what to write; the answer's is what was read. */
   operate: { readonly path: string; readonly operation: Operation };
 }
 
@@ -112,6 +112,7 @@ export interface OperationResult {
 
 /** In one answer, so that it stays far below what a connection takes. */
 export const blocksPerPage = 5_000;
+export const pathsPerPage = 1_000;
 
 /** The most that one call of a program reads or writes, in bytes. */
 export const bytesPerCallMax = 4 * 2 ** 20;

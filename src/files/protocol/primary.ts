@@ -42,7 +42,7 @@ interface Piece {
  * has not reached a majority: then nobody knows whether the change is there, and the next reset settles it.
  *
  * A read is answered only if the lease runs when the blocks have been read, so no later primary has served
- * by then. A change needs no such look: a later primary was promised by a majority that this epoch is refused.
+ * by then. A change needs no such look: a majority has promised each later primary to refuse this epoch.
  */
 export class Primary {
   readonly path: string;
@@ -155,6 +155,7 @@ export class Primary {
     if (!exists || create === "replace") {
       const { blockSize } = this.#parts.settings;
       await this.#setHeader({ exists: true, size: 0, empties: true, blockSize }, left);
+      return this.#done();
     }
     return this.#certain(noBytes);
   }
@@ -203,6 +204,7 @@ export class Primary {
       const { blockSize } = this.#header!;
       await this.#setHeader({ exists: true, size, empties: size === 0, blockSize }, left);
       await this.#cut(left);
+      return this.#done();
     }
     return this.#certain(noBytes);
   }
@@ -300,6 +302,11 @@ export class Primary {
     const { wallMs } = readBothClocks(this.#parts.world.clock);
     this.#sequence += 1;
     return { epoch: this.epoch, sequence: this.#sequence, size, modifiedMs: Math.max(0, Math.floor(wallMs)) };
+  }
+
+  /** A change was done, whether the lease still runs or not. */
+  #done(): Outcome {
+    return { result: this.#result(), bytes: noBytes };
   }
 
   /** What is answered was true while the lease ran. */

@@ -2,7 +2,7 @@ import { getOrInsert } from "../../common/maps.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { BlockStore, StoredBlock } from "../ports.js";
 import type { Answers, Asks, ListedFile, PromiseAnswer, Vote } from "./messages.js";
-import { blocksPerPage } from "./messages.js";
+import { blocksPerPage, pathsPerPage } from "./messages.js";
 import {
   compareVersions,
   type FileMeta,
@@ -83,7 +83,7 @@ export class Replica {
       const { meta } = kept;
       refuseUnpromised(BigInt(epoch), meta);
       const { tags } = kept;
-      if (this.#mayReplace(tags, index, stampOf(tag), BigInt(epoch))) {
+      if (this.#mayReplace(kept, index, stampOf(tag), BigInt(epoch))) {
         if (spare && !(await this.#store.hasRoom(bytes.length))) throw new LeaseholdError("STORE_FULL");
         await this.#changeBlock(path, kept, index, () => this.#store.writeBlock(path, index, tag, bytes));
         this.#setTag(tags, index, tag);
@@ -189,7 +189,7 @@ export class Replica {
   }
 
   async promises(after: string): Promise<Answers["promises"]> {
-    const paths = await this.#store.listFiles("", after, blocksPerPage);
+    const paths = await this.#store.listFiles("", after, pathsPerPage);
     const promises: (readonly [string, string])[] = [];
     for (const path of paths) promises.push([path, String((await this.meta(path)).promised)]);
     return { promises };
@@ -213,12 +213,9 @@ export class Replica {
   }
 
   /** The newest of this epoch stays; what is older gives way to what the primary sends. */
-  #mayReplace(
-    tags: ReadonlyMap<number, string | undefined>,
-    index: number,
-    stamp: Stamp,
-    epoch: bigint,
-  ): boolean {
+  #mayReplace({ meta: { header }, tags }: Kept, index: number, stamp: Stamp, epoch: bigint): boolean {
+    // It comes late: the primary has emptied the file since.
+    if (header?.epoch === epoch && compareVersions(stamp, header.floor) < 0) return false;
     const tag = tags.get(index);
     if (tag === undefined) return true;
     const there = stampOf(tag);
@@ -228,7 +225,7 @@ export class Replica {
   /** Blocks from before the file was emptied or removed. */
   async #removeVoid(path: string, kept: Kept, header: Header): Promise<void> {
     const { tags } = kept;
-    for (const [index, tag] of [...tags]) {
+    for (const [index, tag] of tags) {
       if (tag === undefined || compareVersions(stampOf(tag), header.floor) >= 0) continue;
       await this.#store.removeBlock(path, index);
       this.#forgetTag(tags, index);

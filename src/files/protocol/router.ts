@@ -1,3 +1,4 @@
+import { Pauses } from "../../common/pauses.js";
 import { timeLeft } from "../../common/time-left.js";
 import { LeaseholdError } from "../../lease/errors.js";
 import type { Lease } from "../../lease/types.js";
@@ -11,6 +12,9 @@ export const leaseOf = (path: string): string => `files/${path}`;
 
 /** How long a node waits in one go for another's lease to end, before it asks again who the primary is. */
 const waitMs = 300;
+
+/** The longest pause after a try that has found no primary. */
+const pauseMsMax = 50;
 
 /** Files whose primary this node is at the same time; those that were used longest ago give way. */
 const primariesMax = 50_000;
@@ -34,9 +38,11 @@ export class Router {
   readonly #beginning = new Map<string, Promise<Primary | undefined>>();
   readonly #hints = new Map<string, string>();
   readonly #closing = new AbortController();
+  readonly #pauses: Pauses;
 
   constructor(parts: NodeParts) {
     this.#parts = parts;
+    this.#pauses = new Pauses(parts.world.timers);
   }
 
   get primaries(): Iterable<Primary> {
@@ -80,11 +86,13 @@ export class Router {
       this.#assertOpen();
       try {
         const outcome = await this.#try(path, operation, bytes, left, signal);
+        if (outcome === "primary known") continue;
         if (outcome !== undefined) return outcome;
       } catch (error) {
         if (!isLeaseholdError(error, "NO_QUORUM", "TIMEOUT", "UNREACHABLE", "LEASE_LOST")) throw error;
         failure = error;
       }
+      await this.#pauses.pause(Math.min(left(), this.#parts.world.random.next() * pauseMsMax));
     } while (left() > 0);
     throw new LeaseholdError("NO_QUORUM", `no node became the primary of ${path} in time`, {
       cause: failure,
@@ -104,6 +112,7 @@ export class Router {
 
   async close(): Promise<void> {
     this.#closing.abort(new LeaseholdError("CLOSED"));
+    this.#pauses.end();
     await Promise.allSettled(this.#beginning.values());
     await Promise.allSettled([...this.#primaries.values()].map((primary) => primary.end()));
     this.#primaries.clear();
@@ -116,16 +125,17 @@ export class Router {
     bytes: Uint8Array,
     left: () => number,
     signal: AbortSignal | undefined,
-  ): Promise<Outcome | undefined> {
+  ): Promise<Outcome | "primary known" | undefined> {
     const here = await this.operateHere(path, operation, bytes);
     if (here !== undefined) return here;
     const hint = this.#hints.get(path);
     if (hint !== undefined) return this.#forward(hint, path, operation, bytes, left, signal);
     const beginning = this.#beginning.get(path) ?? this.#begin(path, left);
-    if ((await beginning) !== undefined) return undefined;
+    if ((await beginning) !== undefined) return "primary known";
     const node = await this.#findPrimary(path, left);
-    if (node !== undefined) this.#remember(path, node);
-    return undefined;
+    if (node === undefined) return undefined;
+    this.#remember(path, node);
+    return "primary known";
   }
 
   async #forward(
@@ -189,6 +199,8 @@ export class Router {
 
   async #takeLease(path: string, left: () => number): Promise<Lease | undefined> {
     const { leases, settings } = this.#parts;
+    // Its disk is empty, and may have been another one.
+    if (!this.#parts.isJoined()) return undefined;
     const free = await leases.tryAcquire(leaseOf(path), { ttl: settings.ttlMs });
     if (free !== undefined) return free;
     if ((await this.#findPrimary(path, left)) !== undefined) return undefined;

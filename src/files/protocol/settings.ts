@@ -14,6 +14,8 @@ export interface NodeParts {
   /** Also to this node itself, without a network. */
   readonly peers: Peers;
   readonly settings: FilesSettings;
+  /** Whether this node's disk counts. */
+  isJoined(): boolean;
 }
 
 export interface FilesSettings {

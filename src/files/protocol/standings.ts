@@ -15,8 +15,8 @@ interface NodeRecord {
 }
 
 /**
- * From how many others a node with an empty disk must hear: so many that every majority in which the lost disk
- * has voted has one of them.
+ * From how many others a node with an empty disk must hear: so many that every majority in which the lost
+ * disk has voted has one of them.
  */
 export const othersNeeded = (nodes: number): number => nodes - majorityOf(nodes) + 1;
 
@@ -60,7 +60,7 @@ export class Standings {
   }
 
   get joined(): boolean {
-    return this.#record?.founders != null;
+    return (this.#record?.founders ?? null) !== null;
   }
 
   get generations(): Generations {
@@ -84,7 +84,9 @@ export class Standings {
       );
   }
 
+  /** @throws LeaseholdError `UNREACHABLE` before the disk's record was read. */
   standing(): Standing {
+    if (this.#record === undefined) throw new LeaseholdError("UNREACHABLE", `node ${this.node} is starting`);
     const { node, nodes, store, joined, generations } = this;
     return { node, nodes, store, joined, founders: this.#record?.founders ?? null, generations };
   }

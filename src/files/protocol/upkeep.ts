@@ -3,6 +3,7 @@ import type { BlockStore } from "../ports.js";
 import { forEachOf } from "./each.js";
 import { isLeaseholdError } from "./failures.js";
 import { tryToJoin } from "./join.js";
+import { pathsPerPage } from "./messages.js";
 import type { Router } from "./router.js";
 import type { NodeParts } from "./settings.js";
 import type { Standings } from "./standings.js";
@@ -11,9 +12,8 @@ import type { Standings } from "./standings.js";
 const lookEveryMs = 500;
 /** Files that are brought up to date at one node at the same time. */
 const filesAtOnce = 4;
-const pathsPerPage = 1_000;
 
-/** What a node does by itself: joins, takes over what it lacks, brings others up to date, and scrubs its disk. */
+/** What a node does by itself: joins, takes over what it lacks, brings others up to date, scrubs its disk. */
 export class Upkeep {
   readonly reachable = new Map<string, boolean>();
   readonly counters = { scrubbed: 0, damaged: 0, repaired: 0 };
@@ -104,7 +104,7 @@ export class Upkeep {
   async #scrub(): Promise<void> {
     if (!this.#standings.joined) return;
     for await (const path of this.#paths()) {
-      for (const index of [...(await this.#parts.replica.tags(path)).keys()]) {
+      for (const index of (await this.#parts.replica.tags(path)).keys()) {
         if (this.#isClosed) return;
         await this.#pauses.pause(this.#parts.settings.scrubPauseMs);
         await this.#scrubBlock(path, index);
