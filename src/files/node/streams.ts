@@ -48,8 +48,8 @@ export function writeStream(file: ReplicatedFile, { start = 0, signal }: WriteSt
   let offset = start;
   let gathered: Buffer[] = [];
   let bytes = 0;
-  const flush = async (all: boolean): Promise<void> => {
-    while (bytes > 0 && (all || bytes >= chunkBytes)) {
+  const flush = async (atLeast: number): Promise<void> => {
+    while (bytes >= atLeast) {
       const joined = Buffer.concat(gathered);
       const part = joined.subarray(0, chunkBytes - (offset % chunkBytes));
       await file.write(offset, part, { signal });
@@ -63,10 +63,10 @@ export function writeStream(file: ReplicatedFile, { start = 0, signal }: WriteSt
     write(chunk: Buffer, _encoding, done) {
       gathered.push(chunk);
       bytes += chunk.length;
-      settle(flush(false), done);
+      settle(flush(chunkBytes), done);
     },
     final(done) {
-      settle(flush(true), done);
+      settle(flush(1), done);
     },
   });
 }
