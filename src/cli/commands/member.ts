@@ -1,6 +1,7 @@
 import { changeMembers, listMembers } from "../../flease/tcp/change-members.js";
 import type { MemberChange } from "../../flease/tcp/change-members.js";
 import type { ViewStatus } from "../../flease/tcp/node-views.js";
+import { keptAlive } from "../../common/keep-alive.js";
 import { realWorld } from "../../runtime/world.js";
 import { usageError } from "../common/failure.js";
 import { exitCode } from "../common/exit-codes.js";
@@ -19,7 +20,9 @@ export interface ChangeWords {
 export async function list(options: SharedOptions): Promise<number> {
   const settings = settingsOf(options);
   const addresses = addressesOf(settings.endpoints);
-  present(settings.output, presentMembers(await listMembers(addresses, openOptions(settings), realWorld())));
+  const world = realWorld();
+  const asked = () => listMembers(addresses, openOptions(settings), world);
+  present(settings.output, presentMembers(await keptAlive(world.keepAlive, asked)));
   return exitCode("ok");
 }
 
@@ -28,9 +31,11 @@ export async function change(words: ChangeWords, options: SharedOptions): Promis
   const settings = settingsOf(options);
   const addresses = addressesOf(settings.endpoints);
   const wanted = { ...comingFrom(words.added), remove: words.remove };
+  const world = realWorld();
   const told = (status: ViewStatus) => sayProgress(progressOf(status));
   try {
-    const done = await changeMembers(addresses, openOptions(settings), wanted, told, realWorld());
+    const changed = () => changeMembers(addresses, openOptions(settings), wanted, told, world);
+    const done = await keptAlive(world.keepAlive, changed);
     sayProgress("");
     present(settings.output, presentMembers(done));
   } finally {

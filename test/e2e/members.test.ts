@@ -1,0 +1,168 @@
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { LeaseholdError, clusterStatus, open } from "leasehold";
+import type { Leases } from "leasehold";
+import { freePorts } from "../free-ports.js";
+import { leasehold } from "../support/built.js";
+import { report } from "./arena.js";
+
+/**
+ * A cluster of real processes goes from three members to five and back to three, by the command, under load and
+ * with kills: nobody holds beside another, tokens rise, and a lease that is renewed all the while is never lost.
+ */
+
+const resources = ["r0", "r1", "r2", "r3"];
+let folder = "";
+const processes = new Map<string, ChildProcess>();
+const endpoints = new Map<string, string>();
+let founding: Record<string, string> = {};
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "leasehold-members-"));
+  const ids = ["a", "b", "c", "d", "e"];
+  const ports = await freePorts(ids.length);
+  for (const [index, id] of ids.entries()) endpoints.set(id, `127.0.0.1:${ports[index]}`);
+  founding = Object.fromEntries(["a", "b", "c"].map((id) => [id, endpoints.get(id)!]));
+});
+
+afterAll(() => {
+  for (const child of processes.values()) child.kill("SIGKILL");
+  rmSync(folder, { recursive: true });
+});
+
+function start(id: string): void {
+  const config = join(folder, `${id}.config.json`);
+  const common = { ttlMax: "2s", maxClockSkew: "20ms", rpcTimeout: "200ms" };
+  const own = { id, listen: endpoints.get(id), viewsFile: join(folder, `${id}.views.json`) };
+  writeFileSync(config, JSON.stringify({ ...own, members: founding, ...common }));
+  processes.set(id, leasehold(["peer", "--config", config]).process);
+}
+
+async function kill(id: string): Promise<void> {
+  const child = processes.get(id)!;
+  child.kill("SIGKILL");
+  await once(child, "exit");
+}
+
+/** Runs `leasehold member …` at one of the members; resolves with what it has printed. */
+async function member(at: string, ...words: string[]): Promise<string> {
+  const asked = leasehold(["member", ...words, "--endpoints", `flease://${endpoints.get(at)}`]);
+  const { code, stdout, stderr } = await asked.finished;
+  expect([code, stderr]).toEqual([0, ""]);
+  return stdout;
+}
+
+async function allReady(at: string, count: number): Promise<void> {
+  await expect
+    .poll(
+      async () => {
+        const reports = await clusterStatus(`flease://${endpoints.get(at)}`).catch(() => []);
+        return reports.filter((each) => each.reachable && each.status.state === "ready").length;
+      },
+      { timeout: 30_000, interval: 200 },
+    )
+    .toBe(count);
+}
+
+interface Tenure {
+  readonly worker: number;
+  readonly resource: string;
+  readonly token: bigint;
+  /** After the call that granted it, and before the last look at which it was held. */
+  readonly fromMs: number;
+  untilMs: number;
+}
+
+/** Takes one resource after another, and looks at what it holds as often as it can. */
+async function work(worker: number, leases: Leases, tenures: Tenure[], goOn: () => boolean): Promise<void> {
+  for (let turn = worker; goOn(); turn += 1) {
+    const resource = resources[turn % resources.length]!;
+    const lease = await leases.acquire(resource, { wait: "2s" }).catch((error: unknown) => {
+      if (error instanceof LeaseholdError) return undefined;
+      throw error;
+    });
+    if (lease === undefined) continue;
+    const fromMs = performance.now();
+    const tenure: Tenure = { worker, resource, token: lease.token, fromMs, untilMs: fromMs };
+    tenures.push(tenure);
+    const endMs = fromMs + 30 + Math.random() * 300;
+    for (;;) {
+      const lookMs = performance.now();
+      if (lookMs > endMs || lease.remaining() <= 0) break;
+      tenure.untilMs = lookMs;
+      await sleep(2);
+    }
+    await lease.release();
+  }
+}
+
+function overlaps(tenures: readonly Tenure[]): string[] {
+  return resources.flatMap((resource) => {
+    const own = tenures.filter((each) => each.resource === resource);
+    const inOrder = own.toSorted((one, other) => one.fromMs - other.fromMs);
+    return inOrder.slice(1).flatMap((next, index) => {
+      const last = inOrder[index]!;
+      const wrong = next.fromMs < last.untilMs || next.token <= last.token;
+      return wrong
+        ? [`${resource}: ${last.worker} to ${last.untilMs}, ${next.worker} from ${next.fromMs}`]
+        : [];
+    });
+  });
+}
+
+test("from three members to five and back to three, under load and with kills", async () => {
+  for (const id of ["a", "b", "c"]) start(id);
+  await allReady("a", 3);
+  const tenures: Tenure[] = [];
+  let works = true;
+  const clients = await Promise.all([0, 1, 2].map(() => open(`flease://${endpoints.get("c")}`)));
+  const [keeper] = clients;
+  const kept = await keeper!.acquire("kept");
+  const { token } = kept;
+  const workers = clients.map((leases, worker) => work(worker, leases, tenures, () => works));
+  const stillKept = () => expect([kept.remaining() > 0, kept.token]).toEqual([true, token]);
+
+  for (const [id, count] of [
+    ["d", 4],
+    ["e", 5],
+  ] as const) {
+    start(id);
+    await sleep(1_000); // Until it listens.
+    await member("b", "add", `${id}=${endpoints.get(id)}`);
+    await allReady("c", count);
+    stillKept();
+  }
+  for (const id of ["b", "d"]) {
+    await kill(id);
+    start(id);
+    await allReady("c", 5);
+    stillKept();
+  }
+  // One dies in the middle of a change, and comes back into it.
+  const removed = member("c", "remove", "a");
+  await sleep(1_000);
+  await kill("e");
+  start("e");
+  await removed;
+  await kill("a");
+  await allReady("c", 4);
+  stillKept();
+  await member("d", "remove", "b");
+  await kill("b");
+  await allReady("e", 3);
+  stillKept();
+  const text = await member("e", "list");
+  expect(text.match(/^[a-e](?= )/gm)).toEqual(["c", "d", "e"]);
+  await sleep(500);
+  works = false;
+  await Promise.all(workers);
+  for (const leases of clients) await leases.close();
+  report(`${tenures.length} tenures while the members changed`);
+  expect(tenures.length).toBeGreaterThan(100);
+  expect(overlaps(tenures)).toEqual([]);
+});
