@@ -62,9 +62,6 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
   heapIndex = -1;
 
   #terms: LeaseTerms<LeaseKeeper>;
-  /** The end that `maxHold` sets, on the steady clock; `undefined` where it sets none. */
-  readonly #latestMs: number | undefined;
-  #isLate = false;
   #nextRenewalMs = Infinity;
   #renewal: Renewal | undefined;
   #rarity: Rarity | undefined;
@@ -82,7 +79,7 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
     this.#terms = keeper.terms.of(options);
     const { maxHoldMs } = options;
     const nowMs = keeper.world.clock.monotonicMs();
-    this.#latestMs = maxHoldMs === Infinity ? undefined : nowMs + maxHoldMs;
+    if (maxHoldMs < Infinity) this.#rare.latestMs = nowMs + maxHoldMs;
     // One that has run out meanwhile is found so by the first look, when those who listen know of the lease.
     const leftMs = Math.min(remainingMs, maxHoldMs);
     this.#planRenewal(leftMs, nowMs);
@@ -107,7 +104,7 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
 
   /** The end that `maxHold` sets, on the steady clock. */
   get latestMs(): number {
-    return this.#latestMs ?? Infinity;
+    return this.#rarity?.latestMs ?? Infinity;
   }
 
   /** Work runs under this lease that `close` asks to stop first. */
@@ -138,6 +135,15 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
 
   get #renewedElsewhere(): boolean {
     return this.#terms.renewedElsewhere;
+  }
+
+  /** Less than a third of it is left, and those who listen have been told. */
+  get #isLate(): boolean {
+    return this.#rarity?.isLate === true;
+  }
+
+  set #isLate(isLate: boolean) {
+    if (isLate !== this.#isLate) this.#rare.isLate = isLate;
   }
 
   get #rare(): Rarity {
@@ -193,7 +199,8 @@ export class HeldLease implements Lease, Holding, RenewalTaker, Sleeper {
   /** @param errorOf makes the error if the look finds the end; else it is made where somebody asks for it */
   #look(errorOf?: typeof foundLost): number {
     if (this.#ended !== undefined) return 0;
-    const holdLeftMs = this.#latestMs === undefined ? Infinity : this.#latestMs - this.#nowMs();
+    const { latestMs } = this;
+    const holdLeftMs = latestMs === Infinity ? Infinity : latestMs - this.#nowMs();
     const leftMs = Math.min(this.grant.remainingMs(), holdLeftMs);
     if (leftMs > 0) return leftMs;
     const reason = holdLeftMs <= 0 ? "max-hold" : (this.grant.lossReason ?? "expired");

@@ -75,6 +75,9 @@ export class Renewal {
 
 /** What most leases never need. */
 export class Rarity {
+  /** The end that `maxHold` sets, on the steady clock. */
+  latestMs = Infinity;
+  isLate = false;
   /** Work runs under the lease that `close` asks to stop first. */
   hasWork = false;
   /** By which the lease can be attached. */
