@@ -161,6 +161,7 @@ const mayImport: Record<string, readonly string[]> = {
     "etcd",
     "files",
     "files/disk",
+    "files/node",
     "files/webdav",
     "flease/tcp",
     "flease/tcp/security",

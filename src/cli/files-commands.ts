@@ -1,4 +1,4 @@
-import { Command, Option } from "commander";
+import { Command, InvalidArgumentError, Option } from "commander";
 import { type Finish, examples } from "./command-help.js";
 import { collectEndpoints } from "./common/settings.js";
 
@@ -6,18 +6,20 @@ import { collectEndpoints } from "./common/settings.js";
 export function addFiles(program: Command, finish: Finish): void {
   const files = program
     .command("files")
-    .description("replicated files: put, get and list them")
+    .description("replicated files: put, get and list them, and run the nodes that keep them")
     .helpCommand(false)
     .addHelpText(
       "after",
       examples(
-        "leasehold files put backup.tar backups/",
+        "leasehold files up                       three nodes on this machine",
+        "leasehold files put backup.tar backups/  (in a second terminal)",
         "leasehold files ls backups",
         "leasehold files get backups/backup.tar copy.tar",
       ),
     );
   addTransfers(files, finish);
   addChanges(files, finish);
+  addNodes(files, finish);
 }
 
 function client(command: Command): Command {
@@ -103,4 +105,46 @@ function addChanges(files: Command, finish: Finish): void {
       const { status } = await import("./files/commands.js");
       finish(await status(command.optsWithGlobals()));
     });
+}
+
+function addNodes(files: Command, finish: Finish): void {
+  files
+    .command("up")
+    .description("three nodes on this machine to try: kill one, and get it back")
+    .option("--dir <path>", "where the nodes keep their files, a folder each", "leasehold-files")
+    .option("--port <port>", "first port to listen on; others are used when it is taken", parsePort, 7480)
+    .action(async (_options: unknown, command: Command) => {
+      const { filesUp } = await import("./files/up.js");
+      finish(await filesUp(command.optsWithGlobals()));
+    });
+  files
+    .command("serve")
+    .description("run a node in this terminal, which is a member of the cluster of its leases, too")
+    .option("--id <id>", "name of this node")
+    .option("--dir <path>", "where it keeps its files: a directory of its own")
+    .option("--node <id=host:port>", "where nodes hear each other, this one included; once for each", collect)
+    .option("--member <id=host:port>", "where they hear each other as members; once for each", collect)
+    .option("--http <host:port>", "where it serves WebDAV (default: 127.0.0.1:7480)")
+    .option("--block-size <bytes>", "of new files, 4096 to 4194304 (default: 1048576)")
+    .option("--ttl-max <duration>", "longest lease, the same at every node (default: 15s)")
+    .option(
+      "--max-clock-skew <duration>",
+      "how far clocks may be apart, the same at every node (default: 500ms)",
+    )
+    .addOption(new Option("--user <name:password>", "what clients have to show").env("LEASEHOLD_FILES_USER"))
+    .action(async (_options: unknown, command: Command) => {
+      const { serve } = await import("./files/serve.js");
+      finish(await serve(command.optsWithGlobals()));
+    });
+}
+
+function collect(text: string, before: readonly string[] = []): readonly string[] {
+  return [...before, text];
+}
+
+function parsePort(text: string): number {
+  const port = Number(text);
+  if (!/^\d+$/.test(text) || port < 1 || port > 65_535)
+    throw new InvalidArgumentError("It is a number from 1 to 65535.");
+  return port;
 }

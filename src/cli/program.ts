@@ -31,7 +31,17 @@ const PORT_MAX = 65_535;
 export const MEMBERS_MAX = 31;
 
 /** The commands that have something to put in order before they end by a signal. */
-const listening: ReadonlySet<string> = new Set(["up", "run", "hold", "elect", "watch", "peer", "core"]);
+const listening: ReadonlySet<string> = new Set([
+  "up",
+  "run",
+  "hold",
+  "elect",
+  "watch",
+  "peer",
+  "core",
+  "files serve",
+  "files up",
+]);
 
 const parseExitCode = wholeNumber(0, EXIT_CODE_MAX);
 const parseCount = wholeNumber(1, COUNT_MAX);

@@ -23,6 +23,8 @@ const uselessFor: Readonly<Record<string, Useless>> = {
   check: { names: all.filter((name) => !isOutput(name)), why: "it asks no running member" },
   completion: { names: all },
   files: { names: asked, why: "its nodes are named by --nodes" },
+  "files serve": { names: ["endpoints", "role", "timeout"], why: "it is a node itself" },
+  "files up": { names: [...asked, "timeout"], why: "its nodes are on this machine only" },
 };
 
 /** A command as it is typed: `ls`, `files ls`. */

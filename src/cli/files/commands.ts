@@ -98,7 +98,7 @@ export async function move(from: string, to: string, options: FilesOptions): Pro
   return exitCode("ok");
 }
 
-const nodeColumns: readonly Column[] = [
+export const nodeColumns: readonly Column[] = [
   { title: "NODE" },
   { title: "ADDRESS", shrinks: true },
   { title: "STATE", shrinks: true },
@@ -128,11 +128,11 @@ export async function status(options: FilesOptions): Promise<number> {
   return exitCode(reached * 2 > found.length ? "ok" : "unavailable");
 }
 
-type Found =
+export type Found =
   | { readonly address: string; readonly reachable: true; readonly status: FilesStatus }
   | { readonly address: string; readonly reachable: false; readonly reason: string };
 
-function nodeRow(found: Found): Cell[] {
+export function nodeRow(found: Found): Cell[] {
   if (!found.reachable)
     return [
       { text: "-" },

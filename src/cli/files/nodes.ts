@@ -3,7 +3,7 @@ import { request as httpsRequest } from "node:https";
 import { type Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { type ErrorCode, LeaseholdError, errorCodes } from "../../lease/errors.js";
-import { codeHeader } from "../../files/webdav/server.js";
+import { codeHeader, processingHeader } from "../../files/webdav/server.js";
 import { type ExitName } from "../common/exit-codes.js";
 import { CommandFailure, usageError } from "../common/failure.js";
 
@@ -13,6 +13,8 @@ export const localNodes: readonly string[] = [0, 1, 2].map((n) => `http://127.0.
 
 /** Between two rounds of asking all nodes, ms: a primary that was lost is replaced meanwhile. */
 const pauseMs = 250;
+/** A node that says nothing for so long is not waited for, ms. */
+const silentMsMax = 6_000;
 /** Of an error only so much is read, bytes. */
 const errorBytesMax = 4_096;
 
@@ -57,15 +59,18 @@ export class Nodes {
 
   /** Asks until a node has answered, or `--timeout` is over. @throws CommandFailure for a refusal */
   async ask(ask: Ask): Promise<IncomingMessage> {
-    const begunMs = performance.now();
+    let failingSinceMs = performance.now();
     for (let tries = 1; ; tries += 1) {
       const url = this.urls[this.#current]!;
+      const triedMs = performance.now();
       const failure = await this.#try(url, ask).catch((error: unknown) => new Unreachable(url, error));
       if (!(failure instanceof Unreachable) && !temporary.has(failure.statusCode ?? 0)) {
         if ((failure.statusCode ?? 500) < 300) return failure;
         throw await refusalOf(failure, ask);
       }
-      const isOver = performance.now() - begunMs > this.#timeoutMs;
+      // A transfer that went well for a while has made new what time is left.
+      if (performance.now() - triedMs > 2 * silentMsMax) failingSinceMs = performance.now();
+      const isOver = performance.now() - failingSinceMs > this.#timeoutMs;
       if (isOver || ask.body?.isRepeatable === false)
         throw failure instanceof Unreachable
           ? new CommandFailure("unavailable", `no node can be reached: ${failure.message}`)
@@ -99,11 +104,12 @@ export class Nodes {
           path: encodedPath(path),
           headers: {
             ...headers,
+            [processingHeader]: "1",
             ...(body?.bytes !== undefined && { "content-length": String(body.bytes) }),
             ...(this.#authorization !== undefined && { authorization: this.#authorization }),
           },
-          // While bytes flow a request may take hours.
-          timeout: Math.max(this.#timeoutMs, 1_000),
+          // While bytes flow, or the node says that it is at work, a request may take hours.
+          timeout: Math.min(silentMsMax, this.#timeoutMs),
         },
         resolve,
       );

@@ -12,6 +12,10 @@ import { methods, pathOf } from "./methods.js";
 import { Refusal } from "./refusal.js";
 import { dav, openRoot } from "./xml.js";
 
+/** A client that sends this is told that its request is at work, by status 102 (RFC 2518, 10.1). */
+export const processingHeader = "leasehold-processing";
+/** Between two of them, ms. */
+const processingMs = 2_000;
 /** The stable code of an error, for programs. */
 export const codeHeader = "leasehold-error";
 /** Requests that are served at once; each has two pieces of a file in memory. */
@@ -115,6 +119,10 @@ class Front {
 
   async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     this.#underWay += 1;
+    const isTold = request.headers[processingHeader] !== undefined;
+    const telling = setInterval(() => {
+      if (isTold && !response.headersSent) response.writeProcessing();
+    }, processingMs);
     // Of a client that has gone nobody hears more; what was sent before is cut off.
     response.on("error", () => undefined);
     try {
@@ -126,6 +134,7 @@ class Front {
       this.#refuse(request, response, error);
     } finally {
       this.#underWay -= 1;
+      clearInterval(telling);
     }
   }
 

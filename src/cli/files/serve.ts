@@ -1,0 +1,133 @@
+import { readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { parseDuration } from "../../lease/duration.js";
+import { type Member, startMember } from "../../index.js";
+import { openBlockDirectory } from "../../files/disk/directory-store.js";
+import { startFiles } from "../../files/node/start.js";
+import { serveWebdav } from "../../files/webdav/server.js";
+import type { Logger } from "../../runtime/logger.js";
+import { exitCode } from "../common/exit-codes.js";
+import { usageError } from "../common/failure.js";
+import { securityOf } from "../common/security-options.js";
+import { tellParent } from "../common/parent-process.js";
+import { stopRequested } from "../common/stop-requested.js";
+import { toJson } from "../output/present.js";
+import { sayError, sayLine } from "../output/say.js";
+import { localFilesPort } from "./nodes.js";
+import type { FilesOptions } from "./settings.js";
+
+export interface ServeOptions extends FilesOptions {
+  readonly id?: string;
+  readonly dir?: string;
+  readonly node?: readonly string[];
+  readonly member?: readonly string[];
+  readonly http?: string;
+  readonly user?: string;
+  readonly blockSize?: string;
+  readonly ttlMax?: string;
+  readonly maxClockSkew?: string;
+}
+
+/** What a node that was forked tells its parent. */
+export interface ServeNews {
+  readonly type: "serving";
+  readonly id: string;
+  readonly url: string;
+}
+
+/** A clean end takes at most this long; then the process ends anyway. */
+const closeMsMax = 5_000;
+
+const logger: Logger = {
+  info: () => undefined,
+  warn: (message) => sayError(`warning: ${message}`),
+  error: (message) => sayError(message),
+};
+
+/** `leasehold files serve`: one node, which is a member of the cluster of its leases, until a signal. */
+export async function serve(options: ServeOptions): Promise<number> {
+  const stopped = stopRequested();
+  const { id, dir } = options;
+  if (id === undefined || dir === undefined) throw usageError("a node needs --id and --dir");
+  const [nodes, members] = [listOf(options.node, "--node"), listOf(options.member, "--member")];
+  const security = securityOf(options);
+  const member = await startMember({
+    id,
+    members,
+    ...(options.cluster !== undefined && { cluster: options.cluster }),
+    ...(options.ttlMax !== undefined && { ttlMax: parseDuration(options.ttlMax, "--ttl-max") }),
+    ...(options.maxClockSkew !== undefined && {
+      maxClockSkew: parseDuration(options.maxClockSkew, "--max-clock-skew"),
+    }),
+    ...security,
+    logger,
+  });
+  try {
+    return await serveFiles(id, dir, nodes, member, options, stopped);
+  } finally {
+    await Promise.race([member.close(), sleep(closeMsMax)]);
+  }
+}
+
+async function serveFiles(
+  id: string,
+  directory: string,
+  nodes: Readonly<Record<string, string>>,
+  { leases }: Member,
+  options: ServeOptions,
+  stopped: Promise<void>,
+): Promise<number> {
+  const blockSize = options.blockSize === undefined ? undefined : Number(options.blockSize);
+  const store = await openBlockDirectory(directory);
+  const stops: (() => Promise<void>)[] = [() => store.close()];
+  try {
+    const files = await startFiles({ node: id, nodes, leases, store, blockSize, ...securityOf(options) });
+    stops.unshift(() => files.close());
+    const { hostname, port } = new URL(`http://${options.http ?? `127.0.0.1:${localFilesPort}`}`);
+    const front = await serveWebdav(files, leases, {
+      host: hostname.replace(/^\[|\]$/g, ""),
+      port: Number(port),
+      credentials: options.user,
+      tls: certificateOf(options),
+      fault: (text) => sayError(`warning: ${text}`),
+    });
+    stops.unshift(() => front.close());
+    announce(id, front.url, options);
+    await stopped;
+  } finally {
+    // The front first, so that requests under way can end.
+    for (const stop of stops) await Promise.race([stop(), sleep(closeMsMax)]);
+  }
+  return exitCode("ok");
+}
+
+function announce(id: string, url: string, { output = "table" }: ServeOptions): void {
+  const news: ServeNews = { type: "serving", id, url };
+  tellParent(news);
+  sayLine(output === "table" ? `${id} serves ${url}` : toJson(news));
+}
+
+/** `a=host:port`, once for each. */
+function listOf(given: readonly string[] | undefined, option: string): Record<string, string> {
+  const entries = (given ?? []).map((text) => {
+    const at = text.indexOf("=");
+    if (at < 1) throw usageError(`${option} is ID=HOST:PORT, not ${JSON.stringify(text)}`);
+    return [text.slice(0, at), text.slice(at + 1)] as const;
+  });
+  if (entries.length === 0) throw usageError(`${option} is missing: give it once for each node`);
+  return Object.fromEntries(entries);
+}
+
+/** WebDAV shows the certificate that the node has for members and nodes. */
+function certificateOf({ tlsCert, tlsKey }: ServeOptions) {
+  if (tlsCert === undefined || tlsKey === undefined) return undefined;
+  return { cert: pemIn(tlsCert), key: pemIn(tlsKey) };
+}
+
+function pemIn(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    throw usageError(`${path} cannot be read: ${(error as NodeJS.ErrnoException).code}`);
+  }
+}

@@ -1,0 +1,147 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, readdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { FilesStatus } from "../../src/files/types.js";
+import { freePorts } from "../free-ports.js";
+import { dist } from "../support/built.js";
+
+/** `leasehold files up`: three nodes as processes, which are killed, stopped, harmed and emptied. */
+
+let folder: string;
+let up: ChildProcess;
+let port: number;
+let said = "";
+const content = randomBytes(30_000_000);
+
+const main = join(dist, "cli/main.js");
+const urls = () => [0, 1, 2].map((n) => `http://127.0.0.1:${port + n}`).join();
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "leasehold-nodes-"));
+  [port] = (await freePorts(9)) as [number];
+  up = spawn(process.execPath, [main, "files", "up", "--port", String(port), "--dir", join(folder, "nodes")]);
+  up.stdout!.on("data", (text) => (said += String(text)));
+  writeFileSync(join(folder, "dense"), content);
+  writeFileSync(join(folder, "sparse"), "begin");
+  truncateSync(join(folder, "sparse"), 400_000_000);
+  while (!said.includes("in a second terminal")) await once(up.stdout!, "data");
+});
+afterAll(async () => {
+  up.kill("SIGTERM");
+  if (up.exitCode === null) await once(up, "exit");
+  rmSync(folder, { recursive: true });
+});
+
+async function leasehold(...args: readonly string[]) {
+  const child = spawn(process.execPath, [main, "files", ...args, "--nodes", urls()], { cwd: folder });
+  let text = "";
+  let err = "";
+  child.stdout.on("data", (bytes) => (text += String(bytes)));
+  child.stderr.on("data", (bytes) => (err += String(bytes)));
+  const [code] = (await once(child, "close")) as [number];
+  return { code, text, err };
+}
+
+interface Found {
+  readonly status?: FilesStatus;
+}
+
+async function statuses(): Promise<readonly Found[]> {
+  return JSON.parse((await leasehold("status", "-o", "json")).text) as Found[];
+}
+
+/** The process of a node. */
+function pidOf(node: string): number {
+  const pid = readdirSync("/proc").find((name) => {
+    if (!/^\d+$/.test(name)) return false;
+    try {
+      const words = readFileSync(`/proc/${name}/cmdline`, "utf8");
+      return words.includes(`--id\0${node}\0`) && words.includes(folder);
+    } catch {
+      return false;
+    }
+  });
+  return Number(pid);
+}
+
+async function same(path: string): Promise<boolean> {
+  const { code, err } = await leasehold("get", path, "back");
+  if (code !== 0) throw new Error(err);
+  return readFileSync(join(folder, "back")).equals(content);
+}
+
+/** The node that has the primary of a file, as soon as there is one. */
+async function primaryOf(path: string): Promise<string> {
+  for (;;) {
+    const found = await statuses();
+    const has = ({ status }: Found) => status?.primaries.some((each) => each.path === path) === true;
+    const node = found.find(has)?.status?.node;
+    if (node !== undefined) return node;
+  }
+}
+
+function isWhole({ state, rebuilding, peers }: FilesStatus): boolean {
+  const hasAll = state === "serving" || (state === "rebuilding" && rebuilding?.left === 0);
+  return hasAll && peers.every(({ behind }) => behind === 0);
+}
+
+describe("three nodes", () => {
+  test("keep a file whose primary is killed while it is written", async () => {
+    const put = leasehold("put", "dense", "killed");
+    process.kill(pidOf(await primaryOf("killed")), "SIGKILL");
+    expect((await put).code).toBe(0);
+    expect(await same("killed")).toBe(true);
+  });
+
+  test("go on when a primary is stopped, which shows nothing old when it wakes up", async () => {
+    await leasehold("put", "dense", "stopped");
+    const pid = pidOf(await primaryOf("stopped"));
+    process.kill(pid, "SIGSTOP");
+    try {
+      writeFileSync(join(folder, "new"), "new");
+      expect((await leasehold("put", "new", "stopped")).code).toBe(0);
+    } finally {
+      process.kill(pid, "SIGCONT");
+    }
+    expect((await leasehold("cat", "stopped")).text).toBe("new");
+  });
+
+  test("keep holes without room", async () => {
+    expect((await leasehold("put", "sparse")).code).toBe(0);
+    const { code } = await leasehold("get", "sparse", "sparse.back");
+    expect(code).toBe(0);
+    const back = readFileSync(join(folder, "sparse.back"));
+    expect([
+      back.length,
+      back.toString("latin1", 0, 5),
+      back.subarray(5).every((byte) => byte === 0),
+    ]).toEqual([400_000_000, "begin", true]);
+  });
+
+  test("fill a node that was replaced by an empty one, which then stands in for another", async () => {
+    await leasehold("put", "dense", "filled");
+    rmSync(join(folder, "nodes/c"), { recursive: true });
+    process.kill(pidOf("c"), "SIGKILL");
+    await expect
+      .poll(
+        async () => {
+          const found = await statuses();
+          return found.every(({ status }) => status !== undefined && isWhole(status));
+        },
+        { timeout: 60_000, interval: 1_000 },
+      )
+      .toBe(true);
+    process.kill(pidOf("a"), "SIGKILL");
+    expect(await same("filled")).toBe(true);
+  });
+
+  test("all killed at once come back with all that was acknowledged", async () => {
+    await leasehold("put", "dense", "all");
+    for (const node of ["a", "b", "c"]) process.kill(pidOf(node), "SIGKILL");
+    expect(await same("all")).toBe(true);
+  });
+});
