@@ -115,7 +115,7 @@ const exitByErrorCode: Record<ErrorCode, ExitName> = {
   STORE_UNFIT: "unfit",
   INVALID_PATH: "usage",
   INVALID_RANGE: "usage",
-  FILE_NOT_FOUND: "conflict",
+  FILE_NOT_FOUND: "missing",
   FILE_EXISTS: "conflict",
   FILE_CHANGED: "conflict",
   FILE_UNCERTAIN: "unavailable",

@@ -167,7 +167,7 @@ export class FilesTree implements DavTree {
     try {
       return await this.#files.stat(path);
     } catch (error) {
-      if (error instanceof LeaseholdError && String(error.code) === "FILE_NOT_FOUND") return undefined;
+      if (error instanceof LeaseholdError && error.code === "FILE_NOT_FOUND") return undefined;
       throw error;
     }
   }
