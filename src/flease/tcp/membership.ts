@@ -19,6 +19,8 @@ export interface MembershipHost {
   readonly nodeId: string;
   readonly cluster: Cluster;
   readonly transport: Pick<Transport, "identity" | "call">;
+  /** Those without a vote confirm nobody: two processes could each find some that the other does not know. */
+  readonly views: { isVoter(id: string): boolean };
   now(): Reading;
 }
 
@@ -62,7 +64,8 @@ export class Membership {
 
   /** A batch of another member tells which of ours it has received. */
   echoed(link: Link, echo: Echo, nowMs: number): void {
-    if (echo.loMs !== 0) this.duplicates.confirmed(link.peerId, Math.min(echo.monoMs, nowMs));
+    if (echo.loMs !== 0 && this.#host.views.isVoter(link.peerId))
+      this.duplicates.confirmed(link.peerId, Math.min(echo.monoMs, nowMs));
   }
 
   #changed(): void {
@@ -82,7 +85,8 @@ export class Membership {
     try {
       const params = { connected: this.duplicates.connected, before: announcement.before };
       await this.#host.transport.call(link, "connected", params, announceTimeoutMs);
-      if (this.#links.get(link) === announcement) this.duplicates.confirmed(link.peerId, sentMs);
+      const stands = this.#links.get(link) === announcement;
+      if (stands && this.#host.views.isVoter(link.peerId)) this.duplicates.confirmed(link.peerId, sentMs);
       if (announcement.state === "sent") announcement.state = "confirmed";
     } catch {
       announcement.state = "due";

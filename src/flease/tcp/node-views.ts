@@ -58,6 +58,8 @@ export class NodeViews {
   readonly #host: ViewsHost;
   readonly #file: ViewFile | undefined;
   readonly #begin: (KeptView & Pick<ToldView, "addresses">) | undefined;
+  #voterStamp = 0;
+  #voterIds: ReadonlySet<string> = new Set();
   #toldStamp = 0;
   #toldMono = -Infinity;
   #complained = false;
@@ -108,6 +110,16 @@ export class NodeViews {
     return votersOf(this.#host.peer.views.view).map((id) => members.indexOf(id));
   }
 
+  /** Asked for each batch of a member. */
+  isVoter(id: string): boolean {
+    const { view } = this.#host.peer.views;
+    if (view.stamp !== this.#voterStamp) {
+      this.#voterStamp = view.stamp;
+      this.#voterIds = new Set(votersOf(view));
+    }
+    return this.#voterIds.has(id);
+  }
+
   #told(): ToldView {
     const note = this.#host.peer.views.note();
     return { ...note, addresses: this.#addressesOf(votersOf(note.view)) };
@@ -125,7 +137,7 @@ export class NodeViews {
 
   #tell(link: Link): void {
     const { transport, role } = this.#host;
-    if (role !== "member" || link === transport.loopback || link.role === "observer") return;
+    if (role !== "member" || link === transport.loopback) return;
     transport.call(link, "view", this.document(), tellTimeoutMs).catch(() => {
       // It hears of it with the next view, or when it is connected again.
     });
