@@ -4,6 +4,14 @@ import { checkResourceName } from "./resource-name.js";
 /** The greatest `limit`: a caller that waits does so at every slot at once. */
 export const limitMax = 64;
 
+/** Stands between a name and the number of its slot. */
+export const slotMark = "/~";
+
+/** Slot 0 is the name itself. */
+export function slotName(name: string, slot: number): string {
+  return slot === 0 ? name : `${name}${slotMark}${slot}`;
+}
+
 /**
  * A counted lease of n is an exclusive lease on one of n resources, its slots. Slot 0 is the name itself, so
  * that a call without a limit is one with the limit 1; the others have names that no program can give.
@@ -15,7 +23,7 @@ export function slotNames(name: string, limit: number): string[] {
     const given = typeof limit === "number" ? String(limit) : typeof limit;
     throw new LeaseholdError("INVALID_CONFIG", `limit: a whole number from 1 to ${limitMax}, not ${given}`);
   }
-  const names = Array.from({ length: limit }, (_, slot) => (slot === 0 ? name : `${name}/~${slot}`));
+  const names = Array.from({ length: limit }, (_, slot) => slotName(name, slot));
   checkResourceName(names[limit - 1]!);
   return names;
 }
@@ -38,16 +46,14 @@ export function refuseSlotName(name: string): void {
 /** Which slot the name is of; 0 for a name that is its own. */
 export function slotNumber(name: string): number {
   const at = suffixOf(name);
-  return at < 0 ? 0 : Number(name.slice(at + mark.length));
+  return at < 0 ? 0 : Number(name.slice(at + slotMark.length));
 }
-
-const mark = "/~";
 
 /** Where `/~` and a number begin at the end of a name; -1 without. For every lease, so it makes nothing. */
 function suffixOf(name: string): number {
   let at = name.length;
   while (isDigit(name.charCodeAt(at - 1))) at -= 1;
-  return at < name.length && name.startsWith(mark, at - mark.length) ? at - mark.length : -1;
+  return at < name.length && name.startsWith(slotMark, at - slotMark.length) ? at - slotMark.length : -1;
 }
 
 function isDigit(unit: number): boolean {

@@ -176,6 +176,23 @@ describe("get", () => {
     ]);
   });
 
+  test("shows who else holds: slots of a counted lease, or readers", () => {
+    const other = { state: "held", confirmed: true, remainingMs: 4_100 } as const;
+    const slots = [
+      { ...other, resource: "reports/~2", holder: "host-2.y", token: 8n },
+      { ...other, resource: "reports/~11", holder: "host-3.z", token: 9n },
+    ];
+    const { table, document } = presentExplanation(explanation, slots);
+    expect(table(plain, 120).slice(5, 8)).toEqual([
+      "time left  at most 4.1 s unless it is renewed",
+      "slot 2     host-2.y, token 8, 4.1 s left unless renewed",
+      "slot 11    host-3.z, token 9, 4.1 s left unless renewed",
+    ]);
+    expect(JSON.parse(toJson(document))).toMatchObject({
+      slots: [{ token: "8" }, { resource: "reports/~11" }],
+    });
+  });
+
   test("is complete as JSON, tokens as text", () => {
     const document: unknown = JSON.parse(toJson(presentExplanation(explanation).document));
     expect(document).toMatchObject({

@@ -1,4 +1,5 @@
-import type { Explanation, HolderHint, MemberView } from "../../lease/types.js";
+import { slotMark, slotName, slotNumber } from "../../lease/slots.js";
+import type { Explanation, HolderHint, Leases, MemberView, ResourceHint } from "../../lease/types.js";
 import { withLeases } from "../common/connection.js";
 import { exitCode } from "../common/exit-codes.js";
 import type { Paint, Style } from "../output/ansi.js";
@@ -23,20 +24,38 @@ const STORE_COLUMNS: readonly Column[] = [{ title: "STORE" }, ...COLUMNS.slice(2
 /** `leasehold get NAME`. Its exit code says that the cluster answered, not what it answered. */
 export async function get(resource: string, options: SharedOptions): Promise<number> {
   const settings = settingsOf(options);
-  const explanation = await withLeases(settings, (leases) =>
-    leases.explain(resource, { timeout: settings.timeoutMs }),
+  const [explanation, slots] = await withLeases(settings, async (leases) =>
+    Promise.all([
+      leases.explain(resource, { timeout: settings.timeoutMs }),
+      slotsOf(leases, resource, settings.timeoutMs),
+    ]),
   );
-  present(settings.output, presentExplanation(explanation));
+  present(settings.output, presentExplanation(explanation, slots));
   return exitCode("ok");
 }
 
-export function presentExplanation(explanation: Explanation): Presentation {
+/** Those of a counted lease beside the first, and of readers; what cannot be listed is left out. */
+async function slotsOf(leases: Leases, resource: string, timeout: number): Promise<ResourceHint[]> {
+  const listed = await leases
+    .list(`${resource}${slotMark}`, { timeout, onIncomplete: () => undefined })
+    .catch(() => []);
+  return listed
+    .filter((hint) => hint.resource === slotName(resource, slotNumber(hint.resource)))
+    .sort((one, other) => slotNumber(one.resource) - slotNumber(other.resource));
+}
+
+export function presentExplanation(
+  explanation: Explanation,
+  slots: readonly ResourceHint[] = [],
+): Presentation {
   const { quorum, broken, waiting, reasons, members } = explanation;
-  const view = { ...leaseView(explanation), quorum, broken, waiting, reasons, members };
+  const ofSlots = slots.length === 0 ? {} : { slots: slots.map(leaseView) };
+  const view = { ...leaseView(explanation), ...ofSlots, quorum, broken, waiting, reasons, members };
   return {
     document: view,
     table: (paint: Paint, widthMax: number) => [
       ...factLines(explanation, paint, widthMax),
+      ...slots.map((slot) => slotLine(slot, paint, widthMax)),
       "",
       ...reasons.map((reason) => cut(printable(reason), widthMax)),
       ...(members.length === 0 ? [] : ["", ...memberLines(members, paint, widthMax)]),
@@ -63,6 +82,18 @@ function factLines(explanation: Explanation, paint: Paint, widthMax: number): st
     lines.push(line("time left", `at most ${shortTime(remainingMs)} ${unless}`));
   }
   return lines;
+}
+
+/** One who holds beside whoever is named above. */
+function slotLine(
+  { resource, holder = "-", token, remainingMs }: ResourceHint,
+  paint: Paint,
+  widthMax: number,
+) {
+  const left = remainingMs === undefined ? "" : `, ${shortTime(remainingMs)} left unless renewed`;
+  const text = `${holder}${token === undefined ? "" : `, token ${token}`}${left}`;
+  const name = pad(`slot ${slotNumber(resource)}`, LABEL_CELLS);
+  return paint("dim", name) + cut(printable(text), widthMax - LABEL_CELLS);
 }
 
 function memberLines(members: readonly MemberView[], paint: Paint, widthMax: number): string[] {

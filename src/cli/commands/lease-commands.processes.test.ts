@@ -74,6 +74,7 @@ test("run -n lets so many in, each with a slot, and one more with a greater n", 
   await says(third, "2\n");
   const { stdout } = await start("ls", "gpu", "--names").finished;
   expect(stdout).toBe("gpu\ngpu/~1\ngpu/~2\n");
+  expect((await start("get", "gpu").finished).stdout).toMatch(/^slot 1 .*\nslot 2 .* token \d+, /m);
   for (const { process: child } of [...first, third]) child.kill("SIGTERM");
   await Promise.all([...first, third].map(({ finished }) => finished));
 });

@@ -12,14 +12,14 @@ const farms = {
 
 describe.each(Object.entries(farms))("the paper's leases on %s", (name, kinds) => {
   const isFirst = name === "three stores that can only write";
-  runConformance(kinds.length === 1 ? { describe, test } : withoutForms, async () =>
+  runConformance(kinds.length === 1 ? { describe, test } : withoutForms(), async () =>
     virtualFarmGround({ kinds }),
   );
   // What is said of one farm holds of all, and costs seconds for each.
   if (effort === 1 && !isFirst) return;
 
   describe("that take their time", () => {
-    runConformance(withoutForms, async () =>
+    runConformance(withoutForms(), async () =>
       virtualFarmGround({
         kinds,
         afflict: (media) =>
@@ -32,7 +32,7 @@ describe.each(Object.entries(farms))("the paper's leases on %s", (name, kinds) =
 
   if (kinds.length > 1)
     describe.each(["requests", "answers"] as const)("one of which is silent before its %s", (at) => {
-      runConformance(withoutForms, async () =>
+      runConformance(withoutForms(), async () =>
         virtualFarmGround({ kinds, delayMs: 50, afflict: ([first]) => first!.stall(at) }),
       );
     });

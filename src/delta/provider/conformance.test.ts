@@ -10,14 +10,14 @@ describe("conditional leases on virtual time", () => {
 describe("conditional leases where one of three stores is silent", () => {
   for (const at of ["requests", "answers"] as const)
     describe(`before it has done with its ${at}`, () => {
-      runConformance(withoutForms, async () =>
+      runConformance(withoutForms(), async () =>
         virtualFarmGround({ delayMs: 50, afflict: ([first]) => first!.stall(at) }),
       );
     });
 });
 
 describe("conditional leases on stores that take their time", () => {
-  runConformance(withoutForms, async () =>
+  runConformance(withoutForms(), async () =>
     virtualFarmGround({
       afflict: (media) =>
         media.forEach((medium, store) => {

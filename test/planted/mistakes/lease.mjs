@@ -70,7 +70,14 @@ export const inWaist = /** @type {const} */ ([
   {
     name: "eachLimitHasItsSlots",
     why: "Callers that give different limits do not share slots: together they are more than the greatest limit.",
-    edits: [{ file: slots, find: "`${name}/~${slot}`", replace: "`${name}/~${limit}${slot}`" }],
+    edits: [
+      {
+        file: slots,
+        at: "=> slotName(name, slot)",
+        find: "slotName(name, slot)",
+        replace: "slotName(name, slot && limit * 10 + slot)",
+      },
+    ],
   },
   {
     name: "wonSlotIsKept",
