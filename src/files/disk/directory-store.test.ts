@@ -104,6 +104,14 @@ describe("a directory", () => {
   });
 });
 
+test("an index has a durable name before anything in it counts", async () => {
+  // Of names that were not synced a crash keeps none.
+  const disk = new CrashDisk(() => 0);
+  await (await DirectoryStore.open({ disk })).writeNode("node");
+  disk.restart();
+  expect(await (await DirectoryStore.open({ disk })).readNode()).toBe("node");
+});
+
 describe("bits that turn over", () => {
   test("in a block are found by the next read, which gives nothing out; the others are whole", async () => {
     await withBlocks();

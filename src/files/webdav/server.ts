@@ -24,6 +24,8 @@ const requestsMax = 64;
 const connectionsMax = 512;
 /** A client that sends nothing for so long is cut off, ms. */
 const idleMs = 60_000;
+/** What takes as long as files are large, while nothing is sent. */
+const atWork: ReadonlySet<string> = new Set(["COPY", "MOVE", "DELETE"]);
 /** Resources whose leases are WebDAV's locks begin so. */
 const lockPrefix = "leasehold/webdav";
 /** The end of the server waits so long for requests under way, ms. */
@@ -119,6 +121,10 @@ class Front {
 
   async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     this.#underWay += 1;
+    const { socket } = request;
+    // A copy of a large file says nothing for long, and so does an upload that is copied over another.
+    if (atWork.has(request.method ?? "")) socket.setTimeout(0);
+    else if (request.method === "PUT") request.once("end", () => socket.setTimeout(0));
     const isTold = request.headers[processingHeader] !== undefined;
     const telling = setInterval(() => {
       if (isTold && !response.headersSent) response.writeProcessing();
@@ -135,6 +141,7 @@ class Front {
     } finally {
       this.#underWay -= 1;
       clearInterval(telling);
+      socket.setTimeout(idleMs);
     }
   }
 

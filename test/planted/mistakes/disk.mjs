@@ -9,6 +9,7 @@ const host = "src/core/host/host.ts";
 const directoryStore = "src/files/disk/directory-store.ts";
 
 const powerLossTest = { file: "src/core/server/disk/power-loss.test.ts" };
+const directoryStoreTest = { file: "src/files/disk/directory-store.test.ts" };
 const nodeCrashesTest = { file: "src/files/disk/crashes.test.ts" };
 const powerCutsTest = { file: "sim/core/power-cuts.test.ts" };
 
@@ -191,7 +192,7 @@ export const onDisk = /** @type {const} */ ([
         replace: "",
       },
     ],
-    caughtBy: nodeCrashesTest,
+    caughtBy: directoryStoreTest,
   },
   {
     name: "writtenBehindTheCut",
@@ -203,6 +204,6 @@ export const onDisk = /** @type {const} */ ([
         replace: "",
       },
     ],
-    caughtBy: { file: "src/files/disk/directory-store.test.ts" },
+    caughtBy: directoryStoreTest,
   },
 ]);
