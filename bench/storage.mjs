@@ -1,8 +1,10 @@
 /**
  * Leases on storage beside what the storage itself takes for one write that lasts, on the same disk or server, in turns:
- * `npm run bench:storage [-- file redis postgres s3 held]`. Prints one JSON object a line: medians of five rounds. `LEASEHOLD_ALSO` names
- * another build's `dist/src`, which is measured beside. `held` keeps 10,000 leases of ten seconds on one directory alive. With `--save` the
- * rows go into `bench/results/latest.json`, too.
+ * `npm run bench:storage [-- file redis postgres s3]`. Prints one JSON object a line: medians of three rounds, and ratios to that write.
+ * `LEASEHOLD_ALSO` names another build's `dist/src`, which is measured beside. With `--save` the rows go into
+ * `bench/results/latest.json`, too. Only when it is asked for: `held` keeps 10,000 leases of `BENCH_TTL` on one directory alive; `take`,
+ * `takeover` and `io` compare with `sanlock` and with a lock on one S3 object (`storage-beside.mjs`). Each word takes less than a minute
+ * on a quiet machine, `takeover` and `io` two.
  */
 import fs from "node:fs";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -11,12 +13,15 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { commitOf, machineOf } from "./machine.mjs";
 import { latest, rowOf, save } from "./results.mjs";
-import { s3Send, startBucket, startServer, stopServers } from "./stores-servers.mjs";
-import { library } from "./stores-library.mjs";
+import { beside, parts } from "./storage-beside.mjs";
+import { s3Send, startBucket, startServer, stopServers } from "./storage-servers.mjs";
+import { library } from "./storage-library.mjs";
 
-const rounds = Number(process.env["BENCH_ROUNDS"] ?? 5);
+const rounds = Number(process.env["BENCH_ROUNDS"] ?? 3);
 /** Operations of a round, by how many are under way at the same time. */
 const operations = { 1: 40, 64: 256, 512: 512 };
+/** The same of a server that does some hundred a second: else its rounds would take minutes. */
+const operationsOfSlow = { 1: 20, 64: 128, 512: 512 };
 const heldLeases = Number(process.env["BENCH_HELD"] ?? 10_000);
 const heldTtl = process.env["BENCH_TTL"] ?? "10s";
 const heldMs = 30_000;
@@ -63,21 +68,21 @@ function leaseFigures(leases, rest) {
 }
 
 /** Rows of one kind of store: systems in turns, round by round. */
-async function compare(systems, yardstick, print) {
+async function compare(systems, yardstick, print, counts = operations) {
   const samples = new Map();
-  for (const inFlight of Object.keys(operations).map(Number))
+  for (const inFlight of Object.keys(counts).map(Number))
     for (let round = 0; round < rounds; round += 1)
       for (const [system, { figures }] of Object.entries(systems))
         for (const [figure, use] of Object.entries(figures)) {
           const name = `${inFlight}-${round}`;
           const cpu = process.cpuUsage();
-          const count = operations[inFlight];
+          const count = counts[inFlight];
           const { each, allMs } = await inTurns(count, inFlight, (index) => use(name, index));
           const { user, system: kernel } = process.cpuUsage(cpu);
           const key = JSON.stringify({ figure, system, inFlight });
           const list = samples.get(key) ?? samples.set(key, []).get(key);
           list.push({
-            ms: inFlight === 1 ? median(each) : (allMs * 1) / count,
+            ms: inFlight === 1 ? median(each) : allMs / count,
             cpuUs: (user + kernel) / count,
           });
         }
@@ -236,6 +241,7 @@ async function s3(_, print) {
     },
     "conditional PUT",
     print,
+    operationsOfSlow,
   );
 }
 
@@ -285,9 +291,11 @@ async function held(root, print) {
 }
 
 const kinds = { file, redis, postgres, s3, held };
+/** Those that are measured unless others are named. */
+const usual = ["file", "redis", "postgres", "s3"];
 
 /** Measures these kinds; each row is handed to `print`. */
-export async function storage(names, print) {
+async function storage(names, print) {
   const root = mkdtempSync(join(process.env["BENCH_ROOT"] ?? tmpdir(), "leasehold-storage-"));
   try {
     for (const name of names) {
@@ -300,19 +308,26 @@ export async function storage(names, print) {
   }
 }
 
-if (import.meta.filename === process.argv[1]) {
-  const words = process.argv.slice(2);
-  const names = words.filter((word) => word !== "--save");
-  const rows = [];
-  await storage(names.length > 0 ? names : ["file", "redis", "postgres", "s3"], (row) => {
-    rows.push(row);
-    console.log(JSON.stringify(row));
-  });
-  if (words.includes("--save"))
-    save(
-      latest,
-      { at: new Date().toISOString(), commit: commitOf(), machine: machineOf(tmpdir(), packages) },
-      rows,
-    );
-  process.exit(0);
-}
+const words = process.argv.slice(2);
+const given = words.filter((word) => word !== "--save");
+const unknown = given.find((name) => !(name in kinds) && !(name in parts));
+if (unknown !== undefined) throw new Error(`there is no ${unknown}: ${Object.keys({ ...kinds, ...parts })}`);
+const names = given.length > 0 ? given : usual;
+const rows = [];
+const print = (row) => {
+  rows.push(row);
+  console.log(JSON.stringify(row));
+};
+await storage(
+  names.filter((name) => name in kinds),
+  print,
+);
+const others = names.filter((name) => name in parts);
+if (others.length > 0) await beside(others, print);
+if (words.includes("--save"))
+  save(
+    latest,
+    { at: new Date().toISOString(), commit: commitOf(), machine: machineOf(tmpdir(), packages) },
+    rows,
+  );
+process.exit(0);

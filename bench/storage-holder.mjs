@@ -1,8 +1,8 @@
 /**
- * A participant of `bench/stores.mjs` in a process of its own: `stores-holder.mjs URL NAME`. Takes the lease and says so; then renews it
+ * A participant of `bench/storage-beside.mjs` in a process of its own: `storage-holder.mjs URL NAME`. Takes the lease and says so; then renews it
  * as often as it is told over its channel, until it is killed.
  */
-import { library } from "./stores-library.mjs";
+import { library } from "./storage-library.mjs";
 
 const { open } = await library();
 const [url, name] = process.argv.slice(2);

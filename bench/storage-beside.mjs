@@ -1,7 +1,6 @@
 /**
- * Leases on stores beside the real `sanlock` (a delta lease of the same paper, by `sanlock direct`, io_timeout 1 s) and beside the lock that
- * people build on one S3 object: `npm run bench:stores [-- take takeover io many]`. Needs what `npm run test:stores` installs; what is
- * missing is left out, and said. Prints one JSON object a line; times are medians of five rounds.
+ * Parts of `bench/storage.mjs`: leases on stores beside the real `sanlock` (a delta lease of the same paper, by `sanlock direct`, io_timeout
+ * 1 s) and beside the lock that people build on one S3 object. What is missing is left out, and said. Times are medians of five rounds.
  */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -19,9 +18,10 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { library } from "./stores-library.mjs";
-import { S3Lock } from "./stores-s3-lock.mjs";
-import { s3Send, startBucket, startServer, stopServers } from "./stores-servers.mjs";
+import { rowOf } from "./results.mjs";
+import { library } from "./storage-library.mjs";
+import { S3Lock } from "./storage-s3-lock.mjs";
+import { s3Send, startBucket, startServer, stopServers } from "./storage-servers.mjs";
 
 const execute = promisify(execFile);
 const rounds = 5;
@@ -32,16 +32,13 @@ const ttlMs = 2_000;
 const blockTtlMs = 4_000;
 /** A take-over by sanlock with io_timeout 1 s takes more than a minute. */
 const sanlockTakeovers = 1;
-const leasesMany = 10_000;
-const manyAtOnce = 256;
 
 const sanlock = "/usr/sbin/sanlock";
-const root = mkdtempSync(join(process.env["BENCH_ROOT"] ?? tmpdir(), "leasehold-bench-"));
-const parts = process.argv.length > 2 ? process.argv.slice(2) : ["take", "takeover", "io", "many"];
 const { open } = await library();
+/** Both set by `beside`. */
+let root;
+let print;
 
-const print = (figure, unit, value, more = {}) =>
-  console.log(JSON.stringify({ figure, unit, value: Number(value.toPrecision(3)), ...more }));
 const progress = (text) => process.stderr.write(`${text}\n`);
 const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
 const timed = async (operation) => {
@@ -150,7 +147,7 @@ async function take({ found, s3 }) {
   }
 }
 
-const holderPath = fileURLToPath(new URL("stores-holder.mjs", import.meta.url));
+const holderPath = fileURLToPath(new URL("storage-holder.mjs", import.meta.url));
 
 async function holder(url, name, under = []) {
   const [command, ...words] = [...under, process.execPath, holderPath, url, name];
@@ -303,56 +300,18 @@ async function io({ found }) {
   }
 }
 
-/** Many leases of one process: to take them all, to keep them for a while, what they cost. */
-async function many({ found }) {
-  const tried = {
-    "three stores in memory": "delta+memory:bench",
-    "three Redis, appendfsync always": found["three Redis, appendfsync always"],
-    "one directory": `delta+file://${folders("many", 1)}?`,
-  };
-  for (const [ground, address] of Object.entries(tried)) {
-    if (address === undefined) continue;
-    progress(`${leasesMany} leases on ${ground}`);
-    const ttl = 300_000;
-    const url = `${address.split("?")[0]}?ttlMax=${ttl}ms&maxStoreLatency=5s`;
-    const leases = await open(url, { timeout: "30s" });
-    globalThis.gc?.();
-    const before = process.memoryUsage();
-    const cpu = process.cpuUsage();
-    const names = Array.from({ length: leasesMany }, (_, index) => `many/${index}`);
-    const held = [];
-    const inTurn = async (list, use) => {
-      let next = 0;
-      const worker = async () => {
-        while (next < list.length) await use(list[next++]);
-      };
-      await Promise.all(Array.from({ length: manyAtOnce }, worker));
-    };
-    const takeMs = await timed(() => inTurn(names, async (name) => held.push(await leases.acquire(name))));
-    globalThis.gc?.();
-    const after = process.memoryUsage();
-    const { user, system } = process.cpuUsage(cpu);
-    const more = { ground, leases: leasesMany };
-    print("taken", "leases a second", (leasesMany * 1_000) / takeMs, more);
-    print("CPU to take one", "µs", (user + system) / leasesMany, more);
-    // Stores in memory are in this heap, too.
-    if (!url.startsWith("delta+memory"))
-      print("heap for one", "bytes", (after.heapUsed - before.heapUsed) / leasesMany, more);
-    const cpuRenew = process.cpuUsage();
-    const renewMs = await timed(() => inTurn(held, (lease) => lease.renew()));
-    const used = process.cpuUsage(cpuRenew);
-    print("renewed", "leases a second", (leasesMany * 1_000) / renewMs, more);
-    print("CPU to renew one", "µs", (used.user + used.system) / leasesMany, more);
-    await leases.close();
+/** Measures these parts; each row is handed to `print`. */
+export async function beside(names, printRow) {
+  print = (figure, unit, value, { ground, ...more } = {}) =>
+    printRow(rowOf(`storage: ${figure}`, ground, unit, [value], more));
+  root = mkdtempSync(join(process.env["BENCH_ROOT"] ?? tmpdir(), "leasehold-bench-"));
+  try {
+    const everything = await grounds();
+    for (const name of names) await parts[name](everything);
+  } finally {
+    await stopServers();
+    rmSync(root, { recursive: true, force: true });
   }
 }
 
-try {
-  const everything = await grounds();
-  const measurements = { take, takeover, io, many };
-  for (const part of parts) await measurements[part](everything);
-} finally {
-  await stopServers();
-  rmSync(root, { recursive: true, force: true });
-}
-process.exit(0);
+export const parts = { take, takeover, io };
