@@ -37,6 +37,29 @@ async function cluster(ids: readonly string[]) {
   return { founding, start, spare: addressOf(ids.length), spare2: addressOf(ids.length + 1) };
 }
 
+test("one member becomes two, and a change that was refused changes nothing", async () => {
+  const { founding, start, spare, spare2 } = await cluster(["a"]);
+  const at = [founding["a"]!];
+  const absent = changeMembers(at, {}, { add: "x", address: spare2 }, nothing, world);
+  await expect(absent).rejects.toThrow(`x cannot be reached at ${spare2}: start it first`);
+  const b = await start("b", spare);
+  expect(await listMembers(at, {}, world)).toEqual({ number: 1, members: founding, cellSize: 1 });
+  expect(b.status()).toMatchObject({ view: 1, peers: [{ id: "a" }] });
+  const added = await changeMembers(at, {}, { add: "b", address: spare }, nothing, world);
+  expect(added).toEqual({ number: 3, members: { ...founding, b: spare }, cellSize: 2 });
+  await b.ready({ timeout: "10s" });
+  const removed = await changeMembers(at, {}, { remove: "a" }, nothing, world);
+  expect(removed.members).toEqual({ b: spare });
+  await members[0]!.close();
+  await using leases = await open(`flease://${spare}`);
+  await using lease = await leases.acquire("r", { wait: "10s" });
+  expect(lease.remaining()).toBeGreaterThan(0);
+  // A restart goes on in the view that was kept.
+  await b.close();
+  const again = await start("b", spare);
+  expect(again.status().view).toBe(5);
+}, 60_000);
+
 test("a member comes and another goes, and leases are kept with their tokens by those who know one address", async () => {
   const { founding, start, spare } = await cluster(["a", "b", "c"]);
   await using leases = await open(`flease://${founding["b"]}`);

@@ -43,7 +43,7 @@ const numbersOfViews = 2 ** 27;
 
 /** The view that a cluster begins with. */
 export function firstView({ view, members, cellSize }: FleaseSettings): View {
-  return { number: view % numbersOfViews, stamp: view, members, cellSize, before: undefined };
+  return { number: view % numbersOfViews, stamp: view, members: [...members], cellSize, before: undefined };
 }
 
 /** The joint view that begins a change; `by` is the member of `from` that begins it. */

@@ -6,7 +6,7 @@ import type { FleasePeer, PeerViews } from "../peer.js";
 import { cellSizeDefaultMax } from "../protocol/cells.js";
 import type { Reading } from "../protocol/clock.js";
 import { membersMax } from "../protocol/settings.js";
-import { votersOf } from "../protocol/views.js";
+import { firstView, votersOf } from "../protocol/views.js";
 import type { KeptView, Membership } from "../protocol/views.js";
 import type { Cluster } from "./cluster.js";
 import type { Link } from "./transport/link.js";
@@ -77,9 +77,13 @@ export class NodeViews {
 
   /** For the peer. Who has no vote goes back at a restart, and may. */
   port(): PeerViews {
-    const { nodeId, role } = this.#host;
+    const { nodeId, role, cluster } = this.#host;
+    const { settings, foundedBy } = cluster;
+    // Not those that are only known, as one that is to be added.
+    const first = firstView({ ...settings, members: settings.members.slice(0, foundedBy) });
+    const begin = this.#begin ?? { view: first, barrier: 0 };
     const isMember = role === "member";
-    return { id: isMember ? nodeId : "", kept: this.#begin, keep: (kept) => !isMember || this.#keep(kept) };
+    return { id: isMember ? nodeId : "", kept: begin, keep: (kept) => !isMember || this.#keep(kept) };
   }
 
   #keep(kept: KeptView): boolean {
