@@ -107,12 +107,13 @@ export class Session {
     await this.pairs({ width: 1, forMs: 1 });
   }
 
-  /** Heap in use at the client after a collection. */
+  /** Memory in use at the client after a collection, with the buffers that lie outside of the heap. */
   async heap() {
     globalThis.gc();
     await sleep(50);
     globalThis.gc();
-    return { bytes: process.memoryUsage().heapUsed, held: this.#held.length };
+    const { heapUsed, external } = process.memoryUsage();
+    return { bytes: heapUsed + external, held: this.#held.length };
   }
 
   /** From a release until another client, which has waited for it, has the lease. */

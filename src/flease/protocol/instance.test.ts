@@ -28,13 +28,21 @@ test("an operation begins clean, lasts until it is ended, and is used again for 
   const table = new InstanceTable();
   const [instance, other] = [table.take("r", cell), table.take("s", cell)];
   const operation = table.begin(instance, OperationKind.acquire, 500, 1_000);
-  Object.assign(operation, { phase: Phase.writing, number: 7, sequence: 2, tries: 3, waiting: true });
+  Object.assign(operation, {
+    phase: Phase.writing,
+    number: 7,
+    sequence: 2,
+    tries: 3,
+    waiting: true,
+    fullBy: "q",
+  });
   expect([instance.awaits(7, 2), instance.awaits(7, 1), instance.awaits(6, 2)]).toEqual([true, false, false]);
   table.end(instance);
   table.end(instance);
   expect(instance.operation.kind).toBe(OperationKind.none);
   expect(table.begin(other, OperationKind.renew, 400, 900)).toBe(operation);
-  expect(operation).toMatchObject({ instance: other, number: 0, tries: 0, waiting: false, ttl: 400 });
+  const clean = { instance: other, phase: Phase.idle, number: 0, tries: 0, waiting: false, fullBy: "" };
+  expect(operation).toMatchObject({ ...clean, ttl: 400 });
   expect(table.begin(instance, OperationKind.renew, 400, 900)).not.toBe(operation);
 });
 

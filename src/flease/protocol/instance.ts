@@ -70,11 +70,13 @@ export class Operation implements DeadlineItem {
   begin(instance: Instance, kind: OperationKind, ttl: number, giveUpAt: number): void {
     this.instance = instance;
     this.kind = kind;
+    this.phase = Phase.idle;
     this.ttl = ttl;
     this.giveUpAt = giveUpAt;
     this.waiting = false;
     this.tries = 0;
     this.lastRefusal = Refusal.none;
+    this.fullBy = "";
     this.heardMajority = false;
     this.number = 0;
     this.sequence = 0;
