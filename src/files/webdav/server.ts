@@ -178,16 +178,13 @@ class Front {
   }
 
   #refuse(request: IncomingMessage, response: ServerResponse, error: unknown): void {
-    const { status, message, rule } = refusalOf(error);
-    if (status === 500 && !request.destroyed) this.#options.fault?.(message);
+    const { status, message, rule, fault } = refusalOf(error);
+    if (fault !== undefined && !request.destroyed) this.#options.fault?.(fault);
     if (response.headersSent) {
       response.destroy();
       return;
     }
-    const body =
-      rule === undefined
-        ? `${status === 500 ? "a fault of this server" : message}\n`
-        : `${openRoot("error")}${dav(rule)}</D:error>\n`;
+    const body = rule === undefined ? `${message}\n` : `${openRoot("error")}${dav(rule)}</D:error>\n`;
     response.writeHead(status, {
       "content-type": rule === undefined ? "text/plain; charset=utf-8" : "application/xml; charset=utf-8",
       "content-length": String(Buffer.byteLength(body)),
@@ -221,11 +218,14 @@ const statusByCode: Readonly<Record<string, number>> = {
   FILE_DAMAGED: 500,
 };
 
-function refusalOf(error: unknown): Pick<Refusal, "status" | "message" | "rule"> {
+function refusalOf(
+  error: unknown,
+): Pick<Refusal, "status" | "message" | "rule"> & { readonly fault?: string } {
   if (error instanceof Refusal) return error;
   if (error instanceof LeaseholdError) {
     const status = statusByCode[error.code] ?? 500;
     return { status, message: `${error.code}: ${error.message}`, rule: undefined };
   }
-  return { status: 500, message: error instanceof Error ? error.message : String(error), rule: undefined };
+  const fault = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return { status: 500, message: "a fault of this server", rule: undefined, fault };
 }
