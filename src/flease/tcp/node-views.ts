@@ -230,7 +230,10 @@ export class NodeViews {
     if (role === "member") transport.dial(address, id);
     const index = cluster.settings.members.indexOf(id);
     for (let waitedMs = 0; this.#host.link(index) === undefined; waitedMs += connectLookMs) {
-      if (waitedMs > connectMs) refuse(`${id} cannot be reached at ${address}: start it first`);
+      if (waitedMs > connectMs) {
+        transport.undial(address);
+        refuse(`${id} cannot be reached at ${address}: start it first`);
+      }
       await new Promise<void>((resolve) => this.#host.after(connectLookMs, resolve));
     }
   }
