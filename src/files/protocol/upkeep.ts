@@ -98,6 +98,8 @@ export class Upkeep {
       });
       if (this.rebuilding !== undefined) this.rebuilding.left -= 1;
     });
+    // Removed files have no copies to complete, and would be found again for ever.
+    if (this.rebuilding?.left === 0) this.rebuilding = undefined;
   }
 
   /** Reads all that lies on the disk, slowly, and repairs what it finds damaged. */
