@@ -27,6 +27,7 @@ export class FilesHazards {
       { everyMs: plan.crashEveryMs, untilMs, happens: () => this.#crash() },
       { everyMs: plan.pauseEveryMs, untilMs, happens: () => this.#pause() },
       { everyMs: plan.partitionEveryMs, untilMs, happens: () => this.#part() },
+      { everyMs: plan.leaseLossEveryMs, untilMs, happens: () => this.#loseLeases() },
       { everyMs: plan.rotEveryMs, untilMs, happens: () => this.#rot() },
       { everyMs: plan.fullEveryMs, untilMs, happens: () => this.#fill() },
       { everyMs: plan.wipeEveryMs, untilMs, happens: () => this.#wipe() },
@@ -78,6 +79,14 @@ export class FilesHazards {
     this.#world.say(`the network is parted: ${machines.map(({ id, side }) => `${id}:${side}`).join(" ")}`);
   }
 
+  #loseLeases(): void {
+    const { machines, random, counters } = this.#world;
+    counters.leaseLosses += 1;
+    const victim = this.#some();
+    for (const machine of machines) this.#world.cutOff(machine, machine === victim && random.chance(0.8));
+    this.#world.say(`${victim.id} does not reach the ground of its leases`);
+  }
+
   /** A block of which another machine has the same version, durably: one fault at a time can be repaired. */
   #rot(): void {
     const { machines, random, counters } = this.#world;
@@ -125,6 +134,7 @@ export class FilesHazards {
     this.#world.say("all is well from now on");
     for (const machine of this.#world.machines) {
       machine.side = 0;
+      this.#world.cutOff(machine, false);
       machine.isFull = false;
       if (!machine.isUp) this.#world.start(machine);
       else this.#world.resume(machine);

@@ -18,6 +18,8 @@ export interface FilesPlan {
   readonly crashEveryMs: number;
   readonly pauseEveryMs: number;
   readonly partitionEveryMs: number;
+  /** A node does not reach the ground of its leases. */
+  readonly leaseLossEveryMs: number;
   readonly rotEveryMs: number;
   readonly fullEveryMs: number;
   readonly wipeEveryMs: number;
@@ -47,6 +49,7 @@ export function drawFilesPlan(seed: number, random: SimRandom): FilesPlan {
     crashEveryMs: often(random, 2_000),
     pauseEveryMs: often(random, 2_000),
     partitionEveryMs: often(random, 2_000),
+    leaseLossEveryMs: often(random, 2_000),
     rotEveryMs: wipes ? Infinity : often(random, 800),
     fullEveryMs: random.chance(0.8) ? Infinity : 3_000,
     wipeEveryMs: wipes ? 2_500 : Infinity,
@@ -60,6 +63,7 @@ export const filesFeatures = new Features({
   crashes: less({ crashEveryMs: Infinity }),
   pauses: less({ pauseEveryMs: Infinity }),
   partitions: less({ partitionEveryMs: Infinity }),
+  "lease-losses": less({ leaseLossEveryMs: Infinity }),
   rot: less({ rotEveryMs: Infinity }),
   "full-disks": less({ fullEveryMs: Infinity }),
   wipes: less({ wipeEveryMs: Infinity }),
@@ -78,6 +82,7 @@ export const filesCounters = () => ({
   crashes: 0,
   pauses: 0,
   partitions: 0,
+  leaseLosses: 0,
   rotten: 0,
   repaired: 0,
   full: 0,

@@ -16,6 +16,8 @@ import { FilesWorld, type MakeCluster } from "./world.js";
 export interface FilesSimOptions {
   readonly seed: number;
   readonly makeCluster: MakeCluster;
+  /** Ends the run only at violations of these. */
+  readonly only?: readonly FilesInvariant[] | undefined;
   /** What is different from the drawn plan. */
   readonly plan?: Partial<FilesPlan> | undefined;
   readonly without?: readonly string[] | undefined;
@@ -37,6 +39,7 @@ const lastMs = 6_000;
 export async function simulateFiles({
   seed,
   makeCluster,
+  only,
   plan: changed,
   without,
   story,
@@ -44,7 +47,7 @@ export async function simulateFiles({
   const random = new SimRandom(seed);
   const plan = filesFeatures.without({ ...drawFilesPlan(seed, random), ...changed }, without);
   const counters = filesCounters();
-  const world = new FilesWorld(plan, random, counters, makeCluster, story);
+  const world = new FilesWorld(plan, random, counters, makeCluster, { only, story });
   counters.runs = 1;
   world.begin();
   await world.cluster.advance(beginMs);

@@ -38,9 +38,15 @@ export interface LeaseCluster {
   /** The process stands still. */
   pause(name: string): void;
   resume(name: string): void;
+  reconnect(name: string): void;
 }
 
 export type MakeCluster = (options: { readonly ttlMax: number; readonly seed: number }) => LeaseCluster;
+
+export interface FilesWorldOptions {
+  readonly only: readonly FilesInvariant[] | undefined;
+  readonly story: ((line: string) => void) | undefined;
+}
 
 /** Nodes of replicated files in virtual time, on leases in memory. */
 export class FilesWorld {
@@ -51,6 +57,7 @@ export class FilesWorld {
   readonly cluster: LeaseCluster;
   readonly machines: Machine[] = [];
   violation: Violation<FilesInvariant> | undefined;
+  readonly #only: readonly FilesInvariant[] | undefined;
   readonly #story: ((line: string) => void) | undefined;
   #ids = 0;
 
@@ -59,12 +66,13 @@ export class FilesWorld {
     random: SimRandom,
     counters: FilesCounters,
     makeCluster: MakeCluster,
-    story: ((line: string) => void) | undefined,
+    { only, story }: FilesWorldOptions,
   ) {
     this.plan = plan;
     this.random = random;
     this.counters = counters;
     this.#story = story;
+    this.#only = only;
     this.cluster = makeCluster({ ttlMax: 5_000, seed: plan.seed });
   }
 
@@ -78,7 +86,7 @@ export class FilesWorld {
   }
 
   report(invariant: FilesInvariant, text: string): void {
-    if (this.violation !== undefined) return;
+    if (this.violation !== undefined || this.#only?.includes(invariant) === false) return;
     this.say(`VIOLATION ${invariant}: ${text}`);
     this.violation = { invariant, text, atMs: this.nowMs, event: this.counters.events };
   }
@@ -124,7 +132,7 @@ export class FilesWorld {
         blockSize,
         ttlMs: plan.ttlMs,
         leaseMarginMs: 5,
-        operationTimeoutMs: 1_500,
+        operationTimeoutMs: 1_000,
         answerTimeoutMs: 300,
         idleMs: plan.idleMs,
         scrubPauseMs: 200,
@@ -161,6 +169,13 @@ export class FilesWorld {
     machine.isPaused = false;
     this.say(`${machine.id} goes on`);
     this.cluster.resume(this.#process(machine));
+  }
+
+  /** The process and the ground of its leases do not hear each other. */
+  cutOff(machine: Machine, isCutOff: boolean): void {
+    if (!machine.isUp) return;
+    if (isCutOff) this.cluster.cutOff(this.#process(machine));
+    else this.cluster.reconnect(this.#process(machine));
   }
 
   after(delayMs: number, run: () => void): void {

@@ -1,5 +1,6 @@
 import { cored, searchCore } from "./cored.js";
 import { explored } from "./explored.js";
+import { filed, searchFiles } from "./filed.js";
 import { find, search } from "./find.js";
 import { hostiles, searchHostile } from "./hostile.js";
 import { gridded, searchGrid } from "./gridded.js";
@@ -150,6 +151,22 @@ async function onGrid(): Promise<Row[]> {
   return found;
 }
 
+async function onFiles(): Promise<Row[]> {
+  const found: Row[] = [];
+  for (const mistake of filed.filter(({ name }) => wanted(name))) {
+    const { name, breaks } = mistake;
+    const look = async () => {
+      const { counters, failed } = await searchFiles(mistake);
+      const seed = failed === undefined ? "" : `${failed.plan.seed} files`;
+      const caught = failed?.violation?.invariant === breaks;
+      const after = `${counters.runs} runs`;
+      return { mistake: name, checker: breaks, by: "random runs", caught, after, seed } as const;
+    };
+    found.push(await timed(look));
+  }
+  return found;
+}
+
 async function onCore(): Promise<Row[]> {
   const found: Row[] = [];
   for (const mistake of cored.filter(({ name }) => wanted(name))) {
@@ -186,6 +203,7 @@ const rows = [
   ...(await bySimulation()),
   ...(await onStorage()),
   ...(await onGrid()),
+  ...(await onFiles()),
   ...(await onCore()),
   ...(await byHostileClients()),
   ...(await byHandOver()),

@@ -2,6 +2,7 @@ import { inCommands } from "./cli.mjs";
 import { inCore } from "./core.mjs";
 import { inDelta } from "./delta.mjs";
 import { onDisk } from "./disk.mjs";
+import { inFiles } from "./files.mjs";
 import { inFlease } from "./flease.mjs";
 import { inRaft } from "./raft.mjs";
 import { inStores } from "./stores.mjs";
@@ -13,6 +14,7 @@ export const mistakes = [
   ...inFlease,
   ...inDelta,
   ...inStores,
+  ...inFiles,
   ...inRaft,
   ...inCore,
   ...onDisk,

@@ -1,0 +1,8 @@
+import { expect, it } from "vitest";
+import { failureText } from "../sim/kit/simulator.js";
+import { filed, searchFiles } from "./planted/filed.js";
+
+it.each(filed)("$name breaks $breaks", async (mistake) => {
+  const { failed } = await searchFiles(mistake);
+  expect(failed && failureText(failed)).toMatch(`${mistake.breaks}: `);
+});

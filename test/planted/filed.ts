@@ -1,0 +1,55 @@
+import { type Faults, duringFaults } from "./switches.js";
+import { MemoryCluster } from "../../src/testing/memory-cluster.js";
+import type { FilesInvariant, FilesPlan } from "../../sim/files/plan.js";
+import { type FilesBatch, simulateFilesMany } from "../../sim/files/run.js";
+
+/** A mistake with replicated files, and the seed that shows it. */
+export interface Filed {
+  readonly name: string;
+  readonly faults: Partial<Faults>;
+  readonly breaks: FilesInvariant;
+  readonly seed: number;
+  readonly plan?: Partial<FilesPlan>;
+}
+
+export const filed: readonly Filed[] = [
+  {
+    name: "B: a reset from a minority",
+    faults: { filesResetOfOne: true },
+    breaks: "linearizability",
+    seed: 1,
+  },
+  {
+    name: "B: a read without a look at the lease",
+    faults: { filesReadWithoutLease: true },
+    breaks: "linearizability",
+    seed: 1,
+  },
+  {
+    name: "B: a repair with another version",
+    faults: { filesRepairOfAnyVersion: true },
+    breaks: "linearizability",
+    seed: 11,
+  },
+  {
+    name: "B: an empty disk votes",
+    faults: { filesEmptyDiskVotes: true },
+    breaks: "linearizability",
+    seed: 1,
+  },
+];
+
+/** When a change has made a seed useless, the search goes on for so many runs. */
+const runsMax = 600;
+
+export function searchFiles({ faults, breaks, seed, plan }: Filed): Promise<FilesBatch> {
+  return duringFaults(faults, () =>
+    simulateFilesMany({
+      firstSeed: seed,
+      only: [breaks],
+      plan,
+      makeCluster: (options) => new MemoryCluster(options),
+      goOn: (runs) => runs < runsMax,
+    }),
+  );
+}

@@ -1,0 +1,72 @@
+/** The known mistakes that can be made with replicated files. */
+
+const replica = "src/files/protocol/replica.ts";
+const copies = "src/files/protocol/copies.ts";
+const primary = "src/files/protocol/primary.ts";
+const resetting = "src/files/protocol/reset.ts";
+const joining = "src/files/protocol/join.ts";
+
+const epochsTest = { file: "src/files/protocol/epochs.test.ts" };
+
+export const inFiles = /** @type {const} */ ([
+  {
+    name: "filesOldEpochsCount",
+    why: "A replica does what a primary says whose epoch it has promised to refuse.",
+    edits: [{ file: replica, at: "if (epoch < promised)", find: "epoch < promised", replace: "false" }],
+    caughtBy: epochsTest,
+  },
+  {
+    name: "filesResetOfOne",
+    why: "A reset goes by the first copy that answers.",
+    edits: [
+      {
+        file: copies,
+        at: "valid.length >= majorityOf(this.#parts.nodes.length) ? valid",
+        find: "majorityOf(this.#parts.nodes.length)",
+        replace: "1",
+      },
+    ],
+  },
+  {
+    name: "filesReadWithoutLease",
+    why: "A primary reads without a look at its lease.",
+    edits: [
+      {
+        file: primary,
+        find: "this.#lease.assertHeld(this.#parts.settings.leaseMarginMs);",
+        replace: "void this.#lease;",
+      },
+      { file: primary, find: "this.#lease.remaining() === 0", replace: "false" },
+    ],
+  },
+  {
+    name: "filesAllBasesCount",
+    why: "A reset takes blocks of copies that an earlier reset has left out: a change appears after a read did not show it.",
+    edits: [{ file: resetting, find: "BigInt(base!) === newestBase", replace: "true" }],
+    caughtBy: epochsTest,
+  },
+  {
+    name: "filesUncertainGoesOn",
+    why: "A primary serves on after a change that has not reached a majority.",
+    edits: [
+      { file: primary, at: "void this.end();\n      const message", find: "void this.end();", replace: "" },
+    ],
+    caughtBy: epochsTest,
+  },
+  {
+    name: "filesRepairOfAnyVersion",
+    why: "A damaged block is repaired with whatever another node has of it.",
+    edits: [{ file: replica, find: "block?.tag !== tag", replace: "block === undefined" }],
+  },
+  {
+    name: "filesEmptyDiskVotes",
+    why: "A node whose disk was lost votes as if there had been nothing on it.",
+    edits: [
+      {
+        file: joining,
+        find: "for (const other of told) await adoptPromises(other, replica, peers, timeoutMs);",
+        replace: "",
+      },
+    ],
+  },
+]);
