@@ -13,7 +13,7 @@ const modules = join(root, "node_modules");
 /** A package of documentation and compiled code that is larger has something in it that does not belong there. */
 const packedBytesMax = 1_000_000;
 /** What an own project has in `node_modules` after it has installed Leasehold, in bytes of content. */
-const installedBytesMax = 4_000_000;
+const installedBytesMax = 4_500_000;
 
 let folder: string;
 let tarball: string;
@@ -84,10 +84,10 @@ describe("the package", () => {
     expect(statSync(tarball).size).toBeLessThan(packedBytesMax);
   });
 
-  test("brings little with it: two packages that need no others", () => {
+  test("brings little with it: three packages, of which one needs one more", () => {
     const installed = join(folder, "node_modules");
     const packages = readdirSync(installed).filter((name) => !name.startsWith("."));
-    expect(packages).toEqual(["commander", "leasehold", "sorted-btree"]);
+    expect(packages).toEqual(["commander", "leasehold", "saxes", "sorted-btree", "xmlchars"]);
     const sizes = readdirSync(installed, { recursive: true }).map((name) =>
       statSync(join(installed, String(name))),
     );
@@ -107,7 +107,7 @@ describe("the package", () => {
     const subpaths = Object.keys(manifest().exports).filter((path) => path !== "./package.json");
     expect(subpaths).toEqual([
       ".",
-      ...["flease", "delta", "etcd", "core", "provider", "lease-worker", "testing"].map(
+      ...["flease", "delta", "etcd", "core", "files", "provider", "lease-worker", "testing"].map(
         (name) => `./${name}`,
       ),
     ]);
