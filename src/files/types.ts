@@ -57,8 +57,9 @@ export interface ListFilesOptions extends FileCallOptions {
  *
  * Errors of all: `NO_QUORUM` when no majority of nodes answered in time, `FILE_DAMAGED`, `OVERLOADED`,
  * `CLOSED`, `UNAUTHENTICATED`; of changes also `STORE_FULL` (the primary's disk has no room) and
- * `FILE_UNCERTAIN` (no majority had it on disk in time, also because their disks are full): the change may or
- * may not have been done, or may still be done until the next successful operation on the file. With any other error a change was not done. `FILE_NOT_FOUND` if the file was removed.
+ * `FILE_UNCERTAIN` (no majority had it on disk in time, also because their disks are full): the change may
+ * or may not have been done, or may still be done until the next successful operation on the file. With
+ * any other error a change was not done. `FILE_NOT_FOUND` if the file was removed.
  */
 export interface ReplicatedFile extends AsyncDisposable {
   readonly path: string;
