@@ -23,7 +23,10 @@ export const sharedOption = () =>
     // A reader's lease has no handle.
     .conflicts(["exclusive", "detach"]);
 export const exclusiveOption = () =>
-  new Option("--exclusive", "as a writer: alone, when the readers that are in have gone");
+  new Option(
+    "--exclusive",
+    "as a writer: alone, when the readers that are in have gone; without it nobody waits for readers",
+  );
 export const attachOption = () =>
   new Option(
     "--attach <handle>",

@@ -14,6 +14,7 @@ import { LeaseholdError } from "../../lease/errors.js";
 import { type Address, isLoopback } from "../../runtime/address.js";
 import type { TlsFiles } from "../../runtime/options.js";
 import { textOf } from "../../runtime/pem.js";
+import { certificateTls, preSharedKey, pskTls } from "../../runtime/tls.js";
 
 /** How nodes of files prove to each other that they belong together. */
 export interface FilesSecurity {
@@ -25,12 +26,6 @@ export interface FilesSecurity {
   readonly tls?: TlsFiles | undefined;
 }
 
-/** Pre-shared keys with forward secrecy (RFC 7905); `node:tls` offers them up to TLS 1.2. */
-const suite = {
-  ciphers: "ECDHE-PSK-CHACHA20-POLY1305",
-  minVersion: "TLSv1.2",
-  maxVersion: "TLSv1.2",
-} as const;
 const pskIdentity = "files";
 
 /** Whoever connects proves who it is within this time, ms. */
@@ -73,18 +68,12 @@ function overTls({ server, client }: { server: TlsOptions; client: ConnectionOpt
 }
 
 function sharedKey(text: string, source: string): { server: TlsOptions; client: ConnectionOptions } {
-  const digits = text.trim();
-  if (!/^(?:[0-9a-f]{2}){32,64}$/i.test(digits))
-    throw new LeaseholdError(
-      "INVALID_CONFIG",
-      `${source}: a key is 64 to 128 hexadecimal digits; make one with \`openssl rand -hex 32\``,
-    );
-  const psk = Buffer.from(digits, "hex");
+  const psk = preSharedKey(text.trim(), source);
   return {
-    server: { ...suite, pskCallback: (_socket, identity) => (identity === pskIdentity ? psk : null) },
+    server: { ...pskTls, pskCallback: (_socket, identity) => (identity === pskIdentity ? psk : null) },
     // Both sides prove the key in the handshake, so no name is to be checked.
     client: {
-      ...suite,
+      ...pskTls,
       pskCallback: () => ({ psk, identity: pskIdentity }),
       checkServerIdentity: () => undefined,
     },
@@ -93,7 +82,7 @@ function sharedKey(text: string, source: string): { server: TlsOptions; client: 
 
 async function certificates(files: TlsFiles): Promise<{ server: TlsOptions; client: ConnectionOptions }> {
   const [ca, cert, key] = await Promise.all([textOf(files.ca), textOf(files.cert), textOf(files.key)]);
-  const both = { ca, cert, key, minVersion: "TLSv1.3" } as const;
+  const both = { ...certificateTls, ca, cert, key };
   return {
     server: { ...both, requestCert: true, rejectUnauthorized: true },
     client: { ...both, rejectUnauthorized: true, checkServerIdentity: () => undefined },

@@ -9,10 +9,10 @@ import type {
 import { certificateFault } from "./auth-fault.js";
 import type { AuthFault } from "./auth-fault.js";
 import { describeCertificate, proofOfCertificate } from "./certificate.js";
-import { secureOptions } from "./credentials.js";
 import type { Credentials } from "./credentials.js";
 import type { FileWatch } from "./file-watch.js";
 import type { Proof } from "./proof.js";
+import { certificateTls } from "../../../runtime/tls.js";
 
 /** Certificates as they were read last. */
 export interface CertificateSet {
@@ -24,13 +24,10 @@ export interface CertificateSet {
 }
 
 /**
- * Both sides show a certificate. OpenSSL checks the chain, the dates and the purpose; `proofOf` looks at what
- * it found. Node does not hang up by itself (`rejectUnauthorized`), so that a peer that is refused can be
- * told why.
+ * Certificates, by TLS with mutual authentication. OpenSSL checks the chain, the dates and the purpose;
+ * `proofOf` looks at what it found. Node does not hang up by itself (`rejectUnauthorized`), so that a peer
+ * that is refused can be told why.
  */
-export const certificateTls = { minVersion: "TLSv1.3", secureOptions } as const;
-
-/** Certificates, by TLS with mutual authentication. */
 export class CertificateCredentials implements Credentials {
   readonly #watch: FileWatch<CertificateSet>;
 

@@ -1,4 +1,3 @@
-import { constants } from "node:crypto";
 import type { ConnectionOptions, TlsOptions as TlsServerOptions, TLSSocket } from "node:tls";
 import type { AuthFault, Side } from "./auth-fault.js";
 import type { Proof } from "./proof.js";
@@ -29,9 +28,3 @@ export interface Credentials {
   /** Ends the watch of the files. */
   close(): void;
 }
-
-/**
- * No session is resumed, because a resumed one would outlive the certificate that it began with, and nothing
- * is negotiated a second time. Connections here live long, so neither is missed.
- */
-export const secureOptions = constants.SSL_OP_NO_TICKET | constants.SSL_OP_NO_RENEGOTIATION;

@@ -2,26 +2,13 @@ import type { ConnectionOptions, TlsOptions as TlsServerOptions, TLSSocket } fro
 import type { AuthFault, Side } from "./auth-fault.js";
 import { keyFor } from "./cluster-key.js";
 import type { ClusterKeys } from "./cluster-key.js";
-import { secureOptions } from "./credentials.js";
 import type { Credentials } from "./credentials.js";
 import type { FileWatch } from "./file-watch.js";
 import type { Proof } from "./proof.js";
 import { rolesWithin } from "./roles.js";
+import { pskTls } from "../../../runtime/tls.js";
 import { roles } from "../wire/identity.js";
 import type { Identity, Role } from "../wire/identity.js";
-
-/**
- * The one suite for pre-shared keys with forward secrecy, authenticated encryption and no parameters to
- * choose (RFC 7905). `node:tls` offers pre-shared keys up to TLS 1.2.
- */
-const CIPHER = "ECDHE-PSK-CHACHA20-POLY1305";
-
-const suite = {
-  ciphers: CIPHER,
-  minVersion: "TLSv1.2",
-  maxVersion: "TLSv1.2",
-  secureOptions,
-} as const;
 
 /**
  * `ROLE@CLUSTER`: the role names the key. The cluster is there for messages only; HELLO is what it is judged
@@ -48,7 +35,7 @@ export class KeyCredentials implements Credentials {
 
   serverOptions(): TlsServerOptions {
     return {
-      ...suite,
+      ...pskTls,
       pskCallback: (socket, identity) => {
         this.#claims.set(socket, identity);
         const role = roleNamed(identity);
@@ -59,7 +46,7 @@ export class KeyCredentials implements Credentials {
 
   dialOptions(identity: Identity): ConnectionOptions {
     return {
-      ...suite,
+      ...pskTls,
       // There is no certificate, so there is no name in it to compare with.
       checkServerIdentity: () => undefined,
       pskCallback: () => {
@@ -73,7 +60,8 @@ export class KeyCredentials implements Credentials {
 
   proofOf(socket: TLSSocket, side: Side): Proof | AuthFault {
     // A handshake of this suite is done only between two that have the key. Anything else must not come here.
-    if (socket.getCipher().name !== CIPHER) return { cause: "method", text: "no cluster key was used" };
+    if (socket.getCipher().name !== pskTls.ciphers)
+      return { cause: "method", text: "no cluster key was used" };
     if (socket.isSessionReused()) return { cause: "tls", text: "sessions are not resumed here" };
     // Whom we dialed has a key that we have; more than that a key cannot say.
     if (side === "dialing") return { roles, by: "the cluster key" };
