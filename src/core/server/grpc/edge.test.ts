@@ -7,7 +7,7 @@ import { freePorts } from "../../../../test/free-ports.js";
 import { Authority } from "../../../../test/support/pki.js";
 import type { CoreHost } from "../../host/host.js";
 import { renewMs } from "../common/tls.js";
-import type { ClusterFacts } from "./cluster.js";
+import type { ClusterFacts } from "./header.js";
 import { GrpcEdge } from "./edge.js";
 
 /** The port for clients, with real TLS, and nothing behind it. */

@@ -1,16 +1,23 @@
 import type { SecureContextOptions } from "node:tls";
+import type { DescService } from "@bufbuild/protobuf";
 import { Server, ServerCredentials, type UntypedServiceImplementation } from "@grpc/grpc-js";
 import { invalid } from "../common/invalid.js";
+import { Auth } from "../../gen/etcd/auth_pb.js";
 import { Cluster, Maintenance } from "../../gen/etcd/cluster_pb.js";
+import { Health } from "../../gen/etcd/health_pb.js";
 import { KV, Lease, Watch } from "../../gen/etcd/rpc_pb.js";
+import { Election } from "../../gen/etcd/v3election_pb.js";
+import { Lock } from "../../gen/etcd/v3lock_pb.js";
 import { formatAddress } from "../../../runtime/address.js";
 import type { TlsFiles } from "../common/config.js";
 import type { CoreHost } from "../../host/host.js";
 import { minVersion, readTls, type TlsContent, whenRenewed } from "../common/tls.js";
 import type { ListenUrl } from "../common/urls.js";
 import { Answers } from "./answers.js";
-import { type ClusterFacts, clusterHandlers } from "./cluster.js";
+import { clusterHandlers } from "./cluster.js";
+import type { ClusterFacts } from "./header.js";
 import { keepAliveHandler } from "./keep-alive.js";
+import { maintenanceHandlers } from "./maintenance.js";
 import { serviceDefinition } from "./services.js";
 import { Streams } from "./streams.js";
 import { unaryHandlers } from "./unary.js";
@@ -49,14 +56,20 @@ export class GrpcEdge {
   /** @param answerBytesMax of one answer */
   constructor(host: CoreHost, facts: ClusterFacts, electionMs: number, answerBytesMax: number) {
     this.#streams = new Streams(host, electionMs);
-    const handlers: UntypedServiceImplementation = {
-      ...unaryHandlers(host, new Answers(answerBytesMax), electionMs),
-      ...clusterHandlers(host, facts),
-      LeaseKeepAlive: keepAliveHandler(host, this.#streams, electionMs),
-      Watch: watchHandler(host, this.#streams),
-    };
-    for (const service of [KV, Watch, Lease, Cluster, Maintenance])
-      this.#server.addService(serviceDefinition(service), handlers);
+    const asked = unaryHandlers(host, new Answers(answerBytesMax), electionMs);
+    const services: [DescService, UntypedServiceImplementation][] = [
+      [KV, asked],
+      [Watch, { Watch: watchHandler(host, this.#streams) }],
+      [Lease, { ...asked, LeaseKeepAlive: keepAliveHandler(host, this.#streams, electionMs) }],
+      [Cluster, clusterHandlers(host, facts)],
+      [Maintenance, { ...asked, ...maintenanceHandlers(host, facts) }],
+      [Auth, {}],
+      [Lock, {}],
+      [Election, {}],
+      [Health, {}],
+    ];
+    // A method without a handler answers `UNIMPLEMENTED`.
+    for (const [service, handlers] of services) this.#server.addService(serviceDefinition(service), handlers);
   }
 
   /** @throws LeaseholdError `INVALID_CONFIG` if an address cannot be had */

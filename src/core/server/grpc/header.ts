@@ -1,0 +1,29 @@
+import { create } from "@bufbuild/protobuf";
+import type { handleUnaryCall } from "@grpc/grpc-js";
+import { type ResponseHeader, ResponseHeaderSchema } from "../../gen/etcd/rpc_pb.js";
+import type { CoreHost } from "../../host/host.js";
+import type { MemberId } from "../../raft/types.js";
+import type { KnownMember } from "../common/identity.js";
+
+/** What a server says of itself and of the others. */
+export interface ClusterFacts {
+  readonly cluster: bigint;
+  readonly id: MemberId;
+  readonly members: readonly KnownMember[];
+  clientUrlsOf(member: MemberId): readonly string[];
+  /** Bytes of the data directory. */
+  diskBytes(): number;
+}
+
+export type UnaryHandlers = Record<string, handleUnaryCall<unknown, unknown>>;
+
+/** Of an answer that no command of the log gives. */
+export function headerNow(host: CoreHost, { cluster, id }: ClusterFacts): ResponseHeader {
+  const { revision, term } = host.status();
+  return create(ResponseHeaderSchema, {
+    clusterId: cluster,
+    memberId: id,
+    revision: BigInt(revision),
+    raftTerm: BigInt(term),
+  });
+}
