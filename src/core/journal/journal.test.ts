@@ -25,9 +25,12 @@ const entry = (index: number, term = 1, text = `entry ${index}`): Entry => ({
 });
 const hardState = (term: number, commit = 0): HardState => ({ term, votedFor: 7n, commit });
 
+/** A small segment has little room ahead: tests open many. */
+const smallSegments = { segmentBytes: 64 * 1024 };
+
 async function withJournal<T>(
   body: (opened: Awaited<ReturnType<typeof Journal.open>>) => Promise<T>,
-  options: JournalOptions = {},
+  options: JournalOptions = smallSegments,
 ): Promise<T> {
   const opened = await Journal.open(folder, options);
   try {
@@ -161,12 +164,12 @@ describe("what a crash leaves", () => {
 
   async function write(): Promise<number[]> {
     const ends: number[] = [];
-    await withJournal(async ({ journal }) => {
-      for (let index = 1; index <= 4; index += 1) {
-        await journal.append({ entries: [entry(index)], hardState: hardState(1, index) });
-        ends.push((await readFile(path())).length);
-      }
-    });
+    for (let index = 1; index <= 4; index += 1) {
+      await withJournal(({ journal }) =>
+        journal.append({ entries: [entry(index)], hardState: hardState(1, index) }),
+      );
+      ends.push((await readFile(path())).length);
+    }
     return ends;
   }
 
@@ -235,6 +238,35 @@ describe("what a crash leaves", () => {
     expect(indexes((await content()).entries)).toEqual(["1@1", "2@1", "3@1", "4@1"]);
   });
 
+  test("room that was made ready and not used is no torn end, and a write into it is cut off at any sector", async () => {
+    const sector = 512;
+    const starts: number[] = [];
+    let crashed: Buffer = Buffer.alloc(0);
+    await withJournal(async ({ journal }) => {
+      for (let index = 1; index <= 6; index += 1) {
+        await journal.append({ entries: [entry(index, 1, "x".repeat(700))] });
+        starts.push(await lastUsedByte());
+      }
+      crashed = await readFile(path());
+    });
+    expect(crashed.length).toBeGreaterThan(smallSegments.segmentBytes);
+    expect((await readFile(path())).length).toBe(starts.at(-1));
+    await writeFile(path(), crashed);
+    expect(await content()).toMatchObject({ tornBytes: 0, entries: { length: 6 } });
+    for (let cut = sector; cut < starts.at(-1)!; cut += sector) {
+      await writeFile(path(), Buffer.from(crashed).fill(0, cut));
+      await withJournal(async ({ journal, content: found }) => {
+        expect(found.entries).toHaveLength(starts.filter((end) => end <= cut).length);
+        await journal.append({ entries: [entry(found.entries.length + 1, 9)] });
+      });
+      expect((await content()).entries.at(-1)!.term).toBe(9);
+    }
+  });
+
+  async function lastUsedByte(): Promise<number> {
+    return (await readFile(path())).findLastIndex((byte) => byte !== 0) + 1;
+  }
+
   test("a bit that has turned over is no torn end: the server does not start", async () => {
     await write();
     const whole = await readFile(path());
@@ -266,7 +298,10 @@ describe("what a crash leaves", () => {
     });
     await writeFile(join(folder, second!), await readFile(join(folder, first!)));
     await expect(content()).rejects.toMatchObject({ code: "LOG_CORRUPT" });
-    await writeFile(join(folder, second!), kept.subarray(0, kept.length - 5));
+    const used = kept.findLastIndex((byte) => byte !== 0) + 1;
+    await writeFile(join(folder, second!), kept.subarray(0, used - 5));
+    await expect(content()).rejects.toMatchObject({ code: "LOG_CORRUPT", message: new RegExp(second!) });
+    await writeFile(join(folder, second!), Buffer.from(kept).fill(0, used - 40));
     await expect(content()).rejects.toMatchObject({ code: "LOG_CORRUPT", message: new RegExp(second!) });
     await writeFile(join(folder, second!), kept);
     await rm(join(folder, first!));

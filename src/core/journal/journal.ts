@@ -11,6 +11,12 @@ import { createSegment, openSegment, segmentHeaderBytes, segmentName } from "./s
 const segmentBytesDefault = 64 * 1024 * 1024;
 
 /**
+ * Zeros that are written ahead of the records. A write into them leaves the size of the file as it is, so its
+ * fdatasync need not commit one: a third less (ext4 on a virtual disk).
+ */
+const roomBytes = 1024 * 1024;
+
+/**
  * What becomes durable together, in this order, and of which a crash may leave any beginning. So the term
  * comes first: a log must not have entries of a term that this server has never heard of.
  */
@@ -44,11 +50,14 @@ interface Waiting {
 export class Journal {
   readonly #folder: string;
   readonly #segmentBytes: number;
+  readonly #room: Buffer;
   readonly #waiting: Waiting[] = [];
   readonly #old: OldSegment[];
   #file: FileHandle;
   #sequence: number;
   #bytes: number;
+  /** Up to here the file is there: zeros from `#bytes` on. */
+  #roomEnd: number;
   /** What the next record's checksum goes on from. */
   #chain: number;
   /** The greatest index of an entry in the current segment. */
@@ -69,10 +78,12 @@ export class Journal {
   private constructor(folder: string, file: FileHandle, found: FoundJournal, options: JournalOptions) {
     this.#folder = folder;
     this.#segmentBytes = options.segmentBytes ?? segmentBytesDefault;
+    this.#room = Buffer.alloc(Math.min(roomBytes, this.#segmentBytes));
     this.#old = found.old;
     this.#file = file;
     this.#sequence = found.sequence;
     this.#bytes = found.bytes;
+    this.#roomEnd = found.bytes;
     this.#chain = found.chain;
     this.#lastIndex = found.lastIndex;
     this.#hardState = found.content.hardState;
@@ -132,10 +143,12 @@ export class Journal {
     }
   }
 
-  /** Waits for what is under way. Idempotent. */
+  /** Waits for what is under way, and gives unused room back. Idempotent. */
   async close(): Promise<void> {
     await this.#draining;
     if (this.#failure?.code === "CLOSED") return;
+    // After a failure, what follows may be a record of which nobody knows whether it is there.
+    if (this.#failure === undefined) await this.#file.truncate(this.#bytes);
     this.#failure = new LeaseholdError("CLOSED", "the journal has been closed");
     await this.#file.close();
   }
@@ -176,11 +189,14 @@ export class Journal {
       this.#lastIndex = Math.max(this.#lastIndex, entries.at(-1)?.index ?? 0);
     }
     const bytes = Buffer.concat(parts);
+    const end = this.#bytes + bytes.length;
     await writeAll(this.#file, bytes, this.#bytes);
+    if (end > this.#roomEnd) await writeAll(this.#file, this.#room, end);
     await this.#file.datasync();
     this.#chain = chain;
     this.#isHeadWritten = true;
-    this.#bytes += bytes.length;
+    if (end > this.#roomEnd) this.#roomEnd = end + this.#room.length;
+    this.#bytes = end;
     this.syncs += 1;
     this.batches += batches.length;
   }
@@ -192,6 +208,7 @@ export class Journal {
     this.#old.push({ sequence: this.#sequence, lastIndex: this.#lastIndex });
     this.#sequence += 1;
     this.#bytes = segmentHeaderBytes;
+    this.#roomEnd = segmentHeaderBytes;
     this.#lastIndex = 0;
     this.#isHeadWritten = false;
     await before.close();

@@ -84,6 +84,7 @@ export async function readSegment(
   while (offset < bytes.length) {
     const record = recordAt(bytes, offset, checksum);
     if (record === undefined) {
+      if (isUnused(bytes, offset)) break;
       if (isLast && isTorn(bytes, offset))
         return { chain: checksum, goodBytes: offset, tornBytes: bytes.length - offset };
       const text = `${basename(path)} is damaged at byte ${offset}: the checksum is wrong, and it is not the end that a crash leaves`;
@@ -132,6 +133,14 @@ function recordAt(
   const payload = bytes.subarray(start, start + header.length);
   const checksum = checksumOf(payload, chain);
   return checksum === header.checksum ? { payload, checksum } : undefined;
+}
+
+/**
+ * The room that a process had made ready, and had not used when it ended. In a segment that is not the last,
+ * records that were lost there are noticed by the next one's checksum.
+ */
+function isUnused(bytes: Buffer, offset: number): boolean {
+  return bytes.subarray(offset).equals(Buffer.alloc(bytes.length - offset));
 }
 
 /**
