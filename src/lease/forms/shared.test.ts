@@ -2,11 +2,15 @@ import { describe, expect, test } from "vitest";
 import { duringFaults, type Fault } from "../../../test/planted/switches.js";
 import { type Parts, virtualGround } from "../../../test/support/virtual-ground.js";
 import { MemoryProvider } from "../../testing/memory-provider.js";
-import type { AttemptOutcome, AttemptRequest, Cancellation } from "../provider.js";
+import type { MemoryGround } from "../../testing/memory-ground.js";
+import type { AttemptOutcome, AttemptRequest, Cancellation, Grant } from "../provider.js";
 
 const ttlMs = 2_000;
 
-/** A participant whose attempts for slots are on their way for a while. */
+const pause = ({ world }: Parts, ms: number) =>
+  new Promise<void>((resolve) => void world.timers.after(ms, resolve));
+
+/** A participant whose attempts for slots, and their releases, are on their way for a while. */
 class SlowAtSlots extends MemoryProvider {
   readonly #parts: Parts;
 
@@ -15,10 +19,17 @@ class SlowAtSlots extends MemoryProvider {
     this.#parts = parts;
   }
 
+  override async release(grant: Grant): Promise<void> {
+    if (grant.resource !== "s") await pause(this.#parts, 200);
+    return super.release(grant);
+  }
+
   override async attempt(request: AttemptRequest, cancellation?: Cancellation): Promise<AttemptOutcome> {
-    const { timers } = this.#parts.world;
-    if (request.resource !== "s") await new Promise<void>((resolve) => void timers.after(50, resolve));
-    return super.attempt(request, cancellation);
+    if (request.resource !== "s") await pause(this.#parts, 50);
+    const outcome = await super.attempt(request, cancellation);
+    // A refusal comes later than what is granted beside it.
+    if (outcome.kind === "held" && request.resource !== "s") await pause(this.#parts, 10);
+    return outcome;
   }
 }
 
@@ -57,5 +68,44 @@ describe("a reader that is stopped between gate and slot", () => {
     ["lateSlotIsKept", "the writer is in, the reader is not in, something was left"],
   ])("with the mistake %s is, or leaves something", async (fault, then) => {
     expect(await duringFaults({ [fault]: true }, stoppedOnItsWayIn)).toBe(then);
+  });
+});
+
+describe("a writer", () => {
+  test("that loses the gate while it waits for readers begins anew", async () => {
+    let memory: MemoryGround | undefined;
+    const ground = virtualGround((parts) => {
+      memory = parts.ground;
+      return new SlowAtSlots(parts);
+    });
+    const [alice, bob] = [await ground.open("alice"), await ground.open("bob")];
+    const reading = alice.acquire("s", { mode: "shared" });
+    await ground.pass(500);
+    const reader = await reading;
+    const writing = bob.acquire("s", { mode: "exclusive", wait: 10 * ttlMs });
+    await ground.pass(500);
+    expect(memory!.lose("s")).toBe(true);
+    await ground.pass(500);
+    void reader.release();
+    await ground.pass(500);
+    expect((await writing).remaining()).toBeGreaterThan(0);
+    await ground.close();
+  });
+
+  test("that is refused leaves all other slots free for the readers who come next", async () => {
+    const ground = virtualGround((parts) => new SlowAtSlots(parts));
+    const [alice, bob, carol] = [
+      await ground.open("alice"),
+      await ground.open("bob"),
+      await ground.open("carol"),
+    ];
+    const reading = alice.acquire("s", { mode: "shared" });
+    await ground.pass(500);
+    await reading;
+    const writing = bob.tryAcquire("s", { mode: "exclusive" });
+    const next = writing.then(() => carol.tryAcquire("s", { mode: "shared" }));
+    await ground.pass(500);
+    expect([await writing, (await next)?.resource]).toEqual([undefined, "s"]);
+    await ground.close();
   });
 });

@@ -126,11 +126,16 @@ export async function tryExclusive(
   };
   return outlast(gate, signal, take).catch((error: unknown) => {
     if (error === held) return undefined;
-    throw error;
+    signal?.throwIfAborted();
+    if (gate.loss === undefined) throw error;
+    throw new LeaseholdError("NO_QUORUM", "the gate was lost before all slots of readers were seen free");
   });
 }
 
-/** Waits for the gate, and then until the readers who are in have gone. */
+/**
+ * Waits for the gate, and then until the readers who are in have gone. One that loses the gate meanwhile
+ * begins anew: nothing was handed out, so nothing was lost.
+ */
 export async function waitExclusive(
   { own, passing }: SharedParts,
   name: string,
@@ -139,9 +144,17 @@ export async function waitExclusive(
 ): Promise<Held> {
   const { clock } = own.world;
   const deadlineMs = clock.monotonicMs() + waitMs;
-  const gate = await own.wait(name, waitMs, signal);
-  const leftMs = Math.max(0, deadlineMs - clock.monotonicMs());
-  return outlast(gate, signal, (slot, stop) => passing.wait(slot, leftMs, stop));
+  const leftMs = () => Math.max(0, deadlineMs - clock.monotonicMs());
+  for (;;) {
+    const gate = await own.wait(name, leftMs(), signal);
+    const take = (slot: string, stop: AbortSignal) => passing.wait(slot, leftMs(), stop);
+    try {
+      return await outlast(gate, signal, take);
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (gate.loss === undefined) throw error;
+    }
+  }
 }
 
 /** Has each reader's slot once, each after the gate was had; then the gate is the writer's lease. */
@@ -156,17 +169,20 @@ async function outlast(
   const gateSignal = gate.signal;
   watchAbort(signal, abort);
   watchAbort(gateSignal, lost);
+  const given: Promise<void>[] = [];
+  const taking = readerSlots(gate.resource).map(async (slot) => {
+    const lease = await take(slot, stop.signal);
+    given.push(lease.release());
+  });
   try {
-    await Promise.all(
-      readerSlots(gate.resource).map(async (slot) => {
-        const lease = await take(slot, stop.signal);
-        void lease.release();
-      }),
-    );
+    await Promise.all(taking);
     gate.assertHeld();
     return gate;
   } catch (error) {
     stop.abort(error);
+    // Those who come in by the gate find the slots free.
+    await Promise.allSettled(taking);
+    await Promise.allSettled(given);
     await gate.release();
     throw error;
   } finally {
