@@ -1,17 +1,14 @@
-import type { SecureContextOptions } from "node:tls";
 import type { DescService } from "@bufbuild/protobuf";
 import { Server, ServerCredentials, type UntypedServiceImplementation } from "@grpc/grpc-js";
-import { invalid } from "../common/invalid.js";
 import { Auth } from "../../gen/etcd/auth_pb.js";
 import { Cluster, Maintenance } from "../../gen/etcd/cluster_pb.js";
 import { Health } from "../../gen/etcd/health_pb.js";
 import { KV, Lease, Watch } from "../../gen/etcd/rpc_pb.js";
 import { Election } from "../../gen/etcd/v3election_pb.js";
 import { Lock } from "../../gen/etcd/v3lock_pb.js";
-import { formatAddress } from "../../../runtime/address.js";
 import type { TlsFiles } from "../common/config.js";
 import type { CoreHost } from "../../host/host.js";
-import { minVersion, readTls, type TlsContent, whenRenewed } from "../common/tls.js";
+import { Front } from "../front/front.js";
 import type { ListenUrl } from "../common/urls.js";
 import { Answers } from "./answers.js";
 import { clusterHandlers } from "./cluster.js";
@@ -51,11 +48,19 @@ export class GrpcEdge {
     "grpc.keepalive_timeout_ms": keepAliveTimeoutMs,
   });
   readonly #streams: Streams;
-  readonly #renewing: RenewedCredentials[] = [];
+  readonly #front: Front;
 
   /** @param answerBytesMax of one answer */
   constructor(host: CoreHost, facts: ClusterFacts, electionMs: number, answerBytesMax: number) {
     this.#streams = new Streams(host, electionMs);
+    const injector = this.#server.createConnectionInjector(ServerCredentials.createInsecure());
+    this.#front = new Front(
+      {
+        http1: (socket) => socket.destroy(),
+        http2: (connection) => injector.injectConnection(connection),
+      },
+      callsMax,
+    );
     const asked = unaryHandlers(host, new Answers(answerBytesMax), electionMs);
     const services: [DescService, UntypedServiceImplementation][] = [
       [KV, asked],
@@ -74,29 +79,13 @@ export class GrpcEdge {
 
   /** @throws LeaseholdError `INVALID_CONFIG` if an address cannot be had */
   async listen(urls: readonly ListenUrl[], tls: TlsFiles | undefined): Promise<void> {
-    for (const url of urls) {
-      const address = formatAddress(url.host, url.port);
-      const credentials =
-        url.isTls && tls !== undefined ? this.#renewed(tls) : ServerCredentials.createInsecure();
-      await new Promise<void>((resolve, reject) => {
-        this.#server.bindAsync(address, credentials, (error) => {
-          if (error === null) resolve();
-          else reject(invalid(`cannot listen on ${address}: ${error.message}`));
-        });
-      });
-    }
-  }
-
-  #renewed(tls: TlsFiles): ServerCredentials {
-    const credentials = new RenewedCredentials(tls);
-    this.#renewing.push(credentials);
-    return credentials;
+    for (const url of urls) await this.#front.listen(url, tls);
   }
 
   /** Ends the streams, lets what is under way end, and then all the rest. */
   async close(): Promise<void> {
     this.#streams.stop();
-    for (const credentials of this.#renewing) credentials.close();
+    this.#front.stop();
     await new Promise<void>((resolve) => {
       const force = setTimeout(() => {
         this.#server.forceShutdown();
@@ -107,24 +96,6 @@ export class GrpcEdge {
         resolve();
       });
     });
+    this.#front.close();
   }
-}
-
-/** As `ServerCredentials.createSsl` makes them, and renewed while the server runs. */
-class RenewedCredentials extends ServerCredentials {
-  readonly close: () => void;
-
-  constructor(tls: TlsFiles) {
-    const { clientCertAuth } = tls;
-    super({ requestCert: clientCertAuth, rejectUnauthorized: clientCertAuth }, contextOf(readTls(tls)));
-    this.close = whenRenewed(tls, (content) => this.updateSecureContextOptions(contextOf(content)));
-  }
-
-  override _equals(other: ServerCredentials): boolean {
-    return other === this;
-  }
-}
-
-function contextOf(content: TlsContent): SecureContextOptions {
-  return { ...content, minVersion };
 }
