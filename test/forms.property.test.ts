@@ -54,22 +54,51 @@ const grounds: Record<string, () => ConformanceGround> = {
   grid: () => virtualGridGround(),
 };
 
-const step = fc.record({
-  kind: fc.constantFrom("acquire", "acquire", "try", "try", "release", "abort", "freeze", "freeze", "pass"),
-  form: fc.constantFrom("counted", "counted", "shared", "shared", "exclusive"),
-  who: fc.nat(people.length - 1),
-  limit: fc.integer({ min: 1, max: limitMax }),
-  ms: fc.nat(3_000),
-});
+const namesOf = { counted: "c", shared: "s", exclusive: "s", fair: "f" } as const;
 
-type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+type Form = keyof typeof namesOf;
+
+/** One step of a program that takes leases of these forms. */
+const stepOf = (forms: readonly Form[]) =>
+  fc.record({
+    kind: fc.constantFrom("acquire", "acquire", "try", "try", "release", "abort", "freeze", "freeze", "pass"),
+    form: fc.constantFrom(...forms),
+    who: fc.nat(people.length - 1),
+    limit: fc.integer({ min: 1, max: limitMax }),
+    ms: fc.nat(3_000),
+  });
+
+type Step = ReturnType<typeof stepOf> extends fc.Arbitrary<infer T> ? T : never;
+
+const beside = stepOf(["counted", "counted", "shared", "shared", "exclusive"]);
+const inOrder = stepOf(["fair"]);
 
 interface Had {
   readonly lease: Lease;
-  readonly form: Step["form"];
+  readonly form: Form;
 }
 
+/** One that waits in line. */
+interface InLine {
+  readonly who: number;
+  readonly calledMs: number;
+  /** It may have lost its place, or does not want it any more. */
+  excused: boolean;
+}
+
+/** So long a call may take to reach the ground, ms. */
+const arrivalMsMax = 200;
+
+const optionsOf: Record<Form, (limit: number) => AcquireOptions> = {
+  counted: (limit) => ({ limit }),
+  shared: () => ({ mode: "shared" }),
+  exclusive: () => ({ mode: "exclusive" }),
+  fair: () => ({ fair: true }),
+};
+
 class Run {
+  readonly #line = new Set<InLine>();
+  #nowMs = 0;
   readonly violations: string[] = [];
   readonly held: Had[] = [];
   readonly #calls = new Set<AbortController>();
@@ -87,29 +116,54 @@ class Run {
     if (kind === "acquire" || kind === "try") this.#call(kind, form, who, limit, 4 * ms);
     else if (kind === "release") void lease?.release();
     else if (kind === "abort") [...this.#calls][ms % this.#calls.size]?.abort();
-    else if (kind === "freeze") await this.#ground.freeze!(this.#people[who]!, 2 * ms);
-    else await this.#ground.pass(ms);
-    await this.#ground.pass(ms % 60);
+    else if (kind === "freeze") await this.#freeze(who, 2 * ms);
+    else await this.#pass(ms);
+    await this.#pass(ms % 60);
     this.judge();
   }
 
-  #call(kind: "acquire" | "try", form: Step["form"], who: number, limit: number, wait: number): void {
+  async #freeze(who: number, ms: number): Promise<void> {
+    for (const each of this.#line) if (each.who === who) each.excused = true;
+    this.#nowMs += ms;
+    await this.#ground.freeze!(this.#people[who]!, ms);
+  }
+
+  async #pass(ms: number): Promise<void> {
+    this.#nowMs += ms;
+    await this.#ground.pass(ms);
+  }
+
+  #call(kind: "acquire" | "try", form: Form, who: number, limit: number, wait: number): void {
     const stop = new AbortController();
     const { signal } = stop;
-    const options: AcquireOptions = {
-      ttl: ttlMs,
-      signal,
-      ...(form === "counted" ? { limit } : { mode: form }),
-    };
+    const options: AcquireOptions = { ttl: ttlMs, signal, ...optionsOf[form](limit) };
     const leases = this.#people[who]!;
-    const name = form === "counted" ? "c" : "s";
+    const name = namesOf[form];
     this.#calls.add(stop);
+    const inLine: InLine = { who, calledMs: this.#nowMs, excused: false };
+    if (form === "fair") {
+      this.#line.add(inLine);
+      signal.addEventListener("abort", () => (inLine.excused = true));
+    }
     const call =
-      kind === "try" ? leases.tryAcquire(name, options) : leases.acquire(name, { ...options, wait });
+      kind === "try" && form !== "fair"
+        ? leases.tryAcquire(name, options)
+        : leases.acquire(name, { ...options, wait: wait + 1 });
     void call
-      .then((lease) => lease && this.#had({ lease, form }))
+      .then((lease) => {
+        if (form === "fair") this.#served(inLine);
+        if (lease !== undefined) this.#had({ lease, form });
+      })
       .catch(() => undefined)
-      .finally(() => this.#calls.delete(stop));
+      .finally(() => {
+        this.#calls.delete(stop);
+        this.#line.delete(inLine);
+      });
+  }
+
+  #served(inLine: InLine): void {
+    const isPassed = (other: InLine) => !other.excused && other.calledMs + arrivalMsMax < inLine.calledMs;
+    if ([...this.#line].some(isPassed)) this.violations.push("one who came later was served before");
   }
 
   #had(had: Had): void {
@@ -118,7 +172,7 @@ class Run {
     if (lease.remaining() === 0) return;
     for (const other of this.held) {
       const isBefore =
-        form === "counted" ? other.lease.resource === lease.resource : this.#excludes(had, other);
+        this.#excludes(had, other) || (form === "counted" && other.lease.resource === lease.resource);
       if (isBefore && other.lease.token >= lease.token)
         this.violations.push(`the token of ${form} ${lease.resource} went back`);
     }
@@ -129,7 +183,8 @@ class Run {
 
   /** Whether the two cannot be held beside each other. */
   #excludes(one: Had, other: Had): boolean {
-    if (one.form === "counted" || other.form === "counted") return false;
+    if (namesOf[one.form] !== namesOf[other.form] || one.form === "counted") return false;
+    if (one.form === "fair") return true;
     return one.form === "exclusive" || other.form === "exclusive";
   }
 
@@ -155,6 +210,7 @@ class Run {
       leases!.acquire("s", { mode: "exclusive", wait, ttl: ttlMs }),
       ...Array.from({ length: limitMax }, () => leases!.acquire("c", { limit: limitMax, wait, ttl: ttlMs })),
     ];
+    if (leases!.guarantees.fair !== "none") last.push(leases!.acquire("f", { fair: true, wait, ttl: ttlMs }));
     const all = Promise.all(last).catch(() => this.violations.push("what all gave back is not to be had"));
     await this.#ground.pass(2 * wait);
     await all;
@@ -178,6 +234,7 @@ async function play(open: () => ConformanceGround, steps: readonly Step[]): Prom
 }
 
 const search = (
+  step: fc.Arbitrary<Step>,
   open: () => ConformanceGround,
   numRuns: number,
   onRun: (run: Run) => unknown = () => undefined,
@@ -200,7 +257,18 @@ test.each(Object.entries(grounds).filter(([name]) => effort > 1 || !slow.has(nam
   "on %s no more than the limit hold, no writer holds beside another, tokens rise, and all can be had again",
   async (_name, open) => {
     let held = 0;
-    const found = await search(open, runs, (run) => (held += run.held.length));
+    const found = await search(beside, open, runs, (run) => (held += run.held.length));
+    const { failed, counterexample, errorInstance } = found;
+    expect({ failed, counterexample, errorInstance }).toMatchObject({ failed: false });
+    expect(held).toBeGreaterThan(0);
+  },
+);
+
+test.each(["memory that takes its time", "core"])(
+  "on %s nobody who waits in line is passed by one who came later, and the line moves on",
+  async (name) => {
+    let held = 0;
+    const found = await search(inOrder, grounds[name]!, runs, (run) => (held += run.held.length));
     const { failed, counterexample, errorInstance } = found;
     expect({ failed, counterexample, errorInstance }).toMatchObject({ failed: false });
     expect(held).toBeGreaterThan(0);
@@ -220,8 +288,15 @@ describe("random calls find", () => {
     ["readerHasTheTokenOfItsSlot", "stores that compare and set", /went back/],
   ])("the mistake %s", async (fault, ground, what) => {
     const found = await duringFaults({ [fault]: true }, () =>
-      search(grounds[ground]!, 3_000, undefined, seed),
+      search(beside, grounds[ground]!, 3_000, undefined, seed),
     );
     expect(inspect(found.errorInstance)).toMatch(what);
+  });
+
+  test.each<Fault>(["firstInLineIsNotAwaited", "placeIsNotKept"])("the mistake %s", async (fault) => {
+    const found = await duringFaults({ [fault]: true }, () =>
+      search(inOrder, grounds["core"]!, 3_000, undefined, seed),
+    );
+    expect(inspect(found.errorInstance)).toMatch(/came later was served before/);
   });
 });

@@ -31,7 +31,12 @@ export const attachOption = () =>
   new Option(
     "--attach <handle>",
     "instead of a name: go on with the detached lease of this handle (hold --detach); on stores that compare and set, and cores",
-  ).conflicts(["wait", "try", "limit", "shared", "exclusive"]);
+  ).conflicts(["wait", "try", "limit", "shared", "exclusive", "fair"]);
+export const fairOption = () =>
+  new Option(
+    "--fair",
+    "wait in order: first come, first served among those who say so; not on stores",
+  ).conflicts("try");
 export const tryOption = () =>
   new Option("--try", "do not wait: fail when another holds the lease").conflicts("wait");
 

@@ -4,6 +4,7 @@ import {
   attachOption,
   examples,
   exclusiveOption,
+  fairOption,
   limitOption,
   sharedOption,
   tryOption,
@@ -26,6 +27,7 @@ export function addHolding(program: Command, finish: Finish): void {
     .addOption(limitOption())
     .addOption(sharedOption())
     .addOption(exclusiveOption())
+    .addOption(fairOption())
     .option("--label <text>", "what others read who ask who holds it")
     .option("--data <json>", "what programs read of this tenure, as JSON of at most 1,024 bytes")
     .option("--detach", "take it, print a handle by which one other can go on with it, and end")

@@ -4,6 +4,7 @@ import {
   attachOption,
   examples,
   exclusiveOption,
+  fairOption,
   limitOption,
   sharedOption,
   tryOption,
@@ -168,6 +169,7 @@ function addRun(program: Command, finish: Finish): void {
     .addOption(limitOption())
     .addOption(sharedOption())
     .addOption(exclusiveOption())
+    .addOption(fairOption())
     .addOption(attachOption())
     .option(
       "--kill-after <duration>",

@@ -31,5 +31,6 @@ export function coreGuarantees(address: CoreAddress): Guarantees {
     takeoverMsMax: 1_000 * wholeSeconds(ttlMaxMs, address) + noticedMsMax,
     data: true,
     attach: true,
+    fair: "strict",
   };
 }

@@ -1,20 +1,32 @@
+import { slotMark } from "../lease/slots.js";
+
 /** Where leases stand in the core when the address says nothing else. */
 export const keyPrefixDefault = "leasehold/";
 
 /** Leases have a level of their own, so that something else can be put beside them. */
 const level = "leases/";
 
+/** Lines of those who wait in order stand beside them. */
+const linesLevel = "lines/";
+
 /** Maps the names of resources to keys and back. */
 export class Keys {
   readonly #root: string;
+  readonly #lines: string;
 
   constructor(prefix: string) {
     this.#root = prefix + level;
+    this.#lines = prefix + linesLevel;
   }
 
   /** The key of a resource, or, of the beginning of names, what their keys begin with. */
   of(resource: string): string {
     return this.#root + resource;
+  }
+
+  /** What the keys of all who are in line for a resource begin with; a number follows. */
+  lineOf(resource: string): string {
+    return this.#lines + resource + slotMark;
   }
 
   resourceOf(key: string): string {

@@ -9,6 +9,7 @@ import type {
   Cancellation,
   Detachment,
   Grant,
+  Place,
   Provider,
   ProviderEvents,
 } from "../lease/provider.js";
@@ -26,6 +27,7 @@ import { coreGuarantees } from "./guarantees.js";
 import { hintOf, lifeMsMax } from "./hints.js";
 import { CoreInspection } from "./inspection.js";
 import { Keys } from "./keys.js";
+import { Lines } from "./line.js";
 import { decodeRecord, encodeRecord, type HolderRecord, tokenOf } from "./record.js";
 import { Tenure } from "./tenure.js";
 import { Waiters } from "./waiters.js";
@@ -82,6 +84,7 @@ export class CoreProvider implements Provider {
   readonly #core: CoreClient;
   readonly #keys: Keys;
   readonly #waiters: Waiters;
+  readonly #lines: Lines;
   /** What was granted and has not been given back, by resource. */
   readonly #tenures = new Map<string, Tenure>();
   #events: ProviderEvents | undefined;
@@ -96,6 +99,15 @@ export class CoreProvider implements Provider {
     const { clock, timers, random } = world;
     const hint = (resource: string) => this.#events?.hint(resource) ?? false;
     this.#waiters = new Waiters({ core, timers, random, hint });
+    this.#lines = new Lines({
+      core,
+      world,
+      keys: this.#keys,
+      clockRateError: address.clockRateError,
+      holder,
+      drawLeaseId: () => parts.drawLeaseId(),
+      secondsOf: (ttlMs) => wholeSeconds(ttlMs, address),
+    });
     this.inspection = new CoreInspection({ core, clock, timers, keys: this.#keys, holder });
   }
 
@@ -184,6 +196,11 @@ export class CoreProvider implements Provider {
     await this.#core.revokeLease(tenure.leaseId, { timeoutMs: releaseMsMax });
   }
 
+  enterLine(resource: string, ttlMs: number, timeoutMs: number, cancellation: Cancellation): Promise<Place> {
+    const limits = sharedLimits({ timeoutMs, cancellation }, this.#parts.world.clock);
+    return this.#lines.enter(resource, ttlMs, limits);
+  }
+
   async query(resource: string, timeoutMs: number): Promise<HolderHint> {
     try {
       const { entry } = await this.#core.read(this.#keys.of(resource), { timeoutMs });
@@ -214,6 +231,7 @@ export class CoreProvider implements Provider {
     this.inspection.close();
     this.#waiters.close();
     for (const tenure of this.#tenures.values()) this.#end(tenure);
+    await this.#lines.close();
     this.#core.close();
   }
 

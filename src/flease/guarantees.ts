@@ -27,5 +27,6 @@ export function fleaseGuarantees(settings: FleaseSettings): Guarantees {
     takeoverMsMax: Math.max(ttlMaxMs + 2 * maxClockSkewMs, ttlMaxMs * (1 + mutualRateError)) + rpcTimeoutMs,
     data: false,
     attach: false,
+    fair: "bounded",
   };
 }

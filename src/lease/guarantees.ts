@@ -27,4 +27,12 @@ export interface Guarantees {
   readonly data: boolean;
   /** A lease that was detached can be attached (`Leases.attach`). */
   readonly attach: boolean;
+  /**
+   * In which order those get a resource who wait for it with `fair` ({@link AcquireOptions.fair}).
+   * `strict`: in the order in which their calls reached the ground. `bounded`: participants in the order in
+   * which they came to the members, the callers of each in turn; one that is told of a release and does not
+   * answer in time goes to the end, so a lost message costs one round. `none`: such calls are refused with
+   * `UNSUPPORTED`.
+   */
+  readonly fair: "strict" | "bounded" | "none";
 }

@@ -23,7 +23,7 @@ const tenure: OptionNames<TenureOptions> = {
 };
 const acquireAll: OptionNames<AcquireAllOptions> = { ...tenure, wait: true };
 const tryAcquire: OptionNames<TryAcquireOptions> = { ...tenure, limit: true, mode: true };
-const acquire: OptionNames<AcquireOptions> = { ...acquireAll, ...tryAcquire };
+const acquire: OptionNames<AcquireOptions> = { ...acquireAll, ...tryAcquire, fair: true };
 const lead: OptionNames<LeadOptions> = { ttl: true, signal: true, data: true };
 const query: OptionNames<QueryOptions> = { timeout: true, signal: true };
 const list: OptionNames<ListOptions> = { ...query, onIncomplete: true };

@@ -83,7 +83,25 @@ export interface AcquireAllOptions extends TenureOptions {
   wait?: Duration | undefined;
 }
 
-export interface AcquireOptions extends TryAcquireOptions, AcquireAllOptions {}
+export interface AcquireOptions extends TryAcquireOptions, AcquireAllOptions {
+  /**
+   * Wait in order: who calls first gets the resource first, among those who say `fair`. How strict that is
+   * says `guarantees.fair`; where it is `none` the call is refused with `UNSUPPORTED` before anything is
+   * sent. A call without it may get the resource in between. With `limit` and `mode` those in line come in
+   * order whatever they want: a reader waits for a writer before it. Together with `wait: 0` it is refused
+   * with `INVALID_CONFIG`: who does not wait has no place in a line. Default false.
+   *
+   * Where it is strict, a caller that has crashed is in the way of those behind it for its `ttl`, and no
+   * longer than `guarantees.takeoverMsMax`; one that was stopped for so long goes to the end.
+   *
+   * @example
+   * ```ts
+   * await using lease = await leases.acquire("ramp", { fair: true, wait: "10m" });
+   * console.log(leases.guarantees.fair); // strict
+   * ```
+   */
+  fair?: boolean | undefined;
+}
 
 export interface LeadOptions {
   /** Length of the lease, as in {@link TryAcquireOptions.ttl}. */

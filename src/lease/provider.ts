@@ -82,6 +82,16 @@ export type AttemptOutcome =
       readonly retryInMs?: number;
     };
 
+/** A caller's place in the line of a resource. It keeps itself until it is left, or is gone. */
+export interface Place {
+  /** Resolves when nobody is before it any more; rejects when it is gone. */
+  readonly first: Promise<void>;
+  /** Aborts when the place has run out, and when it was left. */
+  readonly gone: AbortSignal;
+  /** Whoever is behind it moves up. Best effort, never rejects, idempotent. */
+  leave(): Promise<void>;
+}
+
 /** Somebody wants the resource from its holder. */
 export interface ReleaseRequest {
   readonly resource: string;
@@ -188,6 +198,12 @@ export interface Provider {
    * then.
    */
   release(grant: Grant): Promise<void> | undefined;
+  /**
+   * Puts a caller at the end of the resource's line, which says nothing about who holds: the first in line
+   * acquires as everybody does. A process that has stopped keeps its places for `ttlMs` and the time that the
+   * ground needs to see that. Where `guarantees.fair` is `strict`, and only there.
+   */
+  enterLine?(resource: string, ttlMs: number, timeoutMs: number, cancellation: Cancellation): Promise<Place>;
   query(resource: string, timeoutMs: number): Promise<HolderHint>;
   /** `onIncomplete` is told why the list is incomplete; without it, an incomplete list is a `NO_QUORUM`. */
   list(prefix: string, timeoutMs: number, onIncomplete?: (why: string) => void): Promise<ResourceHint[]>;

@@ -5,6 +5,7 @@ import { detachingCases } from "./conformance/detaching.js";
 import { askingCases } from "./conformance/asking.js";
 import { countingCases } from "./conformance/counting.js";
 import { exclusionCases } from "./conformance/exclusion.js";
+import { fairnessCases } from "./conformance/fairness.js";
 import { lifetimeCases } from "./conformance/lifetime.js";
 import { severalCases } from "./conformance/several.js";
 import { type ConformanceCase, type ConformanceGround, Stage } from "./conformance/stage.js";
@@ -47,6 +48,7 @@ export function conformanceCases(): ConformanceCase[] {
     ...severalCases,
     ...countingCases,
     ...sharingCases,
+    ...fairnessCases,
     ...argumentCases,
     ...askingCases,
     ...watchingCases,

@@ -4,6 +4,7 @@ import type { Clock } from "../common/ports.js";
 import type { Detachment, Grant, ReleaseRequest } from "../lease/provider.js";
 import { dataField } from "../lease/tenure-data.js";
 import type { HolderHint, ResourceHint } from "../lease/types.js";
+import { MemoryLines } from "./memory-lines.js";
 
 /** A participant, as its ground sees it. */
 export interface MemoryParticipant {
@@ -88,6 +89,7 @@ export class MemoryTenure implements Grant {
 
 /** What the participants of one in-memory cluster share: who holds what, and the last token. */
 export class MemoryGround {
+  readonly lines = new MemoryLines();
   readonly #tenures = new Map<string, MemoryTenure>();
   readonly #refused = new Map<string, Set<MemoryParticipant>>();
   readonly #participants = new Set<MemoryParticipant>();

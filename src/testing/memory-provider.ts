@@ -7,6 +7,7 @@ import type {
   Cancellation,
   Detachment,
   Grant,
+  Place,
   Provider,
   ProviderEvents,
   ReleaseRequest,
@@ -110,6 +111,17 @@ export class MemoryProvider implements Provider, MemoryParticipant {
     if (this.#process.isConnected) this.#ground.free(tenure);
   }
 
+  async enterLine(
+    resource: string,
+    ttlMs: number,
+    timeoutMs: number,
+    cancellation: Cancellation,
+  ): Promise<Place> {
+    if (!(await this.#reaches(timeoutMs, cancellation))) throw cutOff(this.holder);
+    const owner = { clock: this.clock, timers: this.#timers, process: this.#process };
+    return this.#ground.lines.enter(resource, owner, ttlMs);
+  }
+
   async query(resource: string, timeoutMs: number): Promise<HolderHint> {
     if (!(await this.#reaches(timeoutMs))) return { state: "unknown" };
     const tenure = this.#ground.find(resource);
@@ -173,5 +185,6 @@ function memoryGuarantees(ttlMaxMs: number): Guarantees {
     takeoverMsMax: ttlMaxMs,
     data: true,
     attach: true,
+    fair: "strict",
   };
 }

@@ -67,6 +67,7 @@ export class ScriptedProvider implements Provider {
     takeoverMsMax: TTL_MS,
     data: true,
     attach: false,
+    fair: "none",
   };
   readonly holder = "me.1";
   readonly attempts: PendingAttempt[] = [];

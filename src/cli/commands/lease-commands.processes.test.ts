@@ -93,12 +93,23 @@ test("run --shared runs beside others, and --exclusive alone, after them", async
   for (const each of readers) expect(BigInt(stdout)).toBeGreaterThan(BigInt(each.stdout()));
 });
 
+test("run --fair waits in order", async () => {
+  const holder = start("hold", "ramp");
+  await says(holder, "holding");
+  const waits = (word: string) => start("run", "ramp", "--fair", "--", "echo", word);
+  const [first, second] = [waits("first"), waits("second")];
+  holder.process.kill("SIGINT");
+  expect(await first.finished).toMatchObject({ code: 0, stdout: "first\n" });
+  expect(await second.finished).toMatchObject({ code: 0, stdout: "second\n" });
+});
+
 test("-n, --shared, --exclusive and a handle do not go together (2)", async () => {
   for (const words of [
     ["-n", "2", "--shared"],
     ["--shared", "--exclusive"],
     ["--shared", "--detach"],
     ["-n", "65"],
+    ["--fair", "--try"],
   ]) {
     const { code, stdout } = await start("hold", "forms", ...words).finished;
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });

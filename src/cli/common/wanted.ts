@@ -1,8 +1,8 @@
 import type { AcquireOptions } from "../../lease/types.js";
 import { usageError } from "./failure.js";
 
-/** A counted or shared lease, as `acquire` takes it. */
-type Form = Pick<AcquireOptions, "limit" | "mode">;
+/** A counted or shared lease, or one for which it waits in order, as `acquire` takes it. */
+type Form = Pick<AcquireOptions, "limit" | "mode" | "fair">;
 
 /** The lease that a command is to take: that of a resource in its turn, or the detached one of a handle. */
 export type Wanted = { readonly resource: string; readonly form?: Form } | { readonly handle: string };
@@ -12,6 +12,7 @@ export interface FormOptions {
   readonly limit?: number;
   readonly shared?: boolean;
   readonly exclusive?: boolean;
+  readonly fair?: boolean;
 }
 
 /** What was given by name or by `--attach`: one of the two, as a handle names its resource. */
@@ -29,7 +30,11 @@ export function wantedOf(
   );
 }
 
-function formOf({ limit, shared, exclusive }: FormOptions): Form {
+function formOf({ limit, shared, exclusive, fair }: FormOptions): Form {
   const mode = shared === true ? "shared" : exclusive === true ? "exclusive" : undefined;
-  return { ...(limit !== undefined && { limit }), ...(mode !== undefined && { mode }) };
+  return {
+    ...(limit !== undefined && { limit }),
+    ...(mode !== undefined && { mode }),
+    ...(fair !== undefined && { fair }),
+  };
 }

@@ -116,6 +116,7 @@ export class DeltaProvider implements Provider {
       takeoverMsMax: protocol.takeoverMsMax,
       data: parts.takesData ?? true,
       attach: protocol.detach !== undefined,
+      fair: "none",
     };
     this.#bytesBesideName = this.#bytesWithoutName() - jsonBytes("");
     this.inspection = new DeltaInspection({

@@ -26,5 +26,6 @@ export function gridGuarantees(settings: FleaseSettings, pollMs: number): Guaran
     // The wall clock alone says when a lease is over, so clocks' rates cost nothing.
     takeoverMsMax: settings.ttlMaxMs + 2 * maxClockSkewMs + pollMs + 3 * settings.rpcTimeoutMs,
     data: true,
+    fair: "none",
   };
 }

@@ -68,6 +68,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   readonly #detached = new Detached((grant) => this.giveBack(grant));
   readonly #acquisitions: Acquisitions;
   readonly #questions: Questions;
+  readonly #closed = new AbortController();
   #closing: Promise<void> | undefined;
 
   constructor(provider: Provider, world: World) {
@@ -231,7 +232,8 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
   }
 
   get #formParts(): FormParts {
-    return { acquisitions: this.#acquisitions, provider: this.provider, world: this.world };
+    const { provider, world } = this;
+    return { acquisitions: this.#acquisitions, provider, world, closed: this.#closed.signal };
   }
 
   #acquire(spec: AcquireSpec, waitMs: number): Promise<HeldLease> {
@@ -285,6 +287,7 @@ export class LeaseManager implements Leases, LeaseKeeper, ProviderEvents {
 
   async #close(): Promise<void> {
     this.#questions.close();
+    this.#closed.abort(new LeaseholdError("CLOSED"));
     this.#queues.giveUpAll(new LeaseholdError("CLOSED"));
     for (const lease of this.#queues.leases()) {
       // The work of a leader is asked to stop and given time for it, before another may lead.

@@ -112,6 +112,22 @@ export const inWaist = /** @type {const} */ ([
     edits: [{ file: shared, find: "await gate.release()", replace: "undefined" }],
   },
   {
+    name: "firstInLineIsNotAwaited",
+    why: "Who has a place in line acquires at once, whoever is before it.",
+    edits: [
+      {
+        file: "src/lease/forms/fair.ts",
+        find: "[place.first, aborted(stop.signal)]",
+        replace: "[undefined]",
+      },
+    ],
+  },
+  {
+    name: "placeIsNotKept",
+    why: "A place in a core's line is not refreshed: who waits for longer than its ttl goes to the end.",
+    edits: [{ file: "src/etcd/line.ts", find: "begunMs < this.#endMs", replace: "false" }],
+  },
+  {
     name: "readerHasTheTokenOfItsSlot",
     why: "A reader's token is that of its slot, which has no order with those of writers.",
     edits: [

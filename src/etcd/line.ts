@@ -1,0 +1,204 @@
+import { watchAbort } from "../common/abort-watch.js";
+import { relied } from "../common/clock-rates.js";
+import type { Timer, World } from "../common/ports.js";
+import { LeaseholdError } from "../lease/errors.js";
+import type { Place, Watching } from "../lease/provider.js";
+import type { CallLimits, CoreClient, Entry, Granted } from "./core-client.js";
+import type { Keys } from "./keys.js";
+
+/** Places of one participant at a time: each costs the core a lease, its refreshes and a watch. */
+const placesMax = 1_000;
+
+/** A place is refreshed when so much of its lease has passed, and looks at the line then as well. */
+const refreshesPerLease = 3;
+
+/** How long giving a place back tries to reach the core; then it runs out by itself. */
+const leaveMsMax = 1_000;
+
+export interface LineParts {
+  readonly core: CoreClient;
+  readonly world: World;
+  readonly keys: Keys;
+  readonly clockRateError: number;
+  /** What stands in the keys, for people. */
+  readonly holder: string;
+  drawLeaseId(): bigint;
+  /** What a lease of so many ms is asked for as. */
+  secondsOf(ttlMs: number): number;
+}
+
+/**
+ * Lines of those who wait in order: a key for each caller, on a lease of its own. The revisions at which the
+ * keys were created are the order, as in a mutex of etcd. Each place watches the one before it and no other,
+ * so that a release wakes one caller. The lines say nothing about who holds: the first in line acquires as
+ * everybody does.
+ */
+export class Lines {
+  readonly #parts: LineParts;
+  readonly #places = new Set<CorePlace>();
+  readonly #leaving = new Set<Promise<void>>();
+
+  constructor(parts: LineParts) {
+    this.#parts = parts;
+  }
+
+  /** @throws LeaseholdError what the core refuses, `TOO_MANY_WAITERS` */
+  async enter(resource: string, ttlMs: number, limits: CallLimits): Promise<Place> {
+    if (this.#places.size >= placesMax) {
+      const all = `this participant already has ${placesMax} places in lines`;
+      throw new LeaseholdError("TOO_MANY_WAITERS", `${all}; no more are given out`);
+    }
+    const { core, world, keys, holder } = this.#parts;
+    const leaseId = this.#parts.drawLeaseId();
+    const place = new CorePlace(this.#parts, keys.lineOf(resource), leaseId, () => this.#leave(place));
+    this.#places.add(place);
+    try {
+      const begunMs = world.clock.monotonicMs();
+      const granted = await core.grantLease(leaseId, this.#parts.secondsOf(ttlMs), limits);
+      const { entry } = await core.create(place.key, JSON.stringify({ holder }), leaseId, limits);
+      place.begin(entry, granted, begunMs);
+      return place;
+    } catch (error) {
+      void place.leave();
+      throw error;
+    }
+  }
+
+  /** Resolves when all places were given back, or are left to run out. */
+  async close(): Promise<void> {
+    for (const place of this.#places) void place.leave();
+    await Promise.all(this.#leaving);
+  }
+
+  #leave(place: CorePlace): Promise<void> {
+    this.#places.delete(place);
+    const { core } = this.#parts;
+    const leaving = core.revokeLease(place.leaseId, { timeoutMs: leaveMsMax }).catch(() => undefined);
+    this.#leaving.add(leaving);
+    return leaving.finally(() => this.#leaving.delete(leaving));
+  }
+}
+
+class CorePlace implements Place {
+  readonly key: string;
+  readonly leaseId: bigint;
+  readonly first: Promise<void>;
+  readonly #parts: LineParts;
+  readonly #linePrefix: string;
+  readonly #giveBack: () => Promise<void>;
+  readonly #gone = new AbortController();
+  #tellFirst: () => void = () => undefined;
+  #isFirst = false;
+  #created = 0n;
+  #leaseMs = 0;
+  /** On the steady clock: until then the core keeps the place. */
+  #endMs = 0;
+  #timer: Timer | undefined;
+  #before: Watching | undefined;
+  #left: Promise<void> | undefined;
+
+  constructor(parts: LineParts, linePrefix: string, leaseId: bigint, giveBack: () => Promise<void>) {
+    this.#parts = parts;
+    this.#linePrefix = linePrefix;
+    this.leaseId = leaseId;
+    this.key = `${linePrefix}${leaseId}`;
+    this.#giveBack = giveBack;
+    this.first = new Promise((resolve, reject) => {
+      this.#tellFirst = resolve;
+      watchAbort(this.#gone.signal, () => reject(this.#gone.signal.reason));
+    });
+    // Who enters may go before it asks.
+    this.first.catch(() => undefined);
+  }
+
+  get gone(): AbortSignal {
+    return this.#gone.signal;
+  }
+
+  begin({ createRevision }: Entry, granted: Granted, begunMs: number): void {
+    this.#created = createRevision;
+    this.#extend(granted, begunMs);
+    if (this.#left === undefined) void this.#turn();
+  }
+
+  leave(): Promise<void> {
+    this.#left ??= this.#end();
+    return this.#left;
+  }
+
+  #end(): Promise<void> {
+    this.#timer?.cancel();
+    this.#before?.stop();
+    this.#gone.abort(new LeaseholdError("NO_QUORUM", "the place in line has run out, or was given back"));
+    return this.#giveBack();
+  }
+
+  #extend({ seconds }: Granted, begunMs: number): void {
+    this.#leaseMs = relied(1_000 * seconds, this.#parts.clockRateError);
+    this.#endMs = begunMs + this.#leaseMs;
+  }
+
+  /** Looks who is before it, and comes back for the next refresh. */
+  async #turn(): Promise<void> {
+    const { timers } = this.#parts.world;
+    this.#timer = timers.after(this.#leaseMs / refreshesPerLease, () => void this.#refresh());
+    if (!this.#isFirst) await this.#orLater(() => this.#look());
+  }
+
+  async #refresh(): Promise<void> {
+    const { core, world } = this.#parts;
+    const begunMs = world.clock.monotonicMs();
+    if (begunMs < this.#endMs) {
+      await this.#orLater(async () => {
+        const granted = await core.refreshLease(this.leaseId, this.#limits());
+        if (granted.seconds <= 0) void this.leave();
+        else this.#extend(granted, begunMs);
+      });
+    }
+    if (this.#left !== undefined) return;
+    if (world.clock.monotonicMs() >= this.#endMs) void this.leave();
+    else await this.#turn();
+  }
+
+  async #look(): Promise<void> {
+    const { core } = this.#parts;
+    const { entries, revision } = await core.list(this.#linePrefix, this.#limits());
+    if (this.#left !== undefined) return;
+    let own = false;
+    let before: Entry | undefined;
+    for (const entry of entries) {
+      // A longer name may begin like this line.
+      if (!/^\d+$/.test(entry.key.slice(this.#linePrefix.length))) continue;
+      if (entry.key === this.key) own = true;
+      else if (entry.createRevision < this.#created && entry.createRevision > (before?.createRevision ?? 0n))
+        before = entry;
+    }
+    this.#before?.stop();
+    this.#before = undefined;
+    if (!own) void this.leave();
+    else if (before === undefined) {
+      this.#isFirst = true;
+      this.#tellFirst();
+    } else {
+      const again = () => void this.#orLater(() => this.#look());
+      this.#before = core.watch({ key: before.key, isPrefix: false }, revision + 1n, {
+        deleted: again,
+        missed: again,
+        written: () => undefined,
+      });
+    }
+  }
+
+  /** What fails is repeated with the next refresh. */
+  async #orLater(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      if (!(error instanceof LeaseholdError)) throw error;
+    }
+  }
+
+  #limits(): CallLimits {
+    return { timeoutMs: Math.max(1, this.#leaseMs / refreshesPerLease) };
+  }
+}

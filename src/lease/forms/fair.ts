@@ -1,0 +1,142 @@
+import { unwatchAbort, watchAbort } from "../../common/abort-watch.js";
+import { backOffMs } from "../../common/back-off.js";
+import type { World } from "../../common/ports.js";
+import { formatDuration } from "../duration.js";
+import { LeaseholdError } from "../errors.js";
+import type { Cancellation, Place } from "../provider.js";
+import type { Held } from "./exclusive.js";
+import { within } from "./within.js";
+
+/**
+ * Waiting in order: each caller has a place in the ground's line of the name, and the first in line acquires,
+ * whatever form it wants. So those who wait this way never contend with each other. The line is no part of
+ * exclusion: who is in doubt about its place waits again, at the end.
+ */
+
+/** Entering is tried anew after a random pause, ms, whose bound doubles. */
+const pauseMsBase = 50;
+const pauseMsMax = 2_000;
+
+/** One try to enter takes no longer than this, ms, so that a caller is not at the end by its own patience. */
+const enterMsMax = 5_000;
+
+/** How callers enter the line of one name. */
+export interface Line {
+  readonly world: World;
+  readonly resource: string;
+  /** Aborts when the participant closes. */
+  readonly closed: AbortSignal;
+  enter(timeoutMs: number, cancellation: Cancellation): Promise<Place>;
+}
+
+/** @param take acquires, for the first in line, within the time that is left */
+export async function waitInLine(
+  line: Line,
+  waitMs: number,
+  signal: AbortSignal | undefined,
+  take: Take,
+): Promise<Held> {
+  line.closed.throwIfAborted();
+  const stop = new AbortController();
+  const abort = () => stop.abort(signal?.reason);
+  const close = () => stop.abort(line.closed.reason);
+  watchAbort(signal, abort);
+  watchAbort(line.closed, close);
+  try {
+    return await waitUntilStopped(line, waitMs, stop.signal, take);
+  } finally {
+    unwatchAbort(signal, abort);
+    unwatchAbort(line.closed, close);
+  }
+}
+
+type Take = (waitMs: number, signal: AbortSignal) => Promise<Held>;
+
+async function waitUntilStopped(line: Line, waitMs: number, signal: AbortSignal, take: Take): Promise<Held> {
+  const { clock, timers, random } = line.world;
+  const deadlineMs = clock.monotonicMs() + waitMs;
+  const leftMs = () => Math.max(0, deadlineMs - clock.monotonicMs());
+  for (let failures = 0; ; failures += 1) {
+    signal.throwIfAborted();
+    const place = await entered(line, Math.min(enterMsMax, leftMs()), signal).catch((error: unknown) => {
+      signal.throwIfAborted();
+      const mayPass = error instanceof LeaseholdError && passing.has(error.code);
+      if (!mayPass || leftMs() === 0) throw error;
+    });
+    if (place !== undefined) {
+      try {
+        const lease = await served(line, place, leftMs(), signal, take);
+        if (lease !== undefined) return lease;
+        failures = 0;
+      } finally {
+        void place.leave();
+      }
+    }
+    if (leftMs() === 0) throw tooLate(line.resource, waitMs);
+    const pauseMs = Math.min(leftMs(), backOffMs(random, failures, pauseMsBase, pauseMsMax));
+    await within(timers, pauseMs, signal, aborted).catch(() => undefined);
+  }
+}
+
+/** Errors of a ground that may answer again. */
+const passing: ReadonlySet<string> = new Set(["NO_QUORUM", "TIMEOUT", "OVERLOADED", "UNREACHABLE"]);
+
+/** A place; given back if the caller has gone meanwhile. */
+async function entered(line: Line, timeoutMs: number, signal: AbortSignal): Promise<Place> {
+  const cancellation: Cancellation & { cancelled: boolean } = { cancelled: false, onCancel: undefined };
+  const cancel = () => {
+    cancellation.cancelled = true;
+    cancellation.onCancel?.();
+  };
+  watchAbort(signal, cancel);
+  try {
+    return await line.enter(timeoutMs, cancellation);
+  } finally {
+    unwatchAbort(signal, cancel);
+  }
+}
+
+/** Waits to be the first, and acquires. `undefined` when the place has gone before that. */
+async function served(
+  { world, resource }: Line,
+  place: Place,
+  waitMs: number,
+  signal: AbortSignal,
+  take: Take,
+): Promise<Held | undefined> {
+  const { clock, timers } = world;
+  const deadlineMs = clock.monotonicMs() + waitMs;
+  const stop = new AbortController();
+  const abort = () => stop.abort(signal.reason);
+  const lapse = () => stop.abort(place.gone.reason);
+  const late = () => stop.abort(tooLate(resource, waitMs));
+  const timer = waitMs < Infinity ? timers.after(waitMs, late) : undefined;
+  watchAbort(signal, abort);
+  watchAbort(place.gone, lapse);
+  try {
+    await Promise.race([place.first, aborted(stop.signal)]);
+    timer?.cancel();
+    return await take(Math.max(0, deadlineMs - clock.monotonicMs()), stop.signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (place.gone.aborted && error === place.gone.reason) return undefined;
+    throw error;
+  } finally {
+    timer?.cancel();
+    unwatchAbort(signal, abort);
+    unwatchAbort(place.gone, lapse);
+  }
+}
+
+function tooLate(resource: string, waitMs: number): LeaseholdError {
+  const name = JSON.stringify(resource);
+  return new LeaseholdError(
+    "TIMEOUT",
+    `waited ${formatDuration(waitMs)} in line for ${name} and others are still before this caller`,
+  );
+}
+
+/** Rejects when the signal aborts. */
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => watchAbort(signal, () => reject(signal.reason)));
+}

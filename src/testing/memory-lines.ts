@@ -1,0 +1,109 @@
+import { watchAbort } from "../common/abort-watch.js";
+import { getOrInsert } from "../common/maps.js";
+import type { Clock, Timer, Timers } from "../common/ports.js";
+import { LeaseholdError } from "../lease/errors.js";
+import type { Place } from "../lease/provider.js";
+import type { ProcessSwitch } from "./process-switch.js";
+
+/** A place is kept when so much of its time has passed. */
+const keptPerTtl = 3;
+
+/** The process that has a place. */
+export interface PlaceOwner {
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly process: ProcessSwitch;
+}
+
+/** The lines of a ground in memory: those who wait for a resource in order. */
+export class MemoryLines {
+  readonly #lines = new Map<string, Set<MemoryPlace>>();
+
+  enter(resource: string, owner: PlaceOwner, ttlMs: number): Place {
+    const line = getOrInsert(this.#lines, resource, () => new Set());
+    const place: MemoryPlace = new MemoryPlace(owner, ttlMs, {
+      isFirst: () => {
+        for (const each of line) {
+          if (each === place) return true;
+          if (!each.isOver) return false;
+        }
+        return false;
+      },
+      left: () => {
+        line.delete(place);
+        if (line.size === 0) this.#lines.delete(resource);
+        for (const each of line) each.look();
+      },
+    });
+    line.add(place);
+    place.look();
+    return place;
+  }
+}
+
+interface Standing {
+  isFirst(): boolean;
+  left(): void;
+}
+
+class MemoryPlace implements Place {
+  readonly first: Promise<void>;
+  readonly #owner: PlaceOwner;
+  readonly #ttlMs: number;
+  readonly #standing: Standing;
+  readonly #gone = new AbortController();
+  #tellFirst: () => void = () => undefined;
+  #endMs: number;
+  #timer: Timer;
+
+  constructor(owner: PlaceOwner, ttlMs: number, standing: Standing) {
+    this.#owner = owner;
+    this.#ttlMs = ttlMs;
+    this.#standing = standing;
+    this.#endMs = owner.clock.monotonicMs() + ttlMs;
+    this.first = new Promise((resolve, reject) => {
+      this.#tellFirst = resolve;
+      watchAbort(this.gone, () => reject(this.gone.reason));
+    });
+    this.first.catch(() => undefined);
+    this.#timer = this.#next();
+  }
+
+  get gone(): AbortSignal {
+    return this.#gone.signal;
+  }
+
+  /** For the others in line. */
+  get isOver(): boolean {
+    return this.gone.aborted || this.#owner.clock.monotonicMs() >= this.#endMs;
+  }
+
+  /** Somebody has left the line. */
+  look(): void {
+    const { process } = this.#owner;
+    process.run(() => {
+      if (process.isConnected && !this.isOver && this.#standing.isFirst()) this.#tellFirst();
+    });
+  }
+
+  async leave(): Promise<void> {
+    this.#timer.cancel();
+    if (this.gone.aborted) return;
+    this.#gone.abort(new LeaseholdError("NO_QUORUM", "the place in line has run out, or was given back"));
+    this.#standing.left();
+  }
+
+  #next(): Timer {
+    return this.#owner.timers.after(this.#ttlMs / keptPerTtl, () => this.#keep());
+  }
+
+  #keep(): void {
+    if (this.isOver) {
+      void this.leave();
+      return;
+    }
+    if (this.#owner.process.isConnected) this.#endMs = this.#owner.clock.monotonicMs() + this.#ttlMs;
+    this.look();
+    this.#timer = this.#next();
+  }
+}
