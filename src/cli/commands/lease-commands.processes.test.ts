@@ -95,7 +95,7 @@ test("run --shared runs beside others, and --exclusive alone, after them", async
 
 test("run --fair waits in order", async () => {
   const holder = start("hold", "ramp");
-  await says(holder, "holding");
+  await says(holder, "held, token");
   const waits = (word: string) => start("run", "ramp", "--fair", "--", "echo", word);
   const [first, second] = [waits("first"), waits("second")];
   holder.process.kill("SIGINT");
