@@ -8,14 +8,20 @@ export function clusterHandlers(host: CoreHost, facts: ClusterFacts): UnaryHandl
   return {
     MemberList: (_call, callback) => {
       const { learners } = host.status().membership;
-      const members = facts.members.map(({ id, name, peerUrls }) => ({
+      const members = facts.members.toSorted(byId).map(({ id, name, peerUrls }) => ({
         ID: id,
         name,
         peerURLs: [...peerUrls],
         clientURLs: [...facts.clientUrlsOf(id)],
         isLearner: learners.includes(id),
       }));
-      callback(null, create(MemberListResponseSchema, { header: headerNow(host, facts), members }));
+      // As at etcd: what is told does not come from the keys.
+      const header = { ...headerNow(host, facts), revision: 0n };
+      callback(null, create(MemberListResponseSchema, { header, members }));
     },
   };
+}
+
+function byId(one: { readonly id: bigint }, other: { readonly id: bigint }): number {
+  return one.id < other.id ? -1 : 1;
 }
